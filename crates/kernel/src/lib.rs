@@ -1,1 +1,38 @@
-//! Placeholder.
+//! The kernel decides: everything a tree of agents may do, as pure functions over one [`World`].
+//!
+//! ```text
+//! input ─► decide(world, input) ─► events (applied) ─► effects ─► each ends in ONE report ─► input
+//! ```
+//!
+//! No async, no clock, no randomness, no IO: time, ids and token counts arrive with the [`Input`].
+//! A new verb is one new file in `request/` and one match arm.
+
+pub mod agent;
+pub mod body;
+pub mod budget;
+pub mod call;
+pub mod caps;
+mod decide;
+pub mod definition;
+pub mod effect;
+pub mod event;
+pub mod fault;
+pub mod id;
+pub mod input;
+pub mod limit;
+pub mod refusal;
+pub mod report;
+pub mod request;
+pub mod retry;
+pub mod signal;
+pub mod time;
+pub mod world;
+
+pub use decide::{Decision, Reply, decide};
+pub use effect::Effect;
+pub use event::Event;
+pub use input::{Batch, By, Input, What};
+pub use refusal::Refusal;
+pub use report::Report;
+pub use request::Request;
+pub use world::World;

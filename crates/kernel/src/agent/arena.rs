@@ -1,0 +1,297 @@
+//! The arena: every agent of a tree by place and by id. Living agents are linked to parent and siblings; an ended
+//! one is unlinked and keeps only its totals.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use smallvec::SmallVec;
+
+use super::{Attachment, Phase, Spawned, State};
+use crate::budget::{AccountIx, Amounts};
+use crate::caps::Caps;
+use crate::definition::OnLow;
+use crate::id::{AgentId, CallId, ModelName, RoleName, Seq, ThreadId, TimerId};
+use crate::time::Time;
+
+/// The place of an agent in its tree. Never used again for another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AgentIx(u32);
+
+/// A living agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Agent {
+    /// What was fixed at its birth.
+    pub charter: Charter,
+    /// Who is around it.
+    pub(crate) kin: Kin,
+    /// Its account.
+    pub account: AccountIx,
+    /// Where it is in its life.
+    pub state: State,
+    /// Whether it, and so everything below, starts no further effect.
+    pub paused: bool,
+    /// Its calls that have not ended, in the order they were asked.
+    pub open: SmallVec<[CallId; 2]>,
+    /// How many of them run.
+    pub running: u32,
+    /// Messages it has not read: the events that brought them.
+    pub inbox: Vec<Seq>,
+    /// The timer of its deadline.
+    pub(crate) timer: Option<TimerId>,
+}
+
+/// What was fixed at an agent's birth.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Charter {
+    /// Its role.
+    pub role: RoleName,
+    /// The model it calls.
+    pub model: ModelName,
+    /// The conversation it belongs to.
+    pub thread: ThreadId,
+    /// What it may do.
+    pub caps: Arc<Caps>,
+    /// What happens when a model call cannot fit.
+    pub on_low: OnLow,
+    /// How far below the root it is.
+    pub depth: u32,
+    /// A digest of its goal, to tell whether a descendant is asked the same again.
+    pub goal: [u8; 16],
+    /// When its time is up.
+    pub deadline: Option<Time>,
+    /// How its result reaches its parent.
+    pub attachment: Attachment,
+}
+
+/// Links to living relatives.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Kin {
+    pub(crate) parent: Option<AgentIx>,
+    pub(crate) first_child: Option<AgentIx>,
+    pub(crate) next: Option<AgentIx>,
+    pub(crate) previous: Option<AgentIx>,
+    pub(crate) children_live: u32,
+}
+
+/// What is kept of an agent that ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Its role.
+    pub role: RoleName,
+    /// Who spawned it.
+    pub parent: Option<AgentIx>,
+    /// How far below the root it was.
+    pub depth: u32,
+    /// How it ended, as one word.
+    pub word: &'static str,
+    /// The event that says all about it.
+    pub at: Seq,
+    /// What it and everything below it used.
+    pub spent: Amounts,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Slot {
+    Living(Box<Agent>),
+    Ended(Ended),
+}
+
+/// Every agent of a tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Agents {
+    slots: IndexMap<AgentId, Slot>,
+}
+
+/// A digest of a goal; spelling counts, white space around it does not.
+pub(crate) fn goal_digest(goal: &str) -> [u8; 16] {
+    let mut digest = [0; 16];
+    digest.copy_from_slice(&blake3::hash(goal.trim().as_bytes()).as_bytes()[..16]);
+    digest
+}
+
+impl Agents {
+    /// How many there are or were.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whether there never was one.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// The root, if the tree has begun.
+    #[must_use]
+    pub fn root(&self) -> Option<AgentIx> {
+        if self.slots.is_empty() { None } else { Some(AgentIx(0)) }
+    }
+
+    /// The agent called `id`.
+    #[must_use]
+    pub fn find(&self, id: &AgentId) -> Option<AgentIx> {
+        self.slots.get_index_of(id).and_then(|ix| u32::try_from(ix).ok()).map(AgentIx)
+    }
+
+    /// Everyone, in order of birth.
+    pub fn all(&self) -> impl Iterator<Item = AgentIx> {
+        (0..self.slots.len()).filter_map(|ix| u32::try_from(ix).ok()).map(AgentIx)
+    }
+
+    /// The id of the agent at `ix`.
+    #[must_use]
+    pub fn id(&self, ix: AgentIx) -> &AgentId {
+        match self.slots.get_index(ix.0 as usize) {
+            Some((id, _)) => id,
+            None => unreachable!("a place is only handed out for an agent that exists"),
+        }
+    }
+
+    /// The living agent at `ix`.
+    #[must_use]
+    pub fn living(&self, ix: AgentIx) -> Option<&Agent> {
+        match self.slots.get_index(ix.0 as usize) {
+            Some((_, Slot::Living(agent))) => Some(agent),
+            Some((_, Slot::Ended(_))) | None => None,
+        }
+    }
+
+    /// What is left of the agent at `ix`, if it ended.
+    #[must_use]
+    pub fn ended(&self, ix: AgentIx) -> Option<&Ended> {
+        match self.slots.get_index(ix.0 as usize) {
+            Some((_, Slot::Ended(ended))) => Some(ended),
+            Some((_, Slot::Living(_))) | None => None,
+        }
+    }
+
+    /// Who spawned the agent at `ix`, living or not.
+    #[must_use]
+    pub fn parent(&self, ix: AgentIx) -> Option<AgentIx> {
+        self.living(ix)
+            .map_or_else(|| self.ended(ix).and_then(|ended| ended.parent), |agent| agent.kin.parent)
+    }
+
+    /// The ancestors of `ix`, the nearest first.
+    pub fn above(&self, ix: AgentIx) -> impl Iterator<Item = AgentIx> {
+        std::iter::successors(self.parent(ix), |ix| self.parent(*ix))
+    }
+
+    /// The living children of `ix`, the newest first.
+    pub fn children(&self, ix: AgentIx) -> impl Iterator<Item = AgentIx> {
+        let first = self.living(ix).and_then(|agent| agent.kin.first_child);
+        std::iter::successors(first, |ix| self.living(*ix).and_then(|agent| agent.kin.next))
+    }
+
+    /// `ix` and every living agent below it, parents before their children.
+    #[must_use]
+    pub fn subtree(&self, ix: AgentIx) -> Vec<AgentIx> {
+        let mut found = vec![ix];
+        let mut at = 0;
+        while let Some(ix) = found.get(at).copied() {
+            found.extend(self.children(ix));
+            at += 1;
+        }
+        found
+    }
+
+    /// The path of `ix`: ids from the root down.
+    #[must_use]
+    pub fn path(&self, ix: AgentIx) -> Vec<AgentId> {
+        let mut path: Vec<AgentId> = self.above(ix).map(|ix| self.id(ix).clone()).collect();
+        path.reverse();
+        path.push(self.id(ix).clone());
+        path
+    }
+
+    /// Adds an agent and links it to its parent.
+    pub(crate) fn insert(&mut self, spawned: &Spawned, account: AccountIx) -> AgentIx {
+        let parent = spawned.parent.as_ref().and_then(|id| self.find(id));
+        let ix = AgentIx(u32::try_from(self.slots.len()).unwrap_or(u32::MAX));
+        let sibling = parent.and_then(|ix| self.living(ix)).and_then(|parent| parent.kin.first_child);
+        let agent = Agent {
+            charter: self.charter(spawned, parent),
+            kin: Kin { parent, next: sibling, ..Kin::default() },
+            account,
+            state: State::Live,
+            paused: false,
+            open: SmallVec::new(),
+            running: 0,
+            inbox: Vec::new(),
+            timer: spawned.alarm.map(|alarm| alarm.timer),
+        };
+        if let Some(sibling) = sibling {
+            self.agent_mut(sibling).kin.previous = Some(ix);
+        }
+        if let Some(parent) = parent {
+            let kin = &mut self.agent_mut(parent).kin;
+            kin.first_child = Some(ix);
+            kin.children_live += 1;
+        }
+        self.slots.insert(spawned.agent.clone(), Slot::Living(Box::new(agent)));
+        ix
+    }
+
+    /// Unlinks an agent and keeps only `ended` of it.
+    pub(crate) fn retire(&mut self, ix: AgentIx, ended: Ended) {
+        let agent = self.agent_mut(ix);
+        assert!(agent.state.phase().may_become(Phase::Ended), "the end of an agent is final");
+        let kin = std::mem::take(&mut agent.kin);
+        if let Some(previous) = kin.previous {
+            self.agent_mut(previous).kin.next = kin.next;
+        }
+        if let Some(next) = kin.next {
+            self.agent_mut(next).kin.previous = kin.previous;
+        }
+        if let Some(parent) = kin.parent {
+            let parent = &mut self.agent_mut(parent).kin;
+            parent.children_live -= 1;
+            if kin.previous.is_none() {
+                parent.first_child = kin.next;
+            }
+        }
+        if let Some((_, slot)) = self.slots.get_index_mut(ix.0 as usize) {
+            *slot = Slot::Ended(ended);
+        }
+    }
+
+    /// The living agent at `ix`. Asking for one that ended is a bug, and stops this tree only.
+    #[must_use]
+    pub fn agent(&self, ix: AgentIx) -> &Agent {
+        match self.living(ix) {
+            Some(agent) => agent,
+            None => unreachable!("agent {} is not living", self.id(ix)),
+        }
+    }
+
+    pub(crate) fn agent_mut(&mut self, ix: AgentIx) -> &mut Agent {
+        match self.slots.get_index_mut(ix.0 as usize) {
+            Some((_, Slot::Living(agent))) => agent,
+            Some((id, Slot::Ended(_))) => unreachable!("agent {id} is not living"),
+            None => unreachable!("a place is only handed out for an agent that exists"),
+        }
+    }
+
+    /// Siblings of one role mostly have the same rights: they share them in memory.
+    fn charter(&self, spawned: &Spawned, parent: Option<AgentIx>) -> Charter {
+        let sibling = parent
+            .and_then(|ix| self.living(ix))
+            .and_then(|parent| parent.kin.first_child.and_then(|ix| self.living(ix)));
+        let shared = [sibling, parent.and_then(|ix| self.living(ix))]
+            .into_iter()
+            .flatten()
+            .find(|kin| *kin.charter.caps == spawned.caps);
+        Charter {
+            role: spawned.role.clone(),
+            model: spawned.model.clone(),
+            thread: spawned.thread.clone(),
+            caps: shared.map_or_else(|| Arc::new(spawned.caps.clone()), |kin| Arc::clone(&kin.charter.caps)),
+            on_low: spawned.on_low.clone(),
+            depth: parent.and_then(|ix| self.living(ix)).map_or(0, |parent| parent.charter.depth + 1),
+            goal: goal_digest(&spawned.goal),
+            deadline: spawned.deadline,
+            attachment: spawned.attachment,
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Agents: who lives in a tree, how they hang together, and what is kept of those that ended.
+
+mod arena;
+mod end;
+mod exit;
+mod spawned;
+mod state;
+
+pub(crate) use arena::goal_digest;
+pub use arena::{Agent, AgentIx, Agents, Charter, Ended};
+pub(crate) use end::{end, end_if_drained};
+pub use exit::{Exit, Failure};
+pub use spawned::{Attachment, Spawned};
+pub use state::{Phase, State, Status};

@@ -1,0 +1,55 @@
+//! What is fixed about an agent at its birth, as the journal records it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::budget::Terms;
+use crate::caps::Caps;
+use crate::definition::OnLow;
+use crate::event::Alarm;
+use crate::id::{AgentId, CallId, ModelName, RoleName, ThreadId};
+use crate::time::Time;
+
+/// An agent's birth.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spawned {
+    /// Its id.
+    pub agent: AgentId,
+    /// Who spawned it; none for the root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<AgentId>,
+    /// Its role.
+    pub role: RoleName,
+    /// What it is to do.
+    pub goal: String,
+    /// The model it calls.
+    pub model: ModelName,
+    /// The conversation it belongs to.
+    pub thread: ThreadId,
+    /// What it may do.
+    pub caps: Caps,
+    /// The terms of its account.
+    pub terms: Terms,
+    /// What happens when a model call cannot fit.
+    #[serde(default)]
+    pub on_low: OnLow,
+    /// When its time is up: its own deadline or an ancestor's, whichever comes first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Time>,
+    /// The timer of its own deadline, if that is the earlier one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alarm: Option<Alarm>,
+    /// How its result reaches its parent.
+    pub attachment: Attachment,
+}
+
+/// How a child's result reaches its parent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Attachment {
+    /// It is the root: whoever waits for the tree gets it.
+    Root,
+    /// As the end of this call, which waits for it.
+    Call(CallId),
+    /// As a message.
+    Detached,
+}

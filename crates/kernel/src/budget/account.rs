@@ -1,0 +1,80 @@
+//! One account: a ceiling per resource, and what of it is spent, held and lent.
+
+use serde::{Deserialize, Serialize};
+
+use super::{AccountIx, Amounts, Limits, ResourceSet};
+
+/// The terms on which an account is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Terms {
+    /// The ceilings.
+    pub limit: Limits,
+    /// Which ceilings were not given but taken from what the parent had left. They rise with the parent's,
+    /// and never are the reason an agent ends: the parent's own ceiling is.
+    #[serde(default, skip_serializing_if = "ResourceSet::is_empty")]
+    pub inherited: ResourceSet,
+    /// Which ceilings are held at every ancestor for as long as the account is open.
+    #[serde(default, skip_serializing_if = "ResourceSet::is_empty")]
+    pub lends: ResourceSet,
+    /// What the accounts below must leave untouched, so that this one can still answer.
+    #[serde(default, skip_serializing_if = "Amounts::is_zero")]
+    pub reserve: Amounts,
+}
+
+impl Terms {
+    /// Plain ceilings: nothing inherited, lent or reserved.
+    #[must_use]
+    pub const fn plain(limit: Limits) -> Self {
+        Self { limit, inherited: ResourceSet::EMPTY, lends: ResourceSet::EMPTY, reserve: Amounts::ZERO }
+    }
+}
+
+/// One account of the ledger. `spent`, `held` and `lent` count this account and everything below it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// The account above; none for the root.
+    pub parent: Option<AccountIx>,
+    /// What it was opened on.
+    pub terms: Terms,
+    /// Used for good.
+    pub spent: Amounts,
+    /// Held for effects that run.
+    pub held: Amounts,
+    /// Promised to accounts below that were opened with `lends`, as far as they have not spent it.
+    pub lent: Amounts,
+    /// Asked by calls that wait their turn.
+    pub(super) line: Amounts,
+    /// Used beyond what was held for it, or charged beyond what was free.
+    pub overrun: Amounts,
+    /// Takes no new hold, nor does anything below.
+    pub shut: bool,
+}
+
+impl Account {
+    pub(super) fn open(parent: Option<AccountIx>, terms: Terms) -> Self {
+        let zero = Amounts::ZERO;
+        Self { parent, terms, spent: zero, held: zero, lent: zero, line: zero, overrun: zero, shut: false }
+    }
+
+    /// The ceilings as they bind accounts below: less the reserve.
+    pub(super) fn limit_below(&self) -> Amounts {
+        self.terms.limit.amounts().minus(&self.terms.reserve)
+    }
+
+    /// What could be used once every running hold has returned.
+    #[must_use]
+    pub fn left(&self) -> Amounts {
+        self.terms.limit.amounts().minus(&self.spent).minus(&self.lent)
+    }
+
+    /// What of its lent ceilings this account has not spent; its ancestors keep that much lent.
+    pub(super) fn lend_left(&self) -> Amounts {
+        self.terms.limit.amounts().minus(&self.spent).only(self.terms.lends)
+    }
+
+    /// Books `actual`, of which `covered` was held or lent before. The rest is overrun.
+    pub(super) fn book(&mut self, actual: &Amounts, covered: &Amounts) {
+        self.spent = self.spent.plus(actual);
+        self.overrun = self.overrun.plus(&actual.minus(covered));
+    }
+}

@@ -1,0 +1,365 @@
+//! Amounts: integers per resource. Money is nano-USD; floats never touch it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The largest single amount anyone may ask, give or report: a million dollars, or 10^15 tokens.
+/// Above it a number is a mistake, and it keeps every sum far from overflow.
+pub const AMOUNT_MAX: u64 = 1_000_000_000_000_000;
+
+/// What stands for "no ceiling": larger than any sum of amounts, and four of it still fit a `u64`.
+const NONE: u64 = 1 << 62;
+
+const COUNT: usize = 5;
+
+/// What is counted at every account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Resource {
+    /// Money, in nano-USD.
+    Cost,
+    /// Tokens read and written by models.
+    Tokens,
+    /// Model turns.
+    Steps,
+    /// Tool calls.
+    ToolCalls,
+    /// Attempts after the first.
+    Retries,
+}
+
+impl Resource {
+    /// Every resource, in the order they are stored and shown.
+    pub const ALL: [Self; COUNT] = [Self::Cost, Self::Tokens, Self::Steps, Self::ToolCalls, Self::Retries];
+
+    /// Whether reaching this ceiling stops all new work, also work that asks for none of it.
+    /// Counts do not: an agent that made its last tool call must still be able to answer.
+    #[must_use]
+    pub const fn stops_all(self) -> bool {
+        matches!(self, Self::Cost | Self::Tokens)
+    }
+
+    /// The amount as people read it: dollars for cost, a plain number otherwise.
+    #[must_use]
+    pub fn show(self, amount: u64) -> String {
+        match self {
+            Self::Cost => usd(amount),
+            Self::Tokens | Self::Steps | Self::ToolCalls | Self::Retries => amount.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cost => "cost",
+            Self::Tokens => "tokens",
+            Self::Steps => "steps",
+            Self::ToolCalls => "tool_calls",
+            Self::Retries => "retries",
+        })
+    }
+}
+
+/// A set of resources.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "Vec<Resource>", from = "Vec<Resource>")]
+pub struct ResourceSet(u8);
+
+impl ResourceSet {
+    /// No resource.
+    pub const EMPTY: Self = Self(0);
+
+    /// The set with `resource` in it.
+    #[must_use]
+    pub const fn with(self, resource: Resource) -> Self {
+        Self(self.0 | 1 << resource as u8)
+    }
+
+    /// The resources of either set.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether `resource` is in the set.
+    #[must_use]
+    pub const fn has(self, resource: Resource) -> bool {
+        self.0 & 1 << resource as u8 != 0
+    }
+
+    /// Whether nothing is in the set.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0 == 0
+    }
+
+    /// The resources in the set, in order.
+    pub fn iter(self) -> impl Iterator<Item = Resource> {
+        Resource::ALL.into_iter().filter(move |resource| self.has(*resource))
+    }
+}
+
+impl FromIterator<Resource> for ResourceSet {
+    fn from_iter<I: IntoIterator<Item = Resource>>(resources: I) -> Self {
+        resources.into_iter().fold(Self::EMPTY, Self::with)
+    }
+}
+
+impl From<Vec<Resource>> for ResourceSet {
+    fn from(resources: Vec<Resource>) -> Self {
+        resources.into_iter().collect()
+    }
+}
+
+impl From<ResourceSet> for Vec<Resource> {
+    fn from(set: ResourceSet) -> Self {
+        set.iter().collect()
+    }
+}
+
+/// How much of each resource.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "Fields", try_from = "Fields")]
+pub struct Amounts([u64; COUNT]);
+
+impl Amounts {
+    /// Nothing of anything.
+    pub const ZERO: Self = Self([0; COUNT]);
+
+    /// These amounts with `resource` set to `amount`.
+    #[must_use]
+    pub const fn with(mut self, resource: Resource, amount: u64) -> Self {
+        self.0[resource as usize] = amount;
+        self
+    }
+
+    /// Only money.
+    #[must_use]
+    pub const fn cost(nanos: u64) -> Self {
+        Self::ZERO.with(Resource::Cost, nanos)
+    }
+
+    /// How much of `resource`.
+    #[must_use]
+    pub const fn of(&self, resource: Resource) -> u64 {
+        self.0[resource as usize]
+    }
+
+    /// Whether every amount is zero.
+    #[must_use]
+    pub fn is_zero(&self) -> bool {
+        self.0 == [0; COUNT]
+    }
+
+    /// Refuses amounts above [`AMOUNT_MAX`]. Everything that arrives from outside passes here first.
+    ///
+    /// # Errors
+    /// Names the resource, the number and the largest one allowed.
+    pub fn checked(self) -> Result<Self, AmountError> {
+        for resource in Resource::ALL {
+            let amount = self.of(resource);
+            if amount > AMOUNT_MAX {
+                return Err(AmountError::TooLarge { what: resource.to_string(), amount });
+            }
+        }
+        Ok(self)
+    }
+
+    /// Sums resource by resource; stops at "none" instead of wrapping.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        self.zip(other, |a, b| a.saturating_add(b).min(NONE))
+    }
+
+    /// What is left of `self` once `other` is taken away; never below zero.
+    #[must_use]
+    pub fn minus(&self, other: &Self) -> Self {
+        self.zip(other, u64::saturating_sub)
+    }
+
+    /// The smaller amount of each resource.
+    #[must_use]
+    pub fn min(&self, other: &Self) -> Self {
+        self.zip(other, u64::min)
+    }
+
+    /// These amounts without the resources in `set`.
+    #[must_use]
+    pub fn without(&self, set: ResourceSet) -> Self {
+        self.masked(set, |inside, amount| if inside { 0 } else { amount })
+    }
+
+    /// Only the resources in `set`.
+    #[must_use]
+    pub fn only(&self, set: ResourceSet) -> Self {
+        self.masked(set, |inside, amount| if inside { amount } else { 0 })
+    }
+
+    #[inline]
+    fn masked(&self, set: ResourceSet, pick: impl Fn(bool, u64) -> u64) -> Self {
+        let mut out = *self;
+        for resource in Resource::ALL {
+            out.0[resource as usize] = pick(set.has(resource), self.of(resource));
+        }
+        out
+    }
+
+    #[inline]
+    fn zip(&self, other: &Self, combine: impl Fn(u64, u64) -> u64) -> Self {
+        let mut out = *self;
+        for at in 0..COUNT {
+            out.0[at] = combine(self.0[at], other.0[at]);
+        }
+        out
+    }
+}
+
+/// A ceiling per resource, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "Fields", try_from = "Fields")]
+pub struct Limits(Amounts);
+
+impl Limits {
+    /// No ceiling on anything.
+    pub const NONE: Self = Self(Amounts([NONE; COUNT]));
+
+    /// These limits with a ceiling of `amount` on `resource`.
+    #[must_use]
+    pub const fn with(self, resource: Resource, amount: u64) -> Self {
+        Self(self.0.with(resource, amount))
+    }
+
+    /// The ceiling on `resource`, if there is one.
+    #[must_use]
+    pub fn of(&self, resource: Resource) -> Option<u64> {
+        Some(self.0.of(resource)).filter(|amount| *amount < NONE)
+    }
+
+    /// The resources that have a ceiling.
+    #[must_use]
+    pub fn bounded(&self) -> ResourceSet {
+        Resource::ALL.into_iter().filter(|r| self.of(*r).is_some()).collect()
+    }
+
+    /// Refuses ceilings above [`AMOUNT_MAX`].
+    ///
+    /// # Errors
+    /// Names the resource, the number and the largest one allowed.
+    pub fn checked(self) -> Result<Self, AmountError> {
+        self.0.only(self.bounded()).checked().map(|_| self)
+    }
+
+    /// The ceilings as amounts, where "none" is a number no sum reaches.
+    pub(crate) const fn amounts(&self) -> &Amounts {
+        &self.0
+    }
+
+    pub(crate) const fn from_amounts(amounts: Amounts) -> Self {
+        Self(amounts)
+    }
+}
+
+/// Why a number is not an amount.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(tag = "code", rename_all = "snake_case")]
+pub enum AmountError {
+    /// Larger than any honest number.
+    #[error(
+        "{what} of {amount} is above the largest amount {AMOUNT_MAX}: check the unit (cost is in nano-USD)"
+    )]
+    TooLarge {
+        /// Which amount.
+        what: String,
+        /// The number given.
+        amount: u64,
+    },
+    /// Not a plain decimal number of dollars.
+    #[error(
+        "`{text}` is not an amount in USD: write a plain positive number such as 0.25, at most nine decimals"
+    )]
+    NotUsd {
+        /// What was given, cut to a readable length.
+        text: String,
+    },
+}
+
+/// Reads dollars as people write them (`0.25`, `10`, `$1.5`) into nano-USD, exactly.
+///
+/// # Errors
+/// On anything but a plain positive decimal of at most nine decimals: NaN, infinity, signs, exponents, text.
+pub fn nanos_from_usd(text: &str) -> Result<u64, AmountError> {
+    let not_usd = || AmountError::NotUsd { text: text.chars().take(40).collect() };
+    let plain = text.strip_prefix('$').unwrap_or(text);
+    let (whole, fraction) = plain.split_once('.').unwrap_or((plain, ""));
+    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if (whole.is_empty() && fraction.is_empty()) || !digits(whole) || !digits(fraction) || fraction.len() > 9
+    {
+        return Err(not_usd());
+    }
+    let dollars: u64 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| not_usd())? };
+    let nanos: u64 = format!("{fraction:0<9}").parse().map_err(|_| not_usd())?;
+    let sum = dollars.saturating_mul(1_000_000_000).saturating_add(nanos);
+    Amounts::cost(sum).checked().map(|_| sum)
+}
+
+/// Nano-USD as dollars: at least two decimals, as many as it takes to be exact.
+#[must_use]
+pub fn usd(nanos: u64) -> String {
+    let fraction = format!("{:09}", nanos % 1_000_000_000);
+    let kept = fraction.trim_end_matches('0').len().max(2);
+    format!("${}.{}", nanos / 1_000_000_000, &fraction[..kept])
+}
+
+/// How amounts and limits are written: by name, and only what is there.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fields {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cost_nanos: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tokens: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    steps: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tool_calls: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    retries: Option<u64>,
+}
+
+impl Fields {
+    fn array(&self) -> [Option<u64>; COUNT] {
+        [self.cost_nanos, self.tokens, self.steps, self.tool_calls, self.retries]
+    }
+
+    fn from_array([cost_nanos, tokens, steps, tool_calls, retries]: [Option<u64>; COUNT]) -> Self {
+        Self { cost_nanos, tokens, steps, tool_calls, retries }
+    }
+}
+
+impl From<Amounts> for Fields {
+    fn from(amounts: Amounts) -> Self {
+        Self::from_array(amounts.0.map(|amount| Some(amount).filter(|a| *a > 0)))
+    }
+}
+
+impl TryFrom<Fields> for Amounts {
+    type Error = AmountError;
+    fn try_from(fields: Fields) -> Result<Self, AmountError> {
+        Self(fields.array().map(Option::unwrap_or_default)).checked()
+    }
+}
+
+impl From<Limits> for Fields {
+    fn from(limits: Limits) -> Self {
+        Self::from_array(limits.0.0.map(|amount| Some(amount).filter(|a| *a < NONE)))
+    }
+}
+
+impl TryFrom<Fields> for Limits {
+    type Error = AmountError;
+    fn try_from(fields: Fields) -> Result<Self, AmountError> {
+        Self(Amounts(fields.array().map(|amount| amount.unwrap_or(NONE)))).checked()
+    }
+}

@@ -1,0 +1,165 @@
+//! Does an ask fit? The one place that compares amounts with ceilings.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Account, AccountIx, Amounts, Ledger, Resource, ResourceSet};
+
+/// The answer to "may this be held?".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fit {
+    /// At every account up the chain, now.
+    Yes,
+    /// Not now: other holds, or asks earlier in line, are in the way and will clear.
+    Wait(AccountIx, Shortfall),
+    /// Not ever, as things stand: what is spent and lent leaves too little.
+    Never(AccountIx, Shortfall),
+    /// An account up the chain takes no new work.
+    Shut(AccountIx),
+}
+
+/// The numbers behind a no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shortfall {
+    /// What there is too little of.
+    pub resource: Resource,
+    /// The ceiling.
+    pub limit: u64,
+    /// Of it, kept for the account's own answer.
+    pub reserve: u64,
+    /// Of it, spent.
+    pub spent: u64,
+    /// Of it, held by running effects.
+    pub held: u64,
+    /// Of it, lent to accounts below.
+    pub lent: u64,
+    /// What was asked.
+    pub asked: u64,
+}
+
+/// Where the ask comes from: an account's own work may use its reserve, work below it may not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asker {
+    /// The account itself.
+    Own,
+    /// Something below it.
+    Below,
+}
+
+impl Ledger {
+    /// Whether `ask` may be held at `at` and at every account above, behind everyone who waits already.
+    #[must_use]
+    pub fn fit(&self, at: AccountIx, ask: &Amounts) -> Fit {
+        self.fit_behind(at, ask, Asker::Own, |_, account| account.line)
+    }
+
+    /// Whether `ask` may be lent to a new account below `at`.
+    #[must_use]
+    pub fn fit_below(&self, at: AccountIx, ask: &Amounts) -> Fit {
+        self.fit_behind(at, ask, Asker::Below, |_, account| account.line)
+    }
+
+    /// The walk up the chain. `ahead` says what earlier asks are entitled to at an account.
+    #[inline]
+    pub(super) fn fit_behind(
+        &self,
+        at: AccountIx,
+        ask: &Amounts,
+        asker: Asker,
+        ahead: impl Fn(AccountIx, &Account) -> Amounts,
+    ) -> Fit {
+        let mut asker = asker;
+        // An account opened with `lends` holds its ceiling at every ancestor already: they need not be asked again.
+        let mut covered = ResourceSet::EMPTY;
+        let mut wait = None;
+        let mut never: Option<(AccountIx, Shortfall)> = None;
+        let mut next = Some(at);
+        while let Some(ix) = next {
+            let account = self.account(ix);
+            if account.shut {
+                return Fit::Shut(ix);
+            }
+            let ceiling = match asker {
+                Asker::Own => *account.terms.limit.amounts(),
+                Asker::Below => account.limit_below(),
+            };
+            let ahead = ahead(ix, account);
+            if !roomy(account, ask, &ceiling, &ahead) {
+                match tight(account, ask, &ceiling, &ahead, covered) {
+                    Tight::No => {}
+                    Tight::Wait(resource) => {
+                        wait = wait.or_else(|| Some((ix, shortfall(account, ask, resource, asker))));
+                    }
+                    Tight::Never(resource) => {
+                        // A ceiling somebody set is the better reason than one that only mirrors it.
+                        let mirrors = never
+                            .is_some_and(|(at, short)| self.account(at).terms.inherited.has(short.resource));
+                        if never.is_none() || (mirrors && !account.terms.inherited.has(resource)) {
+                            never = Some((ix, shortfall(account, ask, resource, asker)));
+                        }
+                    }
+                }
+            }
+            covered = covered.union(account.terms.lends);
+            asker = Asker::Below;
+            next = account.parent;
+        }
+        match (never, wait) {
+            (Some((at, short)), _) => Fit::Never(at, short),
+            (None, Some((at, short))) => Fit::Wait(at, short),
+            (None, None) => Fit::Yes,
+        }
+    }
+}
+
+/// The common case, without branches per resource: everything fits with room to spare.
+#[inline]
+fn roomy(account: &Account, ask: &Amounts, ceiling: &Amounts, ahead: &Amounts) -> bool {
+    let mut ok = true;
+    for r in Resource::ALL {
+        let used = account.spent.of(r) + account.held.of(r) + account.lent.of(r) + ahead.of(r);
+        ok &= used + ask.of(r) <= ceiling.of(r);
+    }
+    ok & (account.spent.of(Resource::Cost) < ceiling.of(Resource::Cost))
+        & (account.spent.of(Resource::Tokens) < ceiling.of(Resource::Tokens))
+}
+
+enum Tight {
+    No,
+    Wait(Resource),
+    Never(Resource),
+}
+
+/// Looks at each resource for the reason, the final one first.
+fn tight(
+    account: &Account,
+    ask: &Amounts,
+    ceiling: &Amounts,
+    ahead: &Amounts,
+    covered: ResourceSet,
+) -> Tight {
+    let mut found = Tight::No;
+    for r in Resource::ALL.into_iter().filter(|r| !covered.has(*r)) {
+        let (ask, ceiling, spent) = (ask.of(r), ceiling.of(r), account.spent.of(r));
+        let settled = spent + account.lent.of(r);
+        let exhausted = r.stops_all() && spent >= ceiling;
+        if exhausted || (ask > 0 && settled + ask > ceiling) {
+            return Tight::Never(r);
+        }
+        if ask > 0 && settled + account.held.of(r) + ahead.of(r) + ask > ceiling {
+            found = Tight::Wait(r);
+        }
+    }
+    found
+}
+
+fn shortfall(account: &Account, ask: &Amounts, resource: Resource, asker: Asker) -> Shortfall {
+    Shortfall {
+        resource,
+        limit: account.terms.limit.amounts().of(resource),
+        reserve: if asker == Asker::Below { account.terms.reserve.of(resource) } else { 0 },
+        spent: account.spent.of(resource),
+        held: account.held.of(resource),
+        lent: account.lent.of(resource),
+        asked: ask.of(resource),
+    }
+}

@@ -1,0 +1,244 @@
+//! The ledger: the accounts of one tree, linked to their parents, and the walks up the chain that move amounts.
+//!
+//! Every walk is a loop, so a chain may be as deep as memory allows. What a caller may do is decided before
+//! ([`Ledger::fit`]); the moves themselves cannot fail.
+
+use super::{Account, Amounts, Fit, Limits, Line, Resource, ResourceSet, Terms};
+
+/// The place of an account in its ledger. A closed account's place is used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AccountIx(u32);
+
+/// The accounts of one tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    accounts: Vec<Account>,
+    free: Vec<u32>,
+    pub(super) line: Line,
+}
+
+impl Ledger {
+    /// Opens an account below `parent`; what it lends is held at every ancestor from here on.
+    pub fn open(&mut self, parent: Option<AccountIx>, terms: Terms) -> AccountIx {
+        let account = Account::open(parent, terms);
+        let lent = account.lend_left();
+        let ix = match self.free.pop() {
+            Some(ix) => {
+                self.accounts[ix as usize] = account;
+                AccountIx(ix)
+            }
+            None => {
+                self.accounts.push(account);
+                AccountIx(u32::try_from(self.accounts.len() - 1).unwrap_or(u32::MAX))
+            }
+        };
+        if !lent.is_zero() {
+            self.walk_above(ix, lent, |account, lent| account.lent = account.lent.plus(lent));
+        }
+        ix
+    }
+
+    /// Closes an account without holds or accounts below: what it lent and did not use returns. Gives its last state.
+    pub fn close(&mut self, ix: AccountIx) -> Account {
+        let left = self.account(ix).lend_left();
+        if !left.is_zero() {
+            self.walk_above(ix, left, |account, left| account.lent = account.lent.minus(left));
+        }
+        self.free.push(ix.0);
+        std::mem::replace(self.account_mut(ix), Account::open(None, Terms::plain(Limits::NONE)))
+    }
+
+    /// The account at `ix`.
+    #[must_use]
+    #[inline]
+    pub fn account(&self, ix: AccountIx) -> &Account {
+        &self.accounts[ix.0 as usize]
+    }
+
+    /// How many accounts are open.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.accounts.len() - self.free.len()
+    }
+
+    /// Whether no account is open.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Holds `ask` at `at` and at every account above.
+    #[inline]
+    pub fn hold(&mut self, at: AccountIx, ask: &Amounts) {
+        self.walk(at, *ask, |account, ask| account.held = account.held.plus(ask));
+    }
+
+    /// Ends a hold: books what was really used, returns the rest. Gives what was used beyond the hold.
+    #[inline]
+    pub fn settle(&mut self, at: AccountIx, held: &Amounts, actual: &Amounts) -> Amounts {
+        let mut left = *held;
+        let mut drawn = Amounts::ZERO;
+        let mut next = Some(at);
+        while let Some(ix) = next {
+            let account = self.account_mut(ix);
+            let lends = account.terms.lends;
+            let drawn_above = if lends.is_empty() { drawn } else { draw(account, actual, &drawn) };
+            account.held = account.held.minus(&left);
+            account.lent = account.lent.minus(&drawn);
+            account.book(actual, &left.plus(&drawn));
+            if !lends.is_empty() {
+                left = left.without(lends);
+            }
+            drawn = drawn_above;
+            next = account.parent;
+        }
+        actual.minus(held)
+    }
+
+    /// Books outside spending. Never refused; what is not free becomes overrun.
+    pub fn charge(&mut self, at: AccountIx, actual: &Amounts) {
+        let mut drawn = Amounts::ZERO;
+        let mut next = Some(at);
+        while let Some(ix) = next {
+            let account = self.account_mut(ix);
+            let drawn_above = draw(account, actual, &drawn);
+            account.lent = account.lent.minus(&drawn);
+            let free = account.left().minus(&account.held);
+            account.book(actual, &drawn.plus(&free));
+            drawn = drawn_above;
+            next = account.parent;
+        }
+    }
+
+    /// Raises the ceilings of `at`, and those that accounts below inherited from them.
+    pub fn raise(&mut self, at: AccountIx, add: &Amounts) {
+        let followers: Vec<(u32, ResourceSet)> = (0..self.accounts.len())
+            .filter_map(|ix| u32::try_from(ix).ok())
+            .map(|ix| (ix, self.follows(AccountIx(ix), at)))
+            .filter(|(_, set)| !set.is_empty())
+            .collect();
+        for (ix, set) in followers {
+            let account = &mut self.accounts[ix as usize];
+            let bounded = account.terms.limit.bounded();
+            let raised = account.terms.limit.amounts().plus(&add.only(set).only(bounded));
+            account.terms.limit = Limits::from_amounts(raised);
+        }
+        // A lent ceiling stands at the ancestors too.
+        let lent = add.only(self.account(at).terms.lends);
+        if !lent.is_zero() {
+            self.walk_above(at, lent, |account, lent| account.lent = account.lent.plus(lent));
+        }
+    }
+
+    /// Shuts an account: it and everything below take no new hold.
+    pub fn shut(&mut self, at: AccountIx) {
+        self.account_mut(at).shut = true;
+    }
+
+    /// What a new account below `at` could use at most: the least of what every account up the chain has left,
+    /// running holds not counted, because they return.
+    #[must_use]
+    pub fn left_below(&self, at: AccountIx) -> Limits {
+        self.least(at, |_, account| account.limit_below().minus(&account.spent).minus(&account.lent))
+    }
+
+    /// What `at` itself could use at most, running holds not counted.
+    #[must_use]
+    pub fn left(&self, at: AccountIx) -> Limits {
+        self.least(at, |ix, account| {
+            let ceiling = if ix == at { *account.terms.limit.amounts() } else { account.limit_below() };
+            ceiling.minus(&account.spent).minus(&account.lent)
+        })
+    }
+
+    /// What `at` can use at this moment, running holds counted.
+    #[must_use]
+    pub fn remaining(&self, at: AccountIx) -> Limits {
+        self.least(at, |ix, account| {
+            let ceiling = if ix == at { *account.terms.limit.amounts() } else { account.limit_below() };
+            ceiling.minus(&account.spent).minus(&account.lent).minus(&account.held)
+        })
+    }
+
+    /// The first account up the chain, `at` included, that leaves nothing of a resource an agent cannot do without.
+    #[must_use]
+    pub fn exhausted_below(&self, at: AccountIx) -> Option<(AccountIx, super::Shortfall)> {
+        let least = Amounts::cost(1).with(Resource::Tokens, 1).with(Resource::Steps, 1);
+        match self.fit_below(at, &least) {
+            Fit::Never(ix, short) => Some((ix, short)),
+            Fit::Yes | Fit::Wait(..) | Fit::Shut(_) => None,
+        }
+    }
+
+    fn least(&self, at: AccountIx, of: impl Fn(AccountIx, &Account) -> Amounts) -> Limits {
+        let mut least = *Limits::NONE.amounts();
+        let mut covered = ResourceSet::EMPTY;
+        let mut next = Some(at);
+        while let Some(ix) = next {
+            let account = self.account(ix);
+            let here = of(ix, account);
+            for r in Resource::ALL.into_iter().filter(|r| !covered.has(*r)) {
+                // An account without a ceiling says nothing.
+                if account.terms.limit.of(r).is_some() {
+                    least = least.with(r, least.of(r).min(here.of(r)));
+                }
+            }
+            covered = covered.union(account.terms.lends);
+            next = account.parent;
+        }
+        Limits::from_amounts(least)
+    }
+
+    /// The ceilings of `ix` that rise when those of `at` do.
+    fn follows(&self, ix: AccountIx, at: AccountIx) -> ResourceSet {
+        let mut set: ResourceSet = Resource::ALL.into_iter().collect();
+        let mut here = ix;
+        while here != at {
+            let account = self.account(here);
+            let inherited = account.terms.inherited;
+            set = set.iter().filter(|r| inherited.has(*r)).collect();
+            match account.parent {
+                Some(parent) if !set.is_empty() => here = parent,
+                _ => return ResourceSet::EMPTY,
+            }
+        }
+        set
+    }
+
+    /// From `at` to the root, with what still has to move: an account that lends covers its ancestors.
+    #[inline]
+    pub(super) fn walk(
+        &mut self,
+        at: AccountIx,
+        amounts: Amounts,
+        mut visit: impl FnMut(&mut Account, &Amounts),
+    ) {
+        let mut left = amounts;
+        let mut next = Some(at);
+        while let Some(ix) = next {
+            let account = self.account_mut(ix);
+            visit(account, &left);
+            if !account.terms.lends.is_empty() {
+                left = left.without(account.terms.lends);
+            }
+            next = account.parent;
+        }
+    }
+
+    fn walk_above(&mut self, at: AccountIx, amounts: Amounts, visit: impl FnMut(&mut Account, &Amounts)) {
+        if let Some(parent) = self.account(at).parent {
+            self.walk(parent, amounts, visit);
+        }
+    }
+
+    #[inline]
+    pub(super) fn account_mut(&mut self, ix: AccountIx) -> &mut Account {
+        &mut self.accounts[ix.0 as usize]
+    }
+}
+
+/// What `actual` takes out of the account's own lent ceiling, for its ancestors; `drawn` as it came for the rest.
+fn draw(account: &Account, actual: &Amounts, drawn: &Amounts) -> Amounts {
+    let lends = account.terms.lends;
+    drawn.without(lends).plus(&actual.min(&account.lend_left()).only(lends))
+}

@@ -1,0 +1,19 @@
+//! Budgets: what an agent may use, counted at its own account and at every ancestor's.
+//!
+//! The rule in one sentence: before an effect starts, its worst case is held at every account up the chain in one
+//! decision; when it ends, the hold is settled at the true usage and the rest returns. So spent + held + lent
+//! never passes a ceiling, whatever runs in parallel. Nothing in here knows agents, calls or time.
+
+mod account;
+mod amount;
+mod fit;
+mod ledger;
+mod line;
+mod price;
+
+pub use account::{Account, Terms};
+pub use amount::{AMOUNT_MAX, AmountError, Amounts, Limits, Resource, ResourceSet, nanos_from_usd, usd};
+pub use fit::{Fit, Shortfall};
+pub use ledger::{AccountIx, Ledger};
+pub use line::{Line, Scan};
+pub use price::{Price, Usage};

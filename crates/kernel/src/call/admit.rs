@@ -1,0 +1,170 @@
+//! Admission: may this call start now? The one place that says yes, wait or no to a call, when it arrives and
+//! whenever something changed that calls wait for.
+
+use super::{Outcome, Stage, Why, Work, choose, cost, end};
+use crate::agent::{self, AgentIx, Exit};
+use crate::budget::{AccountIx, Amounts, Fit, Resource, Scan, Shortfall};
+use crate::decide::Draft;
+use crate::event::{Alarm, Event};
+use crate::id::{AgentId, CallId, ModelName};
+use crate::refusal::Refusal;
+use crate::time::Time;
+
+/// What became of a call that asked to start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Admitted {
+    Started,
+    Waiting(Why),
+    Refused(Refusal),
+}
+
+enum Verdict {
+    Start(Amounts),
+    Wait(Why, Option<Time>),
+    Switch(ModelName, u64),
+    Refuse(Refusal),
+}
+
+/// Starts a call, lets it wait, or refuses it with all that follows. With a `scan`, the call was waiting already and
+/// only those before it go first; without, it comes after everyone who waits.
+pub(crate) fn admit(draft: &mut Draft<'_>, id: CallId, mut scan: Option<&mut Scan>) -> Admitted {
+    loop {
+        match verdict(draft, id, scan.as_deref()) {
+            Verdict::Start(held) => {
+                let attempt = draft.call(id).map_or(0, |call| call.attempt) + 1;
+                draft.record(Event::CallStarted { call: id, attempt, held });
+                return Admitted::Started;
+            }
+            Verdict::Wait(why, until) => {
+                wait(draft, id, why, until);
+                if let (Why::Budget { ask }, Some(scan), Some(at)) = (why, scan.as_mut(), account(draft, id))
+                {
+                    scan.pass(draft.ledger(), at, &ask);
+                }
+                return Admitted::Waiting(why);
+            }
+            Verdict::Switch(model, output_cap) => {
+                draft.record(Event::CallSwitched { call: id, model, output_cap });
+            }
+            Verdict::Refuse(refusal) => return refuse(draft, id, refusal),
+        }
+    }
+}
+
+/// Looks again at every call that waits for something to change, in order, until nothing moves.
+pub(crate) fn pump(draft: &mut Draft<'_>) {
+    loop {
+        let mut scan = Scan::default();
+        let mut last = CallId(0);
+        let mut refused = false;
+        while let Some(id) = draft.calls().startable_after(last) {
+            if draft.calls().running() >= draft.limits().parallel_max {
+                break;
+            }
+            last = id;
+            refused |= matches!(admit(draft, id, Some(&mut scan)), Admitted::Refused(_));
+        }
+        // A refusal may end agents and so return what they were lent; those passed over may fit now.
+        if !refused {
+            return;
+        }
+    }
+}
+
+/// Takes every call of `ix` and below that could start out of the running, for as long as the agent is paused.
+pub(crate) fn park(draft: &mut Draft<'_>, ix: AgentIx) {
+    for member in draft.agents().subtree(ix) {
+        for id in draft.agent(member).open.clone() {
+            let Some(Stage::Waiting(why)) = draft.call(id).map(|call| call.stage) else { continue };
+            if matches!(why, Why::Budget { .. } | Why::Slot | Why::Rate) {
+                wait(draft, id, Why::Paused, None);
+            }
+        }
+    }
+}
+
+fn verdict(draft: &Draft<'_>, id: CallId, scan: Option<&Scan>) -> Verdict {
+    let Some(call) = draft.call(id) else { unreachable!("only open calls are admitted") };
+    let ix = call.agent;
+    if draft.is_paused(ix) {
+        return Verdict::Wait(Why::Paused, None);
+    }
+    if draft.halted().is_some() {
+        return Verdict::Wait(Why::Halted, None);
+    }
+    if let Err(refusal) = draft.check_deadline(ix) {
+        return Verdict::Refuse(refusal);
+    }
+    if let Work::Model(work) = &call.work {
+        if draft.is_broken(&work.model) {
+            return match choose::fallback(draft, id) {
+                Some(model) => Verdict::Switch(model, work.output_cap),
+                None => Verdict::Refuse(Refusal::ModelUnavailable { model: work.model.clone() }),
+            };
+        }
+        if let Some(until) = draft.limited_until(&work.model) {
+            return Verdict::Wait(Why::Rate, Some(until));
+        }
+    }
+    if draft.calls().running() >= draft.limits().parallel_max {
+        return Verdict::Wait(Why::Slot, None);
+    }
+    let ask = cost::worst_case(draft.definition(), call);
+    let at = draft.agent(ix).account;
+    let fit = scan.map_or_else(|| draft.ledger().fit(at, &ask), |scan| scan.fit(draft.ledger(), at, &ask));
+    match fit {
+        Fit::Yes => Verdict::Start(ask),
+        Fit::Wait(..) => Verdict::Wait(Why::Budget { ask }, None),
+        Fit::Shut(by) => {
+            let (agent, stopped) = (draft.agent_id(ix).clone(), draft.owner(by));
+            Verdict::Refuse(Refusal::AgentStopped { agent, stopped })
+        }
+        Fit::Never(by, short) => match choose::on_low(draft, id) {
+            Some((model, output_cap)) => Verdict::Switch(model, output_cap),
+            None => Verdict::Refuse(Refusal::Ceiling { account: draft.owner(by), short }),
+        },
+    }
+}
+
+/// Records that a call waits, unless it does so already for the same thing.
+fn wait(draft: &mut Draft<'_>, id: CallId, why: Why, until: Option<Time>) {
+    if until.is_none() && draft.call(id).is_some_and(|call| call.stage == Stage::Waiting(why)) {
+        return;
+    }
+    let alarm = until.map(|at| Alarm { timer: draft.next_timer(), at });
+    draft.record(Event::CallWaiting { call: id, why, alarm });
+}
+
+/// A call that may not run ends. A model call that no ceiling lets run takes its agent along, or halts the tree.
+fn refuse(draft: &mut Draft<'_>, id: CallId, refusal: Refusal) -> Admitted {
+    let Some(call) = draft.call(id) else { unreachable!("only open calls are refused") };
+    let (ix, is_model) = (call.agent, matches!(call.work, Work::Model(_)));
+    let terminal = |short: &Shortfall| is_model && short.resource != Resource::Retries;
+    match refusal.shortfall().filter(|(_, short)| terminal(short)) {
+        Some((account, short)) => {
+            let (account, short) = (account.clone(), *short);
+            if halts_tree(draft, ix, &account, &short) {
+                let agent = draft.agent_id(ix).clone();
+                draft.record(Event::TreeHalted { agent, account, short });
+                wait(draft, id, Why::Halted, None);
+                return Admitted::Waiting(Why::Halted);
+            }
+            end(draft, id, Outcome::Refused { refusal: refusal.clone() });
+            agent::end(draft, ix, Exit::Exhausted { account, short }, None);
+        }
+        None => end(draft, id, Outcome::Refused { refusal: refusal.clone() }),
+    }
+    Admitted::Refused(refusal)
+}
+
+/// The root's ceiling halts the tree, unless something is kept back for the root's own answer: then the agent that
+/// asked ends and the root goes on with what it has.
+fn halts_tree(draft: &Draft<'_>, ix: AgentIx, account: &AgentId, short: &Shortfall) -> bool {
+    let root = draft.agents().root();
+    let is_root = |ix| Some(ix) == root;
+    draft.agents().find(account).is_some_and(is_root) && (is_root(ix) || short.reserve == 0)
+}
+
+fn account(draft: &Draft<'_>, id: CallId) -> Option<AccountIx> {
+    draft.call(id).map(|call| draft.agent(call.agent).account)
+}

@@ -1,0 +1,71 @@
+//! Which model, and how much of it: fallback when one fails, less when the budget is low.
+
+use super::{ModelCall, Work};
+use crate::agent::AgentIx;
+use crate::budget::Resource;
+use crate::definition::{OnLow, Unpriced};
+use crate::id::{CallId, ModelName};
+use crate::limit;
+use crate::refusal::Refusal;
+use crate::world::World;
+
+/// Refuses a model that does not exist, is not allowed to this agent, or has no price while money is limited.
+pub(crate) fn check_model(world: &World, ix: AgentIx, name: &ModelName) -> Result<(), Refusal> {
+    let model = world.definition().model(name)?;
+    let agent = world.agent(ix);
+    agent.charter.caps.check_model(name)?;
+    let limited = world.ledger().left(agent.account).of(Resource::Cost).is_some();
+    if model.price.is_none() && limited && world.definition().unpriced == Unpriced::Refuse {
+        return Err(Refusal::Unpriced { model: name.clone() });
+    }
+    Ok(())
+}
+
+/// The next model to try for a call: the first fallback that was not tried, is allowed and takes calls.
+pub(crate) fn fallback(world: &World, id: CallId) -> Option<ModelName> {
+    let call = world.call(id)?;
+    let Work::Model(work) = &call.work else { return None };
+    let first = call.tried.first().unwrap_or(&work.model);
+    let chain = &world.definition().models.get(first)?.fallback;
+    chain
+        .iter()
+        .find(|name| {
+            **name != work.model
+                && !call.tried.contains(name)
+                && !world.is_broken(name)
+                && check_model(world, call.agent, name).is_ok()
+        })
+        .cloned()
+}
+
+/// What the agent's `on_low` makes of a call that cannot fit: another model or a smaller output cap, or nothing.
+pub(crate) fn on_low(world: &World, id: CallId) -> Option<(ModelName, u64)> {
+    let call = world.call(id)?;
+    let Work::Model(work) = &call.work else { return None };
+    match &world.agent(call.agent).charter.on_low {
+        OnLow::Halt => None,
+        OnLow::Shrink => {
+            let cap = affordable_output(world, call.agent, work)?;
+            (cap >= limit::OUTPUT_TOKENS_MIN && cap < work.output_cap).then(|| (work.model.clone(), cap))
+        }
+        OnLow::Downgrade(model) => {
+            let new = *model != work.model && !call.tried.contains(model) && !world.is_broken(model);
+            (new && check_model(world, call.agent, model).is_ok()).then(|| (model.clone(), work.output_cap))
+        }
+    }
+}
+
+/// The largest output cap that what is left up the chain can pay for.
+fn affordable_output(world: &World, ix: AgentIx, work: &ModelCall) -> Option<u64> {
+    let left = world.ledger().left(world.agent(ix).account);
+    let by_tokens = match left.of(Resource::Tokens) {
+        Some(tokens) => tokens.checked_sub(work.input_tokens)?,
+        None => u64::MAX,
+    };
+    let price = world.definition().models.get(&work.model).and_then(|model| model.price);
+    let by_cost = match (left.of(Resource::Cost), price) {
+        (Some(nanos), Some(price)) => price.output_within(nanos, work.input_tokens)?,
+        (None, _) | (_, None) => u64::MAX,
+    };
+    Some(by_tokens.min(by_cost))
+}

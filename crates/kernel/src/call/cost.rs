@@ -1,0 +1,56 @@
+//! What a call may use at most, and what it did use. The one place where work becomes amounts.
+
+use super::{Call, Work};
+use crate::budget::{Amounts, Resource, ResourceSet};
+use crate::definition::Definition;
+use crate::report::Used;
+
+/// The most that the next attempt at a call can use.
+pub(crate) fn worst_case(definition: &Definition, call: &Call) -> Amounts {
+    let retries = u64::from(call.after_fault);
+    let ask = match &call.work {
+        Work::Model(work) => {
+            let price = definition.models.get(&work.model).and_then(|model| model.price);
+            let cost = price.map_or(0, |price| price.worst_case(work.input_tokens, work.output_cap));
+            let tokens = work.input_tokens.saturating_add(work.output_cap);
+            Amounts::cost(cost).with(Resource::Tokens, tokens).with(Resource::Steps, 1)
+        }
+        Work::Tool(work) => Amounts::cost(work.cost_nanos_max).with(Resource::ToolCalls, 1),
+        Work::Wait(_) | Work::Question(_) => return Amounts::ZERO,
+    };
+    ask.with(Resource::Retries, retries)
+}
+
+/// What an attempt that did its work used.
+pub(crate) fn used(definition: &Definition, call: &Call, used: Used) -> Amounts {
+    let counts = call.held.without(money());
+    metered(definition, call, used).plus(&counts)
+}
+
+/// What an attempt that came to nothing used. A turn that was not made is no step; a tool that was called counts,
+/// because it may have acted.
+pub(crate) fn used_in_vain(definition: &Definition, call: &Call, used: Used) -> Amounts {
+    let counts = call.held.without(money()).with(Resource::Steps, 0);
+    metered(definition, call, used).plus(&counts)
+}
+
+fn metered(definition: &Definition, call: &Call, used: Used) -> Amounts {
+    match used {
+        // Nobody knows: the worst case, because it may be billed in full.
+        Used::Unknown => call.held.only(money()),
+        Used::Tokens(usage) => {
+            let price = match &call.work {
+                Work::Model(work) => definition.models.get(&work.model).and_then(|model| model.price),
+                Work::Tool(_) | Work::Wait(_) | Work::Question(_) => None,
+            };
+            let cost = price.map_or(0, |price| price.cost(&usage));
+            Amounts::cost(cost).with(Resource::Tokens, usage.tokens())
+        }
+        Used::CostNanos(nanos) => Amounts::cost(nanos),
+    }
+}
+
+/// What is measured; the rest is counted.
+fn money() -> ResourceSet {
+    Resource::ALL.into_iter().filter(|resource| resource.stops_all()).collect()
+}

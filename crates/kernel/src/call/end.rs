@@ -1,0 +1,29 @@
+//! Ending a call: whatever it held is settled, once.
+
+use super::Outcome;
+use crate::budget::Amounts;
+use crate::decide::Draft;
+use crate::event::Event;
+use crate::fault::Fault;
+use crate::id::CallId;
+
+/// Ends a call that does not run; it used nothing since its last attempt was settled.
+pub(crate) fn end(draft: &mut Draft<'_>, id: CallId, outcome: Outcome) {
+    draft.record(Event::CallEnded { call: id, outcome, spent: Amounts::ZERO, overrun: Amounts::ZERO });
+}
+
+/// Ends a running call at what it used.
+pub(crate) fn end_running(draft: &mut Draft<'_>, id: CallId, outcome: Outcome, spent: Amounts) {
+    let overrun = spent.minus(&held(draft, id));
+    draft.record(Event::CallEnded { call: id, outcome, spent, overrun });
+}
+
+/// Settles a running attempt at what it used; the call goes on.
+pub(crate) fn attempt_failed(draft: &mut Draft<'_>, id: CallId, fault: Option<Fault>, spent: Amounts) {
+    let overrun = spent.minus(&held(draft, id));
+    draft.record(Event::AttemptFailed { call: id, fault, spent, overrun });
+}
+
+fn held(draft: &Draft<'_>, id: CallId) -> Amounts {
+    draft.call(id).map_or(Amounts::ZERO, |call| call.held)
+}

@@ -1,0 +1,20 @@
+//! Calls: everything an agent has asked for and not yet got. Model and tool calls hold budget while they run; waits
+//! and questions hold nothing, so a parent that waits never keeps a slot from its children.
+
+mod admit;
+mod choose;
+mod cost;
+mod end;
+mod outcome;
+mod table;
+mod wake;
+mod work;
+
+pub(crate) use admit::{Admitted, admit, park, pump};
+pub(crate) use choose::{check_model, fallback};
+pub(crate) use cost::{used, used_in_vain};
+pub(crate) use end::{attempt_failed, end, end_running};
+pub use outcome::{ChildEnd, Outcome};
+pub use table::{Call, Calls, Stage, Why};
+pub(crate) use wake::{ended_of, is_awaited, wake_waits};
+pub use work::{ModelCall, OnTimeout, Question, ToolCall, Wait, WaitNeed, Work};

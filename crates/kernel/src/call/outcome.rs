@@ -1,0 +1,65 @@
+//! How a call ended, as the journal records it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::body::Body;
+use crate::fault::Fault;
+use crate::id::{AgentId, Seq};
+use crate::refusal::Refusal;
+
+/// How a call ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "end", rename_all = "snake_case")]
+pub enum Outcome {
+    /// The effect did what it was asked to.
+    Done {
+        /// What it returned.
+        body: Body,
+    },
+    /// Every attempt failed.
+    Failed {
+        /// The last fault.
+        fault: Fault,
+    },
+    /// The process died while it ran; nobody knows whether it happened.
+    Lost,
+    /// It was dropped before it started, or its wait is no longer wanted.
+    Cancelled,
+    /// It may not run.
+    Refused {
+        /// Why.
+        refusal: Refusal,
+    },
+    /// A person answered.
+    Answered {
+        /// What.
+        answer: Body,
+    },
+    /// The children it waited for have ended.
+    Children {
+        /// Those that have, in the order they were named.
+        ended: Vec<ChildEnd>,
+    },
+    /// A message came.
+    Message {
+        /// The event that brought it.
+        seq: Seq,
+    },
+    /// Its time was up.
+    Expired {
+        /// The children that had ended by then.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        ended: Vec<ChildEnd>,
+    },
+}
+
+/// A child's end, by reference: its result stands in the event named here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChildEnd {
+    /// Who.
+    pub agent: AgentId,
+    /// How, as one word.
+    pub state: String,
+    /// The `agent_ended` event.
+    pub seq: Seq,
+}

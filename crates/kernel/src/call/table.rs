@@ -1,0 +1,183 @@
+//! The table of open calls of a tree, and the order in which those that wait may start.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+
+use super::Work;
+use crate::agent::AgentIx;
+use crate::budget::Amounts;
+use crate::id::{CallId, ModelName, TimerId};
+
+/// A call that has not ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Whose.
+    pub agent: AgentIx,
+    /// What for.
+    pub work: Work,
+    /// Where it stands.
+    pub stage: Stage,
+    /// How many attempts were started.
+    pub attempt: u32,
+    /// What the running attempt holds.
+    pub held: Amounts,
+    /// Whether the next attempt follows a fault and so uses up a retry.
+    pub(crate) after_fault: bool,
+    /// Models that were tried or passed over before the present one.
+    pub(crate) tried: SmallVec<[ModelName; 1]>,
+    /// The timer it waits for.
+    pub(crate) timer: Option<TimerId>,
+}
+
+/// Where a call stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Asked, and about to be decided in the same batch.
+    Asked,
+    /// It cannot go on yet.
+    Waiting(Why),
+    /// An attempt is out.
+    Running,
+}
+
+/// What a call waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    /// Other holds to settle; `ask` is what it needs.
+    Budget {
+        /// What it needs at every account up the chain.
+        ask: Amounts,
+    },
+    /// Another effect to end: as many run as may.
+    Slot,
+    /// The model to take calls again.
+    Rate,
+    /// The pause before a retry to pass.
+    Backoff,
+    /// Somebody to unpause the agent.
+    Paused,
+    /// Somebody to raise the tree's ceiling.
+    Halted,
+    /// Children to end.
+    Children,
+    /// A message to come.
+    Message,
+    /// A person to answer.
+    Person,
+}
+
+impl Why {
+    /// Whether the call may start as soon as something else changes, without a report of its own.
+    const fn is_startable(self) -> bool {
+        match self {
+            Self::Budget { .. } | Self::Slot | Self::Rate | Self::Paused | Self::Halted => true,
+            Self::Backoff | Self::Children | Self::Message | Self::Person => false,
+        }
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Budget { .. } => "budget",
+            Self::Slot => "slot",
+            Self::Rate => "rate",
+            Self::Backoff => "backoff",
+            Self::Paused => "paused",
+            Self::Halted => "halted",
+            Self::Children => "children",
+            Self::Message => "message",
+            Self::Person => "person",
+        })
+    }
+}
+
+/// Every open call of a tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Calls {
+    open: BTreeMap<CallId, Call>,
+    startable: BTreeSet<CallId>,
+    running: u32,
+    last: u64,
+}
+
+impl Calls {
+    /// The call with this id, if it is open.
+    #[must_use]
+    pub fn find(&self, id: CallId) -> Option<&Call> {
+        self.open.get(&id)
+    }
+
+    /// Every open call, the oldest first.
+    pub fn all(&self) -> impl Iterator<Item = (CallId, &Call)> {
+        self.open.iter().map(|(id, call)| (*id, call))
+    }
+
+    /// How many effects run.
+    #[must_use]
+    pub const fn running(&self) -> u32 {
+        self.running
+    }
+
+    /// The id of the next call.
+    #[must_use]
+    pub const fn next_id(&self) -> CallId {
+        CallId(self.last + 1)
+    }
+
+    /// The first call after `id` that only waits for something to change.
+    pub(crate) fn startable_after(&self, id: CallId) -> Option<CallId> {
+        self.startable.range(CallId(id.0 + 1)..).next().copied()
+    }
+
+    pub(crate) fn insert(&mut self, id: CallId, agent: AgentIx, work: Work) {
+        let call = Call {
+            agent,
+            work,
+            stage: Stage::Asked,
+            attempt: 0,
+            held: Amounts::ZERO,
+            after_fault: false,
+            tried: SmallVec::new(),
+            timer: None,
+        };
+        self.last = self.last.max(id.0);
+        self.open.insert(id, call);
+    }
+
+    pub(crate) fn remove(&mut self, id: CallId) {
+        self.move_to(id, Stage::Asked);
+        self.open.remove(&id);
+    }
+
+    /// The open call with this id. Changing one that is not open is a bug, and stops this tree only.
+    pub(crate) fn call_mut(&mut self, id: CallId) -> &mut Call {
+        match self.open.get_mut(&id) {
+            Some(call) => call,
+            None => unreachable!("call {id} is not open"),
+        }
+    }
+
+    /// Moves a call to another stage and keeps the counts true.
+    pub(crate) fn move_to(&mut self, id: CallId, stage: Stage) {
+        let before = std::mem::replace(&mut self.call_mut(id).stage, stage);
+        match before {
+            Stage::Waiting(_) => {
+                self.startable.remove(&id);
+            }
+            Stage::Running => self.running -= 1,
+            Stage::Asked => {}
+        }
+        match stage {
+            Stage::Waiting(why) if why.is_startable() => {
+                self.startable.insert(id);
+            }
+            Stage::Running => self.running += 1,
+            Stage::Waiting(_) | Stage::Asked => {}
+        }
+    }
+}

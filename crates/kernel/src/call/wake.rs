@@ -1,0 +1,49 @@
+//! Waking: ends the waits whose children have ended or whose message has come.
+
+use super::{ChildEnd, Outcome, Wait, WaitNeed, Work, end};
+use crate::agent::AgentIx;
+use crate::decide::Draft;
+use crate::id::{AgentId, CallId};
+use crate::world::World;
+
+/// Ends every wait of `ix` that has what it waited for.
+pub(crate) fn wake_waits(draft: &mut Draft<'_>, ix: AgentIx) {
+    for id in draft.agent(ix).open.clone() {
+        if let Some(outcome) = satisfied(draft, ix, id) {
+            end(draft, id, outcome);
+        }
+    }
+}
+
+/// Whether a wait of `ix` names `child`, so that its result need not be sent as a message.
+pub(crate) fn is_awaited(world: &World, ix: AgentIx, child: &AgentId) -> bool {
+    let names = |id: &CallId| match world.call(*id).map(|call| &call.work) {
+        Some(Work::Wait(Wait::Children { agents, .. })) => agents.contains(child),
+        _ => false,
+    };
+    world.agent(ix).open.iter().any(names)
+}
+
+/// Those of `agents` that have ended, in the order given.
+pub(crate) fn ended_of(world: &World, agents: &[AgentId]) -> Vec<ChildEnd> {
+    let ended = |id: &AgentId| {
+        let ended = world.agents().ended(world.agents().find(id)?)?;
+        Some(ChildEnd { agent: id.clone(), state: ended.word.to_owned(), seq: ended.at })
+    };
+    agents.iter().filter_map(ended).collect()
+}
+
+fn satisfied(world: &World, ix: AgentIx, id: CallId) -> Option<Outcome> {
+    match &world.call(id)?.work {
+        Work::Wait(Wait::Children { agents, need }) => {
+            let ended = ended_of(world, agents);
+            let enough = match need {
+                WaitNeed::All => ended.len() == agents.len(),
+                WaitNeed::Any => !ended.is_empty(),
+            };
+            enough.then_some(Outcome::Children { ended })
+        }
+        Work::Wait(Wait::Message) => world.agent(ix).inbox.first().map(|seq| Outcome::Message { seq: *seq }),
+        Work::Model(_) | Work::Tool(_) | Work::Question(_) => None,
+    }
+}

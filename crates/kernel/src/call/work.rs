@@ -1,0 +1,98 @@
+//! What a call is for: a model, a tool, a wait or a question.
+
+use serde::{Deserialize, Serialize};
+
+use crate::body::Body;
+use crate::definition::Lost;
+use crate::id::{AgentId, ModelName, ToolName};
+
+/// What a call is for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Work {
+    /// A model is to answer.
+    Model(ModelCall),
+    /// A tool is to act.
+    Tool(ToolCall),
+    /// Children are to end, or a message is to come.
+    Wait(Wait),
+    /// A person is to answer.
+    Question(Question),
+}
+
+/// A model is to answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelCall {
+    /// Which one.
+    pub model: ModelName,
+    /// What goes in, counted outside, at least as much as it will be billed.
+    pub input_tokens: u64,
+    /// The most that may come out.
+    pub output_cap: u64,
+}
+
+/// A tool is to act.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// Which one.
+    pub tool: ToolName,
+    /// The most it can cost by itself.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cost_nanos_max: u64,
+    /// What becomes of it if the process dies.
+    #[serde(default)]
+    pub lost: Lost,
+}
+
+/// What an agent waits for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "for", rename_all = "snake_case")]
+pub enum Wait {
+    /// These children.
+    Children {
+        /// Which.
+        agents: Vec<AgentId>,
+        /// How many of them.
+        need: WaitNeed,
+    },
+    /// Any message.
+    Message,
+}
+
+/// How many of the children must have ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitNeed {
+    /// All of them.
+    #[default]
+    All,
+    /// One of them.
+    Any,
+}
+
+/// A question to a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// What is asked.
+    pub text: String,
+    /// What happens if nobody answers in time.
+    #[serde(default)]
+    pub on_timeout: OnTimeout,
+}
+
+/// What happens if nobody answers in time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnTimeout {
+    /// The question fails and the agent decides.
+    #[default]
+    Fail,
+    /// This counts as the answer.
+    Default(Body),
+    /// The agent is cancelled.
+    Cancel,
+}
+
+const fn is_zero(amount: &u64) -> bool {
+    *amount == 0
+}

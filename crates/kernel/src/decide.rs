@@ -1,0 +1,129 @@
+//! The one decision: input in, events out. Pure: no clock, no randomness, no IO; the same world and input decide the
+//! same events for ever.
+//!
+//! Deciding and applying go hand in hand: a [`Draft`] applies each event the moment it is recorded, so that the next
+//! step of the same decision sees it. Nothing else changes a world, and a refusal leaves it untouched.
+
+use std::ops::Deref;
+
+use crate::call::{self, Why};
+use crate::event::Event;
+use crate::id::{AgentId, CallId, TimerId};
+use crate::input::{Input, What};
+use crate::refusal::Refusal;
+use crate::time::Time;
+use crate::world::World;
+
+/// What was decided: the events, already applied, and what to tell whoever asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The events, in order.
+    pub events: Vec<Event>,
+    /// The answer to the asker.
+    pub reply: Reply,
+}
+
+/// What whoever asked is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// It is so.
+    Done,
+    /// This agent was spawned; the call, if any, ends with its result.
+    Spawned {
+        /// Who.
+        agent: AgentId,
+        /// The call that waits for it.
+        call: Option<CallId>,
+    },
+    /// The call has started.
+    Started {
+        /// Which call.
+        call: CallId,
+    },
+    /// The call waits.
+    Waiting {
+        /// Which call.
+        call: CallId,
+        /// For what.
+        why: Why,
+    },
+    /// The call was recorded and refused.
+    Refused {
+        /// Which call.
+        call: CallId,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// The report concerns something that is over; nothing changed.
+    Stale,
+}
+
+/// Decides one input and applies what was decided.
+///
+/// # Errors
+/// A request may be refused; then no event was recorded and the world is as it was. A report never is.
+pub fn decide(world: &mut World, input: &Input) -> Result<Decision, Refusal> {
+    let mut draft = Draft { world, now: input.now, draw: input.draw, events: Vec::new() };
+    let reply = match &input.what {
+        What::Request { by, request } => request.decide(&mut draft, by).inspect_err(|_| {
+            assert!(draft.events.is_empty(), "a refused request leaves no trace");
+        })?,
+        What::Report(report) => report.decide(&mut draft),
+    };
+    call::pump(&mut draft);
+    Ok(Decision { events: draft.events, reply })
+}
+
+/// A decision in the making: the world as it is so far, and the events that made it so.
+pub(crate) struct Draft<'w> {
+    world: &'w mut World,
+    now: Time,
+    draw: u64,
+    events: Vec<Event>,
+}
+
+impl Draft<'_> {
+    /// Records an event and applies it.
+    pub(crate) fn record(&mut self, event: Event) {
+        self.world.apply(&event);
+        self.events.push(event);
+    }
+
+    /// When the input arrived.
+    pub(crate) const fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Random bits that came with the input.
+    pub(crate) const fn draw(&self) -> u64 {
+        self.draw
+    }
+
+    /// An id for the next timer.
+    pub(crate) fn next_timer(&self) -> TimerId {
+        self.world.next_timer()
+    }
+
+    /// Refuses work for an agent whose time is up.
+    pub(crate) fn check_deadline(&self, ix: crate::agent::AgentIx) -> Result<(), Refusal> {
+        match self.world.agent(ix).charter.deadline {
+            Some(deadline) if deadline <= self.now => {
+                let agent = self.world.agent_id(ix).clone();
+                Err(Refusal::DeadlinePassed { agent, deadline, late_ms: self.now.0 - deadline.0 })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Until when the model takes no calls, if that is not over.
+    pub(crate) fn limited_until(&self, model: &crate::id::ModelName) -> Option<Time> {
+        self.world.rate_limit(model).filter(|until| *until > self.now)
+    }
+}
+
+impl Deref for Draft<'_> {
+    type Target = World;
+    fn deref(&self) -> &World {
+        self.world
+    }
+}

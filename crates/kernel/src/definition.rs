@@ -1,0 +1,292 @@
+//! The definition of a tree: its roles, models and ceilings. It arrives once, with the request that starts the tree,
+//! and is checked whole before anything runs.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use crate::body::check_said;
+use crate::budget::{Limits, Price};
+use crate::caps::Caps;
+use crate::id::{ModelName, RoleName, ThreadId};
+use crate::limit;
+use crate::refusal::Refusal;
+
+/// Everything a tree is made of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Definition {
+    /// What people call it.
+    pub name: String,
+    /// What the root is to do.
+    pub goal: String,
+    /// The root's role.
+    pub entry: RoleName,
+    /// The thread it belongs to; its own if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<ThreadId>,
+    /// The root's ceilings.
+    #[serde(default)]
+    pub budget: BudgetSpec,
+    /// Bounds of the whole tree.
+    #[serde(default)]
+    pub limits: TreeLimits,
+    /// Models by name.
+    pub models: IndexMap<ModelName, Model>,
+    /// Roles by name.
+    pub roles: IndexMap<RoleName, Role>,
+    /// What to do about models without a price under a cost ceiling.
+    #[serde(default)]
+    pub unpriced: Unpriced,
+}
+
+/// Bounds of the whole tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TreeLimits {
+    /// How deep below the root an agent may be.
+    pub depth_max: u32,
+    /// Live children of one agent.
+    pub children_max: u32,
+    /// Agents of the tree, ended ones included.
+    pub agents_max: u32,
+    /// Effects that run at the same time.
+    pub parallel_max: u32,
+}
+
+impl Default for TreeLimits {
+    fn default() -> Self {
+        Self {
+            depth_max: limit::DEPTH_MAX,
+            children_max: limit::CHILDREN_MAX,
+            agents_max: limit::AGENTS_MAX,
+            parallel_max: limit::PARALLEL_MAX,
+        }
+    }
+}
+
+/// A model that agents may call.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Model {
+    /// What it costs; absent if nobody knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
+    /// The largest output cap one call may ask for; none of its own if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_max: Option<u64>,
+    /// Models to try instead when this one fails, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fallback: Vec<ModelName>,
+    /// What becomes of a call whose end was never recorded.
+    pub lost: Lost,
+}
+
+/// What becomes of a running effect when the process dies before its end is recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lost {
+    /// The outside may have billed or done it: settle at the full hold. A model call then takes a new hold for its
+    /// retry; a tool is reported lost.
+    #[default]
+    Presumed,
+    /// Doing it twice is the same as once: start it again under the same key and the same hold.
+    Repeatable,
+}
+
+/// A kind of agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Role {
+    /// The model it calls unless its spawner chose another.
+    pub model: ModelName,
+    /// What it may do, before its parent's rights narrow it.
+    pub caps: Caps,
+    /// Its ceilings unless its spawner gave others.
+    #[serde(default)]
+    pub budget: BudgetSpec,
+    /// Whether it may appear again below itself, with another goal.
+    #[serde(default)]
+    pub recursive: Recursion,
+}
+
+/// Whether a role may appear again on its own ancestor path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Recursion {
+    /// Never.
+    #[default]
+    Refused,
+    /// With another goal each time.
+    Allowed,
+}
+
+/// Ceilings as people give them: what is absent is taken from the role, then from the parent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BudgetSpec {
+    /// The ceilings that were given.
+    pub limit: Limits,
+    /// How long the agent may take, by the wall clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// Whether the ceilings are held at every ancestor from the start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lend: Option<Lend>,
+    /// Share of cost and tokens that descendants must leave, in percent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer_reserve: Option<u8>,
+    /// What to do when a model call does not fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_low: Option<OnLow>,
+}
+
+impl Default for BudgetSpec {
+    fn default() -> Self {
+        Self { limit: Limits::NONE, timeout_ms: None, lend: None, answer_reserve: None, on_low: None }
+    }
+}
+
+impl BudgetSpec {
+    /// Only ceilings.
+    #[must_use]
+    pub fn of(limit: Limits) -> Self {
+        Self { limit, ..Self::default() }
+    }
+
+    /// This, and where it says nothing, what `other` says.
+    #[must_use]
+    pub fn or(&self, other: &Self) -> Self {
+        let given = self.limit.bounded();
+        let limit = other
+            .limit
+            .bounded()
+            .iter()
+            .filter(|r| !given.has(*r))
+            .fold(self.limit, |limit, r| other.limit.of(r).map_or(limit, |amount| limit.with(r, amount)));
+        Self {
+            limit,
+            timeout_ms: self.timeout_ms.or(other.timeout_ms),
+            lend: self.lend.or(other.lend),
+            answer_reserve: self.answer_reserve.or(other.answer_reserve),
+            on_low: self.on_low.clone().or_else(|| other.on_low.clone()),
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        self.limit.checked()?;
+        if self.timeout_ms.is_some_and(|ms| ms == 0 || ms > limit::TIMEOUT_MS_MAX) {
+            let ms = self.timeout_ms.unwrap_or_default();
+            return Err(Refusal::BadTimeout { ms, ms_max: limit::TIMEOUT_MS_MAX });
+        }
+        match self.answer_reserve {
+            Some(percent) if percent > limit::ANSWER_RESERVE_PERCENT_MAX => {
+                Err(Refusal::BadReserve { percent, percent_max: limit::ANSWER_RESERVE_PERCENT_MAX })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether a child's ceilings are promised to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lend {
+    /// It shares what its ancestors have.
+    #[default]
+    No,
+    /// They are held at every ancestor until it ends.
+    Yes,
+}
+
+/// What to do when a model call cannot fit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnLow {
+    /// Stop: the agent ends with what it has, or the tree halts.
+    #[default]
+    Halt,
+    /// Lower the output cap to what fits.
+    Shrink,
+    /// Call this model instead.
+    Downgrade(ModelName),
+}
+
+/// What to do about a model without a price under a cost ceiling.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unpriced {
+    /// Refuse it: unknown is never counted as zero.
+    #[default]
+    Refuse,
+    /// Count its cost as zero, as the file's author says.
+    Allow,
+}
+
+impl Definition {
+    /// The role called `name`.
+    ///
+    /// # Errors
+    /// Names the role and the ones there are.
+    pub fn role(&self, name: &RoleName) -> Result<&Role, Refusal> {
+        let known = || self.roles.keys().cloned().collect();
+        self.roles.get(name).ok_or_else(|| Refusal::UnknownRole { role: name.clone(), known: known() })
+    }
+
+    /// The model called `name`.
+    ///
+    /// # Errors
+    /// Names the model and the ones there are.
+    pub fn model(&self, name: &ModelName) -> Result<&Model, Refusal> {
+        let known = || self.models.keys().cloned().collect();
+        self.models.get(name).ok_or_else(|| Refusal::UnknownModel { model: name.clone(), known: known() })
+    }
+
+    /// Everything that can be wrong with it, before anything runs.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        check_said("name", &self.name, limit::NOTE_BYTES_MAX)?;
+        check_said("goal", &self.goal, limit::TEXT_BYTES_MAX)?;
+        self.check_limits()?;
+        self.budget.check()?;
+        self.role(&self.entry)?;
+        for (count, what) in [(self.models.len(), "models"), (self.roles.len(), "roles")] {
+            if count > limit::NAMES_MAX {
+                return Err(Refusal::TooMany { what: what.to_owned(), count, count_max: limit::NAMES_MAX });
+            }
+        }
+        for model in self.models.values() {
+            model.price.map(Price::checked).transpose()?;
+            model.fallback.iter().try_for_each(|name| self.model(name).map(|_| ()))?;
+        }
+        for role in self.roles.values() {
+            self.model(&role.model)?;
+            role.budget.check()?;
+            if let Some(OnLow::Downgrade(model)) = &role.budget.on_low {
+                self.model(model)?;
+            }
+        }
+        if let Some(OnLow::Downgrade(model)) = &self.budget.on_low {
+            self.model(model)?;
+        }
+        Ok(())
+    }
+
+    fn check_limits(&self) -> Result<(), Refusal> {
+        let limits = &self.limits;
+        let bounds = [
+            ("limits.depth", limits.depth_max, limit::DEPTH_CAP),
+            ("limits.children", limits.children_max, limit::AGENTS_CAP),
+            ("limits.agents", limits.agents_max, limit::AGENTS_CAP),
+            ("limits.parallel", limits.parallel_max, limit::AGENTS_CAP),
+        ];
+        for (what, count, count_max) in bounds {
+            if count > count_max {
+                let (count, count_max) = (count as usize, count_max as usize);
+                return Err(Refusal::TooMany { what: what.to_owned(), count, count_max });
+            }
+        }
+        if limits.agents_max == 0 || limits.parallel_max == 0 {
+            return Err(Refusal::TreeCannotMove);
+        }
+        Ok(())
+    }
+}

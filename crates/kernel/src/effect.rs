@@ -1,0 +1,122 @@
+//! Effects: what the outside is to do once the events behind it are durable. Each one follows from one event, and
+//! each call that was started ends in exactly one report.
+
+use serde::{Deserialize, Serialize};
+
+use crate::call::Work;
+use crate::event::{Alarm, Event};
+use crate::id::{AgentId, CallId, ModelName, TimerId, ToolName, TreeId};
+use crate::time::Time;
+use crate::world::World;
+
+/// Something for the runtime to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Effect {
+    /// Make one attempt at a model call.
+    CallModel {
+        /// Which call.
+        call: CallId,
+        /// Which attempt; the first is 1.
+        attempt: u32,
+        /// For whom.
+        agent: AgentId,
+        /// Which model.
+        model: ModelName,
+        /// The most output tokens to ask for.
+        output_cap: u64,
+        /// The same for every start of the same attempt.
+        key: String,
+    },
+    /// Make one attempt at a tool call.
+    CallTool {
+        /// Which call.
+        call: CallId,
+        /// Which attempt; the first is 1.
+        attempt: u32,
+        /// For whom.
+        agent: AgentId,
+        /// Which tool.
+        tool: ToolName,
+        /// The same for every start of the same call.
+        key: String,
+    },
+    /// Stop every running call of an agent; each still ends in its own report.
+    StopCalls {
+        /// Whose.
+        agent: AgentId,
+    },
+    /// Report back when the time comes.
+    SetTimer {
+        /// Which timer.
+        timer: TimerId,
+        /// When.
+        at: Time,
+    },
+}
+
+impl World {
+    /// The effect that `event` asks for, once it has been applied and is durable.
+    #[must_use]
+    pub fn effect_of(&self, event: &Event) -> Option<Effect> {
+        match event {
+            Event::CallStarted { call, .. } | Event::CallResumed { call } => self.start_of(*call),
+            Event::AgentEnding { agent, .. } => Some(Effect::StopCalls { agent: agent.clone() }),
+            Event::AgentRedirected { agent, running, .. } if running.stops() => {
+                Some(Effect::StopCalls { agent: agent.clone() })
+            }
+            Event::CallWaiting { alarm, .. } => alarm.map(set),
+            Event::WaitStarted { alarm, .. } | Event::QuestionAsked { alarm, .. } => Some(set(*alarm)),
+            Event::AgentSpawned(spawned) => spawned.alarm.map(set),
+            Event::TreeStarted { .. }
+            | Event::AgentPaused { .. }
+            | Event::AgentUnpaused { .. }
+            | Event::AgentRedirected { .. }
+            | Event::AgentEnded { .. }
+            | Event::CallAsked { .. }
+            | Event::CallSwitched { .. }
+            | Event::AttemptFailed { .. }
+            | Event::CallEnded { .. }
+            | Event::Charged { .. }
+            | Event::MessageSent { .. }
+            | Event::TreeHalted { .. }
+            | Event::TreeUnhalted
+            | Event::LimitRaised { .. }
+            | Event::BreakerChanged { .. }
+            | Event::RateLimited { .. } => None,
+        }
+    }
+
+    /// Every timer that has not fired, to be set again after a restart.
+    pub fn timers(&self) -> impl Iterator<Item = Effect> {
+        self.alarms().map(|(timer, at)| Effect::SetTimer { timer, at })
+    }
+
+    fn start_of(&self, id: CallId) -> Option<Effect> {
+        let call = self.call(id)?;
+        let (attempt, agent) = (call.attempt, self.agent_id(call.agent).clone());
+        match &call.work {
+            Work::Model(work) => Some(Effect::CallModel {
+                call: id,
+                attempt,
+                agent,
+                model: work.model.clone(),
+                output_cap: work.output_cap,
+                key: format!("{}/{}", key(self.tree(), id), attempt),
+            }),
+            Work::Tool(work) => {
+                let tool = work.tool.clone();
+                Some(Effect::CallTool { call: id, attempt, agent, tool, key: key(self.tree(), id) })
+            }
+            Work::Wait(_) | Work::Question(_) => None,
+        }
+    }
+}
+
+fn set(alarm: Alarm) -> Effect {
+    Effect::SetTimer { timer: alarm.timer, at: alarm.at }
+}
+
+fn key(tree: TreeId, call: CallId) -> String {
+    format!("{tree}/{}", call.0)
+}

@@ -1,0 +1,237 @@
+//! Events: every fact that a journal can hold, in the past tense. `docs/journal.md` describes each field; changing
+//! one is the one dangerous edit, and `style.md` says how it is done.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::agent::{Exit, Spawned};
+use crate::body::Body;
+use crate::budget::{Amounts, Shortfall};
+use crate::call::{Outcome, Question, Wait, Why, Work};
+use crate::definition::Definition;
+use crate::fault::Fault;
+use crate::id::{AgentId, CallId, ModelName, TimerId};
+use crate::input::By;
+use crate::signal::Running;
+use crate::time::Time;
+
+/// The version of the rules by which this kernel decides. A journal names the one it was written under.
+pub const RULES: u32 = 1;
+
+/// One fact about a tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Event {
+    /// The tree exists; always the first event.
+    TreeStarted {
+        /// The rules it is decided by.
+        rules: u32,
+        /// What it is made of.
+        definition: Arc<Definition>,
+    },
+    /// An agent exists, the root included.
+    AgentSpawned(Box<Spawned>),
+    /// An agent and everything below it start no further effect.
+    AgentPaused {
+        /// Who.
+        agent: AgentId,
+    },
+    /// The pause is over.
+    AgentUnpaused {
+        /// Who.
+        agent: AgentId,
+    },
+    /// A person gave an agent a new instruction while it ran.
+    AgentRedirected {
+        /// Who.
+        agent: AgentId,
+        /// What to do from here on.
+        instruction: String,
+        /// What becomes of what runs.
+        running: Running,
+    },
+    /// It is decided how an agent ends; its calls and children are being stopped.
+    AgentEnding {
+        /// Who.
+        agent: AgentId,
+        /// How.
+        exit: Exit,
+        /// What it has to show.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        result: Option<Body>,
+    },
+    /// An agent has ended; nothing of it runs, nothing below it lives.
+    AgentEnded {
+        /// Who.
+        agent: AgentId,
+        /// How.
+        exit: Exit,
+        /// What it has to show.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        result: Option<Body>,
+        /// What it and everything below it used.
+        spent: Amounts,
+    },
+    /// An agent asked for a model or tool call.
+    CallAsked {
+        /// Which call.
+        call: CallId,
+        /// Who.
+        agent: AgentId,
+        /// What for.
+        work: Work,
+    },
+    /// A call cannot go on yet.
+    CallWaiting {
+        /// Which call.
+        call: CallId,
+        /// What for.
+        why: Why,
+        /// When to look again, if time is what it waits for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        alarm: Option<Alarm>,
+    },
+    /// An attempt started; its worst case is held at every account up the chain.
+    CallStarted {
+        /// Which call.
+        call: CallId,
+        /// Which attempt; the first is 1.
+        attempt: u32,
+        /// What is held.
+        held: Amounts,
+    },
+    /// After a restart, the same attempt was started again under the same key and hold.
+    CallResumed {
+        /// Which call.
+        call: CallId,
+    },
+    /// A model call goes on with other terms: another model, or a smaller output cap.
+    CallSwitched {
+        /// Which call.
+        call: CallId,
+        /// The model from here on.
+        model: ModelName,
+        /// The output cap from here on.
+        output_cap: u64,
+    },
+    /// An attempt failed and was settled; the call goes on.
+    AttemptFailed {
+        /// Which call.
+        call: CallId,
+        /// What went wrong; none if nobody knows because the process died.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fault: Option<Fault>,
+        /// What it used.
+        spent: Amounts,
+        /// Of it, beyond the hold.
+        #[serde(default, skip_serializing_if = "Amounts::is_zero")]
+        overrun: Amounts,
+    },
+    /// A call has ended; if it was running, its hold is settled.
+    CallEnded {
+        /// Which call.
+        call: CallId,
+        /// How.
+        outcome: Outcome,
+        /// What its last attempt used.
+        #[serde(default, skip_serializing_if = "Amounts::is_zero")]
+        spent: Amounts,
+        /// Of it, beyond the hold.
+        #[serde(default, skip_serializing_if = "Amounts::is_zero")]
+        overrun: Amounts,
+    },
+    /// An agent waits for children or messages.
+    WaitStarted {
+        /// The call that waits.
+        call: CallId,
+        /// Who.
+        agent: AgentId,
+        /// For what.
+        wait: Wait,
+        /// When it gives up.
+        alarm: Alarm,
+    },
+    /// An agent asks a person and waits.
+    QuestionAsked {
+        /// The call that waits.
+        call: CallId,
+        /// Who.
+        agent: AgentId,
+        /// What.
+        question: Question,
+        /// When it gives up.
+        alarm: Alarm,
+    },
+    /// Outside spending was booked by hand.
+    Charged {
+        /// At whose account, and every one above.
+        agent: AgentId,
+        /// How much.
+        amounts: Amounts,
+        /// What for.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        note: String,
+    },
+    /// A message waits for an agent.
+    MessageSent {
+        /// From whom.
+        from: By,
+        /// For whom.
+        to: AgentId,
+        /// What it says.
+        body: Body,
+    },
+    /// The root's ceiling was reached: nothing new starts until somebody raises it.
+    TreeHalted {
+        /// Who asked for more.
+        agent: AgentId,
+        /// Whose ceiling.
+        account: AgentId,
+        /// The numbers.
+        short: Shortfall,
+    },
+    /// The tree goes on.
+    TreeUnhalted,
+    /// A person raised ceilings.
+    LimitRaised {
+        /// Whose; ceilings below that only mirrored these rise too.
+        agent: AgentId,
+        /// By how much.
+        add: Amounts,
+    },
+    /// A model's breaker opened or closed.
+    BreakerChanged {
+        /// Which model.
+        model: ModelName,
+        /// Its state from here on.
+        breaker: Breaker,
+    },
+    /// A model takes no calls until then.
+    RateLimited {
+        /// Which model.
+        model: ModelName,
+        /// Until when.
+        until: Time,
+    },
+}
+
+/// A timer and when it fires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Alarm {
+    /// Which timer.
+    pub timer: TimerId,
+    /// When.
+    pub at: Time,
+}
+
+/// Whether calls to a model make sense right now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Breaker {
+    /// They do.
+    #[default]
+    Closed,
+    /// It failed too often; calls go elsewhere or are refused.
+    Open,
+}

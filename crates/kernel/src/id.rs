@@ -1,0 +1,224 @@
+//! Ids and names: newtypes that are valid once they exist, so nothing downstream has to check them again.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// Why a text is not an id or a name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IdError {
+    /// Wrong length or characters.
+    #[error("`{text}` is not a valid {what}: {rule}")]
+    Invalid {
+        /// Which kind of id.
+        what: &'static str,
+        /// What was given, cut to a readable length.
+        text: String,
+        /// What is allowed.
+        rule: &'static str,
+    },
+}
+
+impl IdError {
+    fn new(what: &'static str, text: &str, rule: &'static str) -> Self {
+        Self::Invalid { what, text: text.chars().take(80).collect(), rule }
+    }
+}
+
+/// A tree's id. It is the trace id too: 16 bytes, shown as 32 hex digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct TreeId([u8; 16]);
+
+impl TreeId {
+    /// From bytes drawn outside the kernel.
+    #[must_use]
+    pub const fn new(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub const fn bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+impl fmt::Display for TreeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for TreeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TreeId({self})")
+    }
+}
+
+impl FromStr for TreeId {
+    type Err = IdError;
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let invalid = || IdError::new("tree id", text, "32 lowercase hex digits");
+        if text.len() != 32 || !text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
+            return Err(invalid());
+        }
+        let number = u128::from_str_radix(text, 16).map_err(|_| invalid())?;
+        Ok(Self(number.to_be_bytes()))
+    }
+}
+
+impl TryFrom<String> for TreeId {
+    type Error = IdError;
+    fn try_from(text: String) -> Result<Self, IdError> {
+        text.parse()
+    }
+}
+
+impl From<TreeId> for String {
+    fn from(id: TreeId) -> Self {
+        id.to_string()
+    }
+}
+
+/// A shared text that passed `$check` when it was made.
+macro_rules! name {
+    ($(#[$doc:meta])* $name:ident, $what:literal, $check:ident, $rule:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(into = "String", try_from = "String")]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// The text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = IdError;
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                if $check(text) { Ok(Self(text.into())) } else { Err(IdError::new($what, text, $rule)) }
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = IdError;
+            fn try_from(text: String) -> Result<Self, IdError> {
+                text.parse()
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(name: $name) -> Self {
+                name.0.as_ref().to_owned()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{:?}", &self.0)
+            }
+        }
+    };
+}
+
+name!(
+    /// An agent's id, unique in its tree. It names a folder too, so it can hold no path.
+    AgentId, "agent id", is_slug_64,
+    "1 to 64 characters of a-z, 0-9, `_` and `-`, the first a letter or digit"
+);
+name!(
+    /// A role: a kind of agent that the tree's definition describes.
+    RoleName, "role", is_slug_48,
+    "1 to 48 characters of a-z, 0-9, `_` and `-`, the first a letter or digit"
+);
+name!(
+    /// A model as the tree's definition names it.
+    ModelName, "model name", is_label,
+    "1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit"
+);
+name!(
+    /// A tool.
+    ToolName, "tool name", is_label,
+    "1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit"
+);
+name!(
+    /// The conversation an agent belongs to: an address for tracing, which grants nothing by itself.
+    ThreadId, "thread id", is_label,
+    "1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit"
+);
+
+impl AgentId {
+    /// The id of an agent that was given none: its role and eight hex digits drawn outside the kernel.
+    #[must_use]
+    pub fn drawn(role: &RoleName, draw: u32) -> Self {
+        Self(format!("{role}-{draw:08x}").into())
+    }
+
+    /// The role's own name as an id; what a tree's root is called.
+    #[must_use]
+    pub fn of_role(role: &RoleName) -> Self {
+        Self(Arc::clone(&role.0))
+    }
+}
+
+impl ThreadId {
+    /// The thread of a tree that was given none: the tree's own id.
+    #[must_use]
+    pub fn of_tree(tree: TreeId) -> Self {
+        Self(tree.to_string().into())
+    }
+}
+
+/// A call's number in its tree: model calls, tool calls, waits and questions share one count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CallId(pub u64);
+
+impl fmt::Display for CallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{}", self.0)
+    }
+}
+
+/// A timer's number in its tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TimerId(pub u64);
+
+/// The place of an event in its tree's journal; the first is 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Seq(pub u64);
+
+fn is_slug_64(text: &str) -> bool {
+    is_slug(text, 64)
+}
+
+fn is_slug_48(text: &str) -> bool {
+    is_slug(text, 48)
+}
+
+fn is_slug(text: &str, max: usize) -> bool {
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    (1..=max).contains(&text.len())
+        && text.as_bytes().first().copied().is_some_and(plain)
+        && text.bytes().all(|b| plain(b) || matches!(b, b'_' | b'-'))
+}
+
+fn is_label(text: &str) -> bool {
+    (1..=128).contains(&text.len())
+        && text.as_bytes().first().is_some_and(u8::is_ascii_alphanumeric)
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'/' | b'-'))
+}

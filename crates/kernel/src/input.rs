@@ -1,0 +1,56 @@
+//! Inputs: everything that can reach a tree, with the time and the randomness it may use. A stored input decides
+//! the same events again.
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::Event;
+use crate::id::AgentId;
+use crate::report::Report;
+use crate::request::Request;
+use crate::time::Time;
+
+/// One input, complete: nothing else is read while deciding it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Input {
+    /// When it arrived.
+    pub now: Time,
+    /// Random bits drawn for it; ids are made from them.
+    #[serde(default)]
+    pub draw: u64,
+    /// What arrived.
+    pub what: What,
+}
+
+/// What can arrive.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    /// Somebody asks; it may be refused.
+    Request {
+        /// Who asks.
+        by: By,
+        /// For what.
+        request: Box<Request>,
+    },
+    /// Something outside happened; it is never refused.
+    Report(Report),
+}
+
+/// Who acts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum By {
+    /// A person, or a program on their behalf.
+    Person,
+    /// An agent of the tree.
+    Agent(AgentId),
+}
+
+/// One input with the events that it decided: what a journal stores, and what a replay checks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Batch {
+    /// What arrived.
+    pub input: Input,
+    /// What was decided.
+    pub events: Vec<Event>,
+}

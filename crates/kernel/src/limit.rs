@@ -1,0 +1,52 @@
+//! Every bound of the kernel, by name, with its reason. A field of the definition may narrow or widen those that
+//! are defaults; the rest hold for every tree.
+
+/// Default depth below the root: enough for lead, worker, helper; deeper trees mostly repeat themselves.
+pub const DEPTH_MAX: u32 = 3;
+/// Default live children of one agent: more than a model can follow.
+pub const CHILDREN_MAX: u32 = 16;
+/// Default agents of one tree, ended ones included: a runaway is stopped before it is expensive.
+pub const AGENTS_MAX: u32 = 1_000;
+/// Default effects of one tree that run at the same time: polite to providers, plenty for people.
+pub const PARALLEL_MAX: u32 = 64;
+/// Largest depth a definition may allow.
+pub const DEPTH_CAP: u32 = 100_000;
+/// Largest number of children or agents a definition may allow.
+pub const AGENTS_CAP: u32 = 1_000_000;
+
+/// Largest goal, message, answer, instruction or inline result, in bytes. More is a blob and a reference.
+pub const TEXT_BYTES_MAX: usize = 32 * 1024;
+/// Largest reason, note or name, in bytes: it is for people to read in one line.
+pub const NOTE_BYTES_MAX: usize = 1_024;
+/// Most roles or models in one definition.
+pub const NAMES_MAX: usize = 256;
+
+/// Most calls of one agent that have not ended: bounds a tool storm in one answer.
+pub const OPEN_CALLS_MAX: usize = 64;
+/// Most messages that wait for one agent.
+pub const INBOX_MAX: usize = 1_024;
+
+/// Most attempts at one call, the first and every fallback included.
+pub const ATTEMPTS_MAX: u32 = 4;
+/// First pause before a retry, in milliseconds; it doubles each time.
+pub const BACKOFF_FIRST_MS: u64 = 500;
+/// Longest pause before a retry that we choose ourselves, in milliseconds.
+pub const BACKOFF_MAX_MS: u64 = 30_000;
+/// Longest pause a provider may ask for; a longer one is a fault that no retry mends.
+pub const RETRY_AFTER_MAX_MS: u64 = 600_000;
+
+/// Default share of cost and tokens that an agent's descendants must leave for its own answer, in percent.
+pub const ANSWER_RESERVE_PERCENT: u8 = 10;
+/// Largest answer reserve, in percent: children must be left something.
+pub const ANSWER_RESERVE_PERCENT_MAX: u8 = 90;
+/// Smallest output cap that `on_low: shrink` may choose: fewer tokens answer nothing.
+pub const OUTPUT_TOKENS_MIN: u64 = 16;
+/// Default output cap of one model call.
+pub const OUTPUT_TOKENS: u64 = 2_000;
+
+/// Default time a question waits for its answer: a person may have gone home.
+pub const QUESTION_TIMEOUT_MS: u64 = 24 * 60 * 60 * 1_000;
+/// Default time a wait for children or messages lasts: nothing waits for ever.
+pub const WAIT_TIMEOUT_MS: u64 = 60 * 60 * 1_000;
+/// Longest timeout anyone may ask for: a year.
+pub const TIMEOUT_MS_MAX: u64 = 365 * 24 * 60 * 60 * 1_000;

@@ -1,0 +1,151 @@
+//! Refusals: every reason to say no, with the numbers asked and available and what to do instead.
+//!
+//! The model reads these as tool results and people read them on a terminal, so each one ends in advice.
+
+use serde::{Deserialize, Serialize};
+
+use crate::budget::{AmountError, Shortfall};
+use crate::id::{AgentId, CallId, ModelName, RoleName, ToolName};
+use crate::time::Time;
+
+/// Why a request was refused. The world is as it was before.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(tag = "code", rename_all = "snake_case")]
+#[expect(missing_docs, reason = "each variant's text says what its fields are")]
+pub enum Refusal {
+    // --- the tree
+    #[error("the tree has not been started: start it first")]
+    TreeNotStarted,
+    #[error("the tree was started already: a tree starts once")]
+    TreeStartedBefore,
+    #[error("the tree has ended: start a new one")]
+    TreeEnded,
+    #[error("the tree is halted at its ceiling: raise it with `spinney budget`, or cancel the tree")]
+    TreeHalted,
+    #[error("limits.agents and limits.parallel must be at least 1: with 0 the tree could never move")]
+    TreeCannotMove,
+
+    // --- who asks, and for whom
+    #[error("no agent is called `{agent}` in this tree: list the agents to see their ids")]
+    UnknownAgent { agent: AgentId },
+    #[error("agent `{agent}` has ended ({state}): spawn another one")]
+    AgentEnded { agent: AgentId, state: String },
+    #[error("agent `{agent}` takes no new work because `{stopped}` is ending: answer with what you have")]
+    AgentStopped { agent: AgentId, stopped: AgentId },
+    #[error(
+        "`{by}` may not do this to `{agent}`: an agent acts for itself, and signals only its descendants"
+    )]
+    NotYours { by: AgentId, agent: AgentId },
+    #[error("only a person may {verb}: ask one with `ask_human`")]
+    PersonOnly { verb: String },
+
+    // --- spawning
+    #[error("the id `{agent}` is taken: choose another one or leave it out")]
+    DuplicateId { agent: AgentId },
+    #[error("depth limit {depth_max} reached at depth {depth}: do this part yourself")]
+    DepthLimit { depth: u32, depth_max: u32 },
+    #[error(
+        "role `{role}` is on its own path already ({}): do this part yourself or hand it to another role",
+        path.join(" > ")
+    )]
+    RoleCycle { role: RoleName, path: Vec<String> },
+    #[error("{live} children live and the limit is {live_max}: wait for one to end")]
+    ChildrenLimit { live: u32, live_max: u32 },
+    #[error("the tree has had {agents} agents and the limit is {agents_max}: do this part yourself")]
+    AgentsLimit { agents: u32, agents_max: u32 },
+    #[error("no role is called `{role}`{}", one_of(known))]
+    UnknownRole { role: RoleName, known: Vec<RoleName> },
+    #[error("this agent may not spawn role `{role}`{}", one_of(allowed))]
+    RoleNotAllowed { role: RoleName, allowed: Vec<RoleName> },
+    #[error("no model is called `{model}`{}", one_of(known))]
+    UnknownModel { model: ModelName, known: Vec<ModelName> },
+    #[error("model `{model}` is not allowed here{}", one_of(allowed))]
+    ModelNotAllowed { model: ModelName, allowed: Vec<ModelName> },
+    #[error("not allowed here: {}{}", listed(tools), one_of(allowed))]
+    ToolNotAllowed { tools: Vec<ToolName>, allowed: Vec<ToolName> },
+    #[error("network is not granted here: do without it, or have a person grant it to the whole path")]
+    NetworkNotAllowed,
+    #[error("nothing to lend: give the child at least one ceiling, or leave `lend` out")]
+    LendWithoutCeiling,
+
+    // --- budgets
+    #[error("{}", ceiling(account, short))]
+    Ceiling { account: AgentId, short: Shortfall },
+    #[error(
+        "model `{model}` has no known price and cost has a ceiling: give it a price, or set `unpriced: allow`"
+    )]
+    Unpriced { model: ModelName },
+    #[error(transparent)]
+    Amount(AmountError),
+    #[error("a timeout of {ms} ms is not between 1 and {ms_max}: give one in that range or leave it out")]
+    BadTimeout { ms: u64, ms_max: u64 },
+    #[error("an answer reserve of {percent} % is above {percent_max} %: leave the children something")]
+    BadReserve { percent: u8, percent_max: u8 },
+    #[error("the deadline of `{agent}` passed {late_ms} ms ago: answer with what you have")]
+    DeadlinePassed { agent: AgentId, deadline: Time, late_ms: u64 },
+
+    // --- calls
+    #[error("{open} calls are open and the limit is {open_max}: wait for some to end")]
+    OpenCallsLimit { open: usize, open_max: usize },
+    #[error("model `{model}` is not available: its breaker is open; try another model or later")]
+    ModelUnavailable { model: ModelName },
+    #[error("nothing to wait for: name at least one child, or wait for messages")]
+    NothingToWaitFor,
+    #[error("`{agent}` is not a child of `{parent}`: only a parent waits for a child")]
+    NotAChild { parent: AgentId, agent: AgentId },
+    #[error("no question {question} is open{}", one_of(open))]
+    UnknownQuestion { question: CallId, open: Vec<CallId> },
+
+    // --- texts and signals
+    #[error("the {what} is empty: say something")]
+    TextEmpty { what: String },
+    #[error("the {what} has {bytes} bytes and the limit is {bytes_max}: shorten it or pass a reference")]
+    TextTooLong { what: String, bytes: usize, bytes_max: usize },
+    #[error("{count} {what} and the limit is {count_max}: use fewer")]
+    TooMany { what: String, count: usize, count_max: usize },
+    #[error("the inbox of `{agent}` is full ({waiting} messages): let it read first")]
+    InboxFull { agent: AgentId, waiting: usize },
+    #[error("`{agent}` is paused already: unpause it to go on")]
+    AlreadyPaused { agent: AgentId },
+    #[error("`{agent}` is not paused: nothing to unpause")]
+    NotPaused { agent: AgentId },
+}
+
+impl From<AmountError> for Refusal {
+    fn from(error: AmountError) -> Self {
+        Self::Amount(error)
+    }
+}
+
+impl Refusal {
+    /// The numbers of a ceiling, if that is what refused.
+    #[must_use]
+    pub const fn shortfall(&self) -> Option<(&AgentId, &Shortfall)> {
+        if let Self::Ceiling { account, short } = self { Some((account, short)) } else { None }
+    }
+}
+
+fn ceiling(account: &AgentId, short: &Shortfall) -> String {
+    let show = |amount| short.resource.show(amount);
+    let mut text = format!("{} ceiling of `{account}`: limit {}", short.resource, show(short.limit));
+    if short.reserve > 0 {
+        text += &format!(" less {} kept for its answer", show(short.reserve));
+    }
+    text += &format!(", spent {}, held {}", show(short.spent), show(short.held));
+    if short.lent > 0 {
+        text += &format!(", lent {}", show(short.lent));
+    }
+    text + &format!(", asked {}: answer with what you have, or ask for less", show(short.asked))
+}
+
+fn listed<T: std::fmt::Display>(items: &[T]) -> String {
+    items.iter().map(|item| format!("`{item}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn one_of<T: std::fmt::Display>(items: &[T]) -> String {
+    if items.is_empty() {
+        String::from(": there is none to choose")
+    } else {
+        format!(": choose one of {}", listed(items))
+    }
+}

@@ -1,0 +1,90 @@
+//! An attempt failed: it is paid for what it used, and then it is decided whether to try again, elsewhere or not.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Used, running};
+use crate::agent::{State, end_if_drained};
+use crate::budget::{Amounts, Fit, Resource};
+use crate::call::{self, Outcome, Why, Work};
+use crate::decide::{Draft, Reply};
+use crate::definition;
+use crate::event::{Alarm, Event};
+use crate::fault::{Fault, FaultKind};
+use crate::id::{CallId, ModelName};
+use crate::retry::{self, Retry};
+
+/// An attempt failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Failed {
+    /// Which call.
+    pub call: CallId,
+    /// Which attempt.
+    pub attempt: u32,
+    /// What went wrong.
+    pub fault: Fault,
+    /// What it used all the same.
+    pub used: Used,
+}
+
+enum Next {
+    After(u64),
+    With(ModelName),
+    GiveUp,
+}
+
+impl Failed {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Reply {
+        let Some(call) = running(draft, self.call, self.attempt) else { return Reply::Stale };
+        let ix = call.agent;
+        let spent = call::used_in_vain(draft.definition(), call, self.used);
+        match self.next(draft) {
+            Next::GiveUp => {
+                let outcome = Outcome::Failed { fault: self.fault.clone() };
+                call::end_running(draft, self.call, outcome, spent);
+                end_if_drained(draft, ix);
+            }
+            Next::After(ms) => {
+                call::attempt_failed(draft, self.call, Some(self.fault.clone()), spent);
+                let alarm = Some(Alarm { timer: draft.next_timer(), at: draft.now().after_ms(ms) });
+                draft.record(Event::CallWaiting { call: self.call, why: Why::Backoff, alarm });
+            }
+            Next::With(model) => {
+                call::attempt_failed(draft, self.call, Some(self.fault.clone()), spent);
+                if let Some(Work::Model(work)) = draft.call(self.call).map(|call| &call.work) {
+                    let output_cap = work.output_cap;
+                    draft.record(Event::CallSwitched { call: self.call, model, output_cap });
+                }
+                call::admit(draft, self.call, None);
+            }
+        }
+        Reply::Done
+    }
+
+    /// A provider that is only busy is given time; one that fails is left for another, if there is one.
+    fn next(&self, draft: &Draft<'_>) -> Next {
+        let Some(call) = draft.call(self.call) else { return Next::GiveUp };
+        let agent = draft.agent(call.agent);
+        if !matches!(agent.state, State::Live) || !self.fault.is_elsewhere() {
+            return Next::GiveUp;
+        }
+        let one = Amounts::ZERO.with(Resource::Retries, 1);
+        if matches!(draft.ledger().fit(agent.account, &one), Fit::Never(_, short) if short.resource == Resource::Retries)
+        {
+            return Next::GiveUp;
+        }
+        let repeatable = match &call.work {
+            Work::Model(_) => true,
+            Work::Tool(work) => work.lost == definition::Lost::Repeatable,
+            Work::Wait(_) | Work::Question(_) => false,
+        };
+        let retry = retry::after(&self.fault, self.attempt, draft.tree(), self.call);
+        let busy = self.fault.kind == FaultKind::RateLimit;
+        match (retry, call::fallback(draft, self.call)) {
+            (Retry::After { ms }, _) if busy && repeatable => Next::After(ms),
+            (_, Some(model)) => Next::With(model),
+            (Retry::After { ms }, None) if repeatable => Next::After(ms),
+            (Retry::After { .. } | Retry::No, None) => Next::GiveUp,
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! An effect is lost: the process died while it ran, and nobody knows whether it happened.
+//!
+//! What can be repeated is started again under the same key and hold. A model call is settled at its full hold,
+//! because providers bill both tries, and tried again with a new hold. Any other tool is reported lost.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Used, running};
+use crate::agent::{State, end_if_drained};
+use crate::call::{self, Outcome, Work};
+use crate::decide::{Draft, Reply};
+use crate::definition;
+use crate::event::Event;
+use crate::id::CallId;
+
+/// An effect is lost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lost {
+    /// Which call.
+    pub call: CallId,
+    /// Which attempt.
+    pub attempt: u32,
+}
+
+impl Lost {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Reply {
+        let Some(call) = running(draft, self.call, self.attempt) else { return Reply::Stale };
+        let ix = call.agent;
+        let live = matches!(draft.agent(ix).state, State::Live);
+        let in_vain = call::used_in_vain(draft.definition(), call, Used::Unknown);
+        let (is_model, repeatable) = match &call.work {
+            Work::Model(work) => {
+                let model = draft.definition().models.get(&work.model);
+                (true, model.is_some_and(|model| model.lost == definition::Lost::Repeatable))
+            }
+            Work::Tool(work) => (false, work.lost == definition::Lost::Repeatable),
+            Work::Wait(_) | Work::Question(_) => (false, false),
+        };
+        match (live, repeatable, is_model) {
+            (true, true, _) => draft.record(Event::CallResumed { call: self.call }),
+            (true, false, true) => {
+                call::attempt_failed(draft, self.call, None, in_vain);
+                call::admit(draft, self.call, None);
+            }
+            (false, ..) | (true, false, false) => {
+                call::end_running(draft, self.call, Outcome::Lost, in_vain);
+                end_if_drained(draft, ix);
+            }
+        }
+        Reply::Done
+    }
+}

@@ -1,0 +1,55 @@
+//! A timer fired: a pause is over, a wait or question has lasted long enough, or an agent's time is up.
+
+use serde::{Deserialize, Serialize};
+
+use crate::agent::{self, Exit};
+use crate::call::{self, OnTimeout, Outcome, Wait, Work};
+use crate::decide::{Draft, Reply};
+use crate::id::{CallId, TimerId};
+use crate::world::Subject;
+
+/// A timer fired.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Timer {
+    /// Which one.
+    pub timer: TimerId,
+}
+
+impl Timer {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Reply {
+        // One that fires early, by a clock that went back, is as good as one that did not fire.
+        let Some((_, subject)) = draft.subject(self.timer).filter(|(at, _)| *at <= draft.now()) else {
+            return Reply::Stale;
+        };
+        match subject {
+            Subject::Deadline(ix) => {
+                agent::end(draft, ix, Exit::failed("timeout", "the deadline passed"), None);
+            }
+            Subject::Call(id) => call_due(draft, id),
+        }
+        Reply::Done
+    }
+}
+
+fn call_due(draft: &mut Draft<'_>, id: CallId) {
+    let Some(call) = draft.call(id) else { unreachable!("a call that ended has no timer") };
+    let ix = call.agent;
+    match call.work.clone() {
+        Work::Model(_) | Work::Tool(_) => {
+            call::admit(draft, id, None);
+        }
+        Work::Wait(Wait::Message) => call::end(draft, id, Outcome::Expired { ended: Vec::new() }),
+        Work::Wait(Wait::Children { agents, .. }) => {
+            let ended = call::ended_of(draft, &agents);
+            call::end(draft, id, Outcome::Expired { ended });
+        }
+        Work::Question(question) => match question.on_timeout {
+            OnTimeout::Fail => call::end(draft, id, Outcome::Expired { ended: Vec::new() }),
+            OnTimeout::Default(answer) => call::end(draft, id, Outcome::Answered { answer }),
+            OnTimeout::Cancel => {
+                agent::end(draft, ix, Exit::Cancelled { reason: "nobody answered in time".to_owned() }, None);
+            }
+        },
+    }
+}

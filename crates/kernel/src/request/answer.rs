@@ -1,0 +1,37 @@
+//! Answer a question that an agent asked.
+
+use serde::{Deserialize, Serialize};
+
+use super::person;
+use crate::body::Body;
+use crate::call::{self, Outcome, Work};
+use crate::decide::{Draft, Reply};
+use crate::id::CallId;
+use crate::input::By;
+use crate::refusal::Refusal;
+
+/// Answer a question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answer {
+    /// Which one.
+    pub question: CallId,
+    /// The answer.
+    pub answer: Body,
+}
+
+impl Answer {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+        person(by, "answer a question")?;
+        draft.check_running()?;
+        self.answer.checked("answer")?;
+        let is_question = |work: &Work| matches!(work, Work::Question(_));
+        if !draft.call(self.question).is_some_and(|call| is_question(&call.work)) {
+            let open =
+                draft.calls().all().filter(|(_, call)| is_question(&call.work)).map(|(id, _)| id).collect();
+            return Err(Refusal::UnknownQuestion { question: self.question, open });
+        }
+        call::end(draft, self.question, Outcome::Answered { answer: self.answer.clone() });
+        Ok(Reply::Done)
+    }
+}

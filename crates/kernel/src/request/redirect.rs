@@ -1,0 +1,52 @@
+//! Redirect an agent: a person gives it a new instruction while it runs. What is complete stays.
+
+use serde::{Deserialize, Serialize};
+
+use super::person;
+use crate::agent::{self, Exit};
+use crate::body::check_said;
+use crate::call::wake_waits;
+use crate::decide::{Draft, Reply};
+use crate::event::Event;
+use crate::id::AgentId;
+use crate::input::By;
+use crate::limit;
+use crate::refusal::Refusal;
+use crate::signal::{self, Running};
+
+/// Redirect an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Redirect {
+    /// Who.
+    pub agent: AgentId,
+    /// What to do from here on.
+    pub instruction: String,
+    /// What becomes of its running calls and its children.
+    #[serde(default)]
+    pub running: Running,
+}
+
+impl Redirect {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+        person(by, "redirect an agent")?;
+        let ix = signal::target(draft, by, &self.agent)?;
+        check_said("instruction", &self.instruction, limit::TEXT_BYTES_MAX)?;
+        let waiting = draft.agent(ix).inbox.len();
+        if waiting >= limit::INBOX_MAX {
+            return Err(Refusal::InboxFull { agent: self.agent.clone(), waiting });
+        }
+        draft.record(Event::AgentRedirected {
+            agent: self.agent.clone(),
+            instruction: self.instruction.clone(),
+            running: self.running,
+        });
+        if self.running.stops() {
+            for child in draft.agents().children(ix).collect::<Vec<_>>() {
+                agent::end(draft, child, Exit::Cancelled { reason: "redirected".to_owned() }, None);
+            }
+        }
+        wake_waits(draft, ix);
+        Ok(Reply::Done)
+    }
+}

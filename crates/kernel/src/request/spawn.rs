@@ -1,0 +1,230 @@
+//! Spawn a child. The checks run in the order the design gives, and the first failure is the refusal.
+
+use serde::{Deserialize, Serialize};
+
+use super::start::reserve;
+use super::{acting, room_for_call};
+use crate::agent::{AgentIx, Attachment, Spawned, goal_digest};
+use crate::body::check_said;
+use crate::budget::{Amounts, Fit, Limits, Resource, ResourceSet, Terms};
+use crate::call::{Wait, WaitNeed, check_model};
+use crate::caps::{Allow, Caps};
+use crate::decide::{Draft, Reply};
+use crate::definition::{BudgetSpec, Lend, Recursion, Role};
+use crate::event::{Alarm, Event};
+use crate::id::{AgentId, ModelName, RoleName, TimerId, ToolName};
+use crate::input::By;
+use crate::limit;
+use crate::refusal::Refusal;
+use crate::time::Time;
+
+/// Spawn a child.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spawn {
+    /// Under whom.
+    pub parent: AgentId,
+    /// As what.
+    pub role: RoleName,
+    /// To do what.
+    pub goal: String,
+    /// Its id; drawn if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<AgentId>,
+    /// Another model than its role's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelName>,
+    /// Fewer or other tools than its role's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<ToolName>>,
+    /// Ceilings; the role's and then the parent's where absent.
+    #[serde(default)]
+    pub budget: BudgetSpec,
+    /// How the parent gets the result.
+    #[serde(default)]
+    pub collect: Collect,
+}
+
+/// How a parent gets its child's result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Collect {
+    /// As the end of the call that spawned it.
+    #[default]
+    Call,
+    /// As a message, or through a wait.
+    Detached,
+}
+
+impl Spawn {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+        let parent = acting(draft, by, &self.parent)?;
+        if draft.halted().is_some() {
+            return Err(Refusal::TreeHalted);
+        }
+        draft.check_deadline(parent)?;
+        let agent = self.free_id(draft)?;
+        check_said("goal", &self.goal, limit::TEXT_BYTES_MAX)?;
+        self.check_place(draft, parent)?;
+        check_room(draft, parent)?;
+        let role = draft.definition().role(&self.role)?.clone();
+        let caps = self.rights(draft, parent, &role)?;
+        let model = self.model.clone().unwrap_or_else(|| role.model.clone());
+        caps.check_model(&model)?;
+        check_model(draft, parent, &model)?;
+        let budget = self.budget.or(&role.budget);
+        let terms = terms(draft, parent, &budget)?;
+        let attachment = match self.collect {
+            Collect::Detached => Attachment::Detached,
+            Collect::Call => {
+                room_for_call(draft, parent)?;
+                Attachment::Call(draft.calls().next_id())
+            }
+        };
+        let own = budget.timeout_ms.map(|ms| draft.now().after_ms(ms));
+        let deadline = earlier(own, draft.agent(parent).charter.deadline);
+        let alarm =
+            own.filter(|own| deadline == Some(*own)).map(|at| Alarm { timer: draft.next_timer(), at });
+        let spawned = Spawned {
+            agent: agent.clone(),
+            parent: Some(self.parent.clone()),
+            role: self.role.clone(),
+            goal: self.goal.clone(),
+            model,
+            thread: draft.agent(parent).charter.thread.clone(),
+            caps,
+            terms,
+            on_low: budget.on_low.unwrap_or_default(),
+            deadline,
+            alarm,
+            attachment,
+        };
+        draft.record(Event::AgentSpawned(Box::new(spawned)));
+        Ok(await_child(draft, &self.parent, agent, attachment))
+    }
+
+    /// The id asked for, or one drawn from the input's random bits that nobody has.
+    fn free_id(&self, draft: &Draft<'_>) -> Result<AgentId, Refusal> {
+        let taken = |id: &AgentId| draft.agents().find(id).is_some();
+        if let Some(id) = &self.id {
+            return if taken(id) { Err(Refusal::DuplicateId { agent: id.clone() }) } else { Ok(id.clone()) };
+        }
+        let first = draft.draw() as u32;
+        let mut drawn = (0..=u32::MAX).map(|step| AgentId::drawn(&self.role, first.wrapping_add(step)));
+        match drawn.find(|id| !taken(id)) {
+            Some(id) => Ok(id),
+            None => unreachable!("a tree has far fewer agents than ids"),
+        }
+    }
+
+    /// Depth, and no role twice on a path unless it may recurse with another goal.
+    fn check_place(&self, draft: &Draft<'_>, parent: AgentIx) -> Result<(), Refusal> {
+        let charter = &draft.agent(parent).charter;
+        if charter.depth >= charter.caps.depth_max {
+            return Err(Refusal::DepthLimit { depth: charter.depth, depth_max: charter.caps.depth_max });
+        }
+        let recursion =
+            draft.definition().roles.get(&self.role).map(|role| role.recursive).unwrap_or_default();
+        let goal = goal_digest(&self.goal);
+        let mut path = std::iter::once(parent).chain(draft.agents().above(parent));
+        let repeats = |ix: AgentIx| {
+            let charter = &draft.agent(ix).charter;
+            charter.role == self.role && (recursion == Recursion::Refused || charter.goal == goal)
+        };
+        if path.any(repeats) {
+            let mut path: Vec<String> = draft.agents().path(parent).iter().map(ToString::to_string).collect();
+            path.push(self.role.to_string());
+            return Err(Refusal::RoleCycle { role: self.role.clone(), path });
+        }
+        Ok(())
+    }
+
+    /// What the child may do: its role's rights, narrowed by what was asked and by its parent's.
+    fn rights(&self, draft: &Draft<'_>, parent: AgentIx, role: &Role) -> Result<Caps, Refusal> {
+        let own = &draft.agent(parent).charter.caps;
+        own.check_role(&self.role)?;
+        let mut wanted = role.caps.clone();
+        if let Some(tools) = &self.tools {
+            // Asking for a tool that the role does not have is asking for more, too.
+            tools.iter().try_for_each(|tool| role.caps.check_tool(tool))?;
+            wanted.tools = Allow::only(tools.iter().cloned());
+        }
+        own.narrowed(&wanted)
+    }
+}
+
+/// Live children, and agents ever.
+fn check_room(draft: &Draft<'_>, parent: AgentIx) -> Result<(), Refusal> {
+    let limits = draft.limits();
+    let live = draft.agent(parent).kin.children_live;
+    if live >= limits.children_max {
+        return Err(Refusal::ChildrenLimit { live, live_max: limits.children_max });
+    }
+    let agents = u32::try_from(draft.agents().len()).unwrap_or(u32::MAX);
+    if agents >= limits.agents_max {
+        return Err(Refusal::AgentsLimit { agents, agents_max: limits.agents_max });
+    }
+    Ok(())
+}
+
+/// The child's ceilings: as given, else what the parent has left of what runs out, else the parent's own counts.
+fn terms(draft: &Draft<'_>, parent: AgentIx, budget: &BudgetSpec) -> Result<Terms, Refusal> {
+    budget.check()?;
+    let above = draft.agent(parent).account;
+    if let Some((by, short)) = draft.ledger().exhausted_below(above) {
+        return Err(Refusal::Ceiling { account: draft.owner(by), short });
+    }
+    let given = budget.limit.bounded();
+    let left = draft.ledger().left_below(above);
+    let own = draft.account_of(parent).terms.limit;
+    let mut inherited = ResourceSet::EMPTY;
+    let mut limit = budget.limit;
+    for resource in Resource::ALL.into_iter().filter(|resource| !given.has(*resource)) {
+        let default = if resource.stops_all() { left.of(resource) } else { own.of(resource) };
+        if let Some(amount) = default {
+            limit = limit.with(resource, amount);
+            inherited = inherited.with(resource);
+        }
+    }
+    let lends = match budget.lend.unwrap_or_default() {
+        Lend::No => ResourceSet::EMPTY,
+        Lend::Yes => lent(draft, parent, &budget.limit)?,
+    };
+    Ok(Terms { limit, inherited, lends, reserve: reserve(budget, &limit) })
+}
+
+/// The ceilings to be lent; they must fit at every ancestor now.
+fn lent(draft: &Draft<'_>, parent: AgentIx, given: &Limits) -> Result<ResourceSet, Refusal> {
+    let lends = given.bounded();
+    if lends.is_empty() {
+        return Err(Refusal::LendWithoutCeiling);
+    }
+    let ask = lends.iter().fold(Amounts::ZERO, |ask, r| ask.with(r, given.of(r).unwrap_or_default()));
+    match draft.ledger().fit_below(draft.agent(parent).account, &ask) {
+        Fit::Yes => Ok(lends),
+        Fit::Wait(by, short) | Fit::Never(by, short) => {
+            Err(Refusal::Ceiling { account: draft.owner(by), short })
+        }
+        Fit::Shut(by) => {
+            let agent = draft.agent_id(parent).clone();
+            Err(Refusal::AgentStopped { agent, stopped: draft.owner(by) })
+        }
+    }
+}
+
+/// Lets the spawning call wait for the child, if that is how its result is collected.
+fn await_child(draft: &mut Draft<'_>, parent: &AgentId, agent: AgentId, attachment: Attachment) -> Reply {
+    let Attachment::Call(call) = attachment else { return Reply::Spawned { agent, call: None } };
+    let timer: TimerId = draft.next_timer();
+    let at = draft.now().after_ms(limit::TIMEOUT_MS_MAX);
+    let wait = Wait::Children { agents: vec![agent.clone()], need: WaitNeed::All };
+    draft.record(Event::WaitStarted { call, agent: parent.clone(), wait, alarm: Alarm { timer, at } });
+    Reply::Spawned { agent, call: Some(call) }
+}
+
+fn earlier(a: Option<Time>, b: Option<Time>) -> Option<Time> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (one, other) => one.or(other),
+    }
+}

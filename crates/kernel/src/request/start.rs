@@ -1,0 +1,70 @@
+//! Start a tree: its definition is checked whole, and the root is there.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::person;
+use crate::agent::{Attachment, Spawned};
+use crate::budget::{Amounts, Limits, Resource, ResourceSet, Terms};
+use crate::decide::{Draft, Reply};
+use crate::definition::{BudgetSpec, Definition};
+use crate::event::{Alarm, Event, RULES};
+use crate::id::{AgentId, ThreadId};
+use crate::input::By;
+use crate::limit;
+use crate::refusal::Refusal;
+
+/// Start a tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Start {
+    /// What it is made of.
+    pub definition: Arc<Definition>,
+}
+
+impl Start {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+        person(by, "start a tree")?;
+        if draft.has_started() {
+            return Err(Refusal::TreeStartedBefore);
+        }
+        let definition = &self.definition;
+        definition.check()?;
+        let role = definition.role(&definition.entry)?;
+        role.caps.check_model(&role.model)?;
+        let budget = definition.budget.or(&role.budget);
+        let alarm =
+            budget.timeout_ms.map(|ms| Alarm { timer: draft.next_timer(), at: draft.now().after_ms(ms) });
+        let mut caps = role.caps.clone();
+        caps.depth_max = caps.depth_max.min(definition.limits.depth_max);
+        let agent = AgentId::of_role(&definition.entry);
+        let spawned = Spawned {
+            agent: agent.clone(),
+            parent: None,
+            role: definition.entry.clone(),
+            goal: definition.goal.clone(),
+            model: role.model.clone(),
+            thread: definition.thread.clone().unwrap_or_else(|| ThreadId::of_tree(draft.tree())),
+            caps,
+            terms: Terms { reserve: reserve(&budget, &budget.limit), ..Terms::plain(budget.limit) },
+            on_low: budget.on_low.unwrap_or_default(),
+            deadline: alarm.map(|alarm| alarm.at),
+            alarm,
+            attachment: Attachment::Root,
+        };
+        draft.record(Event::TreeStarted { rules: RULES, definition: Arc::clone(definition) });
+        draft.record(Event::AgentSpawned(Box::new(spawned)));
+        Ok(Reply::Spawned { agent, call: None })
+    }
+}
+
+/// What descendants must leave of the ceilings that stop everything, so that the agent can always answer.
+pub(super) fn reserve(budget: &BudgetSpec, limit: &Limits) -> Amounts {
+    let percent = u64::from(budget.answer_reserve.unwrap_or(limit::ANSWER_RESERVE_PERCENT));
+    let stops: ResourceSet = Resource::ALL.into_iter().filter(|resource| resource.stops_all()).collect();
+    stops.iter().fold(Amounts::ZERO, |reserve, resource| match limit.of(resource) {
+        Some(amount) => reserve.with(resource, amount / 100 * percent + amount % 100 * percent / 100),
+        None => reserve,
+    })
+}

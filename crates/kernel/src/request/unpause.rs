@@ -1,0 +1,29 @@
+//! Unpause an agent: calls that waited for it are looked at again, in order.
+
+use serde::{Deserialize, Serialize};
+
+use crate::decide::{Draft, Reply};
+use crate::event::Event;
+use crate::id::AgentId;
+use crate::input::By;
+use crate::refusal::Refusal;
+use crate::signal;
+
+/// Unpause an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Unpause {
+    /// Who.
+    pub agent: AgentId,
+}
+
+impl Unpause {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+        let ix = signal::target(draft, by, &self.agent)?;
+        if !draft.agent(ix).paused {
+            return Err(Refusal::NotPaused { agent: self.agent.clone() });
+        }
+        draft.record(Event::AgentUnpaused { agent: self.agent.clone() });
+        Ok(Reply::Done)
+    }
+}

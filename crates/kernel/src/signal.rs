@@ -1,0 +1,44 @@
+//! Signals: pause, unpause, redirect and cancel, and who may send them. Cancel is not a flag to be checked: it ends
+//! the agent, and an ending agent's account is shut, so that whatever comes late below it finds it shut.
+
+use serde::{Deserialize, Serialize};
+
+use crate::agent::AgentIx;
+use crate::id::AgentId;
+use crate::input::By;
+use crate::refusal::Refusal;
+use crate::world::World;
+
+/// What becomes of running calls and children when an agent is redirected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Running {
+    /// They go on to their end.
+    #[default]
+    Finishes,
+    /// They are stopped.
+    Stops,
+}
+
+impl Running {
+    pub(crate) const fn stops(self) -> bool {
+        matches!(self, Self::Stops)
+    }
+}
+
+/// The living agent that `by` may signal: anyone for a person, a descendant for an agent.
+pub(crate) fn target(world: &World, by: &By, agent: &AgentId) -> Result<AgentIx, Refusal> {
+    let ix = world.living(agent)?;
+    match by {
+        By::Person => Ok(ix),
+        By::Agent(id) => {
+            let from = world.living(id)?;
+            let mut above = world.agents().above(ix);
+            if above.any(|ancestor| ancestor == from) {
+                Ok(ix)
+            } else {
+                Err(Refusal::NotYours { by: id.clone(), agent: agent.clone() })
+            }
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Applying: how each event changes the world. It cannot fail and evaluates nothing; an event that does not fit the
+//! world was not decided for it, which is a bug that stops this tree only.
+
+use std::sync::Arc;
+
+use super::{Halt, Subject, World};
+use crate::agent::{AgentIx, Ended, Exit, Phase, Spawned, State};
+use crate::budget::Amounts;
+use crate::call::{Outcome, Stage, Why, Work};
+use crate::event::{Alarm, Event};
+use crate::id::{AgentId, CallId, ModelName, Seq, TimerId};
+
+impl World {
+    /// Applies one event.
+    pub fn apply(&mut self, event: &Event) {
+        self.seq = Seq(self.seq.0 + 1);
+        match event {
+            Event::TreeStarted { definition, .. } => self.definition = Some(Arc::clone(definition)),
+            Event::AgentSpawned(spawned) => self.spawned(spawned),
+            Event::AgentPaused { agent } => self.set_paused(agent, true),
+            Event::AgentUnpaused { agent } => self.set_paused(agent, false),
+            Event::AgentRedirected { agent: to, .. } | Event::MessageSent { to, .. } => self.delivered(to),
+            Event::AgentEnding { agent, exit, result } => {
+                let state = State::Ending { exit: exit.clone(), result: result.clone() };
+                self.ending(agent, state);
+            }
+            Event::AgentEnded { agent, exit, .. } => self.ended(agent, exit),
+            Event::CallAsked { call, agent, work } => self.asked(*call, agent, work.clone(), None),
+            Event::WaitStarted { call, agent, wait, alarm } => {
+                self.asked(*call, agent, Work::Wait(wait.clone()), Some(*alarm));
+            }
+            Event::QuestionAsked { call, agent, question, alarm } => {
+                self.asked(*call, agent, Work::Question(question.clone()), Some(*alarm));
+            }
+            Event::CallWaiting { call, why, alarm } => self.waiting(*call, *why, *alarm),
+            Event::CallStarted { call, attempt, held } => self.started(*call, *attempt, held),
+            Event::CallResumed { .. } => {}
+            Event::CallSwitched { call, model, output_cap } => self.switched(*call, model, *output_cap),
+            Event::AttemptFailed { call, fault, spent, .. } => {
+                self.settled(*call, spent);
+                self.calls.call_mut(*call).after_fault = fault.is_some();
+            }
+            Event::CallEnded { call, outcome, spent, .. } => self.call_ended(*call, outcome, spent),
+            Event::Charged { agent, amounts, .. } => {
+                let account = self.agent(self.place(agent)).account;
+                self.ledger.charge(account, amounts);
+            }
+            Event::TreeHalted { account, short, .. } => {
+                self.halted = Some(Halt { account: account.clone(), short: *short });
+            }
+            Event::TreeUnhalted => self.halted = None,
+            Event::LimitRaised { agent, add } => {
+                let account = self.agent(self.place(agent)).account;
+                self.ledger.raise(account, add);
+            }
+            Event::BreakerChanged { model, breaker } => {
+                self.gates.entry(model.clone()).or_default().breaker = *breaker;
+            }
+            Event::RateLimited { model, until } => {
+                self.gates.entry(model.clone()).or_default().limited_until = Some(*until);
+            }
+        }
+    }
+
+    fn place(&self, id: &AgentId) -> AgentIx {
+        match self.agents.find(id) {
+            Some(ix) => ix,
+            None => unreachable!("agent {id} exists"),
+        }
+    }
+
+    fn spawned(&mut self, spawned: &Spawned) {
+        let parent = spawned.parent.as_ref().map(|id| self.agent(self.place(id)).account);
+        let account = self.ledger.open(parent, spawned.terms);
+        let ix = self.agents.insert(spawned, account);
+        self.owners.insert(account, ix);
+        self.set_timer(spawned.alarm, Subject::Deadline(ix));
+    }
+
+    fn set_paused(&mut self, id: &AgentId, paused: bool) {
+        let ix = self.place(id);
+        self.agents.agent_mut(ix).paused = paused;
+    }
+
+    fn delivered(&mut self, to: &AgentId) {
+        let (ix, seq) = (self.place(to), self.seq);
+        self.agents.agent_mut(ix).inbox.push(seq);
+    }
+
+    fn ending(&mut self, id: &AgentId, state: State) {
+        let ix = self.place(id);
+        let agent = self.agents.agent_mut(ix);
+        assert!(agent.state.phase().may_become(Phase::Ending), "how an agent ends is decided once");
+        agent.state = state;
+        let (account, timer) = (agent.account, agent.timer.take());
+        self.clear_timer(timer);
+        self.ledger.shut(account);
+    }
+
+    fn ended(&mut self, id: &AgentId, exit: &Exit) {
+        let ix = self.place(id);
+        let agent = self.agent(ix);
+        let (account, role, depth) = (agent.account, agent.charter.role.clone(), agent.charter.depth);
+        let parent = agent.kin.parent;
+        let spent = self.ledger.close(account).spent;
+        self.owners.remove(&account);
+        self.agents.retire(ix, Ended { role, parent, depth, word: exit.word(), at: self.seq, spent });
+    }
+
+    fn asked(&mut self, id: CallId, agent: &AgentId, work: Work, alarm: Option<Alarm>) {
+        let ix = self.place(agent);
+        let why = match &work {
+            Work::Model(_) | Work::Tool(_) => None,
+            Work::Wait(crate::call::Wait::Children { .. }) => Some(Why::Children),
+            Work::Wait(crate::call::Wait::Message) => Some(Why::Message),
+            Work::Question(_) => Some(Why::Person),
+        };
+        self.calls.insert(id, ix, work);
+        self.agents.agent_mut(ix).open.push(id);
+        if let Some(why) = why {
+            self.waiting(id, why, alarm);
+        }
+    }
+
+    fn waiting(&mut self, id: CallId, why: Why, alarm: Option<Alarm>) {
+        self.ledger.line_leave(id.0);
+        self.calls.move_to(id, Stage::Waiting(why));
+        let old = std::mem::replace(&mut self.calls.call_mut(id).timer, alarm.map(|alarm| alarm.timer));
+        self.clear_timer(old);
+        self.set_timer(alarm, Subject::Call(id));
+        if let Why::Budget { ask } = why {
+            let ix = self.calls.call_mut(id).agent;
+            let account = self.agent(ix).account;
+            self.ledger.line_join(id.0, account, &ask);
+        }
+    }
+
+    fn started(&mut self, id: CallId, attempt: u32, held: &Amounts) {
+        self.ledger.line_leave(id.0);
+        self.calls.move_to(id, Stage::Running);
+        let call = self.calls.call_mut(id);
+        (call.attempt, call.held) = (attempt, *held);
+        let (ix, timer) = (call.agent, call.timer.take());
+        self.clear_timer(timer);
+        let agent = self.agents.agent_mut(ix);
+        agent.running += 1;
+        self.ledger.hold(agent.account, held);
+    }
+
+    fn switched(&mut self, id: CallId, model: &ModelName, output_cap: u64) {
+        let call = self.calls.call_mut(id);
+        let Work::Model(work) = &mut call.work else { unreachable!("only a model call is switched") };
+        if work.model != *model {
+            let old = std::mem::replace(&mut work.model, model.clone());
+            call.tried.push(old);
+        }
+        work.output_cap = output_cap;
+    }
+
+    /// Ends the running attempt of a call and settles what it held.
+    fn settled(&mut self, id: CallId, spent: &Amounts) {
+        let call = self.calls.call_mut(id);
+        let (ix, held) = (call.agent, std::mem::take(&mut call.held));
+        self.calls.move_to(id, Stage::Asked);
+        let agent = self.agents.agent_mut(ix);
+        agent.running -= 1;
+        self.ledger.settle(agent.account, &held, spent);
+    }
+
+    fn call_ended(&mut self, id: CallId, outcome: &Outcome, spent: &Amounts) {
+        let call = self.calls.call_mut(id);
+        let (ix, stage, timer) = (call.agent, call.stage, call.timer.take());
+        if stage == Stage::Running {
+            self.settled(id, spent);
+        }
+        self.clear_timer(timer);
+        self.ledger.line_leave(id.0);
+        self.calls.remove(id);
+        let agent = self.agents.agent_mut(ix);
+        agent.open.retain(|open| *open != id);
+        if let Outcome::Message { seq } = outcome {
+            agent.inbox.retain(|letter| letter != seq);
+        }
+    }
+
+    fn set_timer(&mut self, alarm: Option<Alarm>, subject: Subject) {
+        if let Some(Alarm { timer, at }) = alarm {
+            self.timers.last = self.timers.last.max(timer.0);
+            self.timers.pending.insert(timer, (at, subject));
+        }
+    }
+
+    fn clear_timer(&mut self, timer: Option<TimerId>) {
+        if let Some(timer) = timer {
+            self.timers.pending.remove(&timer);
+        }
+    }
+}

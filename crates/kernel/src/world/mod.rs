@@ -1,0 +1,216 @@
+//! The world: everything a tree is at one moment. It changes only by applying events, and two worlds that applied
+//! the same events are equal.
+
+mod apply;
+mod view;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::agent::{Agent, AgentIx, Agents, State};
+use crate::budget::{Account, AccountIx, Ledger, Shortfall};
+use crate::call::{Call, Calls};
+use crate::definition::{Definition, TreeLimits};
+use crate::event::Breaker;
+use crate::id::{AgentId, CallId, ModelName, Seq, TimerId, TreeId};
+use crate::refusal::Refusal;
+use crate::time::Time;
+
+pub use view::{AgentView, TreeState};
+
+/// Everything a tree is at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct World {
+    tree: TreeId,
+    seq: Seq,
+    definition: Option<Arc<Definition>>,
+    agents: Agents,
+    /// The agent behind each account, to name it in a refusal.
+    owners: BTreeMap<AccountIx, AgentIx>,
+    ledger: Ledger,
+    calls: Calls,
+    timers: Timers,
+    gates: BTreeMap<ModelName, Gate>,
+    halted: Option<Halt>,
+}
+
+/// Why the tree takes no new work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Halt {
+    /// Whose ceiling.
+    pub account: AgentId,
+    /// The numbers.
+    pub short: Shortfall,
+}
+
+/// Timers that have not fired.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Timers {
+    pending: BTreeMap<TimerId, (Time, Subject)>,
+    last: u64,
+}
+
+/// What a timer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Subject {
+    Call(CallId),
+    Deadline(AgentIx),
+}
+
+/// What keeps calls from a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Gate {
+    breaker: Breaker,
+    limited_until: Option<Time>,
+}
+
+impl World {
+    /// The world of a tree that has not started.
+    #[must_use]
+    pub fn new(tree: TreeId) -> Self {
+        Self {
+            tree,
+            seq: Seq(0),
+            definition: None,
+            agents: Agents::default(),
+            owners: BTreeMap::new(),
+            ledger: Ledger::default(),
+            calls: Calls::default(),
+            timers: Timers::default(),
+            gates: BTreeMap::new(),
+            halted: None,
+        }
+    }
+
+    /// The tree's id.
+    #[must_use]
+    pub const fn tree(&self) -> TreeId {
+        self.tree
+    }
+
+    /// The last event that was applied.
+    #[must_use]
+    pub const fn seq(&self) -> Seq {
+        self.seq
+    }
+
+    /// Every agent there is or was.
+    #[must_use]
+    pub const fn agents(&self) -> &Agents {
+        &self.agents
+    }
+
+    /// Every open call.
+    #[must_use]
+    pub const fn calls(&self) -> &Calls {
+        &self.calls
+    }
+
+    /// The accounts.
+    #[must_use]
+    pub const fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// The open call with this id.
+    #[must_use]
+    pub fn call(&self, id: CallId) -> Option<&Call> {
+        self.calls.find(id)
+    }
+
+    /// Why the tree takes no new work, if it does not.
+    #[must_use]
+    pub const fn halted(&self) -> Option<&Halt> {
+        self.halted.as_ref()
+    }
+
+    /// Whether the root has ended; nothing follows.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.agents.root().is_some_and(|root| self.agents.ended(root).is_some())
+    }
+
+    /// The agent that may act under this id: it exists, lives, and is not being stopped.
+    ///
+    /// # Errors
+    /// Says whether it never was, has ended or is ending, or that the tree is not there.
+    pub fn living(&self, id: &AgentId) -> Result<AgentIx, Refusal> {
+        self.check_running()?;
+        let ix = self.agents.find(id).ok_or_else(|| Refusal::UnknownAgent { agent: id.clone() })?;
+        let state = match (self.agents.living(ix), self.agents.ended(ix)) {
+            (Some(agent), _) if matches!(agent.state, State::Live) => return Ok(ix),
+            (_, Some(ended)) => ended.word,
+            (_, None) => "ending",
+        };
+        Err(Refusal::AgentEnded { agent: id.clone(), state: state.to_owned() })
+    }
+
+    pub(crate) fn check_running(&self) -> Result<(), Refusal> {
+        if self.definition.is_none() {
+            return Err(Refusal::TreeNotStarted);
+        }
+        if self.is_over() { Err(Refusal::TreeEnded) } else { Ok(()) }
+    }
+
+    /// What the tree is made of. Asking before it started is a bug.
+    #[must_use]
+    pub fn definition(&self) -> &Definition {
+        match &self.definition {
+            Some(definition) => definition,
+            None => unreachable!("the tree has started"),
+        }
+    }
+
+    pub(crate) const fn has_started(&self) -> bool {
+        self.definition.is_some()
+    }
+
+    pub(crate) fn limits(&self) -> TreeLimits {
+        self.definition.as_ref().map(|definition| definition.limits).unwrap_or_default()
+    }
+
+    pub(crate) fn agent(&self, ix: AgentIx) -> &Agent {
+        self.agents.agent(ix)
+    }
+
+    pub(crate) fn agent_id(&self, ix: AgentIx) -> &AgentId {
+        self.agents.id(ix)
+    }
+
+    pub(crate) fn account_of(&self, ix: AgentIx) -> &Account {
+        self.ledger.account(self.agent(ix).account)
+    }
+
+    /// The id of the agent whose account this is.
+    pub(crate) fn owner(&self, account: AccountIx) -> AgentId {
+        match self.owners.get(&account) {
+            Some(ix) => self.agent_id(*ix).clone(),
+            None => unreachable!("every open account has an owner"),
+        }
+    }
+
+    /// Whether `ix` or an agent above it is paused.
+    pub(crate) fn is_paused(&self, ix: AgentIx) -> bool {
+        self.agent(ix).paused || self.agents.above(ix).any(|above| self.agent(above).paused)
+    }
+
+    pub(crate) fn is_broken(&self, model: &ModelName) -> bool {
+        self.gates.get(model).is_some_and(|gate| gate.breaker == Breaker::Open)
+    }
+
+    pub(crate) fn rate_limit(&self, model: &ModelName) -> Option<Time> {
+        self.gates.get(model).and_then(|gate| gate.limited_until)
+    }
+
+    pub(crate) fn next_timer(&self) -> TimerId {
+        TimerId(self.timers.last + 1)
+    }
+
+    pub(crate) fn subject(&self, timer: TimerId) -> Option<(Time, Subject)> {
+        self.timers.pending.get(&timer).copied()
+    }
+
+    pub(crate) fn alarms(&self) -> impl Iterator<Item = (TimerId, Time)> {
+        self.timers.pending.iter().map(|(timer, (at, _))| (*timer, *at))
+    }
+}

@@ -1,0 +1,135 @@
+//! Looking at a world: the directory of its agents and the state of the whole. Costs nothing per call ever made.
+
+use super::World;
+use crate::agent::{AgentIx, State, Status};
+use crate::budget::{Amounts, Limits};
+use crate::call::{Stage, Why, Work};
+use crate::id::{AgentId, RoleName, ThreadId};
+
+/// One agent as others see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentView {
+    /// Its id.
+    pub agent: AgentId,
+    /// Its parent's id.
+    pub parent: Option<AgentId>,
+    /// Its role.
+    pub role: RoleName,
+    /// How far below the root.
+    pub depth: u32,
+    /// What it is doing.
+    pub status: Status,
+    /// What it and everything below it used.
+    pub spent: Amounts,
+    /// What is held for it and everything below it.
+    pub held: Amounts,
+    /// Used beyond what was held or free.
+    pub overrun: Amounts,
+    /// Its ceilings; none once it ended.
+    pub limit: Limits,
+    /// What it can use at this moment; nothing once it ended.
+    pub remaining: Limits,
+    /// The conversation it belongs to; none kept once it ended.
+    pub thread: Option<ThreadId>,
+}
+
+/// The state of a whole tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TreeState {
+    /// It has not begun.
+    New,
+    /// Something can happen by itself.
+    Running,
+    /// Only a person's answer brings it on.
+    Waiting,
+    /// Its ceiling is reached.
+    Halted,
+    /// It is over, and how, as one word.
+    Ended(&'static str),
+}
+
+impl World {
+    /// One agent. Takes as long whatever it has done.
+    #[must_use]
+    pub fn view(&self, ix: AgentIx) -> AgentView {
+        let id = self.agent_id(ix).clone();
+        let parent = self.agents.parent(ix).map(|ix| self.agent_id(ix).clone());
+        if let Some(ended) = self.agents.ended(ix) {
+            let none = Limits::NONE;
+            return AgentView {
+                agent: id,
+                parent,
+                role: ended.role.clone(),
+                depth: ended.depth,
+                status: Status::Ended(ended.word),
+                spent: ended.spent,
+                held: Amounts::ZERO,
+                overrun: Amounts::ZERO,
+                limit: none,
+                remaining: none,
+                thread: None,
+            };
+        }
+        let (agent, account) = (self.agent(ix), self.account_of(ix));
+        AgentView {
+            agent: id,
+            parent,
+            role: agent.charter.role.clone(),
+            depth: agent.charter.depth,
+            status: self.status(ix),
+            spent: account.spent,
+            held: account.held,
+            overrun: account.overrun,
+            limit: account.terms.limit,
+            remaining: self.ledger.remaining(agent.account),
+            thread: Some(agent.charter.thread.clone()),
+        }
+    }
+
+    /// Every agent of the tree, in order of birth.
+    pub fn directory(&self) -> impl Iterator<Item = AgentView> {
+        self.agents.all().map(|ix| self.view(ix))
+    }
+
+    /// The state of the whole tree.
+    #[must_use]
+    pub fn state(&self) -> TreeState {
+        let Some(root) = self.agents.root() else { return TreeState::New };
+        if let Some(ended) = self.agents.ended(root) {
+            return TreeState::Ended(ended.word);
+        }
+        if self.calls.running() > 0 {
+            return TreeState::Running;
+        }
+        if self.halted.is_some() {
+            return TreeState::Halted;
+        }
+        let asks = self.calls.all().any(|(_, call)| matches!(call.work, Work::Question(_)));
+        let moves = self.calls.all().any(|(_, call)| match call.stage {
+            Stage::Waiting(why) => matches!(why, Why::Backoff | Why::Rate),
+            Stage::Asked | Stage::Running => true,
+        });
+        if asks && !moves { TreeState::Waiting } else { TreeState::Running }
+    }
+
+    fn status(&self, ix: AgentIx) -> Status {
+        let agent = self.agent(ix);
+        if !matches!(agent.state, State::Live) {
+            return Status::Ending;
+        }
+        if agent.running > 0 {
+            return Status::Running;
+        }
+        if self.halted.is_some() {
+            return Status::Halted;
+        }
+        if self.is_paused(ix) {
+            return Status::Paused;
+        }
+        let why = agent.open.iter().find_map(|id| match self.call(*id).map(|call| call.stage) {
+            Some(Stage::Waiting(why)) => Some(why),
+            Some(Stage::Asked | Stage::Running) | None => None,
+        });
+        why.map_or(Status::Idle, Status::Waiting)
+    }
+}

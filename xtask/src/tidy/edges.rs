@@ -1,0 +1,107 @@
+//! Which package lives in which folder and may depend on which: the layers, as a table.
+//!
+//! The table holds every edge that the layers permit, not only those in use. It knows no external crates.
+
+use super::Finding;
+use crate::workspace::{Dependency, DependencyKind, Manifest, Workspace};
+
+struct Package {
+    folder: &'static str,
+    name: &'static str,
+    may_use: &'static [&'static str],
+}
+
+const KERNEL: &str = "spinney-kernel";
+const RUNTIME: &str = "spinney";
+const STORE: &str = "spinney-store";
+const DRIVERS: &str = "spinney-drivers";
+const TESTKIT: &str = "spinney-testkit";
+const SERVER: &str = "spinney-server";
+const CLUSTER: &str = "spinney-cluster";
+
+/// From the bottom layer to the top.
+const PACKAGES: [Package; 10] = [
+    Package { folder: "crates/kernel", name: KERNEL, may_use: &[] },
+    Package { folder: "crates/runtime", name: RUNTIME, may_use: &[KERNEL] },
+    Package { folder: "crates/store", name: STORE, may_use: &[KERNEL] },
+    Package { folder: "crates/drivers", name: DRIVERS, may_use: &[KERNEL] },
+    Package { folder: "crates/testkit", name: TESTKIT, may_use: &[KERNEL, RUNTIME, STORE, DRIVERS] },
+    Package { folder: "crates/server", name: SERVER, may_use: &[KERNEL, RUNTIME, STORE, DRIVERS] },
+    Package { folder: "crates/cluster", name: CLUSTER, may_use: &[KERNEL, RUNTIME, STORE, DRIVERS] },
+    Package {
+        folder: "crates/cli",
+        name: "spinney-cli",
+        may_use: &[KERNEL, RUNTIME, STORE, DRIVERS, TESTKIT, SERVER, CLUSTER],
+    },
+    Package {
+        folder: "crates/python",
+        name: "spinney-python",
+        may_use: &[KERNEL, RUNTIME, STORE, DRIVERS, TESTKIT, SERVER, CLUSTER],
+    },
+    Package { folder: "xtask", name: "xtask", may_use: &[] },
+];
+
+pub(super) fn check(workspace: &Workspace) -> Vec<Finding> {
+    let is_ours = |name: &str| {
+        PACKAGES.iter().any(|package| package.name == name)
+            || workspace.manifests.iter().any(|manifest| manifest.package == name)
+    };
+    let mut findings = Vec::new();
+    for manifest in &workspace.manifests {
+        let package = PACKAGES.iter().find(|package| package.name == manifest.package);
+        match package.filter(|package| package.folder == manifest.folder) {
+            Some(package) => {
+                let ours = manifest.dependencies.iter().filter(|dependency| is_ours(&dependency.package));
+                let forbidden = ours.filter(|dependency| !package.may_depend_on(dependency));
+                findings.extend(forbidden.map(|dependency| forbidden_edge(manifest, dependency)));
+            }
+            None => findings.push(misplaced(manifest)),
+        }
+    }
+    findings
+}
+
+impl Package {
+    fn may_depend_on(&self, dependency: &Dependency) -> bool {
+        // Cargo would allow the kernel's tests to use the testkit, and would build the kernel twice for it:
+        // two sets of types with the same names.
+        let is_test_use =
+            dependency.kind == DependencyKind::Dev && dependency.package == TESTKIT && self.name != KERNEL;
+        is_test_use || self.may_use.contains(&dependency.package.as_str())
+    }
+}
+
+fn forbidden_edge(manifest: &Manifest, dependency: &Dependency) -> Finding {
+    let verb = match dependency.kind {
+        DependencyKind::Normal => "depend",
+        DependencyKind::Dev => "dev-depend",
+    };
+    Finding {
+        path: manifest.path.clone(),
+        line: dependency.line,
+        rule: "edges",
+        item: dependency.package.clone(),
+        what: format!("`{}` may not {verb} on `{}`", manifest.package, dependency.package),
+        remedy: "depend downwards only: move what both need to a layer below, or pass it in from above",
+    }
+}
+
+/// The package is not in the table, or the table puts another folder beside its name.
+fn misplaced(manifest: &Manifest) -> Finding {
+    let Manifest { path, folder, package, .. } = manifest;
+    let right_name = PACKAGES.iter().find(|row| row.folder == folder).map(|row| row.name);
+    let right_folder = PACKAGES.iter().find(|row| row.name == package).map(|row| row.folder);
+    let (what, remedy) = match (right_name, right_folder) {
+        (Some(name), _) => {
+            (format!("`{folder}` holds package `{package}`, not `{name}`"), "rename the package")
+        }
+        (None, Some(right)) => {
+            (format!("package `{package}` lies in `{folder}`, not in `{right}`"), "move the folder")
+        }
+        (None, None) => (
+            format!("package `{package}` in `{folder}` has no layer"),
+            "add it to PACKAGES in xtask/src/tidy/edges.rs and to ARCHITECTURE.md, or make it a module",
+        ),
+    };
+    Finding { path: path.clone(), line: 1, rule: "edges", item: package.clone(), what, remedy }
+}
