@@ -87,11 +87,6 @@ impl World {
         }
     }
 
-    /// Every timer that has not fired, to be set again after a restart.
-    pub fn timers(&self) -> impl Iterator<Item = Effect> {
-        self.alarms().map(|(timer, at)| Effect::SetTimer { timer, at })
-    }
-
     fn start_of(&self, id: CallId) -> Option<Effect> {
         let call = self.call(id)?;
         let (attempt, agent) = (call.attempt, self.agent_id(call.agent).clone());

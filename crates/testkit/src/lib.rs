@@ -1,1 +1,10 @@
-//! Placeholder.
+//! Fakes for trees of agents: trees from text and back to text, and a simulator driven by a seed. Public, because
+//! people who build on Spinney test with it too.
+
+pub mod fixture;
+pub mod play;
+mod render;
+mod script;
+pub mod sim;
+
+pub use play::{Play, check};

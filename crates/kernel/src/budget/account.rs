@@ -71,10 +71,4 @@ impl Account {
     pub(super) fn lend_left(&self) -> Amounts {
         self.terms.limit.amounts().minus(&self.spent).only(self.terms.lends)
     }
-
-    /// Books `actual`, of which `covered` was held or lent before. The rest is overrun.
-    pub(super) fn book(&mut self, actual: &Amounts, covered: &Amounts) {
-        self.spent = self.spent.plus(actual);
-        self.overrun = self.overrun.plus(&actual.minus(covered));
-    }
 }

@@ -149,14 +149,17 @@ impl Amounts {
 
     /// Whether every amount is zero.
     #[must_use]
+    #[inline]
     pub fn is_zero(&self) -> bool {
-        self.0 == [0; COUNT]
+        // Not `== [0; COUNT]`, which becomes a call to memcmp on every account of a walk.
+        self.0.iter().fold(0, |any, amount| any | amount) == 0
     }
 
     /// Refuses amounts above [`AMOUNT_MAX`]. Everything that arrives from outside passes here first.
     ///
     /// # Errors
     /// Names the resource, the number and the largest one allowed.
+    #[inline]
     pub fn checked(self) -> Result<Self, AmountError> {
         for resource in Resource::ALL {
             let amount = self.of(resource);
@@ -169,14 +172,28 @@ impl Amounts {
 
     /// Sums resource by resource; stops at "none" instead of wrapping.
     #[must_use]
+    #[inline]
     pub fn plus(&self, other: &Self) -> Self {
         self.zip(other, |a, b| a.saturating_add(b).min(NONE))
     }
 
     /// What is left of `self` once `other` is taken away; never below zero.
     #[must_use]
+    #[inline]
     pub fn minus(&self, other: &Self) -> Self {
         self.zip(other, u64::saturating_sub)
+    }
+
+    /// [`plus`](Self::plus) in place, for the walks up the chain.
+    #[inline]
+    pub(super) fn add(&mut self, other: &Self) {
+        *self = self.plus(other);
+    }
+
+    /// [`minus`](Self::minus) in place, for the walks up the chain.
+    #[inline]
+    pub(super) fn take_away(&mut self, other: &Self) {
+        *self = self.minus(other);
     }
 
     /// The smaller amount of each resource.

@@ -48,8 +48,29 @@ pub(super) enum Asker {
 impl Ledger {
     /// Whether `ask` may be held at `at` and at every account above, behind everyone who waits already.
     #[must_use]
+    #[inline]
     pub fn fit(&self, at: AccountIx, ask: &Amounts) -> Fit {
+        if self.roomy_up(at, ask) { Fit::Yes } else { self.fit_exact(at, ask) }
+    }
+
+    #[cold]
+    fn fit_exact(&self, at: AccountIx, ask: &Amounts) -> Fit {
         self.fit_behind(at, ask, Asker::Own, |_, account| account.line)
+    }
+
+    /// The common case of [`fit`](Self::fit), decided fast: every account up the chain has room to spare. If this
+    /// says no, the answer may still be yes.
+    #[inline]
+    fn roomy_up(&self, at: AccountIx, ask: &Amounts) -> bool {
+        let mut next = Some(at);
+        while let Some(ix) = next {
+            let account = self.account(ix);
+            if account.shut || !roomy(account, ask) {
+                return false;
+            }
+            next = account.parent;
+        }
+        true
     }
 
     /// Whether `ask` may be lent to a new account below `at`.
@@ -83,19 +104,17 @@ impl Ledger {
                 Asker::Below => account.limit_below(),
             };
             let ahead = ahead(ix, account);
-            if !roomy(account, ask, &ceiling, &ahead) {
-                match tight(account, ask, &ceiling, &ahead, covered) {
-                    Tight::No => {}
-                    Tight::Wait(resource) => {
-                        wait = wait.or_else(|| Some((ix, shortfall(account, ask, resource, asker))));
-                    }
-                    Tight::Never(resource) => {
-                        // A ceiling somebody set is the better reason than one that only mirrors it.
-                        let mirrors = never
-                            .is_some_and(|(at, short)| self.account(at).terms.inherited.has(short.resource));
-                        if never.is_none() || (mirrors && !account.terms.inherited.has(resource)) {
-                            never = Some((ix, shortfall(account, ask, resource, asker)));
-                        }
+            match tight(account, ask, &ceiling, &ahead, covered) {
+                Tight::No => {}
+                Tight::Wait(resource) => {
+                    wait = wait.or_else(|| Some((ix, shortfall(account, ask, resource, asker))));
+                }
+                Tight::Never(resource) => {
+                    // A ceiling somebody set is the better reason than one that only mirrors it.
+                    let mirrors =
+                        never.is_some_and(|(at, short)| self.account(at).terms.inherited.has(short.resource));
+                    if never.is_none() || (mirrors && !account.terms.inherited.has(resource)) {
+                        never = Some((ix, shortfall(account, ask, resource, asker)));
                     }
                 }
             }
@@ -111,16 +130,18 @@ impl Ledger {
     }
 }
 
-/// The common case, without branches per resource: everything fits with room to spare.
+/// Whether everything fits with room to spare, the reserve untouched; without a branch per resource.
 #[inline]
-fn roomy(account: &Account, ask: &Amounts, ceiling: &Amounts, ahead: &Amounts) -> bool {
+fn roomy(account: &Account, ask: &Amounts) -> bool {
+    let Account { terms, spent, held, lent, line, .. } = account;
     let mut ok = true;
     for r in Resource::ALL {
-        let used = account.spent.of(r) + account.held.of(r) + account.lent.of(r) + ahead.of(r);
-        ok &= used + ask.of(r) <= ceiling.of(r);
+        let settled = spent.of(r) + terms.reserve.of(r);
+        let used = settled + held.of(r) + lent.of(r) + line.of(r);
+        let limit = terms.limit.amounts().of(r);
+        ok &= (used + ask.of(r) <= limit) & (!r.stops_all() | (settled < limit));
     }
-    ok & (account.spent.of(Resource::Cost) < ceiling.of(Resource::Cost))
-        & (account.spent.of(Resource::Tokens) < ceiling.of(Resource::Tokens))
+    ok
 }
 
 enum Tight {

@@ -70,29 +70,38 @@ impl Ledger {
     /// Holds `ask` at `at` and at every account above.
     #[inline]
     pub fn hold(&mut self, at: AccountIx, ask: &Amounts) {
-        self.walk(at, *ask, |account, ask| account.held = account.held.plus(ask));
+        self.walk(at, *ask, |account, ask| account.held.add(ask));
     }
 
     /// Ends a hold: books what was really used, returns the rest. Gives what was used beyond the hold.
     #[inline]
     pub fn settle(&mut self, at: AccountIx, held: &Amounts, actual: &Amounts) -> Amounts {
+        let beyond = actual.minus(held);
         let mut left = *held;
         let mut drawn = Amounts::ZERO;
+        // What neither the hold nor a lent ceiling covers. It changes only above an account that lends.
+        let mut over = beyond;
+        let mut plain = beyond.is_zero();
         let mut next = Some(at);
         while let Some(ix) = next {
             let account = self.account_mut(ix);
             let lends = account.terms.lends;
-            let drawn_above = if lends.is_empty() { drawn } else { draw(account, actual, &drawn) };
-            account.held = account.held.minus(&left);
-            account.lent = account.lent.minus(&drawn);
-            account.book(actual, &left.plus(&drawn));
-            if !lends.is_empty() {
-                left = left.without(lends);
+            account.held.take_away(&left);
+            if !plain {
+                account.lent.take_away(&drawn);
+                account.overrun.add(&over);
             }
-            drawn = drawn_above;
+            if !lends.is_empty() {
+                // Before the booking, because it looks at what is left of the lent ceiling.
+                drawn = draw(account, actual, &drawn);
+                left = left.without(lends);
+                over = actual.minus(&left.plus(&drawn));
+                plain = false;
+            }
+            account.spent.add(actual);
             next = account.parent;
         }
-        actual.minus(held)
+        beyond
     }
 
     /// Books outside spending. Never refused; what is not free becomes overrun.
@@ -102,9 +111,10 @@ impl Ledger {
         while let Some(ix) = next {
             let account = self.account_mut(ix);
             let drawn_above = draw(account, actual, &drawn);
-            account.lent = account.lent.minus(&drawn);
+            account.lent.take_away(&drawn);
             let free = account.left().minus(&account.held);
-            account.book(actual, &drawn.plus(&free));
+            account.spent.add(actual);
+            account.overrun.add(&actual.minus(&drawn.plus(&free)));
             drawn = drawn_above;
             next = account.parent;
         }
@@ -112,6 +122,7 @@ impl Ledger {
 
     /// Raises the ceilings of `at`, and those that accounts below inherited from them.
     pub fn raise(&mut self, at: AccountIx, add: &Amounts) {
+        let lent = self.lent_by_raise(at, add);
         let followers: Vec<(u32, ResourceSet)> = (0..self.accounts.len())
             .filter_map(|ix| u32::try_from(ix).ok())
             .map(|ix| (ix, self.follows(AccountIx(ix), at)))
@@ -123,11 +134,17 @@ impl Ledger {
             let raised = account.terms.limit.amounts().plus(&add.only(set).only(bounded));
             account.terms.limit = Limits::from_amounts(raised);
         }
-        // A lent ceiling stands at the ancestors too.
-        let lent = add.only(self.account(at).terms.lends);
         if !lent.is_zero() {
             self.walk_above(at, lent, |account, lent| account.lent = account.lent.plus(lent));
         }
+    }
+
+    /// What raising the ceilings of `at` would lend on top: as much as it could then still spend of what it lends.
+    #[must_use]
+    pub fn lent_by_raise(&self, at: AccountIx, add: &Amounts) -> Amounts {
+        let account = self.account(at);
+        let raised = account.terms.limit.amounts().plus(add).minus(&account.spent).only(account.terms.lends);
+        raised.minus(&account.lend_left())
     }
 
     /// Shuts an account: it and everything below take no new hold.

@@ -27,7 +27,7 @@ impl Raise {
         let add = self.add.checked()?;
         let account = draft.account_of(ix);
         // What was lent stands at the ancestors: raising it means lending more.
-        let lent = add.only(account.terms.lends);
+        let lent = draft.ledger().lent_by_raise(draft.agent(ix).account, &add);
         if let (false, Some(parent)) = (lent.is_zero(), account.parent) {
             match draft.ledger().fit_below(parent, &lent) {
                 Fit::Yes | Fit::Shut(_) => {}

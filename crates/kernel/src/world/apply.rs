@@ -99,9 +99,10 @@ impl World {
 
     fn ended(&mut self, id: &AgentId, exit: &Exit) {
         let ix = self.place(id);
-        let agent = self.agent(ix);
+        let agent = self.agents.agent_mut(ix);
         let (account, role, depth) = (agent.account, agent.charter.role.clone(), agent.charter.depth);
-        let parent = agent.kin.parent;
+        let (parent, timer) = (agent.kin.parent, agent.timer.take());
+        self.clear_timer(timer);
         let spent = self.ledger.close(account).spent;
         self.owners.remove(&account);
         self.agents.retire(ix, Ended { role, parent, depth, word: exit.word(), at: self.seq, spent });

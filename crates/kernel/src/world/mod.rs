@@ -11,7 +11,7 @@ use crate::agent::{Agent, AgentIx, Agents, State};
 use crate::budget::{Account, AccountIx, Ledger, Shortfall};
 use crate::call::{Call, Calls};
 use crate::definition::{Definition, TreeLimits};
-use crate::event::Breaker;
+use crate::event::{Alarm, Breaker};
 use crate::id::{AgentId, CallId, ModelName, Seq, TimerId, TreeId};
 use crate::refusal::Refusal;
 use crate::time::Time;
@@ -210,7 +210,8 @@ impl World {
         self.timers.pending.get(&timer).copied()
     }
 
-    pub(crate) fn alarms(&self) -> impl Iterator<Item = (TimerId, Time)> {
-        self.timers.pending.iter().map(|(timer, (at, _))| (*timer, *at))
+    /// Every timer that has not fired; after a restart they are set again.
+    pub fn alarms(&self) -> impl Iterator<Item = Alarm> {
+        self.timers.pending.iter().map(|(timer, (at, _))| Alarm { timer: *timer, at: *at })
     }
 }

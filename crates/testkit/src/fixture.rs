@@ -1,0 +1,153 @@
+//! Trees from text: `root $1.00 / a $0.60 / b` grows three agents, one below the other.
+//!
+//! One path per line; a name that was seen before is the same agent. Behind a name stand its terms, separated by
+//! spaces: `$0.60`, `tokens=100`, `steps=3`, `tool_calls=2`, `retries=1`, `timeout=5s`, `lend`, `reserve=20%`,
+//! `shrink`, `downgrade=cheap`, `detached`. Each agent has a role of its own name. The model `m` costs $0.001 per
+//! output token and nothing for input, so `$0.20` is a call of 200 tokens; `cheap` costs a tenth of that, `free` has
+//! no price, and `m` falls back to `cheap`.
+
+use std::sync::Arc;
+
+use spinney_kernel::budget::{Limits, Price, Resource, nanos_from_usd};
+use spinney_kernel::caps::Caps;
+use spinney_kernel::definition::{BudgetSpec, Definition, Lend, Model, OnLow, Role, TreeLimits, Unpriced};
+use spinney_kernel::limit;
+use spinney_kernel::request::Collect;
+
+/// What one output token of the model `m` costs.
+pub const NANOS_PER_TOKEN: u64 = 1_000_000;
+
+/// One agent of a fixture.
+#[derive(Clone, Debug)]
+pub struct Plant {
+    /// Its name: id and role in one.
+    pub name: String,
+    /// Its parent's name; none for the root.
+    pub parent: Option<String>,
+    /// Its ceilings.
+    pub budget: BudgetSpec,
+    /// How its result is collected.
+    pub collect: Collect,
+}
+
+/// The agents of a fixture, parents before children.
+///
+/// # Panics
+/// On text that is not a fixture; the message names the word.
+#[must_use]
+pub fn plants(text: &str) -> Vec<Plant> {
+    let mut found: Vec<Plant> = Vec::new();
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let mut parent: Option<String> = None;
+        for segment in line.split('/').map(str::trim) {
+            let (name, terms) = segment.split_once(' ').unwrap_or((segment, ""));
+            if !found.iter().any(|plant| plant.name == name) {
+                let (budget, collect) = budget(terms);
+                found.push(Plant { name: name.to_owned(), parent, budget, collect });
+            }
+            parent = Some(name.to_owned());
+        }
+    }
+    found
+}
+
+/// Ceilings from their words.
+///
+/// # Panics
+/// On a word that is none; the message names it.
+#[must_use]
+pub fn budget(words: &str) -> (BudgetSpec, Collect) {
+    let mut budget = BudgetSpec { answer_reserve: Some(0), ..BudgetSpec::default() };
+    let mut collect = Collect::Detached;
+    for word in words.split_whitespace() {
+        match word.split_once('=') {
+            None if word.starts_with('$') => {
+                let nanos = nanos_from_usd(word).unwrap_or_else(|error| panic!("{error}"));
+                budget.limit = budget.limit.with(Resource::Cost, nanos);
+            }
+            None if word == "lend" => budget.lend = Some(Lend::Yes),
+            None if word == "shrink" => budget.on_low = Some(OnLow::Shrink),
+            None if word == "detached" => collect = Collect::Detached,
+            None if word == "attached" => collect = Collect::Call,
+            Some(("reserve", percent)) => {
+                budget.answer_reserve = Some(number(percent.trim_end_matches('%')) as u8);
+            }
+            Some(("downgrade", model)) => budget.on_low = Some(OnLow::Downgrade(parse(model))),
+            Some(("timeout", span)) => budget.timeout_ms = Some(millis(span)),
+            Some((name, amount)) => {
+                budget.limit = budget.limit.with(resource(name), number(amount));
+            }
+            None => panic!("`{word}` is no term of a fixture"),
+        }
+    }
+    (budget, collect)
+}
+
+/// The definition that a fixture's agents live by: every role may do everything, limits are the defaults.
+#[must_use]
+pub fn definition(plants: &[Plant]) -> Definition {
+    let root = plants.first();
+    let roles = plants.iter().map(|plant| (parse(&plant.name), role())).collect();
+    let price = |output_per_mtok| {
+        Some(Price {
+            input_per_mtok: 0,
+            output_per_mtok,
+            cached_input_per_mtok: None,
+            cache_write_per_mtok: None,
+        })
+    };
+    let per_mtok = NANOS_PER_TOKEN * 1_000_000;
+    let m = Model { price: price(per_mtok), fallback: vec![parse("cheap")], ..Model::default() };
+    let cheap = Model { price: price(per_mtok / 10), ..Model::default() };
+    Definition {
+        name: "fixture".to_owned(),
+        goal: "Grow.".to_owned(),
+        entry: root.map_or_else(|| parse("root"), |plant| parse(&plant.name)),
+        thread: None,
+        budget: root.map(|plant| plant.budget.clone()).unwrap_or_default(),
+        limits: TreeLimits { depth_max: limit::DEPTH_CAP, ..TreeLimits::default() },
+        models: [(parse("m"), m), (parse("cheap"), cheap), (parse("free"), Model::default())]
+            .into_iter()
+            .collect(),
+        roles,
+        unpriced: Unpriced::Refuse,
+    }
+}
+
+/// A role that may do everything.
+fn role() -> Role {
+    let budget = BudgetSpec { answer_reserve: Some(0), ..BudgetSpec::of(Limits::NONE) };
+    Role { model: parse("m"), caps: Caps::all(limit::DEPTH_CAP), budget, recursive: Default::default() }
+}
+
+/// The definition shared, as requests carry it.
+#[must_use]
+pub fn shared(plants: &[Plant]) -> Arc<Definition> {
+    Arc::new(definition(plants))
+}
+
+/// A resource by its name.
+pub(crate) fn resource(name: &str) -> Resource {
+    match Resource::ALL.into_iter().find(|resource| resource.to_string() == name) {
+        Some(resource) => resource,
+        None => panic!("`{name}` is no resource"),
+    }
+}
+
+pub(crate) fn number(text: &str) -> u64 {
+    text.parse().unwrap_or_else(|_| panic!("`{text}` is no number"))
+}
+
+/// `5s` or `200ms` in milliseconds.
+pub(crate) fn millis(text: &str) -> u64 {
+    match (text.strip_suffix("ms"), text.strip_suffix('s')) {
+        (Some(ms), _) => number(ms),
+        (None, Some(s)) => number(s) * 1_000,
+        (None, None) => panic!("`{text}` is no time: write 5s or 200ms"),
+    }
+}
+
+/// An id or name that the fixture's author wrote.
+pub(crate) fn parse<T: std::str::FromStr<Err = spinney_kernel::id::IdError>>(text: &str) -> T {
+    text.parse().unwrap_or_else(|error| panic!("{error}"))
+}

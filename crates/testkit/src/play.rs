@@ -1,0 +1,214 @@
+//! A play: a tree from a fixture, driven line by line, with every decision kept so that it can be replayed.
+
+use std::sync::Arc;
+
+use spinney_kernel::definition::Definition;
+use spinney_kernel::id::{AgentId, TreeId};
+use spinney_kernel::request::{Spawn, Start};
+use spinney_kernel::time::Time;
+use spinney_kernel::{Batch, By, Decision, Input, Refusal, Reply, Report, Request, What, World, decide};
+
+use crate::fixture::{self, Plant, parse};
+use crate::{render, script};
+
+/// A tree that is being played with.
+#[derive(Clone, Debug)]
+pub struct Play {
+    world: World,
+    now: Time,
+    draws: u64,
+    batches: Vec<Batch>,
+    log: Vec<String>,
+}
+
+/// Plays a script on a fixture and gives what happened: one line per event or refusal, then the tree. This is the
+/// one check behind every snapshot of the kernel's rules.
+#[must_use]
+pub fn check(fixture: &str, script: &str) -> String {
+    let mut play = Play::grow(fixture);
+    play.run(script);
+    format!("{}\n{}", play.log(), play.tree())
+}
+
+impl Play {
+    /// Grows a tree from a fixture.
+    ///
+    /// # Panics
+    /// If the fixture is not one, or its tree is refused.
+    #[must_use]
+    pub fn grow(fixture: &str) -> Self {
+        let plants = fixture::plants(fixture);
+        Self::grow_with(&plants, fixture::shared(&plants))
+    }
+
+    /// Grows a tree from a fixture whose definition was changed first.
+    ///
+    /// # Panics
+    /// If the fixture is not one, or its tree is refused.
+    #[must_use]
+    pub fn grow_as(fixture: &str, change: impl FnOnce(&mut Definition)) -> Self {
+        let plants = fixture::plants(fixture);
+        let mut definition = fixture::definition(&plants);
+        change(&mut definition);
+        Self::grow_with(&plants, Arc::new(definition))
+    }
+
+    fn grow_with(plants: &[Plant], definition: Arc<Definition>) -> Self {
+        let mut play = Self::seed();
+        play.must(Request::Start(Start { definition }));
+        for plant in plants.iter().skip(1) {
+            let (name, parent) = (parse(&plant.name), plant.parent.as_deref().unwrap_or_default());
+            play.must(Request::Spawn(Spawn {
+                id: Some(name),
+                budget: plant.budget.clone(),
+                collect: plant.collect,
+                ..Self::spawn(parent, &plant.name)
+            }));
+        }
+        play.log.clear();
+        play
+    }
+
+    /// A tree that has not started.
+    #[must_use]
+    pub fn seed() -> Self {
+        let world = World::new(TreeId::new([7; 16]));
+        Self { world, now: Time(1_000), draws: 0, batches: Vec::new(), log: Vec::new() }
+    }
+
+    /// A request to spawn `role` under `parent` that gives nothing else.
+    #[must_use]
+    pub fn spawn(parent: &str, role: &str) -> Spawn {
+        Spawn {
+            parent: parse(parent),
+            role: parse(role),
+            goal: format!("Do the part of {role}."),
+            id: None,
+            model: None,
+            tools: None,
+            budget: Default::default(),
+            collect: Default::default(),
+        }
+    }
+
+    /// Runs a script, one command per line; `script` says which there are.
+    ///
+    /// # Panics
+    /// On a line that is no command.
+    pub fn run(&mut self, script: &str) -> &mut Self {
+        for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            script::run_line(self, line);
+        }
+        self
+    }
+
+    /// A person asks.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn ask(&mut self, request: Request) -> Result<Reply, Refusal> {
+        self.ask_as(By::Person, request)
+    }
+
+    /// An agent asks.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn ask_as(&mut self, by: By, request: Request) -> Result<Reply, Refusal> {
+        self.input(What::Request { by, request: Box::new(request) }).map(|decision| decision.reply)
+    }
+
+    /// A person asks for what cannot be refused here.
+    ///
+    /// # Panics
+    /// If it is.
+    pub fn must(&mut self, request: Request) -> Reply {
+        self.ask(request).unwrap_or_else(|refusal| panic!("refused: {refusal}"))
+    }
+
+    /// The outside reports.
+    ///
+    /// # Panics
+    /// Never: a report is not refused.
+    pub fn report(&mut self, report: Report) -> Reply {
+        match self.input(What::Report(report)) {
+            Ok(decision) => decision.reply,
+            Err(refusal) => panic!("a report was refused: {refusal}"),
+        }
+    }
+
+    /// Moves the clock; nothing fires by itself.
+    pub fn pass(&mut self, ms: u64) {
+        self.now = self.now.after_ms(ms);
+    }
+
+    /// Decides one input, keeps it and writes down what happened.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn input(&mut self, what: What) -> Result<Decision, Refusal> {
+        self.draws += 1;
+        let input = Input { now: self.now, draw: self.draws, what };
+        let decided = decide(&mut self.world, &input);
+        match &decided {
+            Ok(decision) => {
+                self.log.extend(decision.events.iter().map(render::event));
+                if decision.reply == Reply::Stale {
+                    self.log.push("stale".to_owned());
+                }
+                self.batches.push(Batch { input, events: decision.events.clone() });
+            }
+            Err(refusal) => self.log.push(format!("refused: {refusal}")),
+        }
+        decided
+    }
+
+    /// What the clock says.
+    #[must_use]
+    pub const fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The world as it is.
+    #[must_use]
+    pub const fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// Every input so far with what it decided: the journal.
+    #[must_use]
+    pub fn batches(&self) -> &[Batch] {
+        &self.batches
+    }
+
+    /// What happened, one line per event or refusal.
+    #[must_use]
+    pub fn log(&self) -> String {
+        self.log.join("\n")
+    }
+
+    /// Forgets what happened so far; the tree stays.
+    pub fn clear_log(&mut self) -> &mut Self {
+        self.log.clear();
+        self
+    }
+
+    /// The tree as text, one agent per line.
+    #[must_use]
+    pub fn tree(&self) -> String {
+        render::tree(&self.world)
+    }
+
+    /// One agent, by the name it has in the fixture.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[must_use]
+    pub fn view(&self, name: &str) -> spinney_kernel::world::AgentView {
+        let id: AgentId = parse(name);
+        match self.world.agents().find(&id) {
+            Some(ix) => self.world.view(ix),
+            None => panic!("no agent is called {name}"),
+        }
+    }
+}

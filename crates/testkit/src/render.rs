@@ -1,0 +1,162 @@
+//! Trees and events back to text, for snapshots that people read.
+
+use std::fmt::Write;
+
+use spinney_kernel::agent::Exit;
+use spinney_kernel::budget::{Amounts, Limits, Resource};
+use spinney_kernel::call::Outcome;
+use spinney_kernel::world::{AgentView, World};
+use spinney_kernel::{By, Event};
+
+/// The tree, one agent per line, children below their parents.
+pub(crate) fn tree(world: &World) -> String {
+    let mut text = String::new();
+    if let Some(halt) = world.halted() {
+        let _ = writeln!(text, "halted: {} of {}", halt.short.resource, halt.account);
+    }
+    let mut views: Vec<(Vec<String>, AgentView)> = world
+        .agents()
+        .all()
+        .map(|ix| {
+            let path = world.agents().path(ix).iter().map(ToString::to_string).collect();
+            (path, world.view(ix))
+        })
+        .collect();
+    views.sort_by(|a, b| a.0.cmp(&b.0));
+    for (path, view) in views {
+        let indent = "  ".repeat(path.len() - 1);
+        let _ = writeln!(text, "{indent}{} {}", view.agent, line(&view));
+    }
+    text.trim_end().to_owned()
+}
+
+fn line(view: &AgentView) -> String {
+    let mut parts = vec![view.status.to_string()];
+    if !view.spent.is_zero() {
+        parts.push(format!("spent {}", amounts(&view.spent)));
+    }
+    if !view.held.is_zero() {
+        parts.push(format!("held {}", amounts(&view.held)));
+    }
+    if !view.overrun.is_zero() {
+        parts.push(format!("overrun {}", amounts(&view.overrun)));
+    }
+    if view.limit != Limits::NONE {
+        parts.push(format!("of {}", limits(&view.limit)));
+    }
+    parts.join(", ")
+}
+
+/// One event, as short as it can be said.
+pub(crate) fn event(event: &Event) -> String {
+    match event {
+        Event::TreeStarted { rules, definition } => {
+            format!("tree started: {} (rules {rules})", definition.name)
+        }
+        Event::AgentSpawned(spawned) => {
+            let parent = spawned.parent.as_ref().map_or_else(String::new, |parent| format!(" by {parent}"));
+            format!("{} spawned{parent}: {}", spawned.agent, limits(&spawned.terms.limit))
+        }
+        Event::AgentPaused { agent } => format!("{agent} paused"),
+        Event::AgentUnpaused { agent } => format!("{agent} unpaused"),
+        Event::AgentRedirected { agent, instruction, .. } => format!("{agent} redirected: {instruction}"),
+        Event::AgentEnding { agent, exit, .. } => format!("{agent} ending: {}", exit_text(exit)),
+        Event::AgentEnded { agent, exit, spent, .. } => {
+            format!("{agent} ended: {}, spent {}", exit_text(exit), amounts(spent))
+        }
+        Event::CallAsked { call, agent, .. } => format!("{call} asked by {agent}"),
+        Event::WaitStarted { call, agent, .. } => format!("{call} {agent} waits"),
+        Event::QuestionAsked { call, agent, question, .. } => {
+            format!("{call} {agent} asks: {}", question.text)
+        }
+        Event::CallWaiting { call, why, alarm } => {
+            let until = alarm.map_or_else(String::new, |alarm| format!(" until {}", alarm.at.0));
+            format!("{call} waiting: {why}{until}")
+        }
+        Event::CallStarted { call, attempt, held } => {
+            let again = if *attempt > 1 { format!(" again ({attempt})") } else { String::new() };
+            format!("{call} started{again}: held {}", amounts(held))
+        }
+        Event::CallResumed { call } => format!("{call} resumed"),
+        Event::CallSwitched { call, model, output_cap } => {
+            format!("{call} switched: {model}, cap {output_cap}")
+        }
+        Event::AttemptFailed { call, fault, spent, overrun } => {
+            let what = fault.as_ref().map_or_else(|| "lost".to_owned(), |fault| format!("{:?}", fault.kind));
+            format!("{call} attempt failed: {what}, spent {}{}", amounts(spent), over(overrun))
+        }
+        Event::CallEnded { call, outcome, spent, overrun } => {
+            format!("{call} ended: {}, spent {}{}", outcome_text(outcome), amounts(spent), over(overrun))
+        }
+        Event::Charged { agent, amounts: charged, .. } => format!("{agent} charged {}", amounts(charged)),
+        Event::MessageSent { from, to, body } => {
+            let from = match from {
+                By::Person => "a person".to_owned(),
+                By::Agent(id) => id.to_string(),
+            };
+            format!("message from {from} to {to}: {}", body.text)
+        }
+        Event::TreeHalted { account, short, .. } => format!("tree halted: {} of {account}", short.resource),
+        Event::TreeUnhalted => "tree unhalted".to_owned(),
+        Event::LimitRaised { agent, add } => format!("{agent} raised by {}", amounts(add)),
+        Event::BreakerChanged { model, breaker } => format!("breaker of {model}: {breaker:?}"),
+        Event::RateLimited { model, until } => format!("{model} limited until {}", until.0),
+    }
+}
+
+fn over(overrun: &Amounts) -> String {
+    if overrun.is_zero() { String::new() } else { format!(", overrun {}", amounts(overrun)) }
+}
+
+fn exit_text(exit: &Exit) -> String {
+    match exit {
+        Exit::Completed => "completed".to_owned(),
+        Exit::Exhausted { account, short } => format!("exhausted ({} of {account})", short.resource),
+        Exit::Failed { error } => format!("failed ({})", error.code),
+        Exit::Cancelled { reason } => format!("cancelled ({reason})"),
+    }
+}
+
+fn outcome_text(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Done { .. } => "done".to_owned(),
+        Outcome::Failed { fault } => format!("failed ({:?})", fault.kind),
+        Outcome::Lost => "lost".to_owned(),
+        Outcome::Cancelled => "cancelled".to_owned(),
+        Outcome::Refused { refusal } => format!("refused ({refusal})"),
+        Outcome::Answered { answer } => format!("answered {}", answer.text),
+        Outcome::Children { ended } => {
+            let ended: Vec<String> = ended.iter().map(|end| format!("{} {}", end.agent, end.state)).collect();
+            format!("children {}", ended.join(", "))
+        }
+        Outcome::Message { seq } => format!("message {}", seq.0),
+        Outcome::Expired { ended } => format!("expired, {} ended", ended.len()),
+    }
+}
+
+/// `$0.20 tokens=200 steps=1`, or `nothing`.
+fn amounts(amounts: &Amounts) -> String {
+    let shown: Vec<String> = Resource::ALL
+        .into_iter()
+        .filter(|resource| amounts.of(*resource) > 0)
+        .map(|resource| one(resource, amounts.of(resource)))
+        .collect();
+    if shown.is_empty() { "nothing".to_owned() } else { shown.join(" ") }
+}
+
+fn limits(limits: &Limits) -> String {
+    let shown: Vec<String> = Resource::ALL
+        .into_iter()
+        .filter_map(|resource| limits.of(resource).map(|amount| one(resource, amount)))
+        .collect();
+    if shown.is_empty() { "no ceiling".to_owned() } else { shown.join(" ") }
+}
+
+fn one(resource: Resource, amount: u64) -> String {
+    match resource {
+        Resource::Cost => resource.show(amount),
+        Resource::Tokens | Resource::Steps | Resource::ToolCalls | Resource::Retries => {
+            format!("{resource}={amount}")
+        }
+    }
+}

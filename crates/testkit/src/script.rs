@@ -1,0 +1,208 @@
+//! The lines of a script. Agents are named as in the fixture, calls by their number.
+//!
+//! ```text
+//! call a $0.20 [model=m]         a model call that costs at most $0.20 (200 tokens)
+//! tool a read_file [$0.01] [repeatable]
+//! done #1 $0.15 · failed #1 server [$0.05] [after=200ms] · lost #1
+//! spawn a b as ROLE [terms…]     b below a
+//! charge a $0.10 · raise a $1.00 (or tokens=…)
+//! send a hello · wait a for b c [any] · wait a message · ask a Which? [default=x] [timeout=5s] · answer #3 yes
+//! finish a done · fail a broken · cancel a · pause a · unpause a · redirect a elsewhere [stop]
+//! open m · close m · rate m 5s   breaker and rate limit of a model
+//! pass 5s                        time goes by and timers that are due fire
+//! ```
+
+use spinney_kernel::budget::{Amounts, Resource, Usage, nanos_from_usd};
+use spinney_kernel::call::{OnTimeout, Question, Stage, Wait as WaitFor, WaitNeed, Work};
+use spinney_kernel::definition::Lost as OnLost;
+use spinney_kernel::event::Breaker as Gate;
+use spinney_kernel::fault::{Fault, FaultKind};
+use spinney_kernel::id::{CallId, TimerId};
+use spinney_kernel::report::{Breaker, Done, Failed, Lost, Rate, Timer, Used};
+use spinney_kernel::request::{
+    Answer, Ask, Cancel, Charge, Fail, Finish, Hold, HoldFor, Pause, Raise, Redirect, Send, Spawn, Unpause,
+    Wait,
+};
+use spinney_kernel::signal::Running;
+use spinney_kernel::{Report, Request};
+use spinney_kernel::{agent::Failure, body::Body};
+
+use crate::Play;
+use crate::fixture::{self, NANOS_PER_TOKEN, millis, number, parse};
+
+/// Runs one line of a script.
+pub(crate) fn run_line(play: &mut Play, line: &str) {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let Some((verb, rest)) = words.split_first() else { return };
+    match *verb {
+        "pass" => pass(play, millis(rest.first().copied().unwrap_or_default())),
+        "done" | "failed" | "lost" | "open" | "close" | "rate" => {
+            let report = report(play, verb, rest);
+            play.report(report);
+        }
+        // A refusal stands in the log.
+        _ => drop(play.ask(request(verb, rest))),
+    }
+}
+
+/// Lets time go by and fires what is due, the earliest first.
+fn pass(play: &mut Play, ms: u64) {
+    play.pass(ms);
+    while let Some(timer) = due(play) {
+        play.report(Report::Timer(Timer { timer }));
+    }
+}
+
+fn due(play: &Play) -> Option<TimerId> {
+    let due = play.world().alarms().filter(|alarm| alarm.at <= play.now());
+    due.min_by_key(|alarm| (alarm.at, alarm.timer)).map(|alarm| alarm.timer)
+}
+
+fn request(verb: &str, rest: &[&str]) -> Request {
+    let (name, rest) = rest.split_first().unwrap_or_else(|| panic!("`{verb}` of whom?"));
+    let agent = || parse(name);
+    let said = || rest.join(" ");
+    match verb {
+        "call" | "tool" => Request::Hold(Hold { agent: agent(), effect: hold_for(verb, rest) }),
+        "spawn" => Request::Spawn(spawn(name, rest)),
+        "charge" => Request::Charge(Charge { agent: agent(), amounts: amounts(rest), note: String::new() }),
+        "raise" => Request::Raise(Raise { agent: agent(), add: amounts(rest) }),
+        "send" => Request::Send(Send { to: agent(), body: Body::text(said()) }),
+        "wait" => Request::Wait(Wait { agent: agent(), wait: wait_for(rest), timeout_ms: timeout(rest) }),
+        "ask" => Request::Ask(Ask { agent: agent(), question: question(rest), timeout_ms: timeout(rest) }),
+        "answer" => Request::Answer(Answer { question: call_id(name), answer: Body::text(said()) }),
+        "finish" => Request::Finish(Finish { agent: agent(), result: Body::text(said()) }),
+        "fail" => {
+            let error = Failure { code: said(), message: "it went wrong".to_owned() };
+            Request::Fail(Fail { agent: agent(), error, partial: None })
+        }
+        "pause" => Request::Pause(Pause { agent: agent() }),
+        "unpause" => Request::Unpause(Unpause { agent: agent() }),
+        "cancel" => Request::Cancel(Cancel { agent: agent(), reason: said() }),
+        "redirect" => Request::Redirect(Redirect {
+            agent: agent(),
+            instruction: said(),
+            running: if rest.contains(&"stop") { Running::Stops } else { Running::Finishes },
+        }),
+        _ => panic!("`{verb}` is no command"),
+    }
+}
+
+fn hold_for(verb: &str, rest: &[&str]) -> HoldFor {
+    let cost = rest.iter().find(|word| word.starts_with('$')).map_or(0, |word| nanos(word));
+    if verb == "call" {
+        let model = option(rest, "model").map(parse);
+        return HoldFor::Model { model, input_tokens: 0, output_cap: Some(cost / NANOS_PER_TOKEN) };
+    }
+    let lost = if rest.contains(&"repeatable") { OnLost::Repeatable } else { OnLost::Presumed };
+    HoldFor::Tool { tool: parse(rest.first().copied().unwrap_or("tool")), cost_nanos_max: cost, lost }
+}
+
+fn spawn(parent: &str, rest: &[&str]) -> Spawn {
+    let (name, rest) = rest.split_first().unwrap_or_else(|| panic!("spawn whom?"));
+    let (role, terms) = match rest {
+        ["as", role, terms @ ..] => (*role, terms),
+        terms => (*name, terms),
+    };
+    let (budget, collect) = fixture::budget(&terms.join(" "));
+    Spawn { id: Some(parse(name)), budget, collect, ..Play::spawn(parent, role) }
+}
+
+fn wait_for(rest: &[&str]) -> WaitFor {
+    if rest.first() == Some(&"message") {
+        return WaitFor::Message;
+    }
+    let names = rest.iter().filter(|word| !["for", "any"].contains(word) && !word.contains('='));
+    let need = if rest.contains(&"any") { WaitNeed::Any } else { WaitNeed::All };
+    WaitFor::Children { agents: names.map(|name| parse(name)).collect(), need }
+}
+
+fn question(rest: &[&str]) -> Question {
+    let said: Vec<&str> =
+        rest.iter().copied().filter(|word| !word.contains('=') && *word != "cancel").collect();
+    let on_timeout = match option(rest, "default") {
+        Some(answer) => OnTimeout::Default(Body::text(answer)),
+        None if rest.contains(&"cancel") => OnTimeout::Cancel,
+        None => OnTimeout::Fail,
+    };
+    Question { text: said.join(" "), on_timeout }
+}
+
+fn report(play: &Play, verb: &str, rest: &[&str]) -> Report {
+    let first = rest.first().copied().unwrap_or_default();
+    match verb {
+        "open" => Report::Breaker(Breaker { model: parse(first), breaker: Gate::Open }),
+        "close" => Report::Breaker(Breaker { model: parse(first), breaker: Gate::Closed }),
+        "rate" => {
+            let until = play.now().after_ms(millis(rest.get(1).copied().unwrap_or("1s")));
+            Report::Rate(Rate { model: parse(first), until })
+        }
+        _ => effect_report(play, verb, call_id(first), rest),
+    }
+}
+
+fn effect_report(play: &Play, verb: &str, call: CallId, rest: &[&str]) -> Report {
+    let attempt = play.world().call(call).map_or(1, |call| call.attempt);
+    let used = used(play, call, rest);
+    match verb {
+        "done" => Report::Done(Done { call, attempt, used, body: Body::text("ok") }),
+        "lost" => Report::Lost(Lost { call, attempt }),
+        _ => {
+            let kind = fault_kind(rest.get(1).copied().unwrap_or("server"));
+            let retry_after_ms = option(rest, "after").map(millis);
+            Report::Failed(Failed { call, attempt, fault: Fault { retry_after_ms, ..Fault::of(kind) }, used })
+        }
+    }
+}
+
+/// A model call reports tokens, a tool its own cost; `?` says that nobody knows.
+fn used(play: &Play, call: CallId, rest: &[&str]) -> Used {
+    if rest.contains(&"?") {
+        return Used::Unknown;
+    }
+    let cost = rest.iter().find(|word| word.starts_with('$')).map_or(0, |word| nanos(word));
+    match play.world().call(call).map(|call| (&call.work, call.stage)) {
+        Some((Work::Model(work), Stage::Running)) => {
+            let per_token =
+                if work.model.as_str() == "cheap" { NANOS_PER_TOKEN / 10 } else { NANOS_PER_TOKEN };
+            Used::Tokens(Usage { output: cost / per_token, ..Usage::default() })
+        }
+        _ => Used::CostNanos(cost),
+    }
+}
+
+fn fault_kind(word: &str) -> FaultKind {
+    match word {
+        "rate_limit" => FaultKind::RateLimit,
+        "server" => FaultKind::Server,
+        "timeout" => FaultKind::Timeout,
+        "cut" => FaultKind::Cut,
+        "auth" => FaultKind::Auth,
+        "invalid" => FaultKind::Invalid,
+        "stopped" => FaultKind::Stopped,
+        _ => panic!("`{word}` is no kind of fault"),
+    }
+}
+
+fn amounts(words: &[&str]) -> Amounts {
+    words.iter().fold(Amounts::ZERO, |sum, word| match word.split_once('=') {
+        Some((name, amount)) => sum.with(fixture::resource(name), number(amount)),
+        None => sum.with(Resource::Cost, nanos(word)),
+    })
+}
+
+fn timeout(rest: &[&str]) -> Option<u64> {
+    option(rest, "timeout").map(millis)
+}
+
+fn option<'a>(rest: &[&'a str], name: &str) -> Option<&'a str> {
+    rest.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
+}
+
+fn nanos(word: &str) -> u64 {
+    nanos_from_usd(word).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn call_id(word: &str) -> CallId {
+    CallId(number(word.trim_start_matches('#')))
+}

@@ -1,0 +1,223 @@
+//! One case: a random tree under random load, with crashes, wound up and then replayed.
+
+use spinney_kernel::call::{Stage, Why};
+use spinney_kernel::id::{AgentId, CallId, TreeId};
+use spinney_kernel::report::Lost;
+use spinney_kernel::request::{Cancel, Start};
+use spinney_kernel::time::Time;
+use spinney_kernel::{Batch, By, Event, Input, Report, Request, What, World, decide};
+
+use super::dice::Dice;
+use super::law::Witness;
+use super::{Broken, grow, moves};
+use crate::fixture::parse;
+
+/// Longest life of one simulated tree, in operations.
+const OPERATIONS_MAX: u64 = 140;
+
+/// How much was tried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Trees.
+    pub cases: u64,
+    /// Inputs decided.
+    pub operations: u64,
+    /// Of them, refused.
+    pub refused: u64,
+    /// Events recorded.
+    pub events: u64,
+    /// Crashes survived.
+    pub crashes: u64,
+    /// Trees that halted at some time.
+    pub halts: u64,
+    /// Calls that had to wait for budget.
+    pub waits: u64,
+}
+
+impl Tally {
+    /// Adds another tally to this one.
+    pub fn add(&mut self, other: &Self) {
+        self.cases += other.cases;
+        self.operations += other.operations;
+        self.refused += other.refused;
+        self.events += other.events;
+        self.crashes += other.crashes;
+        self.halts += other.halts;
+        self.waits += other.waits;
+    }
+}
+
+/// Runs the case of one seed.
+///
+/// # Errors
+/// The law that did not hold.
+pub fn run_case(seed: u64) -> Result<Tally, Broken> {
+    let mut case = Case::new(seed);
+    match case.live() {
+        Ok(()) => Ok(case.tally),
+        Err(law) => Err(Broken { seed, operation: case.tally.operations, law }),
+    }
+}
+
+struct Case {
+    dice: Dice,
+    world: World,
+    now: Time,
+    batches: Vec<Batch>,
+    witness: Witness,
+    tally: Tally,
+}
+
+type Law = Result<(), String>;
+
+impl Case {
+    fn new(seed: u64) -> Self {
+        Self {
+            dice: Dice::new(seed),
+            world: World::new(TreeId::new([1; 16])),
+            now: Time(0),
+            batches: Vec::new(),
+            witness: Witness::default(),
+            tally: Tally { cases: 1, ..Tally::default() },
+        }
+    }
+
+    fn live(&mut self) -> Law {
+        let definition = grow::definition(&mut self.dice);
+        self.input(person(Request::Start(Start { definition })))?;
+        for _ in 0..self.dice.between(5, OPERATIONS_MAX) {
+            self.now = self.now.after_ms(self.dice.below(400));
+            if self.dice.once_in(60) {
+                self.crash()?;
+            }
+            let what = moves::next(&mut self.dice, &self.world, self.now);
+            self.input(what)?;
+            if self.world.is_over() {
+                break;
+            }
+        }
+        self.settle_all()?;
+        self.wind_up()?;
+        self.replay()
+    }
+
+    /// Decides one input and checks every law.
+    fn input(&mut self, what: What) -> Law {
+        self.tally.operations += 1;
+        let is_report = matches!(what, What::Report(_));
+        let input = Input { now: self.now, draw: self.dice.next(), what };
+        let before = self.world.clone();
+        match decide(&mut self.world, &input) {
+            Err(refusal) => {
+                self.tally.refused += 1;
+                if is_report {
+                    return Err(format!("a report was refused: {refusal}"));
+                }
+                if before != self.world {
+                    return Err(format!("a refused request changed the world: {refusal}"));
+                }
+            }
+            Ok(decision) => {
+                for event in &decision.events {
+                    self.count(event);
+                    self.witness.see(event)?;
+                }
+                if decision.events.is_empty() && before != self.world {
+                    return Err("the world changed without an event".to_owned());
+                }
+                self.batches.push(Batch { input, events: decision.events });
+                self.witness.check(&self.world)?;
+            }
+        }
+        Witness::check_nobody_stuck(&self.world)
+    }
+
+    fn count(&mut self, event: &Event) {
+        self.tally.events += 1;
+        self.tally.halts += u64::from(matches!(event, Event::TreeHalted { .. }));
+        self.tally.waits += u64::from(matches!(event, Event::CallWaiting { why: Why::Budget { .. }, .. }));
+    }
+
+    /// The process dies and only a prefix of the journal is left. Recovery applies it and reports what ran as lost.
+    fn crash(&mut self) -> Law {
+        self.tally.crashes += 1;
+        let kept = self.dice.between(1, self.batches.len() as u64);
+        self.batches.truncate(usize::try_from(kept).unwrap_or(usize::MAX));
+        self.world = World::new(self.world.tree());
+        self.witness = Witness::default();
+        for batch in self.batches.clone() {
+            for event in &batch.events {
+                self.world.apply(event);
+                self.witness.see(event)?;
+            }
+        }
+        for call in self.running() {
+            let attempt = self.world.call(call).map_or(0, |call| call.attempt);
+            self.input(What::Report(Report::Lost(Lost { call, attempt })))?;
+        }
+        Ok(())
+    }
+
+    /// Every effect ends; then nobody may be left waiting for budget or a slot.
+    fn settle_all(&mut self) -> Law {
+        while let Some(call) = self.running().first().copied() {
+            self.now = self.now.after_ms(1);
+            if let Some(report) = moves::end_well(&mut self.dice, &self.world, call) {
+                self.input(What::Report(report))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The root is cancelled, what still runs reports, and the tree must be over.
+    fn wind_up(&mut self) -> Law {
+        let agent: AgentId = parse("lead");
+        if !self.world.is_over() {
+            self.input(person(Request::Cancel(Cancel { agent, reason: "the end".to_owned() })))?;
+        }
+        self.settle_all()?;
+        self.witness.check_over(&self.world)?;
+        // Whatever comes now finds the tree over.
+        for _ in 0..3 {
+            let what = moves::next(&mut self.dice, &self.world, self.now);
+            self.input(what)?;
+        }
+        Ok(())
+    }
+
+    /// Deciding the stored inputs again, and applying the stored events from any cut, must give the same world.
+    fn replay(&mut self) -> Law {
+        let mut decided = World::new(self.world.tree());
+        let mut applied = World::new(self.world.tree());
+        let cut = self.dice.below(self.batches.len() as u64);
+        let mut from_cut = None;
+        for (at, batch) in self.batches.iter().enumerate() {
+            if at as u64 == cut {
+                from_cut = Some(decided.clone());
+            }
+            let events = decide(&mut decided, &batch.input).map(|decision| decision.events);
+            if events.as_ref() != Ok(&batch.events) {
+                return Err(format!("batch {at} decides otherwise the second time"));
+            }
+            for event in &batch.events {
+                applied.apply(event);
+                if let Some(world) = &mut from_cut {
+                    world.apply(event);
+                }
+            }
+        }
+        if decided != self.world || applied != self.world || from_cut.is_some_and(|world| world != self.world)
+        {
+            return Err("a replay gave another world".to_owned());
+        }
+        Ok(())
+    }
+
+    fn running(&self) -> Vec<CallId> {
+        self.world.calls().all().filter(|(_, call)| call.stage == Stage::Running).map(|(id, _)| id).collect()
+    }
+}
+
+fn person(request: Request) -> What {
+    What::Request { by: By::Person, request: Box::new(request) }
+}

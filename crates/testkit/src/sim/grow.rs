@@ -1,0 +1,104 @@
+//! A random definition: few roles, small ceilings and tight bounds, so that everything is hit often.
+
+use std::sync::Arc;
+
+use spinney_kernel::budget::{Limits, Price, Resource};
+use spinney_kernel::caps::{Allow, Caps, Network};
+use spinney_kernel::definition::{
+    BudgetSpec, Definition, Lend, Lost, Model, OnLow, Recursion, Role, TreeLimits, Unpriced,
+};
+use spinney_kernel::id::RoleName;
+
+use super::dice::Dice;
+use crate::fixture::parse;
+
+/// The models of every simulated tree.
+pub(super) const MODELS: [&str; 3] = ["big", "small", "odd"];
+/// The tools of every simulated tree.
+pub(super) const TOOLS: [&str; 3] = ["read", "write", "run"];
+/// The roles of every simulated tree.
+pub(super) const ROLES: [&str; 4] = ["lead", "worker", "helper", "critic"];
+
+/// A definition that the dice decide.
+pub(super) fn definition(dice: &mut Dice) -> Arc<Definition> {
+    let roles: Vec<(RoleName, Role)> = ROLES.iter().map(|name| (parse(name), role(dice))).collect();
+    Arc::new(Definition {
+        name: "simulated".to_owned(),
+        goal: "Survive.".to_owned(),
+        entry: parse("lead"),
+        thread: None,
+        budget: BudgetSpec { timeout_ms: None, lend: None, ..budget(dice, 2_000) },
+        limits: TreeLimits {
+            depth_max: dice.between(1, 5) as u32,
+            children_max: dice.between(1, 6) as u32,
+            agents_max: dice.between(2, 40) as u32,
+            parallel_max: dice.between(1, 8) as u32,
+        },
+        models: MODELS.iter().map(|name| (parse(name), model(dice, name))).collect(),
+        roles: roles.into_iter().collect(),
+        unpriced: if dice.once_in(2) { Unpriced::Allow } else { Unpriced::Refuse },
+    })
+}
+
+/// Random ceilings; `scale` is the usual size in tokens.
+pub(super) fn budget(dice: &mut Dice, scale: u64) -> BudgetSpec {
+    let mut limit = Limits::NONE;
+    for resource in Resource::ALL {
+        let amount = match resource {
+            Resource::Cost => dice.below(scale * 1_500),
+            Resource::Tokens => dice.below(scale * 2),
+            Resource::Steps | Resource::ToolCalls => dice.below(scale / 10),
+            Resource::Retries => dice.below(8),
+        };
+        if dice.once_in(2) {
+            limit = limit.with(resource, amount);
+        }
+    }
+    BudgetSpec {
+        limit,
+        timeout_ms: dice.once_in(5).then(|| dice.between(1, 20_000)),
+        lend: dice.once_in(4).then_some(Lend::Yes),
+        answer_reserve: dice.once_in(2).then(|| dice.below(50) as u8),
+        on_low: match dice.below(5) {
+            0 => Some(OnLow::Shrink),
+            1 => Some(OnLow::Downgrade(parse("small"))),
+            _ => None,
+        },
+    }
+}
+
+fn model(dice: &mut Dice, name: &str) -> Model {
+    let price = Price {
+        input_per_mtok: dice.below(1_500_000_000),
+        output_per_mtok: dice.below(3_000_000_000),
+        cached_input_per_mtok: dice.once_in(2).then(|| dice.below(1_000_000_000)),
+        cache_write_per_mtok: dice.once_in(2).then(|| dice.below(2_000_000_000)),
+    };
+    Model {
+        price: (name != "odd").then_some(price),
+        output_max: dice.once_in(2).then(|| dice.between(20, 300)),
+        fallback: if name == "big" { vec![parse("small"), parse("odd")] } else { Vec::new() },
+        lost: if dice.once_in(3) { Lost::Repeatable } else { Lost::Presumed },
+    }
+}
+
+fn role(dice: &mut Dice) -> Role {
+    let model = dice.pick(&MODELS).unwrap_or("big");
+    let some = |dice: &mut Dice, names: &[&str]| -> Vec<String> {
+        names.iter().filter(|_| !dice.once_in(6)).map(|name| (*name).to_owned()).collect()
+    };
+    let mut models = some(dice, &MODELS);
+    models.push(model.to_owned());
+    Role {
+        model: parse(model),
+        caps: Caps {
+            models: Allow::list(models.iter().map(|name| parse(name))),
+            tools: Allow::list(some(dice, &TOOLS).iter().map(|name| parse(name))),
+            spawn: Allow::list(some(dice, &ROLES).iter().map(|name| parse(name))),
+            network: if dice.once_in(2) { Network::Granted } else { Network::Denied },
+            depth_max: dice.between(1, 6) as u32,
+        },
+        budget: if dice.once_in(2) { budget(dice, 600) } else { BudgetSpec::default() },
+        recursive: if dice.once_in(2) { Recursion::Allowed } else { Recursion::Refused },
+    }
+}

@@ -1,0 +1,218 @@
+//! The laws: what must hold after every decision. Each is computed the slow and obvious way, from events and open
+//! calls, and compared with what the world keeps.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use spinney_kernel::budget::{Account, Amounts, Resource};
+use spinney_kernel::call::{Stage, Why};
+use spinney_kernel::caps::Caps;
+use spinney_kernel::id::{AgentId, CallId};
+use spinney_kernel::{Event, World};
+
+/// What the events of a tree say, counted independently of the world.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Witness {
+    parents: BTreeMap<AgentId, Option<AgentId>>,
+    caps: BTreeMap<AgentId, Caps>,
+    owners: BTreeMap<CallId, AgentId>,
+    spent: BTreeMap<AgentId, Amounts>,
+    holding: BTreeSet<CallId>,
+    ended: BTreeSet<AgentId>,
+    /// Everything that was ever booked.
+    pub(super) booked: Amounts,
+    /// Whether anything was used beyond its hold, or charged.
+    overrun_possible: bool,
+    over: bool,
+}
+
+type Law = Result<(), String>;
+
+impl Witness {
+    /// Reads one event.
+    pub(super) fn see(&mut self, event: &Event) -> Law {
+        if self.over {
+            return Err(format!("an event followed the root's end: {event:?}"));
+        }
+        match event {
+            Event::AgentSpawned(spawned) => {
+                if let Some(parent) = &spawned.parent {
+                    let within = self.caps.get(parent).is_some_and(|caps| spawned.caps.is_within(caps));
+                    hold(within, || format!("{} may do more than its parent", spawned.agent))?;
+                    hold(!self.ended.contains(parent), || format!("{} has a dead parent", spawned.agent))?;
+                }
+                self.caps.insert(spawned.agent.clone(), spawned.caps.clone());
+                self.parents.insert(spawned.agent.clone(), spawned.parent.clone());
+                Ok(())
+            }
+            Event::CallAsked { call, agent, .. } => {
+                self.owners.insert(*call, agent.clone());
+                Ok(())
+            }
+            Event::CallStarted { call, .. } => {
+                hold(self.holding.insert(*call), || format!("{call} holds twice"))
+            }
+            Event::CallResumed { call } => {
+                hold(self.holding.contains(call), || format!("{call} resumed without a hold"))
+            }
+            Event::AttemptFailed { call, spent, overrun, .. } => {
+                hold(self.holding.remove(call), || format!("{call} settled twice"))?;
+                self.book_call(*call, spent, overrun);
+                Ok(())
+            }
+            Event::CallEnded { call, spent, overrun, .. } => {
+                let held = self.holding.remove(call);
+                hold(held || spent.is_zero(), || format!("{call} was paid for without a hold"))?;
+                self.book_call(*call, spent, overrun);
+                Ok(())
+            }
+            Event::Charged { agent, amounts, .. } => {
+                self.overrun_possible = true;
+                self.book(agent, amounts);
+                Ok(())
+            }
+            Event::AgentEnded { agent, spent, .. } => self.agent_ended(agent, spent),
+            Event::TreeStarted { .. }
+            | Event::AgentPaused { .. }
+            | Event::AgentUnpaused { .. }
+            | Event::AgentRedirected { .. }
+            | Event::AgentEnding { .. }
+            | Event::CallWaiting { .. }
+            | Event::CallSwitched { .. }
+            | Event::WaitStarted { .. }
+            | Event::QuestionAsked { .. }
+            | Event::MessageSent { .. }
+            | Event::TreeHalted { .. }
+            | Event::TreeUnhalted
+            | Event::LimitRaised { .. }
+            | Event::BreakerChanged { .. }
+            | Event::RateLimited { .. } => Ok(()),
+        }
+    }
+
+    /// Compares the world with what the events said.
+    pub(super) fn check(&self, world: &World) -> Law {
+        let mut held: BTreeMap<AgentId, Amounts> = BTreeMap::new();
+        let mut running = BTreeSet::new();
+        for (id, call) in world.calls().all() {
+            if call.stage == Stage::Running {
+                running.insert(id);
+                self.add_up(world, world.agents().id(call.agent), call.held, &mut held);
+            }
+        }
+        hold(running == self.holding, || format!("running {running:?}, holding {:?}", self.holding))?;
+        let lent = self.lent(world);
+        for ix in world.agents().all() {
+            let Some(agent) = world.agents().living(ix) else { continue };
+            let (id, account) = (world.agents().id(ix), world.ledger().account(agent.account));
+            let nothing = Amounts::ZERO;
+            same("held", id, &account.held, held.get(id).unwrap_or(&nothing))?;
+            same("lent", id, &account.lent, lent.get(id).unwrap_or(&nothing))?;
+            same("spent", id, &account.spent, self.spent.get(id).unwrap_or(&nothing))?;
+            self.within_ceiling(id, account)?;
+        }
+        Ok(())
+    }
+
+    /// Once nothing runs, nobody may still wait for budget or a slot, unless the tree is paused or halted.
+    pub(super) fn check_nobody_stuck(world: &World) -> Law {
+        let stuck = world.calls().all().find(|(_, call)| {
+            matches!(call.stage, Stage::Waiting(Why::Budget { .. } | Why::Slot) | Stage::Asked)
+        });
+        hold(world.calls().running() > 0 || stuck.is_none(), || format!("waits for ever: {stuck:?}"))
+    }
+
+    /// When the tree is over nothing is left of it but totals.
+    pub(super) fn check_over(&self, world: &World) -> Law {
+        hold(world.is_over(), || "the tree did not end".to_owned())?;
+        hold(self.holding.is_empty(), || format!("holds left: {:?}", self.holding))?;
+        hold(world.calls().all().next().is_none(), || "calls left".to_owned())?;
+        hold(world.alarms().next().is_none(), || "timers left".to_owned())?;
+        hold(world.ledger().is_empty(), || "accounts left".to_owned())?;
+        hold(world.ledger().line_len() == 0, || "asks left in line".to_owned())?;
+        let root = world.agents().root().map(|root| world.view(root).spent);
+        hold(root == Some(self.booked), || format!("root spent {root:?}, booked {:?}", self.booked))
+    }
+
+    fn agent_ended(&mut self, agent: &AgentId, spent: &Amounts) -> Law {
+        hold(self.ended.insert(agent.clone()), || format!("{agent} ended twice"))?;
+        let nothing = Amounts::ZERO;
+        same("spent at the end", agent, spent, self.spent.get(agent).unwrap_or(&nothing))?;
+        let orphan = self
+            .parents
+            .iter()
+            .find(|(child, parent)| parent.as_ref() == Some(agent) && !self.ended.contains(*child));
+        hold(orphan.is_none(), || format!("{agent} left an orphan: {orphan:?}"))?;
+        self.over = self.parents.get(agent).is_some_and(Option::is_none);
+        Ok(())
+    }
+
+    fn book_call(&mut self, call: CallId, spent: &Amounts, overrun: &Amounts) {
+        self.overrun_possible |= !overrun.is_zero();
+        if let Some(agent) = self.owners.get(&call).cloned() {
+            self.book(&agent, spent);
+        }
+    }
+
+    fn book(&mut self, agent: &AgentId, amounts: &Amounts) {
+        self.booked = self.booked.plus(amounts);
+        let mut next = Some(agent.clone());
+        while let Some(id) = next {
+            let spent = self.spent.entry(id.clone()).or_default();
+            *spent = spent.plus(amounts);
+            next = self.parents.get(&id).cloned().flatten();
+        }
+    }
+
+    fn within_ceiling(&self, id: &AgentId, account: &Account) -> Law {
+        if !self.overrun_possible {
+            hold(account.overrun.is_zero(), || format!("{id} shows an overrun that nobody caused"))?;
+        }
+        for resource in Resource::ALL {
+            let Some(limit) = account.terms.limit.of(resource) else { continue };
+            let used = account.spent.of(resource) + account.held.of(resource) + account.lent.of(resource);
+            let most = limit + account.overrun.of(resource);
+            hold(used <= most, || format!("{id} passed its ceiling of {resource}: {used} > {most}"))?;
+        }
+        Ok(())
+    }
+
+    /// What accounts with `lends` have not spent, at each ancestor up to the next one that lends the same.
+    fn lent(&self, world: &World) -> BTreeMap<AgentId, Amounts> {
+        let mut lent = BTreeMap::new();
+        for ix in world.agents().all() {
+            let Some(agent) = world.agents().living(ix) else { continue };
+            let account = world.ledger().account(agent.account);
+            let lends = account.terms.lends;
+            let left = lends.iter().fold(Amounts::ZERO, |left, resource| {
+                let limit = account.terms.limit.of(resource).unwrap_or_default();
+                left.with(resource, limit.saturating_sub(account.spent.of(resource)))
+            });
+            if let Some(parent) = self.parents.get(world.agents().id(ix)).cloned().flatten() {
+                self.add_up(world, &parent, left, &mut lent);
+            }
+        }
+        lent
+    }
+
+    /// Adds an amount at an agent and its ancestors; an account that lends a resource covers those above it.
+    fn add_up(&self, world: &World, at: &AgentId, amounts: Amounts, sums: &mut BTreeMap<AgentId, Amounts>) {
+        let mut left = amounts;
+        let mut next = Some(at.clone());
+        while let Some(id) = next {
+            let sum = sums.entry(id.clone()).or_default();
+            *sum = sum.plus(&left);
+            if let Some(agent) = world.agents().find(&id).and_then(|ix| world.agents().living(ix)) {
+                left = left.without(world.ledger().account(agent.account).terms.lends);
+            }
+            next = self.parents.get(&id).cloned().flatten();
+        }
+    }
+}
+
+fn same(what: &str, id: &AgentId, kept: &Amounts, counted: &Amounts) -> Law {
+    hold(kept == counted, || format!("{what} of {id}: the ledger says {kept:?}, the events say {counted:?}"))
+}
+
+fn hold(holds: bool, law: impl FnOnce() -> String) -> Law {
+    if holds { Ok(()) } else { Err(law()) }
+}

@@ -1,0 +1,44 @@
+//! The simulator: a seed grows a random tree and loads it with spawns, calls, failures, cancels and crashes. After
+//! every single decision the laws are checked; a broken one names the seed that shows it again.
+
+mod case;
+mod dice;
+mod grow;
+mod law;
+mod moves;
+
+pub use case::{Tally, run_case};
+
+/// A law that did not hold, and how to see it again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// The seed of the case.
+    pub seed: u64,
+    /// After how many operations.
+    pub operation: u64,
+    /// Which law, and the numbers.
+    pub law: String,
+}
+
+impl std::fmt::Display for Broken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { seed, operation, law } = self;
+        write!(f, "{law} (operation {operation}); reproduce with: make sim SEED={seed} STEPS=1")
+    }
+}
+
+impl std::error::Error for Broken {}
+
+/// Runs cases from `seed` on until `steps` operations were made.
+///
+/// # Errors
+/// The first law that did not hold.
+pub fn run(seed: u64, steps: u64) -> Result<Tally, Broken> {
+    let mut tally = Tally::default();
+    let mut next = seed;
+    while tally.operations < steps.max(1) {
+        tally.add(&run_case(next)?);
+        next = next.wrapping_add(1);
+    }
+    Ok(tally)
+}

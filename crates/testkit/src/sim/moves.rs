@@ -1,0 +1,239 @@
+//! The moves: what agents, people and the outside do to a tree, sensible and absurd, as the dice fall.
+
+use spinney_kernel::agent::Failure;
+use spinney_kernel::body::Body;
+use spinney_kernel::budget::{Amounts, Resource, Usage};
+use spinney_kernel::call::{OnTimeout, Question, Stage, Wait as WaitFor, WaitNeed, Work};
+use spinney_kernel::definition::Lost as OnLost;
+use spinney_kernel::event::Breaker as Gate;
+use spinney_kernel::fault::{Fault, FaultKind};
+use spinney_kernel::id::{AgentId, CallId, TimerId};
+use spinney_kernel::report::{Breaker, Done, Failed, Lost, Rate, Timer, Used};
+use spinney_kernel::request::{
+    Answer, Ask, Cancel, Charge, Collect, Fail, Finish, Hold, HoldFor, Pause, Raise, Redirect, Send, Spawn,
+    Unpause, Wait,
+};
+use spinney_kernel::signal::Running;
+use spinney_kernel::time::Time;
+use spinney_kernel::{By, Report, Request, What, World};
+
+use super::dice::Dice;
+use super::grow::{MODELS, ROLES, TOOLS, budget};
+use crate::fixture::parse;
+
+/// The next thing that happens to a tree.
+pub(super) fn next(dice: &mut Dice, world: &World, now: Time) -> What {
+    if world.halted().is_some() && dice.once_in(3) {
+        return What::Request { by: By::Person, request: Box::new(raise(dice, parse("lead"))) };
+    }
+    match dice.below(100) {
+        0..35 => report_call(dice, world),
+        35..40 => What::Report(Report::Timer(Timer { timer: a_timer(dice, world) })),
+        40..42 => gate(dice, now),
+        _ => {
+            let agent = an_agent(dice, world);
+            let by = if dice.once_in(8) { By::Agent(an_agent(dice, world)) } else { By::Person };
+            let by = if dice.once_in(3) { By::Agent(agent.clone()) } else { by };
+            What::Request { by, request: Box::new(request(dice, world, agent)) }
+        }
+    }
+}
+
+/// A report that ends the given running call well.
+pub(super) fn end_well(dice: &mut Dice, world: &World, id: CallId) -> Option<Report> {
+    let call = world.call(id)?;
+    Some(Report::Done(Done {
+        call: id,
+        attempt: call.attempt,
+        used: used(dice, &call.work),
+        body: Body::default(),
+    }))
+}
+
+fn request(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
+    // A root that ends takes everything with it: let it live longer than the others.
+    let verbs = if agent.as_str() == "lead" && !dice.once_in(25) { 45 } else { 60 };
+    match dice.below(verbs) {
+        0..18 => Request::Spawn(spawn(dice, agent)),
+        18..38 => Request::Hold(Hold { agent, effect: hold_for(dice) }),
+        38..39 => Request::Charge(Charge { agent, amounts: some_amounts(dice), note: "bill".to_owned() }),
+        39..41 => raise(dice, agent),
+        41..42 => Request::Send(Send { to: agent, body: Body::text("hello") }),
+        42..45 => Request::Wait(Wait { wait: wait_for(dice, world, &agent), agent, timeout_ms: Some(5_000) }),
+        45..47 => {
+            Request::Ask(Ask { agent, question: question(dice), timeout_ms: Some(dice.between(1, 9_000)) })
+        }
+        47..49 => Request::Answer(Answer { question: a_call(dice, world), answer: Body::text("yes") }),
+        49..52 => Request::Finish(Finish { agent, result: Body::text("here") }),
+        52..53 => {
+            let error = Failure { code: "oops".to_owned(), message: "it broke".to_owned() };
+            Request::Fail(Fail { agent, error, partial: None })
+        }
+        53..54 => Request::Pause(Pause { agent }),
+        54..56 => Request::Unpause(Unpause { agent }),
+        56..57 => Request::Cancel(Cancel { agent, reason: "enough".to_owned() }),
+        57..58 => Request::Redirect(Redirect {
+            agent,
+            instruction: "elsewhere".to_owned(),
+            running: if dice.once_in(2) { Running::Stops } else { Running::Finishes },
+        }),
+        _ => raise(dice, agent),
+    }
+}
+
+fn raise(dice: &mut Dice, agent: AgentId) -> Request {
+    Request::Raise(Raise { agent, add: some_amounts(dice) })
+}
+
+fn spawn(dice: &mut Dice, parent: AgentId) -> Spawn {
+    let role = if dice.once_in(30) { "nobody" } else { dice.pick(&ROLES).unwrap_or("worker") };
+    let tools = dice.once_in(4).then(|| dice.pick(&TOOLS).into_iter().map(parse).collect());
+    Spawn {
+        parent,
+        role: parse(role),
+        goal: if dice.once_in(40) { String::new() } else { format!("Part {}.", dice.below(6)) },
+        id: dice.once_in(4).then(|| parse(&format!("named-{}", dice.below(20)))),
+        model: dice.once_in(4).then(|| dice.pick(&MODELS).map(parse)).flatten(),
+        tools,
+        budget: if dice.once_in(2) { budget(dice, 400) } else { Default::default() },
+        collect: if dice.once_in(2) { Collect::Call } else { Collect::Detached },
+    }
+}
+
+fn hold_for(dice: &mut Dice) -> HoldFor {
+    if dice.once_in(4) {
+        return HoldFor::Tool {
+            tool: parse(dice.pick(&TOOLS).unwrap_or("read")),
+            cost_nanos_max: if dice.once_in(2) { dice.below(50_000) } else { 0 },
+            lost: if dice.once_in(2) { OnLost::Repeatable } else { OnLost::Presumed },
+        };
+    }
+    HoldFor::Model {
+        model: dice.once_in(4).then(|| dice.pick(&MODELS).map(parse)).flatten(),
+        input_tokens: if dice.once_in(50) { u64::MAX / 2 } else { dice.below(80) },
+        output_cap: dice.once_in(2).then(|| dice.below(120)),
+    }
+}
+
+fn report_call(dice: &mut Dice, world: &World) -> What {
+    let running: Vec<CallId> =
+        world.calls().all().filter(|(_, call)| call.stage == Stage::Running).map(|(id, _)| id).collect();
+    let id = dice.pick(&running).unwrap_or_else(|| CallId(dice.below(200)));
+    let Some(call) = world.call(id) else {
+        let used = Used::Unknown;
+        return What::Report(Report::Done(Done { call: id, attempt: 1, used, body: Body::default() }));
+    };
+    // Once in a while an attempt that is long over reports again.
+    let attempt = if dice.once_in(20) { call.attempt.saturating_sub(1) } else { call.attempt };
+    What::Report(match dice.below(20) {
+        0..12 => {
+            Report::Done(Done { call: id, attempt, used: used(dice, &call.work), body: Body::default() })
+        }
+        12..18 => {
+            Report::Failed(Failed { call: id, attempt, fault: fault(dice), used: used(dice, &call.work) })
+        }
+        _ => Report::Lost(Lost { call: id, attempt }),
+    })
+}
+
+/// Mostly within what was held, sometimes beyond, sometimes unknown.
+fn used(dice: &mut Dice, work: &Work) -> Used {
+    if dice.once_in(8) {
+        return Used::Unknown;
+    }
+    match work {
+        Work::Model(work) => {
+            let cap = if dice.once_in(15) { work.output_cap * 3 + 5 } else { work.output_cap };
+            let cached = dice.below(work.input_tokens + 1);
+            Used::Tokens(Usage {
+                input: work.input_tokens - cached,
+                cached_input: cached,
+                cache_write: 0,
+                output: dice.below(cap + 1),
+            })
+        }
+        Work::Tool(work) => Used::CostNanos(dice.below(work.cost_nanos_max + 1)),
+        Work::Wait(_) | Work::Question(_) => Used::Unknown,
+    }
+}
+
+fn fault(dice: &mut Dice) -> Fault {
+    let kinds = [
+        FaultKind::RateLimit,
+        FaultKind::Server,
+        FaultKind::Timeout,
+        FaultKind::Cut,
+        FaultKind::Auth,
+        FaultKind::Invalid,
+        FaultKind::Stopped,
+    ];
+    let kind = dice.pick(&kinds).unwrap_or(FaultKind::Server);
+    Fault { retry_after_ms: dice.once_in(3).then(|| dice.below(900_000)), ..Fault::of(kind) }
+}
+
+fn gate(dice: &mut Dice, now: Time) -> What {
+    let model = parse(dice.pick(&MODELS).unwrap_or("big"));
+    What::Report(match dice.below(4) {
+        0 => Report::Breaker(Breaker { model, breaker: Gate::Open }),
+        1 | 2 => Report::Breaker(Breaker { model, breaker: Gate::Closed }),
+        _ => Report::Rate(Rate { model, until: now.after_ms(dice.below(3_000)) }),
+    })
+}
+
+fn question(dice: &mut Dice) -> Question {
+    let on_timeout = match dice.below(3) {
+        0 => OnTimeout::Fail,
+        1 => OnTimeout::Default(Body::text("fine")),
+        _ => OnTimeout::Cancel,
+    };
+    Question { text: "May I?".to_owned(), on_timeout }
+}
+
+fn wait_for(dice: &mut Dice, world: &World, agent: &AgentId) -> WaitFor {
+    let children: Vec<AgentId> = match world.agents().find(agent) {
+        Some(ix) => world.agents().children(ix).map(|child| world.agents().id(child).clone()).collect(),
+        None => Vec::new(),
+    };
+    match dice.pick(&children) {
+        Some(child) if !dice.once_in(4) => {
+            let agents = if dice.once_in(2) { children } else { vec![child] };
+            WaitFor::Children { agents, need: if dice.once_in(2) { WaitNeed::Any } else { WaitNeed::All } }
+        }
+        _ if dice.once_in(5) => {
+            WaitFor::Children { agents: vec![an_agent(dice, world)], need: WaitNeed::All }
+        }
+        _ => WaitFor::Message,
+    }
+}
+
+fn some_amounts(dice: &mut Dice) -> Amounts {
+    let amounts = Amounts::cost(dice.below(100_000)).with(Resource::Tokens, dice.below(100));
+    if dice.once_in(20) {
+        amounts.with(Resource::Cost, u64::MAX)
+    } else {
+        amounts.with(Resource::Steps, dice.below(3))
+    }
+}
+
+/// Mostly one that lives; sometimes one that ended or never was.
+fn an_agent(dice: &mut Dice, world: &World) -> AgentId {
+    let all: Vec<AgentId> = world.agents().all().map(|ix| world.agents().id(ix).clone()).collect();
+    let living: Vec<AgentId> = world
+        .agents()
+        .all()
+        .filter(|ix| world.agents().living(*ix).is_some())
+        .map(|ix| world.agents().id(ix).clone())
+        .collect();
+    let picked = if dice.once_in(12) { dice.pick(&all) } else { dice.pick(&living) };
+    if dice.once_in(60) { parse("nobody-here") } else { picked.unwrap_or_else(|| parse("lead")) }
+}
+
+fn a_call(dice: &mut Dice, world: &World) -> CallId {
+    let open: Vec<CallId> = world.calls().all().map(|(id, _)| id).collect();
+    dice.pick(&open).unwrap_or_else(|| CallId(dice.below(50)))
+}
+
+fn a_timer(dice: &mut Dice, world: &World) -> TimerId {
+    let pending: Vec<TimerId> = world.alarms().map(|alarm| alarm.timer).collect();
+    dice.pick(&pending).unwrap_or_else(|| TimerId(dice.below(50)))
+}

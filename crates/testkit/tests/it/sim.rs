@@ -1,0 +1,22 @@
+//! Random trees under random load, cancels, failures and crashes by truncation: the laws hold after every decision.
+
+use spinney_testkit::sim;
+
+/// V16, X1: ten thousand trees and a million operations; at every moment spent + held + lent is within the ceiling of
+/// every account (overrun aside), every hold ends once, nobody waits for ever, and at the end the root's spent is the
+/// sum of everything booked.
+#[test]
+fn v16_random_trees_never_pass_a_ceiling_at_any_moment() {
+    let workers = 2;
+    let tallies: Vec<_> = std::thread::scope(|scope| {
+        let share = |worker: u64| move || sim::run(1 + worker * 1_000_000_000, 500_000);
+        let handles: Vec<_> = (0..workers).map(|worker| scope.spawn(share(worker))).collect();
+        handles.into_iter().map(|handle| handle.join().unwrap()).collect()
+    });
+    let mut sum = sim::Tally::default();
+    for tally in tallies {
+        sum.add(&tally.unwrap_or_else(|broken| panic!("{broken}")));
+    }
+    assert!(sum.cases >= 10_000 && sum.operations >= 1_000_000, "too little was tried: {sum:?}");
+    assert!(sum.crashes > 1_000 && sum.halts > 1_000 && sum.waits > 1_000, "too little happened: {sum:?}");
+}
