@@ -1,12 +1,12 @@
 //! The definition of a tree: its roles, models and ceilings. It arrives once, with the request that starts the tree,
 //! and is checked whole before anything runs.
 
-use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use crate::body::check_said;
 use crate::budget::{Limits, Price};
 use crate::caps::Caps;
+use crate::hash::ByName;
 use crate::id::{ModelName, RoleName, ThreadId};
 use crate::limit;
 use crate::refusal::Refusal;
@@ -31,9 +31,9 @@ pub struct Definition {
     #[serde(default)]
     pub limits: TreeLimits,
     /// Models by name.
-    pub models: IndexMap<ModelName, Model>,
+    pub models: ByName<ModelName, Model>,
     /// Roles by name.
-    pub roles: IndexMap<RoleName, Role>,
+    pub roles: ByName<RoleName, Role>,
     /// What to do about models without a price under a cost ceiling.
     #[serde(default)]
     pub unpriced: Unpriced,
@@ -223,13 +223,15 @@ pub enum Unpriced {
 }
 
 impl Definition {
-    /// The role called `name`.
+    /// The role called `name`, with the name that everyone of this role shares.
     ///
     /// # Errors
     /// Names the role and the ones there are.
-    pub fn role(&self, name: &RoleName) -> Result<&Role, Refusal> {
+    pub fn role(&self, name: &RoleName) -> Result<(&RoleName, &Role), Refusal> {
         let known = || self.roles.keys().cloned().collect();
-        self.roles.get(name).ok_or_else(|| Refusal::UnknownRole { role: name.clone(), known: known() })
+        self.roles
+            .get_key_value(name)
+            .ok_or_else(|| Refusal::UnknownRole { role: name.clone(), known: known() })
     }
 
     /// The model called `name`.

@@ -163,7 +163,13 @@ impl AgentId {
     /// The id of an agent that was given none: its role and eight hex digits drawn outside the kernel.
     #[must_use]
     pub fn drawn(role: &RoleName, draw: u32) -> Self {
-        Self(format!("{role}-{draw:08x}").into())
+        let mut text = String::with_capacity(role.0.len() + 9);
+        text.push_str(&role.0);
+        text.push('-');
+        for digit in draw.to_be_bytes().into_iter().flat_map(|byte| [byte >> 4, byte & 0xf]) {
+            text.push(char::from(b"0123456789abcdef"[usize::from(digit)]));
+        }
+        Self(text.into())
     }
 
     /// The role's own name as an id; what a tree's root is called.

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
 use smallvec::SmallVec;
 
 use super::{Attachment, Phase, Spawned, State};
 use crate::budget::{AccountIx, Amounts};
 use crate::caps::Caps;
-use crate::definition::OnLow;
+use crate::definition::{OnLow, Recursion};
+use crate::hash::ByName;
 use crate::id::{AgentId, CallId, ModelName, RoleName, Seq, ThreadId, TimerId};
 use crate::time::Time;
 
@@ -55,8 +55,8 @@ pub struct Charter {
     pub on_low: OnLow,
     /// How far below the root it is.
     pub depth: u32,
-    /// A digest of its goal, to tell whether a descendant is asked the same again.
-    pub goal: [u8; 16],
+    /// A digest of its goal, if its role may recurse: to tell whether a descendant is asked the same again.
+    pub goal: Option<[u8; 16]>,
     /// When its time is up.
     pub deadline: Option<Time>,
     /// How its result reaches its parent.
@@ -99,7 +99,7 @@ enum Slot {
 /// Every agent of a tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Agents {
-    slots: IndexMap<AgentId, Slot>,
+    slots: ByName<AgentId, Slot>,
 }
 
 /// A digest of a goal; spelling counts, white space around it does not.
@@ -206,12 +206,12 @@ impl Agents {
     }
 
     /// Adds an agent and links it to its parent.
-    pub(crate) fn insert(&mut self, spawned: &Spawned, account: AccountIx) -> AgentIx {
+    pub(crate) fn insert(&mut self, spawned: &Spawned, account: AccountIx, recursive: Recursion) -> AgentIx {
         let parent = spawned.parent.as_ref().and_then(|id| self.find(id));
         let ix = AgentIx(u32::try_from(self.slots.len()).unwrap_or(u32::MAX));
         let sibling = parent.and_then(|ix| self.living(ix)).and_then(|parent| parent.kin.first_child);
         let agent = Agent {
-            charter: self.charter(spawned, parent),
+            charter: self.charter(spawned, parent, recursive),
             kin: Kin { parent, next: sibling, ..Kin::default() },
             account,
             state: State::Live,
@@ -274,7 +274,7 @@ impl Agents {
     }
 
     /// Siblings of one role mostly have the same rights: they share them in memory.
-    fn charter(&self, spawned: &Spawned, parent: Option<AgentIx>) -> Charter {
+    fn charter(&self, spawned: &Spawned, parent: Option<AgentIx>, recursive: Recursion) -> Charter {
         let sibling = parent
             .and_then(|ix| self.living(ix))
             .and_then(|parent| parent.kin.first_child.and_then(|ix| self.living(ix)));
@@ -289,7 +289,7 @@ impl Agents {
             caps: shared.map_or_else(|| Arc::new(spawned.caps.clone()), |kin| Arc::clone(&kin.charter.caps)),
             on_low: spawned.on_low.clone(),
             depth: parent.and_then(|ix| self.living(ix)).map_or(0, |parent| parent.charter.depth + 1),
-            goal: goal_digest(&spawned.goal),
+            goal: (recursive == Recursion::Allowed).then(|| goal_digest(&spawned.goal)),
             deadline: spawned.deadline,
             attachment: spawned.attachment,
         }

@@ -1,7 +1,7 @@
 //! Ending: how a life is wound up. Calls that wait are dropped, calls that run are stopped, children are cancelled
 //! before their parent is over, and a parent hears of each child exactly once.
 
-use super::{AgentIx, Attachment, Exit, State};
+use super::{AgentIx, Attachment, Exit, Farewell, State};
 use crate::body::Body;
 use crate::call::{self, Outcome, Stage};
 use crate::decide::Draft;
@@ -57,7 +57,8 @@ pub(crate) fn end_if_drained(draft: &mut Draft<'_>, ix: AgentIx) {
     let mut next = Some(ix);
     while let Some(ix) = next {
         let Some(agent) = draft.agents().living(ix) else { return };
-        let State::Ending { exit, result } = agent.state.clone() else { return };
+        let State::Ending(farewell) = &agent.state else { return };
+        let Farewell { exit, result } = Farewell::clone(farewell);
         if is_busy(draft, ix) {
             return;
         }

@@ -11,4 +11,4 @@ pub use arena::{Agent, AgentIx, Agents, Charter, Ended};
 pub(crate) use end::{end, end_if_drained};
 pub use exit::{Exit, Failure};
 pub use spawned::{Attachment, Spawned};
-pub use state::{Phase, State, Status};
+pub use state::{Farewell, Phase, State, Status};

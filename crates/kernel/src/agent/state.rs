@@ -12,12 +12,16 @@ pub enum State {
     /// It may ask for work.
     Live,
     /// How it ends is decided; what runs is being stopped.
-    Ending {
-        /// How.
-        exit: Exit,
-        /// What it has to show.
-        result: Option<Body>,
-    },
+    Ending(Box<Farewell>),
+}
+
+/// How an agent ends, kept until all below it is still.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Farewell {
+    /// How.
+    pub exit: Exit,
+    /// What it has to show.
+    pub result: Option<Body>,
 }
 
 /// The three phases of a life.
@@ -45,7 +49,7 @@ impl State {
     pub const fn phase(&self) -> Phase {
         match self {
             Self::Live => Phase::Live,
-            Self::Ending { .. } => Phase::Ending,
+            Self::Ending(_) => Phase::Ending,
         }
     }
 }

@@ -3,17 +3,27 @@
 //! Every walk is a loop, so a chain may be as deep as memory allows. What a caller may do is decided before
 //! ([`Ledger::fit`]); the moves themselves cannot fail.
 
+use std::collections::BTreeSet;
+
 use super::{Account, Amounts, Fit, Limits, Line, Resource, ResourceSet, Terms};
 
 /// The place of an account in its ledger. A closed account's place is used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccountIx(u32);
 
+impl AccountIx {
+    /// Its number; the lowest free one is handed out first.
+    #[must_use]
+    pub const fn place(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// The accounts of one tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
     accounts: Vec<Account>,
-    free: Vec<u32>,
+    free: BTreeSet<u32>,
     pub(super) line: Line,
 }
 
@@ -22,7 +32,7 @@ impl Ledger {
     pub fn open(&mut self, parent: Option<AccountIx>, terms: Terms) -> AccountIx {
         let account = Account::open(parent, terms);
         let lent = account.lend_left();
-        let ix = match self.free.pop() {
+        let ix = match self.free.pop_first() {
             Some(ix) => {
                 self.accounts[ix as usize] = account;
                 AccountIx(ix)
@@ -44,8 +54,21 @@ impl Ledger {
         if !left.is_zero() {
             self.walk_above(ix, left, |account, left| account.lent = account.lent.minus(left));
         }
-        self.free.push(ix.0);
-        std::mem::replace(self.account_mut(ix), Account::open(None, Terms::plain(Limits::NONE)))
+        self.free.insert(ix.0);
+        let closed = std::mem::replace(self.account_mut(ix), Account::open(None, Terms::plain(Limits::NONE)));
+        self.shrink();
+        closed
+    }
+
+    /// Gives back what the last accounts took once they are closed.
+    fn shrink(&mut self) {
+        while self.free.last().is_some_and(|last| *last as usize + 1 == self.accounts.len()) {
+            self.free.pop_last();
+            self.accounts.pop();
+        }
+        if self.accounts.capacity() > 64 + self.accounts.len() * 4 {
+            self.accounts.shrink_to(self.accounts.len() * 2);
+        }
     }
 
     /// The account at `ix`.

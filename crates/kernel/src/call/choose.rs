@@ -14,11 +14,13 @@ pub(crate) fn check_model(world: &World, ix: AgentIx, name: &ModelName) -> Resul
     let model = world.definition().model(name)?;
     let agent = world.agent(ix);
     agent.charter.caps.check_model(name)?;
-    let limited = world.ledger().left(agent.account).of(Resource::Cost).is_some();
-    if model.price.is_none() && limited && world.definition().unpriced == Unpriced::Refuse {
-        return Err(Refusal::Unpriced { model: name.clone() });
+    if model.price.is_some() || world.definition().unpriced == Unpriced::Allow {
+        return Ok(());
     }
-    Ok(())
+    match world.ledger().left(agent.account).of(Resource::Cost) {
+        Some(_) => Err(Refusal::Unpriced { model: name.clone() }),
+        None => Ok(()),
+    }
 }
 
 /// The next model to try for a call: the first fallback that was not tried, is allowed and takes calls.

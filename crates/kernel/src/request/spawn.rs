@@ -1,5 +1,7 @@
 //! Spawn a child. The checks run in the order the design gives, and the first failure is the refusal.
 
+use std::cell::LazyCell;
+
 use serde::{Deserialize, Serialize};
 
 use super::start::reserve;
@@ -10,7 +12,7 @@ use crate::budget::{Amounts, Fit, Limits, Resource, ResourceSet, Terms};
 use crate::call::{Wait, WaitNeed, check_model};
 use crate::caps::{Allow, Caps};
 use crate::decide::{Draft, Reply};
-use crate::definition::{BudgetSpec, Lend, Recursion, Role};
+use crate::definition::{BudgetSpec, Lend, Role};
 use crate::event::{Alarm, Event};
 use crate::id::{AgentId, ModelName, RoleName, TimerId, ToolName};
 use crate::input::By;
@@ -67,8 +69,8 @@ impl Spawn {
         check_said("goal", &self.goal, limit::TEXT_BYTES_MAX)?;
         self.check_place(draft, parent)?;
         check_room(draft, parent)?;
-        let role = draft.definition().role(&self.role)?.clone();
-        let caps = self.rights(draft, parent, &role)?;
+        let (name, role) = draft.definition().role(&self.role)?;
+        let caps = self.rights(draft, parent, role)?;
         let model = self.model.clone().unwrap_or_else(|| role.model.clone());
         caps.check_model(&model)?;
         check_model(draft, parent, &model)?;
@@ -87,8 +89,8 @@ impl Spawn {
             own.filter(|own| deadline == Some(*own)).map(|at| Alarm { timer: draft.next_timer(), at });
         let spawned = Spawned {
             agent: agent.clone(),
-            parent: Some(self.parent.clone()),
-            role: self.role.clone(),
+            parent: Some(draft.agent_id(parent).clone()),
+            role: name.clone(),
             goal: self.goal.clone(),
             model,
             thread: draft.agent(parent).charter.thread.clone(),
@@ -123,13 +125,11 @@ impl Spawn {
         if charter.depth >= charter.caps.depth_max {
             return Err(Refusal::DepthLimit { depth: charter.depth, depth_max: charter.caps.depth_max });
         }
-        let recursion =
-            draft.definition().roles.get(&self.role).map(|role| role.recursive).unwrap_or_default();
-        let goal = goal_digest(&self.goal);
+        let goal = LazyCell::new(|| goal_digest(&self.goal));
         let mut path = std::iter::once(parent).chain(draft.agents().above(parent));
         let repeats = |ix: AgentIx| {
             let charter = &draft.agent(ix).charter;
-            charter.role == self.role && (recursion == Recursion::Refused || charter.goal == goal)
+            charter.role == self.role && charter.goal.is_none_or(|before| before == *goal)
         };
         if path.any(repeats) {
             let mut path: Vec<String> = draft.agents().path(parent).iter().map(ToString::to_string).collect();

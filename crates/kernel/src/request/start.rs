@@ -31,7 +31,7 @@ impl Start {
         }
         let definition = &self.definition;
         definition.check()?;
-        let role = definition.role(&definition.entry)?;
+        let (_, role) = definition.role(&definition.entry)?;
         role.caps.check_model(&role.model)?;
         let budget = definition.budget.or(&role.budget);
         let alarm =

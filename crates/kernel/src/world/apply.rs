@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::{Halt, Subject, World};
-use crate::agent::{AgentIx, Ended, Exit, Phase, Spawned, State};
+use crate::agent::{AgentIx, Ended, Exit, Farewell, Phase, Spawned, State};
 use crate::budget::Amounts;
 use crate::call::{Outcome, Stage, Why, Work};
 use crate::event::{Alarm, Event};
@@ -21,8 +21,7 @@ impl World {
             Event::AgentUnpaused { agent } => self.set_paused(agent, false),
             Event::AgentRedirected { agent: to, .. } | Event::MessageSent { to, .. } => self.delivered(to),
             Event::AgentEnding { agent, exit, result } => {
-                let state = State::Ending { exit: exit.clone(), result: result.clone() };
-                self.ending(agent, state);
+                self.ending(agent, Farewell { exit: exit.clone(), result: result.clone() });
             }
             Event::AgentEnded { agent, exit, .. } => self.ended(agent, exit),
             Event::CallAsked { call, agent, work } => self.asked(*call, agent, work.clone(), None),
@@ -72,8 +71,13 @@ impl World {
     fn spawned(&mut self, spawned: &Spawned) {
         let parent = spawned.parent.as_ref().map(|id| self.agent(self.place(id)).account);
         let account = self.ledger.open(parent, spawned.terms);
-        let ix = self.agents.insert(spawned, account);
-        self.owners.insert(account, ix);
+        let recursive = self.definition().roles.get(&spawned.role).map(|role| role.recursive);
+        let ix = self.agents.insert(spawned, account, recursive.unwrap_or_default());
+        // Places are handed out from the lowest, so the list grows by one at most.
+        match self.owners.get_mut(account.place()) {
+            Some(owner) => *owner = ix,
+            None => self.owners.push(ix),
+        }
         self.set_timer(spawned.alarm, Subject::Deadline(ix));
     }
 
@@ -87,11 +91,11 @@ impl World {
         self.agents.agent_mut(ix).inbox.push(seq);
     }
 
-    fn ending(&mut self, id: &AgentId, state: State) {
+    fn ending(&mut self, id: &AgentId, farewell: Farewell) {
         let ix = self.place(id);
         let agent = self.agents.agent_mut(ix);
         assert!(agent.state.phase().may_become(Phase::Ending), "how an agent ends is decided once");
-        agent.state = state;
+        agent.state = State::Ending(Box::new(farewell));
         let (account, timer) = (agent.account, agent.timer.take());
         self.clear_timer(timer);
         self.ledger.shut(account);
@@ -104,7 +108,6 @@ impl World {
         let (parent, timer) = (agent.kin.parent, agent.timer.take());
         self.clear_timer(timer);
         let spent = self.ledger.close(account).spent;
-        self.owners.remove(&account);
         self.agents.retire(ix, Ended { role, parent, depth, word: exit.word(), at: self.seq, spent });
     }
 

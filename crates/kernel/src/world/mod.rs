@@ -26,7 +26,7 @@ pub struct World {
     definition: Option<Arc<Definition>>,
     agents: Agents,
     /// The agent behind each account, to name it in a refusal.
-    owners: BTreeMap<AccountIx, AgentIx>,
+    owners: Vec<AgentIx>,
     ledger: Ledger,
     calls: Calls,
     timers: Timers,
@@ -73,7 +73,7 @@ impl World {
             seq: Seq(0),
             definition: None,
             agents: Agents::default(),
-            owners: BTreeMap::new(),
+            owners: Vec::new(),
             ledger: Ledger::default(),
             calls: Calls::default(),
             timers: Timers::default(),
@@ -183,7 +183,7 @@ impl World {
 
     /// The id of the agent whose account this is.
     pub(crate) fn owner(&self, account: AccountIx) -> AgentId {
-        match self.owners.get(&account) {
+        match self.owners.get(account.place()) {
             Some(ix) => self.agent_id(*ix).clone(),
             None => unreachable!("every open account has an owner"),
         }

@@ -1,0 +1,90 @@
+//! What one child's life costs in the kernel: spawn, one model call held and settled, exit.
+
+use spinney_kernel::body::Body;
+use spinney_kernel::budget::Usage;
+use spinney_kernel::id::{AgentId, CallId, TreeId};
+use spinney_kernel::report::{Done, Used};
+use spinney_kernel::request::{Collect, Finish, Hold, HoldFor, Spawn, Start};
+use spinney_kernel::time::Time;
+use spinney_kernel::{By, Input, Reply, Report, Request, What, World, decide};
+use spinney_testkit::{Play, fixture};
+
+use crate::measure::{at_least, least, row, time};
+use crate::peer::Peer;
+
+const LIVES: u32 = 2_000;
+
+/// Prints the table.
+pub(crate) fn run(peer: Option<&Peer>) {
+    let mut nursery = Nursery::new(1_000_000);
+    let ours = least(LIVES, || nursery.live_once());
+    let other = peer.map(|peer| peer.figure("spawn_call"));
+    let relation = other.map_or_else(String::new, |other| at_least(other / ours, 50.0));
+    let other = other.map_or_else(String::new, |other| format!("{} (veronica)", time(other)));
+    row("spawn + 1 call + exit", &time(ours), &other, &relation);
+}
+
+/// A root that raises one child after the other.
+pub(crate) struct Nursery {
+    world: World,
+    born: u32,
+    spawn: Spawn,
+}
+
+impl Nursery {
+    pub(crate) fn new(agents_max: u32) -> Self {
+        let plants = fixture::plants("root $1000000.00 tokens=1000000000000\nroot / child");
+        let mut definition = fixture::definition(&plants);
+        definition.limits.agents_max = agents_max;
+        definition.limits.children_max = agents_max;
+        let spawn = Spawn { collect: Collect::Detached, ..Play::spawn("root", "child") };
+        let mut nursery = Self { world: World::new(TreeId::new([3; 16])), born: 0, spawn };
+        nursery.ask(Request::Start(Start { definition: definition.into() }));
+        nursery
+    }
+
+    pub(crate) fn ask(&mut self, request: Request) -> Reply {
+        self.input(What::Request { by: By::Person, request: Box::new(request) })
+    }
+
+    fn input(&mut self, what: What) -> Reply {
+        let input = Input { now: Time(1), draw: u64::from(self.born), what };
+        match decide(&mut self.world, &input) {
+            Ok(decision) => decision.reply,
+            Err(refusal) => panic!("refused: {refusal}"),
+        }
+    }
+
+    /// A child that has nothing to do yet.
+    pub(crate) fn spawn(&mut self) -> AgentId {
+        self.born += 1;
+        match self.ask(Request::Spawn(self.spawn.clone())) {
+            Reply::Spawned { agent, .. } => agent,
+            other => panic!("not spawned: {other:?}"),
+        }
+    }
+
+    pub(crate) fn hold(&mut self, agent: AgentId) -> CallId {
+        let effect = HoldFor::Model { model: None, input_tokens: 100, output_cap: Some(200) };
+        match self.ask(Request::Hold(Hold { agent, effect })) {
+            Reply::Started { call } => call,
+            other => panic!("not started: {other:?}"),
+        }
+    }
+
+    pub(crate) fn settle(&mut self, call: CallId) {
+        let used = Used::Tokens(Usage { input: 100, output: 50, ..Usage::default() });
+        self.input(What::Report(Report::Done(Done { call, attempt: 1, used, body: Body::default() })));
+    }
+
+    pub(crate) fn finish(&mut self, agent: AgentId) {
+        self.ask(Request::Finish(Finish { agent, result: Body::text("done") }));
+    }
+
+    fn live_once(&mut self) {
+        let agent = self.spawn();
+        let call = self.hold(agent.clone());
+        self.settle(call);
+        self.finish(agent);
+    }
+}

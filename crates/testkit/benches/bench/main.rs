@@ -1,0 +1,25 @@
+//! `make bench`: what a decision costs, as ratios against references in the same run. Times alone say little on a
+//! machine that does other things too, so nothing here fails on a time; `docs/bench.md` keeps the figures.
+#![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a bench prints and reads the clock")]
+#![expect(clippy::float_arithmetic, reason = "ratios are for people; no money is counted here")]
+
+mod alloc;
+mod handle;
+mod kernel;
+mod measure;
+mod memory;
+mod peer;
+
+fn main() {
+    // `cargo test --benches` only wants to know that it starts.
+    if std::env::args().any(|word| word == "--test") {
+        return;
+    }
+    let peer = peer::measure();
+    measure::title("hold + settle through the handle");
+    handle::run(peer.as_ref());
+    measure::title("kernel: one child's life");
+    kernel::run(peer.as_ref());
+    measure::title("memory");
+    memory::run(peer.as_ref());
+}

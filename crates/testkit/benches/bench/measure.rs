@@ -1,0 +1,57 @@
+//! Taking times: two things in turns, the least of many rounds, so that noise hits both alike.
+
+use std::time::Instant;
+
+const ROUNDS: usize = 25;
+
+/// Nanoseconds per operation of one thing, the least of many rounds.
+pub(crate) fn least(count: u32, mut run: impl FnMut()) -> f64 {
+    (0..ROUNDS).map(|_| round(count, &mut run)).fold(f64::INFINITY, f64::min)
+}
+
+/// Nanoseconds per operation of two things, measured in turns.
+pub(crate) fn least_of_both(count: u32, mut ours: impl FnMut(), mut other: impl FnMut()) -> (f64, f64) {
+    let mut best = (f64::INFINITY, f64::INFINITY);
+    for _ in 0..ROUNDS {
+        best.0 = best.0.min(round(count, &mut ours));
+        best.1 = best.1.min(round(count, &mut other));
+    }
+    best
+}
+
+fn round(count: u32, run: &mut impl FnMut()) -> f64 {
+    let start = Instant::now();
+    for _ in 0..count {
+        run();
+    }
+    start.elapsed().as_nanos() as f64 / f64::from(count)
+}
+
+/// The heading of a table.
+pub(crate) fn title(text: &str) {
+    println!("\n{text}\n{}", "-".repeat(text.len()));
+}
+
+/// A line of a table: what, ours, the other, and how they relate.
+pub(crate) fn row(what: &str, ours: &str, other: &str, relation: &str) {
+    println!("{what:<44} {ours:>16} {other:>28}   {relation}");
+}
+
+/// A time that people can read.
+pub(crate) fn time(ns: f64) -> String {
+    if ns < 10_000.0 { format!("{ns:.1} ns") } else { format!("{:.1} µs", ns / 1_000.0) }
+}
+
+/// `1.23x (at most 3x: holds)`.
+pub(crate) fn at_most(ratio: f64, bound: f64) -> String {
+    format!("{ratio:.2}x (at most {bound}x: {})", verdict(ratio <= bound))
+}
+
+/// `123x faster (at least 50x: holds)`.
+pub(crate) fn at_least(ratio: f64, bound: f64) -> String {
+    format!("{ratio:.0}x better (at least {bound}x: {})", verdict(ratio >= bound))
+}
+
+pub(crate) fn verdict(holds: bool) -> &'static str {
+    if holds { "holds" } else { "MISSED" }
+}
