@@ -103,7 +103,7 @@ impl World {
                 let tool = work.tool.clone();
                 Some(Effect::CallTool { call: id, attempt, agent, tool, key: key(self.tree(), id) })
             }
-            Work::Wait(_) | Work::Question(_) => None,
+            Work::Child(_) | Work::Wait(_) | Work::Question(_) => None,
         }
     }
 }

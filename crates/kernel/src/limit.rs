@@ -22,7 +22,7 @@ pub const NOTE_BYTES_MAX: usize = 1_024;
 pub const NAMES_MAX: usize = 256;
 
 /// Most calls of one agent that have not ended: bounds a tool storm in one answer.
-pub const OPEN_CALLS_MAX: usize = 64;
+pub const OPEN_CALLS_MAX: usize = 1_024;
 /// Most messages that wait for one agent.
 pub const INBOX_MAX: usize = 1_024;
 

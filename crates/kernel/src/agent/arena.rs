@@ -34,6 +34,8 @@ pub struct Agent {
     pub open: SmallVec<[CallId; 2]>,
     /// How many of them run.
     pub running: u32,
+    /// How many of them are waits it asked for by itself.
+    pub(crate) waits: u32,
     /// Messages it has not read: the events that brought them.
     pub inbox: Vec<Seq>,
     /// The timer of its deadline.
@@ -218,6 +220,7 @@ impl Agents {
             paused: false,
             open: SmallVec::new(),
             running: 0,
+            waits: 0,
             inbox: Vec::new(),
             timer: spawned.alarm.map(|alarm| alarm.timer),
         };

@@ -3,10 +3,9 @@
 
 use super::{AgentIx, Attachment, Exit, Farewell, State};
 use crate::body::Body;
-use crate::call::{self, Outcome, Stage};
+use crate::call::{self, Outcome, Stage, Work};
 use crate::decide::Draft;
 use crate::event::Event;
-use crate::id::AgentId;
 use crate::input::By;
 
 /// Decides how an agent ends and stops everything below it. Does nothing if that was decided before.
@@ -15,7 +14,7 @@ pub(crate) fn end(draft: &mut Draft<'_>, ix: AgentIx, exit: Exit, result: Option
         return;
     }
     let parent = draft.agents().parent(ix);
-    drop_waiting(draft, ix);
+    drop_waiting(draft, ix, |_| false);
     if is_busy(draft, ix) {
         end_family(draft, ix, exit, result);
     } else {
@@ -34,7 +33,7 @@ fn end_family(draft: &mut Draft<'_>, ix: AgentIx, exit: Exit, result: Option<Bod
     // From the top: who still has something below or running is marked first, so that nothing new starts there.
     for member in family.iter().copied().skip(1) {
         if is_live(draft, member) {
-            drop_waiting(draft, member);
+            drop_waiting(draft, member, |_| false);
             if is_busy(draft, member) {
                 let agent = draft.agent_id(member).clone();
                 draft.record(Event::AgentEnding { agent, exit: orphaned.clone(), result: None });
@@ -76,32 +75,32 @@ fn is_busy(draft: &Draft<'_>, ix: AgentIx) -> bool {
     agent.running > 0 || agent.kin.children_live > 0
 }
 
-fn drop_waiting(draft: &mut Draft<'_>, ix: AgentIx) {
+/// Drops the calls of an agent that do not run, but for those that `keep` says.
+pub(crate) fn drop_waiting(draft: &mut Draft<'_>, ix: AgentIx, keep: fn(&Work) -> bool) {
     for id in draft.agent(ix).open.clone() {
-        if draft.call(id).is_some_and(|call| call.stage != Stage::Running) {
+        if draft.call(id).is_some_and(|call| call.stage != Stage::Running && !keep(&call.work)) {
             call::end(draft, id, Outcome::Cancelled);
         }
     }
 }
 
-/// The last event of an agent, and word of it to its parent.
+/// The last event of an agent, and word of it to its parent: as the end of the call that spawned it, through a wait
+/// that names it, or by message.
 fn close(draft: &mut Draft<'_>, ix: AgentIx, exit: Exit, result: Option<Body>) {
     let agent = draft.agent_id(ix).clone();
     let spent = draft.account_of(ix).spent;
-    let detached = draft.agent(ix).charter.attachment == Attachment::Detached;
-    let notice = detached.then(|| result.clone().unwrap_or_default());
+    let attachment = draft.agent(ix).charter.attachment;
+    let notice = (attachment == Attachment::Detached).then(|| result.clone().unwrap_or_default());
     let parent = draft.agents().parent(ix);
     draft.record(Event::AgentEnded { agent: agent.clone(), exit, result, spent });
-    if let Some(parent) = parent.filter(|parent| is_live(draft, *parent)) {
-        tell_parent(draft, parent, agent, notice);
-    }
-}
-
-/// A parent hears of its child through a wait that names it, or else by message.
-fn tell_parent(draft: &mut Draft<'_>, parent: AgentIx, child: AgentId, notice: Option<Body>) {
-    if let (Some(body), false) = (notice, call::is_awaited(draft, parent, &child)) {
-        let to = draft.agent_id(parent).clone();
-        draft.record(Event::MessageSent { from: By::Agent(child), to, body });
+    let Some(parent) = parent.filter(|parent| is_live(draft, *parent)) else { return };
+    match (attachment, notice) {
+        (Attachment::Call(call), _) => call::wake_spawner(draft, call, &agent),
+        (_, Some(body)) if !call::is_awaited(draft, parent, &agent) => {
+            let to = draft.agent_id(parent).clone();
+            draft.record(Event::MessageSent { from: By::Agent(agent), to, body });
+        }
+        (Attachment::Root | Attachment::Detached, _) => {}
     }
     call::wake_waits(draft, parent);
 }

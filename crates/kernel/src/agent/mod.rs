@@ -8,7 +8,7 @@ mod state;
 
 pub(crate) use arena::goal_digest;
 pub use arena::{Agent, AgentIx, Agents, Charter, Ended};
-pub(crate) use end::{end, end_if_drained};
+pub(crate) use end::{drop_waiting, end, end_if_drained};
 pub use exit::{Exit, Failure};
 pub use spawned::{Attachment, Spawned};
 pub use state::{Farewell, Phase, State, Status};

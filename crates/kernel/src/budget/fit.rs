@@ -48,7 +48,6 @@ pub(super) enum Asker {
 impl Ledger {
     /// Whether `ask` may be held at `at` and at every account above, behind everyone who waits already.
     #[must_use]
-    #[inline]
     pub fn fit(&self, at: AccountIx, ask: &Amounts) -> Fit {
         if self.roomy_up(at, ask) { Fit::Yes } else { self.fit_exact(at, ask) }
     }
@@ -60,7 +59,6 @@ impl Ledger {
 
     /// The common case of [`fit`](Self::fit), decided fast: every account up the chain has room to spare. If this
     /// says no, the answer may still be yes.
-    #[inline]
     fn roomy_up(&self, at: AccountIx, ask: &Amounts) -> bool {
         let mut next = Some(at);
         while let Some(ix) = next {

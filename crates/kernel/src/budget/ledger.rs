@@ -91,13 +91,11 @@ impl Ledger {
     }
 
     /// Holds `ask` at `at` and at every account above.
-    #[inline]
     pub fn hold(&mut self, at: AccountIx, ask: &Amounts) {
         self.walk(at, *ask, |account, ask| account.held.add(ask));
     }
 
     /// Ends a hold: books what was really used, returns the rest. Gives what was used beyond the hold.
-    #[inline]
     pub fn settle(&mut self, at: AccountIx, held: &Amounts, actual: &Amounts) -> Amounts {
         let beyond = actual.minus(held);
         let mut left = *held;

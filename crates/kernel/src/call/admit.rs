@@ -1,7 +1,7 @@
 //! Admission: may this call start now? The one place that says yes, wait or no to a call, when it arrives and
 //! whenever something changed that calls wait for.
 
-use super::{Outcome, Stage, Why, Work, choose, cost, end};
+use super::{Call, Outcome, Stage, Why, Work, choose, cost, end};
 use crate::agent::{self, AgentIx, Exit};
 use crate::budget::{AccountIx, Amounts, Fit, Resource, Scan, Shortfall};
 use crate::decide::Draft;
@@ -128,7 +128,11 @@ fn verdict(draft: &Draft<'_>, id: CallId, scan: Option<&Scan>) -> Verdict {
 
 /// Records that a call waits, unless it does so already for the same thing.
 fn wait(draft: &mut Draft<'_>, id: CallId, why: Why, until: Option<Time>) {
-    if until.is_none() && draft.call(id).is_some_and(|call| call.stage == Stage::Waiting(why)) {
+    let same = |call: &Call| {
+        let alarm = call.timer.and_then(|timer| draft.subject(timer)).map(|(at, _)| at);
+        call.stage == Stage::Waiting(why) && alarm == until
+    };
+    if draft.call(id).is_some_and(same) {
         return;
     }
     let alarm = until.map(|at| Alarm { timer: draft.next_timer(), at });

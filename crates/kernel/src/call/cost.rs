@@ -16,7 +16,7 @@ pub(crate) fn worst_case(definition: &Definition, call: &Call) -> Amounts {
             Amounts::cost(cost).with(Resource::Tokens, tokens).with(Resource::Steps, 1)
         }
         Work::Tool(work) => Amounts::cost(work.cost_nanos_max).with(Resource::ToolCalls, 1),
-        Work::Wait(_) | Work::Question(_) => return Amounts::ZERO,
+        Work::Child(_) | Work::Wait(_) | Work::Question(_) => return Amounts::ZERO,
     };
     ask.with(Resource::Retries, retries)
 }
@@ -41,7 +41,7 @@ fn metered(definition: &Definition, call: &Call, used: Used) -> Amounts {
         Used::Tokens(usage) => {
             let price = match &call.work {
                 Work::Model(work) => definition.models.get(&work.model).and_then(|model| model.price),
-                Work::Tool(_) | Work::Wait(_) | Work::Question(_) => None,
+                Work::Tool(_) | Work::Child(_) | Work::Wait(_) | Work::Question(_) => None,
             };
             let cost = price.map_or(0, |price| price.cost(&usage));
             Amounts::cost(cost).with(Resource::Tokens, usage.tokens())

@@ -6,8 +6,18 @@ use crate::decide::Draft;
 use crate::id::{AgentId, CallId};
 use crate::world::World;
 
+/// Ends the call that spawned a child with that child's end.
+pub(crate) fn wake_spawner(draft: &mut Draft<'_>, id: CallId, child: &AgentId) {
+    let ended = ended_of(draft, std::slice::from_ref(child));
+    end(draft, id, Outcome::Children { ended });
+}
+
 /// Ends every wait of `ix` that has what it waited for.
 pub(crate) fn wake_waits(draft: &mut Draft<'_>, ix: AgentIx) {
+    // Most parents wait through the calls that spawned; there may be a thousand of those.
+    if draft.agent(ix).waits == 0 {
+        return;
+    }
     for id in draft.agent(ix).open.clone() {
         if let Some(outcome) = satisfied(draft, ix, id) {
             end(draft, id, outcome);
@@ -21,7 +31,7 @@ pub(crate) fn is_awaited(world: &World, ix: AgentIx, child: &AgentId) -> bool {
         Some(Work::Wait(Wait::Children { agents, .. })) => agents.contains(child),
         _ => false,
     };
-    world.agent(ix).open.iter().any(names)
+    world.agent(ix).waits > 0 && world.agent(ix).open.iter().any(names)
 }
 
 /// Those of `agents` that have ended, in the order given.
@@ -44,6 +54,6 @@ fn satisfied(world: &World, ix: AgentIx, id: CallId) -> Option<Outcome> {
             enough.then_some(Outcome::Children { ended })
         }
         Work::Wait(Wait::Message) => world.agent(ix).inbox.first().map(|seq| Outcome::Message { seq: *seq }),
-        Work::Model(_) | Work::Tool(_) | Work::Question(_) => None,
+        Work::Model(_) | Work::Tool(_) | Work::Child(_) | Work::Question(_) => None,
     }
 }

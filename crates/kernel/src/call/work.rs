@@ -1,4 +1,4 @@
-//! What a call is for: a model, a tool, a wait or a question.
+//! What a call is for: a model, a tool, a child, a wait or a question.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,8 @@ pub enum Work {
     Model(ModelCall),
     /// A tool is to act.
     Tool(ToolCall),
+    /// The child that this call spawned is to end.
+    Child(ChildCall),
     /// Children are to end, or a message is to come.
     Wait(Wait),
     /// A person is to answer.
@@ -42,6 +44,13 @@ pub struct ToolCall {
     /// What becomes of it if the process dies.
     #[serde(default)]
     pub lost: Lost,
+}
+
+/// The child that a call spawned is to end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChildCall {
+    /// Which one.
+    pub agent: AgentId,
 }
 
 /// What an agent waits for.

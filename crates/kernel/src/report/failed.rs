@@ -76,7 +76,7 @@ impl Failed {
         let repeatable = match &call.work {
             Work::Model(_) => true,
             Work::Tool(work) => work.lost == definition::Lost::Repeatable,
-            Work::Wait(_) | Work::Question(_) => false,
+            Work::Child(_) | Work::Wait(_) | Work::Question(_) => false,
         };
         let retry = retry::after(&self.fault, self.attempt, draft.tree(), self.call);
         let busy = self.fault.kind == FaultKind::RateLimit;

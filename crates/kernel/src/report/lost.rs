@@ -35,7 +35,7 @@ impl Lost {
                 (true, model.is_some_and(|model| model.lost == definition::Lost::Repeatable))
             }
             Work::Tool(work) => (false, work.lost == definition::Lost::Repeatable),
-            Work::Wait(_) | Work::Question(_) => (false, false),
+            Work::Child(_) | Work::Wait(_) | Work::Question(_) => (false, false),
         };
         match (live, repeatable, is_model) {
             (true, true, _) => draft.record(Event::CallResumed { call: self.call }),

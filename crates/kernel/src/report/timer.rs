@@ -39,6 +39,7 @@ fn call_due(draft: &mut Draft<'_>, id: CallId) {
         Work::Model(_) | Work::Tool(_) => {
             call::admit(draft, id, None);
         }
+        Work::Child(_) => unreachable!("a child's own deadline ends the call that spawned it"),
         Work::Wait(Wait::Message) => call::end(draft, id, Outcome::Expired { ended: Vec::new() }),
         Work::Wait(Wait::Children { agents, .. }) => {
             let ended = call::ended_of(draft, &agents);

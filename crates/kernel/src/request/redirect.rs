@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::person;
 use crate::agent::{self, Exit};
 use crate::body::check_said;
-use crate::call::wake_waits;
+use crate::call::{Work, wake_waits};
 use crate::decide::{Draft, Reply};
 use crate::event::Event;
 use crate::id::AgentId;
@@ -42,6 +42,8 @@ impl Redirect {
             running: self.running,
         });
         if self.running.stops() {
+            // A child that is stopped still ends the call that spawned it.
+            agent::drop_waiting(draft, ix, |work| matches!(work, Work::Child(_)));
             for child in draft.agents().children(ix).collect::<Vec<_>>() {
                 agent::end(draft, child, Exit::Cancelled { reason: "redirected".to_owned() }, None);
             }

@@ -9,12 +9,12 @@ use super::{acting, room_for_call};
 use crate::agent::{AgentIx, Attachment, Spawned, goal_digest};
 use crate::body::check_said;
 use crate::budget::{Amounts, Fit, Limits, Resource, ResourceSet, Terms};
-use crate::call::{Wait, WaitNeed, check_model};
+use crate::call::check_model;
 use crate::caps::{Allow, Caps};
 use crate::decide::{Draft, Reply};
 use crate::definition::{BudgetSpec, Lend, Role};
 use crate::event::{Alarm, Event};
-use crate::id::{AgentId, ModelName, RoleName, TimerId, ToolName};
+use crate::id::{AgentId, ModelName, RoleName, ToolName};
 use crate::input::By;
 use crate::limit;
 use crate::refusal::Refusal;
@@ -102,7 +102,8 @@ impl Spawn {
             attachment,
         };
         draft.record(Event::AgentSpawned(Box::new(spawned)));
-        Ok(await_child(draft, &self.parent, agent, attachment))
+        let call = if let Attachment::Call(call) = attachment { Some(call) } else { None };
+        Ok(Reply::Spawned { agent, call })
     }
 
     /// The id asked for, or one drawn from the input's random bits that nobody has.
@@ -210,16 +211,6 @@ fn lent(draft: &Draft<'_>, parent: AgentIx, given: &Limits) -> Result<ResourceSe
             Err(Refusal::AgentStopped { agent, stopped: draft.owner(by) })
         }
     }
-}
-
-/// Lets the spawning call wait for the child, if that is how its result is collected.
-fn await_child(draft: &mut Draft<'_>, parent: &AgentId, agent: AgentId, attachment: Attachment) -> Reply {
-    let Attachment::Call(call) = attachment else { return Reply::Spawned { agent, call: None } };
-    let timer: TimerId = draft.next_timer();
-    let at = draft.now().after_ms(limit::TIMEOUT_MS_MAX);
-    let wait = Wait::Children { agents: vec![agent.clone()], need: WaitNeed::All };
-    draft.record(Event::WaitStarted { call, agent: parent.clone(), wait, alarm: Alarm { timer, at } });
-    Reply::Spawned { agent, call: Some(call) }
 }
 
 fn earlier(a: Option<Time>, b: Option<Time>) -> Option<Time> {

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use super::{Halt, Subject, World};
-use crate::agent::{AgentIx, Ended, Exit, Farewell, Phase, Spawned, State};
+use crate::agent::{AgentIx, Attachment, Ended, Exit, Farewell, Phase, Spawned, State};
 use crate::budget::Amounts;
-use crate::call::{Outcome, Stage, Why, Work};
+use crate::call::{ChildCall, Outcome, Stage, Wait, Why, Work};
 use crate::event::{Alarm, Event};
 use crate::id::{AgentId, CallId, ModelName, Seq, TimerId};
 
@@ -79,6 +79,9 @@ impl World {
             None => self.owners.push(ix),
         }
         self.set_timer(spawned.alarm, Subject::Deadline(ix));
+        if let (Attachment::Call(call), Some(parent)) = (spawned.attachment, &spawned.parent) {
+            self.asked(call, parent, Work::Child(ChildCall { agent: spawned.agent.clone() }), None);
+        }
     }
 
     fn set_paused(&mut self, id: &AgentId, paused: bool) {
@@ -115,12 +118,14 @@ impl World {
         let ix = self.place(agent);
         let why = match &work {
             Work::Model(_) | Work::Tool(_) => None,
-            Work::Wait(crate::call::Wait::Children { .. }) => Some(Why::Children),
-            Work::Wait(crate::call::Wait::Message) => Some(Why::Message),
+            Work::Child(_) | Work::Wait(Wait::Children { .. }) => Some(Why::Children),
+            Work::Wait(Wait::Message) => Some(Why::Message),
             Work::Question(_) => Some(Why::Person),
         };
+        let agent = self.agents.agent_mut(ix);
+        agent.open.push(id);
+        agent.waits += u32::from(matches!(work, Work::Wait(_)));
         self.calls.insert(id, ix, work);
-        self.agents.agent_mut(ix).open.push(id);
         if let Some(why) = why {
             self.waiting(id, why, alarm);
         }
@@ -174,6 +179,7 @@ impl World {
     fn call_ended(&mut self, id: CallId, outcome: &Outcome, spent: &Amounts) {
         let call = self.calls.call_mut(id);
         let (ix, stage, timer) = (call.agent, call.stage, call.timer.take());
+        let is_wait = matches!(call.work, Work::Wait(_));
         if stage == Stage::Running {
             self.settled(id, spent);
         }
@@ -182,6 +188,7 @@ impl World {
         self.calls.remove(id);
         let agent = self.agents.agent_mut(ix);
         agent.open.retain(|open| *open != id);
+        agent.waits -= u32::from(is_wait);
         if let Outcome::Message { seq } = outcome {
             agent.inbox.retain(|letter| letter != seq);
         }

@@ -7,6 +7,7 @@ use spinney_kernel::budget::{Account, Amounts, Resource};
 use spinney_kernel::call::{Stage, Why};
 use spinney_kernel::caps::Caps;
 use spinney_kernel::id::{AgentId, CallId};
+use spinney_kernel::time::Time;
 use spinney_kernel::{Event, World};
 
 /// What the events of a tree say, counted independently of the world.
@@ -17,6 +18,7 @@ pub(super) struct Witness {
     owners: BTreeMap<CallId, AgentId>,
     spent: BTreeMap<AgentId, Amounts>,
     holding: BTreeSet<CallId>,
+    waiting: BTreeMap<CallId, (Why, Option<Time>)>,
     ended: BTreeSet<AgentId>,
     /// Everything that was ever booked.
     pub(super) booked: Amounts,
@@ -48,7 +50,14 @@ impl Witness {
                 self.owners.insert(*call, agent.clone());
                 Ok(())
             }
+            Event::CallWaiting { call, why, alarm } => {
+                let now = (*why, alarm.map(|alarm| alarm.at));
+                hold(self.waiting.insert(*call, now) != Some(now), || {
+                    format!("{call} waits twice for the same")
+                })
+            }
             Event::CallStarted { call, .. } => {
+                self.waiting.remove(call);
                 hold(self.holding.insert(*call), || format!("{call} holds twice"))
             }
             Event::CallResumed { call } => {
@@ -76,7 +85,6 @@ impl Witness {
             | Event::AgentUnpaused { .. }
             | Event::AgentRedirected { .. }
             | Event::AgentEnding { .. }
-            | Event::CallWaiting { .. }
             | Event::CallSwitched { .. }
             | Event::WaitStarted { .. }
             | Event::QuestionAsked { .. }

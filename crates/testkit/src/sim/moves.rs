@@ -153,7 +153,7 @@ fn used(dice: &mut Dice, work: &Work) -> Used {
             })
         }
         Work::Tool(work) => Used::CostNanos(dice.below(work.cost_nanos_max + 1)),
-        Work::Wait(_) | Work::Question(_) => Used::Unknown,
+        Work::Child(_) | Work::Wait(_) | Work::Question(_) => Used::Unknown,
     }
 }
 
