@@ -180,6 +180,22 @@ impl Ledger {
         self.least(at, |_, account| account.limit_below().minus(&account.spent).minus(&account.lent))
     }
 
+    /// The terms of an account below `at` that was given only these ceilings. Of cost and tokens the rest is what is
+    /// left at this moment; of what is counted it is the ceiling of `at`. Both are marked as inherited.
+    #[must_use]
+    pub fn terms_below(&self, at: AccountIx, given: Limits) -> Terms {
+        let (left, above) = (self.left_below(at), self.account(at).terms.limit);
+        let mut terms = Terms::plain(given);
+        for resource in Resource::ALL.into_iter().filter(|resource| given.of(*resource).is_none()) {
+            let taken = if resource.stops_all() { left.of(resource) } else { above.of(resource) };
+            if let Some(amount) = taken {
+                terms.limit = terms.limit.with(resource, amount);
+                terms.inherited = terms.inherited.with(resource);
+            }
+        }
+        terms
+    }
+
     /// What `at` itself could use at most, running holds not counted.
     #[must_use]
     pub fn left(&self, at: AccountIx) -> Limits {

@@ -8,7 +8,7 @@ use super::start::reserve;
 use super::{acting, room_for_call};
 use crate::agent::{AgentIx, Attachment, Spawned, goal_digest};
 use crate::body::check_said;
-use crate::budget::{Amounts, Fit, Limits, Resource, ResourceSet, Terms};
+use crate::budget::{Amounts, Fit, Limits, ResourceSet, Terms};
 use crate::call::check_model;
 use crate::caps::{Allow, Caps};
 use crate::decide::{Draft, Reply};
@@ -168,30 +168,19 @@ fn check_room(draft: &Draft<'_>, parent: AgentIx) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The child's ceilings: as given, else what the parent has left of what runs out, else the parent's own counts.
+/// The terms of the child's account: its ceilings, what of them is lent, and what is kept for its own answer.
 fn terms(draft: &Draft<'_>, parent: AgentIx, budget: &BudgetSpec) -> Result<Terms, Refusal> {
     budget.check()?;
     let above = draft.agent(parent).account;
     if let Some((by, short)) = draft.ledger().exhausted_below(above) {
         return Err(Refusal::Ceiling { account: draft.owner(by), short });
     }
-    let given = budget.limit.bounded();
-    let left = draft.ledger().left_below(above);
-    let own = draft.account_of(parent).terms.limit;
-    let mut inherited = ResourceSet::EMPTY;
-    let mut limit = budget.limit;
-    for resource in Resource::ALL.into_iter().filter(|resource| !given.has(*resource)) {
-        let default = if resource.stops_all() { left.of(resource) } else { own.of(resource) };
-        if let Some(amount) = default {
-            limit = limit.with(resource, amount);
-            inherited = inherited.with(resource);
-        }
-    }
+    let terms = draft.ledger().terms_below(above, budget.limit);
     let lends = match budget.lend.unwrap_or_default() {
         Lend::No => ResourceSet::EMPTY,
         Lend::Yes => lent(draft, parent, &budget.limit)?,
     };
-    Ok(Terms { limit, inherited, lends, reserve: reserve(budget, &limit) })
+    Ok(Terms { lends, reserve: reserve(budget, &terms.limit), ..terms })
 }
 
 /// The ceilings to be lent; they must fit at every ancestor now.
