@@ -128,6 +128,18 @@ impl Caps {
         Err(Refusal::ModelNotAllowed { model: model.clone(), allowed: self.models.listed() })
     }
 
+    /// Refuses a model that a child with `wanted` rights could not call under this parent.
+    ///
+    /// # Errors
+    /// Names the model and the ones that both allow.
+    pub fn check_child_model(&self, wanted: &Self, model: &ModelName) -> Result<(), Refusal> {
+        if self.models.has(model) && wanted.models.has(model) {
+            return Ok(());
+        }
+        let allowed = self.models.and(&wanted.models).listed();
+        Err(Refusal::ModelNotAllowed { model: model.clone(), allowed })
+    }
+
     /// Refuses a tool that these rights do not cover.
     ///
     /// # Errors

@@ -21,8 +21,11 @@ impl Hasher for NameHasher {
         for word in words {
             self.write_u64(u64::from_le_bytes(*word));
         }
-        if !rest.is_empty() {
-            self.write_u64(rest.iter().fold(1, |word, byte| word << 8 | u64::from(*byte)));
+        // The last word may overlap the one before it.
+        match bytes.last_chunk::<8>() {
+            Some(word) if !rest.is_empty() => self.write_u64(u64::from_le_bytes(*word)),
+            Some(_) => {}
+            None => self.write_u64(rest.iter().fold(1, |word, byte| word << 8 | u64::from(*byte))),
         }
     }
 

@@ -5,6 +5,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+
+const HEX: &[u8; 16] = b"0123456789abcdef";
 
 /// Why a text is not an id or a name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -163,13 +166,13 @@ impl AgentId {
     /// The id of an agent that was given none: its role and eight hex digits drawn outside the kernel.
     #[must_use]
     pub fn drawn(role: &RoleName, draw: u32) -> Self {
-        let mut text = String::with_capacity(role.0.len() + 9);
-        text.push_str(&role.0);
-        text.push('-');
-        for digit in draw.to_be_bytes().into_iter().flat_map(|byte| [byte >> 4, byte & 0xf]) {
-            text.push(char::from(b"0123456789abcdef"[usize::from(digit)]));
+        let mut text = SmallVec::<[u8; 64]>::from_slice(role.0.as_bytes());
+        text.push(b'-');
+        for byte in draw.to_be_bytes() {
+            text.push(HEX[usize::from(byte >> 4)]);
+            text.push(HEX[usize::from(byte & 0xf)]);
         }
-        Self(text.into())
+        Self(String::from_utf8_lossy(&text).into())
     }
 
     /// The role's own name as an id; what a tree's root is called.

@@ -1,6 +1,7 @@
 //! The arena: every agent of a tree by place and by id. Living agents are linked to parent and siblings; an ended
 //! one is unlinked and keeps only its totals.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -15,7 +16,20 @@ use crate::time::Time;
 
 /// The place of an agent in its tree. Never used again for another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AgentIx(u32);
+pub struct AgentIx(NonZeroU32);
+
+impl AgentIx {
+    const FIRST: Self = Self(NonZeroU32::MIN);
+
+    /// The place after `count` others. A tree is bounded far below the last one.
+    fn after(count: usize) -> Self {
+        Self(u32::try_from(count).map_or(NonZeroU32::MAX, |count| NonZeroU32::MIN.saturating_add(count)))
+    }
+
+    const fn place(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
 
 /// A living agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +72,7 @@ pub struct Charter {
     /// How far below the root it is.
     pub depth: u32,
     /// A digest of its goal, if its role may recurse: to tell whether a descendant is asked the same again.
-    pub goal: Option<[u8; 16]>,
+    pub goal: Option<Box<[u8; 16]>>,
     /// When its time is up.
     pub deadline: Option<Time>,
     /// How its result reaches its parent.
@@ -127,24 +141,24 @@ impl Agents {
     /// The root, if the tree has begun.
     #[must_use]
     pub fn root(&self) -> Option<AgentIx> {
-        if self.slots.is_empty() { None } else { Some(AgentIx(0)) }
+        if self.slots.is_empty() { None } else { Some(AgentIx::FIRST) }
     }
 
     /// The agent called `id`.
     #[must_use]
     pub fn find(&self, id: &AgentId) -> Option<AgentIx> {
-        self.slots.get_index_of(id).and_then(|ix| u32::try_from(ix).ok()).map(AgentIx)
+        self.slots.get_index_of(id).map(AgentIx::after)
     }
 
     /// Everyone, in order of birth.
     pub fn all(&self) -> impl Iterator<Item = AgentIx> {
-        (0..self.slots.len()).filter_map(|ix| u32::try_from(ix).ok()).map(AgentIx)
+        (0..self.slots.len()).map(AgentIx::after)
     }
 
     /// The id of the agent at `ix`.
     #[must_use]
     pub fn id(&self, ix: AgentIx) -> &AgentId {
-        match self.slots.get_index(ix.0 as usize) {
+        match self.slots.get_index(ix.place()) {
             Some((id, _)) => id,
             None => unreachable!("a place is only handed out for an agent that exists"),
         }
@@ -153,7 +167,7 @@ impl Agents {
     /// The living agent at `ix`.
     #[must_use]
     pub fn living(&self, ix: AgentIx) -> Option<&Agent> {
-        match self.slots.get_index(ix.0 as usize) {
+        match self.slots.get_index(ix.place()) {
             Some((_, Slot::Living(agent))) => Some(agent),
             Some((_, Slot::Ended(_))) | None => None,
         }
@@ -162,7 +176,7 @@ impl Agents {
     /// What is left of the agent at `ix`, if it ended.
     #[must_use]
     pub fn ended(&self, ix: AgentIx) -> Option<&Ended> {
-        match self.slots.get_index(ix.0 as usize) {
+        match self.slots.get_index(ix.place()) {
             Some((_, Slot::Ended(ended))) => Some(ended),
             Some((_, Slot::Living(_))) | None => None,
         }
@@ -210,7 +224,7 @@ impl Agents {
     /// Adds an agent and links it to its parent.
     pub(crate) fn insert(&mut self, spawned: &Spawned, account: AccountIx, recursive: Recursion) -> AgentIx {
         let parent = spawned.parent.as_ref().and_then(|id| self.find(id));
-        let ix = AgentIx(u32::try_from(self.slots.len()).unwrap_or(u32::MAX));
+        let ix = AgentIx::after(self.slots.len());
         let sibling = parent.and_then(|ix| self.living(ix)).and_then(|parent| parent.kin.first_child);
         let agent = Agent {
             charter: self.charter(spawned, parent, recursive),
@@ -254,7 +268,7 @@ impl Agents {
                 parent.first_child = kin.next;
             }
         }
-        if let Some((_, slot)) = self.slots.get_index_mut(ix.0 as usize) {
+        if let Some((_, slot)) = self.slots.get_index_mut(ix.place()) {
             *slot = Slot::Ended(ended);
         }
     }
@@ -269,7 +283,7 @@ impl Agents {
     }
 
     pub(crate) fn agent_mut(&mut self, ix: AgentIx) -> &mut Agent {
-        match self.slots.get_index_mut(ix.0 as usize) {
+        match self.slots.get_index_mut(ix.place()) {
             Some((_, Slot::Living(agent))) => agent,
             Some((id, Slot::Ended(_))) => unreachable!("agent {id} is not living"),
             None => unreachable!("a place is only handed out for an agent that exists"),
@@ -292,7 +306,7 @@ impl Agents {
             caps: shared.map_or_else(|| Arc::new(spawned.caps.clone()), |kin| Arc::clone(&kin.charter.caps)),
             on_low: spawned.on_low.clone(),
             depth: parent.and_then(|ix| self.living(ix)).map_or(0, |parent| parent.charter.depth + 1),
-            goal: (recursive == Recursion::Allowed).then(|| goal_digest(&spawned.goal)),
+            goal: (recursive == Recursion::Allowed).then(|| Box::new(goal_digest(&spawned.goal))),
             deadline: spawned.deadline,
             attachment: spawned.attachment,
         }

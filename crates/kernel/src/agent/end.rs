@@ -6,7 +6,6 @@ use crate::body::Body;
 use crate::call::{self, Outcome, Stage, Work};
 use crate::decide::Draft;
 use crate::event::Event;
-use crate::input::By;
 
 /// Decides how an agent ends and stops everything below it. Does nothing if that was decided before.
 pub(crate) fn end(draft: &mut Draft<'_>, ix: AgentIx, exit: Exit, result: Option<Body>) {
@@ -84,23 +83,17 @@ pub(crate) fn drop_waiting(draft: &mut Draft<'_>, ix: AgentIx, keep: fn(&Work) -
     }
 }
 
-/// The last event of an agent, and word of it to its parent: as the end of the call that spawned it, through a wait
-/// that names it, or by message.
+/// The last event of an agent. Its parent hears of it as the end of the call that spawned it, or finds it among its
+/// messages, unless a wait that names it comes first.
 fn close(draft: &mut Draft<'_>, ix: AgentIx, exit: Exit, result: Option<Body>) {
     let agent = draft.agent_id(ix).clone();
     let spent = draft.account_of(ix).spent;
     let attachment = draft.agent(ix).charter.attachment;
-    let notice = (attachment == Attachment::Detached).then(|| result.clone().unwrap_or_default());
     let parent = draft.agents().parent(ix);
-    draft.record(Event::AgentEnded { agent: agent.clone(), exit, result, spent });
+    draft.record(Event::AgentEnded { agent, exit, result, spent });
     let Some(parent) = parent.filter(|parent| is_live(draft, *parent)) else { return };
-    match (attachment, notice) {
-        (Attachment::Call(call), _) => call::wake_spawner(draft, call, &agent),
-        (_, Some(body)) if !call::is_awaited(draft, parent, &agent) => {
-            let to = draft.agent_id(parent).clone();
-            draft.record(Event::MessageSent { from: By::Agent(agent), to, body });
-        }
-        (Attachment::Root | Attachment::Detached, _) => {}
+    if let Attachment::Call(call) = attachment {
+        call::wake_spawner(draft, call, ix);
     }
     call::wake_waits(draft, parent);
 }

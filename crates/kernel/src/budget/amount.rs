@@ -260,12 +260,13 @@ impl Limits {
         Resource::ALL.into_iter().filter(|r| self.of(*r).is_some()).collect()
     }
 
-    /// Refuses ceilings above [`AMOUNT_MAX`].
+    /// Refuses ceilings above [`AMOUNT_MAX`]. One so large that it would pass for none is refused like any other.
     ///
     /// # Errors
     /// Names the resource, the number and the largest one allowed.
     pub fn checked(self) -> Result<Self, AmountError> {
-        self.0.only(self.bounded()).checked().map(|_| self)
+        let none: ResourceSet = Resource::ALL.into_iter().filter(|r| self.0.of(*r) == NONE).collect();
+        self.0.without(none).checked().map(|_| self)
     }
 
     /// The ceilings as amounts, where "none" is a number no sum reaches.
@@ -280,7 +281,7 @@ impl Limits {
 
 /// Why a number is not an amount.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
-#[serde(tag = "code", rename_all = "snake_case")]
+#[serde(tag = "reason", rename_all = "snake_case")]
 pub enum AmountError {
     /// Larger than any honest number.
     #[error(
@@ -350,6 +351,18 @@ impl Fields {
         [self.cost_nanos, self.tokens, self.steps, self.tool_calls, self.retries]
     }
 
+    /// What was written, where each number must be below `bound`. A journal holds sums, which may be larger than any
+    /// single amount; that a request's own amounts are not is checked where it is decided.
+    fn below(&self, bound: u64) -> Result<[Option<u64>; COUNT], AmountError> {
+        let amounts = self.array();
+        for (resource, amount) in Resource::ALL.into_iter().zip(amounts) {
+            if let Some(amount) = amount.filter(|amount| *amount >= bound) {
+                return Err(AmountError::TooLarge { what: resource.to_string(), amount });
+            }
+        }
+        Ok(amounts)
+    }
+
     fn from_array([cost_nanos, tokens, steps, tool_calls, retries]: [Option<u64>; COUNT]) -> Self {
         Self { cost_nanos, tokens, steps, tool_calls, retries }
     }
@@ -364,7 +377,7 @@ impl From<Amounts> for Fields {
 impl TryFrom<Fields> for Amounts {
     type Error = AmountError;
     fn try_from(fields: Fields) -> Result<Self, AmountError> {
-        Self(fields.array().map(Option::unwrap_or_default)).checked()
+        Ok(Self(fields.below(NONE + 1)?.map(Option::unwrap_or_default)))
     }
 }
 
@@ -377,6 +390,6 @@ impl From<Limits> for Fields {
 impl TryFrom<Fields> for Limits {
     type Error = AmountError;
     fn try_from(fields: Fields) -> Result<Self, AmountError> {
-        Self(Amounts(fields.array().map(|amount| amount.unwrap_or(NONE)))).checked()
+        Ok(Self(Amounts(fields.below(NONE)?.map(|amount| amount.unwrap_or(NONE)))))
     }
 }

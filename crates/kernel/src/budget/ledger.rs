@@ -54,9 +54,13 @@ impl Ledger {
         if !left.is_zero() {
             self.walk_above(ix, left, |account, left| account.lent = account.lent.minus(left));
         }
-        self.free.insert(ix.0);
         let closed = std::mem::replace(self.account_mut(ix), Account::open(None, Terms::plain(Limits::NONE)));
-        self.shrink();
+        if ix.place() + 1 == self.accounts.len() {
+            self.accounts.pop();
+            self.shrink();
+        } else {
+            self.free.insert(ix.0);
+        }
         closed
     }
 

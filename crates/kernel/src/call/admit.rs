@@ -98,7 +98,7 @@ fn verdict(draft: &Draft<'_>, id: CallId, scan: Option<&Scan>) -> Verdict {
     if let Work::Model(work) = &call.work {
         if draft.is_broken(&work.model) {
             return match choose::fallback(draft, id) {
-                Some(model) => Verdict::Switch(model, work.output_cap),
+                Some((model, output_cap)) => Verdict::Switch(model, output_cap),
                 None => Verdict::Refuse(Refusal::ModelUnavailable { model: work.model.clone() }),
             };
         }

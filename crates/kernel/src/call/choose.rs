@@ -1,43 +1,45 @@
 //! Which model, and how much of it: fallback when one fails, less when the budget is low.
 
-use super::{ModelCall, Work};
+use super::{Call, ModelCall, Work};
 use crate::agent::AgentIx;
 use crate::budget::Resource;
-use crate::definition::{OnLow, Unpriced};
+use crate::definition::{Model, OnLow, Unpriced};
 use crate::id::{CallId, ModelName};
 use crate::limit;
 use crate::refusal::Refusal;
 use crate::world::World;
 
-/// Refuses a model that does not exist, is not allowed to this agent, or has no price while money is limited.
-pub(crate) fn check_model(world: &World, ix: AgentIx, name: &ModelName) -> Result<(), Refusal> {
+/// The model called `name`. Refuses one that does not exist, is not allowed to this agent, or has no price while money is limited.
+pub(crate) fn check_model<'w>(world: &'w World, ix: AgentIx, name: &ModelName) -> Result<&'w Model, Refusal> {
     let model = world.definition().model(name)?;
     let agent = world.agent(ix);
     agent.charter.caps.check_model(name)?;
     if model.price.is_some() || world.definition().unpriced == Unpriced::Allow {
-        return Ok(());
+        return Ok(model);
     }
     match world.ledger().left(agent.account).of(Resource::Cost) {
         Some(_) => Err(Refusal::Unpriced { model: name.clone() }),
-        None => Ok(()),
+        None => Ok(model),
     }
 }
 
-/// The next model to try for a call: the first fallback that was not tried, is allowed and takes calls.
-pub(crate) fn fallback(world: &World, id: CallId) -> Option<ModelName> {
+/// The next model to try for a call, and the output cap there: the first fallback that it can go to.
+pub(crate) fn fallback(world: &World, id: CallId) -> Option<(ModelName, u64)> {
     let call = world.call(id)?;
     let Work::Model(work) = &call.work else { return None };
     let first = call.tried.first().unwrap_or(&work.model);
     let chain = &world.definition().models.get(first)?.fallback;
-    chain
-        .iter()
-        .find(|name| {
-            **name != work.model
-                && !call.tried.contains(name)
-                && !world.is_broken(name)
-                && check_model(world, call.agent, name).is_ok()
-        })
-        .cloned()
+    chain.iter().find_map(|name| elsewhere(world, call, work, name))
+}
+
+/// How a call goes on with another model: one that was not tried, is allowed and takes calls, within its own largest
+/// output.
+fn elsewhere(world: &World, call: &Call, work: &ModelCall, name: &ModelName) -> Option<(ModelName, u64)> {
+    if *name == work.model || call.tried.contains(name) || world.is_broken(name) {
+        return None;
+    }
+    let most = check_model(world, call.agent, name).ok()?.output_max.unwrap_or(u64::MAX);
+    Some((name.clone(), work.output_cap.min(most)))
 }
 
 /// What the agent's `on_low` makes of a call that cannot fit: another model or a smaller output cap, or nothing.
@@ -50,10 +52,7 @@ pub(crate) fn on_low(world: &World, id: CallId) -> Option<(ModelName, u64)> {
             let cap = affordable_output(world, call.agent, work)?;
             (cap >= limit::OUTPUT_TOKENS_MIN && cap < work.output_cap).then(|| (work.model.clone(), cap))
         }
-        OnLow::Downgrade(model) => {
-            let new = *model != work.model && !call.tried.contains(model) && !world.is_broken(model);
-            (new && check_model(world, call.agent, model).is_ok()).then(|| (model.clone(), work.output_cap))
-        }
+        OnLow::Downgrade(model) => elsewhere(world, call, work, model),
     }
 }
 

@@ -35,7 +35,8 @@ pub(crate) fn used_in_vain(definition: &Definition, call: &Call, used: Used) -> 
 }
 
 fn metered(definition: &Definition, call: &Call, used: Used) -> Amounts {
-    match used {
+    // Numbers that nobody can believe are as good as none.
+    match used.checked().unwrap_or(Used::Unknown) {
         // Nobody knows: the worst case, because it may be billed in full.
         Used::Unknown => call.held.only(money()),
         Used::Tokens(usage) => {

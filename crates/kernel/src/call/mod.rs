@@ -16,5 +16,5 @@ pub(crate) use cost::{used, used_in_vain};
 pub(crate) use end::{attempt_failed, end, end_running};
 pub use outcome::{ChildEnd, Outcome};
 pub use table::{Call, Calls, Stage, Why};
-pub(crate) use wake::{ended_of, is_awaited, wake_spawner, wake_waits};
+pub(crate) use wake::{ended_of, wake_spawner, wake_waits};
 pub use work::{ChildCall, ModelCall, OnTimeout, Question, ToolCall, Wait, WaitNeed, Work};

@@ -24,6 +24,8 @@ pub struct Call {
     pub attempt: u32,
     /// What the running attempt holds.
     pub held: Amounts,
+    /// Whether it was told to stop; it ends with its next report.
+    pub(crate) stopped: bool,
     /// Whether the next attempt follows a fault and so uses up a retry.
     pub(crate) after_fault: bool,
     /// Models that were tried or passed over before the present one.
@@ -99,7 +101,7 @@ impl fmt::Display for Why {
 /// Every open call of a tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
-    open: BTreeMap<CallId, Call>,
+    open: BTreeMap<CallId, Box<Call>>,
     startable: BTreeSet<CallId>,
     running: u32,
     last: u64,
@@ -109,12 +111,12 @@ impl Calls {
     /// The call with this id, if it is open.
     #[must_use]
     pub fn find(&self, id: CallId) -> Option<&Call> {
-        self.open.get(&id)
+        self.open.get(&id).map(Box::as_ref)
     }
 
     /// Every open call, the oldest first.
     pub fn all(&self) -> impl Iterator<Item = (CallId, &Call)> {
-        self.open.iter().map(|(id, call)| (*id, call))
+        self.open.iter().map(|(id, call)| (*id, call.as_ref()))
     }
 
     /// How many effects run.
@@ -141,12 +143,13 @@ impl Calls {
             stage: Stage::Asked,
             attempt: 0,
             held: Amounts::ZERO,
+            stopped: false,
             after_fault: false,
             tried: SmallVec::new(),
             timer: None,
         };
         self.last = self.last.max(id.0);
-        self.open.insert(id, call);
+        self.open.insert(id, Box::new(call));
     }
 
     pub(crate) fn remove(&mut self, id: CallId) {

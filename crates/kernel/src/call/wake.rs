@@ -7,8 +7,8 @@ use crate::id::{AgentId, CallId};
 use crate::world::World;
 
 /// Ends the call that spawned a child with that child's end.
-pub(crate) fn wake_spawner(draft: &mut Draft<'_>, id: CallId, child: &AgentId) {
-    let ended = ended_of(draft, std::slice::from_ref(child));
+pub(crate) fn wake_spawner(draft: &mut Draft<'_>, id: CallId, child: AgentIx) {
+    let ended = child_end(draft, child).into_iter().collect();
     end(draft, id, Outcome::Children { ended });
 }
 
@@ -25,22 +25,14 @@ pub(crate) fn wake_waits(draft: &mut Draft<'_>, ix: AgentIx) {
     }
 }
 
-/// Whether a wait of `ix` names `child`, so that its result need not be sent as a message.
-pub(crate) fn is_awaited(world: &World, ix: AgentIx, child: &AgentId) -> bool {
-    let names = |id: &CallId| match world.call(*id).map(|call| &call.work) {
-        Some(Work::Wait(Wait::Children { agents, .. })) => agents.contains(child),
-        _ => false,
-    };
-    world.agent(ix).waits > 0 && world.agent(ix).open.iter().any(names)
-}
-
 /// Those of `agents` that have ended, in the order given.
 pub(crate) fn ended_of(world: &World, agents: &[AgentId]) -> Vec<ChildEnd> {
-    let ended = |id: &AgentId| {
-        let ended = world.agents().ended(world.agents().find(id)?)?;
-        Some(ChildEnd { agent: id.clone(), state: ended.word.to_owned(), seq: ended.at })
-    };
-    agents.iter().filter_map(ended).collect()
+    agents.iter().filter_map(|id| child_end(world, world.agents().find(id)?)).collect()
+}
+
+fn child_end(world: &World, ix: AgentIx) -> Option<ChildEnd> {
+    let ended = world.agents().ended(ix)?;
+    Some(ChildEnd { agent: world.agents().id(ix).clone(), state: ended.word.to_owned(), seq: ended.at })
 }
 
 fn satisfied(world: &World, ix: AgentIx, id: CallId) -> Option<Outcome> {

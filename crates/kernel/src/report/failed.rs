@@ -11,6 +11,7 @@ use crate::definition;
 use crate::event::{Alarm, Event};
 use crate::fault::{Fault, FaultKind};
 use crate::id::{CallId, ModelName};
+use crate::limit;
 use crate::retry::{self, Retry};
 
 /// An attempt failed.
@@ -29,7 +30,7 @@ pub struct Failed {
 
 enum Next {
     After(u64),
-    With(ModelName),
+    With(ModelName, u64),
     GiveUp,
 }
 
@@ -49,23 +50,22 @@ impl Failed {
                 let alarm = Some(Alarm { timer: draft.next_timer(), at: draft.now().after_ms(ms) });
                 draft.record(Event::CallWaiting { call: self.call, why: Why::Backoff, alarm });
             }
-            Next::With(model) => {
+            Next::With(model, output_cap) => {
                 call::attempt_failed(draft, self.call, Some(self.fault.clone()), spent);
-                if let Some(Work::Model(work)) = draft.call(self.call).map(|call| &call.work) {
-                    let output_cap = work.output_cap;
-                    draft.record(Event::CallSwitched { call: self.call, model, output_cap });
-                }
+                draft.record(Event::CallSwitched { call: self.call, model, output_cap });
                 call::admit(draft, self.call, None);
             }
         }
         Reply::Done
     }
 
-    /// A provider that is only busy is given time; one that fails is left for another, if there is one.
+    /// A provider that is only busy is given time; one that fails is left for another, if there is one. The last
+    /// attempt goes to another in any case.
     fn next(&self, draft: &Draft<'_>) -> Next {
         let Some(call) = draft.call(self.call) else { return Next::GiveUp };
         let agent = draft.agent(call.agent);
-        if !matches!(agent.state, State::Live) || !self.fault.is_elsewhere() {
+        let over = !matches!(agent.state, State::Live) || call.stopped || self.attempt >= limit::ATTEMPTS_MAX;
+        if over || !self.fault.is_elsewhere() {
             return Next::GiveUp;
         }
         let one = Amounts::ZERO.with(Resource::Retries, 1);
@@ -79,10 +79,10 @@ impl Failed {
             Work::Child(_) | Work::Wait(_) | Work::Question(_) => false,
         };
         let retry = retry::after(&self.fault, self.attempt, draft.tree(), self.call);
-        let busy = self.fault.kind == FaultKind::RateLimit;
+        let busy = self.fault.kind == FaultKind::RateLimit && self.attempt + 1 < limit::ATTEMPTS_MAX;
         match (retry, call::fallback(draft, self.call)) {
             (Retry::After { ms }, _) if busy && repeatable => Next::After(ms),
-            (_, Some(model)) => Next::With(model),
+            (_, Some((model, output_cap))) => Next::With(model, output_cap),
             (Retry::After { ms }, None) if repeatable => Next::After(ms),
             (Retry::After { .. } | Retry::No, None) => Next::GiveUp,
         }

@@ -27,7 +27,7 @@ impl Lost {
     pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Reply {
         let Some(call) = running(draft, self.call, self.attempt) else { return Reply::Stale };
         let ix = call.agent;
-        let live = matches!(draft.agent(ix).state, State::Live);
+        let live = matches!(draft.agent(ix).state, State::Live) && !call.stopped;
         let in_vain = call::used_in_vain(draft.definition(), call, Used::Unknown);
         let (is_model, repeatable) = match &call.work {
             Work::Model(work) => {

@@ -8,7 +8,7 @@ use crate::agent::AgentIx;
 use crate::budget::{Amounts, Resource};
 use crate::call::{Admitted, ModelCall, ToolCall, Work, admit, check_model};
 use crate::decide::{Draft, Reply};
-use crate::definition::Lost;
+use crate::definition::{Lost, Model};
 use crate::event::Event;
 use crate::id::{AgentId, ModelName, ToolName};
 use crate::input::By;
@@ -73,10 +73,11 @@ impl Hold {
             HoldFor::Model { model, input_tokens, output_cap } => {
                 let charter = &draft.agent(ix).charter;
                 let model = model.as_ref().unwrap_or(&charter.model);
-                check_model(draft, ix, model)?;
-                let most = draft.definition().model(model)?.output_max.unwrap_or(u64::MAX);
-                let output_cap = output_cap.unwrap_or(limit::OUTPUT_TOKENS).min(most);
-                Amounts::ZERO.with(Resource::Tokens, input_tokens.saturating_add(output_cap)).checked()?;
+                let Model { price, output_max, .. } = check_model(draft, ix, model)?;
+                let output_cap = output_cap.unwrap_or(limit::OUTPUT_TOKENS).min(output_max.unwrap_or(u64::MAX));
+                let cost = price.map_or(0, |price| price.worst_case(*input_tokens, output_cap));
+                let tokens = input_tokens.saturating_add(output_cap);
+                Amounts::cost(cost).with(Resource::Tokens, tokens).checked()?;
                 Ok(Work::Model(ModelCall { model: model.clone(), input_tokens: *input_tokens, output_cap }))
             }
             HoldFor::Tool { tool, cost_nanos_max, lost } => {

@@ -12,7 +12,7 @@ use crate::budget::{Amounts, Fit, Limits, ResourceSet, Terms};
 use crate::call::check_model;
 use crate::caps::{Allow, Caps};
 use crate::decide::{Draft, Reply};
-use crate::definition::{BudgetSpec, Lend, Role};
+use crate::definition::{BudgetSpec, Lend, OnLow, Role};
 use crate::event::{Alarm, Event};
 use crate::id::{AgentId, ModelName, RoleName, ToolName};
 use crate::input::By;
@@ -70,10 +70,10 @@ impl Spawn {
         self.check_place(draft, parent)?;
         check_room(draft, parent)?;
         let (name, role) = draft.definition().role(&self.role)?;
-        let caps = self.rights(draft, parent, role)?;
+        draft.agent(parent).charter.caps.check_role(&self.role)?;
         let model = self.model.clone().unwrap_or_else(|| role.model.clone());
-        caps.check_model(&model)?;
-        check_model(draft, parent, &model)?;
+        self.check_models(draft, parent, role, &model)?;
+        let caps = self.rights(draft, parent, role)?;
         let budget = self.budget.or(&role.budget);
         let terms = terms(draft, parent, &budget)?;
         let attachment = match self.collect {
@@ -130,7 +130,7 @@ impl Spawn {
         let mut path = std::iter::once(parent).chain(draft.agents().above(parent));
         let repeats = |ix: AgentIx| {
             let charter = &draft.agent(ix).charter;
-            charter.role == self.role && charter.goal.is_none_or(|before| before == *goal)
+            charter.role == self.role && charter.goal.as_ref().is_none_or(|before| **before == *goal)
         };
         if path.any(repeats) {
             let mut path: Vec<String> = draft.agents().path(parent).iter().map(ToString::to_string).collect();
@@ -140,10 +140,25 @@ impl Spawn {
         Ok(())
     }
 
+    /// Refuses models that the child could not call: the one it is to have, and one to go to when its budget is low.
+    fn check_models(
+        &self,
+        draft: &Draft<'_>,
+        parent: AgentIx,
+        role: &Role,
+        model: &ModelName,
+    ) -> Result<(), Refusal> {
+        let own = &draft.agent(parent).charter.caps;
+        let low = if let Some(OnLow::Downgrade(low)) = &self.budget.on_low { Some(low) } else { None };
+        std::iter::once(model).chain(low).try_for_each(|model| {
+            own.check_child_model(&role.caps, model)?;
+            check_model(draft, parent, model).map(|_| ())
+        })
+    }
+
     /// What the child may do: its role's rights, narrowed by what was asked and by its parent's.
     fn rights(&self, draft: &Draft<'_>, parent: AgentIx, role: &Role) -> Result<Caps, Refusal> {
         let own = &draft.agent(parent).charter.caps;
-        own.check_role(&self.role)?;
         let mut wanted = role.caps.clone();
         if let Some(tools) = &self.tools {
             // Asking for a tool that the role does not have is asking for more, too.

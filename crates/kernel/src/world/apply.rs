@@ -19,7 +19,13 @@ impl World {
             Event::AgentSpawned(spawned) => self.spawned(spawned),
             Event::AgentPaused { agent } => self.set_paused(agent, true),
             Event::AgentUnpaused { agent } => self.set_paused(agent, false),
-            Event::AgentRedirected { agent: to, .. } | Event::MessageSent { to, .. } => self.delivered(to),
+            Event::AgentRedirected { agent, running, .. } => {
+                self.delivered(agent);
+                if running.stops() {
+                    self.stopped(agent);
+                }
+            }
+            Event::MessageSent { to, .. } => self.delivered(to),
             Event::AgentEnding { agent, exit, result } => {
                 self.ending(agent, Farewell { exit: exit.clone(), result: result.clone() });
             }
@@ -94,6 +100,12 @@ impl World {
         self.agents.agent_mut(ix).inbox.push(seq);
     }
 
+    fn stopped(&mut self, id: &AgentId) {
+        for call in self.agent(self.place(id)).open.clone() {
+            self.calls.call_mut(call).stopped = true;
+        }
+    }
+
     fn ending(&mut self, id: &AgentId, farewell: Farewell) {
         let ix = self.place(id);
         let agent = self.agents.agent_mut(ix);
@@ -109,9 +121,13 @@ impl World {
         let agent = self.agents.agent_mut(ix);
         let (account, role, depth) = (agent.account, agent.charter.role.clone(), agent.charter.depth);
         let (parent, timer) = (agent.kin.parent, agent.timer.take());
+        let detached = agent.charter.attachment == Attachment::Detached;
         self.clear_timer(timer);
         let spent = self.ledger.close(account).spent;
         self.agents.retire(ix, Ended { role, parent, depth, word: exit.word(), at: self.seq, spent });
+        if let (true, Some(parent)) = (detached, parent) {
+            self.agents.agent_mut(parent).inbox.push(self.seq);
+        }
     }
 
     fn asked(&mut self, id: CallId, agent: &AgentId, work: Work, alarm: Option<Alarm>) {
@@ -189,8 +205,18 @@ impl World {
         let agent = self.agents.agent_mut(ix);
         agent.open.retain(|open| *open != id);
         agent.waits -= u32::from(is_wait);
-        if let Outcome::Message { seq } = outcome {
-            agent.inbox.retain(|letter| letter != seq);
+        match outcome {
+            Outcome::Message { seq } => agent.inbox.retain(|letter| letter != seq),
+            // What a wait brought need not be read a second time.
+            Outcome::Children { ended } | Outcome::Expired { ended } => {
+                agent.inbox.retain(|letter| ended.iter().all(|end| end.seq != *letter));
+            }
+            Outcome::Done { .. }
+            | Outcome::Failed { .. }
+            | Outcome::Lost
+            | Outcome::Cancelled
+            | Outcome::Refused { .. }
+            | Outcome::Answered { .. } => {}
         }
     }
 

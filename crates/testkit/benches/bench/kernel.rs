@@ -58,18 +58,16 @@ impl Nursery {
     /// A child that has nothing to do yet.
     pub(crate) fn spawn(&mut self) -> AgentId {
         self.born += 1;
-        match self.ask(Request::Spawn(self.spawn.clone())) {
-            Reply::Spawned { agent, .. } => agent,
-            other => panic!("not spawned: {other:?}"),
-        }
+        let reply = self.ask(Request::Spawn(self.spawn.clone()));
+        let Reply::Spawned { agent, .. } = reply else { panic!("not spawned: {reply:?}") };
+        agent
     }
 
     pub(crate) fn hold(&mut self, agent: AgentId) -> CallId {
         let effect = HoldFor::Model { model: None, input_tokens: 100, output_cap: Some(200) };
-        match self.ask(Request::Hold(Hold { agent, effect })) {
-            Reply::Started { call } => call,
-            other => panic!("not started: {other:?}"),
-        }
+        let reply = self.ask(Request::Hold(Hold { agent, effect }));
+        let Reply::Started { call } = reply else { panic!("not started: {reply:?}") };
+        call
     }
 
     pub(crate) fn settle(&mut self, call: CallId) {
