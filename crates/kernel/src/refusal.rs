@@ -69,7 +69,7 @@ pub enum Refusal {
     LendWithoutCeiling,
 
     // --- budgets
-    #[error("{}", ceiling(account, short))]
+    #[error("{}: answer with what you have, or ask for less", short.told(account))]
     Ceiling { account: AgentId, short: Shortfall },
     #[error(
         "model `{model}` has no known price and cost has a ceiling: give it a price, or set `unpriced: allow`"
@@ -123,19 +123,6 @@ impl Refusal {
     pub const fn shortfall(&self) -> Option<(&AgentId, &Shortfall)> {
         if let Self::Ceiling { account, short } = self { Some((account, short)) } else { None }
     }
-}
-
-fn ceiling(account: &AgentId, short: &Shortfall) -> String {
-    let show = |amount| short.resource.show(amount);
-    let mut text = format!("{} ceiling of `{account}`: limit {}", short.resource, show(short.limit));
-    if short.reserve > 0 {
-        text += &format!(" less {} kept for its answer", show(short.reserve));
-    }
-    text += &format!(", spent {}, held {}", show(short.spent), show(short.held));
-    if short.lent > 0 {
-        text += &format!(", lent {}", show(short.lent));
-    }
-    text + &format!(", asked {}: answer with what you have, or ask for less", show(short.asked))
 }
 
 fn listed<T: std::fmt::Display>(items: &[T]) -> String {

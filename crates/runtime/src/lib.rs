@@ -1,1 +1,12 @@
-//! Placeholder.
+//! Spinney for your own program: budgets, and soon whole trees, for AI agents that spawn agents.
+//!
+//! Today this is the plain [`budget`]: ceilings on money, tokens, steps, tool calls, retries and time that hold up
+//! the whole parent chain, without a journal and without a runtime. It stands on the kernel's ledger; every rule
+//! about amounts is decided there and nowhere else.
+
+mod breaker;
+pub mod budget;
+pub mod clock;
+mod sync;
+
+pub use budget::{Budget, Limits};

@@ -2,9 +2,9 @@
 //!
 //! One path per line; a name that was seen before is the same agent. Behind a name stand its terms, separated by
 //! spaces: `$0.60`, `tokens=100`, `steps=3`, `tool_calls=2`, `retries=1`, `timeout=5s`, `lend`, `reserve=20%`,
-//! `shrink`, `downgrade=cheap`, `detached`. Each agent has a role of its own name. The model `m` costs $0.001 per
-//! output token and nothing for input, so `$0.20` is a call of 200 tokens; `cheap` costs a tenth of that, `free` has
-//! no price, and `m` falls back to `cheap`.
+//! `shrink`, `downgrade=cheap`, `attached`, `later` (there is a role of that name, but nobody is spawned yet). Each
+//! agent has a role of its own name. The model `m` costs $0.001 per output token and nothing for input, so `$0.20` is a
+//! call of 200 tokens; `cheap` costs a tenth of that, `free` has no price, and `m` falls back to `cheap`.
 
 use std::sync::Arc;
 
@@ -28,6 +28,17 @@ pub struct Plant {
     pub budget: BudgetSpec,
     /// How its result is collected.
     pub collect: Collect,
+    /// When it is spawned.
+    pub birth: Birth,
+}
+
+/// When an agent of a fixture is spawned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Birth {
+    /// With the tree.
+    Now,
+    /// By a script, if at all.
+    Later,
 }
 
 /// The agents of a fixture, parents before children.
@@ -43,7 +54,9 @@ pub fn plants(text: &str) -> Vec<Plant> {
             let (name, terms) = segment.split_once(' ').unwrap_or((segment, ""));
             if !found.iter().any(|plant| plant.name == name) {
                 let (budget, collect) = budget(terms);
-                found.push(Plant { name: name.to_owned(), parent, budget, collect });
+                let later = terms.split_whitespace().any(|term| term == "later");
+                let birth = if later { Birth::Later } else { Birth::Now };
+                found.push(Plant { name: name.to_owned(), parent, budget, collect, birth });
             }
             parent = Some(name.to_owned());
         }
@@ -68,6 +81,7 @@ pub fn budget(words: &str) -> (BudgetSpec, Collect) {
             None if word == "lend" => budget.lend = Some(Lend::Yes),
             None if word == "shrink" => budget.on_low = Some(OnLow::Shrink),
             None if word == "detached" => collect = Collect::Detached,
+            None if word == "later" => {}
             None if word == "attached" => collect = Collect::Call,
             Some(("reserve", percent)) => {
                 budget.answer_reserve = Some(number(percent.trim_end_matches('%')) as u8);

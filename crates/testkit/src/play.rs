@@ -8,7 +8,7 @@ use spinney_kernel::request::{Spawn, Start};
 use spinney_kernel::time::Time;
 use spinney_kernel::{Batch, By, Decision, Input, Refusal, Reply, Report, Request, What, World, decide};
 
-use crate::fixture::{self, Plant, parse};
+use crate::fixture::{self, Birth, Plant, parse};
 use crate::{render, script};
 
 /// A tree that is being played with.
@@ -56,7 +56,7 @@ impl Play {
     fn grow_with(plants: &[Plant], definition: Arc<Definition>) -> Self {
         let mut play = Self::seed();
         play.must(Request::Start(Start { definition }));
-        for plant in plants.iter().skip(1) {
+        for plant in plants.iter().skip(1).filter(|plant| plant.birth == Birth::Now) {
             let (name, parent) = (parse(&plant.name), plant.parent.as_deref().unwrap_or_default());
             play.must(Request::Spawn(Spawn {
                 id: Some(name),

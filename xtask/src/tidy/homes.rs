@@ -83,6 +83,7 @@ const TABOOS: [Taboo; 12] = [
         homes: &[
             Home::Path("crates/cli/"),
             Home::Path("crates/testkit/src/bin/"),
+            Home::Path("crates/runtime/examples/"),
             Home::Path("xtask/src/main.rs"),
             Home::Tests,
             Home::Benches,

@@ -118,6 +118,13 @@ pub struct Agents {
     slots: ByName<AgentId, Slot>,
 }
 
+/// What is known of an agent at its birth besides the event.
+pub(crate) struct Birth {
+    pub(crate) parent: Option<AgentIx>,
+    pub(crate) account: AccountIx,
+    pub(crate) recursive: Recursion,
+}
+
 /// A digest of a goal; spelling counts, white space around it does not.
 pub(crate) fn goal_digest(goal: &str) -> [u8; 16] {
     let mut digest = [0; 16];
@@ -222,8 +229,8 @@ impl Agents {
     }
 
     /// Adds an agent and links it to its parent.
-    pub(crate) fn insert(&mut self, spawned: &Spawned, account: AccountIx, recursive: Recursion) -> AgentIx {
-        let parent = spawned.parent.as_ref().and_then(|id| self.find(id));
+    pub(crate) fn insert(&mut self, spawned: &Spawned, birth: &Birth) -> AgentIx {
+        let Birth { parent, account, recursive } = *birth;
         let ix = AgentIx::after(self.slots.len());
         let sibling = parent.and_then(|ix| self.living(ix)).and_then(|parent| parent.kin.first_child);
         let agent = Agent {

@@ -6,8 +6,8 @@ mod exit;
 mod spawned;
 mod state;
 
-pub(crate) use arena::goal_digest;
 pub use arena::{Agent, AgentIx, Agents, Charter, Ended};
+pub(crate) use arena::{Birth, goal_digest};
 pub(crate) use end::{drop_waiting, end, end_if_drained};
 pub use exit::{Exit, Failure};
 pub use spawned::{Attachment, Spawned};

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub const AMOUNT_MAX: u64 = 1_000_000_000_000_000;
 
 /// What stands for "no ceiling": larger than any sum of amounts, and four of it still fit a `u64`.
-const NONE: u64 = 1 << 62;
+const NONE: u64 = 1 << 61;
 
 const COUNT: usize = 5;
 

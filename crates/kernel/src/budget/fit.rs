@@ -1,5 +1,7 @@
 //! Does an ask fit? The one place that compares amounts with ceilings.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Account, AccountIx, Amounts, Ledger, Resource, ResourceSet};
@@ -34,6 +36,23 @@ pub struct Shortfall {
     pub lent: u64,
     /// What was asked.
     pub asked: u64,
+}
+
+impl Shortfall {
+    /// The numbers as people read them, naming whose ceiling it is.
+    #[must_use]
+    pub fn told(&self, account: &impl fmt::Display) -> String {
+        let show = |amount| self.resource.show(amount);
+        let mut text = format!("{} ceiling of `{account}`: limit {}", self.resource, show(self.limit));
+        if self.reserve > 0 {
+            text += &format!(" less {} in reserve", show(self.reserve));
+        }
+        text += &format!(", spent {}, held {}", show(self.spent), show(self.held));
+        if self.lent > 0 {
+            text += &format!(", lent {}", show(self.lent));
+        }
+        text + &format!(", asked {}", show(self.asked))
+    }
 }
 
 /// Where the ask comes from: an account's own work may use its reserve, work below it may not.

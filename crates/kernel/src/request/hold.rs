@@ -74,7 +74,8 @@ impl Hold {
                 let charter = &draft.agent(ix).charter;
                 let model = model.as_ref().unwrap_or(&charter.model);
                 let Model { price, output_max, .. } = check_model(draft, ix, model)?;
-                let output_cap = output_cap.unwrap_or(limit::OUTPUT_TOKENS).min(output_max.unwrap_or(u64::MAX));
+                let output_cap =
+                    output_cap.unwrap_or(limit::OUTPUT_TOKENS).min(output_max.unwrap_or(u64::MAX));
                 let cost = price.map_or(0, |price| price.worst_case(*input_tokens, output_cap));
                 let tokens = input_tokens.saturating_add(output_cap);
                 Amounts::cost(cost).with(Resource::Tokens, tokens).checked()?;

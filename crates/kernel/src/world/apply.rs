@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::{Halt, Subject, World};
-use crate::agent::{AgentIx, Attachment, Ended, Exit, Farewell, Phase, Spawned, State};
+use crate::agent::{AgentIx, Attachment, Birth, Ended, Exit, Farewell, Phase, Spawned, State};
 use crate::budget::Amounts;
 use crate::call::{ChildCall, Outcome, Stage, Wait, Why, Work};
 use crate::event::{Alarm, Event};
@@ -75,10 +75,11 @@ impl World {
     }
 
     fn spawned(&mut self, spawned: &Spawned) {
-        let parent = spawned.parent.as_ref().map(|id| self.agent(self.place(id)).account);
-        let account = self.ledger.open(parent, spawned.terms);
-        let recursive = self.definition().roles.get(&spawned.role).map(|role| role.recursive);
-        let ix = self.agents.insert(spawned, account, recursive.unwrap_or_default());
+        let parent = spawned.parent.as_ref().map(|id| self.place(id));
+        let account = self.ledger.open(parent.map(|ix| self.agent(ix).account), spawned.terms);
+        let role = self.definition().roles.get(&spawned.role);
+        let recursive = role.map(|role| role.recursive).unwrap_or_default();
+        let ix = self.agents.insert(spawned, &Birth { parent, account, recursive });
         // Places are handed out from the lowest, so the list grows by one at most.
         match self.owners.get_mut(account.place()) {
             Some(owner) => *owner = ix,

@@ -38,6 +38,7 @@ pub(crate) fn run(peer: Option<&Peer>) {
         }
     }
     deep();
+    snapshot();
     for threads in [2, 8] {
         parallel(threads, peer);
     }
@@ -56,6 +57,15 @@ fn deep() {
         &time(shallow),
         &format!("{:.2}x (caches; linear: {})", deep / shallow, verdict(deep / shallow < 8.0)),
     );
+}
+
+/// A snapshot must not look at the calls that were made.
+fn snapshot() {
+    let (few, many) = (chain(1), chain(1));
+    (0..1_000_000).for_each(|_| hold_and_settle(many.last()));
+    let snap = |chain: &[Budget]| drop(black_box(chain.last().map(Budget::snapshot)));
+    let (few, many) = least_of_both(COUNT, || snap(&few), || snap(&many));
+    row("snapshot after 1,000,000 calls against none", &time(many), &time(few), &at_most(many / few, 1.5));
 }
 
 fn parallel(threads: usize, peer: Option<&Peer>) {

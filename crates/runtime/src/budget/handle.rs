@@ -1,0 +1,182 @@
+//! The handle: what people hold of an account, and everything they can do with it but make calls.
+
+use std::fmt;
+use std::sync::Arc;
+
+use spinney_kernel::budget::{AMOUNT_MAX, AmountError, Amounts, Resource};
+
+use super::opening::{open_child, open_root};
+use super::place::{Ended, Place};
+use super::waiting::Waiting;
+use super::{AccountId, Hold, Limits, OpenError, Options, Refusal, Snapshot};
+use crate::clock::{Clock, SystemClock};
+use crate::sync::block_on;
+
+/// A handle on one account of a tree of budgets. Clones are handles on the same account, from any thread. When the
+/// last handle, hold and child of an account are gone it is closed, and only its totals stay, at its ancestors.
+#[derive(Clone)]
+pub struct Budget(pub(super) Arc<Place>);
+
+impl Budget {
+    /// Opens the root of a new tree.
+    ///
+    /// # Errors
+    /// If a limit is not a sensible number.
+    pub fn root(limits: Limits) -> Result<Self, OpenError> {
+        Self::root_with(limits, Options::new())
+    }
+
+    /// Opens the root of a new tree, with options.
+    ///
+    /// # Errors
+    /// If a limit or an option is not sensible.
+    pub fn root_with(limits: Limits, options: Options) -> Result<Self, OpenError> {
+        Self::root_on(Arc::new(SystemClock::new()), limits, options)
+    }
+
+    /// Opens the root of a new tree that lives on the given clock; every account below it does too.
+    ///
+    /// # Errors
+    /// If a limit or an option is not sensible.
+    pub fn root_on(clock: Arc<dyn Clock>, limits: Limits, options: Options) -> Result<Self, OpenError> {
+        open_root(clock, &limits, options).map(Arc::new).map(Self)
+    }
+
+    /// Opens an account below this one. Cost and tokens that are not given are what this account has left at this
+    /// moment; steps, tool calls and retries are this account's own ceilings; there is no timeout besides this
+    /// account's. A ceiling above this account's is allowed and changes nothing, because this account's binds too.
+    ///
+    /// # Errors
+    /// If a limit is not a sensible number, or this account or one above it takes no more calls.
+    pub fn child(&self, limits: Limits) -> Result<Self, OpenError> {
+        self.child_with(limits, Options::new())
+    }
+
+    /// Opens an account below this one, with options.
+    ///
+    /// # Errors
+    /// As [`child`](Self::child); also if an option is not sensible, or what is to be lent does not fit.
+    pub fn child_with(&self, limits: Limits, options: Options) -> Result<Self, OpenError> {
+        open_child(&self.0, &limits, options).map(Arc::new).map(Self)
+    }
+
+    /// The account's id.
+    #[must_use]
+    pub fn id(&self) -> &AccountId {
+        &self.0.id
+    }
+
+    /// Holds amounts here and at every account above. If only other holds are in the way, it waits in line, first
+    /// come first served; dropping the future leaves the line.
+    ///
+    /// Do not wait while you keep a hold that is in the way yourself: use [`try_hold`](Self::try_hold) there. There
+    /// is no timer in here: a call in line sees that its deadline has passed when it is polled.
+    ///
+    /// # Errors
+    /// If it can never fit, or an account up the chain takes no more calls.
+    pub async fn hold(&self, amounts: Amounts) -> Result<Hold, Refusal> {
+        amounts.checked()?;
+        match self.0.take(&amounts) {
+            Err(Refusal::Busy { .. }) => Waiting::new(&self.0, amounts).await?,
+            answer => answer?,
+        }
+        Hold::guard(&self.0, amounts)
+    }
+
+    /// Holds amounts now or not at all.
+    ///
+    /// # Errors
+    /// As [`hold`](Self::hold); and [`Refusal::Busy`] where that would wait.
+    #[inline]
+    pub fn try_hold(&self, amounts: Amounts) -> Result<Hold, Refusal> {
+        amounts.checked()?;
+        self.0.take(&amounts)?;
+        Hold::guard(&self.0, amounts)
+    }
+
+    /// Holds amounts, and parks this thread while it waits in line, at most until the account's deadline.
+    ///
+    /// # Errors
+    /// As [`hold`](Self::hold).
+    #[inline]
+    pub fn hold_blocking(&self, amounts: Amounts) -> Result<Hold, Refusal> {
+        amounts.checked()?;
+        match self.0.take(&amounts) {
+            Err(Refusal::Busy { .. }) => {
+                block_on(Waiting::new(&self.0, amounts), || self.0.time_left())?;
+            }
+            answer => answer?,
+        }
+        Hold::guard(&self.0, amounts)
+    }
+
+    /// Books outside spending here and at every account above. It is never refused, because it has happened: what is
+    /// not free becomes overrun.
+    ///
+    /// # Errors
+    /// If the number cannot be true; nothing is booked.
+    pub fn charge(&self, actual: Amounts) -> Result<(), AmountError> {
+        actual.checked()?;
+        self.0.book(&actual, |ledger, ix| ledger.charge(ix, &actual));
+        Ok(())
+    }
+
+    /// Raises the ceilings of this account, and of those below that took them over.
+    ///
+    /// # Errors
+    /// If a ceiling would not be a sensible number, or what this account borrowed does not fit above.
+    pub fn raise(&self, add: Amounts) -> Result<(), Refusal> {
+        add.checked()?;
+        let place = &self.0;
+        place.tree.change(|books| {
+            let terms = books.ledger.account(place.ix).terms;
+            for resource in Resource::ALL {
+                let amount = terms.limit.of(resource).unwrap_or(0) + add.of(resource);
+                if amount > AMOUNT_MAX {
+                    return Err(AmountError::TooLarge { what: resource.to_string(), amount }.into());
+                }
+            }
+            let lent = books.ledger.lent_by_raise(place.ix, &add);
+            if let Some(parent) = place.parent.as_ref().filter(|_| !lent.is_zero()) {
+                parent.answer(books.ledger.fit_below(parent.ix, &lent))?;
+            }
+            books.ledger.raise(place.ix, &add);
+            Ok(())
+        })
+    }
+
+    /// Stops the account: it and everything below take no new call from this moment. Calls that run end as usual.
+    pub fn abort(&self, reason: impl Into<String>) {
+        self.0.end(Ended::aborted(reason.into()));
+    }
+
+    /// Closes the account: it and everything below take no new call. Calls that run end as usual.
+    pub fn close(&self) {
+        self.0.end(Ended::Closed);
+    }
+
+    /// What a call at this account could hold at this moment: the least any account up the chain has free.
+    #[must_use]
+    pub fn remaining(&self) -> Limits {
+        let remaining = self.0.tree.books.lock().ledger.remaining(self.0.ix);
+        Limits::from_kernel(&remaining, self.0.time_left())
+    }
+
+    /// How many accounts of this tree are open, this one included.
+    #[must_use]
+    pub fn accounts_open(&self) -> usize {
+        self.0.tree.books.lock().ledger.len()
+    }
+
+    /// The account as it stands.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        self.0.snapshot()
+    }
+}
+
+impl fmt::Debug for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Budget").field(&self.0.id).finish()
+    }
+}

@@ -1,0 +1,47 @@
+//! Hooks: what a person wants to see or stop at one account. They run outside the lock, so they may use the budget.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use spinney_kernel::budget::Amounts;
+
+use super::{AccountId, Place};
+
+/// What is called around every call made at one account. They belong to that account: children have none unless
+/// they are opened with [`Options::inherit_hooks`](super::Options::inherit_hooks).
+pub trait Hooks: Send + Sync {
+    /// The amounts are held and the call is about to start. An error refuses it, and the hold returns.
+    ///
+    /// # Errors
+    /// The reason to refuse.
+    fn before_call(&self, account: &AccountId, estimate: &Amounts) -> Result<(), String> {
+        let _ = (account, estimate);
+        Ok(())
+    }
+
+    /// The true amounts are about to be booked. An error cannot unspend them: they are booked, and the account is
+    /// aborted with that reason. A panic counts as an error.
+    ///
+    /// # Errors
+    /// The reason to abort.
+    fn before_charge(&self, account: &AccountId, actual: &Amounts) -> Result<(), String> {
+        let _ = (account, actual);
+        Ok(())
+    }
+
+    /// A call made with `run` returned an error; what it used is booked.
+    fn on_error(&self, account: &AccountId, error: &dyn fmt::Debug) {
+        let _ = (account, error);
+    }
+}
+
+/// Asks the account's hook about a charge. Gives the reason to abort, if there is one.
+#[inline]
+pub(super) fn charge_veto(place: &Place, actual: &Amounts) -> Option<String> {
+    let hooks = place.hooks.as_ref()?;
+    // The money is spent: whatever the hook does, the booking that follows must happen.
+    match catch_unwind(AssertUnwindSafe(|| hooks.before_charge(&place.id, actual))) {
+        Ok(verdict) => verdict.err(),
+        Err(_) => Some(String::from("the hook before_charge panicked")),
+    }
+}

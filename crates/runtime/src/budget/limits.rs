@@ -1,0 +1,111 @@
+//! Limits as people write them: a ceiling for what they name, and a timeout. The kernel's limits are made from them.
+
+use std::time::Duration;
+
+use spinney_kernel::budget::{self as kernel, AmountError, Amounts, Resource, ResourceSet, nanos_from_usd};
+
+/// The ceilings of an account. What is left out has none at a root; a child takes it over from its parent.
+///
+/// Numbers are checked when the account is opened; money is read from decimal text, exactly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    ceilings: Amounts,
+    given: ResourceSet,
+    timeout: Option<Duration>,
+}
+
+impl Limits {
+    /// Nothing given.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self { ceilings: Amounts::ZERO, given: ResourceSet::EMPTY, timeout: None }
+    }
+
+    /// A ceiling in dollars, as people write them: `"0.25"`, `"10"`, `"$1.50"`.
+    ///
+    /// # Errors
+    /// On anything but a plain positive decimal of at most nine decimals.
+    pub fn usd(text: &str) -> Result<Self, AmountError> {
+        nanos_from_usd(text).map(|nanos| Self::none().cost_nanos(nanos))
+    }
+
+    /// A ceiling on money, in nano-USD.
+    #[must_use]
+    pub const fn cost_nanos(self, nanos: u64) -> Self {
+        self.with(Resource::Cost, nanos)
+    }
+
+    /// A ceiling on tokens.
+    #[must_use]
+    pub const fn tokens(self, tokens: u64) -> Self {
+        self.with(Resource::Tokens, tokens)
+    }
+
+    /// A ceiling on model turns.
+    #[must_use]
+    pub const fn steps(self, steps: u64) -> Self {
+        self.with(Resource::Steps, steps)
+    }
+
+    /// A ceiling on tool calls.
+    #[must_use]
+    pub const fn tool_calls(self, tool_calls: u64) -> Self {
+        self.with(Resource::ToolCalls, tool_calls)
+    }
+
+    /// A ceiling on attempts after the first, of all calls together.
+    #[must_use]
+    pub const fn retries(self, retries: u64) -> Self {
+        self.with(Resource::Retries, retries)
+    }
+
+    /// How long the account takes new calls, from the moment it is opened.
+    #[must_use]
+    pub const fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// A ceiling on `resource`.
+    #[must_use]
+    pub const fn with(mut self, resource: Resource, amount: u64) -> Self {
+        self.ceilings = self.ceilings.with(resource, amount);
+        self.given = self.given.with(resource);
+        self
+    }
+
+    /// The ceiling on `resource`, if there is one.
+    #[must_use]
+    pub fn of(&self, resource: Resource) -> Option<u64> {
+        self.given.has(resource).then(|| self.ceilings.of(resource))
+    }
+
+    /// The timeout, if there is one.
+    #[must_use]
+    pub const fn timeout_given(&self) -> Option<Duration> {
+        self.timeout
+    }
+
+    pub(super) const fn given(&self) -> ResourceSet {
+        self.given
+    }
+
+    /// What was given; zero for the rest.
+    pub(super) const fn amounts(&self) -> &Amounts {
+        &self.ceilings
+    }
+
+    /// The kernel's limits. It has a number that stands for "none", so the check comes before the conversion.
+    pub(super) fn ceilings_checked(&self) -> Result<kernel::Limits, AmountError> {
+        let ceilings = self.ceilings.checked()?;
+        Ok(self.given.iter().fold(kernel::Limits::NONE, |all, r| all.with(r, ceilings.of(r))))
+    }
+
+    pub(super) fn from_kernel(limits: &kernel::Limits, timeout: Option<Duration>) -> Self {
+        let none = Self { timeout, ..Self::none() };
+        Resource::ALL.into_iter().fold(none, |all, r| match limits.of(r) {
+            Some(amount) => all.with(r, amount),
+            None => all,
+        })
+    }
+}

@@ -1,0 +1,88 @@
+//! A snapshot: one account as it stood at one moment, whatever was done with it before.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use spinney_kernel::budget::{Account, Amounts, Resource};
+
+use super::place::{Ended, Place};
+use super::{AccountId, Limits};
+
+/// One account at one moment. `spent`, `held` and `lent` count the account and everything below it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The account.
+    pub id: AccountId,
+    /// The account above; none for the root.
+    pub parent: Option<AccountId>,
+    /// Its own ceilings and timeout, as given or taken over from the parent.
+    pub limits: Limits,
+    /// Used for good.
+    pub spent: Amounts,
+    /// Held for calls that run.
+    pub held: Amounts,
+    /// Promised to accounts below, as far as they have not spent it.
+    pub lent: Amounts,
+    /// Used beyond what was held for it, or charged beyond what was free.
+    pub overrun: Amounts,
+    /// When it takes no more calls, in milliseconds since the Unix epoch: the earliest deadline up the chain.
+    pub deadline_ms: Option<u64>,
+    /// What it does with a new call, as far as it is up to this account.
+    pub state: State,
+    /// The tags it was opened with.
+    pub tags: Arc<BTreeMap<String, String>>,
+}
+
+/// What an account does with a new call. Accounts above it have a say too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It takes calls.
+    Open,
+    /// A ceiling is reached; raising it opens the account again.
+    Exhausted {
+        /// Of what nothing is left.
+        resource: Resource,
+    },
+    /// Its deadline has passed.
+    TimedOut,
+    /// Somebody stopped it.
+    Aborted {
+        /// The reason given.
+        reason: String,
+    },
+    /// It was closed.
+    Closed,
+}
+
+impl Place {
+    pub(super) fn snapshot(&self) -> Snapshot {
+        let account = self.tree.books.lock().ledger.account(self.ix).clone();
+        Snapshot {
+            id: self.id.clone(),
+            parent: self.parent.as_ref().map(|parent| parent.id.clone()),
+            limits: Limits::from_kernel(&account.terms.limit, self.timeout),
+            state: self.state(&account),
+            spent: account.spent,
+            held: account.held,
+            lent: account.lent,
+            overrun: account.overrun,
+            deadline_ms: self.deadline_ms,
+            tags: Arc::clone(&self.tags),
+        }
+    }
+
+    fn state(&self, account: &Account) -> State {
+        let reached = |r: &Resource| {
+            r.stops_all() && account.terms.limit.of(*r).is_some_and(|limit| account.spent.of(*r) >= limit)
+        };
+        match self.ended.get() {
+            Some(Ended::Aborted { reason }) => State::Aborted { reason: reason.clone() },
+            Some(Ended::Closed) => State::Closed,
+            None if self.in_time().is_err() => State::TimedOut,
+            None => match Resource::ALL.into_iter().find(reached) {
+                Some(resource) => State::Exhausted { resource },
+                None => State::Open,
+            },
+        }
+    }
+}

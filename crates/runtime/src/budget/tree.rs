@@ -1,0 +1,145 @@
+//! One tree of accounts: the kernel's ledger behind the one lock, and the calls that wait for it.
+//!
+//! Wakers are foreign code: dropping the last one may drop a task and with it a hold, which takes this lock again.
+//! So nothing under the lock wakes, clones or drops one; they are handed out and handled outside.
+
+use std::collections::BTreeMap;
+use std::mem;
+use std::sync::Arc;
+use std::task::Waker;
+
+use spinney_kernel::budget::{AccountIx, Amounts, Fit, Ledger, Scan, Terms};
+
+use super::Refusal;
+use crate::clock::Clock;
+use crate::sync::Mutex;
+
+/// Most calls of one tree that wait at a time. Every settlement looks at each of them, so a longer line costs more
+/// than it is worth.
+pub const WAITING_MAX: usize = 10_000;
+
+/// What the accounts of one tree share.
+pub(super) struct Tree {
+    pub(super) books: Mutex<Books>,
+    pub(super) clock: Arc<dyn Clock>,
+}
+
+impl Tree {
+    /// Does `change`, then serves the line and wakes whoever got an answer.
+    #[inline]
+    pub(super) fn change<R>(&self, change: impl FnOnce(&mut Books) -> R) -> R {
+        let mut books = self.books.lock();
+        let result = change(&mut books);
+        if books.ledger.line_len() == 0 {
+            return result;
+        }
+        let answered = books.serve();
+        drop(books);
+        answered.into_iter().for_each(Waker::wake);
+        result
+    }
+}
+
+/// What the lock guards.
+#[derive(Default)]
+pub(super) struct Books {
+    pub(super) ledger: Ledger,
+    /// Calls in the ledger's line, and those answered that have not looked yet.
+    waiting: BTreeMap<u64, Waiter>,
+    /// The last ticket given.
+    tickets: u64,
+    /// How many accounts were ever opened.
+    accounts: u64,
+}
+
+struct Waiter {
+    at: AccountIx,
+    ask: Amounts,
+    /// Taken when the answer comes.
+    waker: Option<Waker>,
+    answer: Option<Fit>,
+}
+
+impl Books {
+    /// Opens an account and gives its place and its number.
+    pub(super) fn open(&mut self, parent: Option<AccountIx>, terms: Terms) -> (AccountIx, u64) {
+        self.accounts += 1;
+        (self.ledger.open(parent, terms), self.accounts)
+    }
+
+    /// Holds `ask` if it fits now, behind everyone who waits.
+    #[inline]
+    pub(super) fn take(&mut self, at: AccountIx, ask: &Amounts) -> Fit {
+        let fit = self.ledger.fit(at, ask);
+        if matches!(fit, Fit::Yes) {
+            self.ledger.hold(at, ask);
+        }
+        fit
+    }
+
+    /// Puts a call in line and gives its ticket. The waker is taken only if the call does wait.
+    pub(super) fn join(
+        &mut self,
+        at: AccountIx,
+        ask: &Amounts,
+        waker: &mut Option<Waker>,
+    ) -> Result<u64, Refusal> {
+        let waiting = self.ledger.line_len();
+        if waiting >= WAITING_MAX {
+            return Err(Refusal::LineFull { waiting, waiting_max: WAITING_MAX });
+        }
+        self.tickets += 1;
+        self.ledger.line_join(self.tickets, at, ask);
+        self.waiting.insert(self.tickets, Waiter { at, ask: *ask, waker: waker.take(), answer: None });
+        Ok(self.tickets)
+    }
+
+    /// Looks for the answer; if it is yes, the amounts are held, and the ticket is forgotten. While there is none,
+    /// the waker is swapped for the one that stood there.
+    pub(super) fn look(&mut self, ticket: u64, waker: &mut Option<Waker>) -> Option<Fit> {
+        let waiter = self.waiting.get_mut(&ticket)?;
+        if waiter.answer.is_none() {
+            mem::swap(&mut waiter.waker, waker);
+            return None;
+        }
+        self.waiting.remove(&ticket)?.answer
+    }
+
+    /// Takes a call out that waits no longer: out of the line, or, if it was answered already, its hold returns.
+    pub(super) fn leave(&mut self, ticket: u64) -> Option<Waker> {
+        let waiter = self.waiting.remove(&ticket)?;
+        match waiter.answer {
+            None => self.ledger.line_leave(ticket),
+            Some(Fit::Yes) => {
+                self.ledger.settle(waiter.at, &waiter.ask, &Amounts::ZERO);
+            }
+            Some(Fit::Wait(..) | Fit::Never(..) | Fit::Shut(_)) => {}
+        }
+        waiter.waker
+    }
+
+    /// Answers everyone in line who fits now or never will, first come first served.
+    #[cold]
+    fn serve(&mut self) -> Vec<Waker> {
+        let mut answered = Vec::new();
+        let mut scan = Scan::default();
+        let mut last = None;
+        while let Some((ticket, at, ask)) = self.ledger.line_after(last) {
+            last = Some(ticket);
+            let fit = scan.fit(&self.ledger, at, &ask);
+            if matches!(fit, Fit::Wait(..)) {
+                scan.pass(&self.ledger, at, &ask);
+                continue;
+            }
+            self.ledger.line_leave(ticket);
+            if fit == Fit::Yes {
+                self.ledger.hold(at, &ask);
+            }
+            if let Some(waiter) = self.waiting.get_mut(&ticket) {
+                waiter.answer = Some(fit);
+                answered.extend(waiter.waker.take());
+            }
+        }
+        answered
+    }
+}

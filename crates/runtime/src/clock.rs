@@ -1,0 +1,39 @@
+//! Time: the one place of the library that reads a clock. Everything else is handed a [`Clock`].
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// Tells the time, in milliseconds since the Unix epoch. It must never go back.
+pub trait Clock: Send + Sync {
+    /// This moment.
+    fn now_ms(&self) -> u64;
+}
+
+/// The machine's clock. It reads the wall once and counts on from there, so setting the wall clock moves no deadline.
+#[derive(Clone, Copy, Debug)]
+pub struct SystemClock {
+    started: Instant,
+    started_ms: u64,
+}
+
+impl SystemClock {
+    /// A clock that starts at the wall's time.
+    #[must_use]
+    #[expect(clippy::disallowed_methods, reason = "this file is the home of reading the time")]
+    pub fn new() -> Self {
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self { started: Instant::now(), started_ms: u64::try_from(wall.as_millis()).unwrap_or(u64::MAX) }
+    }
+}
+
+impl Default for SystemClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clock for SystemClock {
+    fn now_ms(&self) -> u64 {
+        let passed = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.started_ms.saturating_add(passed)
+    }
+}

@@ -1,0 +1,39 @@
+//! The budget handle from outside: one module per topic, through the public face only.
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+mod bad_input;
+mod chain;
+mod charging;
+mod clock;
+mod closing;
+mod deep;
+mod ending;
+mod executor;
+mod guarding;
+mod lending;
+mod line;
+mod parallel;
+mod raising;
+mod retrying;
+mod running;
+mod settling;
+mod snapshots;
+
+use spinney::budget::{Amounts, Budget, Limits, spend};
+
+fn usd(text: &str) -> Amounts {
+    spend::usd(text).unwrap()
+}
+
+fn limit(text: &str) -> Limits {
+    Limits::usd(text).unwrap()
+}
+
+fn root(text: &str) -> Budget {
+    Budget::root(limit(text)).unwrap()
+}
+
+/// Spends through a hold, as a call would.
+fn spend_at(budget: &Budget, text: &str) {
+    budget.try_hold(usd(text)).unwrap().settle(usd(text)).unwrap();
+}

@@ -1,0 +1,327 @@
+//! Absurd numbers, wherever they come from: a clear error, and nothing changes.
+
+use spinney_kernel::body::Body;
+use spinney_kernel::budget::{
+    AMOUNT_MAX, AmountError, Amounts, Limits, Price, Resource, Usage, nanos_from_usd, usd,
+};
+use spinney_kernel::definition::{BudgetSpec, Definition, TreeLimits};
+use spinney_kernel::id::CallId;
+use spinney_kernel::report::{Done, Used};
+use spinney_kernel::request::{Charge, Hold, HoldFor, Raise, Spawn, Start, Wait};
+use spinney_kernel::{Event, Refusal, Report, Request, World};
+use spinney_testkit::{Play, fixture};
+
+use crate::seen::{events, name, person, refused, turn};
+
+/// Numbers that are none, negative, broken or beyond every integer, as JSON would bring them.
+const NO_AMOUNTS: [&str; 14] = [
+    "NaN",
+    "Infinity",
+    "-1",
+    "-0.5",
+    "0.5",
+    "1e3",
+    "1e400",
+    "-1e400",
+    "\"12\"",
+    "\"\"",
+    "[1]",
+    "{}",
+    "true",
+    "18446744073709551616",
+];
+
+/// V10 (kernel side): dollars are read exactly or not at all.
+#[test]
+fn v10_dollars_are_read_exactly_or_not_at_all() {
+    for (text, nanos) in [
+        ("0", 0),
+        ("0.000000001", 1),
+        ("$0.25", 250_000_000),
+        (".5", 500_000_000),
+        ("1.", 1_000_000_000),
+        ("10", 10_000_000_000),
+        ("007.10", 7_100_000_000),
+        ("1000000", AMOUNT_MAX),
+    ] {
+        assert_eq!(nanos_from_usd(text), Ok(nanos), "{text}");
+    }
+    for text in [
+        "",
+        "$",
+        ".",
+        "$.",
+        "NaN",
+        "nan",
+        "inf",
+        "-inf",
+        "Infinity",
+        "-1",
+        "-0",
+        "+1",
+        "1e3",
+        "1E400",
+        "0x10",
+        "1_000",
+        "1,5",
+        "1.2.3",
+        " 1",
+        "1 ",
+        "$$1",
+        "1$",
+        "\u{0661}",
+        "\u{ff11}",
+        "1\0",
+        "0.0000000001",
+        "one",
+        "99999999999999999999999",
+    ] {
+        let error = AmountError::NotUsd { text: text.to_owned() };
+        assert_eq!(nanos_from_usd(text), Err(error), "{text}");
+    }
+    for (text, amount) in [("1000000.000000001", AMOUNT_MAX + 1), ("18446744073", 18_446_744_073_000_000_000)]
+    {
+        let error = AmountError::TooLarge { what: "cost".to_owned(), amount };
+        assert_eq!(nanos_from_usd(text), Err(error), "{text}");
+    }
+    let long = nanos_from_usd(&"9".repeat(10_000)).unwrap_err().to_string();
+    assert!(long.len() < 200, "an error shows no more than a line of what was wrong");
+}
+
+/// V10 (kernel side): what is shown as dollars is read back as the same amount.
+#[test]
+fn v10_dollars_are_shown_exactly() {
+    for nanos in [0, 1, 10, 999_999_999, 1_000_000_000, 1_100_000_000, AMOUNT_MAX] {
+        assert_eq!(nanos_from_usd(&usd(nanos)), Ok(nanos), "{}", usd(nanos));
+    }
+    assert_eq!([usd(0), usd(250_000_000), usd(1)], ["$0.00", "$0.25", "$0.000000001"]);
+}
+
+/// V10 (kernel side): JSON that holds anything but a plain integer where an amount belongs is no input.
+#[test]
+fn v10_no_amount_is_read_from_anything_but_a_plain_integer() {
+    for bad in NO_AMOUNTS {
+        for field in ["cost_nanos", "tokens", "steps", "tool_calls", "retries"] {
+            let json = format!("{{\"{field}\": {bad}}}");
+            assert!(serde_json::from_str::<Amounts>(&json).is_err(), "{json}");
+            assert!(serde_json::from_str::<Limits>(&json).is_err(), "{json}");
+        }
+        for json in [
+            format!(r#"{{"verb":"hold","agent":"a","effect":{{"kind":"model","input_tokens":{bad}}}}}"#),
+            format!(
+                r#"{{"verb":"hold","agent":"a","effect":{{"kind":"tool","tool":"t","cost_nanos_max":{bad}}}}}"#
+            ),
+            format!(r#"{{"verb":"charge","agent":"a","amounts":{{"cost_nanos":{bad}}}}}"#),
+            format!(r#"{{"verb":"raise","agent":"a","add":{{"tokens":{bad}}}}}"#),
+            format!(r#"{{"verb":"wait","agent":"a","wait":{{"for":"message"}},"timeout_ms":{bad}}}"#),
+            format!(
+                r#"{{"verb":"spawn","parent":"a","role":"b","goal":"g","budget":{{"limit":{{"cost_nanos":{bad}}}}}}}"#
+            ),
+            format!(
+                r#"{{"verb":"spawn","parent":"a","role":"b","goal":"g","budget":{{"answer_reserve":{bad}}}}}"#
+            ),
+        ] {
+            assert!(serde_json::from_str::<Request>(&json).is_err(), "{json}");
+        }
+        for json in [
+            format!(r#"{{"kind":"done","call":1,"attempt":1,"used":{{"tokens":{{"output":{bad}}}}}}}"#),
+            format!(r#"{{"kind":"done","call":1,"attempt":1,"used":{{"cost_nanos":{bad}}}}}"#),
+            format!(r#"{{"kind":"rate","model":"m","until":{bad}}}"#),
+        ] {
+            assert!(serde_json::from_str::<Report>(&json).is_err(), "{json}");
+        }
+        let price = format!(r#"{{"input_per_mtok":0,"output_per_mtok":{bad}}}"#);
+        assert!(serde_json::from_str::<Price>(&price).is_err(), "{price}");
+    }
+    assert!(serde_json::from_str::<Amounts>(r#"{"cost_usd": 1}"#).is_err(), "an unknown resource is none");
+}
+
+/// V10 (kernel side): a ceiling too large to mean anything is an error; it never becomes "no ceiling".
+#[test]
+fn v10_an_absurd_ceiling_never_becomes_no_ceiling() {
+    for amount in [AMOUNT_MAX + 1, 1 << 61, (1 << 61) + 1, 1 << 62, (1 << 62) + 1, u64::MAX] {
+        let limit = Limits::NONE.with(Resource::Cost, amount);
+        let too_large = AmountError::TooLarge { what: "cost".to_owned(), amount };
+        // One number stands for "none"; as JSON it is refused like the others.
+        if limit != Limits::NONE {
+            assert_eq!(limit.checked(), Err(too_large.clone()), "{amount}");
+        }
+        let json = format!(
+            r#"{{"verb":"spawn","parent":"root","role":"a","goal":"g","budget":{{"limit":{{"cost_nanos":{amount}}}}}}}"#
+        );
+        let mut play = Play::grow("root $1.00 / a");
+        match serde_json::from_str::<Request>(&json) {
+            Err(error) => assert!(error.to_string().contains(&amount.to_string()), "{error}"),
+            Ok(request) => assert_eq!(refused(&mut play, person(request)), Refusal::Amount(too_large)),
+        }
+    }
+}
+
+/// Every request that carries amounts, with one that is too large.
+fn absurd_requests(amount: u64) -> Vec<Request> {
+    let amounts = |resource| Amounts::ZERO.with(resource, amount);
+    let model = |input_tokens, output_cap| HoldFor::Model { model: None, input_tokens, output_cap };
+    let tool = HoldFor::Tool { tool: name("t"), cost_nanos_max: amount, lost: Default::default() };
+    let mut requests = vec![
+        Request::Hold(Hold { agent: name("a"), effect: model(amount, None) }),
+        Request::Hold(Hold { agent: name("a"), effect: model(0, Some(amount)) }),
+        Request::Hold(Hold { agent: name("a"), effect: model(amount, Some(amount)) }),
+        Request::Hold(Hold { agent: name("a"), effect: tool }),
+    ];
+    for resource in Resource::ALL {
+        let (agent, note) = (name("a"), String::new());
+        requests.push(Request::Charge(Charge { agent, amounts: amounts(resource), note }));
+        requests.push(Request::Raise(Raise { agent: name("root"), add: amounts(resource) }));
+        let budget = BudgetSpec::of(Limits::NONE.with(resource, amount));
+        requests.push(Request::Spawn(Spawn { budget, ..Play::spawn("root", "a") }));
+    }
+    requests
+}
+
+/// V10 (kernel side): a request with an absurd amount is refused with the number and the largest one, and changes
+/// nothing.
+#[test]
+fn v10_a_request_with_an_absurd_amount_is_refused_and_changes_nothing() {
+    for fixture in ["root $1.00 tokens=1000 / a", "root / a"] {
+        let mut play = Play::grow(fixture);
+        for amount in [AMOUNT_MAX + 1, u64::MAX / 2, u64::MAX] {
+            for request in absurd_requests(amount) {
+                let refusal = refused(&mut play, person(request.clone()));
+                assert!(matches!(refusal, Refusal::Amount(_)), "{request:?}: {refusal:?}");
+                assert!(refusal.to_string().contains(&AMOUNT_MAX.to_string()), "{refusal}");
+            }
+        }
+    }
+}
+
+/// V10 (kernel side): a call whose price makes it absurd is refused, too, also where money has no ceiling.
+#[test]
+fn v10_a_call_whose_price_makes_it_absurd_is_refused() {
+    let mut play = Play::grow("root / a");
+    let effect = HoldFor::Model { model: None, input_tokens: 0, output_cap: Some(AMOUNT_MAX) };
+    let refusal = refused(&mut play, person(Request::Hold(Hold { agent: name("a"), effect })));
+    let error = AmountError::TooLarge { what: "cost".to_owned(), amount: AMOUNT_MAX + 1 };
+    assert_eq!(refusal, Refusal::Amount(error));
+}
+
+/// V10 (kernel side): times without sense are refused, too.
+#[test]
+fn v10_timeouts_of_nothing_or_for_ever_are_refused() {
+    let mut play = Play::grow("root / a");
+    for ms in [0, spinney_kernel::limit::TIMEOUT_MS_MAX + 1, u64::MAX] {
+        let wait = spinney_kernel::call::Wait::Message;
+        let budget = BudgetSpec { timeout_ms: Some(ms), ..BudgetSpec::default() };
+        for request in [
+            Request::Wait(Wait { agent: name("a"), wait, timeout_ms: Some(ms) }),
+            Request::Spawn(Spawn { budget, ..Play::spawn("root", "a") }),
+        ] {
+            let ms_max = spinney_kernel::limit::TIMEOUT_MS_MAX;
+            assert_eq!(refused(&mut play, person(request)), Refusal::BadTimeout { ms, ms_max });
+        }
+    }
+    let budget = BudgetSpec { answer_reserve: Some(91), ..BudgetSpec::default() };
+    let refusal = refused(&mut play, person(Request::Spawn(Spawn { budget, ..Play::spawn("root", "a") })));
+    assert_eq!(refusal, Refusal::BadReserve { percent: 91, percent_max: 90 });
+}
+
+type Damage = fn(&mut Definition);
+
+/// V10 (kernel side): a definition with an absurd number anywhere starts no tree.
+#[test]
+fn v10_a_definition_with_an_absurd_number_starts_no_tree() {
+    const TOO_MUCH: u64 = AMOUNT_MAX + 1;
+    let absurd = |price: fn(&mut Price)| {
+        let mut one = Price {
+            input_per_mtok: 1,
+            output_per_mtok: 1,
+            cached_input_per_mtok: None,
+            cache_write_per_mtok: None,
+        };
+        price(&mut one);
+        one.checked()
+    };
+    assert!(absurd(|price| price.input_per_mtok = TOO_MUCH).is_err());
+    assert!(absurd(|price| price.cached_input_per_mtok = Some(TOO_MUCH)).is_err());
+    assert!(absurd(|price| price.cache_write_per_mtok = Some(u64::MAX)).is_err());
+    let damages: [Damage; 12] = [
+        |tree| tree.budget.limit = tree.budget.limit.with(Resource::Cost, TOO_MUCH),
+        |tree| tree.budget.limit = tree.budget.limit.with(Resource::Retries, u64::MAX),
+        |tree| tree.budget.timeout_ms = Some(0),
+        |tree| tree.budget.answer_reserve = Some(100),
+        |tree| tree.roles[1].budget.limit = Limits::NONE.with(Resource::Tokens, TOO_MUCH),
+        |tree| tree.roles[1].budget.timeout_ms = Some(u64::MAX),
+        |tree| tree.models[0].price.as_mut().unwrap().output_per_mtok = TOO_MUCH,
+        |tree| tree.limits = TreeLimits { depth_max: u32::MAX, ..tree.limits },
+        |tree| tree.limits = TreeLimits { children_max: u32::MAX, ..tree.limits },
+        |tree| tree.limits = TreeLimits { agents_max: 0, ..tree.limits },
+        |tree| tree.limits = TreeLimits { parallel_max: 0, ..tree.limits },
+        |tree| tree.goal = String::new(),
+    ];
+    let mut told = Vec::new();
+    for damage in damages {
+        let mut definition = fixture::definition(&fixture::plants("root $1.00 / a"));
+        damage(&mut definition);
+        let mut play = Play::seed();
+        let start = Request::Start(Start { definition: definition.into() });
+        told.push(refused(&mut play, person(start)).to_string());
+        assert_eq!(play.world(), &World::new(play.world().tree()));
+    }
+    insta::assert_snapshot!(told.join("\n"), @"
+    cost of 1000000000000001 is above the largest amount 1000000000000000: check the unit (cost is in nano-USD)
+    retries of 18446744073709551615 is above the largest amount 1000000000000000: check the unit (cost is in nano-USD)
+    a timeout of 0 ms is not between 1 and 31536000000: give one in that range or leave it out
+    an answer reserve of 100 % is above 90 %: leave the children something
+    tokens of 1000000000000001 is above the largest amount 1000000000000000: check the unit (cost is in nano-USD)
+    a timeout of 18446744073709551615 ms is not between 1 and 31536000000: give one in that range or leave it out
+    output price of 1000000000000001 is above the largest amount 1000000000000000: check the unit (cost is in nano-USD)
+    4294967295 limits.depth and the limit is 100000: use fewer
+    4294967295 limits.children and the limit is 1000000: use fewer
+    limits.agents and limits.parallel must be at least 1: with 0 the tree could never move
+    limits.agents and limits.parallel must be at least 1: with 0 the tree could never move
+    the goal is empty: say something
+    ");
+}
+
+/// V10 (kernel side): a report with an absurd amount is no report; one that a driver made all the same is settled at
+/// its hold.
+#[test]
+fn v10_an_absurd_report_never_reaches_an_account() {
+    for amount in [AMOUNT_MAX + 1, u64::MAX] {
+        for json in
+            [format!(r#"{{"tokens":{{"output":{amount}}}}}"#), format!(r#"{{"cost_nanos":{amount}}}"#)]
+        {
+            let error = serde_json::from_str::<Used>(&json).unwrap_err().to_string();
+            assert!(error.contains(&AMOUNT_MAX.to_string()), "{error}");
+        }
+        let split = Usage { input: amount, cached_input: amount, cache_write: amount, output: amount };
+        for used in [Used::Tokens(split), Used::CostNanos(amount)] {
+            assert!(used.checked().is_err());
+            let mut play = Play::grow("root $1.00 / a");
+            play.run("call a $0.30");
+            play.report(Report::Done(Done { call: CallId(1), attempt: 1, used, body: Body::default() }));
+            assert_eq!(play.view("root").spent, turn(300), "nobody believes it: the hold is the upper bound");
+        }
+    }
+}
+
+/// V10 (kernel side): sums of large but honest amounts stay exact, and the journal that holds them can be read again.
+#[test]
+fn v10_sums_above_the_largest_single_amount_can_be_read_again() {
+    let mut play = Play::grow("root tokens=1000000000000000 $1.00 / a");
+    let most = |resource| Amounts::ZERO.with(resource, AMOUNT_MAX);
+    for _ in 0..3 {
+        play.must(Request::Raise(Raise { agent: name("root"), add: most(Resource::Tokens) }));
+        play.must(Request::Charge(Charge {
+            agent: name("a"),
+            amounts: most(Resource::Steps),
+            note: String::new(),
+        }));
+    }
+    play.run("spawn root b as a\nfinish a ok\nfinish root ok");
+    assert_eq!(play.view("root").spent, Amounts::ZERO.with(Resource::Steps, 3 * AMOUNT_MAX));
+    for event in events(&play) {
+        let json = serde_json::to_string(&event).unwrap();
+        let read: Event = serde_json::from_str(&json).unwrap_or_else(|error| panic!("{error}: {json}"));
+        assert_eq!(read, event);
+    }
+}

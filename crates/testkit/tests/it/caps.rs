@@ -1,0 +1,250 @@
+//! Rights only shrink downwards, and are checked by the kernel, not by the prompt.
+
+use std::collections::BTreeSet;
+
+use spinney_kernel::budget::{Limits, Resource};
+use spinney_kernel::caps::{Allow, Caps, Network};
+use spinney_kernel::definition::{BudgetSpec, Definition, Lend, OnLow, TreeLimits};
+use spinney_kernel::id::{AgentId, ModelName, ToolName};
+use spinney_kernel::request::{Hold, HoldFor, Spawn};
+use spinney_kernel::{Event, Refusal, Reply, Request};
+use spinney_testkit::Play;
+
+use crate::seen::{agent, attempts, births, events, name, refused, taken};
+
+fn models<const N: usize>(names: [&str; N]) -> Allow<ModelName> {
+    Allow::list(names.map(name))
+}
+
+fn spawn_x(parent: &str, role: &str) -> Spawn {
+    Spawn { id: Some(name("x")), ..Play::spawn(parent, role) }
+}
+
+fn caps_of(play: &Play, agent: &str) -> Caps {
+    let id: AgentId = name(agent);
+    let born = births(play).into_iter().find(|spawned| spawned.agent == id);
+    born.map_or_else(|| panic!("{agent} was not spawned"), |spawned| spawned.caps)
+}
+
+/// L15: a child whose model is not on its parent's list is refused before any model is called.
+#[test]
+fn l15_a_model_outside_the_parents_list_is_refused_before_any_call() {
+    let mut play = Play::grow_as("root / a\nroot / b later", |tree| {
+        tree.roles[0].caps.models = models(["m"]);
+        tree.roles[2].model = name("cheap");
+    });
+    let refusal = Refusal::ModelNotAllowed { model: name("cheap"), allowed: vec![name("m")] };
+    let by_choice = Spawn { model: Some(name("cheap")), ..spawn_x("root", "a") };
+    assert_eq!(refused(&mut play, agent("root", Request::Spawn(by_choice))), refusal);
+    assert_eq!(refused(&mut play, agent("root", Request::Spawn(spawn_x("a", "b")))), not_yours("root", "a"));
+    assert_eq!(refused(&mut play, agent("a", Request::Spawn(spawn_x("a", "b")))), refusal);
+    assert_eq!(attempts(&play), 0);
+}
+
+fn not_yours(by: &str, agent: &str) -> Refusal {
+    Refusal::NotYours { by: name(by), agent: name(agent) }
+}
+
+/// L15: no list and an empty list allow every model.
+#[test]
+fn l15_no_list_and_an_empty_list_allow_all() {
+    assert_eq!(models([]), Allow::All);
+    for list in [Allow::All, models([])] {
+        let mut play = Play::grow_as("root / a", |tree| tree.roles[0].caps.models = list.clone());
+        play.must(Request::Spawn(Spawn { model: Some(name("cheap")), ..spawn_x("root", "a") }));
+    }
+}
+
+/// L15: a list that shrank to nothing allows nothing: it does not become the empty list that allows all.
+#[test]
+fn l15_two_lists_with_nothing_in_common_allow_nothing() {
+    let shared = models(["m"]).and(&models(["cheap"]));
+    assert_eq!(shared, Allow::Only(BTreeSet::new()));
+    assert!(!shared.has(&name("m")) && !shared.has(&name("cheap")));
+}
+
+/// L16 (decision part): lists intersect down the tree.
+#[test]
+fn l16_lists_of_models_intersect_down_the_tree() {
+    let play = Play::grow_as("root / a / b", |tree| {
+        for role in &mut tree.roles {
+            role.1.model = name("cheap");
+        }
+        tree.roles[0].caps.models = models(["m", "cheap"]);
+        tree.roles[1].caps.models = models(["cheap", "free"]);
+    });
+    assert_eq!(caps_of(&play, "a").models, models(["cheap"]));
+    assert_eq!(caps_of(&play, "b").models, models(["cheap"]));
+}
+
+/// L18 (decision part): an unknown role, one outside a list of roles, and a tool the parent lacks are typed refusals,
+/// and the agent that asked goes on.
+#[test]
+fn l18_a_refused_spawn_is_typed_and_the_agent_goes_on() {
+    let mut play = Play::grow_as("root / a\nroot / b\nroot / c", |tree| {
+        tree.roles[1].caps.spawn = Allow::only([name("b")]);
+        tree.roles[1].caps.tools = Allow::only([name("read"), name("write")]);
+    });
+    let mut ask = |spawn: Spawn| refused(&mut play, agent("a", Request::Spawn(spawn)));
+    let known = ["root", "a", "b", "c"].map(name).to_vec();
+    assert_eq!(ask(spawn_x("a", "ghost")), Refusal::UnknownRole { role: name("ghost"), known });
+    assert_eq!(ask(spawn_x("a", "c")), Refusal::RoleNotAllowed { role: name("c"), allowed: vec![name("b")] });
+    let tools = Some(vec![name("read"), name("run"), name("kill")]);
+    let lacking = Refusal::ToolNotAllowed {
+        tools: vec![name("kill"), name("run")],
+        allowed: vec![name("read"), name("write")],
+    };
+    assert_eq!(ask(Spawn { tools, ..spawn_x("a", "b") }), lacking);
+    play.clear_log().run("spawn a x as b\ncall a $0.10\ndone #1 $0.10\nfinish a ok");
+    insta::assert_snapshot!(play.log(), @"
+    x spawned by a: no ceiling
+    #1 asked by a
+    #1 started: held $0.10 tokens=100 steps=1
+    #1 ended: done, spent $0.10 tokens=100 steps=1
+    a ending: completed
+    x ended: cancelled (`a` ended), spent nothing
+    a ended: completed, spent $0.10 tokens=100 steps=1
+    ");
+}
+
+/// A role that names its tools gets those; asking for one that the role does not have is asking for more.
+#[test]
+fn a_spawn_cannot_give_a_role_tools_it_does_not_have() {
+    let mut play = Play::grow_as("root / a", |tree| tree.roles[1].caps.tools = Allow::only([name("read")]));
+    let more = Spawn { tools: Some(vec![name("write")]), ..spawn_x("root", "a") };
+    let refusal = Refusal::ToolNotAllowed { tools: vec![name("write")], allowed: vec![name("read")] };
+    assert_eq!(refused(&mut play, agent("root", Request::Spawn(more))), refusal);
+    let none = Spawn { tools: Some(Vec::new()), ..spawn_x("root", "a") };
+    play.must(Request::Spawn(none));
+    assert_eq!(caps_of(&play, "x").tools, Allow::only([]), "no tools is no tools");
+}
+
+/// Being within is being within in every right: one right more is too much.
+#[test]
+fn rights_with_one_more_of_anything_are_not_within() {
+    let base = Caps {
+        models: Allow::only([name("m")]),
+        tools: Allow::only([name("read")]),
+        spawn: Allow::only([name("a")]),
+        network: Network::Denied,
+        depth_max: 2,
+    };
+    assert!(base.is_within(&base) && base.is_within(&Caps::all(2)));
+    for more in [
+        Caps { models: Allow::All, ..base.clone() },
+        Caps { models: Allow::only([name("m"), name("cheap")]), ..base.clone() },
+        Caps { tools: Allow::All, ..base.clone() },
+        Caps { tools: Allow::only([name("run")]), ..base.clone() },
+        Caps { spawn: Allow::All, ..base.clone() },
+        Caps { spawn: Allow::only([name("a"), name("b")]), ..base.clone() },
+        Caps { network: Network::Granted, ..base.clone() },
+        Caps { depth_max: 3, ..base.clone() },
+    ] {
+        assert!(!more.is_within(&base), "{more:?}");
+    }
+}
+
+/// Roles that want everything, or more of one right, below a lead that has little.
+fn prison(tree: &mut Definition) {
+    tree.limits = TreeLimits { depth_max: 4, ..tree.limits };
+    let lead = Caps {
+        models: Allow::only([name("m")]),
+        tools: Allow::only([name("read"), name("write")]),
+        spawn: Allow::only(["a", "b", "greedy", "online", "deep", "boss", "armed", "rich"].map(name)),
+        network: Network::Denied,
+        depth_max: 3,
+    };
+    for (role, definition) in &mut tree.roles {
+        definition.caps = match role.as_str() {
+            "greedy" => Caps::all(99),
+            "online" => Caps { network: Network::Granted, ..lead.clone() },
+            "deep" => Caps { depth_max: 99, ..lead.clone() },
+            "boss" => Caps { spawn: Allow::All, ..lead.clone() },
+            "armed" => Caps { tools: Allow::only([name("read"), name("run")]), ..lead.clone() },
+            "rich" => Caps { models: Allow::All, ..lead.clone() },
+            _ => lead.clone(),
+        };
+    }
+    tree.models[0].fallback = vec![name("cheap")];
+}
+
+/// What a spawn may try to get on top of what the role says.
+fn wishes() -> Vec<Spawn> {
+    let base = spawn_x("root", "a");
+    let cost = |nanos| BudgetSpec::of(Limits::NONE.with(Resource::Cost, nanos));
+    let lend = BudgetSpec { lend: Some(Lend::Yes), ..cost(1_000_000_000_000) };
+    let downgrade = BudgetSpec { on_low: Some(OnLow::Downgrade(name("cheap"))), ..cost(1_000_000_000) };
+    let all = [name("read"), name("write"), name("run")];
+    vec![
+        base.clone(),
+        Spawn { model: Some(name("cheap")), ..base.clone() },
+        Spawn { model: Some(name("free")), ..base.clone() },
+        Spawn { tools: Some(vec![name("run")]), ..base.clone() },
+        Spawn { tools: Some(all.to_vec()), ..base.clone() },
+        Spawn { budget: cost(1_000_000_000_000), ..base.clone() },
+        Spawn { budget: lend, ..base.clone() },
+        Spawn { budget: downgrade, ..base.clone() },
+        Spawn { budget: BudgetSpec { timeout_ms: Some(99_000), ..BudgetSpec::default() }, ..base },
+    ]
+}
+
+/// X6 (decision part: files are the sandbox's): of over a hundred attempts to get more models, tools, network, roles,
+/// depth, time or money through a spawn, none gets anything its parent does not have.
+#[test]
+fn x6_no_spawn_gets_more_than_its_parent_has() {
+    let fixture = "root $1.00 timeout=60s / a / b\nroot / greedy\nroot / online\nroot / deep\nroot / boss\n\
+                   root / armed\nroot / rich\nroot / outside";
+    let seed = Play::grow_as("root $1.00 timeout=60s / a / b", |tree| {
+        let plants = spinney_testkit::fixture::plants(fixture);
+        tree.roles = spinney_testkit::fixture::definition(&plants).roles;
+        prison(tree);
+    });
+    let (mut tried, mut born) = (0, 0);
+    for parent in ["root", "a", "b"] {
+        for role in ["greedy", "online", "deep", "boss", "armed", "rich", "outside"] {
+            for wish in wishes() {
+                let mut play = seed.clone();
+                let request = Spawn { parent: name(parent), role: name(role), ..wish };
+                tried += 1;
+                if play.ask_as(spinney_kernel::By::Agent(name(parent)), Request::Spawn(request)).is_ok() {
+                    born += 1;
+                    escape(&mut play, parent);
+                }
+            }
+        }
+    }
+    assert!(tried > 100 && born > 10, "{tried} tried, {born} born");
+}
+
+/// What agent `x`, once it is born, still may not have or do.
+fn escape(play: &mut Play, parent: &str) {
+    let (own, above) = (caps_of(play, "x"), caps_of(play, parent));
+    assert!(own.is_within(&above), "{own:?} is more than {above:?}");
+    let deadline = |agent: &str| {
+        let ix = play.world().agents().find(&name(agent)).unwrap_or_else(|| panic!("{agent} lives"));
+        play.world().agents().agent(ix).charter.deadline
+    };
+    assert!(deadline("x") <= deadline(parent) && deadline("x").is_some());
+    for model in ["cheap", "free"] {
+        let effect = HoldFor::Model { model: Some(name(model)), input_tokens: 0, output_cap: None };
+        let refusal = refused(play, agent("x", Request::Hold(Hold { agent: name("x"), effect })));
+        assert!(matches!(refusal, Refusal::ModelNotAllowed { .. }), "{refusal:?}");
+    }
+    let tool: ToolName = name("run");
+    let effect = HoldFor::Tool { tool, cost_nanos_max: 0, lost: Default::default() };
+    let refusal = refused(play, agent("x", Request::Hold(Hold { agent: name("x"), effect })));
+    assert!(matches!(refusal, Refusal::ToolNotAllowed { .. }), "{refusal:?}");
+    let outside = Spawn { id: Some(name("y")), ..Play::spawn("x", "outside") };
+    let refusal = refused(play, agent("x", Request::Spawn(outside)));
+    assert!(matches!(refusal, Refusal::RoleNotAllowed { .. } | Refusal::DepthLimit { .. }), "{refusal:?}");
+    let mut last = "x".to_owned();
+    for role in ["a", "b", "greedy", "online", "deep", "boss"] {
+        if let Ok(Reply::Spawned { agent, .. }) = play.ask(Request::Spawn(Play::spawn(&last, role))) {
+            last = agent.to_string();
+        }
+    }
+    assert!(play.view(&last).depth <= 3);
+    play.run("call x $0.90\ncall x $0.90\ncall x $5.00\nfailed #1 server\npass 1s");
+    assert!(taken(play, "root", Resource::Cost) <= 1_000_000_000);
+    assert!(!events(play).iter().any(|event| matches!(event, Event::CallSwitched { .. })));
+}

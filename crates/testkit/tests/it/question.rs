@@ -1,0 +1,129 @@
+//! Questions to people: only the agent that asks waits, at any depth, and nobody waits for ever.
+
+use spinney_kernel::call::{Stage, Why};
+use spinney_kernel::id::CallId;
+use spinney_kernel::request::Answer;
+use spinney_kernel::world::TreeState;
+use spinney_kernel::{Refusal, Request, body::Body};
+use spinney_testkit::{Play, check};
+
+use crate::seen::{agent, name, person, refused};
+
+fn answer(question: u64) -> Request {
+    Request::Answer(Answer { question: CallId(question), answer: Body::text("yes") })
+}
+
+/// An answer ends the question it is for and no other; the others work on meanwhile.
+#[test]
+fn an_answer_wakes_only_the_agent_that_asked() {
+    let script = "ask b Which?\nask c Why?\ncall a $0.10\nanswer #1 this one\ncall b $0.10";
+    insta::assert_snapshot!(check("root $9.00 / a / b\nroot / c", script), @"
+    #1 b asks: Which?
+    #2 c asks: Why?
+    #3 asked by a
+    #3 started: held $0.10 tokens=100 steps=1
+    #1 ended: answered this one, spent nothing
+    #4 asked by b
+    #4 started: held $0.10 tokens=100 steps=1
+    root idle, held $0.20 tokens=200 steps=2, of $9.00
+      a running, held $0.20 tokens=200 steps=2, of $9.00
+        b running, held $0.10 tokens=100 steps=1, of $9.00
+      c waiting: person, of $9.00
+    ");
+}
+
+/// Nobody answers in time: the question fails, its default counts, or the agent is cancelled, as it was asked.
+#[test]
+fn a_question_that_nobody_answers_ends_as_it_said() {
+    insta::assert_snapshot!(check("root / a / b", "ask a Which? timeout=5s\npass 4999ms\npass 1ms"), @"
+    #1 a asks: Which?
+    #1 ended: expired, 0 ended, spent nothing
+    root idle
+      a idle
+        b idle
+    ");
+    insta::assert_snapshot!(check("root / a / b", "ask a Which? default=blue timeout=5s\npass 5s"), @"
+    #1 a asks: Which?
+    #1 ended: answered blue, spent nothing
+    root idle
+      a idle
+        b idle
+    ");
+    insta::assert_snapshot!(check("root / a / b", "ask a Which? cancel timeout=5s\npass 5s"), @"
+    #1 a asks: Which?
+    #1 ended: cancelled, spent nothing
+    a ending: cancelled (nobody answered in time)
+    b ended: cancelled (`a` ended), spent nothing
+    a ended: cancelled (nobody answered in time), spent nothing
+    root idle
+      a cancelled
+        b cancelled
+    ");
+}
+
+/// An answer to a question that nobody asked, that was answered, or that is no question is refused with the open ones.
+#[test]
+fn an_answer_to_a_question_that_nobody_asked_is_refused() {
+    let mut play = Play::grow("root $9.00 / a\nroot / b");
+    play.run("call a $0.10\nask a Which?\nask b Why?\nask b When?\nanswer #3 because\nwait b message");
+    for question in [1, 3, 5, 99] {
+        let refusal = refused(&mut play, person(answer(question)));
+        let open = vec![CallId(2), CallId(4)];
+        assert_eq!(refusal, Refusal::UnknownQuestion { question: CallId(question), open });
+    }
+    let refusal = refused(&mut play, agent("root", answer(2)));
+    assert_eq!(refusal, Refusal::PersonOnly { verb: "answer a question".to_owned() });
+}
+
+/// An answer that comes after the time was up is too late.
+#[test]
+fn an_answer_after_the_time_is_too_late() {
+    let mut play = Play::grow("root / a");
+    play.run("ask a Which? timeout=5s\npass 5s");
+    let refusal = refused(&mut play, person(answer(1)));
+    assert_eq!(refusal, Refusal::UnknownQuestion { question: CallId(1), open: Vec::new() });
+}
+
+/// A tree in which nothing can move but for a person's answer says so.
+#[test]
+fn a_tree_that_only_waits_for_a_person_says_so() {
+    let mut play = Play::grow("root $9.00 / a\nroot / b");
+    play.run("ask a Which?");
+    assert_eq!(play.world().state(), TreeState::Waiting);
+    play.run("call b $0.10");
+    assert_eq!(play.world().state(), TreeState::Running);
+    play.run("done #2 $0.10\nanswer #1 yes");
+    assert_eq!(play.world().state(), TreeState::Running);
+}
+
+/// A question survives a restart: it stands in the journal with its time.
+#[test]
+fn a_question_and_its_time_are_in_the_world_that_a_journal_gives() {
+    let mut play = Play::grow("root / a");
+    play.run("ask a Which? timeout=5s");
+    let mut again = spinney_kernel::World::new(play.world().tree());
+    for batch in play.batches() {
+        batch.events.iter().for_each(|event| again.apply(event));
+    }
+    assert_eq!(again.call(CallId(1)).map(|call| call.stage), Some(Stage::Waiting(Why::Person)));
+    assert_eq!(again.alarms().map(|alarm| alarm.at.0).collect::<Vec<_>>(), [6_000]);
+}
+
+/// A question without words, without bounds or from somebody else is refused.
+#[test]
+fn a_question_must_say_something_and_be_the_agents_own() {
+    let mut play = Play::grow("root / a / b");
+    let ask = |text: &str, timeout_ms| {
+        let on_timeout = spinney_kernel::call::OnTimeout::Fail;
+        let question = spinney_kernel::call::Question { text: text.to_owned(), on_timeout };
+        Request::Ask(spinney_kernel::request::Ask { agent: name("a"), question, timeout_ms })
+    };
+    let empty = refused(&mut play, agent("a", ask("  ", None)));
+    assert_eq!(empty, Refusal::TextEmpty { what: "question".to_owned() });
+    for ms in [0, spinney_kernel::limit::TIMEOUT_MS_MAX + 1, u64::MAX] {
+        let refusal = refused(&mut play, agent("a", ask("Which?", Some(ms))));
+        assert_eq!(refusal, Refusal::BadTimeout { ms, ms_max: spinney_kernel::limit::TIMEOUT_MS_MAX });
+    }
+    let other = refused(&mut play, agent("b", ask("Which?", None)));
+    assert_eq!(other, Refusal::NotYours { by: name("b"), agent: name("a") });
+}

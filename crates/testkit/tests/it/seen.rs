@@ -1,0 +1,118 @@
+//! A play seen from outside: what was recorded, what the outside was told to do, and that a no changed nothing.
+
+use std::fmt::Debug;
+use std::str::FromStr;
+
+use spinney_kernel::agent::{Exit, Spawned};
+use spinney_kernel::budget::{Amounts, Resource};
+use spinney_kernel::call::{Outcome, Stage};
+use spinney_kernel::id::{AgentId, CallId};
+use spinney_kernel::request::{Hold, HoldFor};
+use spinney_kernel::{By, Effect, Event, Refusal, Reply, Report, Request, What};
+use spinney_testkit::Play;
+
+/// An id or name that the test's author wrote.
+pub(crate) fn name<T: FromStr<Err: Debug>>(text: &str) -> T {
+    text.parse().unwrap_or_else(|error| panic!("{error:?}"))
+}
+
+/// A person's request.
+pub(crate) fn person(request: Request) -> What {
+    What::Request { by: By::Person, request: Box::new(request) }
+}
+
+/// An agent's request.
+pub(crate) fn agent(by: &str, request: Request) -> What {
+    What::Request { by: By::Agent(name(by)), request: Box::new(request) }
+}
+
+/// A request for a call of the agent's own model that may write `tokens` tokens.
+pub(crate) fn model_call(agent: &str, tokens: u64) -> Request {
+    let effect = HoldFor::Model { model: None, input_tokens: 0, output_cap: Some(tokens) };
+    Request::Hold(Hold { agent: name(agent), effect })
+}
+
+/// The refusal of a request, which must leave the world as it was.
+pub(crate) fn refused(play: &mut Play, what: What) -> Refusal {
+    let (before, asked) = (play.world().clone(), format!("{what:?}"));
+    let refusal = match play.input(what) {
+        Err(refusal) => refusal,
+        Ok(decision) => panic!("{asked} was not refused: {decision:?}"),
+    };
+    assert_eq!(&before, play.world(), "a refusal leaves the world as it was");
+    refusal
+}
+
+/// Reports something that is over: nothing may change.
+pub(crate) fn ignored(play: &mut Play, report: Report) {
+    let before = play.world().clone();
+    let decision = play.input(What::Report(report)).unwrap_or_else(|refusal| panic!("{refusal}"));
+    assert_eq!((decision.events, decision.reply), (Vec::new(), Reply::Stale));
+    assert_eq!(&before, play.world(), "a stale report leaves the world as it was");
+}
+
+/// Every event so far.
+pub(crate) fn events(play: &Play) -> Vec<Event> {
+    play.batches().iter().flat_map(|batch| batch.events.clone()).collect()
+}
+
+/// What the outside is told to do because of a script.
+pub(crate) fn effects(play: &mut Play, script: &str) -> Vec<Effect> {
+    let before = play.batches().len();
+    play.run(script);
+    let events = play.batches()[before..].iter().flat_map(|batch| &batch.events);
+    events.filter_map(|event| play.world().effect_of(event)).collect()
+}
+
+/// The calls that run.
+pub(crate) fn running(play: &Play) -> Vec<CallId> {
+    play.world().calls().all().filter(|(_, call)| call.stage == Stage::Running).map(|(id, _)| id).collect()
+}
+
+/// How many attempts were ever started.
+pub(crate) fn attempts(play: &Play) -> usize {
+    events(play).iter().filter(|event| matches!(event, Event::CallStarted { .. })).count()
+}
+
+/// How calls ended, in order.
+pub(crate) fn outcomes(play: &Play) -> Vec<Outcome> {
+    let outcome = |event| if let Event::CallEnded { outcome, .. } = event { Some(outcome) } else { None };
+    events(play).into_iter().filter_map(outcome).collect()
+}
+
+/// The refusals of calls that were recorded, in order.
+pub(crate) fn refusals(play: &Play) -> Vec<Refusal> {
+    let refusal = |outcome| if let Outcome::Refused { refusal } = outcome { Some(refusal) } else { None };
+    outcomes(play).into_iter().filter_map(refusal).collect()
+}
+
+/// Everyone's birth, in order.
+pub(crate) fn births(play: &Play) -> Vec<Spawned> {
+    let birth = |event| if let Event::AgentSpawned(spawned) = event { Some(*spawned) } else { None };
+    events(play).into_iter().filter_map(birth).collect()
+}
+
+/// Who ended, how, and what it had spent, in order.
+pub(crate) fn ends(play: &Play) -> Vec<(AgentId, Exit, Amounts)> {
+    let end = |event| {
+        if let Event::AgentEnded { agent, exit, spent, .. } = event {
+            Some((agent, exit, spent))
+        } else {
+            None
+        }
+    };
+    events(play).into_iter().filter_map(end).collect()
+}
+
+/// What a model call of `tokens` output tokens of the model `m` uses: money, tokens and one step.
+pub(crate) fn turn(tokens: u64) -> Amounts {
+    Amounts::cost(tokens * spinney_testkit::fixture::NANOS_PER_TOKEN)
+        .with(Resource::Tokens, tokens)
+        .with(Resource::Steps, 1)
+}
+
+/// How much of a resource an agent and everything below it has spent and holds.
+pub(crate) fn taken(play: &Play, agent: &str, resource: Resource) -> u64 {
+    let view = play.view(agent);
+    view.spent.of(resource) + view.held.of(resource)
+}
