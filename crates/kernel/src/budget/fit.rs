@@ -51,7 +51,10 @@ impl Shortfall {
         if self.lent > 0 {
             text += &format!(", lent {}", show(self.lent));
         }
-        text + &format!(", asked {}", show(self.asked))
+        if self.asked > 0 {
+            text += &format!(", asked {}", show(self.asked));
+        }
+        text
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Account, Amounts, Fit, Limits, Line, Resource, ResourceSet, Terms};
+use super::{Account, Amounts, Fit, Limits, Line, Resource, ResourceSet, Shortfall, Terms};
 
 /// The place of an account in its ledger. A closed account's place is used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -220,10 +220,11 @@ impl Ledger {
 
     /// The first account up the chain, `at` included, that leaves nothing of a resource an agent cannot do without.
     #[must_use]
-    pub fn exhausted_below(&self, at: AccountIx) -> Option<(AccountIx, super::Shortfall)> {
+    pub fn exhausted_below(&self, at: AccountIx) -> Option<(AccountIx, Shortfall)> {
         let least = Amounts::cost(1).with(Resource::Tokens, 1).with(Resource::Steps, 1);
         match self.fit_below(at, &least) {
-            Fit::Never(ix, short) => Some((ix, short)),
+            // Nothing in particular was asked, only whether there is anything.
+            Fit::Never(ix, short) => Some((ix, Shortfall { asked: 0, ..short })),
             Fit::Yes | Fit::Wait(..) | Fit::Shut(_) => None,
         }
     }

@@ -58,7 +58,7 @@ fn v2_what_is_held_keeps_calls_below_from_starting() {
     #3 asked by c
     #3 waiting: budget
     #4 asked by a
-    #4 ended: refused (cost ceiling of `root`: limit $1.00 less $0.10 kept for its answer, spent $0.30, held $0.60, asked $0.80: answer with what you have, or ask for less), spent nothing
+    #4 ended: refused (cost ceiling of `root`: limit $1.00 less $0.10 in reserve, spent $0.30, held $0.60, asked $0.80: answer with what you have, or ask for less), spent nothing
     a ending: exhausted (cost of root)
     b ending: cancelled (`a` ended)
     #3 ended: cancelled, spent nothing
@@ -169,7 +169,7 @@ fn v4_a_child_with_a_larger_ceiling_is_bound_by_its_parents() {
     #1 started: held $0.80 tokens=800 steps=1
     #1 ended: done, spent $0.80 tokens=800 steps=1
     #2 asked by a
-    #2 ended: refused (cost ceiling of `root`: limit $1.00 less $0.10 kept for its answer, spent $0.80, held $0.00, asked $0.30: answer with what you have, or ask for less), spent nothing
+    #2 ended: refused (cost ceiling of `root`: limit $1.00 less $0.10 in reserve, spent $0.80, held $0.00, asked $0.30: answer with what you have, or ask for less), spent nothing
     a ended: exhausted (cost of root), spent $0.80 tokens=800 steps=1
     root idle, spent $0.80 tokens=800 steps=1, of $1.00
       a exhausted, spent $0.80 tokens=800 steps=1

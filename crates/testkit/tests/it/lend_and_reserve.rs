@@ -104,9 +104,9 @@ fn v19_descendants_leave_the_reserve_and_the_agent_answers_with_it() {
     #1 started: held $0.90 tokens=900 steps=1
     #1 ended: done, spent $0.90 tokens=900 steps=1
     #2 asked by a
-    #2 ended: refused (cost ceiling of `root`: limit $1.00 less $0.10 kept for its answer, spent $0.90, held $0.00, asked $0.01: answer with what you have, or ask for less), spent nothing
+    #2 ended: refused (cost ceiling of `root`: limit $1.00 less $0.10 in reserve, spent $0.90, held $0.00, asked $0.01: answer with what you have, or ask for less), spent nothing
     a ended: exhausted (cost of root), spent $0.90 tokens=900 steps=1
-    refused: cost ceiling of `root`: limit $1.00 less $0.10 kept for its answer, spent $0.90, held $0.00, asked $0.000000001: answer with what you have, or ask for less
+    refused: cost ceiling of `root`: limit $1.00 less $0.10 in reserve, spent $0.90, held $0.00: answer with what you have, or ask for less
     #3 asked by root
     #3 started: held $0.10 tokens=100 steps=1
     #3 ended: done, spent $0.10 tokens=100 steps=1
@@ -134,9 +134,9 @@ fn v19_the_reserve_is_kept_from_holds_and_lends_too() {
     ");
     let lent = "spawn root a as x $0.91 lend\nspawn root a as x $0.90 lend\nspawn root b as x";
     insta::assert_snapshot!(check("root $1.00 reserve=10% / x later", lent), @"
-    refused: cost ceiling of `root`: limit $1.00 less $0.10 kept for its answer, spent $0.00, held $0.00, asked $0.91: answer with what you have, or ask for less
+    refused: cost ceiling of `root`: limit $1.00 less $0.10 in reserve, spent $0.00, held $0.00, asked $0.91: answer with what you have, or ask for less
     a spawned by root: $0.90
-    refused: cost ceiling of `root`: limit $1.00 less $0.10 kept for its answer, spent $0.00, held $0.00, lent $0.90, asked $0.000000001: answer with what you have, or ask for less
+    refused: cost ceiling of `root`: limit $1.00 less $0.10 in reserve, spent $0.00, held $0.00, lent $0.90: answer with what you have, or ask for less
     root idle, of $1.00
       a idle, of $0.90
     ");

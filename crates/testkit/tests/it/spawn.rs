@@ -201,7 +201,7 @@ fn the_first_thing_wrong_with_a_spawn_is_the_refusal() {
     model `cheap` is not allowed here: choose one of `m`
     not allowed here: `run`: choose one of `read`
     network is not granted here: do without it, or have a person grant it to the whole path
-    tokens ceiling of `root`: limit 9, spent 9, held 0, asked 1: answer with what you have, or ask for less
+    tokens ceiling of `root`: limit 9, spent 9, held 0: answer with what you have, or ask for less
     ");
 }
 
