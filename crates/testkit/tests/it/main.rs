@@ -5,6 +5,7 @@ mod bad_input;
 mod budget;
 mod caps;
 mod deep;
+mod docs;
 mod ending;
 mod halt;
 mod lease;
