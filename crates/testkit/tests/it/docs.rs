@@ -7,8 +7,7 @@ const JOURNAL: &str = include_str!("../../../../docs/journal.md");
 #[test]
 fn every_event_and_every_field_is_described() {
     let events = body_of(EVENTS, "pub enum Event {");
-    let names =
-        words_at(events, 4).filter(|word| word.starts_with(char::is_uppercase)).map(|word| snake(word));
+    let names = words_at(events, 4).filter(|word| word.starts_with(char::is_uppercase)).map(snake);
     let fields = words_at(events, 8).chain(words_at(body_of(SPAWNED, "pub struct Spawned {"), 4));
     let fields = fields.filter(|word| word.starts_with(char::is_lowercase)).map(str::to_owned);
     let all: Vec<String> = names.chain(fields).collect();
@@ -18,8 +17,8 @@ fn every_event_and_every_field_is_described() {
 }
 
 fn body_of<'a>(source: &'a str, opening: &str) -> &'a str {
-    let body = source.split_once(opening).unwrap().1;
-    body.split_once("\n}\n").unwrap().0
+    let body = source.split_once(opening).and_then(|(_, body)| body.split_once("\n}\n"));
+    body.map_or_else(|| panic!("`{opening}` is not in the source"), |(body, _)| body)
 }
 
 /// The first word of each line that is indented by exactly so many spaces and is neither comment nor attribute.
