@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::id::BlobHash;
 use crate::limit;
 use crate::refusal::Refusal;
 
@@ -20,8 +21,8 @@ pub struct Body {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BlobRef {
-    /// The BLAKE3 hash of the bytes, in hex.
-    pub hash: String,
+    /// The hash of the bytes.
+    pub hash: BlobHash,
     /// How many bytes.
     pub bytes: u64,
 }
@@ -33,9 +34,20 @@ impl Body {
         Self { text: text.into(), rest: None }
     }
 
+    /// This, cut to what a journal takes. Reports are not refused, so they are cut.
+    pub(crate) fn bounded(&self) -> Self {
+        Self { text: cut(&self.text, limit::TEXT_BYTES_MAX), rest: self.rest.clone() }
+    }
+
     pub(crate) fn checked(&self, what: &'static str) -> Result<(), Refusal> {
         check_text(what, &self.text, limit::TEXT_BYTES_MAX)
     }
+}
+
+/// A text, cut at a character so that it has at most so many bytes.
+pub(crate) fn cut(text: &str, bytes_max: usize) -> String {
+    let end = (0..=text.len().min(bytes_max)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    text[..end].to_owned()
 }
 
 /// Refuses a text above its bound.

@@ -62,6 +62,13 @@ impl<T: Ord + Clone> Allow<T> {
         }
     }
 
+    fn len(&self) -> usize {
+        match self {
+            Self::All => 0,
+            Self::Only(set) => set.len(),
+        }
+    }
+
     fn listed(&self) -> Vec<T> {
         match self {
             Self::All => Vec::new(),
@@ -115,6 +122,11 @@ impl Caps {
             network: Network::Granted,
             depth_max,
         }
+    }
+
+    /// How many names the longest of its lists has.
+    pub(crate) fn len(&self) -> usize {
+        self.models.len().max(self.tools.len()).max(self.spawn.len())
     }
 
     /// Refuses a model that these rights do not cover.

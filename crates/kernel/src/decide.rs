@@ -63,14 +63,16 @@ pub enum Reply {
 /// # Errors
 /// A request may be refused; then no event was recorded and the world is as it was. A report never is.
 pub fn decide(world: &mut World, input: &Input) -> Result<Decision, Refusal> {
-    let mut draft = Draft { world, now: input.now, draw: input.draw, events: Vec::new() };
+    let mut draft = Draft { world, now: input.now, draw: input.draw, events: Vec::new(), stirred: false };
     let reply = match &input.what {
         What::Request { by, request } => request.decide(&mut draft, by).inspect_err(|_| {
             assert!(draft.events.is_empty(), "a refused request leaves no trace");
         })?,
         What::Report(report) => report.decide(&mut draft),
     };
-    call::pump(&mut draft);
+    if draft.stirred && !draft.is_over() {
+        call::pump(&mut draft);
+    }
     Ok(Decision { events: draft.events, reply })
 }
 
@@ -80,11 +82,14 @@ pub(crate) struct Draft<'w> {
     now: Time,
     draw: u64,
     events: Vec<Event>,
+    /// Whether something happened that calls may have waited for.
+    stirred: bool,
 }
 
 impl Draft<'_> {
     /// Records an event and applies it.
     pub(crate) fn record(&mut self, event: Event) {
+        self.stirred |= stirs(&event);
         self.world.apply(&event);
         self.events.push(event);
     }
@@ -118,6 +123,36 @@ impl Draft<'_> {
     /// Until when the model takes no calls, if that is not over.
     pub(crate) fn limited_until(&self, model: &crate::id::ModelName) -> Option<Time> {
         self.world.rate_limit(model).filter(|until| *until > self.now)
+    }
+}
+
+/// Whether an event may let a call start that waited, or show that it never will.
+fn stirs(event: &Event) -> bool {
+    match event {
+        Event::AttemptFailed { .. }
+        | Event::CallEnded { .. }
+        | Event::AgentEnded { .. }
+        | Event::AgentUnpaused { .. }
+        | Event::Charged { .. }
+        | Event::TreeUnhalted
+        | Event::LimitRaised { .. }
+        | Event::BreakerChanged { .. }
+        | Event::RateLimited { .. } => true,
+        // Who leaves the line lets others pass.
+        Event::CallWaiting { why, .. } => *why == Why::Paused,
+        Event::TreeStarted { .. }
+        | Event::AgentSpawned(_)
+        | Event::AgentPaused { .. }
+        | Event::AgentRedirected { .. }
+        | Event::AgentEnding { .. }
+        | Event::CallAsked { .. }
+        | Event::CallStarted { .. }
+        | Event::CallResumed { .. }
+        | Event::CallSwitched { .. }
+        | Event::WaitStarted { .. }
+        | Event::QuestionAsked { .. }
+        | Event::MessageSent { .. }
+        | Event::TreeHalted { .. } => false,
     }
 }
 

@@ -250,18 +250,17 @@ impl Definition {
         self.check_limits()?;
         self.budget.check()?;
         self.role(&self.entry)?;
-        for (count, what) in [(self.models.len(), "models"), (self.roles.len(), "roles")] {
-            if count > limit::NAMES_MAX {
-                return Err(Refusal::TooMany { what: what.to_owned(), count, count_max: limit::NAMES_MAX });
-            }
-        }
+        bounded("models", self.models.len())?;
+        bounded("roles", self.roles.len())?;
         for model in self.models.values() {
             model.price.map(Price::checked).transpose()?;
+            bounded("fallback", model.fallback.len())?;
             model.fallback.iter().try_for_each(|name| self.model(name).map(|_| ()))?;
         }
         for role in self.roles.values() {
             self.model(&role.model)?;
             role.budget.check()?;
+            bounded("caps", role.caps.len())?;
             if let Some(OnLow::Downgrade(model)) = &role.budget.on_low {
                 self.model(model)?;
             }
@@ -291,4 +290,12 @@ impl Definition {
         }
         Ok(())
     }
+}
+
+/// Refuses a list that nobody would write.
+fn bounded(what: &str, count: usize) -> Result<(), Refusal> {
+    if count > limit::NAMES_MAX {
+        return Err(Refusal::TooMany { what: what.to_owned(), count, count_max: limit::NAMES_MAX });
+    }
+    Ok(())
 }

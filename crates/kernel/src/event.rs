@@ -11,7 +11,7 @@ use crate::budget::{Amounts, Shortfall};
 use crate::call::{Outcome, Question, Wait, Why, Work};
 use crate::definition::Definition;
 use crate::fault::Fault;
-use crate::id::{AgentId, CallId, ModelName, TimerId};
+use crate::id::{AgentId, CallId, ModelName, Seq, TimerId};
 use crate::input::By;
 use crate::signal::Running;
 use crate::time::Time;
@@ -70,6 +70,9 @@ pub enum Event {
         /// What it has to show.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         result: Option<Body>,
+        /// Where it has no result: the event with the last thing its model said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        partial: Option<Seq>,
         /// What it and everything below it used.
         spent: Amounts,
     },
@@ -88,6 +91,9 @@ pub enum Event {
         call: CallId,
         /// What for.
         why: Why,
+        /// Whose account blocks it, if it waits for budget.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        account: Option<AgentId>,
         /// When to look again, if time is what it waits for.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         alarm: Option<Alarm>,
@@ -186,6 +192,8 @@ pub enum Event {
     TreeHalted {
         /// Who asked for more.
         agent: AgentId,
+        /// With which call; it waits, and if it is given up the tree goes on.
+        call: CallId,
         /// Whose ceiling.
         account: AgentId,
         /// The numbers.

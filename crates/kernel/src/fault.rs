@@ -3,6 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::body::cut;
+use crate::limit;
+
 /// One failed attempt, as its driver saw it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -42,6 +45,12 @@ impl Fault {
     #[must_use]
     pub const fn of(kind: FaultKind) -> Self {
         Self { kind, message: String::new(), retry_after_ms: None }
+    }
+
+    /// This, with its message cut to what a journal takes.
+    #[must_use]
+    pub(crate) fn bounded(&self) -> Self {
+        Self { message: cut(&self.message, limit::NOTE_BYTES_MAX), ..self.clone() }
     }
 
     /// Whether the same attempt may go better a little later.

@@ -162,6 +162,12 @@ name!(
     "1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit"
 );
 
+name!(
+    /// The BLAKE3 hash of a blob.
+    BlobHash, "blob hash", is_hash,
+    "64 lowercase hex digits"
+);
+
 impl AgentId {
     /// The id of an agent that was given none: its role and eight hex digits drawn outside the kernel.
     #[must_use]
@@ -224,6 +230,10 @@ fn is_slug(text: &str, max: usize) -> bool {
     (1..=max).contains(&text.len())
         && text.as_bytes().first().copied().is_some_and(plain)
         && text.bytes().all(|b| plain(b) || matches!(b, b'_' | b'-'))
+}
+
+fn is_hash(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 fn is_label(text: &str) -> bool {

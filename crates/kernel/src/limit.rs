@@ -26,8 +26,10 @@ pub const OPEN_CALLS_MAX: usize = 1_024;
 /// Most messages that wait for one agent.
 pub const INBOX_MAX: usize = 1_024;
 
-/// Most attempts at one call, the first and every fallback included.
+/// Most attempts at one call that meet a fault, every fallback included.
 pub const ATTEMPTS_MAX: u32 = 4;
+/// Most times one call is started again because its process died: it may be what kills it.
+pub const LOSSES_MAX: u32 = 8;
 /// First pause before a retry, in milliseconds; it doubles each time.
 pub const BACKOFF_FIRST_MS: u64 = 500;
 /// Longest pause before a retry that we choose ourselves, in milliseconds.

@@ -17,16 +17,16 @@ pub enum Retry {
     No,
 }
 
-/// Decides about a retry after attempt number `attempt` (the first is 1).
+/// Decides about a retry after so many attempts have met a fault, this one included.
 #[must_use]
-pub fn after(fault: &Fault, attempt: u32, tree: TreeId, call: CallId) -> Retry {
-    if !fault.is_retryable() || attempt >= limit::ATTEMPTS_MAX {
+pub fn after(fault: &Fault, faults: u32, tree: TreeId, call: CallId) -> Retry {
+    if !fault.is_retryable() || faults >= limit::ATTEMPTS_MAX {
         return Retry::No;
     }
     match fault.retry_after_ms {
         Some(ms) if ms > limit::RETRY_AFTER_MAX_MS => Retry::No,
         Some(ms) => Retry::After { ms },
-        None => Retry::After { ms: backoff_ms(attempt, tree, call) },
+        None => Retry::After { ms: backoff_ms(faults, tree, call) },
     }
 }
 

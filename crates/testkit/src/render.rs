@@ -41,8 +41,8 @@ fn line(view: &AgentView) -> String {
     if !view.overrun.is_zero() {
         parts.push(format!("overrun {}", amounts(&view.overrun)));
     }
-    if view.limit != Limits::NONE {
-        parts.push(format!("of {}", limits(&view.limit)));
+    if let Some(limit) = view.limit.filter(|limit| *limit != Limits::NONE) {
+        parts.push(format!("of {}", limits(&limit)));
     }
     parts.join(", ")
 }
@@ -69,9 +69,10 @@ pub(crate) fn event(event: &Event) -> String {
         Event::QuestionAsked { call, agent, question, .. } => {
             format!("{call} {agent} asks: {}", question.text)
         }
-        Event::CallWaiting { call, why, alarm } => {
+        Event::CallWaiting { call, why, account, alarm } => {
+            let of = account.as_ref().map_or_else(String::new, |account| format!(" of {account}"));
             let until = alarm.map_or_else(String::new, |alarm| format!(" until {}", alarm.at.0));
-            format!("{call} waiting: {why}{until}")
+            format!("{call} waiting: {why}{of}{until}")
         }
         Event::CallStarted { call, attempt, held } => {
             let again = if *attempt > 1 { format!(" again ({attempt})") } else { String::new() };

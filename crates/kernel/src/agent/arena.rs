@@ -50,6 +50,8 @@ pub struct Agent {
     pub running: u32,
     /// How many of them are waits it asked for by itself.
     pub(crate) waits: u32,
+    /// The event with the last thing its model said.
+    pub said: Option<Seq>,
     /// Messages it has not read: the events that brought them.
     pub inbox: Vec<Seq>,
     /// The timer of its deadline.
@@ -113,10 +115,19 @@ enum Slot {
 }
 
 /// Every agent of a tree.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Agents {
     slots: ByName<AgentId, Slot>,
 }
+
+impl PartialEq for Agents {
+    /// The order of birth counts too.
+    fn eq(&self, other: &Self) -> bool {
+        self.slots.iter().eq(other.slots.iter())
+    }
+}
+
+impl Eq for Agents {}
 
 /// What is known of an agent at its birth besides the event.
 pub(crate) struct Birth {
@@ -242,6 +253,7 @@ impl Agents {
             open: SmallVec::new(),
             running: 0,
             waits: 0,
+            said: None,
             inbox: Vec::new(),
             timer: spawned.alarm.map(|alarm| alarm.timer),
         };

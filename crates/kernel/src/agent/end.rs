@@ -56,10 +56,10 @@ pub(crate) fn end_if_drained(draft: &mut Draft<'_>, ix: AgentIx) {
     while let Some(ix) = next {
         let Some(agent) = draft.agents().living(ix) else { return };
         let State::Ending(farewell) = &agent.state else { return };
-        let Farewell { exit, result } = Farewell::clone(farewell);
         if is_busy(draft, ix) {
             return;
         }
+        let Farewell { exit, result } = Farewell::clone(farewell);
         next = draft.agents().parent(ix);
         close(draft, ix, exit, result);
     }
@@ -90,7 +90,8 @@ fn close(draft: &mut Draft<'_>, ix: AgentIx, exit: Exit, result: Option<Body>) {
     let spent = draft.account_of(ix).spent;
     let attachment = draft.agent(ix).charter.attachment;
     let parent = draft.agents().parent(ix);
-    draft.record(Event::AgentEnded { agent, exit, result, spent });
+    let partial = if result.is_none() { draft.agent(ix).said } else { None };
+    draft.record(Event::AgentEnded { agent, exit, result, partial, spent });
     let Some(parent) = parent.filter(|parent| is_live(draft, *parent)) else { return };
     if let Attachment::Call(call) = attachment {
         call::wake_spawner(draft, call, ix);

@@ -42,7 +42,7 @@ pub struct Account {
     pub held: Amounts,
     /// Promised to accounts below that were opened with `lends`, as far as they have not spent it.
     pub lent: Amounts,
-    /// Asked by calls that wait their turn.
+    /// Asked by calls that wait for this very account.
     pub(super) line: Amounts,
     /// Used beyond what was held for it, or charged beyond what was free.
     pub overrun: Amounts,
@@ -67,8 +67,10 @@ impl Account {
         self.terms.limit.amounts().minus(&self.spent).minus(&self.lent)
     }
 
-    /// What of its lent ceilings this account has not spent; its ancestors keep that much lent.
-    pub(super) fn lend_left(&self) -> Amounts {
-        self.terms.limit.amounts().minus(&self.spent).only(self.terms.lends)
+    /// What its ancestors keep lent for this account: what it has not spent of the ceilings it was lent, and never
+    /// less than what runs below it.
+    pub(super) fn claim(&self) -> Amounts {
+        let unspent = self.terms.limit.amounts().minus(&self.spent);
+        unspent.max(&self.held.plus(&self.lent)).only(self.terms.lends)
     }
 }

@@ -202,6 +202,24 @@ impl Amounts {
         self.zip(other, u64::min)
     }
 
+    /// The larger amount of each resource.
+    #[must_use]
+    pub fn max(&self, other: &Self) -> Self {
+        self.zip(other, u64::max)
+    }
+
+    /// These amounts, grown as `from` grew to `to`, rounded down.
+    #[must_use]
+    pub(crate) fn grown(&self, from: &Self, to: &Self) -> Self {
+        let mut grown = *self;
+        for resource in Resource::ALL.into_iter().filter(|resource| from.of(*resource) > 0) {
+            let share = u128::from(self.of(resource)) * u128::from(to.of(resource));
+            let amount = share / u128::from(from.of(resource));
+            grown = grown.with(resource, u64::try_from(amount).unwrap_or(NONE).min(NONE));
+        }
+        grown
+    }
+
     /// These amounts without the resources in `set`.
     #[must_use]
     pub fn without(&self, set: ResourceSet) -> Self {
@@ -267,6 +285,14 @@ impl Limits {
     pub fn checked(self) -> Result<Self, AmountError> {
         let none: ResourceSet = Resource::ALL.into_iter().filter(|r| self.0.of(*r) == NONE).collect();
         self.0.without(none).checked().map(|_| self)
+    }
+
+    /// These ceilings, raised. What has none stays without.
+    ///
+    /// # Errors
+    /// If one would pass [`AMOUNT_MAX`].
+    pub fn raised(&self, add: &Amounts) -> Result<Self, AmountError> {
+        Self(self.0.plus(&add.only(self.bounded()))).checked()
     }
 
     /// The ceilings as amounts, where "none" is a number no sum reaches.

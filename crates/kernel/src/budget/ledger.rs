@@ -31,7 +31,7 @@ impl Ledger {
     /// Opens an account below `parent`; what it lends is held at every ancestor from here on.
     pub fn open(&mut self, parent: Option<AccountIx>, terms: Terms) -> AccountIx {
         let account = Account::open(parent, terms);
-        let lent = account.lend_left();
+        let lent = account.claim();
         let ix = match self.free.pop_first() {
             Some(ix) => {
                 self.accounts[ix as usize] = account;
@@ -42,18 +42,14 @@ impl Ledger {
                 AccountIx(u32::try_from(self.accounts.len() - 1).unwrap_or(u32::MAX))
             }
         };
-        if !lent.is_zero() {
-            self.walk_above(ix, lent, |account, lent| account.lent = account.lent.plus(lent));
-        }
+        self.shift_above(ix, Shift { more: lent, less: Amounts::ZERO });
         ix
     }
 
     /// Closes an account without holds or accounts below: what it lent and did not use returns. Gives its last state.
     pub fn close(&mut self, ix: AccountIx) -> Account {
-        let left = self.account(ix).lend_left();
-        if !left.is_zero() {
-            self.walk_above(ix, left, |account, left| account.lent = account.lent.minus(left));
-        }
+        let left = self.account(ix).claim();
+        self.shift_above(ix, Shift { more: Amounts::ZERO, less: left });
         let closed = std::mem::replace(self.account_mut(ix), Account::open(None, Terms::plain(Limits::NONE)));
         if ix.place() + 1 == self.accounts.len() {
             self.accounts.pop();
@@ -103,27 +99,27 @@ impl Ledger {
     pub fn settle(&mut self, at: AccountIx, held: &Amounts, actual: &Amounts) -> Amounts {
         let beyond = actual.minus(held);
         let mut left = *held;
-        let mut drawn = Amounts::ZERO;
-        // What neither the hold nor a lent ceiling covers. It changes only above an account that lends.
-        let mut over = beyond;
+        let mut lent = Shift::default();
+        // By how much the sum of everything grows. It changes only above an account that lends.
+        let mut growth = beyond;
         let mut plain = beyond.is_zero();
         let mut next = Some(at);
         while let Some(ix) = next {
             let account = self.account_mut(ix);
             let lends = account.terms.lends;
+            let claim = if lends.is_empty() { Amounts::ZERO } else { account.claim() };
             account.held.take_away(&left);
+            account.spent.add(actual);
             if !plain {
-                account.lent.take_away(&drawn);
-                account.overrun.add(&over);
+                lent.apply(&mut account.lent);
+                account.overrun.add(&growth);
             }
             if !lends.is_empty() {
-                // Before the booking, because it looks at what is left of the lent ceiling.
-                drawn = draw(account, actual, &drawn);
                 left = left.without(lends);
-                over = actual.minus(&left.plus(&drawn));
+                lent = lent.above(lends, &claim, &account.claim());
+                growth = lent.growth(actual).minus(&left);
                 plain = false;
             }
-            account.spent.add(actual);
             next = account.parent;
         }
         beyond
@@ -131,16 +127,15 @@ impl Ledger {
 
     /// Books outside spending. Never refused; what is not free becomes overrun.
     pub fn charge(&mut self, at: AccountIx, actual: &Amounts) {
-        let mut drawn = Amounts::ZERO;
+        let mut lent = Shift::default();
         let mut next = Some(at);
         while let Some(ix) = next {
             let account = self.account_mut(ix);
-            let drawn_above = draw(account, actual, &drawn);
-            account.lent.take_away(&drawn);
-            let free = account.left().minus(&account.held);
+            let (claim, free) = (account.claim(), account.left().minus(&account.held));
             account.spent.add(actual);
-            account.overrun.add(&actual.minus(&drawn.plus(&free)));
-            drawn = drawn_above;
+            lent.apply(&mut account.lent);
+            account.overrun.add(&lent.growth(actual).minus(&free));
+            lent = lent.above(account.terms.lends, &claim, &account.claim());
             next = account.parent;
         }
     }
@@ -157,19 +152,18 @@ impl Ledger {
             let account = &mut self.accounts[ix as usize];
             let bounded = account.terms.limit.bounded();
             let raised = account.terms.limit.amounts().plus(&add.only(set).only(bounded));
-            account.terms.limit = Limits::from_amounts(raised);
+            let limit = std::mem::replace(&mut account.terms.limit, Limits::from_amounts(raised));
+            account.terms.reserve = account.terms.reserve.grown(limit.amounts(), &raised);
         }
-        if !lent.is_zero() {
-            self.walk_above(at, lent, |account, lent| account.lent = account.lent.plus(lent));
-        }
+        self.shift_above(at, Shift { more: lent, less: Amounts::ZERO });
     }
 
-    /// What raising the ceilings of `at` would lend on top: as much as it could then still spend of what it lends.
+    /// What raising the ceilings of `at` would lend on top.
     #[must_use]
     pub fn lent_by_raise(&self, at: AccountIx, add: &Amounts) -> Amounts {
         let account = self.account(at);
         let raised = account.terms.limit.amounts().plus(add).minus(&account.spent).only(account.terms.lends);
-        raised.minus(&account.lend_left())
+        raised.minus(&account.claim())
     }
 
     /// Shuts an account: it and everything below take no new hold.
@@ -284,9 +278,16 @@ impl Ledger {
         }
     }
 
-    fn walk_above(&mut self, at: AccountIx, amounts: Amounts, visit: impl FnMut(&mut Account, &Amounts)) {
-        if let Some(parent) = self.account(at).parent {
-            self.walk(parent, amounts, visit);
+    /// Changes what the accounts above `at` keep lent.
+    fn shift_above(&mut self, at: AccountIx, shift: Shift) {
+        let mut shift = shift;
+        let mut next = self.account(at).parent;
+        while let Some(ix) = next.filter(|_| !shift.is_zero()) {
+            let account = self.account_mut(ix);
+            let claim = account.claim();
+            shift.apply(&mut account.lent);
+            shift = shift.above(account.terms.lends, &claim, &account.claim());
+            next = account.parent;
         }
     }
 
@@ -296,8 +297,33 @@ impl Ledger {
     }
 }
 
-/// What `actual` takes out of the account's own lent ceiling, for its ancestors; `drawn` as it came for the rest.
-fn draw(account: &Account, actual: &Amounts, drawn: &Amounts) -> Amounts {
-    let lends = account.terms.lends;
-    drawn.without(lends).plus(&actual.min(&account.lend_left()).only(lends))
+/// How the amounts change that an account keeps lent above it.
+#[derive(Clone, Copy, Default)]
+struct Shift {
+    more: Amounts,
+    less: Amounts,
+}
+
+impl Shift {
+    fn is_zero(&self) -> bool {
+        self.more.is_zero() && self.less.is_zero()
+    }
+
+    fn apply(&self, lent: &mut Amounts) {
+        lent.add(&self.more);
+        lent.take_away(&self.less);
+    }
+
+    /// What the accounts above see: of what this one lends, the change of its own claim; the rest as it came.
+    fn above(&self, lends: ResourceSet, before: &Amounts, after: &Amounts) -> Self {
+        Self {
+            more: self.more.without(lends).plus(&after.minus(before)),
+            less: self.less.without(lends).plus(&before.minus(after)),
+        }
+    }
+
+    /// By how much an account grows that books `actual` and shifts this.
+    fn growth(&self, actual: &Amounts) -> Amounts {
+        actual.plus(&self.more).minus(&self.less)
+    }
 }

@@ -1,7 +1,8 @@
 //! The line: asks that fit but for other holds wait here, in order, until those settle.
 //!
-//! A later ask may pass an earlier one only where it takes nothing the earlier one needs, so nobody starves and
-//! unrelated branches do not block each other.
+//! An ask waits at the one account that blocks it, the lowest, and is entitled to what it asked there: a later ask
+//! may pass only if it leaves that untouched. If another account blocks it next, it moves there. So nobody starves,
+//! and branches that do not share the account that is short do not block each other.
 
 use std::collections::BTreeMap;
 
@@ -9,21 +10,38 @@ use super::{AccountIx, Amounts, Fit, Ledger, fit::Asker};
 
 /// Asks that wait, by ticket; a lower ticket goes first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Line(BTreeMap<u64, (AccountIx, Amounts)>);
+pub struct Line(BTreeMap<u64, Waiter>);
+
+/// An ask that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiter {
+    /// The account that asks.
+    pub at: AccountIx,
+    /// The account that blocks it: the same one or one above.
+    pub blocked: AccountIx,
+    /// What it needs.
+    pub ask: Amounts,
+}
 
 impl Ledger {
-    /// Puts an ask in line.
-    pub fn line_join(&mut self, ticket: u64, at: AccountIx, ask: &Amounts) {
+    /// Puts an ask in line, or moves it if it is in line already.
+    pub fn line_join(&mut self, ticket: u64, waiter: Waiter) {
         self.line_leave(ticket);
-        self.line.0.insert(ticket, (at, *ask));
-        self.walk(at, *ask, |account, ask| account.line = account.line.plus(ask));
+        self.account_mut(waiter.blocked).line.add(&waiter.ask);
+        self.line.0.insert(ticket, waiter);
     }
 
     /// Takes an ask out of the line; nothing happens if it is not in it.
     pub fn line_leave(&mut self, ticket: u64) {
-        if let Some((at, ask)) = self.line.0.remove(&ticket) {
-            self.walk(at, ask, |account, ask| account.line = account.line.minus(ask));
+        if let Some(waiter) = self.line.0.remove(&ticket) {
+            self.account_mut(waiter.blocked).line.take_away(&waiter.ask);
         }
+    }
+
+    /// The ask with this ticket, if it is in line.
+    #[must_use]
+    pub fn line_of(&self, ticket: u64) -> Option<Waiter> {
+        self.line.0.get(&ticket).copied()
     }
 
     /// How many asks wait.
@@ -34,9 +52,9 @@ impl Ledger {
 
     /// The first ask in line after `ticket`, or the first of all.
     #[must_use]
-    pub fn line_after(&self, ticket: Option<u64>) -> Option<(u64, AccountIx, Amounts)> {
+    pub fn line_after(&self, ticket: Option<u64>) -> Option<(u64, Waiter)> {
         let from = ticket.map_or(0, |ticket| ticket.saturating_add(1));
-        self.line.0.range(from..).next().map(|(ticket, (at, ask))| (*ticket, *at, *ask))
+        self.line.0.range(from..).next().map(|(ticket, waiter)| (*ticket, *waiter))
     }
 }
 
@@ -53,16 +71,8 @@ impl Scan {
         ledger.fit_behind(at, ask, Asker::Own, |ix, _| self.ahead.get(&ix).copied().unwrap_or_default())
     }
 
-    /// Passes over an ask that still waits.
-    pub fn pass(&mut self, ledger: &Ledger, at: AccountIx, ask: &Amounts) {
-        let mut left = *ask;
-        let mut next = Some(at);
-        while let Some(ix) = next {
-            let account = ledger.account(ix);
-            let ahead = self.ahead.entry(ix).or_default();
-            *ahead = ahead.plus(&left);
-            left = left.without(account.terms.lends);
-            next = account.parent;
-        }
+    /// Passes over an ask that still waits at `blocked`.
+    pub fn pass(&mut self, blocked: AccountIx, ask: &Amounts) {
+        self.ahead.entry(blocked).or_default().add(ask);
     }
 }

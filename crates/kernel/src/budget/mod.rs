@@ -15,5 +15,5 @@ pub use account::{Account, Terms};
 pub use amount::{AMOUNT_MAX, AmountError, Amounts, Limits, Resource, ResourceSet, nanos_from_usd, usd};
 pub use fit::{Fit, Shortfall};
 pub use ledger::{AccountIx, Ledger};
-pub use line::{Line, Scan};
+pub use line::{Line, Scan, Waiter};
 pub use price::{Price, Usage};

@@ -3,7 +3,7 @@
 
 use super::{Call, Outcome, Stage, Why, Work, choose, cost, end};
 use crate::agent::{self, AgentIx, Exit};
-use crate::budget::{AccountIx, Amounts, Fit, Resource, Scan, Shortfall};
+use crate::budget::{AccountIx, Amounts, Fit, Scan, Shortfall};
 use crate::decide::Draft;
 use crate::event::{Alarm, Event};
 use crate::id::{AgentId, CallId, ModelName};
@@ -20,14 +20,28 @@ pub(crate) enum Admitted {
 
 enum Verdict {
     Start(Amounts),
-    Wait(Why, Option<Time>),
+    Wait(Pause),
     Switch(ModelName, u64),
     Refuse(Refusal),
 }
 
+/// What a call waits for, until when if time is what it waits for, and at which account if budget is.
+#[derive(Clone, Copy)]
+struct Pause {
+    why: Why,
+    until: Option<Time>,
+    blocked: Option<AccountIx>,
+}
+
+impl Pause {
+    const fn on(why: Why) -> Self {
+        Self { why, until: None, blocked: None }
+    }
+}
+
 /// Starts a call, lets it wait, or refuses it with all that follows. With a `scan`, the call was waiting already and
 /// only those before it go first; without, it comes after everyone who waits.
-pub(crate) fn admit(draft: &mut Draft<'_>, id: CallId, mut scan: Option<&mut Scan>) -> Admitted {
+pub(crate) fn admit(draft: &mut Draft<'_>, id: CallId, scan: Option<&mut Scan>) -> Admitted {
     loop {
         match verdict(draft, id, scan.as_deref()) {
             Verdict::Start(held) => {
@@ -35,13 +49,12 @@ pub(crate) fn admit(draft: &mut Draft<'_>, id: CallId, mut scan: Option<&mut Sca
                 draft.record(Event::CallStarted { call: id, attempt, held });
                 return Admitted::Started;
             }
-            Verdict::Wait(why, until) => {
-                wait(draft, id, why, until);
-                if let (Why::Budget { ask }, Some(scan), Some(at)) = (why, scan.as_mut(), account(draft, id))
-                {
-                    scan.pass(draft.ledger(), at, &ask);
+            Verdict::Wait(pause) => {
+                wait(draft, id, pause);
+                if let (Why::Budget { ask }, Some(blocked), Some(scan)) = (pause.why, pause.blocked, scan) {
+                    scan.pass(blocked, &ask);
                 }
-                return Admitted::Waiting(why);
+                return Admitted::Waiting(pause.why);
             }
             Verdict::Switch(model, output_cap) => {
                 draft.record(Event::CallSwitched { call: id, model, output_cap });
@@ -54,6 +67,10 @@ pub(crate) fn admit(draft: &mut Draft<'_>, id: CallId, mut scan: Option<&mut Sca
 /// Looks again at every call that waits for something to change, in order, until nothing moves.
 pub(crate) fn pump(draft: &mut Draft<'_>) {
     loop {
+        // If the call that asked for too much is gone, the others may go on.
+        if draft.halted().is_some_and(|halt| draft.call(halt.call).is_none()) {
+            draft.record(Event::TreeUnhalted);
+        }
         let mut scan = Scan::default();
         let mut last = CallId(0);
         let mut refused = false;
@@ -77,7 +94,7 @@ pub(crate) fn park(draft: &mut Draft<'_>, ix: AgentIx) {
         for id in draft.agent(member).open.clone() {
             let Some(Stage::Waiting(why)) = draft.call(id).map(|call| call.stage) else { continue };
             if matches!(why, Why::Budget { .. } | Why::Slot | Why::Rate) {
-                wait(draft, id, Why::Paused, None);
+                wait(draft, id, Pause::on(Why::Paused));
             }
         }
     }
@@ -87,10 +104,10 @@ fn verdict(draft: &Draft<'_>, id: CallId, scan: Option<&Scan>) -> Verdict {
     let Some(call) = draft.call(id) else { unreachable!("only open calls are admitted") };
     let ix = call.agent;
     if draft.is_paused(ix) {
-        return Verdict::Wait(Why::Paused, None);
+        return Verdict::Wait(Pause::on(Why::Paused));
     }
     if draft.halted().is_some() {
-        return Verdict::Wait(Why::Halted, None);
+        return Verdict::Wait(Pause::on(Why::Halted));
     }
     if let Err(refusal) = draft.check_deadline(ix) {
         return Verdict::Refuse(refusal);
@@ -103,23 +120,25 @@ fn verdict(draft: &Draft<'_>, id: CallId, scan: Option<&Scan>) -> Verdict {
             };
         }
         if let Some(until) = draft.limited_until(&work.model) {
-            return Verdict::Wait(Why::Rate, Some(until));
+            return Verdict::Wait(Pause { until: Some(until), ..Pause::on(Why::Rate) });
         }
     }
-    if draft.calls().running() >= draft.limits().parallel_max {
-        return Verdict::Wait(Why::Slot, None);
+    // Those who wait for a slot take the next one in order; a scan has been to the earlier ones already.
+    let taken = draft.calls().running() >= draft.limits().parallel_max;
+    if taken || (scan.is_none() && draft.calls().is_behind(id)) {
+        return Verdict::Wait(Pause::on(Why::Slot));
     }
     let ask = cost::worst_case(draft.definition(), call);
     let at = draft.agent(ix).account;
     let fit = scan.map_or_else(|| draft.ledger().fit(at, &ask), |scan| scan.fit(draft.ledger(), at, &ask));
     match fit {
         Fit::Yes => Verdict::Start(ask),
-        Fit::Wait(..) => Verdict::Wait(Why::Budget { ask }, None),
+        Fit::Wait(by, _) => Verdict::Wait(Pause { blocked: Some(by), ..Pause::on(Why::Budget { ask }) }),
         Fit::Shut(by) => {
             let (agent, stopped) = (draft.agent_id(ix).clone(), draft.owner(by));
             Verdict::Refuse(Refusal::AgentStopped { agent, stopped })
         }
-        Fit::Never(by, short) => match choose::on_low(draft, id) {
+        Fit::Never(by, short) => match choose::on_low(draft, id, &short) {
             Some((model, output_cap)) => Verdict::Switch(model, output_cap),
             None => Verdict::Refuse(Refusal::Ceiling { account: draft.owner(by), short }),
         },
@@ -127,30 +146,44 @@ fn verdict(draft: &Draft<'_>, id: CallId, scan: Option<&Scan>) -> Verdict {
 }
 
 /// Records that a call waits, unless it does so already for the same thing.
-fn wait(draft: &mut Draft<'_>, id: CallId, why: Why, until: Option<Time>) {
+fn wait(draft: &mut Draft<'_>, id: CallId, pause: Pause) {
+    let Pause { why, until, blocked } = pause;
     let same = |call: &Call| {
+        // A call that waits for time looks again when its alarm rings, however long it turns out to be.
         let alarm = call.timer.and_then(|timer| draft.subject(timer)).map(|(at, _)| at);
-        call.stage == Stage::Waiting(why) && alarm == until
+        let asleep = until.is_none() || alarm.is_some_and(|at| at > draft.now());
+        let line = draft.ledger().line_of(id.0).map(|waiter| waiter.blocked);
+        call.stage == Stage::Waiting(why) && asleep && line == blocked
     };
     if draft.call(id).is_some_and(same) {
         return;
     }
     let alarm = until.map(|at| Alarm { timer: draft.next_timer(), at });
-    draft.record(Event::CallWaiting { call: id, why, alarm });
+    let account = blocked.map(|by| draft.owner(by));
+    draft.record(Event::CallWaiting { call: id, why, account, alarm });
 }
 
 /// A call that may not run ends. A model call that no ceiling lets run takes its agent along, or halts the tree.
 fn refuse(draft: &mut Draft<'_>, id: CallId, refusal: Refusal) -> Admitted {
     let Some(call) = draft.call(id) else { unreachable!("only open calls are refused") };
     let (ix, is_model) = (call.agent, matches!(call.work, Work::Model(_)));
-    let terminal = |short: &Shortfall| is_model && short.resource != Resource::Retries;
-    match refusal.shortfall().filter(|(_, short)| terminal(short)) {
+    if let Some(fault) = call.fault.as_deref().cloned() {
+        // It was only a retry: what counts is what went wrong before.
+        end(draft, id, Outcome::Failed { fault });
+        return Admitted::Refused(refusal);
+    }
+    // What is only lent comes back when its borrower ends: that is no reason to give up.
+    let gone = |short: &Shortfall| {
+        let ceiling = short.limit.saturating_sub(short.reserve);
+        short.spent >= ceiling || short.spent + short.asked > ceiling
+    };
+    match refusal.shortfall().filter(|(_, short)| is_model && gone(short)) {
         Some((account, short)) => {
             let (account, short) = (account.clone(), *short);
             if halts_tree(draft, ix, &account, &short) {
                 let agent = draft.agent_id(ix).clone();
-                draft.record(Event::TreeHalted { agent, account, short });
-                wait(draft, id, Why::Halted, None);
+                draft.record(Event::TreeHalted { agent, call: id, account, short });
+                wait(draft, id, Pause::on(Why::Halted));
                 return Admitted::Waiting(Why::Halted);
             }
             end(draft, id, Outcome::Refused { refusal: refusal.clone() });
@@ -161,14 +194,11 @@ fn refuse(draft: &mut Draft<'_>, id: CallId, refusal: Refusal) -> Admitted {
     Admitted::Refused(refusal)
 }
 
-/// The root's ceiling halts the tree, unless something is kept back for the root's own answer: then the agent that
-/// asked ends and the root goes on with what it has.
+/// The root's ceiling halts the tree, unless something is kept back for the root's own answer, or the agent asked for
+/// more than there ever was: then it ends and the others go on with what they have.
 fn halts_tree(draft: &Draft<'_>, ix: AgentIx, account: &AgentId, short: &Shortfall) -> bool {
     let root = draft.agents().root();
     let is_root = |ix| Some(ix) == root;
-    draft.agents().find(account).is_some_and(is_root) && (is_root(ix) || short.reserve == 0)
-}
-
-fn account(draft: &Draft<'_>, id: CallId) -> Option<AccountIx> {
-    draft.call(id).map(|call| draft.agent(call.agent).account)
+    draft.agents().find(account).is_some_and(is_root)
+        && (is_root(ix) || (short.reserve == 0 && short.asked <= short.limit))
 }

@@ -2,7 +2,7 @@
 
 use super::{Call, ModelCall, Work};
 use crate::agent::AgentIx;
-use crate::budget::Resource;
+use crate::budget::{Resource, Shortfall};
 use crate::definition::{Model, OnLow, Unpriced};
 use crate::id::{CallId, ModelName};
 use crate::limit;
@@ -43,9 +43,12 @@ fn elsewhere(world: &World, call: &Call, work: &ModelCall, name: &ModelName) -> 
 }
 
 /// What the agent's `on_low` makes of a call that cannot fit: another model or a smaller output cap, or nothing.
-pub(crate) fn on_low(world: &World, id: CallId) -> Option<(ModelName, u64)> {
+pub(crate) fn on_low(world: &World, id: CallId, short: &Shortfall) -> Option<(ModelName, u64)> {
     let call = world.call(id)?;
     let Work::Model(work) = &call.work else { return None };
+    if !short.resource.stops_all() {
+        return None; // Neither a cheaper model nor a shorter answer saves a step or a retry.
+    }
     match &world.agent(call.agent).charter.on_low {
         OnLow::Halt => None,
         OnLow::Shrink => {

@@ -7,7 +7,7 @@ use crate::report::Used;
 
 /// The most that the next attempt at a call can use.
 pub(crate) fn worst_case(definition: &Definition, call: &Call) -> Amounts {
-    let retries = u64::from(call.after_fault);
+    let retries = u64::from(call.is_retry());
     let ask = match &call.work {
         Work::Model(work) => {
             let price = definition.models.get(&work.model).and_then(|model| model.price);

@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use super::Work;
 use crate::agent::AgentIx;
 use crate::budget::Amounts;
+use crate::fault::Fault;
 use crate::id::{CallId, ModelName, TimerId};
 
 /// A call that has not ended.
@@ -26,12 +27,24 @@ pub struct Call {
     pub held: Amounts,
     /// Whether it was told to stop; it ends with its next report.
     pub(crate) stopped: bool,
-    /// Whether the next attempt follows a fault and so uses up a retry.
-    pub(crate) after_fault: bool,
+    /// What the last attempt met, if it met a fault; the next one uses up a retry.
+    pub(crate) fault: Option<Box<Fault>>,
+    /// How many attempts met a fault.
+    pub(crate) faults: u32,
+    /// How many attempts were lost with their process.
+    pub(crate) losses: u32,
     /// Models that were tried or passed over before the present one.
     pub(crate) tried: SmallVec<[ModelName; 1]>,
     /// The timer it waits for.
     pub(crate) timer: Option<TimerId>,
+}
+
+impl Call {
+    /// Whether the next attempt follows a fault and so uses up a retry.
+    #[must_use]
+    pub const fn is_retry(&self) -> bool {
+        self.fault.is_some()
+    }
 }
 
 /// Where a call stands.
@@ -103,6 +116,8 @@ impl fmt::Display for Why {
 pub struct Calls {
     open: BTreeMap<CallId, Box<Call>>,
     startable: BTreeSet<CallId>,
+    /// Those of them that wait only for a slot.
+    slotless: BTreeSet<CallId>,
     running: u32,
     last: u64,
 }
@@ -136,6 +151,11 @@ impl Calls {
         self.startable.range(CallId(id.0 + 1)..).next().copied()
     }
 
+    /// Whether a call that asked before `id` waits only for a slot.
+    pub(crate) fn is_behind(&self, id: CallId) -> bool {
+        self.slotless.first().is_some_and(|first| *first < id)
+    }
+
     pub(crate) fn insert(&mut self, id: CallId, agent: AgentIx, work: Work) {
         let call = Call {
             agent,
@@ -144,7 +164,9 @@ impl Calls {
             attempt: 0,
             held: Amounts::ZERO,
             stopped: false,
-            after_fault: false,
+            fault: None,
+            faults: 0,
+            losses: 0,
             tried: SmallVec::new(),
             timer: None,
         };
@@ -171,6 +193,7 @@ impl Calls {
         match before {
             Stage::Waiting(_) => {
                 self.startable.remove(&id);
+                self.slotless.remove(&id);
             }
             Stage::Running => self.running -= 1,
             Stage::Asked => {}
@@ -178,6 +201,9 @@ impl Calls {
         match stage {
             Stage::Waiting(why) if why.is_startable() => {
                 self.startable.insert(id);
+                if why == Why::Slot {
+                    self.slotless.insert(id);
+                }
             }
             Stage::Running => self.running += 1,
             Stage::Waiting(_) | Stage::Asked => {}

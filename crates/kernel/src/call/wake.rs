@@ -38,12 +38,13 @@ fn child_end(world: &World, ix: AgentIx) -> Option<ChildEnd> {
 fn satisfied(world: &World, ix: AgentIx, id: CallId) -> Option<Outcome> {
     match &world.call(id)?.work {
         Work::Wait(Wait::Children { agents, need }) => {
-            let ended = ended_of(world, agents);
+            let has_ended =
+                |id: &AgentId| world.agents().find(id).is_some_and(|ix| world.agents().ended(ix).is_some());
             let enough = match need {
-                WaitNeed::All => ended.len() == agents.len(),
-                WaitNeed::Any => !ended.is_empty(),
+                WaitNeed::All => agents.iter().all(has_ended),
+                WaitNeed::Any => agents.iter().any(has_ended),
             };
-            enough.then_some(Outcome::Children { ended })
+            enough.then(|| Outcome::Children { ended: ended_of(world, agents) })
         }
         Work::Wait(Wait::Message) => world.agent(ix).inbox.first().map(|seq| Outcome::Message { seq: *seq }),
         Work::Model(_) | Work::Tool(_) | Work::Child(_) | Work::Question(_) => None,

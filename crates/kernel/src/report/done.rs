@@ -29,7 +29,7 @@ impl Done {
         let Some(call) = running(draft, self.call, self.attempt) else { return Reply::Stale };
         let ix = call.agent;
         let spent = call::used(draft.definition(), call, self.used);
-        call::end_running(draft, self.call, Outcome::Done { body: self.body.clone() }, spent);
+        call::end_running(draft, self.call, Outcome::Done { body: self.body.bounded() }, spent);
         end_if_drained(draft, ix);
         Reply::Done
     }

@@ -41,17 +41,17 @@ impl Failed {
         let spent = call::used_in_vain(draft.definition(), call, self.used);
         match self.next(draft) {
             Next::GiveUp => {
-                let outcome = Outcome::Failed { fault: self.fault.clone() };
+                let outcome = Outcome::Failed { fault: self.fault.bounded() };
                 call::end_running(draft, self.call, outcome, spent);
                 end_if_drained(draft, ix);
             }
             Next::After(ms) => {
-                call::attempt_failed(draft, self.call, Some(self.fault.clone()), spent);
+                call::attempt_failed(draft, self.call, Some(self.fault.bounded()), spent);
                 let alarm = Some(Alarm { timer: draft.next_timer(), at: draft.now().after_ms(ms) });
-                draft.record(Event::CallWaiting { call: self.call, why: Why::Backoff, alarm });
+                draft.record(Event::CallWaiting { call: self.call, why: Why::Backoff, account: None, alarm });
             }
             Next::With(model, output_cap) => {
-                call::attempt_failed(draft, self.call, Some(self.fault.clone()), spent);
+                call::attempt_failed(draft, self.call, Some(self.fault.bounded()), spent);
                 draft.record(Event::CallSwitched { call: self.call, model, output_cap });
                 call::admit(draft, self.call, None);
             }
@@ -64,7 +64,8 @@ impl Failed {
     fn next(&self, draft: &Draft<'_>) -> Next {
         let Some(call) = draft.call(self.call) else { return Next::GiveUp };
         let agent = draft.agent(call.agent);
-        let over = !matches!(agent.state, State::Live) || call.stopped || self.attempt >= limit::ATTEMPTS_MAX;
+        let faults = call.faults + 1;
+        let over = !matches!(agent.state, State::Live) || call.stopped || faults >= limit::ATTEMPTS_MAX;
         if over || !self.fault.is_elsewhere() {
             return Next::GiveUp;
         }
@@ -78,8 +79,8 @@ impl Failed {
             Work::Tool(work) => work.lost == definition::Lost::Repeatable,
             Work::Child(_) | Work::Wait(_) | Work::Question(_) => false,
         };
-        let retry = retry::after(&self.fault, self.attempt, draft.tree(), self.call);
-        let busy = self.fault.kind == FaultKind::RateLimit && self.attempt + 1 < limit::ATTEMPTS_MAX;
+        let retry = retry::after(&self.fault, faults, draft.tree(), self.call);
+        let busy = self.fault.kind == FaultKind::RateLimit && faults + 1 < limit::ATTEMPTS_MAX;
         match (retry, call::fallback(draft, self.call)) {
             (Retry::After { ms }, _) if busy && repeatable => Next::After(ms),
             (_, Some((model, output_cap))) => Next::With(model, output_cap),

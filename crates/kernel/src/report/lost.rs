@@ -12,6 +12,7 @@ use crate::decide::{Draft, Reply};
 use crate::definition;
 use crate::event::Event;
 use crate::id::CallId;
+use crate::limit;
 
 /// An effect is lost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +28,8 @@ impl Lost {
     pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Reply {
         let Some(call) = running(draft, self.call, self.attempt) else { return Reply::Stale };
         let ix = call.agent;
-        let live = matches!(draft.agent(ix).state, State::Live) && !call.stopped;
+        let spared = !call.stopped && call.losses < limit::LOSSES_MAX;
+        let live = matches!(draft.agent(ix).state, State::Live) && spared;
         let in_vain = call::used_in_vain(draft.definition(), call, Used::Unknown);
         let (is_model, repeatable) = match &call.work {
             Work::Model(work) => {

@@ -18,10 +18,8 @@ pub struct Timer {
 
 impl Timer {
     pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Reply {
-        // One that fires early, by a clock that went back, is as good as one that did not fire.
-        let Some((_, subject)) = draft.subject(self.timer).filter(|(at, _)| *at <= draft.now()) else {
-            return Reply::Stale;
-        };
+        // It fires once and is not argued with: clocks differ, and one that was sent away would be gone.
+        let Some((_, subject)) = draft.subject(self.timer) else { return Reply::Stale };
         match subject {
             Subject::Deadline(ix) => {
                 agent::end(draft, ix, Exit::failed("timeout", "the deadline passed"), None);

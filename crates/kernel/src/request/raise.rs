@@ -26,6 +26,7 @@ impl Raise {
         let ix = draft.living(&self.agent)?;
         let add = self.add.checked()?;
         let account = draft.account_of(ix);
+        account.terms.limit.raised(&add)?;
         // What was lent stands at the ancestors: raising it means lending more.
         let lent = draft.ledger().lent_by_raise(draft.agent(ix).account, &add);
         if let (false, Some(parent)) = (lent.is_zero(), account.parent) {

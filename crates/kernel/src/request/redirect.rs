@@ -32,10 +32,6 @@ impl Redirect {
         person(by, "redirect an agent")?;
         let ix = signal::target(draft, by, &self.agent)?;
         check_said("instruction", &self.instruction, limit::TEXT_BYTES_MAX)?;
-        let waiting = draft.agent(ix).inbox.len();
-        if waiting >= limit::INBOX_MAX {
-            return Err(Refusal::InboxFull { agent: self.agent.clone(), waiting });
-        }
         draft.record(Event::AgentRedirected {
             agent: self.agent.clone(),
             instruction: self.instruction.clone(),

@@ -74,6 +74,7 @@ impl Spawn {
         let model = self.model.clone().unwrap_or_else(|| role.model.clone());
         self.check_models(draft, parent, role, &model)?;
         let caps = self.rights(draft, parent, role)?;
+        self.budget.check()?;
         let budget = self.budget.or(&role.budget);
         let terms = terms(draft, parent, &budget)?;
         let attachment = match self.collect {
@@ -161,6 +162,10 @@ impl Spawn {
         let own = &draft.agent(parent).charter.caps;
         let mut wanted = role.caps.clone();
         if let Some(tools) = &self.tools {
+            if tools.len() > limit::NAMES_MAX {
+                let (what, count) = ("tools".to_owned(), tools.len());
+                return Err(Refusal::TooMany { what, count, count_max: limit::NAMES_MAX });
+            }
             // Asking for a tool that the role does not have is asking for more, too.
             tools.iter().try_for_each(|tool| role.caps.check_tool(tool))?;
             wanted.tools = Allow::only(tools.iter().cloned());

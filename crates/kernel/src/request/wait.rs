@@ -49,8 +49,8 @@ impl Wait {
         if agents.is_empty() {
             return Err(Refusal::NothingToWaitFor);
         }
-        if agents.len() > limit::AGENTS_CAP as usize {
-            let count_max = limit::AGENTS_CAP as usize;
+        let count_max = draft.agents().len();
+        if agents.len() > count_max {
             return Err(Refusal::TooMany { what: "children".to_owned(), count: agents.len(), count_max });
         }
         for id in agents {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Halt, Subject, World};
 use crate::agent::{AgentIx, Attachment, Birth, Ended, Exit, Farewell, Phase, Spawned, State};
-use crate::budget::Amounts;
+use crate::budget::{Amounts, Waiter};
 use crate::call::{ChildCall, Outcome, Stage, Wait, Why, Work};
 use crate::event::{Alarm, Event};
 use crate::id::{AgentId, CallId, ModelName, Seq, TimerId};
@@ -37,21 +37,31 @@ impl World {
             Event::QuestionAsked { call, agent, question, alarm } => {
                 self.asked(*call, agent, Work::Question(question.clone()), Some(*alarm));
             }
-            Event::CallWaiting { call, why, alarm } => self.waiting(*call, *why, *alarm),
+            Event::CallWaiting { call, why, account, alarm } => {
+                self.waiting(*call, *why, *alarm);
+                if let (Why::Budget { ask }, Some(account)) = (*why, account) {
+                    self.in_line(*call, account, ask);
+                }
+            }
             Event::CallStarted { call, attempt, held } => self.started(*call, *attempt, held),
-            Event::CallResumed { .. } => {}
+            Event::CallResumed { call } => self.calls.call_mut(*call).losses += 1,
             Event::CallSwitched { call, model, output_cap } => self.switched(*call, model, *output_cap),
             Event::AttemptFailed { call, fault, spent, .. } => {
                 self.settled(*call, spent);
-                self.calls.call_mut(*call).after_fault = fault.is_some();
+                let call = self.calls.call_mut(*call);
+                match fault {
+                    Some(_) => call.faults += 1,
+                    None => call.losses += 1,
+                }
+                call.fault = fault.clone().map(Box::new);
             }
             Event::CallEnded { call, outcome, spent, .. } => self.call_ended(*call, outcome, spent),
             Event::Charged { agent, amounts, .. } => {
                 let account = self.agent(self.place(agent)).account;
                 self.ledger.charge(account, amounts);
             }
-            Event::TreeHalted { account, short, .. } => {
-                self.halted = Some(Halt { account: account.clone(), short: *short });
+            Event::TreeHalted { account, call, short, .. } => {
+                self.halted = Some(Halt { call: *call, account: account.clone(), short: *short });
             }
             Event::TreeUnhalted => self.halted = None,
             Event::LimitRaised { agent, add } => {
@@ -154,11 +164,12 @@ impl World {
         let old = std::mem::replace(&mut self.calls.call_mut(id).timer, alarm.map(|alarm| alarm.timer));
         self.clear_timer(old);
         self.set_timer(alarm, Subject::Call(id));
-        if let Why::Budget { ask } = why {
-            let ix = self.calls.call_mut(id).agent;
-            let account = self.agent(ix).account;
-            self.ledger.line_join(id.0, account, &ask);
-        }
+    }
+
+    fn in_line(&mut self, id: CallId, blocked: &AgentId, ask: Amounts) {
+        let ix = self.calls.call_mut(id).agent;
+        let (at, blocked) = (self.agent(ix).account, self.agent(self.place(blocked)).account);
+        self.ledger.line_join(id.0, Waiter { at, blocked, ask });
     }
 
     fn started(&mut self, id: CallId, attempt: u32, held: &Amounts) {
@@ -197,6 +208,7 @@ impl World {
         let call = self.calls.call_mut(id);
         let (ix, stage, timer) = (call.agent, call.stage, call.timer.take());
         let is_wait = matches!(call.work, Work::Wait(_));
+        let said = matches!((&call.work, outcome), (Work::Model(_), Outcome::Done { .. }));
         if stage == Stage::Running {
             self.settled(id, spent);
         }
@@ -206,6 +218,9 @@ impl World {
         let agent = self.agents.agent_mut(ix);
         agent.open.retain(|open| *open != id);
         agent.waits -= u32::from(is_wait);
+        if said {
+            agent.said = Some(self.seq);
+        }
         match outcome {
             Outcome::Message { seq } => agent.inbox.retain(|letter| letter != seq),
             // What a wait brought need not be read a second time.

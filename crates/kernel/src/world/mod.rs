@@ -37,6 +37,8 @@ pub struct World {
 /// Why the tree takes no new work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Halt {
+    /// The call that asked for more.
+    pub call: CallId,
     /// Whose ceiling.
     pub account: AgentId,
     /// The numbers.
@@ -194,11 +196,15 @@ impl World {
         self.agent(ix).paused || self.agents.above(ix).any(|above| self.agent(above).paused)
     }
 
-    pub(crate) fn is_broken(&self, model: &ModelName) -> bool {
+    /// Whether the breaker of `model` is open.
+    #[must_use]
+    pub fn is_broken(&self, model: &ModelName) -> bool {
         self.gates.get(model).is_some_and(|gate| gate.breaker == Breaker::Open)
     }
 
-    pub(crate) fn rate_limit(&self, model: &ModelName) -> Option<Time> {
+    /// Until when `model` takes no calls; that may be over.
+    #[must_use]
+    pub fn rate_limit(&self, model: &ModelName) -> Option<Time> {
         self.gates.get(model).and_then(|gate| gate.limited_until)
     }
 

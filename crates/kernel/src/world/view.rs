@@ -25,10 +25,10 @@ pub struct AgentView {
     pub held: Amounts,
     /// Used beyond what was held or free.
     pub overrun: Amounts,
-    /// Its ceilings; none once it ended.
-    pub limit: Limits,
-    /// What it can use at this moment; nothing once it ended.
-    pub remaining: Limits,
+    /// Its ceilings, as long as it lives.
+    pub limit: Option<Limits>,
+    /// What it can use at this moment, as long as it lives.
+    pub remaining: Option<Limits>,
     /// The conversation it belongs to; none kept once it ended.
     pub thread: Option<ThreadId>,
 }
@@ -55,7 +55,6 @@ impl World {
         let id = self.agent_id(ix).clone();
         let parent = self.agents.parent(ix).map(|ix| self.agent_id(ix).clone());
         if let Some(ended) = self.agents.ended(ix) {
-            let none = Limits::NONE;
             return AgentView {
                 agent: id,
                 parent,
@@ -65,8 +64,8 @@ impl World {
                 spent: ended.spent,
                 held: Amounts::ZERO,
                 overrun: Amounts::ZERO,
-                limit: none,
-                remaining: none,
+                limit: None,
+                remaining: None,
                 thread: None,
             };
         }
@@ -80,8 +79,8 @@ impl World {
             spent: account.spent,
             held: account.held,
             overrun: account.overrun,
-            limit: account.terms.limit,
-            remaining: self.ledger.remaining(agent.account),
+            limit: Some(account.terms.limit),
+            remaining: Some(self.ledger.remaining(agent.account)),
             thread: Some(agent.charter.thread.clone()),
         }
     }

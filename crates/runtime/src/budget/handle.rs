@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use spinney_kernel::budget::{AMOUNT_MAX, AmountError, Amounts, Resource};
+use spinney_kernel::budget::{AmountError, Amounts};
 
 use super::opening::{open_child, open_root};
 use super::place::{Ended, Place};
@@ -130,12 +130,7 @@ impl Budget {
         let place = &self.0;
         place.tree.change(|books| {
             let terms = books.ledger.account(place.ix).terms;
-            for resource in Resource::ALL {
-                let amount = terms.limit.of(resource).unwrap_or(0) + add.of(resource);
-                if amount > AMOUNT_MAX {
-                    return Err(AmountError::TooLarge { what: resource.to_string(), amount }.into());
-                }
-            }
+            terms.limit.raised(&add)?;
             let lent = books.ledger.lent_by_raise(place.ix, &add);
             if let Some(parent) = place.parent.as_ref().filter(|_| !lent.is_zero()) {
                 parent.answer(books.ledger.fit_below(parent.ix, &lent))?;

@@ -8,7 +8,7 @@ use std::mem;
 use std::sync::Arc;
 use std::task::Waker;
 
-use spinney_kernel::budget::{AccountIx, Amounts, Fit, Ledger, Scan, Terms};
+use spinney_kernel::budget::{AccountIx, Amounts, Fit, Ledger, Scan, Terms, Waiter};
 
 use super::Refusal;
 use crate::clock::Clock;
@@ -45,14 +45,14 @@ impl Tree {
 pub(super) struct Books {
     pub(super) ledger: Ledger,
     /// Calls in the ledger's line, and those answered that have not looked yet.
-    waiting: BTreeMap<u64, Waiter>,
+    waiting: BTreeMap<u64, Waiting>,
     /// The last ticket given.
     tickets: u64,
     /// How many accounts were ever opened.
     accounts: u64,
 }
 
-struct Waiter {
+struct Waiting {
     at: AccountIx,
     ask: Amounts,
     /// Taken when the answer comes.
@@ -78,19 +78,15 @@ impl Books {
     }
 
     /// Puts a call in line and gives its ticket. The waker is taken only if the call does wait.
-    pub(super) fn join(
-        &mut self,
-        at: AccountIx,
-        ask: &Amounts,
-        waker: &mut Option<Waker>,
-    ) -> Result<u64, Refusal> {
+    pub(super) fn join(&mut self, waiter: Waiter, waker: &mut Option<Waker>) -> Result<u64, Refusal> {
         let waiting = self.ledger.line_len();
         if waiting >= WAITING_MAX {
             return Err(Refusal::LineFull { waiting, waiting_max: WAITING_MAX });
         }
         self.tickets += 1;
-        self.ledger.line_join(self.tickets, at, ask);
-        self.waiting.insert(self.tickets, Waiter { at, ask: *ask, waker: waker.take(), answer: None });
+        self.ledger.line_join(self.tickets, waiter);
+        let Waiter { at, ask, .. } = waiter;
+        self.waiting.insert(self.tickets, Waiting { at, ask, waker: waker.take(), answer: None });
         Ok(self.tickets)
     }
 
@@ -124,11 +120,15 @@ impl Books {
         let mut answered = Vec::new();
         let mut scan = Scan::default();
         let mut last = None;
-        while let Some((ticket, at, ask)) = self.ledger.line_after(last) {
+        while let Some((ticket, waiter)) = self.ledger.line_after(last) {
             last = Some(ticket);
+            let Waiter { at, ask, .. } = waiter;
             let fit = scan.fit(&self.ledger, at, &ask);
-            if matches!(fit, Fit::Wait(..)) {
-                scan.pass(&self.ledger, at, &ask);
+            if let Fit::Wait(blocked, _) = fit {
+                scan.pass(blocked, &ask);
+                if blocked != waiter.blocked {
+                    self.ledger.line_join(ticket, Waiter { blocked, ..waiter });
+                }
                 continue;
             }
             self.ledger.line_leave(ticket);

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use spinney_kernel::budget::{Amounts, Fit};
+use spinney_kernel::budget::{Amounts, Fit, Waiter};
 
 use super::{Place, Refusal};
 
@@ -42,13 +42,16 @@ impl Future for Waiting<'_> {
         let answer = match self.ticket {
             Some(ticket) => books.look(ticket, &mut waker),
             None => match books.take(place.ix, &self.ask) {
-                Fit::Wait(..) => match books.join(place.ix, &self.ask, &mut waker) {
-                    Ok(ticket) => {
-                        self.ticket = Some(ticket);
-                        None
+                Fit::Wait(blocked, _) => {
+                    let waiter = Waiter { at: place.ix, blocked, ask: self.ask };
+                    match books.join(waiter, &mut waker) {
+                        Ok(ticket) => {
+                            self.ticket = Some(ticket);
+                            None
+                        }
+                        Err(full) => return Poll::Ready(Err(full)),
                     }
-                    Err(full) => return Poll::Ready(Err(full)),
-                },
+                }
                 fit @ (Fit::Yes | Fit::Never(..) | Fit::Shut(_)) => Some(fit),
             },
         };

@@ -9,6 +9,7 @@ use spinney_kernel::{Batch, By, Event, Input, Report, Request, What, World, deci
 
 use super::dice::Dice;
 use super::law::Witness;
+use super::start::Before;
 use super::{Broken, grow, moves};
 use crate::fixture::parse;
 
@@ -118,9 +119,16 @@ impl Case {
                 }
             }
             Ok(decision) => {
+                let mut shadow = before.clone();
                 for event in &decision.events {
                     self.count(event);
+                    let exact = !self.witness.overrun_possible;
+                    Before { world: &shadow, now: self.now, exact }.judge(event)?;
                     self.witness.see(event)?;
+                    shadow.apply(event);
+                }
+                if shadow != self.world {
+                    return Err("applying the events gives another world than deciding them".to_owned());
                 }
                 if decision.events.is_empty() && before != self.world {
                     return Err("the world changed without an event".to_owned());

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use spinney_kernel::agent::AgentIx;
 use spinney_kernel::budget::{Account, Amounts, Resource};
 use spinney_kernel::call::{Stage, Why};
 use spinney_kernel::caps::Caps;
@@ -18,12 +19,12 @@ pub(super) struct Witness {
     owners: BTreeMap<CallId, AgentId>,
     spent: BTreeMap<AgentId, Amounts>,
     holding: BTreeSet<CallId>,
-    waiting: BTreeMap<CallId, (Why, Option<Time>)>,
+    waiting: BTreeMap<CallId, (Why, Option<AgentId>, Option<Time>)>,
     ended: BTreeSet<AgentId>,
     /// Everything that was ever booked.
     pub(super) booked: Amounts,
     /// Whether anything was used beyond its hold, or charged.
-    overrun_possible: bool,
+    pub(super) overrun_possible: bool,
     over: bool,
 }
 
@@ -50,9 +51,9 @@ impl Witness {
                 self.owners.insert(*call, agent.clone());
                 Ok(())
             }
-            Event::CallWaiting { call, why, alarm } => {
-                let now = (*why, alarm.map(|alarm| alarm.at));
-                hold(self.waiting.insert(*call, now) != Some(now), || {
+            Event::CallWaiting { call, why, account, alarm } => {
+                let now = (*why, account.clone(), alarm.map(|alarm| alarm.at));
+                hold(self.waiting.insert(*call, now.clone()) != Some(now), || {
                     format!("{call} waits twice for the same")
                 })
             }
@@ -108,7 +109,7 @@ impl Witness {
             }
         }
         hold(running == self.holding, || format!("running {running:?}, holding {:?}", self.holding))?;
-        let lent = self.lent(world);
+        let lent = self.lent(world, &held);
         for ix in world.agents().all() {
             let Some(agent) = world.agents().living(ix) else { continue };
             let (id, account) = (world.agents().id(ix), world.ledger().account(agent.account));
@@ -184,19 +185,26 @@ impl Witness {
         Ok(())
     }
 
-    /// What accounts with `lends` have not spent, at each ancestor up to the next one that lends the same.
-    fn lent(&self, world: &World) -> BTreeMap<AgentId, Amounts> {
-        let mut lent = BTreeMap::new();
-        for ix in world.agents().all() {
-            let Some(agent) = world.agents().living(ix) else { continue };
+    /// What accounts with `lends` keep lent above: what they have not spent, and never less than what runs below them.
+    fn lent(&self, world: &World, held: &BTreeMap<AgentId, Amounts>) -> BTreeMap<AgentId, Amounts> {
+        let mut lent: BTreeMap<AgentId, Amounts> = BTreeMap::new();
+        let mut living: Vec<AgentIx> =
+            world.agents().all().filter(|ix| world.agents().living(*ix).is_some()).collect();
+        living.sort_by_key(|ix| std::cmp::Reverse(world.agents().agent(*ix).charter.depth));
+        for ix in living {
+            let (id, agent) = (world.agents().id(ix), world.agents().agent(ix));
             let account = world.ledger().account(agent.account);
-            let lends = account.terms.lends;
-            let left = lends.iter().fold(Amounts::ZERO, |left, resource| {
+            let below = |sums: &BTreeMap<AgentId, Amounts>| sums.get(id).copied().unwrap_or_default();
+            let used = below(held).plus(&below(&lent));
+            let claim = account.terms.lends.iter().fold(Amounts::ZERO, |claim, resource| {
                 let limit = account.terms.limit.of(resource).unwrap_or_default();
-                left.with(resource, limit.saturating_sub(account.spent.of(resource)))
+                let unspent = limit.saturating_sub(account.spent.of(resource));
+                claim.with(resource, unspent.max(used.of(resource)))
             });
-            if let Some(parent) = self.parents.get(world.agents().id(ix)).cloned().flatten() {
-                self.add_up(world, &parent, left, &mut lent);
+            let up = claim.plus(&below(&lent).without(account.terms.lends));
+            if let Some(parent) = self.parents.get(id).cloned().flatten() {
+                let sum = lent.entry(parent).or_default();
+                *sum = sum.plus(&up);
             }
         }
         lent

@@ -6,6 +6,7 @@ mod dice;
 mod grow;
 mod law;
 mod moves;
+mod start;
 
 pub use case::{Tally, run_case};
 

@@ -310,7 +310,8 @@ fn v10_sums_above_the_largest_single_amount_can_be_read_again() {
     let mut play = Play::grow("root tokens=1000000000000000 $1.00 / a");
     let most = |resource| Amounts::ZERO.with(resource, AMOUNT_MAX);
     for _ in 0..3 {
-        play.must(Request::Raise(Raise { agent: name("root"), add: most(Resource::Tokens) }));
+        let raise = Request::Raise(Raise { agent: name("root"), add: most(Resource::Tokens) });
+        assert!(matches!(play.ask(raise), Err(Refusal::Amount(AmountError::TooLarge { .. }))));
         play.must(Request::Charge(Charge {
             agent: name("a"),
             amounts: most(Resource::Steps),

@@ -56,7 +56,7 @@ fn v2_what_is_held_keeps_calls_below_from_starting() {
     #2 asked by b
     #2 started: held $0.60 tokens=600 steps=1
     #3 asked by c
-    #3 waiting: budget
+    #3 waiting: budget of a
     #4 asked by a
     #4 ended: refused (cost ceiling of `root`: limit $1.00 less $0.10 in reserve, spent $0.30, held $0.60, asked $0.80: answer with what you have, or ask for less), spent nothing
     a ending: exhausted (cost of root)
@@ -279,18 +279,20 @@ fn v7_fifty_failing_calls_never_pass_the_ceiling() {
 /// V8: use beyond the hold is booked as overrun at every account, and a full account takes no new work.
 #[test]
 fn v8_use_above_the_hold_is_an_overrun_and_stops_new_work() {
-    let script = "call b $0.20\ndone #1 $0.70\ncall a $0.01\ncall root $0.20";
+    let script = "call b $0.20\ndone #1 $0.70\ntool b read\ncall a $0.01\ncall root $0.20";
     insta::assert_snapshot!(check("root $1.00 / a $0.50 / b", script), @"
     #1 asked by b
     #1 started: held $0.20 tokens=200 steps=1
     #1 ended: done, spent $0.70 tokens=700 steps=1, overrun $0.50 tokens=500
-    #2 asked by a
-    #2 ended: refused (cost ceiling of `a`: limit $0.50, spent $0.70, held $0.00, asked $0.01: answer with what you have, or ask for less), spent nothing
+    #2 asked by b
+    #2 ended: refused (cost ceiling of `a`: limit $0.50, spent $0.70, held $0.00: answer with what you have, or ask for less), spent nothing
+    #3 asked by a
+    #3 ended: refused (cost ceiling of `a`: limit $0.50, spent $0.70, held $0.00, asked $0.01: answer with what you have, or ask for less), spent nothing
     a ending: exhausted (cost of a)
     b ended: cancelled (`a` ended), spent $0.70 tokens=700 steps=1
     a ended: exhausted (cost of a), spent $0.70 tokens=700 steps=1
-    #3 asked by root
-    #3 started: held $0.20 tokens=200 steps=1
+    #4 asked by root
+    #4 started: held $0.20 tokens=200 steps=1
     root running, spent $0.70 tokens=700 steps=1, held $0.20 tokens=200 steps=1, overrun $0.50 tokens=500, of $1.00
       a exhausted, spent $0.70 tokens=700 steps=1
         b cancelled, spent $0.70 tokens=700 steps=1

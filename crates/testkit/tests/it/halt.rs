@@ -60,9 +60,9 @@ fn x3_a_parked_call_of_a_child_goes_on_after_the_top_up() {
     #1 asked by a
     #1 started: held $0.90 tokens=900 steps=1
     #2 asked by b
-    #2 waiting: budget
+    #2 waiting: budget of root
     #3 asked by c
-    #3 waiting: budget
+    #3 waiting: budget of root
     #1 ended: done, spent $0.90 tokens=900 steps=1
     tree halted: cost of root
     #2 waiting: halted
@@ -83,7 +83,8 @@ fn x3_a_parked_call_of_a_child_goes_on_after_the_top_up() {
 /// X3: a top-up that is too small halts the tree again, with the new numbers.
 #[test]
 fn x3_a_top_up_that_is_too_small_halts_again() {
-    insta::assert_snapshot!(check("root $1.00 / a", "call a $1.50\nraise root $0.20\nraise root $0.30"), @"
+    insta::assert_snapshot!(check("root $1.00 / a", "charge root $0.90\ncall a $0.60\nraise root $0.20\nraise root $0.30"), @"
+    root charged $0.90
     #1 asked by a
     tree halted: cost of root
     #1 waiting: halted
@@ -92,9 +93,9 @@ fn x3_a_top_up_that_is_too_small_halts_again() {
     tree halted: cost of root
     root raised by $0.30
     tree unhalted
-    #1 started: held $1.50 tokens=1500 steps=1
-    root idle, held $1.50 tokens=1500 steps=1, of $1.50
-      a running, held $1.50 tokens=1500 steps=1, of $1.50
+    #1 started: held $0.60 tokens=600 steps=1
+    root idle, spent $0.90, held $0.60 tokens=600 steps=1, of $1.50
+      a running, held $0.60 tokens=600 steps=1, of $1.50
     ");
 }
 
@@ -142,16 +143,17 @@ fn x3_inherited_ceilings_rise_with_the_one_they_mirror() {
 /// A halted tree can be cancelled instead; what waited is dropped.
 #[test]
 fn a_halted_tree_can_be_cancelled() {
-    insta::assert_snapshot!(check("root $1.00 / a", "call a $2.00\ncancel root"), @"
+    insta::assert_snapshot!(check("root $1.00 / a", "charge root $0.90\ncall a $0.60\ncancel root"), @"
+    root charged $0.90
     #1 asked by a
     tree halted: cost of root
     #1 waiting: halted
     root ending: cancelled ()
     #1 ended: cancelled, spent nothing
     a ended: cancelled (`root` ended), spent nothing
-    root ended: cancelled (), spent nothing
+    root ended: cancelled (), spent $0.90
     halted: cost of root
-    root cancelled
+    root cancelled, spent $0.90
       a cancelled
     ");
 }

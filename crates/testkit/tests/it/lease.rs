@@ -4,7 +4,9 @@ use proptest::collection::vec;
 use proptest::prelude::any;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use spinney_kernel::agent::Exit;
+use spinney_kernel::body::Body;
 use spinney_kernel::budget::Resource;
+use spinney_kernel::call::Outcome;
 use spinney_kernel::definition::TreeLimits;
 use spinney_kernel::request::{Hold, HoldFor, Spawn};
 use spinney_kernel::{Effect, Event, Refusal, Request};
@@ -38,7 +40,7 @@ fn l20_nothing_left_means_no_child_and_no_model_call() {
 fn l21_what_a_child_used_is_reported_and_the_rest_remains() {
     let mut play = Play::grow("root tokens=1000 / a");
     play.run("call a $0.40\ndone #1 $0.30\nfinish a ok");
-    assert_eq!(play.view("root").remaining.of(Resource::Tokens), Some(700));
+    assert_eq!(play.view("root").remaining.and_then(|left| left.of(Resource::Tokens)), Some(700));
     assert_eq!(ends(&play), [(name("a"), Exit::Completed, turn(300))]);
 }
 
@@ -111,7 +113,8 @@ fn l22_a_hundred_leases_and_what_is_spent_are_never_more_than_the_whole() {
         assert_eq!(check(&play), expected);
     }
     let root = play.view("root");
-    let (spent, left) = (root.spent.of(Resource::Tokens), root.remaining.of(Resource::Tokens));
+    let (spent, left) =
+        (root.spent.of(Resource::Tokens), root.remaining.and_then(|left| left.of(Resource::Tokens)));
     assert_eq!((spent, left), (expected, Some(whole - expected)));
 }
 
@@ -133,6 +136,25 @@ fn l23_a_child_that_exceeds_its_lease_stops_at_the_next_call() {
     ");
 }
 
+/// L23 (decision part): what such a child said last comes back with its end: the event names where it stands.
+#[test]
+fn l23_the_last_thing_an_exhausted_child_said_is_its_partial_result() {
+    let mut play = Play::grow("root tokens=1000 / a tokens=200 lend");
+    play.run("call a $0.10\ndone #1 $0.10\ncall a $0.09\ndone #2 $0.09\ncall a $0.02");
+    let all = events(&play);
+    let Some(Event::AgentEnded { exit, result, partial: Some(seq), .. }) = all.last() else {
+        panic!("{:?}", all.last());
+    };
+    assert_eq!((exit.word(), result), ("exhausted", &None));
+    let said = usize::try_from(seq.0 - 1).ok().and_then(|at| all.get(at));
+    let body = Body::text("ok");
+    let last = |event: &Event| {
+        matches!(event, Event::CallEnded { call, outcome, .. }
+            if call.0 == 2 && *outcome == Outcome::Done { body: body.clone() })
+    };
+    assert!(said.is_some_and(last), "{said:?}");
+}
+
 /// L24: a child that fails, times out or is cancelled after 200 tokens has used 200, and the rest of its lease
 /// returns.
 #[test]
@@ -146,10 +168,11 @@ fn l24_a_child_that_ends_badly_returns_the_rest_of_its_lease() {
         "call a $0.40\ncancel a\nfailed #1 stopped $0.20",
     ] {
         let mut play = Play::grow("root tokens=1000 / a tokens=500 lend timeout=5s");
-        assert_eq!(play.view("root").remaining.of(Resource::Tokens), Some(500));
+        assert_eq!(play.view("root").remaining.and_then(|left| left.of(Resource::Tokens)), Some(500));
         play.run(ending);
         let root = play.view("root");
-        let (spent, left) = (root.spent.of(Resource::Tokens), root.remaining.of(Resource::Tokens));
+        let (spent, left) =
+            (root.spent.of(Resource::Tokens), root.remaining.and_then(|left| left.of(Resource::Tokens)));
         assert_eq!((spent, left), (200, Some(800)), "{ending}");
         assert_eq!(play.view("a").spent.of(Resource::Tokens), 200, "{ending}");
     }
@@ -180,7 +203,7 @@ fn l26_a_grandchild_reduces_every_view_exactly_once() {
     let told = effects(&mut play, "call c $0.20");
     assert_eq!(told.len(), 1);
     play.run("done #1 $0.15\nfinish c ok");
-    let left = |agent: &str| play.view(agent).remaining.of(Resource::Tokens);
+    let left = |agent: &str| play.view(agent).remaining.and_then(|left| left.of(Resource::Tokens));
     assert_eq!([left("root"), left("a"), left("b")], [Some(850), Some(650), Some(450)]);
     for agent in ["root", "a", "b", "c"] {
         assert_eq!(play.view(agent).spent, turn(150), "{agent}");

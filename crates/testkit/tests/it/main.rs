@@ -7,6 +7,7 @@ mod caps;
 mod deep;
 mod docs;
 mod ending;
+mod fixed;
 mod halt;
 mod lease;
 mod lend_and_reserve;

@@ -226,9 +226,9 @@ fn a_retry_that_comes_too_late_ends_the_call_and_not_the_agent() {
     #2 attempt failed: RateLimit, spent nothing
     #2 waiting: backoff until 3000
     #1 started again (2): held $0.10 tokens=100 steps=1 retries=1
-    #2 waiting: budget
+    #2 waiting: budget of root
     #1 ended: done, spent $0.10 tokens=100 steps=1 retries=1
-    #2 ended: refused (retries ceiling of `root`: limit 1, spent 1, held 0, asked 1: answer with what you have, or ask for less), spent nothing
+    #2 ended: failed (RateLimit), spent nothing
     #3 asked by b
     #3 started: held $0.05 tokens=50 steps=1
     root idle, spent $0.10 tokens=100 steps=1 retries=1, held $0.05 tokens=50 steps=1, of retries=1
@@ -285,7 +285,7 @@ fn an_open_breaker_sends_calls_elsewhere_or_refuses_them() {
     #1 asked by a
     #1 started: held $0.60 tokens=600 steps=1
     #2 asked by a
-    #2 waiting: budget
+    #2 waiting: budget of a
     breaker of m: Open
     #2 switched: cheap, cap 600
     #2 started: held $0.06 tokens=600 steps=1
@@ -302,7 +302,7 @@ fn an_open_breaker_sends_calls_elsewhere_or_refuses_them() {
     #1 asked by a
     #1 started: held $0.60 tokens=600 steps=1
     #2 asked by a
-    #2 waiting: budget
+    #2 waiting: budget of a
     breaker of m: Open
     #2 ended: refused (model `m` is not available: its breaker is open; try another model or later), spent nothing
     #3 asked by a

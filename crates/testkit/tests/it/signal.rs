@@ -75,7 +75,7 @@ fn p21_calls_that_waited_when_the_pause_came_stay_where_they_are() {
     #1 asked by c
     #1 started: held $0.90 tokens=900 steps=1
     #2 asked by a
-    #2 waiting: budget
+    #2 waiting: budget of root
     cheap limited until 3000
     #3 asked by a
     #3 waiting: rate until 3000
@@ -199,7 +199,7 @@ fn a_redirect_that_stops_ends_what_is_under_way() {
     #2 asked by a
     #2 started: held $0.60 tokens=600 steps=1
     #3 asked by a
-    #3 waiting: budget
+    #3 waiting: budget of a
     #4 a asks: Which?
     #5 a waits
     #6 a waits

@@ -26,8 +26,8 @@ fn v12_a_snapshot_has_ids_amounts_limits_and_state() {
         spent,
         held,
         overrun: Amounts::cost(50_000_000).with(Resource::Tokens, 50),
-        limit,
-        remaining,
+        limit: Some(limit),
+        remaining: Some(remaining),
         thread: Some(ThreadId::of_tree(play.world().tree())),
     };
     assert_eq!(play.view("b"), view);
@@ -71,7 +71,7 @@ fn v13_only_totals_are_left_of_an_agent_that_ended() {
     assert_eq!((world.ledger().len(), world.ledger().line_len()), (1, 0));
     assert_eq!((world.calls().all().count(), world.alarms().count()), (0, 0));
     let view = play.view("a");
-    assert_eq!((view.limit, view.held, view.thread), (Limits::NONE, Amounts::ZERO, None));
+    assert_eq!((view.limit, view.held, view.thread), (None, Amounts::ZERO, None));
 }
 
 /// V13: an agent that did a lot leaves no more behind than one that did nothing.

@@ -10,7 +10,7 @@ fn v18_a_call_waits_for_other_holds_and_runs_when_they_settle() {
     #1 asked by a
     #1 started: held $0.60 tokens=600 steps=1
     #2 asked by b
-    #2 waiting: budget
+    #2 waiting: budget of root
     #1 ended: done, spent $0.30 tokens=300 steps=1
     #2 started: held $0.60 tokens=600 steps=1
     root idle, spent $0.30 tokens=300 steps=1, held $0.60 tokens=600 steps=1, of $1.00
@@ -27,9 +27,9 @@ fn v18_a_small_late_call_does_not_pass_a_large_early_one() {
     #1 asked by a
     #1 started: held $0.60 tokens=600 steps=1
     #2 asked by b
-    #2 waiting: budget
+    #2 waiting: budget of root
     #3 asked by c
-    #3 waiting: budget
+    #3 waiting: budget of root
     #1 ended: done, spent $0.10 tokens=100 steps=1
     #2 started: held $0.70 tokens=700 steps=1
     #3 started: held $0.20 tokens=200 steps=1
@@ -49,7 +49,7 @@ fn v18_a_line_in_one_branch_does_not_block_another() {
     #1 asked by b
     #1 started: held $0.40 tokens=400 steps=1
     #2 asked by c
-    #2 waiting: budget
+    #2 waiting: budget of a
     #3 asked by d
     #3 started: held $0.30 tokens=300 steps=1
     root idle, held $0.70 tokens=700 steps=2, of $2.00
@@ -68,7 +68,7 @@ fn v18_a_waiting_call_is_refused_once_it_can_never_fit() {
     #1 asked by b
     #1 started: held $0.40 tokens=400 steps=1
     #2 asked by c
-    #2 waiting: budget
+    #2 waiting: budget of a
     #1 ended: done, spent $0.40 tokens=400 steps=1
     #2 ended: refused (cost ceiling of `a`: limit $0.50, spent $0.40, held $0.00, asked $0.20: answer with what you have, or ask for less), spent nothing
     c ended: exhausted (cost of a), spent nothing
@@ -86,11 +86,10 @@ fn v18_what_only_lent_amounts_block_is_refused() {
     insta::assert_snapshot!(check("root $2.00 / a $1.00 / b\nroot / a / c $0.80 lend", script), @"
     #1 asked by b
     #1 ended: refused (cost ceiling of `a`: limit $1.00, spent $0.00, held $0.00, lent $0.80, asked $0.30: answer with what you have, or ask for less), spent nothing
-    b ended: exhausted (cost of a), spent nothing
     c ended: completed, spent nothing
     root idle, of $2.00
       a idle, of $1.00
-        b exhausted
+        b idle, of $1.00
         c completed
     ");
 }
@@ -103,7 +102,7 @@ fn v18_tokens_and_steps_are_waited_for_too() {
     #1 asked by a
     #1 started: held $0.60 tokens=600 steps=1
     #2 asked by b
-    #2 waiting: budget
+    #2 waiting: budget of root
     #1 ended: done, spent $0.30 tokens=300 steps=1
     #2 started: held $0.60 tokens=600 steps=1
     root idle, spent $0.30 tokens=300 steps=1, held $0.60 tokens=600 steps=1, of tokens=1000
@@ -115,7 +114,7 @@ fn v18_tokens_and_steps_are_waited_for_too() {
     #1 asked by a
     #1 started: held $0.10 tokens=100 steps=1
     #2 asked by b
-    #2 waiting: budget
+    #2 waiting: budget of root
     #1 ended: failed (Stopped), spent nothing
     #2 started: held $0.10 tokens=100 steps=1
     root idle, held $0.10 tokens=100 steps=1, of steps=1
@@ -132,9 +131,9 @@ fn v18_whoever_is_cancelled_leaves_the_line() {
     #1 asked by a
     #1 started: held $0.60 tokens=600 steps=1
     #2 asked by b
-    #2 waiting: budget
+    #2 waiting: budget of root
     #3 asked by c
-    #3 waiting: budget
+    #3 waiting: budget of root
     #2 ended: cancelled, spent nothing
     b ended: cancelled (), spent nothing
     #3 started: held $0.20 tokens=200 steps=1
@@ -153,11 +152,11 @@ fn v18_a_failed_attempt_lets_the_line_move() {
     #1 asked by a
     #1 started: held $0.60 tokens=600 steps=1
     #2 asked by b
-    #2 waiting: budget
+    #2 waiting: budget of root
     #1 attempt failed: RateLimit, spent nothing
     #1 waiting: backoff until 2000
     #2 started: held $0.60 tokens=600 steps=1
-    #1 waiting: budget
+    #1 waiting: budget of root
     #2 ended: done, spent $0.10 tokens=100 steps=1
     #1 started again (2): held $0.60 tokens=600 steps=1 retries=1
     root idle, spent $0.10 tokens=100 steps=1, held $0.60 tokens=600 steps=1 retries=1, of $1.00

@@ -1,0 +1,126 @@
+//! The laws of starting: whether an attempt was allowed to start, looked at from the world just before it did.
+
+use spinney_kernel::agent::{Agent, AgentIx};
+use spinney_kernel::budget::{Amounts, Resource, ResourceSet};
+use spinney_kernel::call::{Call, Stage, Work};
+use spinney_kernel::definition::Unpriced;
+use spinney_kernel::id::CallId;
+use spinney_kernel::time::Time;
+use spinney_kernel::{Event, World};
+
+type Law = Result<(), String>;
+
+/// What was true just before an event.
+pub(super) struct Before<'w> {
+    /// The world.
+    pub(super) world: &'w World,
+    /// When it happened.
+    pub(super) now: Time,
+    /// Whether nothing was ever used beyond its hold or charged from outside.
+    pub(super) exact: bool,
+}
+
+impl Before<'_> {
+    /// Looks at an event; only a start is judged.
+    pub(super) fn judge(&self, event: &Event) -> Law {
+        let Event::CallStarted { call: id, held, .. } = event else { return Ok(()) };
+        let Some(call) = self.world.call(*id) else { return Err(format!("{id} started and is not open")) };
+        self.allowed(*id, call)?;
+        let agent = self.world.agents().agent(call.agent);
+        self.rights(*id, agent, call)?;
+        hold(*held == self.worst(call), || {
+            format!("{id} holds {held:?}, its worst case is {:?}", self.worst(call))
+        })?;
+        if self.exact { self.room(call.agent, held) } else { Ok(()) }
+    }
+
+    /// Nothing that keeps calls from starting is in force.
+    fn allowed(&self, id: CallId, call: &Call) -> Law {
+        let world = self.world;
+        let line: Vec<AgentIx> =
+            std::iter::once(call.agent).chain(world.agents().above(call.agent)).collect();
+        let limits = world.definition().limits;
+        let agent = world.agents().agent(call.agent);
+        hold(world.halted().is_none(), || format!("{id} started in a halted tree"))?;
+        hold(!line.iter().any(|ix| world.agents().agent(*ix).paused), || {
+            format!("{id} started while paused")
+        })?;
+        hold(agent.charter.deadline.is_none_or(|at| at > self.now), || {
+            format!("{id} started after its deadline")
+        })?;
+        hold(world.calls().running() < limits.parallel_max, || format!("{id} started without a slot"))?;
+        let Work::Model(work) = &call.work else { return Ok(()) };
+        hold(!world.is_broken(&work.model), || format!("{id} started on a broken model"))?;
+        let limited = world.rate_limit(&work.model).is_some_and(|until| until > self.now);
+        hold(!limited, || format!("{id} started on a limited model"))
+    }
+
+    /// The agent may use what it calls, and what has no price is not called while money is limited.
+    fn rights(&self, id: CallId, agent: &Agent, call: &Call) -> Law {
+        let caps = &agent.charter.caps;
+        match &call.work {
+            Work::Tool(work) => hold(caps.tools.has(&work.tool), || format!("{id} has no right to its tool")),
+            Work::Model(work) => {
+                hold(caps.models.has(&work.model), || format!("{id} has no right to its model"))?;
+                let definition = self.world.definition();
+                let priced = definition.models.get(&work.model).is_some_and(|model| model.price.is_some());
+                let limited = self.world.ledger().left(agent.account).of(Resource::Cost).is_some();
+                let fine = priced || !limited || definition.unpriced == Unpriced::Allow;
+                hold(fine, || format!("{id} started on a model without a price"))
+            }
+            Work::Child(_) | Work::Wait(_) | Work::Question(_) => Err(format!("{id} is nothing that starts")),
+        }
+    }
+
+    /// The most the attempt can use, computed from the definition: every input token at the dearest rate.
+    fn worst(&self, call: &Call) -> Amounts {
+        let retries = u64::from(call.is_retry());
+        match &call.work {
+            Work::Model(work) => {
+                let price = self.world.definition().models.get(&work.model).and_then(|model| model.price);
+                let nanos = price.map_or(0, |price| {
+                    let cached = price.cached_input_per_mtok.unwrap_or(price.input_per_mtok);
+                    let write = price.cache_write_per_mtok.unwrap_or(price.input_per_mtok);
+                    let dearest = price.input_per_mtok.max(cached).max(write);
+                    let (input, output) = (u128::from(work.input_tokens), u128::from(work.output_cap));
+                    let sum = input * u128::from(dearest) + output * u128::from(price.output_per_mtok);
+                    u64::try_from(sum.div_ceil(1_000_000)).unwrap_or(u64::MAX)
+                });
+                let tokens = work.input_tokens + work.output_cap;
+                Amounts::cost(nanos).with(Resource::Tokens, tokens).with(Resource::Steps, 1)
+            }
+            Work::Tool(work) => Amounts::cost(work.cost_nanos_max).with(Resource::ToolCalls, 1),
+            Work::Child(_) | Work::Wait(_) | Work::Question(_) => Amounts::ZERO,
+        }
+        .with(Resource::Retries, retries)
+    }
+
+    /// At every account up the chain there is room for what is spent, for everything that runs below, and for this;
+    /// above the asker without touching the reserve, unless it was lent what it uses.
+    fn room(&self, asker: AgentIx, held: &Amounts) -> Law {
+        let agents = self.world.agents();
+        let mut lent = ResourceSet::EMPTY;
+        for ix in std::iter::once(asker).chain(agents.above(asker)) {
+            let account = self.world.ledger().account(agents.agent(ix).account);
+            let below = |call: &Call| call.agent == ix || agents.above(call.agent).any(|above| above == ix);
+            let running =
+                self.world.calls().all().filter(|(_, call)| call.stage == Stage::Running && below(call));
+            let sum = running.fold(account.spent.plus(held), |sum, (_, call)| sum.plus(&call.held));
+            for resource in Resource::ALL {
+                let free = ix == asker || lent.has(resource);
+                let reserve = if free { 0 } else { account.terms.reserve.of(resource) };
+                let Some(limit) = account.terms.limit.of(resource) else { continue };
+                let fits = held.of(resource) == 0 || sum.of(resource) <= limit.saturating_sub(reserve);
+                hold(fits, || {
+                    format!("{} would pass its {resource} ceiling: {sum:?} of {limit}", agents.id(ix))
+                })?;
+            }
+            lent = lent.union(account.terms.lends);
+        }
+        Ok(())
+    }
+}
+
+fn hold(holds: bool, law: impl FnOnce() -> String) -> Law {
+    if holds { Ok(()) } else { Err(law()) }
+}

@@ -1,0 +1,158 @@
+//! Bugs that were found and fixed, each with the script that showed it.
+
+use spinney_kernel::budget::{Amounts, Resource, nanos_from_usd};
+use spinney_kernel::{Reply, Request};
+use spinney_testkit::{Play, check};
+
+fn cost(play: &Play, name: &str) -> (u64, u64) {
+    let view = play.view(name);
+    (view.spent.of(Resource::Cost), view.held.of(Resource::Cost))
+}
+
+fn usd(text: &str) -> u64 {
+    nanos_from_usd(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// What runs below a borrower stays claimed above it, also when outside spending has eaten what it was lent.
+#[test]
+fn a_charge_on_a_borrower_does_not_free_what_runs_below_it() {
+    let mut play = Play::grow("root $1.00 / l $0.50 lend\nroot / b");
+    play.run("call l $0.50\ncharge l $0.50\ncall b $0.50\ndone #1 $0.50");
+    assert_eq!(cost(&play, "root"), (usd("1.00"), 0));
+    assert!(play.log().contains("#2 ended: refused"), "{}", play.log());
+}
+
+#[test]
+fn an_overrun_of_a_borrower_does_not_free_what_runs_below_it() {
+    let mut play = Play::grow("root $1.00 / l $0.50 lend\nroot / b");
+    play.run("call l $0.25\ncall l $0.25\ndone #1 $0.50\ncall b $0.50");
+    assert_eq!(cost(&play, "root"), (usd("0.50"), usd("0.00")), "the second hold is claimed as lent");
+    assert!(play.log().contains("#3 ended: refused"), "{}", play.log());
+}
+
+/// Money that is only lent comes back: nobody ends and nothing halts because of it.
+#[test]
+fn what_is_only_lent_halts_no_tree_and_ends_no_agent() {
+    insta::assert_snapshot!(check("root $1.00 / l $0.80 lend", "call root $0.25\ncall l $0.10\nfinish l ok\ncall root $0.25"), @"
+    #1 asked by root
+    #1 ended: refused (cost ceiling of `root`: limit $1.00, spent $0.00, held $0.00, lent $0.80, asked $0.25: answer with what you have, or ask for less), spent nothing
+    #2 asked by l
+    #2 started: held $0.10 tokens=100 steps=1
+    l ending: completed
+    #3 asked by root
+    #3 ended: refused (cost ceiling of `root`: limit $1.00, spent $0.00, held $0.00, lent $0.80, asked $0.25: answer with what you have, or ask for less), spent nothing
+    root idle, held tokens=100 steps=1, of $1.00
+      l ending, held $0.10 tokens=100 steps=1, of $0.80
+    ");
+    insta::assert_snapshot!(check("root $5.00 / p $1.00 / l $0.80 lend", "call l $0.10\ncall p $0.25"), @"
+    #1 asked by l
+    #1 started: held $0.10 tokens=100 steps=1
+    #2 asked by p
+    #2 ended: refused (cost ceiling of `p`: limit $1.00, spent $0.00, held $0.00, lent $0.80, asked $0.25: answer with what you have, or ask for less), spent nothing
+    root idle, held tokens=100 steps=1, of $5.00
+      p idle, held tokens=100 steps=1, of $1.00
+        l running, held $0.10 tokens=100 steps=1, of $0.80
+    ");
+}
+
+/// A long line at one account leaves its siblings alone.
+#[test]
+fn a_flood_of_one_agent_does_not_starve_its_siblings() {
+    let mut play = Play::grow("root $10.00 / a $0.50\nroot / b");
+    for _ in 0..21 {
+        play.run("call a $0.50");
+    }
+    play.run("call b $0.10\ncall root $0.10");
+    assert_eq!(play.view("b").status.to_string(), "running");
+    assert_eq!(play.view("root").status.to_string(), "running");
+}
+
+/// One that asks for more than there ever was ends alone.
+#[test]
+fn an_oversized_ask_does_not_freeze_the_tree() {
+    let mut play = Play::grow("root $1.00 / a\nroot / b");
+    play.run("call a $1.50\ncall b $0.10");
+    assert_eq!(play.view("a").status.to_string(), "exhausted");
+    assert_eq!(play.view("b").status.to_string(), "running");
+}
+
+/// A halt lasts no longer than the call that asked for more.
+#[test]
+fn a_tree_goes_on_when_the_call_that_halted_it_is_given_up() {
+    insta::assert_snapshot!(
+        check("root $1.00 / a\nroot / b", "charge root $0.80\ncall a $0.50\ncall b $0.10\ncancel a"), @"
+    root charged $0.80
+    #1 asked by a
+    tree halted: cost of root
+    #1 waiting: halted
+    #2 asked by b
+    #2 waiting: halted
+    #1 ended: cancelled, spent nothing
+    a ended: cancelled (), spent nothing
+    tree unhalted
+    #2 started: held $0.10 tokens=100 steps=1
+    root idle, spent $0.80, held $0.10 tokens=100 steps=1, of $1.00
+      a cancelled
+      b running, held $0.10 tokens=100 steps=1, of $1.00
+    ");
+}
+
+/// Crashes use up no retries.
+#[test]
+fn lost_attempts_do_not_count_as_faults() {
+    let mut play = Play::grow("root $9.00 / a");
+    play.run("call a $0.10 model=cheap\nlost #1\nlost #1\nlost #1\nfailed #1 server");
+    assert_eq!(play.view("a").status.to_string(), "waiting: backoff");
+}
+
+/// A call that is lost again and again may be what kills the process.
+#[test]
+fn a_call_that_is_always_lost_is_given_up() {
+    let mut play = Play::grow("root / a");
+    play.run("tool a read repeatable");
+    for _ in 0..20 {
+        play.run("lost #1");
+    }
+    assert!(play.log().ends_with("stale"), "{}", play.log());
+    assert_eq!(play.view("a").status.to_string(), "idle");
+}
+
+/// A retry that does not fit ends the call with its fault, and not the agent.
+#[test]
+fn a_retry_that_does_not_fit_ends_the_call_with_its_fault() {
+    let mut play = Play::grow("root $1.00 / a $0.15");
+    play.run("call a $1.00 model=cheap\nfailed #1 server $0.10\npass 5s");
+    assert!(play.log().ends_with("#1 ended: failed (Server), spent nothing"), "{}", play.log());
+    assert_eq!(play.view("a").status.to_string(), "idle");
+}
+
+/// Freed slots go to those who waited first.
+#[test]
+fn a_fallback_does_not_jump_the_queue_for_a_slot() {
+    let mut play = Play::grow_as("root / a\nroot / b", |definition| definition.limits.parallel_max = 1);
+    play.run("call a $0.10\ncall b $0.10\nfailed #1 server");
+    assert_eq!(play.view("a").status.to_string(), "running", "the older call keeps its place");
+    play.run("call a $0.10\ndone #1 $0.10");
+    assert_eq!(play.view("b").status.to_string(), "running");
+}
+
+/// A shortage of steps is none that a cheaper model mends.
+#[test]
+fn a_shortage_of_steps_switches_no_model() {
+    let mut play = Play::grow("root / a steps=0 downgrade=cheap");
+    play.run("call a $0.10");
+    assert!(!play.log().contains("switched"), "{}", play.log());
+}
+
+/// The reserve grows with the ceiling it is a share of.
+#[test]
+fn a_raise_raises_the_reserve_too() {
+    let mut play = Play::grow("root $1.00 reserve=10% / a");
+    let add = Amounts::cost(usd("9.00"));
+    let raise = spinney_kernel::request::Raise { agent: "root".parse().unwrap(), add };
+    assert_eq!(play.ask(Request::Raise(raise)), Ok(Reply::Done));
+    play.run("call a $9.00");
+    assert_eq!(play.view("a").status.to_string(), "running");
+    play.run("done #1 $9.00\ncall a $0.10");
+    assert_eq!(play.view("a").status.to_string(), "exhausted");
+}
