@@ -94,6 +94,11 @@ impl Draft<'_> {
         self.events.push(event);
     }
 
+    /// Has everyone who waits looked at again before the decision is over.
+    pub(crate) fn stir(&mut self) {
+        self.stirred = true;
+    }
+
     /// When the input arrived.
     pub(crate) const fn now(&self) -> Time {
         self.now

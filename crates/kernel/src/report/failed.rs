@@ -69,8 +69,9 @@ impl Failed {
         if over || !self.fault.is_elsewhere() {
             return Next::GiveUp;
         }
-        let one = Amounts::ZERO.with(Resource::Retries, 1);
-        if matches!(draft.ledger().fit(agent.account, &one), Fit::Never(_, short) if short.resource == Resource::Retries)
+        // The attempt that failed was a retry itself, maybe; it is used up by the time of the next one.
+        let retries = Amounts::ZERO.with(Resource::Retries, call.held.of(Resource::Retries) + 1);
+        if matches!(draft.ledger().fit(agent.account, &retries), Fit::Never(_, short) if short.resource == Resource::Retries)
         {
             return Next::GiveUp;
         }

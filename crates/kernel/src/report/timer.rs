@@ -35,7 +35,9 @@ fn call_due(draft: &mut Draft<'_>, id: CallId) {
     let ix = call.agent;
     match call.work.clone() {
         Work::Model(_) | Work::Tool(_) => {
+            // It comes behind everyone who waits, but those who asked after it let it pass.
             call::admit(draft, id, None);
+            draft.stir();
         }
         Work::Child(_) => unreachable!("a child's own deadline ends the call that spawned it"),
         Work::Wait(Wait::Message) => call::end(draft, id, Outcome::Expired { ended: Vec::new() }),

@@ -56,7 +56,10 @@ pub fn run_case(seed: u64) -> Result<Tally, Broken> {
     let mut case = Case::new(seed);
     match case.live() {
         Ok(()) => Ok(case.tally),
-        Err(law) => Err(Broken { seed, operation: case.tally.operations, law }),
+        Err(law) => {
+            let last = case.batches.last().map(|batch| serde_json::to_string(batch).unwrap_or_default());
+            Err(Broken { seed, operation: case.tally.operations, law, last: last.unwrap_or_default() })
+        }
     }
 }
 
@@ -119,6 +122,7 @@ impl Case {
                 }
             }
             Ok(decision) => {
+                may_act(&before, &input.what)?;
                 let mut shadow = before.clone();
                 for event in &decision.events {
                     self.count(event);
@@ -137,7 +141,7 @@ impl Case {
                 self.witness.check(&self.world)?;
             }
         }
-        Witness::check_nobody_stuck(&self.world)
+        if self.world.is_over() { Ok(()) } else { Witness::check_nobody_stuck(&self.world) }
     }
 
     fn count(&mut self, event: &Event) {
@@ -223,6 +227,35 @@ impl Case {
 
     fn running(&self) -> Vec<CallId> {
         self.world.calls().all().filter(|(_, call)| call.stage == Stage::Running).map(|(id, _)| id).collect()
+    }
+}
+
+/// What an agent was allowed to ask concerns itself, or is a signal to one below it, or a message.
+fn may_act(before: &World, what: &What) -> Law {
+    let What::Request { by: By::Agent(by), request } = what else { return Ok(()) };
+    let own = |agent: &AgentId| if agent == by { Ok(()) } else { Err(format!("{by} acted for {agent}")) };
+    let below = |agent: &AgentId| {
+        let (above, target) = (before.agents().find(by), before.agents().find(agent));
+        let is_below =
+            target.is_some_and(|ix| before.agents().above(ix).any(|ancestor| Some(ancestor) == above));
+        if is_below { Ok(()) } else { Err(format!("{by} signalled {agent}")) }
+    };
+    match request.as_ref() {
+        Request::Spawn(request) => own(&request.parent),
+        Request::Hold(request) => own(&request.agent),
+        Request::Wait(request) => own(&request.agent),
+        Request::Ask(request) => own(&request.agent),
+        Request::Finish(request) => own(&request.agent),
+        Request::Fail(request) => own(&request.agent),
+        Request::Pause(request) => below(&request.agent),
+        Request::Unpause(request) => below(&request.agent),
+        Request::Cancel(request) => below(&request.agent),
+        Request::Send(_) => Ok(()),
+        Request::Start(_)
+        | Request::Charge(_)
+        | Request::Answer(_)
+        | Request::Redirect(_)
+        | Request::Raise(_) => Err(format!("{by} did what only a person may")),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use spinney_kernel::agent::AgentIx;
-use spinney_kernel::budget::{Account, Amounts, Resource};
+use spinney_kernel::budget::{Account, Amounts, Fit, Resource, Scan};
 use spinney_kernel::call::{Stage, Why};
 use spinney_kernel::caps::Caps;
 use spinney_kernel::id::{AgentId, CallId};
@@ -122,12 +122,31 @@ impl Witness {
         Ok(())
     }
 
-    /// Once nothing runs, nobody may still wait for budget or a slot, unless the tree is paused or halted.
+    /// Nobody waits who could start: not for budget that is there, nor for a slot that is free, nor for an end or a
+    /// message that has come. So nobody waits for ever.
     pub(super) fn check_nobody_stuck(world: &World) -> Law {
-        let stuck = world.calls().all().find(|(_, call)| {
-            matches!(call.stage, Stage::Waiting(Why::Budget { .. } | Why::Slot) | Stage::Asked)
-        });
-        hold(world.calls().running() > 0 || stuck.is_none(), || format!("waits for ever: {stuck:?}"))
+        let mut scan = Scan::default();
+        let free = world.calls().running() < world.definition().limits.parallel_max;
+        for (id, call) in world.calls().all() {
+            let agent = world.agents().agent(call.agent);
+            match call.stage {
+                Stage::Asked => return Err(format!("{id} was asked and forgotten")),
+                Stage::Waiting(Why::Slot) => hold(!free, || format!("{id} waits for a slot that is free"))?,
+                Stage::Waiting(Why::Budget { ask }) => match scan.fit(world.ledger(), agent.account, &ask) {
+                    Fit::Wait(blocked, _) => scan.pass(blocked, &ask),
+                    fit @ (Fit::Yes | Fit::Never(..) | Fit::Shut(_)) => {
+                        hold(!free || world.halted().is_some(), || {
+                            format!("{id} waits for budget: {fit:?}")
+                        })?;
+                    }
+                },
+                Stage::Waiting(Why::Message) => {
+                    hold(agent.inbox.is_empty(), || format!("{id} waits for a message that came"))?;
+                }
+                Stage::Waiting(_) | Stage::Running => {}
+            }
+        }
+        Ok(())
     }
 
     /// When the tree is over nothing is left of it but totals.

@@ -19,12 +19,14 @@ pub struct Broken {
     pub operation: u64,
     /// Which law, and the numbers.
     pub law: String,
+    /// The last batch, as JSON.
+    pub last: String,
 }
 
 impl std::fmt::Display for Broken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { seed, operation, law } = self;
-        write!(f, "{law} (operation {operation}); reproduce with: make sim SEED={seed} STEPS=1")
+        let Self { seed, operation, law, last } = self;
+        write!(f, "{law} (operation {operation}); reproduce with: make sim SEED={seed} STEPS=1\nlast: {last}")
     }
 }
 

@@ -1,9 +1,9 @@
-//! The laws of starting: whether an attempt was allowed to start, looked at from the world just before it did.
+//! The laws of starting: whether an attempt or an agent was allowed to start, looked at from the world just before.
 
-use spinney_kernel::agent::{Agent, AgentIx};
+use spinney_kernel::agent::{Agent, AgentIx, Spawned};
 use spinney_kernel::budget::{Amounts, Resource, ResourceSet};
 use spinney_kernel::call::{Call, Stage, Work};
-use spinney_kernel::definition::Unpriced;
+use spinney_kernel::definition::{Recursion, Unpriced};
 use spinney_kernel::id::CallId;
 use spinney_kernel::time::Time;
 use spinney_kernel::{Event, World};
@@ -21,8 +21,11 @@ pub(super) struct Before<'w> {
 }
 
 impl Before<'_> {
-    /// Looks at an event; only a start is judged.
+    /// Looks at an event; only starts and births are judged.
     pub(super) fn judge(&self, event: &Event) -> Law {
+        if let Event::AgentSpawned(spawned) = event {
+            return self.birth(spawned);
+        }
         let Event::CallStarted { call: id, held, .. } = event else { return Ok(()) };
         let Some(call) = self.world.call(*id) else { return Err(format!("{id} started and is not open")) };
         self.allowed(*id, call)?;
@@ -32,6 +35,26 @@ impl Before<'_> {
             format!("{id} holds {held:?}, its worst case is {:?}", self.worst(call))
         })?;
         if self.exact { self.room(call.agent, held) } else { Ok(()) }
+    }
+
+    /// An agent is born within the bounds of its tree, in time, and as no copy of an ancestor.
+    fn birth(&self, spawned: &Spawned) -> Law {
+        let agents = self.world.agents();
+        let Some(parent) = spawned.parent.as_ref().and_then(|id| agents.find(id)) else { return Ok(()) };
+        let (id, limits) = (&spawned.agent, self.world.definition().limits);
+        let charter = &agents.agent(parent).charter;
+        hold(charter.depth < charter.caps.depth_max.min(limits.depth_max), || format!("{id} is too deep"))?;
+        let siblings = agents.children(parent).count();
+        hold(siblings < limits.children_max as usize, || format!("{id} has {siblings} siblings"))?;
+        hold(agents.len() < limits.agents_max as usize, || format!("{id} is one too many"))?;
+        hold(charter.caps.spawn.has(&spawned.role), || format!("{id} has a role its parent may not spawn"))?;
+        let late = charter.deadline.is_some_and(|at| spawned.deadline.is_none_or(|own| own > at));
+        hold(!late, || format!("{id} may outlive its parent"))?;
+        let role = self.world.definition().roles.get(&spawned.role);
+        let once = role.is_none_or(|role| role.recursive == Recursion::Refused);
+        let mut path = std::iter::once(parent).chain(agents.above(parent));
+        let again = path.any(|ix| agents.agent(ix).charter.role == spawned.role);
+        hold(!(once && again), || format!("{id} repeats a role of its ancestors"))
     }
 
     /// Nothing that keeps calls from starting is in force.

@@ -204,6 +204,22 @@ fn retries_of_one_branch_are_missing_in_another() {
     ");
 }
 
+/// A call that used the last retry itself gives up at once; there is nothing to pause for.
+#[test]
+fn a_call_that_used_the_last_retry_gives_up_at_once() {
+    let script = "call a $0.10\nfailed #1 server\npass 1s\nfailed #1 server $0.02";
+    insta::assert_snapshot!(played("root retries=1 / a", alone, script), @"
+    #1 asked by a
+    #1 started: held $0.10 tokens=100 steps=1
+    #1 attempt failed: Server, spent nothing
+    #1 waiting: backoff until 1371
+    #1 started again (2): held $0.10 tokens=100 steps=1 retries=1
+    #1 ended: failed (Server), spent $0.02 tokens=20 retries=1
+    root idle, spent $0.02 tokens=20 retries=1, of retries=1
+      a idle, spent $0.02 tokens=20 retries=1, of retries=1
+    ");
+}
+
 /// A retry that waits its turn while another takes the last one is refused as a call; its agent goes on.
 #[test]
 fn a_retry_that_comes_too_late_ends_the_call_and_not_the_agent() {
