@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::budget::{AmountError, Shortfall};
+use crate::budget::{AmountError, Resource, Shortfall};
 use crate::id::{AgentId, CallId, ModelName, RoleName, ToolName};
 use crate::time::Time;
 
@@ -28,7 +28,7 @@ pub enum Refusal {
     // --- who asks, and for whom
     #[error("no agent is called `{agent}` in this tree: list the agents to see their ids")]
     UnknownAgent { agent: AgentId },
-    #[error("agent `{agent}` has ended ({state}): spawn another one")]
+    #[error("agent `{agent}` takes no more work, it is {state}: spawn another one")]
     AgentEnded { agent: AgentId, state: String },
     #[error("agent `{agent}` takes no new work because `{stopped}` is ending: answer with what you have")]
     AgentStopped { agent: AgentId, stopped: AgentId },
@@ -77,6 +77,8 @@ pub enum Refusal {
     Unpriced { model: ModelName },
     #[error(transparent)]
     Amount(AmountError),
+    #[error("nothing to raise: give an amount of something that has a ceiling{}", one_of(bounded))]
+    RaisesNothing { bounded: Vec<Resource> },
     #[error("a timeout of {ms} ms is not between 1 and {ms_max}: give one in that range or leave it out")]
     BadTimeout { ms: u64, ms_max: u64 },
     #[error("an answer reserve of {percent} % is above {percent_max} %: leave the children something")]
@@ -101,7 +103,7 @@ pub enum Refusal {
     TextEmpty { what: String },
     #[error("the {what} has {bytes} bytes and the limit is {bytes_max}: shorten it or pass a reference")]
     TextTooLong { what: String, bytes: usize, bytes_max: usize },
-    #[error("{count} {what} and the limit is {count_max}: use fewer")]
+    #[error("{what}: {count} is above the limit {count_max}: use fewer")]
     TooMany { what: String, count: usize, count_max: usize },
     #[error("the inbox of `{agent}` is full ({waiting} messages): let it read first")]
     InboxFull { agent: AgentId, waiting: usize },

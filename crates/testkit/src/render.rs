@@ -38,6 +38,9 @@ fn line(view: &AgentView) -> String {
     if !view.held.is_zero() {
         parts.push(format!("held {}", amounts(&view.held)));
     }
+    if !view.lent.is_zero() {
+        parts.push(format!("lent {}", amounts(&view.lent)));
+    }
     if !view.overrun.is_zero() {
         parts.push(format!("overrun {}", amounts(&view.overrun)));
     }

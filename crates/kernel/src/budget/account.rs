@@ -9,8 +9,8 @@ use super::{AccountIx, Amounts, Limits, ResourceSet};
 pub struct Terms {
     /// The ceilings.
     pub limit: Limits,
-    /// Which ceilings were not given but taken from what the parent had left. They rise with the parent's,
-    /// and never are the reason an agent ends: the parent's own ceiling is.
+    /// Which ceilings were not given but taken from what the parent had left at that moment. They rise with the
+    /// parent's, and where both refuse, the one that somebody set is named.
     #[serde(default, skip_serializing_if = "ResourceSet::is_empty")]
     pub inherited: ResourceSet,
     /// Which ceilings are held at every ancestor for as long as the account is open.

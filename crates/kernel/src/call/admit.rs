@@ -39,8 +39,8 @@ impl Pause {
     }
 }
 
-/// Starts a call, lets it wait, or refuses it with all that follows. With a `scan`, the call was waiting already and
-/// only those before it go first; without, it comes after everyone who waits.
+/// Starts a call, lets it wait, or refuses it with all that follows. With a `scan`, only those that the scan has
+/// passed go first; without, everyone who waits does.
 pub(crate) fn admit(draft: &mut Draft<'_>, id: CallId, scan: Option<&mut Scan>) -> Admitted {
     loop {
         match verdict(draft, id, scan.as_deref()) {

@@ -55,7 +55,7 @@ pub struct ChildCall {
 
 /// What an agent waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "for", rename_all = "snake_case")]
+#[serde(tag = "for", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Wait {
     /// These children.
     Children {
@@ -81,6 +81,7 @@ pub enum WaitNeed {
 
 /// A question to a person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Question {
     /// What is asked.
     pub text: String,

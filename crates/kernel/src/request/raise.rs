@@ -27,6 +27,10 @@ impl Raise {
         let add = self.add.checked()?;
         let account = draft.account_of(ix);
         account.terms.limit.raised(&add)?;
+        let bounded = account.terms.limit.bounded();
+        if add.only(bounded).is_zero() {
+            return Err(Refusal::RaisesNothing { bounded: bounded.iter().collect() });
+        }
         // What was lent stands at the ancestors: raising it means lending more.
         let lent = draft.ledger().lent_by_raise(draft.agent(ix).account, &add);
         if let (false, Some(parent)) = (lent.is_zero(), account.parent) {

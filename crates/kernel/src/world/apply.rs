@@ -136,8 +136,11 @@ impl World {
         self.clear_timer(timer);
         let spent = self.ledger.close(account).spent;
         self.agents.retire(ix, Ended { role, parent, depth, word: exit.word(), at: self.seq, spent });
-        if let (true, Some(parent)) = (detached, parent) {
-            self.agents.agent_mut(parent).inbox.push(self.seq);
+        match parent {
+            Some(parent) if detached => self.agents.agent_mut(parent).inbox.push(self.seq),
+            Some(_) => {}
+            // The tree is over; what halted it no longer matters.
+            None => self.halted = None,
         }
     }
 

@@ -23,6 +23,8 @@ pub struct AgentView {
     pub spent: Amounts,
     /// What is held for it and everything below it.
     pub held: Amounts,
+    /// What is lent to agents below it.
+    pub lent: Amounts,
     /// Used beyond what was held or free.
     pub overrun: Amounts,
     /// Its ceilings, as long as it lives.
@@ -63,6 +65,7 @@ impl World {
                 status: Status::Ended(ended.word),
                 spent: ended.spent,
                 held: Amounts::ZERO,
+                lent: Amounts::ZERO,
                 overrun: Amounts::ZERO,
                 limit: None,
                 remaining: None,
@@ -78,6 +81,7 @@ impl World {
             status: self.status(ix),
             spent: account.spent,
             held: account.held,
+            lent: account.lent,
             overrun: account.overrun,
             limit: Some(account.terms.limit),
             remaining: Some(self.ledger.remaining(agent.account)),

@@ -143,7 +143,7 @@ fn used(dice: &mut Dice, work: &Work) -> Used {
     }
     match work {
         Work::Model(work) => {
-            let cap = if dice.once_in(15) { work.output_cap * 3 + 5 } else { work.output_cap };
+            let cap = if dice.once_in(6) { work.output_cap * 6 + 50 } else { work.output_cap };
             let cached = dice.below(work.input_tokens + 1);
             Used::Tokens(Usage {
                 input: work.input_tokens - cached,

@@ -274,8 +274,8 @@ fn v10_a_definition_with_an_absurd_number_starts_no_tree() {
     tokens of 1000000000000001 is above the largest amount 1000000000000000: check the unit (cost is in nano-USD)
     a timeout of 18446744073709551615 ms is not between 1 and 31536000000: give one in that range or leave it out
     output price of 1000000000000001 is above the largest amount 1000000000000000: check the unit (cost is in nano-USD)
-    4294967295 limits.depth and the limit is 100000: use fewer
-    4294967295 limits.children and the limit is 1000000: use fewer
+    limits.depth: 4294967295 is above the limit 100000: use fewer
+    limits.children: 4294967295 is above the limit 1000000: use fewer
     limits.agents and limits.parallel must be at least 1: with 0 the tree could never move
     limits.agents and limits.parallel must be at least 1: with 0 the tree could never move
     the goal is empty: say something

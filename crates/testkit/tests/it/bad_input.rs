@@ -250,8 +250,8 @@ fn a_request_that_makes_no_sense_is_refused_and_changes_nothing() {
     `ghost` may not do this to `a`: an agent acts for itself, and signals only its descendants
     `root` is not a child of `a`: only a parent waits for a child
     `root` may not do this to `a`: an agent acts for itself, and signals only its descendants
-    agent `dead` has ended (completed): spawn another one
-    agent `dying` has ended (ending): spawn another one
+    agent `dead` takes no more work, it is completed: spawn another one
+    agent `dying` takes no more work, it is ending: spawn another one
     no agent is called `ghost` in this tree: list the agents to see their ids
     no model is called `ghost`: choose one of `m`, `cheap`, `free`
     no question #99 is open: choose one of `#1`

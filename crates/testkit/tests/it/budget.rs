@@ -152,7 +152,7 @@ fn v4_a_child_without_a_ceiling_gets_what_its_parent_has_left() {
     b spawned by a: $0.65 tokens=4650
     c spawned by root: $0.40 tokens=4650
     d spawned by root: $0.25 tokens=4650
-    root idle, spent $0.35 tokens=350 steps=2, of $1.00 tokens=5000
+    root idle, spent $0.35 tokens=350 steps=2, lent $0.40, of $1.00 tokens=5000
       a idle, spent $0.10 tokens=100 steps=1, of $0.75 tokens=4750
         b idle, of $0.65 tokens=4650
       c idle, of $0.40 tokens=4650

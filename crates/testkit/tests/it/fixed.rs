@@ -41,7 +41,7 @@ fn what_is_only_lent_halts_no_tree_and_ends_no_agent() {
     l ending: completed
     #3 asked by root
     #3 ended: refused (cost ceiling of `root`: limit $1.00, spent $0.00, held $0.00, lent $0.80, asked $0.25: answer with what you have, or ask for less), spent nothing
-    root idle, held tokens=100 steps=1, of $1.00
+    root idle, held tokens=100 steps=1, lent $0.80, of $1.00
       l ending, held $0.10 tokens=100 steps=1, of $0.80
     ");
     insta::assert_snapshot!(check("root $5.00 / p $1.00 / l $0.80 lend", "call l $0.10\ncall p $0.25"), @"
@@ -49,8 +49,8 @@ fn what_is_only_lent_halts_no_tree_and_ends_no_agent() {
     #1 started: held $0.10 tokens=100 steps=1
     #2 asked by p
     #2 ended: refused (cost ceiling of `p`: limit $1.00, spent $0.00, held $0.00, lent $0.80, asked $0.25: answer with what you have, or ask for less), spent nothing
-    root idle, held tokens=100 steps=1, of $5.00
-      p idle, held tokens=100 steps=1, of $1.00
+    root idle, held tokens=100 steps=1, lent $0.80, of $5.00
+      p idle, held tokens=100 steps=1, lent $0.80, of $1.00
         l running, held $0.10 tokens=100 steps=1, of $0.80
     ");
 }

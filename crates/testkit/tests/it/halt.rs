@@ -152,7 +152,6 @@ fn a_halted_tree_can_be_cancelled() {
     #1 ended: cancelled, spent nothing
     a ended: cancelled (`root` ended), spent nothing
     root ended: cancelled (), spent $0.90
-    halted: cost of root
     root cancelled, spent $0.90
       a cancelled
     ");

@@ -74,7 +74,7 @@ fn v19_what_was_lent_can_be_lent_on_without_counting_twice() {
     #2 asked by a
     #2 started: held $0.35 tokens=350 steps=1
     a ending: completed
-    root idle, spent $0.20 tokens=200 steps=1, held tokens=350 steps=1, of $1.00
+    root idle, spent $0.20 tokens=200 steps=1, held tokens=350 steps=1, lent $0.40, of $1.00
       a ending, spent $0.20 tokens=200 steps=1, held $0.35 tokens=350 steps=1, of $0.60
         b completed, spent $0.20 tokens=200 steps=1
           c cancelled, spent $0.20 tokens=200 steps=1
@@ -90,7 +90,7 @@ fn v19_a_lent_ceiling_is_raised_by_lending_more() {
     refused: cost ceiling of `root`: limit $1.00, spent $0.00, held $0.00, lent $0.90, asked $0.30: answer with what you have, or ask for less
     #1 asked by a
     #1 started: held $0.90 tokens=900 steps=1
-    root idle, held tokens=900 steps=1, of $1.00
+    root idle, held tokens=900 steps=1, lent $0.90, of $1.00
       a running, held $0.90 tokens=900 steps=1, of $0.90
     ");
 }
@@ -137,7 +137,7 @@ fn v19_the_reserve_is_kept_from_holds_and_lends_too() {
     refused: cost ceiling of `root`: limit $1.00 less $0.10 in reserve, spent $0.00, held $0.00, asked $0.91: answer with what you have, or ask for less
     a spawned by root: $0.90
     refused: cost ceiling of `root`: limit $1.00 less $0.10 in reserve, spent $0.00, held $0.00, lent $0.90: answer with what you have, or ask for less
-    root idle, of $1.00
+    root idle, lent $0.90, of $1.00
       a idle, of $0.90
     ");
 }

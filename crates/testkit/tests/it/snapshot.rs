@@ -25,6 +25,7 @@ fn v12_a_snapshot_has_ids_amounts_limits_and_state() {
         status: Status::Running,
         spent,
         held,
+        lent: Amounts::ZERO,
         overrun: Amounts::cost(50_000_000).with(Resource::Tokens, 50),
         limit: Some(limit),
         remaining: Some(remaining),
