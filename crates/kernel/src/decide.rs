@@ -63,7 +63,8 @@ pub enum Reply {
 /// # Errors
 /// A request may be refused; then no event was recorded and the world is as it was. A report never is.
 pub fn decide(world: &mut World, input: &Input) -> Result<Decision, Refusal> {
-    let mut draft = Draft { world, now: input.now, draw: input.draw, events: Vec::new(), stirred: false };
+    let mut draft =
+        Draft { world, now: input.now, draw: input.draw, events: Vec::with_capacity(4), stirred: false };
     let reply = match &input.what {
         What::Request { by, request } => request.decide(&mut draft, by).inspect_err(|_| {
             assert!(draft.events.is_empty(), "a refused request leaves no trace");

@@ -42,22 +42,29 @@ impl Ledger {
                 AccountIx(u32::try_from(self.accounts.len() - 1).unwrap_or(u32::MAX))
             }
         };
-        self.shift_above(ix, Shift { more: lent, less: Amounts::ZERO });
+        if !terms.lends.is_empty() {
+            self.shift_above(ix, Shift { more: lent, less: Amounts::ZERO });
+        }
         ix
     }
 
-    /// Closes an account without holds or accounts below: what it lent and did not use returns. Gives its last state.
-    pub fn close(&mut self, ix: AccountIx) -> Account {
-        let left = self.account(ix).claim();
-        self.shift_above(ix, Shift { more: Amounts::ZERO, less: left });
-        let closed = std::mem::replace(self.account_mut(ix), Account::open(None, Terms::plain(Limits::NONE)));
+    /// Closes an account without holds or accounts below: what it was lent and did not use returns. Gives what was
+    /// spent.
+    pub fn close(&mut self, ix: AccountIx) -> Amounts {
+        let account = self.account(ix);
+        let spent = account.spent;
+        if !account.terms.lends.is_empty() {
+            let less = account.claim();
+            self.shift_above(ix, Shift { more: Amounts::ZERO, less });
+        }
         if ix.place() + 1 == self.accounts.len() {
             self.accounts.pop();
             self.shrink();
         } else {
+            *self.account_mut(ix) = Account::open(None, Terms::plain(Limits::NONE));
             self.free.insert(ix.0);
         }
-        closed
+        spent
     }
 
     /// Gives back what the last accounts took once they are closed.

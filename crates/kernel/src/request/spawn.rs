@@ -8,7 +8,7 @@ use super::start::reserve;
 use super::{acting, room_for_call};
 use crate::agent::{AgentIx, Attachment, Spawned, goal_digest};
 use crate::body::check_said;
-use crate::budget::{Amounts, Fit, Limits, ResourceSet, Terms};
+use crate::budget::{Amounts, Fit, Limits, Resource, ResourceSet, Terms};
 use crate::call::check_model;
 use crate::caps::{Allow, Caps};
 use crate::decide::{Draft, Reply};
@@ -192,7 +192,11 @@ fn check_room(draft: &Draft<'_>, parent: AgentIx) -> Result<(), Refusal> {
 fn terms(draft: &Draft<'_>, parent: AgentIx, budget: &BudgetSpec) -> Result<Terms, Refusal> {
     budget.check()?;
     let above = draft.agent(parent).account;
-    if let Some((by, short)) = draft.ledger().exhausted_below(above) {
+    let left = draft.ledger().left_below(above);
+    let gone = |resource| left.of(resource) == Some(0);
+    if [Resource::Cost, Resource::Tokens, Resource::Steps].into_iter().any(gone)
+        && let Some((by, short)) = draft.ledger().exhausted_below(above)
+    {
         return Err(Refusal::Ceiling { account: draft.owner(by), short });
     }
     let terms = draft.ledger().terms_below(above, budget.limit);

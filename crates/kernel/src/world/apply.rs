@@ -134,7 +134,7 @@ impl World {
         let (parent, timer) = (agent.kin.parent, agent.timer.take());
         let detached = agent.charter.attachment == Attachment::Detached;
         self.clear_timer(timer);
-        let spent = self.ledger.close(account).spent;
+        let spent = self.ledger.close(account);
         self.agents.retire(ix, Ended { role, parent, depth, word: exit.word(), at: self.seq, spent });
         match parent {
             Some(parent) if detached => self.agents.agent_mut(parent).inbox.push(self.seq),

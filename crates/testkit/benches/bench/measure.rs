@@ -9,6 +9,15 @@ pub(crate) fn least(count: u32, mut run: impl FnMut()) -> f64 {
     (0..ROUNDS).map(|_| round(count, &mut run)).fold(f64::INFINITY, f64::min)
 }
 
+/// Nanoseconds per operation on something made anew for each round; making it is not counted.
+pub(crate) fn least_on<T>(count: u32, make: impl Fn() -> T, run: impl Fn(&mut T)) -> f64 {
+    let fresh = |_| {
+        let mut thing = make();
+        round(count, &mut || run(&mut thing))
+    };
+    (0..ROUNDS * 4).map(fresh).fold(f64::INFINITY, f64::min)
+}
+
 /// Nanoseconds per operation of two things, measured in turns.
 pub(crate) fn least_of_both(count: u32, mut ours: impl FnMut(), mut other: impl FnMut()) -> (f64, f64) {
     let mut best = (f64::INFINITY, f64::INFINITY);

@@ -81,9 +81,9 @@ def bytes_per_context(count):
     return (after - before) / len(kept)
 
 
-figures = {f"call_{depth}": least(5, 500, lambda depth=depth: chain(depth)[-1], call) for depth in (1, 3, 10)}
+figures = {f"call_{depth}": least(20, 500, lambda depth=depth: chain(depth)[-1], call) for depth in (1, 3, 10)}
 figures["call_300"] = least(2, 20, lambda: chain(300)[-1], call)
-figures["spawn_call"] = least(5, 200, root, spawn_and_call)
+figures["spawn_call"] = least(20, 200, root, spawn_and_call)
 figures["threads_2"] = throughput(2, 2000)
 figures["threads_8"] = throughput(8, 500)
 figures["bytes"] = bytes_per_context(500)
