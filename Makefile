@@ -19,7 +19,7 @@ lint:
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 tidy:
-	$(CARGO) run --quiet --locked -p xtask -- tidy
+	$(CARGO) xtask tidy
 
 unit:
 ifeq ($(NEXTEST),yes)
