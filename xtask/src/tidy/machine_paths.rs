@@ -26,7 +26,7 @@ pub(super) fn check(workspace: &Workspace) -> Vec<Finding> {
 fn machine_path(line: &str) -> Option<&'static str> {
     FOLDERS.into_iter().find(|folder| {
         line.match_indices(folder).any(|(start, _)| {
-            // `a/work/b`, `$HOME/work/b` and `{home}/work/b` are relative to something.
+            // What has a name or a variable before it is relative to something.
             let is_inner = |c: char| c.is_alphanumeric() || "_-.~*})>]".contains(c);
             let is_name = |c: char| c.is_alphanumeric() || c == '_';
             let is_relative = line[..start].ends_with(is_inner);
