@@ -188,6 +188,14 @@ impl AgentId {
     }
 }
 
+impl BlobHash {
+    /// The hash of these bytes.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(blake3::hash(bytes).to_hex().as_str().into())
+    }
+}
+
 impl ThreadId {
     /// The thread of a tree that was given none: the tree's own id.
     #[must_use]

@@ -3,7 +3,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::Event;
 use crate::id::AgentId;
 use crate::report::Report;
 use crate::request::Request;
@@ -44,13 +43,4 @@ pub enum By {
     Person,
     /// An agent of the tree.
     Agent(AgentId),
-}
-
-/// One input with the events that it decided: what a journal stores, and what a replay checks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Batch {
-    /// What arrived.
-    pub input: Input,
-    /// What was decided.
-    pub events: Vec<Event>,
 }

@@ -8,6 +8,7 @@
 //! A new verb is one new file in `request/` and one match arm.
 
 pub mod agent;
+mod batch;
 pub mod body;
 pub mod budget;
 pub mod call;
@@ -21,6 +22,7 @@ mod hash;
 pub mod id;
 pub mod input;
 pub mod limit;
+pub mod port;
 pub mod refusal;
 pub mod report;
 pub mod request;
@@ -29,11 +31,12 @@ pub mod signal;
 pub mod time;
 pub mod world;
 
+pub use batch::Batch;
 pub use decide::{Decision, Reply, decide};
 pub use effect::Effect;
 pub use event::Event;
 pub use hash::{ByName, NameHasher};
-pub use input::{Batch, By, Input, What};
+pub use input::{By, Input, What};
 pub use refusal::Refusal;
 pub use report::Report;
 pub use request::Request;

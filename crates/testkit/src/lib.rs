@@ -1,6 +1,7 @@
 //! Fakes for trees of agents: trees from text and back to text, and a simulator driven by a seed. Public, because
 //! people who build on Spinney test with it too.
 
+pub mod conformance;
 pub mod fixture;
 pub mod play;
 mod render;

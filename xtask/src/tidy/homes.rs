@@ -46,7 +46,13 @@ const TABOOS: [Taboo; 12] = [
         marks: &["tokio::spawn", "task::spawn", "spawn_blocking", ".spawn_blocking", "thread::spawn"],
         does: "starts a task",
         within: EVERYWHERE,
-        homes: &[Home::Path("crates/runtime/"), Home::Path("crates/cli/"), Home::Tests, Home::Benches],
+        homes: &[
+            Home::Path("crates/runtime/"),
+            Home::Path("crates/cli/"),
+            Home::Path("crates/store/src/sqlite/mod.rs"),
+            Home::Tests,
+            Home::Benches,
+        ],
         remedy: "return a future and let the runtime start it",
     },
     Taboo {

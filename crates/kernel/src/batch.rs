@@ -1,0 +1,97 @@
+//! A batch: one input with the events that it decided. It is what a journal stores and what a replay checks.
+
+use serde::{Deserialize, Serialize};
+
+use crate::call::Outcome;
+use crate::event::Event;
+use crate::input::{Input, What};
+use crate::report::Report;
+use crate::request::Request;
+
+/// One input with the events that it decided.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Batch {
+    /// What arrived.
+    pub input: Input,
+    /// What was decided.
+    pub events: Vec<Event>,
+}
+
+impl Batch {
+    /// Takes the text out of the input that stands in an event too, so that it is stored once.
+    pub fn fold(&mut self) {
+        if let Some((text, copy)) = twice(&mut self.input, &self.events)
+            && text == copy
+        {
+            text.clear();
+        }
+    }
+
+    /// Puts back what [`fold`](Self::fold) took out.
+    pub fn unfold(&mut self) {
+        if let Some((text, copy)) = twice(&mut self.input, &self.events)
+            && text.is_empty()
+        {
+            text.clone_from(copy);
+        }
+    }
+}
+
+/// The text that an input and one of its events share. For a verb that is not in here it is stored twice, which
+/// costs room and nothing else.
+fn twice<'a>(input: &'a mut Input, events: &'a [Event]) -> Option<(&'a mut String, &'a String)> {
+    let text = match &mut input.what {
+        What::Report(Report::Done(done)) => &mut done.body.text,
+        What::Report(_) => return None,
+        What::Request { request, .. } => match request.as_mut() {
+            Request::Spawn(spawn) => &mut spawn.goal,
+            Request::Send(send) => &mut send.body.text,
+            Request::Answer(answer) => &mut answer.answer.text,
+            Request::Finish(finish) => &mut finish.result.text,
+            Request::Redirect(redirect) => &mut redirect.instruction,
+            Request::Start(_)
+            | Request::Hold(_)
+            | Request::Charge(_)
+            | Request::Wait(_)
+            | Request::Ask(_)
+            | Request::Fail(_)
+            | Request::Pause(_)
+            | Request::Unpause(_)
+            | Request::Cancel(_)
+            | Request::Raise(_) => return None,
+        },
+    };
+    events.iter().find_map(copied).map(|copy| (text, copy))
+}
+
+/// The text that an event took over from its input, if it is one that does.
+fn copied(event: &Event) -> Option<&String> {
+    match event {
+        Event::CallEnded { outcome: Outcome::Done { body }, .. } => Some(&body.text),
+        Event::CallEnded { outcome: Outcome::Answered { answer }, .. } => Some(&answer.text),
+        Event::AgentSpawned(spawned) => Some(&spawned.goal),
+        Event::MessageSent { body, .. } => Some(&body.text),
+        Event::AgentEnding { result, .. } | Event::AgentEnded { result, .. } => {
+            result.as_ref().map(|body| &body.text)
+        }
+        Event::AgentRedirected { instruction, .. } => Some(instruction),
+        Event::TreeStarted { .. }
+        | Event::AgentPaused { .. }
+        | Event::AgentUnpaused { .. }
+        | Event::CallAsked { .. }
+        | Event::CallWaiting { .. }
+        | Event::CallStarted { .. }
+        | Event::CallResumed { .. }
+        | Event::CallSwitched { .. }
+        | Event::AttemptFailed { .. }
+        | Event::CallEnded { .. }
+        | Event::WaitStarted { .. }
+        | Event::QuestionAsked { .. }
+        | Event::Charged { .. }
+        | Event::TreeHalted { .. }
+        | Event::TreeUnhalted
+        | Event::LimitRaised { .. }
+        | Event::BreakerChanged { .. }
+        | Event::RateLimited { .. } => None,
+    }
+}

@@ -1,0 +1,223 @@
+//! The journal port: where batches go to become true.
+//!
+//! An append names its predecessor. If somebody else wrote the next event, this writer is stale and must stop; that
+//! single fact makes many writers safe. Each batch carries a hash over everything before it, so that a changed,
+//! missing or reordered batch is found and named.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::batch::Batch;
+use crate::body::BlobRef;
+use crate::id::{Seq, TreeId};
+use crate::time::Time;
+
+/// Where batches go.
+pub trait Journal: Send + Sync {
+    /// Appends a batch. `done` is called exactly once: when the batch is durable, or with the reason why it is not.
+    fn append(&self, append: Append, done: Appended);
+
+    /// Reads batches that begin after `after`, the oldest first, at most `batches_max`.
+    ///
+    /// # Errors
+    /// If the tree is not there, or what is stored cannot be read.
+    fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Result<Vec<Entry>, JournalFault>;
+
+    /// What is known of a tree without reading it.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn head(&self, tree: TreeId) -> Result<Option<Head>, JournalFault>;
+
+    /// Every tree, the oldest first.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn heads(&self) -> Result<Vec<Head>, JournalFault>;
+
+    /// The bytes of a blob, if they are there.
+    ///
+    /// # Errors
+    /// If the store cannot be read, or the bytes are not what their hash says.
+    fn blob(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalFault>;
+
+    /// Forgets a tree, and every blob that no other tree uses.
+    ///
+    /// # Errors
+    /// If the tree is not there, or the store cannot be written.
+    fn remove(&self, tree: TreeId) -> Result<(), JournalFault>;
+}
+
+/// Called once with the end of an append.
+pub type Appended = Box<dyn FnOnce(Result<ChainHash, JournalFault>) + Send>;
+
+/// One batch on its way into the journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Append {
+    /// Of which tree.
+    pub tree: TreeId,
+    /// The last event before it.
+    pub after: Seq,
+    /// The input and what it decided.
+    pub batch: Batch,
+    /// Bytes that its events refer to.
+    pub blobs: Vec<Vec<u8>>,
+    /// The tree's state from here on, as one word.
+    pub state: &'static str,
+    /// What "durable" means for this tree.
+    pub durability: Durability,
+}
+
+/// A batch as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The last event before it.
+    pub after: Seq,
+    /// The input and what it decided.
+    pub batch: Batch,
+    /// The hash over it and everything before it, as it was stored.
+    pub hash: ChainHash,
+}
+
+/// What is known of a tree without reading it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// Which tree.
+    pub tree: TreeId,
+    /// Its last event.
+    pub seq: Seq,
+    /// The hash over all of it.
+    pub hash: ChainHash,
+    /// Its state, as one word.
+    pub state: String,
+    /// When its first batch arrived.
+    pub started: Time,
+    /// When its last batch arrived.
+    pub changed: Time,
+}
+
+/// What "durable" means for a tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Durability {
+    /// Whatever the operating system does.
+    Off,
+    /// It survives the death of the process.
+    #[default]
+    Normal,
+    /// It survives the loss of power.
+    Full,
+}
+
+/// A hash over a batch and everything before it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ChainHash([u8; 32]);
+
+impl ChainHash {
+    /// The hash of an empty journal.
+    #[must_use]
+    pub fn start(tree: TreeId) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(b"spinney journal 1\0").update(tree.bytes());
+        Self(*hasher.finalize().as_bytes())
+    }
+
+    /// The hash after one more batch, given as it is stored.
+    #[must_use]
+    pub fn then(&self, after: Seq, stored: &[u8]) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&self.0).update(&after.0.to_le_bytes()).update(stored);
+        Self(*hasher.finalize().as_bytes())
+    }
+
+    /// From stored bytes.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes to store.
+    #[must_use]
+    pub const fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Display for ChainHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for ChainHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ChainHash({self})")
+    }
+}
+
+/// Why the journal could not do what it was asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JournalFault {
+    /// Somebody else wrote in the meantime.
+    #[error("tree {tree} is at event {found}, not {expected}: another writer has it, stop this one")]
+    Stale {
+        /// Which tree.
+        tree: TreeId,
+        /// Where this writer thought it was.
+        expected: u64,
+        /// Where it is.
+        found: u64,
+    },
+    /// There is no such tree.
+    #[error("no tree {tree} in this home: `spinney ps` lists them")]
+    UnknownTree {
+        /// Which tree.
+        tree: TreeId,
+    },
+    /// What is stored is not what was written.
+    #[error("the journal of tree {tree} is damaged after event {after}: {reason}")]
+    Damaged {
+        /// Which tree.
+        tree: TreeId,
+        /// The last event that is whole.
+        after: u64,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A blob is not what its hash says.
+    #[error("blob {hash} is damaged: restore it from a copy, or remove the tree that uses it")]
+    DamagedBlob {
+        /// Its hash.
+        hash: String,
+    },
+    /// The home was written by a newer version.
+    #[error("this home has schema {found} and this version knows {known}: use a newer spinney")]
+    Newer {
+        /// The schema found.
+        found: u32,
+        /// The newest one known.
+        known: u32,
+    },
+    /// Another process has the home open.
+    #[error("process {pid} has this home open: stop it, or look without changing anything")]
+    Locked {
+        /// Which process; 0 if it did not say.
+        pid: u32,
+    },
+    /// This home was opened only to look.
+    #[error("this home was opened read-only: nothing can be written")]
+    ReadOnly,
+    /// No room left on the disk.
+    #[error("the disk is full: free some space and resume; nothing that was confirmed is lost")]
+    DiskFull,
+    /// Anything else the store says.
+    #[error("the store failed: {reason}")]
+    Failed {
+        /// What it said.
+        reason: String,
+    },
+    /// The journal is being closed.
+    #[error("the journal is closed")]
+    Closed,
+}

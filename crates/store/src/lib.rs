@@ -1,0 +1,11 @@
+//! Remembers: implementations of the kernel's journal port. Nothing in here decides anything.
+//!
+//! [`MemoryJournal`] keeps everything until the process ends; [`SqliteJournal`] keeps it in one file that people can
+//! open with `sqlite3`. Both pass the same conformance suite.
+
+mod codec;
+mod memory;
+mod sqlite;
+
+pub use memory::MemoryJournal;
+pub use sqlite::{Access, SqliteJournal};

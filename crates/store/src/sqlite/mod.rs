@@ -1,0 +1,135 @@
+//! A journal in SQLite: one file in a home, one writer thread with group commit, readers beside it.
+
+mod fault;
+mod lock;
+mod read;
+mod schema;
+mod write;
+
+use std::fs;
+use std::path::Path;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use rusqlite::{Connection, OpenFlags};
+use spinney_kernel::body::BlobRef;
+use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::port::journal::{Append, Appended, Entry, Head, Journal, JournalFault};
+
+use crate::codec;
+use fault::{failed, from_sqlite};
+use lock::Lock;
+use write::{Encoded, Job};
+
+/// The journal's file in a home.
+const FILE: &str = "journal.sqlite3";
+
+/// What a process wants with a home.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Write; only one process at a time may.
+    Write,
+    /// Only look; as many as like, beside a writer.
+    Look,
+}
+
+/// A journal in SQLite.
+pub struct SqliteJournal {
+    reader: Mutex<Connection>,
+    writer: Option<Writer>,
+}
+
+struct Writer {
+    jobs: SyncSender<Job>,
+    thread: Option<JoinHandle<()>>,
+    _lock: Lock,
+}
+
+impl SqliteJournal {
+    /// Opens the journal of a home, and makes both if they are not there and this process may write.
+    ///
+    /// # Errors
+    /// If another process writes there, a newer version wrote it, or the disk says no.
+    pub fn open(home: &Path, access: Access) -> Result<Self, JournalFault> {
+        let file = home.join(FILE);
+        let writer = match access {
+            Access::Look => None,
+            Access::Write => {
+                fs::create_dir_all(home).map_err(|error| failed(&error))?;
+                let lock = Lock::take(home)?;
+                let connection = Connection::open(&file).map_err(|error| from_sqlite(&error))?;
+                schema::prepare(&connection)?;
+                Some(Writer::start(connection, lock))
+            }
+        };
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let reader = Connection::open_with_flags(&file, flags).map_err(|error| from_sqlite(&error))?;
+        schema::check(&reader)?;
+        Ok(Self { reader: Mutex::new(reader), writer })
+    }
+
+    fn reader(&self) -> MutexGuard<'_, Connection> {
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Writer {
+    fn start(connection: Connection, lock: Lock) -> Self {
+        let (jobs, queue) = sync_channel(write::QUEUE_MAX);
+        let thread = std::thread::spawn(move || write::run(connection, &queue));
+        Self { jobs, thread: Some(thread), _lock: lock }
+    }
+}
+
+impl Drop for Writer {
+    /// Everything that was handed over is written before the lock goes.
+    fn drop(&mut self) {
+        let (closed, _) = sync_channel(0);
+        drop(std::mem::replace(&mut self.jobs, closed));
+        if let Some(thread) = self.thread.take() {
+            // A writer that panicked has nothing left to write.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Journal for SqliteJournal {
+    fn append(&self, append: Append, done: Appended) {
+        let Some(writer) = &self.writer else { return done(Err(JournalFault::ReadOnly)) };
+        let Append { tree, after, batch, blobs, state, durability } = append;
+        let (now, events) = (batch.input.now, batch.events.len() as u64);
+        match codec::encode(batch) {
+            Err(fault) => done(Err(fault)),
+            Ok(bytes) => {
+                let encoded = Encoded { tree, after, events, now, bytes, blobs, state, durability };
+                if let Err(unsent) = writer.jobs.send(Job::Append(Box::new(encoded), done)) {
+                    unsent.0.refuse(JournalFault::Closed);
+                }
+            }
+        }
+    }
+
+    fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Result<Vec<Entry>, JournalFault> {
+        read::entries(&self.reader(), tree, after, batches_max)
+    }
+
+    fn head(&self, tree: TreeId) -> Result<Option<Head>, JournalFault> {
+        read::head(&self.reader(), tree)
+    }
+
+    fn heads(&self) -> Result<Vec<Head>, JournalFault> {
+        read::heads(&self.reader())
+    }
+
+    fn blob(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalFault> {
+        read::blob(&self.reader(), blob)
+    }
+
+    fn remove(&self, tree: TreeId) -> Result<(), JournalFault> {
+        let writer = self.writer.as_ref().ok_or(JournalFault::ReadOnly)?;
+        let (answer, answered) = sync_channel(1);
+        writer.jobs.send(Job::Remove(tree, answer)).map_err(|_| JournalFault::Closed)?;
+        answered.recv().unwrap_or(Err(JournalFault::Closed))
+    }
+}

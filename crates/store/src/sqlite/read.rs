@@ -1,0 +1,95 @@
+//! Reading, beside the writer: entries in pages, heads, blobs.
+
+use rusqlite::{Connection, OptionalExtension, Row};
+use spinney_kernel::body::BlobRef;
+use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::port::journal::{ChainHash, Entry, Head, JournalFault};
+use spinney_kernel::time::Time;
+
+use super::fault::from_sqlite;
+use super::schema::SEQ_BITS;
+use crate::codec::{self, Link};
+
+const HEAD: &str = "SELECT tree, seq, hash, state, started, changed FROM trees";
+
+/// Batches after an event, each checked against the chain.
+pub(super) fn entries(
+    connection: &Connection,
+    tree: TreeId,
+    after: Seq,
+    batches_max: usize,
+) -> Result<Vec<Entry>, JournalFault> {
+    let sqlite = |error| from_sqlite(&error);
+    let id: Option<i64> = connection
+        .prepare_cached("SELECT id FROM trees WHERE tree = ?1")
+        .and_then(|mut found| found.query_row([tree.bytes().as_slice()], |row| row.get(0)).optional())
+        .map_err(sqlite)?;
+    let base = id.ok_or(JournalFault::UnknownTree { tree })? << SEQ_BITS;
+    // No tree has so many events; the key of such a one would lie in the next tree.
+    let Some(from) = i64::try_from(after.0).ok().filter(|after| *after < 1 << SEQ_BITS) else {
+        return Ok(Vec::new());
+    };
+    let from = base + from;
+    let before: Option<[u8; 32]> = connection
+        .prepare_cached("SELECT hash FROM batches WHERE key < ?1 AND key >= ?2 ORDER BY key DESC LIMIT 1")
+        .and_then(|mut found| found.query_row([from, base], |row| row.get(0)).optional())
+        .map_err(sqlite)?;
+    let mut link =
+        Link { tree, after, before: before.map_or_else(|| ChainHash::start(tree), ChainHash::from_bytes) };
+    let mut found = connection
+        .prepare_cached(
+            "SELECT key, hash, body FROM batches WHERE key >= ?1 AND key < ?2 ORDER BY key LIMIT ?3",
+        )
+        .map_err(sqlite)?;
+    let end = base + (1_i64 << SEQ_BITS);
+    let mut rows =
+        found.query([from, end, i64::try_from(batches_max).unwrap_or(i64::MAX)]).map_err(sqlite)?;
+    let mut entries = Vec::new();
+    while let Some(row) = rows.next().map_err(sqlite)? {
+        let (key, hash): (i64, [u8; 32]) = (row.get(0).map_err(sqlite)?, row.get(1).map_err(sqlite)?);
+        let stored = row.get_ref(2).and_then(|value| Ok(value.as_str()?)).map_err(sqlite)?;
+        link.after = Seq((key - base) as u64);
+        let entry = codec::decode(&link, stored.as_bytes(), ChainHash::from_bytes(hash))?;
+        link.before = entry.hash;
+        entries.push(entry);
+    }
+    Ok(entries)
+}
+
+/// What is known of one tree.
+pub(super) fn head(connection: &Connection, tree: TreeId) -> Result<Option<Head>, JournalFault> {
+    connection
+        .prepare_cached(&format!("{HEAD} WHERE tree = ?1"))
+        .and_then(|mut found| found.query_row([tree.bytes().as_slice()], to_head).optional())
+        .map_err(|error| from_sqlite(&error))
+}
+
+/// What is known of every tree, the oldest first.
+pub(super) fn heads(connection: &Connection) -> Result<Vec<Head>, JournalFault> {
+    connection
+        .prepare_cached(&format!("{HEAD} ORDER BY id"))
+        .and_then(|mut found| found.query_map([], to_head)?.collect())
+        .map_err(|error| from_sqlite(&error))
+}
+
+/// The bytes of a blob, checked against their hash.
+pub(super) fn blob(connection: &Connection, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalFault> {
+    let damaged = || JournalFault::DamagedBlob { hash: blob.hash.to_string() };
+    let hash = blake3::Hash::from_hex(blob.hash.as_str()).map_err(|_| damaged())?;
+    let bytes: Option<Vec<u8>> = connection
+        .prepare_cached("SELECT bytes FROM blobs WHERE hash = ?1")
+        .and_then(|mut found| found.query_row([hash.as_bytes().as_slice()], |row| row.get(0)).optional())
+        .map_err(|error| from_sqlite(&error))?;
+    if bytes.as_ref().is_some_and(|bytes| blake3::hash(bytes) != hash) { Err(damaged()) } else { Ok(bytes) }
+}
+
+fn to_head(row: &Row<'_>) -> rusqlite::Result<Head> {
+    Ok(Head {
+        tree: TreeId::new(row.get(0)?),
+        seq: Seq(row.get::<_, i64>(1)? as u64),
+        hash: ChainHash::from_bytes(row.get(2)?),
+        state: row.get(3)?,
+        started: Time(row.get::<_, i64>(4)? as u64),
+        changed: Time(row.get::<_, i64>(5)? as u64),
+    })
+}

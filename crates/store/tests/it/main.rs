@@ -1,0 +1,151 @@
+//! Both journals, by the one suite; and what is SQLite's own: files, locks, damage.
+
+use std::fs;
+use std::path::Path;
+
+use rusqlite::Connection;
+use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::port::journal::{Append, Durability, Journal, JournalFault};
+use spinney_store::{Access, MemoryJournal, SqliteJournal};
+use spinney_testkit::conformance;
+
+const TREE: TreeId = TreeId::new([1; 16]);
+
+fn open(home: &Path) -> SqliteJournal {
+    SqliteJournal::open(home, Access::Write).unwrap_or_else(|fault| panic!("{fault}"))
+}
+
+/// Writes the suite's batches and gives how many events they have.
+fn filled(home: &Path, durability: Durability) -> u64 {
+    let journal = open(home);
+    let mut after = 0;
+    for batch in conformance::batches() {
+        let events = batch.events.len() as u64;
+        let append =
+            Append { tree: TREE, after: Seq(after), batch, blobs: Vec::new(), state: "running", durability };
+        conformance::append(&journal, append).unwrap_or_else(|fault| panic!("{fault}"));
+        after += events;
+    }
+    after
+}
+
+#[test]
+fn memory_does_what_every_journal_must() {
+    conformance::journal(&|| Box::new(MemoryJournal::new()));
+}
+
+#[test]
+fn sqlite_does_what_every_journal_must() {
+    let home = tempfile::tempdir().unwrap();
+    let count = std::cell::Cell::new(0);
+    conformance::journal(&|| {
+        count.set(count.get() + 1);
+        Box::new(open(&home.path().join(count.get().to_string())))
+    });
+}
+
+#[test]
+fn what_was_confirmed_is_there_when_the_home_is_opened_again() {
+    for durability in [Durability::Off, Durability::Normal, Durability::Full] {
+        let home = tempfile::tempdir().unwrap();
+        let events = filled(home.path(), durability);
+        let journal = open(home.path());
+        let entries = journal.read(TREE, Seq(0), usize::MAX).unwrap();
+        assert_eq!(
+            entries.iter().map(|entry| entry.batch.clone()).collect::<Vec<_>>(),
+            conformance::batches()
+        );
+        assert_eq!(journal.head(TREE).unwrap().unwrap().seq, Seq(events));
+    }
+}
+
+#[test]
+fn both_journals_give_the_same_hash_to_the_same_batches() {
+    let home = tempfile::tempdir().unwrap();
+    filled(home.path(), Durability::Normal);
+    let memory = MemoryJournal::new();
+    let mut after = 0;
+    for batch in conformance::batches() {
+        let events = batch.events.len() as u64;
+        let durability = Durability::Off;
+        let append =
+            Append { tree: TREE, after: Seq(after), batch, blobs: Vec::new(), state: "running", durability };
+        conformance::append(&memory, append).unwrap();
+        after += events;
+    }
+    assert_eq!(open(home.path()).head(TREE), memory.head(TREE));
+}
+
+#[test]
+fn a_second_writer_is_refused_with_the_pid_and_may_look() {
+    let home = tempfile::tempdir().unwrap();
+    filled(home.path(), Durability::Normal);
+    let journal = open(home.path());
+    let second = SqliteJournal::open(home.path(), Access::Write).err();
+    assert_eq!(second, Some(JournalFault::Locked { pid: std::process::id() }));
+    let looker = SqliteJournal::open(home.path(), Access::Look).unwrap();
+    assert_eq!(looker.heads(), journal.heads());
+    assert_eq!(looker.remove(TREE), Err(JournalFault::ReadOnly));
+    drop(journal);
+    assert_eq!(open(home.path()).remove(TREE), Ok(()));
+}
+
+/// One changed byte, a missing batch and batches in another order are found and named.
+#[test]
+fn damage_is_found_and_named() {
+    let changes = [
+        "UPDATE batches SET body = replace(body, 'all done', 'all dine') WHERE body LIKE '%all done%'",
+        "DELETE FROM batches WHERE key = (SELECT min(key) FROM batches WHERE key > (SELECT min(key) FROM batches))",
+        "UPDATE batches SET body = 'not json' WHERE key = (SELECT max(key) FROM batches)",
+        "UPDATE batches SET hash = zeroblob(32) WHERE key = (SELECT min(key) FROM batches)",
+    ];
+    for change in changes {
+        let home = tempfile::tempdir().unwrap();
+        filled(home.path(), Durability::Normal);
+        let connection = Connection::open(home.path().join("journal.sqlite3")).unwrap();
+        assert_eq!(connection.execute(change, []).unwrap(), 1, "{change}");
+        drop(connection);
+        let read = open(home.path()).read(TREE, Seq(0), usize::MAX);
+        assert!(matches!(read, Err(JournalFault::Damaged { tree: TREE, .. })), "{change}: {read:?}");
+    }
+}
+
+#[test]
+fn a_home_of_a_newer_version_is_refused_and_left_alone() {
+    let home = tempfile::tempdir().unwrap();
+    filled(home.path(), Durability::Normal);
+    let connection = Connection::open(home.path().join("journal.sqlite3")).unwrap();
+    connection.pragma_update(None, "user_version", 99).unwrap();
+    for access in [Access::Write, Access::Look] {
+        let refused = SqliteJournal::open(home.path(), access).err();
+        assert_eq!(refused, Some(JournalFault::Newer { found: 99, known: 1 }));
+    }
+}
+
+#[test]
+fn a_home_that_cannot_be_made_is_a_clear_error() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("file");
+    fs::write(&file, "not a folder").unwrap();
+    let fault = SqliteJournal::open(&file.join("home"), Access::Write).err();
+    assert!(matches!(fault, Some(JournalFault::Failed { .. })), "{fault:?}");
+    let looked = SqliteJournal::open(&home.path().join("nowhere"), Access::Look).err();
+    assert!(matches!(looked, Some(JournalFault::Failed { .. })), "{looked:?}");
+    fs::create_dir(home.path().join("junk")).unwrap();
+    fs::write(home.path().join("junk/journal.sqlite3"), vec![b'x'; 5_000]).unwrap();
+    let junk = SqliteJournal::open(&home.path().join("junk"), Access::Write).err();
+    assert!(matches!(junk, Some(JournalFault::Failed { .. })), "{junk:?}");
+}
+
+/// Texts are stored once: an answer of 10,000 bytes takes little more than that.
+#[test]
+fn a_text_is_stored_once() {
+    let mut play = spinney_testkit::Play::grow("root / a");
+    play.run(&format!("finish a {}", "x".repeat(10_000)));
+    let batch = play.batches().last().unwrap().clone();
+    let mut folded = batch.clone();
+    folded.fold();
+    assert!(serde_json::to_string(&folded).unwrap().len() < 11_000);
+    folded.unfold();
+    assert_eq!(folded, batch);
+}
