@@ -37,7 +37,7 @@ impl Resource {
     /// Counts do not: an agent that made its last tool call must still be able to answer.
     #[must_use]
     pub const fn stops_all(self) -> bool {
-        matches!(self, Self::Cost | Self::Tokens)
+        ResourceSet::MEASURED.has(self)
     }
 
     /// The amount as people read it: dollars for cost, a plain number otherwise.
@@ -70,6 +70,8 @@ pub struct ResourceSet(u8);
 impl ResourceSet {
     /// No resource.
     pub const EMPTY: Self = Self(0);
+    /// What is measured and stops all new work when it is gone; the rest is counted. See [`Resource::stops_all`].
+    pub const MEASURED: Self = Self::EMPTY.with(Resource::Cost).with(Resource::Tokens);
 
     /// The set with `resource` in it.
     #[must_use]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::person;
 use crate::agent::{Attachment, Spawned};
-use crate::budget::{Amounts, Limits, Resource, ResourceSet, Terms};
+use crate::budget::{Amounts, Limits, ResourceSet, Terms};
 use crate::decide::{Draft, Reply};
 use crate::definition::{BudgetSpec, Definition};
 use crate::event::{Alarm, Event, RULES};
@@ -62,8 +62,7 @@ impl Start {
 /// What descendants must leave of the ceilings that stop everything, so that the agent can always answer.
 pub(super) fn reserve(budget: &BudgetSpec, limit: &Limits) -> Amounts {
     let percent = u64::from(budget.answer_reserve.unwrap_or(limit::ANSWER_RESERVE_PERCENT));
-    let stops: ResourceSet = Resource::ALL.into_iter().filter(|resource| resource.stops_all()).collect();
-    stops.iter().fold(Amounts::ZERO, |reserve, resource| match limit.of(resource) {
+    ResourceSet::MEASURED.iter().fold(Amounts::ZERO, |reserve, resource| match limit.of(resource) {
         Some(amount) => reserve.with(resource, amount / 100 * percent + amount % 100 * percent / 100),
         None => reserve,
     })

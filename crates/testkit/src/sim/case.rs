@@ -8,7 +8,7 @@ use spinney_kernel::time::Time;
 use spinney_kernel::{Batch, By, Event, Input, Report, Request, What, World, decide};
 
 use super::dice::Dice;
-use super::law::Witness;
+use super::law::{Law, Witness};
 use super::start::Before;
 use super::{Broken, grow, moves};
 use crate::fixture::parse;
@@ -71,8 +71,6 @@ struct Case {
     witness: Witness,
     tally: Tally,
 }
-
-type Law = Result<(), String>;
 
 impl Case {
     fn new(seed: u64) -> Self {

@@ -28,7 +28,8 @@ pub(super) struct Witness {
     over: bool,
 }
 
-type Law = Result<(), String>;
+/// Whether a law held, or else what was seen.
+pub(super) type Law = Result<(), String>;
 
 impl Witness {
     /// Reads one event.
@@ -248,6 +249,7 @@ fn same(what: &str, id: &AgentId, kept: &Amounts, counted: &Amounts) -> Law {
     hold(kept == counted, || format!("{what} of {id}: the ledger says {kept:?}, the events say {counted:?}"))
 }
 
-fn hold(holds: bool, law: impl FnOnce() -> String) -> Law {
+/// A law that must hold.
+pub(super) fn hold(holds: bool, law: impl FnOnce() -> String) -> Law {
     if holds { Ok(()) } else { Err(law()) }
 }

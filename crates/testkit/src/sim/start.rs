@@ -8,7 +8,7 @@ use spinney_kernel::id::CallId;
 use spinney_kernel::time::Time;
 use spinney_kernel::{Event, World};
 
-type Law = Result<(), String>;
+use super::law::{Law, hold};
 
 /// What was true just before an event.
 pub(super) struct Before<'w> {
@@ -142,8 +142,4 @@ impl Before<'_> {
         }
         Ok(())
     }
-}
-
-fn hold(holds: bool, law: impl FnOnce() -> String) -> Law {
-    if holds { Ok(()) } else { Err(law()) }
 }
