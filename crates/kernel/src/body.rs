@@ -15,6 +15,9 @@ pub struct Body {
     /// The whole, if `text` is only a preview.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<BlobRef>,
+    /// How many tokens `text` has at most, if somebody counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
 }
 
 /// A blob, by what is in it.
@@ -31,12 +34,22 @@ impl Body {
     /// A text that is whole.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
-        Self { text: text.into(), rest: None }
+        Self { text: text.into(), rest: None, tokens: None }
     }
 
     /// This, cut to what a journal takes. Reports are not refused, so they are cut.
     pub(crate) fn bounded(&self) -> Self {
-        Self { text: cut(&self.text, limit::TEXT_BYTES_MAX), rest: self.rest.clone() }
+        Self {
+            text: cut(&self.text, limit::TEXT_BYTES_MAX),
+            rest: self.rest.clone(),
+            tokens: self.tokens.map(|tokens| tokens.min(limit::TEXT_BYTES_MAX as u64)),
+        }
+    }
+
+    /// The most tokens that the text can have: what was counted, or else its bytes, because no token is shorter.
+    #[must_use]
+    pub fn tokens_max(&self) -> u64 {
+        self.tokens.unwrap_or(self.text.len() as u64)
     }
 
     pub(crate) fn checked(&self, what: &'static str) -> Result<(), Refusal> {

@@ -3,11 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::body::check_said;
+use crate::body::{Body, check_said};
 use crate::budget::{Limits, Price};
 use crate::caps::Caps;
 use crate::hash::ByName;
-use crate::id::{ModelName, RoleName, ThreadId};
+use crate::id::{ModelName, RoleName, ThreadId, ToolName};
 use crate::limit;
 use crate::refusal::Refusal;
 
@@ -34,6 +34,9 @@ pub struct Definition {
     pub models: ByName<ModelName, Model>,
     /// Roles by name.
     pub roles: ByName<RoleName, Role>,
+    /// Tools by name, those that the kernel itself answers aside.
+    #[serde(default, skip_serializing_if = "ByName::is_empty")]
+    pub tools: ByName<ToolName, Tool>,
     /// What to do about models without a price under a cost ceiling.
     #[serde(default)]
     pub unpriced: Unpriced,
@@ -107,6 +110,50 @@ pub struct Role {
     /// Whether it may appear again below itself, with another goal.
     #[serde(default)]
     pub recursive: Recursion,
+    /// How it takes turns by itself; an agent without is led from outside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<Turns>,
+}
+
+/// How an agent takes turns: its model answers, its tools act, until there is an answer without a tool call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Turns {
+    /// What its model is told first.
+    pub prompt: Body,
+    /// The most turns it may take.
+    pub turns_max: u32,
+    /// The most output tokens of one turn.
+    pub output_cap: u64,
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self { prompt: Body::default(), turns_max: limit::TURNS_MAX, output_cap: limit::OUTPUT_TOKENS }
+    }
+}
+
+/// A tool that agents may call, as its driver describes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tool {
+    /// What it does and when to use it, for the model.
+    pub description: String,
+    /// What its arguments look like: a JSON Schema, as text.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub schema: String,
+    /// What becomes of a call whose end was never recorded.
+    pub lost: Lost,
+    /// The most one call can cost by itself.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cost_nanos_max: u64,
+    /// How long one call may take; a default if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
+const fn is_zero(amount: &u64) -> bool {
+    *amount == 0
 }
 
 /// Whether a role may appear again on its own ancestor path.

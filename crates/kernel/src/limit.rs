@@ -21,6 +21,20 @@ pub const NOTE_BYTES_MAX: usize = 1_024;
 /// Most roles or models in one definition.
 pub const NAMES_MAX: usize = 256;
 
+/// Default turns of one agent: a model that calls tools for ever is stopped here.
+pub const TURNS_MAX: u32 = 20;
+/// Largest number of turns a definition may allow.
+pub const TURNS_CAP: u32 = 1_000_000;
+/// Most tool calls in one answer; what is beyond is dropped and the model is told.
+pub const ASKS_MAX: usize = 1_000;
+/// Largest arguments of one tool call, in bytes.
+pub const ARGS_BYTES_MAX: usize = 256 * 1024;
+/// Longest notice that the kernel itself writes into a context, in bytes; it counts as so many tokens.
+pub const NOTICE_BYTES_MAX: usize = 512;
+/// Tokens that a message costs beside its text, at most: who speaks, where it begins and ends.
+pub const MESSAGE_TOKENS: u64 = 8;
+/// Default time one tool call may take.
+pub const TOOL_TIMEOUT_MS: u64 = 60_000;
 /// Most calls of one agent that have not ended: bounds a tool storm in one answer.
 pub const OPEN_CALLS_MAX: usize = 1_024;
 /// Most messages that wait for one agent.

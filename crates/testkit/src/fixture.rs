@@ -124,6 +124,7 @@ pub fn definition(plants: &[Plant]) -> Definition {
             .into_iter()
             .collect(),
         roles,
+        tools: Default::default(),
         unpriced: Unpriced::Refuse,
     }
 }
@@ -131,7 +132,13 @@ pub fn definition(plants: &[Plant]) -> Definition {
 /// A role that may do everything.
 fn role() -> Role {
     let budget = BudgetSpec { answer_reserve: Some(0), ..BudgetSpec::of(Limits::NONE) };
-    Role { model: parse("m"), caps: Caps::all(limit::DEPTH_CAP), budget, recursive: Default::default() }
+    Role {
+        model: parse("m"),
+        caps: Caps::all(limit::DEPTH_CAP),
+        budget,
+        recursive: Default::default(),
+        turns: None,
+    }
 }
 
 /// The definition shared, as requests carry it.

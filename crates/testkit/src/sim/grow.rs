@@ -36,6 +36,7 @@ pub(super) fn definition(dice: &mut Dice) -> Arc<Definition> {
         },
         models: MODELS.iter().map(|name| (parse(name), model(dice, name))).collect(),
         roles: roles.into_iter().collect(),
+        tools: Default::default(),
         unpriced: if dice.once_in(2) { Unpriced::Allow } else { Unpriced::Refuse },
     })
 }
@@ -100,5 +101,6 @@ fn role(dice: &mut Dice) -> Role {
         },
         budget: if dice.once_in(2) { budget(dice, 600) } else { BudgetSpec::default() },
         recursive: if dice.once_in(2) { Recursion::Allowed } else { Recursion::Refused },
+        turns: None,
     }
 }

@@ -1,0 +1,97 @@
+//! Messages and packets: what a model is shown.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{AgentId, RoleName, ToolName, TreeId};
+use crate::input::By;
+
+/// One message of a context.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// What the agent is and has to do.
+    System(String),
+    /// Somebody wrote to the agent, or a child that was not waited for has ended.
+    Heard {
+        /// Who.
+        from: By,
+        /// What.
+        text: String,
+    },
+    /// The model answered.
+    Said {
+        /// What.
+        text: String,
+        /// The tools it wants called.
+        asks: Vec<ToolAsk>,
+    },
+    /// A tool returned.
+    Result {
+        /// The id that the model gave its call.
+        id: String,
+        /// Which tool, as the model wrote it.
+        tool: String,
+        /// What it returned.
+        text: String,
+        /// Whether it could not do what it was asked.
+        is_error: bool,
+    },
+}
+
+/// A tool call as a model asks for it. Nothing in it is checked yet: the tool may not exist, the arguments may be
+/// no JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolAsk {
+    /// The id that the model gave it.
+    pub id: String,
+    /// Which tool.
+    pub tool: String,
+    /// The arguments.
+    pub args: String,
+    /// How many tokens all of it has at most, if somebody counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+}
+
+/// What one model call sees.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Packet {
+    /// The messages, the oldest first. Shared: a longer context does not cost more to hand over.
+    pub messages: Arc<Vec<Arc<Message>>>,
+    /// The tools that may be called.
+    pub tools: Arc<[ToolName]>,
+    /// How many tokens all of it has at most.
+    pub tokens: u64,
+}
+
+/// Where a call comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The tree, which is the trace.
+    pub tree: TreeId,
+    /// Ids from the root down to the agent itself.
+    pub path: Vec<AgentId>,
+    /// The agent's role.
+    pub role: RoleName,
+    /// What it is to do.
+    pub goal: String,
+}
+
+impl Origin {
+    /// The agent itself.
+    #[must_use]
+    pub fn agent(&self) -> &AgentId {
+        match self.path.last() {
+            Some(agent) => agent,
+            None => unreachable!("a path ends with the agent itself"),
+        }
+    }
+
+    /// How far below the root the agent is.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.path.len() - 1
+    }
+}

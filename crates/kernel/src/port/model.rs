@@ -1,0 +1,78 @@
+//! The model port: a driver makes one attempt, streams what comes, and says how it ended. Whether to try again, and
+//! where, is decided in the kernel.
+
+use std::sync::Arc;
+
+use super::Pending;
+use crate::budget::Limits;
+use crate::context::{Origin, Packet, ToolAsk};
+use crate::definition::Lost;
+use crate::fault::Fault;
+use crate::id::ModelName;
+use crate::report::Used;
+
+/// A model that can be called.
+pub trait Model: Send + Sync {
+    /// Makes one attempt. Text goes to `deltas` as it comes; dropping the future stops the call.
+    fn call(&self, attempt: Arc<Attempt>, deltas: Deltas) -> Pending<Result<Answer, Missed>>;
+
+    /// How many tokens a text has, at most. The bytes are a bound for every tokenizer; most can do better.
+    fn tokens(&self, text: &str) -> u64 {
+        text.len() as u64
+    }
+
+    /// What becomes of a call whose end was never recorded.
+    fn lost(&self) -> Lost {
+        Lost::Presumed
+    }
+
+    /// What an attempt used that we stopped after it had said `said`. A provider may bill the rest all the same.
+    fn used_when_stopped(&self, attempt: &Attempt, said: &str) -> Used {
+        let _ = (attempt, said);
+        Used::Unknown
+    }
+}
+
+/// Takes text as it comes.
+pub type Deltas = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// One attempt at a model call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// For whom.
+    pub origin: Arc<Origin>,
+    /// Which model, by its name in the tree.
+    pub model: ModelName,
+    /// The agent's turn; the first is 1.
+    pub turn: u32,
+    /// Which attempt at this turn; the first is 1.
+    pub attempt: u32,
+    /// The same for every start of the same attempt.
+    pub key: String,
+    /// The most output tokens to ask for.
+    pub output_cap: u64,
+    /// What the model sees.
+    pub packet: Packet,
+    /// What the agent could use at this moment.
+    pub remaining: Limits,
+}
+
+/// What a model answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// What it said.
+    pub text: String,
+    /// The tools it wants called.
+    pub asks: Vec<ToolAsk>,
+    /// What the attempt used.
+    pub used: Used,
+}
+
+/// An attempt that came to nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missed {
+    /// What went wrong.
+    pub fault: Fault,
+    /// What it used all the same.
+    pub used: Used,
+}

@@ -1,0 +1,45 @@
+//! The tool port: a driver describes a tool and calls it once. What may be called, and again, is decided in the kernel.
+
+use std::sync::Arc;
+
+use super::Pending;
+use super::model::Missed;
+use crate::context::Origin;
+use crate::definition;
+use crate::id::ToolName;
+use crate::report::Used;
+
+/// A tool that can be called.
+pub trait Tool: Send + Sync {
+    /// What the tool is.
+    fn spec(&self) -> definition::Tool;
+
+    /// Calls it once. Dropping the future stops the call and everything it started.
+    fn call(&self, attempt: Attempt) -> Pending<Result<Answer, Missed>>;
+}
+
+/// One attempt at a tool call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// For whom.
+    pub origin: Arc<Origin>,
+    /// Which tool.
+    pub tool: ToolName,
+    /// The arguments: a JSON object, as text.
+    pub args: String,
+    /// Which attempt; the first is 1.
+    pub attempt: u32,
+    /// The same for every start of the same call, so that an effect can be made once.
+    pub key: String,
+}
+
+/// What a tool returned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// What the model reads.
+    pub text: String,
+    /// Whether the tool says that it could not do what it was asked: the model is told so and decides.
+    pub is_error: bool,
+    /// What the attempt used.
+    pub used: Used,
+}
