@@ -31,6 +31,7 @@ pub mod retry;
 pub mod signal;
 pub mod time;
 pub mod world;
+pub mod written;
 
 pub use batch::Batch;
 pub use decide::{Decision, Reply, decide};

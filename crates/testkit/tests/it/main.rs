@@ -23,3 +23,4 @@ mod slot;
 mod snapshot;
 mod spawn;
 mod wait;
+mod written;
