@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::call::Outcome;
+use crate::context::ToolAsk;
 use crate::event::Event;
 use crate::input::{Input, What};
 use crate::report::Report;
@@ -20,6 +21,11 @@ pub struct Batch {
 impl Batch {
     /// Takes the text out of the input that stands in an event too, so that it is stored once.
     pub fn fold(&mut self) {
+        if let Some((asks, copy)) = asks_twice(self)
+            && asks == copy
+        {
+            asks.clear();
+        }
         if let Some((text, copy)) = twice(&mut self.input, &self.events)
             && text == copy
         {
@@ -29,11 +35,25 @@ impl Batch {
 
     /// Puts back what [`fold`](Self::fold) took out.
     pub fn unfold(&mut self) {
+        if let Some((asks, copy)) = asks_twice(self)
+            && asks.is_empty()
+        {
+            asks.clone_from(copy);
+        }
         if let Some((text, copy)) = twice(&mut self.input, &self.events)
             && text.is_empty()
         {
             text.clone_from(copy);
         }
+    }
+}
+
+/// The tool calls that a model's answer and the event about it share.
+fn asks_twice(batch: &mut Batch) -> Option<(&mut Vec<ToolAsk>, &Vec<ToolAsk>)> {
+    let What::Report(Report::Done(done)) = &mut batch.input.what else { return None };
+    match batch.events.first() {
+        Some(Event::CallEnded { outcome: Outcome::Done { asks, .. }, .. }) => Some((&mut done.asks, asks)),
+        _ => None,
     }
 }
 
@@ -67,7 +87,7 @@ fn twice<'a>(input: &'a mut Input, events: &'a [Event]) -> Option<(&'a mut Strin
 /// The text that an event took over from its input, if it is one that does.
 fn copied(event: &Event) -> Option<&String> {
     match event {
-        Event::CallEnded { outcome: Outcome::Done { body }, .. } => Some(&body.text),
+        Event::CallEnded { outcome: Outcome::Done { body, .. }, .. } => Some(&body.text),
         Event::CallEnded { outcome: Outcome::Answered { answer }, .. } => Some(&answer.text),
         Event::AgentSpawned(spawned) => Some(&spawned.goal),
         Event::MessageSent { body, .. } => Some(&body.text),
@@ -87,6 +107,7 @@ fn copied(event: &Event) -> Option<&String> {
         | Event::CallEnded { .. }
         | Event::WaitStarted { .. }
         | Event::QuestionAsked { .. }
+        | Event::ToolAnswered { .. }
         | Event::Charged { .. }
         | Event::TreeHalted { .. }
         | Event::TreeUnhalted

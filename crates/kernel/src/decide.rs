@@ -6,12 +6,14 @@
 
 use std::ops::Deref;
 
+use crate::agent::AgentIx;
 use crate::call::{self, Why};
 use crate::event::Event;
 use crate::id::{AgentId, CallId, TimerId};
 use crate::input::{Input, What};
 use crate::refusal::Refusal;
 use crate::time::Time;
+use crate::turn;
 use crate::world::World;
 
 /// What was decided: the events, already applied, and what to tell whoever asked.
@@ -63,17 +65,22 @@ pub enum Reply {
 /// # Errors
 /// A request may be refused; then no event was recorded and the world is as it was. A report never is.
 pub fn decide(world: &mut World, input: &Input) -> Result<Decision, Refusal> {
-    let mut draft =
-        Draft { world, now: input.now, draw: input.draw, events: Vec::with_capacity(4), stirred: false };
+    let mut draft = Draft {
+        world,
+        now: input.now,
+        draw: input.draw,
+        ask: None,
+        events: Vec::with_capacity(4),
+        moved: Vec::new(),
+        stirred: false,
+    };
     let reply = match &input.what {
         What::Request { by, request } => request.decide(&mut draft, by).inspect_err(|_| {
             assert!(draft.events.is_empty(), "a refused request leaves no trace");
         })?,
         What::Report(report) => report.decide(&mut draft),
     };
-    if draft.stirred && !draft.is_over() {
-        call::pump(&mut draft);
-    }
+    draft.settle();
     Ok(Decision { events: draft.events, reply })
 }
 
@@ -83,6 +90,10 @@ pub(crate) struct Draft<'w> {
     now: Time,
     draw: u64,
     events: Vec<Event>,
+    /// Which of the tools that an answer asked for is being decided.
+    ask: Option<u32>,
+    /// Agents with a call that ended: it may be their turn again.
+    moved: Vec<AgentIx>,
     /// Whether something happened that calls may have waited for.
     stirred: bool,
 }
@@ -91,8 +102,36 @@ impl Draft<'_> {
     /// Records an event and applies it.
     pub(crate) fn record(&mut self, event: Event) {
         self.stirred |= stirs(&event);
+        if let Event::CallEnded { call, .. } = &event {
+            self.moved.extend(self.world.call(*call).map(|call| call.agent));
+        }
         self.world.apply(&event);
         self.events.push(event);
+    }
+
+    /// Lets every agent take its turn whose calls have ended, and every call start that can, until nothing moves.
+    fn settle(&mut self) {
+        while !self.is_over() && (self.stirred || !self.moved.is_empty()) {
+            for ix in std::mem::take(&mut self.moved) {
+                turn::advance(self, ix);
+            }
+            if std::mem::take(&mut self.stirred) && !self.is_over() {
+                call::pump(self);
+            }
+        }
+    }
+
+    /// Decides what follows as an answer to one of the tools that a model asked for.
+    pub(crate) fn answering<T>(&mut self, ask: u32, decide: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.ask.replace(ask);
+        let decided = decide(self);
+        self.ask = before;
+        decided
+    }
+
+    /// Which of the tools that a model asked for is being decided, if that is what is going on.
+    pub(crate) const fn ask(&self) -> Option<u32> {
+        self.ask
     }
 
     /// Has everyone who waits looked at again before the decision is over.
@@ -116,7 +155,7 @@ impl Draft<'_> {
     }
 
     /// Refuses work for an agent whose time is up.
-    pub(crate) fn check_deadline(&self, ix: crate::agent::AgentIx) -> Result<(), Refusal> {
+    pub(crate) fn check_deadline(&self, ix: AgentIx) -> Result<(), Refusal> {
         match self.world.agent(ix).charter.deadline {
             Some(deadline) if deadline <= self.now => {
                 let agent = self.world.agent_id(ix).clone();
@@ -157,6 +196,7 @@ fn stirs(event: &Event) -> bool {
         | Event::CallSwitched { .. }
         | Event::WaitStarted { .. }
         | Event::QuestionAsked { .. }
+        | Event::ToolAnswered { .. }
         | Event::MessageSent { .. }
         | Event::TreeHalted { .. } => false,
     }

@@ -3,13 +3,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::body::{Body, check_said};
-use crate::budget::{Limits, Price};
+use crate::body::{Body, check_said, check_text};
+use crate::budget::{Amounts, Limits, Price, Resource};
 use crate::caps::Caps;
 use crate::hash::ByName;
 use crate::id::{ModelName, RoleName, ThreadId, ToolName};
 use crate::limit;
 use crate::refusal::Refusal;
+use crate::turn::Builtin;
 
 /// Everything a tree is made of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,6 +134,23 @@ impl Default for Turns {
     }
 }
 
+impl Turns {
+    fn check(&self) -> Result<(), Refusal> {
+        self.prompt.checked("prompt")?;
+        if self.turns_max == 0 || self.turns_max > limit::TURNS_CAP {
+            let (what, count, count_max) =
+                ("limits.max_steps".to_owned(), self.turns_max as usize, limit::TURNS_CAP as usize);
+            return Err(if count == 0 {
+                Refusal::TreeCannotMove
+            } else {
+                Refusal::TooMany { what, count, count_max }
+            });
+        }
+        Amounts::ZERO.with(Resource::Tokens, self.output_cap).checked()?;
+        Ok(())
+    }
+}
+
 /// A tool that agents may call, as its driver describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -150,6 +168,23 @@ pub struct Tool {
     /// How long one call may take; a default if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+}
+
+impl Tool {
+    fn check(&self, name: &ToolName) -> Result<(), Refusal> {
+        if Builtin::named(name).is_some() {
+            return Err(Refusal::ToolNameTaken { tool: name.clone() });
+        }
+        check_text("description of a tool", &self.description, limit::TEXT_BYTES_MAX)?;
+        check_text("schema of a tool", &self.schema, limit::TEXT_BYTES_MAX)?;
+        Amounts::cost(self.cost_nanos_max).checked()?;
+        match self.timeout_ms {
+            Some(ms) if ms == 0 || ms > limit::TIMEOUT_MS_MAX => {
+                Err(Refusal::BadTimeout { ms, ms_max: limit::TIMEOUT_MS_MAX })
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 const fn is_zero(amount: &u64) -> bool {
@@ -290,6 +325,12 @@ impl Definition {
         self.models.get(name).ok_or_else(|| Refusal::UnknownModel { model: name.clone(), known: known() })
     }
 
+    /// The names of all tools: those that the kernel itself answers first.
+    pub fn tool_names(&self) -> impl Iterator<Item = ToolName> {
+        let builtin = Builtin::ALL.into_iter().map(|builtin| ToolName::of_builtin(builtin.word()));
+        builtin.chain(self.tools.keys().cloned())
+    }
+
     /// Everything that can be wrong with it, before anything runs.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
         check_said("name", &self.name, limit::NOTE_BYTES_MAX)?;
@@ -304,7 +345,14 @@ impl Definition {
             bounded("fallback", model.fallback.len())?;
             model.fallback.iter().try_for_each(|name| self.model(name).map(|_| ()))?;
         }
+        bounded("tools", self.tools.len())?;
+        for (name, tool) in &self.tools {
+            tool.check(name)?;
+        }
         for role in self.roles.values() {
+            if let Some(turns) = &role.turns {
+                turns.check()?;
+            }
             self.model(&role.model)?;
             role.budget.check()?;
             bounded("caps", role.caps.len())?;

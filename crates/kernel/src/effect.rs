@@ -38,6 +38,10 @@ pub enum Effect {
         agent: AgentId,
         /// Which tool.
         tool: ToolName,
+        /// Which of the tools that its agent's last answer asked for; none for a call from outside.
+        ask: Option<u32>,
+        /// The arguments of a call from outside.
+        args: String,
         /// The same for every start of the same call.
         key: String,
     },
@@ -77,6 +81,7 @@ impl World {
             | Event::CallSwitched { .. }
             | Event::AttemptFailed { .. }
             | Event::CallEnded { .. }
+            | Event::ToolAnswered { .. }
             | Event::Charged { .. }
             | Event::MessageSent { .. }
             | Event::TreeHalted { .. }
@@ -100,8 +105,16 @@ impl World {
                 key: format!("{}/{}", key(self.tree(), id), attempt),
             }),
             Work::Tool(work) => {
-                let tool = work.tool.clone();
-                Some(Effect::CallTool { call: id, attempt, agent, tool, key: key(self.tree(), id) })
+                let (tool, ask, args) = (work.tool.clone(), work.ask, work.args.clone());
+                Some(Effect::CallTool {
+                    call: id,
+                    attempt,
+                    agent,
+                    tool,
+                    ask,
+                    args,
+                    key: key(self.tree(), id),
+                })
             }
             Work::Child(_) | Work::Wait(_) | Work::Question(_) => None,
         }

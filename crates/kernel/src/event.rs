@@ -70,9 +70,10 @@ pub enum Event {
         /// What it has to show.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         result: Option<Body>,
-        /// Where it has no result: the event with the last thing its model said.
+        /// Where it has no result: the event with the last thing its model said. The answer of an agent that
+        /// completed, and otherwise as far as it got.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        partial: Option<Seq>,
+        said: Option<Seq>,
         /// What it and everything below it used.
         spent: Amounts,
     },
@@ -153,6 +154,9 @@ pub enum Event {
         call: CallId,
         /// Who.
         agent: AgentId,
+        /// Which of the tools that its last answer asked for, counted from 0.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ask: Option<u32>,
         /// For what.
         wait: Wait,
         /// When it gives up.
@@ -164,10 +168,25 @@ pub enum Event {
         call: CallId,
         /// Who.
         agent: AgentId,
+        /// Which of the tools that its last answer asked for, counted from 0.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ask: Option<u32>,
         /// What.
         question: Question,
         /// When it gives up.
         alarm: Alarm,
+    },
+    /// A tool call of an agent's turn was answered at once: it was refused, or needed nobody outside.
+    ToolAnswered {
+        /// Whose.
+        agent: AgentId,
+        /// Which of the tools that its last answer asked for, counted from 0.
+        ask: u32,
+        /// What the model reads.
+        body: Body,
+        /// Whether it could not be done.
+        #[serde(default)]
+        is_error: bool,
     },
     /// Outside spending was booked by hand.
     Charged {

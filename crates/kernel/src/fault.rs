@@ -40,6 +40,22 @@ pub enum FaultKind {
     Stopped,
 }
 
+impl FaultKind {
+    /// The kind as one word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::RateLimit => "rate_limit",
+            Self::Server => "server",
+            Self::Timeout => "timeout",
+            Self::Cut => "cut",
+            Self::Auth => "auth",
+            Self::Invalid => "invalid",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
 impl Fault {
     /// A fault without further words.
     #[must_use]

@@ -188,6 +188,13 @@ impl AgentId {
     }
 }
 
+impl ToolName {
+    /// The name of a tool that the kernel itself answers.
+    pub(crate) fn of_builtin(word: &'static str) -> Self {
+        Self(word.into())
+    }
+}
+
 impl BlobHash {
     /// The hash of these bytes.
     #[must_use]

@@ -30,6 +30,7 @@ pub mod request;
 pub mod retry;
 pub mod signal;
 pub mod time;
+pub mod turn;
 pub mod world;
 pub mod written;
 

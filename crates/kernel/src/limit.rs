@@ -27,6 +27,8 @@ pub const TURNS_MAX: u32 = 20;
 pub const TURNS_CAP: u32 = 1_000_000;
 /// Most tool calls in one answer; what is beyond is dropped and the model is told.
 pub const ASKS_MAX: usize = 1_000;
+/// Longest id or name that a model may give a tool call, in bytes.
+pub const NAME_BYTES_MAX: usize = 128;
 /// Largest arguments of one tool call, in bytes.
 pub const ARGS_BYTES_MAX: usize = 256 * 1024;
 /// Longest notice that the kernel itself writes into a context, in bytes; it counts as so many tokens.

@@ -22,7 +22,9 @@ pub enum Refusal {
     TreeEnded,
     #[error("the tree is halted at its ceiling: raise it with `spinney budget`, or cancel the tree")]
     TreeHalted,
-    #[error("limits.agents and limits.parallel must be at least 1: with 0 the tree could never move")]
+    #[error(
+        "limits.agents, limits.parallel and max_steps must be at least 1: with 0 the tree could never move"
+    )]
     TreeCannotMove,
 
     // --- who asks, and for whom
@@ -98,6 +100,13 @@ pub enum Refusal {
     #[error("no question {question} is open{}", one_of(open))]
     UnknownQuestion { question: CallId, open: Vec<CallId> },
 
+    #[error("no tool is called `{tool}`{}", one_of(known))]
+    UnknownTool { tool: String, known: Vec<ToolName> },
+    #[error("bad arguments for `{tool}`: {reason}; write one JSON object with the fields it takes")]
+    BadArguments { tool: ToolName, reason: String },
+    #[error("a tool may not be called `{tool}`: Spinney answers that one itself")]
+    ToolNameTaken { tool: ToolName },
+
     // --- texts and signals
     #[error("the {what} is empty: say something")]
     TextEmpty { what: String },
@@ -120,6 +129,13 @@ impl From<AmountError> for Refusal {
 }
 
 impl Refusal {
+    /// The reason as one word for programs.
+    #[must_use]
+    pub fn code(&self) -> String {
+        let written = serde_json::to_value(self).unwrap_or_default();
+        written.get("code").and_then(|code| code.as_str()).unwrap_or("refused").to_owned()
+    }
+
     /// The numbers of a ceiling, if that is what refused.
     #[must_use]
     pub const fn shortfall(&self) -> Option<(&AgentId, &Shortfall)> {

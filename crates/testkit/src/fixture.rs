@@ -2,7 +2,7 @@
 //!
 //! One path per line; a name that was seen before is the same agent. Behind a name stand its terms, separated by
 //! spaces: `$0.60`, `tokens=100`, `steps=3`, `tool_calls=2`, `retries=1`, `timeout=5s`, `lend`, `reserve=20%`,
-//! `shrink`, `downgrade=cheap`, `attached`, `later` (there is a role of that name, but nobody is spawned yet). Each
+//! `shrink`, `downgrade=cheap`, `attached`, `turns=20` (it takes turns by itself), `later` (there is a role of that name, but nobody is spawned yet). Each
 //! agent has a role of its own name. The model `m` costs $0.001 per output token and nothing for input, so `$0.20` is a
 //! call of 200 tokens; `cheap` costs a tenth of that, `free` has no price, and `m` falls back to `cheap`.
 
@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use spinney_kernel::budget::{Limits, Price, Resource, nanos_from_usd};
 use spinney_kernel::caps::Caps;
-use spinney_kernel::definition::{BudgetSpec, Definition, Lend, Model, OnLow, Role, TreeLimits, Unpriced};
+use spinney_kernel::definition::{
+    BudgetSpec, Definition, Lend, Lost, Model, OnLow, Role, Tool, TreeLimits, Turns, Unpriced,
+};
 use spinney_kernel::limit;
 use spinney_kernel::request::Collect;
 
@@ -30,6 +32,8 @@ pub struct Plant {
     pub collect: Collect,
     /// When it is spawned.
     pub birth: Birth,
+    /// How many turns it may take by itself, if it does.
+    pub turns: Option<u32>,
 }
 
 /// When an agent of a fixture is spawned.
@@ -56,7 +60,9 @@ pub fn plants(text: &str) -> Vec<Plant> {
                 let (budget, collect) = budget(terms);
                 let later = terms.split_whitespace().any(|term| term == "later");
                 let birth = if later { Birth::Later } else { Birth::Now };
-                found.push(Plant { name: name.to_owned(), parent, budget, collect, birth });
+                let turns = terms.split_whitespace().find_map(|term| term.strip_prefix("turns="));
+                let turns = turns.map(|turns| number(turns) as u32);
+                found.push(Plant { name: name.to_owned(), parent, budget, collect, birth, turns });
             }
             parent = Some(name.to_owned());
         }
@@ -86,6 +92,7 @@ pub fn budget(words: &str) -> (BudgetSpec, Collect) {
             Some(("reserve", percent)) => {
                 budget.answer_reserve = Some(number(percent.trim_end_matches('%')) as u8);
             }
+            Some(("turns", _)) => {}
             Some(("downgrade", model)) => budget.on_low = Some(OnLow::Downgrade(parse(model))),
             Some(("timeout", span)) => budget.timeout_ms = Some(millis(span)),
             Some((name, amount)) => {
@@ -101,7 +108,7 @@ pub fn budget(words: &str) -> (BudgetSpec, Collect) {
 #[must_use]
 pub fn definition(plants: &[Plant]) -> Definition {
     let root = plants.first();
-    let roles = plants.iter().map(|plant| (parse(&plant.name), role())).collect();
+    let roles = plants.iter().map(|plant| (parse(&plant.name), role(plant.turns))).collect();
     let price = |output_per_mtok| {
         Some(Price {
             input_per_mtok: 0,
@@ -124,21 +131,27 @@ pub fn definition(plants: &[Plant]) -> Definition {
             .into_iter()
             .collect(),
         roles,
-        tools: Default::default(),
+        tools: [(parse("read"), tool(Lost::Repeatable)), (parse("write"), tool(Lost::Presumed))]
+            .into_iter()
+            .collect(),
         unpriced: Unpriced::Refuse,
     }
 }
 
 /// A role that may do everything.
-fn role() -> Role {
+fn role(turns: Option<u32>) -> Role {
     let budget = BudgetSpec { answer_reserve: Some(0), ..BudgetSpec::of(Limits::NONE) };
     Role {
         model: parse("m"),
         caps: Caps::all(limit::DEPTH_CAP),
         budget,
         recursive: Default::default(),
-        turns: None,
+        turns: turns.map(|turns_max| Turns { turns_max, output_cap: 100, ..Turns::default() }),
     }
+}
+
+fn tool(lost: Lost) -> Tool {
+    Tool { lost, ..Tool::default() }
 }
 
 /// The definition shared, as requests carry it.

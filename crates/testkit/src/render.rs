@@ -92,6 +92,10 @@ pub(crate) fn event(event: &Event) -> String {
         Event::CallEnded { call, outcome, spent, overrun } => {
             format!("{call} ended: {}, spent {}{}", outcome_text(outcome), amounts(spent), over(overrun))
         }
+        Event::ToolAnswered { agent, ask, body, is_error } => {
+            let how = if *is_error { "error" } else { "answer" };
+            format!("{agent} tool {ask} {how}: {}", body.text)
+        }
         Event::Charged { agent, amounts: charged, .. } => format!("{agent} charged {}", amounts(charged)),
         Event::MessageSent { from, to, body } => {
             let from = match from {

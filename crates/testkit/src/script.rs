@@ -4,6 +4,7 @@
 //! call a $0.20 [model=m]         a model call that costs at most $0.20 (200 tokens)
 //! tool a read_file [$0.01] [repeatable]
 //! done #1 $0.15 · failed #1 server [$0.05] [after=200ms] · lost #1
+//! said #1 words | tool {"args":…} | tool …   an agent that takes turns: its model answers
 //! spawn a b as ROLE [terms…]     b below a
 //! charge a $0.10 · raise a $1.00 (or tokens=…)
 //! send a hello · wait a for b c [any] · wait a message · ask a Which? [default=x] [timeout=5s] · answer #3 yes
@@ -14,6 +15,7 @@
 
 use spinney_kernel::budget::{Amounts, Resource, Usage, nanos_from_usd};
 use spinney_kernel::call::{OnTimeout, Question, Stage, Wait as WaitFor, WaitNeed, Work};
+use spinney_kernel::context::ToolAsk;
 use spinney_kernel::definition::Lost as OnLost;
 use spinney_kernel::event::Breaker as Gate;
 use spinney_kernel::fault::{Fault, FaultKind};
@@ -36,6 +38,10 @@ pub(crate) fn run_line(play: &mut Play, line: &str) {
     let Some((verb, rest)) = words.split_first() else { return };
     match *verb {
         "pass" => pass(play, millis(rest.first().copied().unwrap_or_default())),
+        "said" => {
+            let report = said(play, line);
+            play.report(report);
+        }
         "done" | "failed" | "lost" | "open" | "close" | "rate" => {
             let report = report(play, verb, rest);
             play.report(report);
@@ -95,7 +101,12 @@ fn hold_for(verb: &str, rest: &[&str]) -> HoldFor {
         return HoldFor::Model { model, input_tokens: 0, output_cap: Some(cost / NANOS_PER_TOKEN) };
     }
     let lost = if rest.contains(&"repeatable") { OnLost::Repeatable } else { OnLost::Presumed };
-    HoldFor::Tool { tool: parse(rest.first().copied().unwrap_or("tool")), cost_nanos_max: cost, lost }
+    HoldFor::Tool {
+        tool: parse(rest.first().copied().unwrap_or("tool")),
+        args: String::new(),
+        cost_nanos_max: cost,
+        lost,
+    }
 }
 
 fn spawn(parent: &str, rest: &[&str]) -> Spawn {
@@ -145,7 +156,14 @@ fn effect_report(play: &Play, verb: &str, call: CallId, rest: &[&str]) -> Report
     let attempt = play.world().call(call).map_or(1, |call| call.attempt);
     let used = used(play, call, rest);
     match verb {
-        "done" => Report::Done(Done { call, attempt, used, body: Body::text("ok") }),
+        "done" => Report::Done(Done {
+            call,
+            attempt,
+            used,
+            body: Body::text("ok"),
+            asks: Vec::new(),
+            is_error: false,
+        }),
         "lost" => Report::Lost(Lost { call, attempt }),
         _ => {
             let kind = fault_kind(rest.get(1).copied().unwrap_or("server"));
@@ -153,6 +171,23 @@ fn effect_report(play: &Play, verb: &str, call: CallId, rest: &[&str]) -> Report
             Report::Failed(Failed { call, attempt, fault: Fault { retry_after_ms, ..Fault::of(kind) }, used })
         }
     }
+}
+
+/// What a model says, and after each `|` a tool that it asks for.
+fn said(play: &Play, line: &str) -> Report {
+    let mut parts = line.split('|').map(str::trim);
+    let words: Vec<&str> = parts.next().unwrap_or_default().split_whitespace().collect();
+    let call = call_id(words.get(1).copied().unwrap_or_default());
+    let asks = parts.enumerate().map(|(number, part)| {
+        let (tool, args) = part.split_once(' ').unwrap_or((part, "{}"));
+        let (id, tool, args) = (format!("c{number}"), tool.to_owned(), args.to_owned());
+        ToolAsk { id, tool, args, tokens: None }
+    });
+    let asks = asks.collect();
+    let attempt = play.world().call(call).map_or(1, |call| call.attempt);
+    let text = words.get(2..).unwrap_or_default().join(" ");
+    let used = Used::Tokens(Usage { output: text.len() as u64, ..Usage::default() });
+    Report::Done(Done { call, attempt, used, body: Body::text(text), asks, is_error: false })
 }
 
 /// A model call reports tokens, a tool its own cost; `?` says that nobody knows.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::{Attachment, Phase, Spawned, State};
+use super::{Attachment, Phase, Progress, Spawned, State};
 use crate::budget::{AccountIx, Amounts};
 use crate::caps::Caps;
 use crate::definition::{OnLow, Recursion};
@@ -50,8 +50,8 @@ pub struct Agent {
     pub running: u32,
     /// How many of them are waits it asked for by itself.
     pub(crate) waits: u32,
-    /// The event with the last thing its model said.
-    pub said: Option<Seq>,
+    /// How far its turns have come.
+    pub progress: Progress,
     /// Messages it has not read: the events that brought them.
     pub inbox: Vec<Seq>,
     /// The timer of its deadline.
@@ -104,6 +104,8 @@ pub struct Ended {
     pub word: &'static str,
     /// The event that says all about it.
     pub at: Seq,
+    /// The most tokens that what it has to show can have.
+    pub tokens: u64,
     /// What it and everything below it used.
     pub spent: Amounts,
 }
@@ -253,7 +255,7 @@ impl Agents {
             open: SmallVec::new(),
             running: 0,
             waits: 0,
-            said: None,
+            progress: Progress::default(),
             inbox: Vec::new(),
             timer: spawned.alarm.map(|alarm| alarm.timer),
         };

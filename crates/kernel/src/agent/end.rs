@@ -90,10 +90,10 @@ fn close(draft: &mut Draft<'_>, ix: AgentIx, exit: Exit, result: Option<Body>) {
     let spent = draft.account_of(ix).spent;
     let attachment = draft.agent(ix).charter.attachment;
     let parent = draft.agents().parent(ix);
-    let partial = if result.is_none() { draft.agent(ix).said } else { None };
-    draft.record(Event::AgentEnded { agent, exit, result, partial, spent });
+    let said = if result.is_none() { draft.agent(ix).progress.said } else { None };
+    draft.record(Event::AgentEnded { agent, exit, result, said, spent });
     let Some(parent) = parent.filter(|parent| is_live(draft, *parent)) else { return };
-    if let Attachment::Call(call) = attachment {
+    if let Attachment::Call { call, .. } = attachment {
         call::wake_spawner(draft, call, ix);
     }
     call::wake_waits(draft, parent);

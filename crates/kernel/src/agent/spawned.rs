@@ -48,8 +48,14 @@ pub struct Spawned {
 pub enum Attachment {
     /// It is the root: whoever waits for the tree gets it.
     Root,
-    /// As the end of this call, which waits for it.
-    Call(CallId),
+    /// As the end of a call, which waits for it.
+    Call {
+        /// Which call.
+        call: CallId,
+        /// Which of the tools that its parent's last answer asked for, counted from 0.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ask: Option<u32>,
+    },
     /// As a message.
     Detached,
 }

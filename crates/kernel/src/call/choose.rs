@@ -2,7 +2,7 @@
 
 use super::{Call, ModelCall, Work};
 use crate::agent::AgentIx;
-use crate::budget::{Resource, Shortfall};
+use crate::budget::{Amounts, Resource, Shortfall};
 use crate::definition::{Model, OnLow, Unpriced};
 use crate::id::{CallId, ModelName};
 use crate::limit;
@@ -21,6 +21,22 @@ pub(crate) fn check_model<'w>(world: &'w World, ix: AgentIx, name: &ModelName) -
         Some(_) => Err(Refusal::Unpriced { model: name.clone() }),
         None => Ok(model),
     }
+}
+
+/// A call to a model, as far as the agent may make it and the numbers can be believed.
+pub(crate) fn model_work(
+    world: &World,
+    ix: AgentIx,
+    model: &ModelName,
+    input_tokens: u64,
+    output_cap: u64,
+) -> Result<Work, Refusal> {
+    let Model { price, output_max, .. } = check_model(world, ix, model)?;
+    let output_cap = output_cap.min(output_max.unwrap_or(u64::MAX));
+    let cost = price.map_or(0, |price| price.worst_case(input_tokens, output_cap));
+    let tokens = input_tokens.saturating_add(output_cap);
+    Amounts::cost(cost).with(Resource::Tokens, tokens).checked()?;
+    Ok(Work::Model(ModelCall { model: model.clone(), input_tokens, output_cap }))
 }
 
 /// The next model to try for a call, and the output cap there: the first fallback that it can go to.

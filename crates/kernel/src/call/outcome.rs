@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::body::Body;
+use crate::context::ToolAsk;
 use crate::fault::Fault;
 use crate::id::{AgentId, Seq};
 use crate::refusal::Refusal;
@@ -15,6 +16,12 @@ pub enum Outcome {
     Done {
         /// What it returned.
         body: Body,
+        /// The tools that a model wants called.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        asks: Vec<ToolAsk>,
+        /// Whether a tool says that it could not do what it was asked.
+        #[serde(default, skip_serializing_if = "is_false")]
+        is_error: bool,
     },
     /// Every attempt failed.
     Failed {
@@ -51,6 +58,10 @@ pub enum Outcome {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ended: Vec<ChildEnd>,
     },
+}
+
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 /// A child's end, by reference: its result stands in the event named here.

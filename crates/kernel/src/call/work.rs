@@ -38,6 +38,12 @@ pub struct ModelCall {
 pub struct ToolCall {
     /// Which one.
     pub tool: ToolName,
+    /// Which of the tools that its agent's last answer asked for, counted from 0; none for a call from outside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask: Option<u32>,
+    /// The arguments of a call from outside; those of a turn stand in the answer.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub args: String,
     /// The most it can cost by itself.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cost_nanos_max: u64,

@@ -55,6 +55,14 @@ pub struct ToolAsk {
     pub tokens: Option<u64>,
 }
 
+impl ToolAsk {
+    /// The most tokens that it can have: what was counted, or else its bytes.
+    #[must_use]
+    pub fn tokens_max(&self) -> u64 {
+        self.tokens.unwrap_or((self.id.len() + self.tool.len() + self.args.len()) as u64)
+    }
+}
+
 /// What one model call sees.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Packet {

@@ -1,6 +1,11 @@
 //! Contexts: what an agent knows, as a list of messages that only grows, and the packet of them that one call sees.
 //! The world keeps counts; the texts stand in events, and this is the fold that reads them.
 
+mod fold;
 mod message;
+mod told;
 
+pub use fold::{Contexts, End};
 pub use message::{Message, Origin, Packet, ToolAsk};
+pub use told::system;
+pub(crate) use told::{first_tokens, told_tokens};

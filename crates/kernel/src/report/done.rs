@@ -5,9 +5,11 @@ use serde::{Deserialize, Serialize};
 use super::{Used, running};
 use crate::agent::end_if_drained;
 use crate::body::Body;
-use crate::call::{self, Outcome};
+use crate::call::{self, Outcome, Work};
+use crate::context::ToolAsk;
 use crate::decide::{Draft, Reply};
 use crate::id::CallId;
+use crate::turn;
 
 /// An effect did its work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +24,12 @@ pub struct Done {
     /// What it returned; the rest of a large one by reference.
     #[serde(default)]
     pub body: Body,
+    /// The tools that a model wants called.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asks: Vec<ToolAsk>,
+    /// Whether a tool says that it could not do what it was asked.
+    #[serde(default)]
+    pub is_error: bool,
 }
 
 impl Done {
@@ -29,7 +37,13 @@ impl Done {
         let Some(call) = running(draft, self.call, self.attempt) else { return Reply::Stale };
         let ix = call.agent;
         let spent = call::used(draft.definition(), call, self.used);
-        call::end_running(draft, self.call, Outcome::Done { body: self.body.bounded() }, spent);
+        let is_model = matches!(call.work, Work::Model(_));
+        let asks = if is_model { turn::bounded(&self.asks) } else { Vec::new() };
+        let outcome = Outcome::Done { body: self.body.bounded(), asks, is_error: self.is_error };
+        call::end_running(draft, self.call, outcome, spent);
+        if is_model {
+            turn::said(draft, ix, &self.asks);
+        }
         end_if_drained(draft, ix);
         Reply::Done
     }

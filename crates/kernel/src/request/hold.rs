@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{acting, room_for_call};
 use crate::agent::AgentIx;
-use crate::budget::{Amounts, Resource};
-use crate::call::{Admitted, ModelCall, ToolCall, Work, admit, check_model};
+use crate::body::check_text;
+use crate::budget::Amounts;
+use crate::call::{self, Admitted, ToolCall, Work, admit};
 use crate::decide::{Draft, Reply};
-use crate::definition::{Lost, Model};
+use crate::definition::Lost;
 use crate::event::Event;
 use crate::id::{AgentId, ModelName, ToolName};
 use crate::input::By;
@@ -44,6 +45,9 @@ pub enum HoldFor {
     Tool {
         /// Which one.
         tool: ToolName,
+        /// Its arguments: a JSON object, as text.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        args: String,
         /// The most it can cost by itself.
         #[serde(default)]
         cost_nanos_max: u64,
@@ -71,21 +75,16 @@ impl Hold {
     fn work(&self, draft: &Draft<'_>, ix: AgentIx) -> Result<Work, Refusal> {
         match &self.effect {
             HoldFor::Model { model, input_tokens, output_cap } => {
-                let charter = &draft.agent(ix).charter;
-                let model = model.as_ref().unwrap_or(&charter.model);
-                let Model { price, output_max, .. } = check_model(draft, ix, model)?;
-                let output_cap =
-                    output_cap.unwrap_or(limit::OUTPUT_TOKENS).min(output_max.unwrap_or(u64::MAX));
-                let cost = price.map_or(0, |price| price.worst_case(*input_tokens, output_cap));
-                let tokens = input_tokens.saturating_add(output_cap);
-                Amounts::cost(cost).with(Resource::Tokens, tokens).checked()?;
-                Ok(Work::Model(ModelCall { model: model.clone(), input_tokens: *input_tokens, output_cap }))
+                let model = model.as_ref().unwrap_or(&draft.agent(ix).charter.model);
+                call::model_work(draft, ix, model, *input_tokens, output_cap.unwrap_or(limit::OUTPUT_TOKENS))
             }
-            HoldFor::Tool { tool, cost_nanos_max, lost } => {
+            HoldFor::Tool { tool, args, cost_nanos_max, lost } => {
                 draft.agent(ix).charter.caps.check_tool(tool)?;
                 Amounts::cost(*cost_nanos_max).checked()?;
+                check_text("arguments", args, limit::ARGS_BYTES_MAX)?;
                 let (cost_nanos_max, lost) = (*cost_nanos_max, *lost);
-                Ok(Work::Tool(ToolCall { tool: tool.clone(), cost_nanos_max, lost }))
+                let (tool, args) = (tool.clone(), args.clone());
+                Ok(Work::Tool(ToolCall { tool, ask: None, args, cost_nanos_max, lost }))
             }
         }
     }

@@ -106,7 +106,7 @@ fn person(by: &By, verb: &str) -> Result<(), Refusal> {
 }
 
 /// Refuses one more call to an agent that has too many open.
-fn room_for_call(world: &World, ix: AgentIx) -> Result<(), Refusal> {
+pub(crate) fn room_for_call(world: &World, ix: AgentIx) -> Result<(), Refusal> {
     let open = world.agent(ix).open.len();
     if open >= limit::OPEN_CALLS_MAX {
         return Err(Refusal::OpenCallsLimit { open, open_max: limit::OPEN_CALLS_MAX });

@@ -19,6 +19,7 @@ use crate::input::By;
 use crate::limit;
 use crate::refusal::Refusal;
 use crate::time::Time;
+use crate::turn;
 
 /// Spawn a child.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,7 +82,7 @@ impl Spawn {
             Collect::Detached => Attachment::Detached,
             Collect::Call => {
                 room_for_call(draft, parent)?;
-                Attachment::Call(draft.calls().next_id())
+                Attachment::Call { call: draft.calls().next_id(), ask: draft.ask() }
             }
         };
         let own = budget.timeout_ms.map(|ms| draft.now().after_ms(ms));
@@ -103,7 +104,8 @@ impl Spawn {
             attachment,
         };
         draft.record(Event::AgentSpawned(Box::new(spawned)));
-        let call = if let Attachment::Call(call) = attachment { Some(call) } else { None };
+        let call = if let Attachment::Call { call, .. } = attachment { Some(call) } else { None };
+        turn::begin(draft, &agent, &self.goal);
         Ok(Reply::Spawned { agent, call })
     }
 

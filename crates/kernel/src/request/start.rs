@@ -14,6 +14,7 @@ use crate::id::{AgentId, ThreadId};
 use crate::input::By;
 use crate::limit;
 use crate::refusal::Refusal;
+use crate::turn;
 
 /// Start a tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,6 +56,7 @@ impl Start {
         };
         draft.record(Event::TreeStarted { rules: RULES, definition: Arc::clone(definition) });
         draft.record(Event::AgentSpawned(Box::new(spawned)));
+        turn::begin(draft, &agent, &definition.goal);
         Ok(Reply::Spawned { agent, call: None })
     }
 }

@@ -40,7 +40,8 @@ impl Wait {
         let call = draft.calls().next_id();
         let alarm = Alarm { timer: draft.next_timer(), at: draft.now().after_ms(ms) };
         let (agent, wait) = (self.agent.clone(), self.wait.clone());
-        draft.record(Event::WaitStarted { call, agent, wait, alarm });
+        let ask = draft.ask();
+        draft.record(Event::WaitStarted { call, agent, ask, wait, alarm });
         wake_waits(draft, ix);
         Ok(if draft.call(call).is_some() { Reply::Waiting { call, why } } else { Reply::Done })
     }

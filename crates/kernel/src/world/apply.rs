@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use super::{Halt, Subject, World};
 use crate::agent::{AgentIx, Attachment, Birth, Ended, Exit, Farewell, Phase, Spawned, State};
+use crate::body::Body;
 use crate::budget::{Amounts, Waiter};
-use crate::call::{ChildCall, Outcome, Stage, Wait, Why, Work};
+use crate::call::{ChildCall, ChildEnd, Outcome, Stage, Wait, Why, Work};
+use crate::context;
 use crate::event::{Alarm, Event};
 use crate::id::{AgentId, CallId, ModelName, Seq, TimerId};
+use crate::limit;
 
 impl World {
     /// Applies one event.
@@ -19,22 +22,22 @@ impl World {
             Event::AgentSpawned(spawned) => self.spawned(spawned),
             Event::AgentPaused { agent } => self.set_paused(agent, true),
             Event::AgentUnpaused { agent } => self.set_paused(agent, false),
-            Event::AgentRedirected { agent, running, .. } => {
-                self.delivered(agent);
+            Event::AgentRedirected { agent, running, instruction } => {
+                self.delivered(agent, instruction.len() as u64);
                 if running.stops() {
                     self.stopped(agent);
                 }
             }
-            Event::MessageSent { to, .. } => self.delivered(to),
+            Event::MessageSent { to, body, .. } => self.delivered(to, body.tokens_max()),
             Event::AgentEnding { agent, exit, result } => {
                 self.ending(agent, Farewell { exit: exit.clone(), result: result.clone() });
             }
-            Event::AgentEnded { agent, exit, .. } => self.ended(agent, exit),
+            Event::AgentEnded { agent, exit, result, .. } => self.ended(agent, exit, result.as_ref()),
             Event::CallAsked { call, agent, work } => self.asked(*call, agent, work.clone(), None),
-            Event::WaitStarted { call, agent, wait, alarm } => {
+            Event::WaitStarted { call, agent, wait, alarm, .. } => {
                 self.asked(*call, agent, Work::Wait(wait.clone()), Some(*alarm));
             }
-            Event::QuestionAsked { call, agent, question, alarm } => {
+            Event::QuestionAsked { call, agent, question, alarm, .. } => {
                 self.asked(*call, agent, Work::Question(question.clone()), Some(*alarm));
             }
             Event::CallWaiting { call, why, account, alarm } => {
@@ -56,6 +59,10 @@ impl World {
                 call.fault = fault.clone().map(Box::new);
             }
             Event::CallEnded { call, outcome, spent, .. } => self.call_ended(*call, outcome, spent),
+            Event::ToolAnswered { agent, body, .. } => {
+                let ix = self.place(agent);
+                self.agents.agent_mut(ix).progress.read(body.tokens_max());
+            }
             Event::Charged { agent, amounts, .. } => {
                 let account = self.agent(self.place(agent)).account;
                 self.ledger.charge(account, amounts);
@@ -96,7 +103,7 @@ impl World {
             None => self.owners.push(ix),
         }
         self.set_timer(spawned.alarm, Subject::Deadline(ix));
-        if let (Attachment::Call(call), Some(parent)) = (spawned.attachment, &spawned.parent) {
+        if let (Attachment::Call { call, .. }, Some(parent)) = (spawned.attachment, &spawned.parent) {
             self.asked(call, parent, Work::Child(ChildCall { agent: spawned.agent.clone() }), None);
         }
     }
@@ -106,9 +113,11 @@ impl World {
         self.agents.agent_mut(ix).paused = paused;
     }
 
-    fn delivered(&mut self, to: &AgentId) {
+    fn delivered(&mut self, to: &AgentId, tokens: u64) {
         let (ix, seq) = (self.place(to), self.seq);
-        self.agents.agent_mut(ix).inbox.push(seq);
+        let agent = self.agents.agent_mut(ix);
+        agent.inbox.push(seq);
+        agent.progress.read(tokens);
     }
 
     fn stopped(&mut self, id: &AgentId) {
@@ -127,17 +136,22 @@ impl World {
         self.ledger.shut(account);
     }
 
-    fn ended(&mut self, id: &AgentId, exit: &Exit) {
+    fn ended(&mut self, id: &AgentId, exit: &Exit, result: Option<&Body>) {
         let ix = self.place(id);
         let agent = self.agents.agent_mut(ix);
         let (account, role, depth) = (agent.account, agent.charter.role.clone(), agent.charter.depth);
         let (parent, timer) = (agent.kin.parent, agent.timer.take());
         let detached = agent.charter.attachment == Attachment::Detached;
+        let tokens = result.map_or(agent.progress.said_tokens, Body::tokens_max);
         self.clear_timer(timer);
         let spent = self.ledger.close(account);
-        self.agents.retire(ix, Ended { role, parent, depth, word: exit.word(), at: self.seq, spent });
+        self.agents.retire(ix, Ended { role, parent, depth, word: exit.word(), at: self.seq, tokens, spent });
         match parent {
-            Some(parent) if detached => self.agents.agent_mut(parent).inbox.push(self.seq),
+            Some(parent) if detached => {
+                let agent = self.agents.agent_mut(parent);
+                agent.inbox.push(self.seq);
+                agent.progress.read(limit::NOTICE_BYTES_MAX as u64 + tokens);
+            }
             Some(_) => {}
             // The tree is over; what halted it no longer matters.
             None => self.halted = None,
@@ -153,6 +167,18 @@ impl World {
             Work::Question(_) => Some(Why::Person),
         };
         let agent = self.agents.agent_mut(ix);
+        if let Work::Model(work) = &work {
+            agent.progress.asked(work.input_tokens);
+            // Whoever takes turns by itself reads everything before it thinks again.
+            if self
+                .definition
+                .as_ref()
+                .and_then(|d| d.roles.get(&agent.charter.role))
+                .is_some_and(|role| role.turns.is_some())
+            {
+                agent.inbox.clear();
+            }
+        }
         agent.open.push(id);
         agent.waits += u32::from(matches!(work, Work::Wait(_)));
         self.calls.insert(id, ix, work);
@@ -211,18 +237,23 @@ impl World {
         let call = self.calls.call_mut(id);
         let (ix, stage, timer) = (call.agent, call.stage, call.timer.take());
         let is_wait = matches!(call.work, Work::Wait(_));
-        let said = matches!((&call.work, outcome), (Work::Model(_), Outcome::Done { .. }));
+        let is_model = matches!(call.work, Work::Model(_));
         if stage == Stage::Running {
             self.settled(id, spent);
         }
         self.clear_timer(timer);
         self.ledger.line_leave(id.0);
         self.calls.remove(id);
+        let told = context::told_tokens(outcome, |end| self.tokens_of(end));
         let agent = self.agents.agent_mut(ix);
         agent.open.retain(|open| *open != id);
         agent.waits -= u32::from(is_wait);
-        if said {
-            agent.said = Some(self.seq);
+        if !is_model {
+            agent.progress.read(told);
+        } else if matches!(outcome, Outcome::Done { .. }) {
+            agent.progress.said(self.seq, told);
+        } else {
+            agent.progress.failed = Some(Box::new(outcome.clone()));
         }
         match outcome {
             Outcome::Message { seq } => agent.inbox.retain(|letter| letter != seq),
@@ -237,6 +268,12 @@ impl World {
             | Outcome::Refused { .. }
             | Outcome::Answered { .. } => {}
         }
+    }
+
+    /// The most tokens that an ended child has to show.
+    fn tokens_of(&self, end: &ChildEnd) -> u64 {
+        let ended = self.agents.find(&end.agent).and_then(|ix| self.agents.ended(ix));
+        ended.map_or(0, |ended| ended.tokens)
     }
 
     fn set_timer(&mut self, alarm: Option<Alarm>, subject: Subject) {

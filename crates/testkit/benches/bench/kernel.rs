@@ -77,7 +77,14 @@ impl Nursery {
 
     pub(crate) fn settle(&mut self, call: CallId) {
         let used = Used::Tokens(Usage { input: 100, output: 50, ..Usage::default() });
-        self.input(What::Report(Report::Done(Done { call, attempt: 1, used, body: Body::default() })));
+        self.input(What::Report(Report::Done(Done {
+            call,
+            attempt: 1,
+            used,
+            body: Body::default(),
+            asks: Vec::new(),
+            is_error: false,
+        })));
     }
 
     pub(crate) fn finish(&mut self, agent: AgentId) {

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use spinney_kernel::body::Body;
 use spinney_kernel::budget::{Limits, Price, Resource};
 use spinney_kernel::caps::{Allow, Caps, Network};
 use spinney_kernel::definition::{
-    BudgetSpec, Definition, Lend, Lost, Model, OnLow, Recursion, Role, TreeLimits, Unpriced,
+    BudgetSpec, Definition, Lend, Lost, Model, OnLow, Recursion, Role, Tool, TreeLimits, Turns, Unpriced,
 };
 use spinney_kernel::id::RoleName;
+use spinney_kernel::turn::Builtin;
 
 use super::dice::Dice;
 use crate::fixture::parse;
@@ -36,7 +38,7 @@ pub(super) fn definition(dice: &mut Dice) -> Arc<Definition> {
         },
         models: MODELS.iter().map(|name| (parse(name), model(dice, name))).collect(),
         roles: roles.into_iter().collect(),
-        tools: Default::default(),
+        tools: TOOLS.iter().map(|name| (parse(name), tool(dice))).collect(),
         unpriced: if dice.once_in(2) { Unpriced::Allow } else { Unpriced::Refuse },
     })
 }
@@ -88,19 +90,34 @@ fn role(dice: &mut Dice) -> Role {
     let some = |dice: &mut Dice, names: &[&str]| -> Vec<String> {
         names.iter().filter(|_| !dice.once_in(6)).map(|name| (*name).to_owned()).collect()
     };
+    let builtin = Builtin::ALL.iter().map(|builtin| builtin.word());
+    let tools: Vec<&str> = TOOLS.into_iter().chain(builtin).collect();
     let mut models = some(dice, &MODELS);
     models.push(model.to_owned());
     Role {
         model: parse(model),
         caps: Caps {
             models: Allow::list(models.iter().map(|name| parse(name))),
-            tools: Allow::list(some(dice, &TOOLS).iter().map(|name| parse(name))),
+            tools: Allow::list(some(dice, &tools).iter().map(|name| parse(name))),
             spawn: Allow::list(some(dice, &ROLES).iter().map(|name| parse(name))),
             network: if dice.once_in(2) { Network::Granted } else { Network::Denied },
             depth_max: dice.between(1, 6) as u32,
         },
         budget: if dice.once_in(2) { budget(dice, 600) } else { BudgetSpec::default() },
         recursive: if dice.once_in(2) { Recursion::Allowed } else { Recursion::Refused },
-        turns: None,
+        turns: dice.once_in(2).then(|| turns(dice)),
+    }
+}
+
+fn turns(dice: &mut Dice) -> Turns {
+    let prompt = Body { tokens: Some(dice.below(30)), ..Body::text("You work.") };
+    Turns { prompt, turns_max: dice.between(1, 8) as u32, output_cap: dice.below(120) }
+}
+
+fn tool(dice: &mut Dice) -> Tool {
+    Tool {
+        cost_nanos_max: if dice.once_in(3) { dice.below(50_000) } else { 0 },
+        lost: if dice.once_in(2) { Lost::Repeatable } else { Lost::Presumed },
+        ..Tool::default()
     }
 }

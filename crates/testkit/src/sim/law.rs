@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use spinney_kernel::agent::AgentIx;
+use spinney_kernel::agent::{AgentIx, State};
 use spinney_kernel::budget::{Account, Amounts, Fit, Resource, Scan};
 use spinney_kernel::call::{Stage, Why};
 use spinney_kernel::caps::Caps;
@@ -90,6 +90,7 @@ impl Witness {
             | Event::CallSwitched { .. }
             | Event::WaitStarted { .. }
             | Event::QuestionAsked { .. }
+            | Event::ToolAnswered { .. }
             | Event::MessageSent { .. }
             | Event::TreeHalted { .. }
             | Event::TreeUnhalted
@@ -126,6 +127,14 @@ impl Witness {
     /// Nobody waits who could start: not for budget that is there, nor for a slot that is free, nor for an end or a
     /// message that has come. So nobody waits for ever.
     pub(super) fn check_nobody_stuck(world: &World) -> Law {
+        for ix in world.agents().all() {
+            let Some(agent) = world.agents().living(ix) else { continue };
+            let role = world.definition().roles.get(&agent.charter.role);
+            let moves = role.is_some_and(|role| role.turns.is_some()) && matches!(agent.state, State::Live);
+            hold(!moves || !agent.open.is_empty(), || {
+                format!("{} takes turns and nothing of it is open", world.agents().id(ix))
+            })?;
+        }
         let mut scan = Scan::default();
         let free = world.calls().running() < world.definition().limits.parallel_max;
         for (id, call) in world.calls().all() {

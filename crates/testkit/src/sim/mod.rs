@@ -1,6 +1,7 @@
 //! The simulator: a seed grows a random tree and loads it with spawns, calls, failures, cancels and crashes. After
 //! every single decision the laws are checked; a broken one names the seed that shows it again.
 
+mod asks;
 mod case;
 mod dice;
 mod grow;

@@ -17,6 +17,7 @@ use spinney_kernel::signal::Running;
 use spinney_kernel::time::Time;
 use spinney_kernel::{By, Report, Request, What, World};
 
+use super::asks::asks;
 use super::dice::Dice;
 use super::grow::{MODELS, ROLES, TOOLS, budget};
 use crate::fixture::parse;
@@ -47,6 +48,8 @@ pub(super) fn end_well(dice: &mut Dice, world: &World, id: CallId) -> Option<Rep
         attempt: call.attempt,
         used: used(dice, &call.work),
         body: Body::default(),
+        asks: Vec::new(),
+        is_error: false,
     }))
 }
 
@@ -104,6 +107,7 @@ fn hold_for(dice: &mut Dice) -> HoldFor {
     if dice.once_in(4) {
         return HoldFor::Tool {
             tool: parse(dice.pick(&TOOLS).unwrap_or("read")),
+            args: String::new(),
             cost_nanos_max: if dice.once_in(2) { dice.below(50_000) } else { 0 },
             lost: if dice.once_in(2) { OnLost::Repeatable } else { OnLost::Presumed },
         };
@@ -121,14 +125,26 @@ fn report_call(dice: &mut Dice, world: &World) -> What {
     let id = dice.pick(&running).unwrap_or_else(|| CallId(dice.below(200)));
     let Some(call) = world.call(id) else {
         let used = Used::Unknown;
-        return What::Report(Report::Done(Done { call: id, attempt: 1, used, body: Body::default() }));
+        return What::Report(Report::Done(Done {
+            call: id,
+            attempt: 1,
+            used,
+            body: Body::default(),
+            asks: Vec::new(),
+            is_error: false,
+        }));
     };
     // Once in a while an attempt that is long over reports again.
     let attempt = if dice.once_in(20) { call.attempt.saturating_sub(1) } else { call.attempt };
     What::Report(match dice.below(20) {
-        0..12 => {
-            Report::Done(Done { call: id, attempt, used: used(dice, &call.work), body: Body::default() })
-        }
+        0..12 => Report::Done(Done {
+            call: id,
+            attempt,
+            used: used(dice, &call.work),
+            body: Body::default(),
+            asks: asks(dice, world),
+            is_error: false,
+        }),
         12..18 => {
             Report::Failed(Failed { call: id, attempt, fault: fault(dice), used: used(dice, &call.work) })
         }
@@ -216,7 +232,7 @@ fn some_amounts(dice: &mut Dice) -> Amounts {
 }
 
 /// Mostly one that lives; sometimes one that ended or never was.
-fn an_agent(dice: &mut Dice, world: &World) -> AgentId {
+pub(super) fn an_agent(dice: &mut Dice, world: &World) -> AgentId {
     let all: Vec<AgentId> = world.agents().all().map(|ix| world.agents().id(ix).clone()).collect();
     let living: Vec<AgentId> = world
         .agents()

@@ -161,7 +161,12 @@ fn v10_an_absurd_ceiling_never_becomes_no_ceiling() {
 fn absurd_requests(amount: u64) -> Vec<Request> {
     let amounts = |resource| Amounts::ZERO.with(resource, amount);
     let model = |input_tokens, output_cap| HoldFor::Model { model: None, input_tokens, output_cap };
-    let tool = HoldFor::Tool { tool: name("t"), cost_nanos_max: amount, lost: Default::default() };
+    let tool = HoldFor::Tool {
+        tool: name("t"),
+        args: String::new(),
+        cost_nanos_max: amount,
+        lost: Default::default(),
+    };
     let mut requests = vec![
         Request::Hold(Hold { agent: name("a"), effect: model(amount, None) }),
         Request::Hold(Hold { agent: name("a"), effect: model(0, Some(amount)) }),
@@ -276,8 +281,8 @@ fn v10_a_definition_with_an_absurd_number_starts_no_tree() {
     output price of 1000000000000001 is above the largest amount 1000000000000000: check the unit (cost is in nano-USD)
     limits.depth: 4294967295 is above the limit 100000: use fewer
     limits.children: 4294967295 is above the limit 1000000: use fewer
-    limits.agents and limits.parallel must be at least 1: with 0 the tree could never move
-    limits.agents and limits.parallel must be at least 1: with 0 the tree could never move
+    limits.agents, limits.parallel and max_steps must be at least 1: with 0 the tree could never move
+    limits.agents, limits.parallel and max_steps must be at least 1: with 0 the tree could never move
     the goal is empty: say something
     ");
 }
@@ -298,7 +303,14 @@ fn v10_an_absurd_report_never_reaches_an_account() {
             assert!(used.checked().is_err());
             let mut play = Play::grow("root $1.00 / a");
             play.run("call a $0.30");
-            play.report(Report::Done(Done { call: CallId(1), attempt: 1, used, body: Body::default() }));
+            play.report(Report::Done(Done {
+                call: CallId(1),
+                attempt: 1,
+                used,
+                body: Body::default(),
+                asks: Vec::new(),
+                is_error: false,
+            }));
             assert_eq!(play.view("root").spent, turn(300), "nobody believes it: the hold is the upper bound");
         }
     }

@@ -330,7 +330,14 @@ fn all_reports() -> Vec<Report> {
     for (call, attempt) in [(0, 1), (1, 1), (2, 0), (2, 2), (4, 1), (99, 1), (u64::MAX, u32::MAX)] {
         let call = CallId(call);
         reports.extend([
-            Report::Done(Done { call, attempt, used, body: Body::default() }),
+            Report::Done(Done {
+                call,
+                attempt,
+                used,
+                body: Body::default(),
+                asks: Vec::new(),
+                is_error: false,
+            }),
             Report::Failed(Failed { call, attempt, used, fault: Fault::of(FaultKind::Server) }),
             Report::Lost(Lost { call, attempt }),
         ]);
@@ -356,7 +363,14 @@ fn a_call_is_settled_once() {
     play.run("call a $0.50\ncall a $0.50");
     let done = |output| {
         let used = Used::Tokens(spinney_kernel::budget::Usage { output, ..Default::default() });
-        Report::Done(Done { call: CallId(1), attempt: 1, used, body: Body::default() })
+        Report::Done(Done {
+            call: CallId(1),
+            attempt: 1,
+            used,
+            body: Body::default(),
+            asks: Vec::new(),
+            is_error: false,
+        })
     };
     assert_eq!(play.report(done(200)), Reply::Done);
     ignored(&mut play, done(200));

@@ -231,7 +231,7 @@ fn escape(play: &mut Play, parent: &str) {
         assert!(matches!(refusal, Refusal::ModelNotAllowed { .. }), "{refusal:?}");
     }
     let tool: ToolName = name("run");
-    let effect = HoldFor::Tool { tool, cost_nanos_max: 0, lost: Default::default() };
+    let effect = HoldFor::Tool { tool, args: String::new(), cost_nanos_max: 0, lost: Default::default() };
     let refusal = refused(play, agent("x", Request::Hold(Hold { agent: name("x"), effect })));
     assert!(matches!(refusal, Refusal::ToolNotAllowed { .. }), "{refusal:?}");
     let outside = Spawn { id: Some(name("y")), ..Play::spawn("x", "outside") };

@@ -142,7 +142,7 @@ fn l23_the_last_thing_an_exhausted_child_said_is_its_partial_result() {
     let mut play = Play::grow("root tokens=1000 / a tokens=200 lend");
     play.run("call a $0.10\ndone #1 $0.10\ncall a $0.09\ndone #2 $0.09\ncall a $0.02");
     let all = events(&play);
-    let Some(Event::AgentEnded { exit, result, partial: Some(seq), .. }) = all.last() else {
+    let Some(Event::AgentEnded { exit, result, said: Some(seq), .. }) = all.last() else {
         panic!("{:?}", all.last());
     };
     assert_eq!((exit.word(), result), ("exhausted", &None));
@@ -150,7 +150,7 @@ fn l23_the_last_thing_an_exhausted_child_said_is_its_partial_result() {
     let body = Body::text("ok");
     let last = |event: &Event| {
         matches!(event, Event::CallEnded { call, outcome, .. }
-            if call.0 == 2 && *outcome == Outcome::Done { body: body.clone() })
+            if call.0 == 2 && *outcome == Outcome::Done { body: body.clone(), asks: Vec::new(), is_error: false })
     };
     assert!(said.is_some_and(last), "{said:?}");
 }

@@ -22,5 +22,6 @@ mod sim;
 mod slot;
 mod snapshot;
 mod spawn;
+mod turn;
 mod wait;
 mod written;

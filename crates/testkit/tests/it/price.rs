@@ -77,7 +77,14 @@ fn input_is_held_at_the_dearest_rate_and_settled_at_the_true_one() {
     assert_eq!(play.view("root").held, held.with(Resource::Tokens, 1_100).with(Resource::Steps, 1));
     let usage = Usage { input: 100, cached_input: 800, cache_write: 100, output: 40 };
     let used = Used::Tokens(usage);
-    play.report(Report::Done(Done { call: CallId(1), attempt: 1, used, body: Body::default() }));
+    play.report(Report::Done(Done {
+        call: CallId(1),
+        attempt: 1,
+        used,
+        body: Body::default(),
+        asks: Vec::new(),
+        is_error: false,
+    }));
     let spent = Amounts::cost(100 * 3_000 + 800 * 300 + 100 * 3_750 + 40 * 15_000);
     assert_eq!(play.view("root").spent, spent.with(Resource::Tokens, 1_040).with(Resource::Steps, 1));
 }

@@ -1,0 +1,40 @@
+//! How far an agent's turns have come: counts and places, no text.
+
+use crate::call::Outcome;
+use crate::id::Seq;
+use crate::limit;
+
+/// How far an agent's turns have come.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Turns that its model has taken.
+    pub turns: u32,
+    /// The most tokens that its context can have.
+    pub tokens: u64,
+    /// The event with the last thing its model said.
+    pub said: Option<Seq>,
+    /// The most tokens that this can have.
+    pub(crate) said_tokens: u64,
+    /// Why its model's last call came to nothing.
+    pub(crate) failed: Option<Box<Outcome>>,
+}
+
+impl Progress {
+    /// One more message with so many tokens is in its context.
+    pub(crate) fn read(&mut self, tokens: u64) {
+        self.tokens = self.tokens.saturating_add(tokens).saturating_add(limit::MESSAGE_TOKENS);
+    }
+
+    /// Its model is asked about a context of so many tokens.
+    pub(crate) fn asked(&mut self, tokens: u64) {
+        self.tokens = tokens;
+        self.failed = None;
+    }
+
+    /// Its model has taken a turn.
+    pub(crate) fn said(&mut self, at: Seq, tokens: u64) {
+        self.turns = self.turns.saturating_add(1);
+        (self.said, self.said_tokens) = (Some(at), tokens);
+        self.read(tokens);
+    }
+}

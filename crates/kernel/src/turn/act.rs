@@ -1,0 +1,86 @@
+//! One tool that a model asked for: it is called, or answered at once. What the model got wrong comes back to it as
+//! an error that it can act on; nothing of it ends the run.
+
+use super::builtin::{self, Builtin};
+use crate::agent::AgentIx;
+use crate::body::{Body, cut};
+use crate::call::{ToolCall, Work, admit};
+use crate::context::ToolAsk;
+use crate::decide::Draft;
+use crate::definition::Tool;
+use crate::event::Event;
+use crate::id::ToolName;
+use crate::limit;
+use crate::refusal::Refusal;
+
+/// Calls or answers the tool at `place` of the answer.
+pub(super) fn act(draft: &mut Draft<'_>, ix: AgentIx, place: u32, ask: &ToolAsk) {
+    let acted = match known(draft, ix, ask) {
+        Ok(Known::Builtin(builtin)) => {
+            draft.answering(place, |draft| builtin::run(draft, ix, builtin, &ask.args))
+        }
+        Ok(Known::Tool(name, tool)) => call(draft, ix, place, (name, tool)).map(|()| None),
+        Err(refusal) => Err(refusal),
+    };
+    match acted {
+        Ok(None) => {}
+        Ok(Some(body)) => answer(draft, ix, place, body, false),
+        Err(refusal) => {
+            answer(draft, ix, place, Body::text(cut(&refusal.to_string(), limit::NOTICE_BYTES_MAX)), true);
+        }
+    }
+}
+
+enum Known {
+    Builtin(Builtin),
+    Tool(ToolName, Tool),
+}
+
+/// The tool that a model asked for, if there is one, it is allowed, and the arguments are an object.
+fn known(draft: &Draft<'_>, ix: AgentIx, ask: &ToolAsk) -> Result<Known, Refusal> {
+    let caps = &draft.agent(ix).charter.caps;
+    let unknown = || {
+        let all = draft.definition().tool_names();
+        let known = all.filter(|name| caps.tools.has(name)).collect();
+        Refusal::UnknownTool { tool: cut(&ask.tool, limit::NAME_BYTES_MAX), known }
+    };
+    let name: ToolName = ask.tool.parse().map_err(|_| unknown())?;
+    let known = match (Builtin::named(&name), draft.definition().tools.get(&name)) {
+        (Some(builtin), _) => Known::Builtin(builtin),
+        (None, Some(tool)) => Known::Tool(name.clone(), tool.clone()),
+        (None, None) => return Err(unknown()),
+    };
+    caps.check_tool(&name)?;
+    let bad = |reason: String| Refusal::BadArguments { tool: name.clone(), reason };
+    if ask.args.len() > limit::ARGS_BYTES_MAX {
+        return Err(bad(format!("{} bytes, the limit is {}", ask.args.len(), limit::ARGS_BYTES_MAX)));
+    }
+    match serde_json::from_str::<serde::de::IgnoredAny>(&ask.args) {
+        Ok(_) if ask.args.trim_start().starts_with('{') => Ok(known),
+        Ok(_) => Err(bad("they are not a JSON object".to_owned())),
+        Err(error) => Err(bad(error.to_string())),
+    }
+}
+
+fn call(
+    draft: &mut Draft<'_>,
+    ix: AgentIx,
+    place: u32,
+    (tool, spec): (ToolName, Tool),
+) -> Result<(), Refusal> {
+    crate::request::room_for_call(draft, ix)?;
+    let Tool { cost_nanos_max, lost, .. } = spec;
+    let work = Work::Tool(ToolCall { tool, ask: Some(place), args: String::new(), cost_nanos_max, lost });
+    let (call, agent) = (draft.calls().next_id(), draft.agent_id(ix).clone());
+    draft.record(Event::CallAsked { call, agent, work });
+    admit(draft, call, None);
+    Ok(())
+}
+
+fn answer(draft: &mut Draft<'_>, ix: AgentIx, ask: u32, body: Body, is_error: bool) {
+    // Whoever was ended by what it asked for reads no more.
+    if draft.agents().living(ix).is_some() {
+        let agent = draft.agent_id(ix).clone();
+        draft.record(Event::ToolAnswered { agent, ask, body, is_error });
+    }
+}

@@ -1,0 +1,207 @@
+//! Tools that the kernel itself answers: what an agent asks of its own tree. Their arguments are the requests of
+//! this crate as a model writes them.
+
+use serde::Deserialize;
+
+use crate::agent::AgentIx;
+use crate::body::{Body, cut};
+use crate::call::{OnTimeout, Question, Wait, WaitNeed};
+use crate::decide::{Draft, Reply};
+use crate::id::{AgentId, ModelName, RoleName, ToolName};
+use crate::input::By;
+use crate::limit;
+use crate::refusal::Refusal;
+use crate::request::{self, Collect, Request};
+use crate::written::{BudgetKeys, Span};
+
+/// A tool that the kernel itself answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Builtin {
+    /// Spawn a child.
+    SpawnAgent,
+    /// Wait for children.
+    WaitAgent,
+    /// Send a message.
+    SendMessage,
+    /// List the agents of the tree.
+    ListAgents,
+    /// Cancel a descendant.
+    CancelAgent,
+    /// Ask a person.
+    AskHuman,
+}
+
+impl Builtin {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::SpawnAgent,
+        Self::WaitAgent,
+        Self::SendMessage,
+        Self::ListAgents,
+        Self::CancelAgent,
+        Self::AskHuman,
+    ];
+
+    /// The name that a model calls it by.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::SpawnAgent => "spawn_agent",
+            Self::WaitAgent => "wait_agent",
+            Self::SendMessage => "send_message",
+            Self::ListAgents => "list_agents",
+            Self::CancelAgent => "cancel_agent",
+            Self::AskHuman => "ask_human",
+        }
+    }
+
+    /// What it does and when to use it, for the model. A change of these words is a change of the rules: they are
+    /// counted in every hold.
+    #[must_use]
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::SpawnAgent => "hand one task to a new agent {agent, goal}; the result comes back here",
+            Self::WaitAgent => "wait for detached agents {agents} to end",
+            Self::SendMessage => "send {text} to the agent {to}",
+            Self::ListAgents => "list every agent of this tree",
+            Self::CancelAgent => "cancel {agent} and everything below it",
+            Self::AskHuman => "ask a person {question} and wait for the answer",
+        }
+    }
+
+    /// The one called so.
+    #[must_use]
+    pub fn named(name: &ToolName) -> Option<Self> {
+        Self::ALL.into_iter().find(|builtin| builtin.word() == name.as_str())
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SpawnArgs {
+    agent: RoleName,
+    goal: String,
+    id: Option<AgentId>,
+    model: Option<ModelName>,
+    tools: Option<Vec<ToolName>>,
+    #[serde(default)]
+    budget: BudgetKeys,
+    timeout: Option<Span>,
+    #[serde(default)]
+    detach: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WaitArgs {
+    agents: Vec<AgentId>,
+    #[serde(default)]
+    need: WaitNeed,
+    timeout: Option<Span>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SendArgs {
+    to: AgentId,
+    text: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ListArgs {}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CancelArgs {
+    agent: AgentId,
+    #[serde(default)]
+    reason: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AskArgs {
+    question: String,
+    timeout: Option<Span>,
+    default: Option<String>,
+}
+
+/// Does what the model asked for. Nothing is returned where a call was opened that ends with the answer.
+pub(super) fn run(
+    draft: &mut Draft<'_>,
+    ix: AgentIx,
+    builtin: Builtin,
+    args: &str,
+) -> Result<Option<Body>, Refusal> {
+    let agent = draft.agent_id(ix).clone();
+    let request = match builtin {
+        Builtin::SpawnAgent => spawn(agent.clone(), read(builtin, args)?),
+        Builtin::WaitAgent => {
+            let WaitArgs { agents, need, timeout } = read(builtin, args)?;
+            let (wait, timeout_ms) = (Wait::Children { agents, need }, timeout.map(Span::ms));
+            Request::Wait(request::Wait { agent: agent.clone(), wait, timeout_ms })
+        }
+        Builtin::SendMessage => {
+            let SendArgs { to, text } = read(builtin, args)?;
+            Request::Send(request::Send { to, body: Body::text(text) })
+        }
+        Builtin::ListAgents => {
+            let ListArgs {} = read(builtin, args)?;
+            return Ok(Some(directory(draft)));
+        }
+        Builtin::CancelAgent => {
+            let CancelArgs { agent, reason } = read(builtin, args)?;
+            Request::Cancel(request::Cancel { agent, reason })
+        }
+        Builtin::AskHuman => {
+            let AskArgs { question: text, timeout, default } = read(builtin, args)?;
+            let on_timeout = default.map_or(OnTimeout::Fail, |answer| OnTimeout::Default(Body::text(answer)));
+            let question = Question { text, on_timeout };
+            Request::Ask(request::Ask { agent: agent.clone(), question, timeout_ms: timeout.map(Span::ms) })
+        }
+    };
+    let waits = matches!(builtin, Builtin::WaitAgent | Builtin::AskHuman);
+    let reply = request.decide(draft, &By::Agent(agent))?;
+    Ok(match reply {
+        Reply::Spawned { call: Some(_), .. } | Reply::Waiting { .. } => None,
+        Reply::Spawned { agent, call: None } => Some(Body::text(format!("spawned {agent}"))),
+        // A wait that had at once what it waited for has ended with the answer.
+        Reply::Done if waits => None,
+        Reply::Done | Reply::Started { .. } | Reply::Refused { .. } | Reply::Stale => {
+            Some(Body::text("done"))
+        }
+    })
+}
+
+fn read<'a, T: Deserialize<'a>>(builtin: Builtin, args: &'a str) -> Result<T, Refusal> {
+    serde_json::from_str(args).map_err(|error| {
+        let reason = cut(&error.to_string(), limit::NOTICE_BYTES_MAX / 2);
+        Refusal::BadArguments { tool: ToolName::of_builtin(builtin.word()), reason }
+    })
+}
+
+fn spawn(parent: AgentId, args: SpawnArgs) -> Request {
+    let SpawnArgs { agent: role, goal, id, model, tools, budget, timeout, detach } = args;
+    let mut budget = budget.spec();
+    budget.timeout_ms = timeout.map(Span::ms).or(budget.timeout_ms);
+    let collect = if detach { Collect::Detached } else { Collect::Call };
+    Request::Spawn(request::Spawn { parent, role, goal, id, model, tools, budget, collect })
+}
+
+/// Every agent, one line each, as far as a text may be long.
+fn directory(draft: &Draft<'_>) -> Body {
+    let line = |view: crate::world::AgentView| {
+        let parent = view.parent.map_or_else(|| "-".to_owned(), |parent| parent.to_string());
+        format!("{} role={} parent={parent} depth={} {}\n", view.agent, view.role, view.depth, view.status)
+    };
+    let mut text = String::new();
+    for line in draft.directory().map(line) {
+        if text.len() + line.len() > limit::TEXT_BYTES_MAX {
+            text.push_str("…\n");
+            break;
+        }
+        text.push_str(&line);
+    }
+    Body::text(cut(&text, limit::TEXT_BYTES_MAX))
+}

@@ -1,0 +1,117 @@
+//! The turn: an agent's model answers, the tools it asked for act, and when all of them have ended it is its model's
+//! turn again, until there is an answer, a ceiling, a limit or a signal.
+
+mod act;
+mod builtin;
+
+use crate::agent::{self, AgentIx, Exit, State};
+use crate::body::cut;
+use crate::call::{self, Outcome};
+use crate::context::{self, ToolAsk};
+use crate::decide::Draft;
+use crate::definition::Turns;
+use crate::event::Event;
+use crate::id::AgentId;
+use crate::limit;
+use crate::world::World;
+
+pub use builtin::Builtin;
+
+/// An agent that takes turns has its first one.
+pub(crate) fn begin(draft: &mut Draft<'_>, agent: &AgentId, goal: &str) {
+    let Some(ix) = draft.agents().find(agent) else { unreachable!("it was just spawned") };
+    let Some(turns) = turns_of(draft, ix) else { return };
+    let first = context::first_tokens(draft.definition(), &draft.agent(ix).charter.caps, turns, goal);
+    ask_model(draft, ix, first);
+}
+
+/// An agent's model has answered: its tools are called, or that was its answer.
+pub(crate) fn said(draft: &mut Draft<'_>, ix: AgentIx, asks: &[ToolAsk]) {
+    let Some(agent) = draft.agents().living(ix) else { return };
+    if !matches!(agent.state, State::Live) || turns_of(draft, ix).is_none() {
+        return;
+    }
+    // Who was written to meanwhile reads that first.
+    if asks.is_empty() && agent.inbox.is_empty() {
+        agent::end(draft, ix, Exit::Completed, None);
+        return;
+    }
+    for (place, ask) in asks.iter().take(limit::ASKS_MAX).enumerate() {
+        // A tool may end its own caller: a cancel from below is possible through a question's policy.
+        if draft.agents().living(ix).is_none_or(|agent| !matches!(agent.state, State::Live)) {
+            return;
+        }
+        act::act(draft, ix, place as u32, ask);
+    }
+}
+
+/// It is an agent's turn again, if none of its calls is open.
+pub(crate) fn advance(draft: &mut Draft<'_>, ix: AgentIx) {
+    let Some(agent) = draft.agents().living(ix) else { return };
+    let idle = matches!(agent.state, State::Live) && agent.open.is_empty();
+    if !idle || turns_of(draft, ix).is_none() {
+        return;
+    }
+    match agent.progress.failed.as_deref().filter(|_| agent.inbox.is_empty()) {
+        Some(outcome) => {
+            let exit = failure(outcome);
+            agent::end(draft, ix, exit, None);
+        }
+        None => ask_model(draft, ix, agent.progress.tokens),
+    }
+}
+
+/// What a model asked for, cut to what a journal takes.
+pub(crate) fn bounded(asks: &[ToolAsk]) -> Vec<ToolAsk> {
+    let bounded = |ask: &ToolAsk| ToolAsk {
+        id: cut(&ask.id, limit::NAME_BYTES_MAX),
+        tool: cut(&ask.tool, limit::NAME_BYTES_MAX),
+        args: cut(&ask.args, limit::ARGS_BYTES_MAX),
+        tokens: ask.tokens,
+    };
+    asks.iter().take(limit::ASKS_MAX).map(bounded).collect()
+}
+
+fn turns_of(world: &World, ix: AgentIx) -> Option<&Turns> {
+    world.definition().roles.get(&world.agent(ix).charter.role)?.turns.as_ref()
+}
+
+fn ask_model(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) {
+    let Some(turns) = turns_of(draft, ix) else { return };
+    let (turns_max, output_cap) = (turns.turns_max, turns.output_cap);
+    let agent = draft.agent(ix);
+    if agent.progress.turns >= turns_max {
+        let message = format!(
+            "max_steps: {turns_max} turns were taken and there is no answer: raise `limits.max_steps`, or ask for less"
+        );
+        agent::end(draft, ix, Exit::failed("max_steps", message), None);
+        return;
+    }
+    match call::model_work(draft, ix, &agent.charter.model, tokens, output_cap) {
+        Ok(work) => {
+            let call = draft.calls().next_id();
+            let agent = draft.agent_id(ix).clone();
+            draft.record(Event::CallAsked { call, agent, work });
+            call::admit(draft, call, None);
+        }
+        Err(refusal) => agent::end(draft, ix, Exit::failed(&refusal.code(), refusal.to_string()), None),
+    }
+}
+
+/// How an agent ends whose model call came to nothing.
+fn failure(outcome: &Outcome) -> Exit {
+    match outcome {
+        Outcome::Failed { fault } => {
+            let words = if fault.message.is_empty() { String::new() } else { format!(": {}", fault.message) };
+            Exit::failed(&format!("model_{}", fault.kind.word()), format!("the model call failed{words}"))
+        }
+        Outcome::Refused { refusal } => Exit::failed(&refusal.code(), refusal.to_string()),
+        Outcome::Lost => Exit::failed("model_lost", "the process died again and again during this call"),
+        Outcome::Cancelled
+        | Outcome::Done { .. }
+        | Outcome::Answered { .. }
+        | Outcome::Children { .. }
+        | Outcome::Message { .. }
+        | Outcome::Expired { .. } => Exit::failed("model_stopped", "the model call was stopped"),
+    }
+}

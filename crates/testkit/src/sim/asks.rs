@@ -1,0 +1,46 @@
+//! What a simulated model asks for: tools that exist, tools that do not, arguments that are none.
+
+use spinney_kernel::World;
+use spinney_kernel::context::ToolAsk;
+
+use super::dice::Dice;
+use super::grow::{ROLES, TOOLS};
+use super::moves::an_agent;
+
+/// The tool calls of one answer; mostly none, because that is how an agent ends.
+pub(super) fn asks(dice: &mut Dice, world: &World) -> Vec<ToolAsk> {
+    let count = if dice.once_in(3) { 0 } else { dice.between(1, 4) };
+    (0..count).map(|number| ask(dice, world, number)).collect()
+}
+
+fn ask(dice: &mut Dice, world: &World, number: u64) -> ToolAsk {
+    let agent = an_agent(dice, world);
+    let (tool, args) = match dice.below(20) {
+        0..6 => {
+            let role = dice.pick(&ROLES).unwrap_or("worker");
+            let more = match dice.below(4) {
+                0 => r#","detach":true"#,
+                1 => r#","budget":{"tokens":900,"lend":true}"#,
+                2 => r#","budget":{"cost_usd":0.0003},"timeout":2"#,
+                _ => "",
+            };
+            ("spawn_agent", format!(r#"{{"agent":"{role}","goal":"Part {}."{more}}}"#, dice.below(9)))
+        }
+        6..8 => ("wait_agent", format!(r#"{{"agents":["{agent}"]}}"#)),
+        8 => ("send_message", format!(r#"{{"to":"{agent}","text":"hello"}}"#)),
+        9 => ("list_agents", "{}".to_owned()),
+        10 => ("cancel_agent", format!(r#"{{"agent":"{agent}"}}"#)),
+        11..13 => ("ask_human", r#"{"question":"Which?","timeout":3}"#.to_owned()),
+        13 => ("no_such_tool", "{}".to_owned()),
+        14 => ("spawn_agent", r#"{"agent":"wor"#.to_owned()),
+        15 => ("read", "[1]".to_owned()),
+        16 => ("\u{0}", "{}".to_owned()),
+        _ => (dice.pick(&TOOLS).unwrap_or("read"), r#"{"path":"a"}"#.to_owned()),
+    };
+    ToolAsk {
+        id: format!("c{number}"),
+        tool: tool.to_owned(),
+        args,
+        tokens: dice.once_in(2).then(|| dice.below(20)),
+    }
+}
