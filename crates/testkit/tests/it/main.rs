@@ -16,6 +16,8 @@ mod price;
 mod question;
 mod replay;
 mod retry;
+mod scene;
+mod scripted;
 mod seen;
 mod signal;
 mod sim;
