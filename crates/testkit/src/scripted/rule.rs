@@ -172,13 +172,12 @@ fn context(attempt: &Attempt) -> Value {
 
 /// What is left of each resource, by name; none where nothing bounds it.
 fn remaining(limits: &Limits) -> Value {
-    let name = |resource: Resource| match resource {
-        Resource::Cost => "cost_nanos",
-        Resource::Tokens => "tokens",
-        Resource::Steps => "steps",
-        Resource::ToolCalls => "tool_calls",
-        Resource::Retries => "retries",
-    };
     let left = |resource| limits.of(resource).map_or_else(|| Value::from(()), Value::from);
-    Resource::ALL.into_iter().map(|resource| (name(resource), left(resource))).collect()
+    context! {
+        cost_nanos => left(Resource::Cost),
+        tokens => left(Resource::Tokens),
+        steps => left(Resource::Steps),
+        tool_calls => left(Resource::ToolCalls),
+        retries => left(Resource::Retries),
+    }
 }

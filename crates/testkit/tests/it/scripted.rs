@@ -9,7 +9,7 @@ use spinney_kernel::fault::{Fault, FaultKind};
 use spinney_kernel::port::model::{Answer, Attempt, Missed, Model};
 use spinney_kernel::report::Used;
 use spinney_testkit::scripted::RENDERED_BYTES_MAX;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use crate::scene::{answer, attempt, heard, missed, model, origin, packet, play, result, said, used};
 
@@ -134,19 +134,19 @@ async fn calls_are_asked_for_with_rendered_arguments() {
 
 #[tokio::test(start_paused = true)]
 async fn thinking_and_streaming_take_their_time() {
-    let script = "rules: [{ think_ms: 40, chunk_ms: 5, say: 'Splitting the work among three.' }]";
-    let before = Instant::now();
-    let (end, chunks) = play(&model(script), attempt()).await;
+    let model = model("rules: [{ think_ms: 40, chunk_ms: 5, say: 'Splitting the work among three.' }]");
+    assert!(timeout(Duration::from_millis(44), play(&model, attempt())).await.is_err());
+    let (end, chunks) = timeout(Duration::from_millis(46), play(&model, attempt())).await.unwrap();
     assert_eq!(chunks, ["Splitting the wo", "rk among three."]);
     assert_eq!(end.unwrap().text, chunks.concat());
-    assert_eq!(before.elapsed(), Duration::from_millis(45));
 }
 
 #[tokio::test(start_paused = true)]
 async fn failures_come_after_the_thinking() {
-    let before = Instant::now();
-    missed("rules: [{ think_ms: 40, chunk_ms: 5, fail: { kind: timeout } }]", attempt()).await;
-    assert_eq!(before.elapsed(), Duration::from_millis(40));
+    let model = model("rules: [{ think_ms: 40, chunk_ms: 5, fail: { kind: timeout }, say: unsaid }]");
+    assert!(timeout(Duration::from_millis(39), play(&model, attempt())).await.is_err());
+    let (end, chunks) = timeout(Duration::from_millis(41), play(&model, attempt())).await.unwrap();
+    assert_eq!((end.unwrap_err().fault.kind, chunks), (FaultKind::Timeout, Vec::new()));
 }
 
 #[tokio::test]
