@@ -3,10 +3,12 @@
 
 pub mod conformance;
 pub mod fixture;
+mod function_tool;
 pub mod play;
 mod render;
 mod script;
 pub mod scripted;
 pub mod sim;
 
+pub use function_tool::FunctionTool;
 pub use play::{Play, check};

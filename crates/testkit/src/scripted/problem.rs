@@ -1,9 +1,10 @@
 //! What can be wrong with a script, and where.
 
+use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{Error, Location, MessageFormatter, UserMessageFormatter};
 use spinney_kernel::limit;
 
-use super::script::SCRIPT_BYTES_MAX;
+use super::script::{ALIASED_MAX, DEPTH_MAX, SCRIPT_BYTES_MAX};
 use super::template::quoted;
 
 /// Why a text is no script.
@@ -58,17 +59,51 @@ impl Problem {
         ScriptError::Wrong { name: name.to_owned(), line, column, problem: self.text }
     }
 
-    /// What the YAML reader says, in our words where they help.
     pub(super) fn from_yaml(error: &Error) -> Self {
         let error = error.without_snippet();
-        let text = if let Error::SerdeUnknownField { field, expected, .. } = error {
-            format!("unknown key `{field}`: write one of {}", quoted(expected))
-        } else if let Error::SerdeUnknownVariant { variant, expected, .. } = error {
-            format!("unknown value `{variant}`: write one of {}", quoted(expected))
-        } else {
-            UserMessageFormatter.format_message(error).into_owned()
-        };
-        Self { place: error.location().unwrap_or(Location::UNKNOWN), text }
+        Self { place: error.location().unwrap_or(Location::UNKNOWN), text: said(error) }
+    }
+}
+
+/// What the YAML reader says, in our words where they help.
+fn said(error: &Error) -> String {
+    if let Error::AliasError { error, .. } = error {
+        return said(error);
+    }
+    if let Error::SerdeUnknownField { field, expected, .. } = error {
+        return format!("unknown key `{field}`: write one of {}", quoted(expected));
+    }
+    if let Error::SerdeUnknownVariant { variant, expected, .. } = error {
+        return format!("unknown value `{variant}`: write one of {}", quoted(expected));
+    }
+    if let Error::SerdeMissingField { field, .. } = error {
+        return format!("the key `{field}` is missing");
+    }
+    if let Error::DuplicateMappingKey { key: Some(key), .. } = error {
+        return format!("the key `{key}` is there twice");
+    }
+    if let Error::InvalidScalar { ty: "u64" | "u32" | "usize", .. } = error {
+        return "expected a whole number, 0 or more".to_owned();
+    }
+    if let Error::Unexpected { expected, .. } = error {
+        return format!("expected {}", plain(expected));
+    }
+    if let Error::Budget { breach: BudgetBreach::Depth { .. }, .. } = error {
+        return format!("the script is nested more than {DEPTH_MAX} deep");
+    }
+    if let Error::AliasReplayLimitExceeded { .. } = error {
+        return format!("aliases stand for more than {ALIASED_MAX} values");
+    }
+    UserMessageFormatter.format_message(error).into_owned()
+}
+
+/// What a YAML reader expects, as people call it.
+fn plain(expected: &str) -> &str {
+    match expected {
+        "sequence start" => "a list",
+        "mapping start" => "keys with values",
+        "string scalar" => "a text",
+        other => other,
     }
 }
 

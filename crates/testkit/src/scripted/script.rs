@@ -18,9 +18,9 @@ use super::turn::Turn;
 /// Largest script, in bytes.
 pub const SCRIPT_BYTES_MAX: usize = 1024 * 1024;
 /// Deepest nesting of a script, its arguments included.
-const DEPTH_MAX: usize = 64;
-/// Most nodes that aliases may stand for: a few lines must not grow into gigabytes.
-const ALIASED_MAX: usize = 10_000;
+pub(super) const DEPTH_MAX: usize = 64;
+/// Most values that aliases may stand for: a few lines must not grow into gigabytes.
+pub(super) const ALIASED_MAX: usize = 10_000;
 
 /// What a scripted model and its tools answer. Cheap to clone.
 #[derive(Clone, Debug)]

@@ -99,7 +99,7 @@ async fn templates_see_the_attempt() {
         ..attempt()
     };
     let text = answer(script, attempt).await.text;
-    assert_eq!(text, "lead|Compare PyTorch and JAX.|1|root/a|<b> & co|250|none");
+    assert_eq!(text, "lead|Compare PyTorch and JAX.|1|root/a|<b> & co|250|None");
 }
 
 #[tokio::test]
@@ -292,7 +292,11 @@ async fn templates_run_out_of_fuel_or_room_and_never_hang() {
     let fault = missed(large, Attempt { packet, ..attempt() }).await.fault;
     assert_eq!(fault.message, "rule 1 of x.script.yaml: `say`: the template writes more than 1048576 bytes");
 
-    let wrong = "rules: [{ say: '{{ remaining.gold }}' }]";
-    let fault = missed(wrong, attempt()).await.fault;
-    assert_eq!(fault.message, "rule 1 of x.script.yaml: `say`: undefined value");
+    for (template, problem) in [
+        ("{{ remaining.gold }}", "undefined value"),
+        ("{{ goal|shout }}", "unknown filter: filter shout is unknown"),
+    ] {
+        let fault = missed(&format!("rules: [{{ say: '{template}' }}]"), attempt()).await.fault;
+        assert_eq!(fault.message, format!("rule 1 of x.script.yaml: `say`: {problem}"));
+    }
 }
