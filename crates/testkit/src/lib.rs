@@ -1,11 +1,14 @@
-//! Fakes for trees of agents: trees from text and back to text, and a simulator driven by a seed. Public, because
-//! people who build on Spinney test with it too.
+//! Fakes for trees of agents: models and tools that answer from a script, trees from text and back to text, and a
+//! simulator driven by a seed. Public, because people who build on Spinney test with it too.
 
 pub mod conformance;
 pub mod fixture;
+mod function_tool;
 pub mod play;
 mod render;
 mod script;
+pub mod scripted;
 pub mod sim;
 
+pub use function_tool::FunctionTool;
 pub use play::{Play, check};

@@ -1,13 +1,16 @@
 //! The kernel's rules, one module per topic: text in, snapshot out, and laws under random load.
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod bad_amount;
 mod bad_input;
+mod bad_script;
 mod budget;
 mod caps;
 mod deep;
 mod docs;
 mod ending;
 mod fixed;
+mod function_tool;
 mod halt;
 mod lease;
 mod lend_and_reserve;
@@ -16,6 +19,10 @@ mod price;
 mod question;
 mod replay;
 mod retry;
+mod scene;
+mod scripted;
+mod scripted_docs;
+mod scripted_tool;
 mod seen;
 mod signal;
 mod sim;

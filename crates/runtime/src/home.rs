@@ -1,0 +1,218 @@
+//! A home: where trees live. It starts them, takes them up again after a restart, and puts them away.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use spinney_kernel::Refusal;
+use spinney_kernel::definition::Definition;
+use spinney_kernel::id::TreeId;
+use spinney_kernel::port::journal::{Journal, JournalFault};
+use spinney_kernel::request::Start;
+use spinney_kernel::{Reply, Request};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::{Clock, SystemClock};
+use crate::draw::Draws;
+use crate::drivers::{Drivers, NoDriver};
+use crate::tree::{Begin, Tree, begin};
+
+/// A home of trees.
+pub struct Home {
+    journal: Arc<dyn Journal>,
+    drivers: Arc<Drivers>,
+    clock: Arc<dyn Clock>,
+    draws: Mutex<Draws>,
+    trees: Mutex<BTreeMap<TreeId, Running>>,
+    stop: CancellationToken,
+}
+
+struct Running {
+    tree: Tree,
+    task: JoinHandle<()>,
+}
+
+/// How a home is shut down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shutdown {
+    /// Every tree goes on until it has ended, is halted or waits for a person.
+    Drain,
+    /// What runs may end, nothing new starts; trees can be resumed as if nothing had happened.
+    Stop,
+    /// Everything is dropped at once; on resume, calls that were out are settled or repeated as their drivers say.
+    Kill,
+}
+
+/// Why a tree could not be started.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StartError {
+    /// Its definition is wrong.
+    #[error(transparent)]
+    Refused(Refusal),
+    /// It needs a driver that is not there.
+    #[error(transparent)]
+    NoDriver(NoDriver),
+    /// The journal says no.
+    #[error(transparent)]
+    Journal(JournalFault),
+    /// The home is being shut down.
+    #[error("the home is being shut down: open it again to start trees")]
+    Shutdown,
+}
+
+/// Why a tree could not be resumed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ResumeError {
+    /// It is over.
+    #[error("tree {tree} has ended ({state}): there is nothing to resume; start a new one, or replay this one")]
+    Ended {
+        /// Which tree.
+        tree: TreeId,
+        /// How it ended.
+        state: String,
+    },
+    /// It is running already, in this home.
+    #[error("tree {tree} is running in this home already")]
+    Running {
+        /// Which tree.
+        tree: TreeId,
+    },
+    /// It needs a driver that is not there.
+    #[error(transparent)]
+    NoDriver(NoDriver),
+    /// The journal says no.
+    #[error(transparent)]
+    Journal(JournalFault),
+    /// The home is being shut down.
+    #[error("the home is being shut down: open it again to resume trees")]
+    Shutdown,
+}
+
+impl Home {
+    /// Opens a home on a journal. Nothing runs until a tree is started or resumed.
+    #[must_use]
+    pub fn open(journal: Arc<dyn Journal>, drivers: Drivers) -> Self {
+        Self::open_with(journal, drivers, Arc::new(SystemClock::new()), Draws::fresh())
+    }
+
+    /// Opens a home with a clock and draws of the caller's own: for tests that must repeat.
+    #[must_use]
+    pub fn open_with(journal: Arc<dyn Journal>, drivers: Drivers, clock: Arc<dyn Clock>, draws: Draws) -> Self {
+        Self {
+            journal,
+            drivers: Arc::new(drivers),
+            clock,
+            draws: Mutex::new(draws),
+            trees: Mutex::default(),
+            stop: CancellationToken::new(),
+        }
+    }
+
+    /// Its journal.
+    #[must_use]
+    pub fn journal(&self) -> &Arc<dyn Journal> {
+        &self.journal
+    }
+
+    /// Starts a tree.
+    ///
+    /// # Errors
+    /// Says what is wrong with the definition, what driver is missing, or what the journal said. Nothing runs then.
+    pub async fn start(&self, definition: Definition) -> Result<Tree, StartError> {
+        if self.stop.is_cancelled() {
+            return Err(StartError::Shutdown);
+        }
+        let definition = self.drivers.fit(definition).map_err(StartError::NoDriver)?;
+        let id = self.draws().tree_id(self.clock.now_ms());
+        let mut seedling = begin(self.begin(id)).map_err(StartError::Journal)?;
+        let start = Request::Start(Start { definition: Arc::new(definition) });
+        let _: Reply = seedling.ask(start).map_err(StartError::Refused)?;
+        Ok(self.keep(seedling.grow()))
+    }
+
+    /// Takes a tree up where its journal ends.
+    ///
+    /// # Errors
+    /// If it has ended, runs already, is not there, or needs a driver that is not there.
+    pub async fn resume(&self, tree: TreeId) -> Result<Tree, ResumeError> {
+        if self.stop.is_cancelled() {
+            return Err(ResumeError::Shutdown);
+        }
+        if self.trees().get(&tree).is_some_and(|running| !running.task.is_finished()) {
+            return Err(ResumeError::Running { tree });
+        }
+        let head = self.journal.head(tree).map_err(ResumeError::Journal)?;
+        let head = head.ok_or(ResumeError::Journal(JournalFault::UnknownTree { tree }))?;
+        let mut seedling = begin(self.begin(tree)).map_err(ResumeError::Journal)?;
+        if let spinney_kernel::world::TreeState::Ended(state) = seedling.world().state() {
+            return Err(ResumeError::Ended { tree, state: state.to_owned() });
+        }
+        self.drivers.check(seedling.world().definition()).map_err(ResumeError::NoDriver)?;
+        seedling.resume(&head.state);
+        Ok(self.keep(seedling.grow()))
+    }
+
+    /// Takes up every tree that has not ended.
+    ///
+    /// # Errors
+    /// If the journal cannot be listed. What keeps one tree from being resumed does not keep the others.
+    pub async fn recover(&self) -> Result<Vec<(TreeId, Result<Tree, ResumeError>)>, JournalFault> {
+        let mut resumed = Vec::new();
+        for head in self.journal.heads()? {
+            if !is_end(&head.state) {
+                resumed.push((head.tree, self.resume(head.tree).await));
+            }
+        }
+        Ok(resumed)
+    }
+
+    /// Shuts the home down. When it returns no task of it is left.
+    pub async fn shutdown(&self, how: Shutdown) {
+        let running = std::mem::take(&mut *self.trees());
+        if how == Shutdown::Drain {
+            for Running { tree, .. } in running.values() {
+                tree.settled().await;
+            }
+        }
+        self.stop.cancel();
+        for Running { task, .. } in running.into_values() {
+            if how == Shutdown::Kill {
+                task.abort();
+            }
+            // One that was aborted or panicked has nothing more to say.
+            let _ = task.await;
+        }
+    }
+
+    fn begin(&self, tree: TreeId) -> Begin {
+        let draws = Draws::seeded(self.draws().next());
+        Begin {
+            tree,
+            journal: Arc::clone(&self.journal),
+            drivers: Arc::clone(&self.drivers),
+            clock: Arc::clone(&self.clock),
+            draws,
+            stop: self.stop.clone(),
+        }
+    }
+
+    fn keep(&self, (tree, task): (Tree, JoinHandle<()>)) -> Tree {
+        let mut trees = self.trees();
+        trees.retain(|_, running| !running.task.is_finished());
+        trees.insert(tree.id(), Running { tree: tree.clone(), task });
+        tree
+    }
+
+    fn trees(&self) -> MutexGuard<'_, BTreeMap<TreeId, Running>> {
+        self.trees.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn draws(&self) -> MutexGuard<'_, Draws> {
+        self.draws.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a state is one that nothing follows.
+fn is_end(state: &str) -> bool {
+    matches!(state, "completed" | "failed" | "cancelled" | "exhausted")
+}

@@ -1,0 +1,91 @@
+//! A tree's events as they become durable: read from the journal, so that none is missed and none comes twice.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use spinney_kernel::Event;
+use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::port::journal::{Journal, JournalFault};
+use spinney_kernel::time::Time;
+use tokio::sync::watch;
+
+use super::Status;
+
+/// Batches read at once.
+const PAGE: usize = 256;
+
+/// Where events are read from.
+#[derive(Clone)]
+pub(crate) struct Source(pub(crate) Arc<dyn Journal>);
+
+/// One event, with its place and time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// Its place.
+    pub seq: Seq,
+    /// When its input arrived.
+    pub at: Time,
+    /// What happened.
+    pub event: Event,
+}
+
+/// The events of a tree, one after the other.
+pub struct Events {
+    source: Source,
+    tree: TreeId,
+    /// The last one that was read from the journal.
+    seen: Seq,
+    read: VecDeque<Told>,
+    status: watch::Receiver<Status>,
+}
+
+impl Events {
+    pub(super) fn new(source: Source, tree: TreeId, after: Seq, status: watch::Receiver<Status>) -> Self {
+        Self { source, tree, seen: after, read: VecDeque::new(), status }
+    }
+
+    /// The next event; none once the tree has ended or is no longer run, and everything durable was told.
+    ///
+    /// # Errors
+    /// What the journal says.
+    pub async fn next(&mut self) -> Option<Result<Told, JournalFault>> {
+        loop {
+            if let Some(told) = self.read.pop_front() {
+                return Some(Ok(told));
+            }
+            let seen = self.seen;
+            let behind = self.status.wait_for(|status| status.seq > seen || is_over(status)).await;
+            let known = match behind {
+                Ok(status) => status.seq,
+                // The task is gone: what it wrote last is all there is.
+                Err(_) => self.status.borrow().seq,
+            };
+            if known <= seen {
+                return None;
+            }
+            if let Err(fault) = self.fetch(known).await {
+                return Some(Err(fault));
+            }
+        }
+    }
+
+    async fn fetch(&mut self, known: Seq) -> Result<(), JournalFault> {
+        let (source, tree, seen) = (self.source.clone(), self.tree, self.seen);
+        let read = tokio::task::spawn_blocking(move || source.0.read(tree, seen, PAGE));
+        let page = read.await.unwrap_or(Err(JournalFault::Closed))?;
+        for entry in page {
+            for (event, seq) in entry.batch.events.into_iter().zip(entry.after.0 + 1..) {
+                // What is not confirmed yet may be read already; it is told when it is.
+                if seq > self.seen.0 && seq <= known.0 {
+                    self.seen = Seq(seq);
+                    self.read.push_back(Told { seq: Seq(seq), at: entry.batch.input.now, event });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_over(status: &Status) -> bool {
+    matches!(status.state, spinney_kernel::world::TreeState::Ended(_)) || status.stopped.is_some()
+}

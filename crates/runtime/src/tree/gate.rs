@@ -1,0 +1,90 @@
+//! The gate: what was decided may leave the process only when the events behind it are durable.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use spinney_kernel::id::Seq;
+use spinney_kernel::port::journal::{Append, ChainHash, Journal, JournalFault};
+use spinney_kernel::{Effect, Refusal, Reply};
+use tokio::sync::{oneshot, watch};
+
+/// Most batches of one tree that are on their way to the journal.
+pub(super) const IN_FLIGHT_MAX: usize = 256;
+
+/// Something that waits for its events to be durable.
+pub(super) enum Held {
+    /// An effect to start.
+    Effect(Effect),
+    /// A caller to answer.
+    Answer(oneshot::Sender<Result<Reply, Refusal>>, Result<Reply, Refusal>),
+    /// Somebody who only looks.
+    Look(oneshot::Sender<super::Look>, Box<super::Look>),
+}
+
+/// How far the journal has confirmed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Confirmed {
+    pub(super) seq: Seq,
+    pub(super) hash: Option<ChainHash>,
+    pub(super) fault: Option<JournalFault>,
+}
+
+/// What waits, in order, each until an event is durable.
+pub(super) struct Gate {
+    journal: Arc<dyn Journal>,
+    held: VecDeque<(Seq, Held)>,
+    /// Last events of batches that are on their way.
+    in_flight: VecDeque<Seq>,
+    confirmed: watch::Sender<Confirmed>,
+}
+
+impl Gate {
+    pub(super) fn new(journal: Arc<dyn Journal>, start: Confirmed) -> Self {
+        let (confirmed, _) = watch::channel(start);
+        Self { journal, held: VecDeque::new(), in_flight: VecDeque::new(), confirmed }
+    }
+
+    /// Where the journal's confirmations arrive.
+    pub(super) fn confirmations(&self) -> watch::Receiver<Confirmed> {
+        self.confirmed.subscribe()
+    }
+
+    /// Whether another batch may be sent.
+    pub(super) fn has_room(&self) -> bool {
+        self.in_flight.len() < IN_FLIGHT_MAX
+    }
+
+    /// Whether everything is durable and let go.
+    pub(super) fn is_clear(&self) -> bool {
+        self.in_flight.is_empty() && self.held.is_empty()
+    }
+
+    /// Sends a batch on its way.
+    pub(super) fn append(&mut self, append: Append) {
+        let seq = Seq(append.after.0 + append.batch.events.len() as u64);
+        self.in_flight.push_back(seq);
+        let confirmed = self.confirmed.clone();
+        let done = move |result: Result<ChainHash, JournalFault>| {
+            confirmed.send_modify(|now| match result {
+                Ok(hash) if now.fault.is_none() => (now.seq, now.hash) = (seq, Some(hash)),
+                Ok(_) => {}
+                Err(fault) => drop(now.fault.get_or_insert(fault)),
+            });
+        };
+        self.journal.append(append, Box::new(done));
+    }
+
+    /// Holds something until the last event that was decided is durable.
+    pub(super) fn hold(&mut self, seq: Seq, held: Held) {
+        self.held.push_back((seq, held));
+    }
+
+    /// What may leave now, in order.
+    pub(super) fn release(&mut self, durable: Seq) -> Vec<Held> {
+        while self.in_flight.front().is_some_and(|seq| *seq <= durable) {
+            self.in_flight.pop_front();
+        }
+        let free = self.held.iter().take_while(|(seq, _)| *seq <= durable).count();
+        self.held.drain(..free).map(|(_, held)| held).collect()
+    }
+}

@@ -1,0 +1,58 @@
+//! A look at a tree: every agent, what people are asked, and how it ended.
+
+use spinney_kernel::World;
+use spinney_kernel::call::Work;
+use spinney_kernel::context::{Contexts, End};
+use spinney_kernel::id::{AgentId, CallId, Seq};
+use spinney_kernel::world::{AgentView, Halt, TreeState};
+
+/// A tree at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// Its last event.
+    pub seq: Seq,
+    /// Its state.
+    pub state: TreeState,
+    /// Every agent there is or was, in order of birth.
+    pub agents: Vec<AgentView>,
+    /// What people are asked.
+    pub questions: Vec<OpenQuestion>,
+    /// Why it takes no new work, if it does not.
+    pub halted: Option<Halt>,
+    /// How it ended, if it has.
+    pub end: Option<End>,
+}
+
+/// A question that nobody has answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenQuestion {
+    /// By this it is answered.
+    pub question: CallId,
+    /// Ids from the root down to who asks.
+    pub path: Vec<AgentId>,
+    /// What is asked.
+    pub text: String,
+}
+
+impl Look {
+    /// What there is to see.
+    #[must_use]
+    pub fn at(world: &World, contexts: &Contexts) -> Self {
+        let question = |(id, call): (CallId, &spinney_kernel::call::Call)| match &call.work {
+            Work::Question(question) => Some(OpenQuestion {
+                question: id,
+                path: world.agents().path(call.agent),
+                text: question.text.clone(),
+            }),
+            Work::Model(_) | Work::Tool(_) | Work::Child(_) | Work::Wait(_) => None,
+        };
+        Self {
+            seq: world.seq(),
+            state: world.state(),
+            agents: world.directory().collect(),
+            questions: world.calls().all().filter_map(question).collect(),
+            halted: world.halted().cloned(),
+            end: contexts.end().cloned(),
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! A running tree, as callers hold it: ask, signal, wait, look, and follow its events.
+
+mod effects;
+mod events;
+mod gate;
+mod look;
+mod mind;
+mod payload;
+mod replay;
+mod run;
+mod timers;
+
+use spinney_kernel::body::Body;
+use spinney_kernel::id::{AgentId, CallId, Seq, TreeId};
+use spinney_kernel::port::journal::{ChainHash, JournalFault};
+use spinney_kernel::request::{Answer, Cancel, Pause, Raise, Redirect, Send, Unpause};
+use spinney_kernel::world::TreeState;
+use spinney_kernel::{By, Refusal, Reply, Request};
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot, watch};
+
+pub use events::{Events, Told};
+pub use look::{Look, OpenQuestion};
+pub use replay::{Diverged, Verified, verify};
+pub(crate) use run::{Begin, begin};
+
+/// Most requests that wait for one tree; then whoever asks waits too.
+const REQUESTS_MAX: usize = 256;
+
+/// A running tree. Clones are the same tree; dropping them all leaves it running.
+#[derive(Clone)]
+pub struct Tree {
+    id: TreeId,
+    requests: mpsc::Sender<Asked>,
+    status: watch::Receiver<Status>,
+    events: events::Source,
+}
+
+/// How far a tree is, as far as that is durable.
+#[derive(Clone, Debug)]
+pub struct Status {
+    /// Its last event.
+    pub seq: Seq,
+    /// The hash over all of them.
+    pub hash: Option<ChainHash>,
+    /// Its state.
+    pub state: TreeState,
+    /// The last look at it, once it is no longer run.
+    pub last: Option<Arc<Look>>,
+    /// Why it is no longer run, if it has not ended.
+    pub stopped: Option<Stopped>,
+}
+
+/// Why a tree is no longer run although it has not ended. It can be resumed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Stopped {
+    /// The home was shut down.
+    #[error("the home was shut down: resume the tree to go on")]
+    Shutdown,
+    /// Its journal failed.
+    #[error(transparent)]
+    Journal(JournalFault),
+    /// Something that cannot happen did.
+    #[error("this tree stopped at a bug; its journal is whole: please report it")]
+    Bug,
+}
+
+/// Why a request was not done.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// We say no.
+    #[error(transparent)]
+    Refused(Refusal),
+    /// Nobody runs the tree.
+    #[error(transparent)]
+    Stopped(Stopped),
+}
+
+/// What reaches a tree from callers.
+pub(crate) enum Asked {
+    Request { by: By, request: Box<Request>, answer: oneshot::Sender<Result<Reply, Refusal>> },
+    Look(oneshot::Sender<Look>),
+}
+
+impl Tree {
+    /// Its id.
+    #[must_use]
+    pub const fn id(&self) -> TreeId {
+        self.id
+    }
+
+    /// Asks for something. The answer comes when it is durable.
+    ///
+    /// # Errors
+    /// The refusal, or why nobody runs the tree.
+    pub async fn request(&self, by: By, request: Request) -> Result<Reply, RequestError> {
+        let (answer, answered) = oneshot::channel();
+        let asked = Asked::Request { by, request: Box::new(request), answer };
+        if self.requests.send(asked).await.is_err() {
+            return Err(self.gone());
+        }
+        match answered.await {
+            Ok(reply) => reply.map_err(RequestError::Refused),
+            Err(_) => Err(self.gone()),
+        }
+    }
+
+    async fn ask(&self, request: Request) -> Result<Reply, RequestError> {
+        self.request(By::Person, request).await
+    }
+
+    /// Sends a message to an agent.
+    ///
+    /// # Errors
+    /// The refusal, or why nobody runs the tree.
+    pub async fn send(&self, to: AgentId, text: impl Into<String>) -> Result<(), RequestError> {
+        self.ask(Request::Send(Send { to, body: Body::text(text) })).await.map(drop)
+    }
+
+    /// Answers a question.
+    ///
+    /// # Errors
+    /// The refusal, or why nobody runs the tree.
+    pub async fn answer(&self, question: CallId, text: impl Into<String>) -> Result<(), RequestError> {
+        self.ask(Request::Answer(Answer { question, answer: Body::text(text) })).await.map(drop)
+    }
+
+    /// Cancels an agent and everything below it.
+    ///
+    /// # Errors
+    /// The refusal, or why nobody runs the tree.
+    pub async fn cancel(&self, agent: AgentId, reason: impl Into<String>) -> Result<(), RequestError> {
+        self.ask(Request::Cancel(Cancel { agent, reason: reason.into() })).await.map(drop)
+    }
+
+    /// Pauses an agent and everything below it.
+    ///
+    /// # Errors
+    /// The refusal, or why nobody runs the tree.
+    pub async fn pause(&self, agent: AgentId) -> Result<(), RequestError> {
+        self.ask(Request::Pause(Pause { agent })).await.map(drop)
+    }
+
+    /// Ends a pause.
+    ///
+    /// # Errors
+    /// The refusal, or why nobody runs the tree.
+    pub async fn unpause(&self, agent: AgentId) -> Result<(), RequestError> {
+        self.ask(Request::Unpause(Unpause { agent })).await.map(drop)
+    }
+
+    /// Gives an agent a new instruction.
+    ///
+    /// # Errors
+    /// The refusal, or why nobody runs the tree.
+    pub async fn redirect(&self, redirect: Redirect) -> Result<(), RequestError> {
+        self.ask(Request::Redirect(redirect)).await.map(drop)
+    }
+
+    /// Raises the ceilings of an agent.
+    ///
+    /// # Errors
+    /// The refusal, or why nobody runs the tree.
+    pub async fn raise(&self, raise: Raise) -> Result<(), RequestError> {
+        self.ask(Request::Raise(raise)).await.map(drop)
+    }
+
+    /// What the tree looks like; once it is no longer run, what it looked like last.
+    ///
+    /// # Errors
+    /// Why nobody runs the tree, if its last look is not known.
+    pub async fn look(&self) -> Result<Look, RequestError> {
+        let (answer, answered) = oneshot::channel();
+        if self.requests.send(Asked::Look(answer)).await.is_ok()
+            && let Ok(look) = answered.await
+        {
+            return Ok(look);
+        }
+        match self.status.borrow().last.clone() {
+            Some(look) => Ok(Look::clone(&look)),
+            None => Err(self.gone()),
+        }
+    }
+
+    /// How far it is.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.status.borrow().clone()
+    }
+
+    /// Waits until it has ended or is no longer run.
+    pub async fn ended(&self) -> Status {
+        self.until(|status| matches!(status.state, TreeState::Ended(_))).await
+    }
+
+    /// Waits until it moves no more by itself: it has ended, is halted, waits for a person, or is no longer run.
+    pub async fn settled(&self) -> Status {
+        let moves = |status: &Status| matches!(status.state, TreeState::New | TreeState::Running);
+        self.until(|status| !moves(status)).await
+    }
+
+    async fn until(&self, done: impl Fn(&Status) -> bool) -> Status {
+        let mut status = self.status.clone();
+        let found = status.wait_for(|status| done(status) || status.stopped.is_some()).await;
+        if let Ok(found) = found {
+            return found.clone();
+        }
+        // The task is gone without a word.
+        let last = self.status.borrow().clone();
+        let ended = matches!(last.state, TreeState::Ended(_));
+        Status { stopped: last.stopped.or((!ended).then_some(Stopped::Bug)), ..last.clone() }
+    }
+
+    /// Its events after `after`, and then those to come, each once and in order, until it is no longer run.
+    #[must_use]
+    pub fn events(&self, after: Seq) -> Events {
+        Events::new(self.events.clone(), self.id, after, self.status.clone())
+    }
+
+    /// Why nobody answers.
+    fn gone(&self) -> RequestError {
+        let status = self.status.borrow();
+        match (&status.stopped, status.state) {
+            (Some(stopped), _) => RequestError::Stopped(stopped.clone()),
+            (None, TreeState::Ended(_)) => RequestError::Refused(Refusal::TreeEnded),
+            (None, TreeState::New | TreeState::Running | TreeState::Waiting | TreeState::Halted) => {
+                RequestError::Stopped(Stopped::Bug)
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Replay: a journal is read again from the start, its chain checked, and every stored input decided anew. No model
+//! and no tool is called; the first difference is named by its place.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use spinney_kernel::context::Contexts;
+use spinney_kernel::event::RULES;
+use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::port::journal::{ChainHash, Entry, Journal, JournalFault};
+use spinney_kernel::{Event, World, decide};
+
+use super::Look;
+
+/// Batches read at once.
+const PAGE: usize = 1_024;
+
+/// A journal that is what it says.
+#[derive(Clone, Debug)]
+pub struct Verified {
+    /// How many events it has.
+    pub events: u64,
+    /// The hash over all of them.
+    pub hash: Option<ChainHash>,
+    /// The rules it was decided by.
+    pub rules: u32,
+    /// Whether every input was decided again; if not, its rules are not ours and its events were only applied.
+    pub decided: bool,
+    /// The tree as it is at the end.
+    pub look: Look,
+}
+
+/// Where a journal is not what it says.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Diverged {
+    /// It cannot be read, or its chain is broken.
+    #[error(transparent)]
+    Journal(JournalFault),
+    /// Its last hash is not the one that was expected.
+    #[error("the journal ends at event {seq} with hash {found}, not {expected}: its tail is cut or changed")]
+    OtherEnd {
+        /// Its last event.
+        seq: u64,
+        /// The hash there.
+        found: String,
+        /// The hash that was expected.
+        expected: String,
+    },
+    /// The same input decides something else now.
+    #[error("event {seq} diverges: the journal says {stored}, deciding again gives {decided}")]
+    Event {
+        /// Where.
+        seq: u64,
+        /// What the journal says.
+        stored: String,
+        /// What was decided now.
+        decided: String,
+    },
+    /// An event does not fit the tree as it is.
+    #[error("event {seq} or one of its batch does not fit the tree: {reason}")]
+    Misfit {
+        /// The first event of the batch.
+        seq: u64,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// Reads a tree's journal again and decides every input anew, a page at a time.
+///
+/// # Errors
+/// The first place where it is not what it says.
+pub fn verify(journal: &dyn Journal, tree: TreeId, expect: Option<ChainHash>) -> Result<Verified, Diverged> {
+    let head = journal.head(tree).map_err(Diverged::Journal)?;
+    let head = head.ok_or(Diverged::Journal(JournalFault::UnknownTree { tree }))?;
+    let mut replay = Replay { world: World::new(tree), contexts: Contexts::new(tree), rules: None, hash: None };
+    loop {
+        let page = journal.read(tree, replay.world.seq(), PAGE).map_err(Diverged::Journal)?;
+        if page.is_empty() {
+            break;
+        }
+        for entry in page {
+            replay.take(entry)?;
+        }
+    }
+    let (found, seq) = (replay.hash, replay.world.seq());
+    let cut = |expected: ChainHash| Diverged::OtherEnd {
+        seq: seq.0,
+        found: found.map_or_else(|| "none".to_owned(), |hash| hash.to_string()),
+        expected: expected.to_string(),
+    };
+    if let Some(expected) = [Some(head.hash), expect].into_iter().flatten().find(|hash| Some(*hash) != found) {
+        return Err(cut(expected));
+    }
+    let Replay { world, contexts, rules, hash } = replay;
+    let rules = rules.unwrap_or_default();
+    let look = Look::at(&world, &contexts);
+    Ok(Verified { events: seq.0, hash, rules, decided: rules == RULES, look })
+}
+
+struct Replay {
+    world: World,
+    contexts: Contexts,
+    rules: Option<u32>,
+    hash: Option<ChainHash>,
+}
+
+impl Replay {
+    fn take(&mut self, entry: Entry) -> Result<(), Diverged> {
+        let Entry { after, batch, hash } = entry;
+        let first = after.0 + 1;
+        if self.world.seq() != after {
+            let reason = format!("it follows event {}, not {}", after.0, self.world.seq().0);
+            return Err(Diverged::Misfit { seq: first, reason });
+        }
+        if let (None, Some(Event::TreeStarted { rules, .. })) = (self.rules, batch.events.first()) {
+            self.rules = Some(*rules);
+        }
+        let ours = self.rules == Some(RULES);
+        let fitted = catch_unwind(AssertUnwindSafe(|| -> Result<(), Diverged> {
+            if ours {
+                let decided = decide(&mut self.world, &batch.input).map(|decision| decision.events);
+                compare(after, &batch.events, decided.as_deref().unwrap_or_default())?;
+            } else {
+                batch.events.iter().for_each(|event| self.world.apply(event));
+            }
+            batch.events.iter().for_each(|event| self.contexts.apply(event));
+            Ok(())
+        }));
+        self.hash = Some(hash);
+        fitted.unwrap_or_else(|_| {
+            let reason = "it was not decided for this tree".to_owned();
+            Err(Diverged::Misfit { seq: first, reason })
+        })
+    }
+}
+
+/// The first difference between what is stored and what was decided.
+fn compare(after: Seq, stored: &[Event], decided: &[Event]) -> Result<(), Diverged> {
+    let most = stored.len().max(decided.len());
+    let pairs = (0..most).map(|at| (stored.get(at), decided.get(at)));
+    match pairs.zip(after.0 + 1..).find(|((stored, decided), _)| stored != decided) {
+        None => Ok(()),
+        Some(((stored, decided), seq)) => {
+            Err(Diverged::Event { seq, stored: shown(stored), decided: shown(decided) })
+        }
+    }
+}
+
+fn shown(event: Option<&Event>) -> String {
+    let text = event.map_or_else(|| "nothing".to_owned(), |event| format!("{event:?}"));
+    text.chars().take(300).collect()
+}

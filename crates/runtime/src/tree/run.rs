@@ -1,0 +1,337 @@
+//! The one loop of a tree: input, decide, append, apply, effects, reports. One task, no locks.
+
+use std::sync::Arc;
+
+use spinney_kernel::effect::Effect;
+use spinney_kernel::event::Alarm;
+use spinney_kernel::id::{AgentId, Seq, TreeId};
+use spinney_kernel::port::journal::{Append, Journal, JournalFault};
+use spinney_kernel::port::{model, tool};
+use spinney_kernel::report::{Lost, Timer};
+use spinney_kernel::request::{Pause, Unpause};
+use spinney_kernel::time::Time;
+use spinney_kernel::world::TreeState;
+use spinney_kernel::{Batch, By, Refusal, Reply, Report, Request, What, limit};
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::effects::{Brought, Effects, REPORTS_MAX, Ticket};
+use super::events::Source;
+use super::gate::{Confirmed, Gate, Held};
+use super::mind::Mind;
+use super::timers::Timers;
+use super::{Asked, Look, REQUESTS_MAX, Status, Stopped, Tree};
+use crate::clock::Clock;
+use crate::draw::Draws;
+use crate::drivers::Drivers;
+
+/// The state that a journal's head shows for a tree whose home was shut down in good order.
+const STOPPED: &str = "stopped";
+
+/// What a tree needs from its home.
+pub(crate) struct Begin {
+    pub(crate) tree: TreeId,
+    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) drivers: Arc<Drivers>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) draws: Draws,
+    pub(crate) stop: CancellationToken,
+}
+
+/// A tree that is not run yet.
+pub(crate) struct Seedling {
+    run: Run,
+    inlets: Inlets,
+    tree: Tree,
+}
+
+/// Whether the tree is being put away.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Running,
+    /// No effect starts any more; those that are out may end.
+    Stopping,
+    /// The same, and the root was paused for it.
+    Parked,
+}
+
+struct Run {
+    mind: Mind,
+    gate: Gate,
+    effects: Effects,
+    timers: Timers,
+    durable: Seq,
+    status: watch::Sender<Status>,
+    mode: Mode,
+}
+
+struct Inlets {
+    requests: mpsc::Receiver<Asked>,
+    reports: mpsc::Receiver<Brought>,
+    confirmed: watch::Receiver<Confirmed>,
+    stop: CancellationToken,
+}
+
+/// Prepares a tree: empty, or as far as its journal goes.
+pub(crate) fn begin(begin: Begin) -> Result<Seedling, JournalFault> {
+    let Begin { tree: id, journal, drivers, clock, draws, stop } = begin;
+    let head = journal.head(id)?;
+    let mut mind = Mind::new(id, clock, draws);
+    if head.is_some() {
+        mind.recover(journal.as_ref())?;
+    }
+    let durable = mind.world.seq();
+    let hash = head.map(|head| head.hash);
+    let status = Status { seq: durable, hash, state: mind.world.state(), last: None, stopped: None };
+    let (status, watched) = watch::channel(status);
+    let (requests, asked) = mpsc::channel(REQUESTS_MAX);
+    let (reports, brought) = mpsc::channel(REPORTS_MAX);
+    let gate = Gate::new(Arc::clone(&journal), Confirmed { seq: durable, hash, fault: None });
+    let inlets = Inlets { requests: asked, reports: brought, confirmed: gate.confirmations(), stop };
+    let effects = Effects::new(drivers, reports);
+    let run = Run { mind, gate, effects, timers: Timers::new(), durable, status, mode: Mode::Running };
+    let tree = Tree { id, requests, status: watched, events: Source(journal) };
+    Ok(Seedling { run, inlets, tree })
+}
+
+impl Seedling {
+    /// What it is made of, as far as it has started.
+    pub(crate) fn world(&self) -> &spinney_kernel::World {
+        &self.run.mind.world
+    }
+
+    /// The first request of a tree; refused, nothing was written.
+    pub(crate) fn ask(&mut self, request: Request) -> Result<Reply, Refusal> {
+        let what = What::Request { by: By::Person, request: Box::new(request) };
+        self.run.decide(what, Vec::new())
+    }
+
+    /// Takes up what was left: timers are set again, and every effect that was out is lost.
+    pub(crate) fn resume(&mut self, was: &str) {
+        let run = &mut self.run;
+        let alarms: Vec<Alarm> = run.mind.world.alarms().collect();
+        alarms.into_iter().for_each(|alarm| run.timers.set(alarm));
+        let running = |call: &spinney_kernel::call::Call| call.stage == spinney_kernel::call::Stage::Running;
+        let out: Vec<Lost> = run
+            .mind
+            .world
+            .calls()
+            .all()
+            .filter(|(_, call)| running(call))
+            .map(|(id, call)| Lost { call: id, attempt: call.attempt })
+            .collect();
+        for lost in out {
+            run.report(Report::Lost(lost), Vec::new());
+        }
+        if was == STOPPED
+            && let Some(agent) = run.root()
+        {
+            // Whoever unpaused it meanwhile did this already.
+            let _ = run.decide(person(Request::Unpause(Unpause { agent })), Vec::new());
+        }
+    }
+
+    /// Runs it to its end.
+    pub(crate) fn grow(self) -> (Tree, tokio::task::JoinHandle<()>) {
+        let Self { run, inlets, tree } = self;
+        (tree, tokio::spawn(run.run(inlets)))
+    }
+}
+
+impl Run {
+    async fn run(mut self, mut inlets: Inlets) {
+        self.let_go();
+        while !self.is_done() {
+            let room = self.gate.has_room();
+            tokio::select! {
+                biased;
+                // The sender lives in the gate.
+                _ = inlets.confirmed.changed() => {
+                    let Confirmed { seq, hash, fault } = inlets.confirmed.borrow_and_update().clone();
+                    if let Some(fault) = fault {
+                        return self.put_away(Some(Stopped::Journal(fault)));
+                    }
+                    self.durable = seq;
+                    self.tell(hash);
+                    self.let_go();
+                }
+                Some(brought) = inlets.reports.recv(), if room => self.take(brought),
+                Some(asked) = inlets.requests.recv(), if room && self.mode == Mode::Running => self.asked(asked),
+                () = self.timers.next(|at| self.mind.ms_until(at)), if room => self.fire(),
+                () = inlets.stop.cancelled(), if self.mode == Mode::Running => self.stop(),
+            }
+        }
+        let shut = self.mode != Mode::Running && !self.mind.world.is_over();
+        self.put_away(shut.then_some(Stopped::Shutdown));
+    }
+
+    /// Whether nothing is left to do: the tree is over or stopped, and everything is durable.
+    fn is_done(&self) -> bool {
+        let still = self.mind.world.is_over() || self.mode != Mode::Running;
+        still && self.gate.is_clear() && self.effects.len() == 0
+    }
+
+    fn put_away(&self, stopped: Option<Stopped>) {
+        let look = Look::at(&self.mind.world, &self.mind.contexts);
+        self.status.send_modify(|status| {
+            (status.last, status.stopped) = (Some(Arc::new(look)), stopped);
+        });
+    }
+
+    fn asked(&mut self, asked: Asked) {
+        match asked {
+            Asked::Request { by, request, answer } => {
+                let decided = self.decide(What::Request { by, request }, Vec::new());
+                self.gate.hold(self.mind.world.seq(), Held::Answer(answer, decided));
+            }
+            Asked::Look(answer) => {
+                let look = Box::new(Look::at(&self.mind.world, &self.mind.contexts));
+                self.gate.hold(self.mind.world.seq(), Held::Look(answer, look));
+            }
+        }
+        self.let_go();
+    }
+
+    fn take(&mut self, Brought { report, blobs }: Brought) {
+        if let Report::Done(spinney_kernel::report::Done { call, .. })
+        | Report::Failed(spinney_kernel::report::Failed { call, .. }) = &report
+        {
+            self.effects.ended(*call);
+        }
+        self.report(report, blobs);
+        self.let_go();
+    }
+
+    fn fire(&mut self) {
+        let now = Time(self.mind.now_ms());
+        while let Some(timer) = self.timers.due(now) {
+            self.report(Report::Timer(Timer { timer }), Vec::new());
+        }
+        let pending = self.mind.world.alarms().count();
+        self.timers.prune(self.mind.world.alarms(), 2 * pending + 64);
+        self.let_go();
+    }
+
+    /// The home is being shut down: what is out may end, nothing new starts.
+    fn stop(&mut self) {
+        self.mode = Mode::Stopping;
+        if let Some(agent) = self.root() {
+            self.mode = Mode::Parked;
+            if self.decide(person(Request::Pause(Pause { agent })), Vec::new()).is_err() {
+                self.mode = Mode::Stopping;
+            }
+        }
+    }
+
+    fn root(&self) -> Option<AgentId> {
+        let agents = self.mind.world.agents();
+        agents.root().map(|root| agents.id(root).clone())
+    }
+
+    fn report(&mut self, report: Report, blobs: Vec<Vec<u8>>) {
+        // A report is never refused.
+        let _ = self.decide(What::Report(report), blobs);
+    }
+
+    /// Decides an input and sends what it decided on its way.
+    fn decide(&mut self, what: What, blobs: Vec<Vec<u8>>) -> Result<Reply, Refusal> {
+        let (after, decision, input) = self.mind.decide(what)?;
+        if decision.events.is_empty() {
+            return Ok(decision.reply);
+        }
+        let world = &self.mind.world;
+        for effect in decision.events.iter().filter_map(|event| world.effect_of(event)) {
+            self.gate.hold(world.seq(), Held::Effect(effect));
+        }
+        let state = match world.state() {
+            TreeState::Running | TreeState::New | TreeState::Waiting if self.mode == Mode::Parked => STOPPED,
+            state => state.word(),
+        };
+        let batch = Batch { input, events: decision.events };
+        let (tree, durability) = (world.tree(), world.definition().durability);
+        self.gate.append(Append { tree, after, batch, blobs, state, durability });
+        Ok(decision.reply)
+    }
+
+    /// Tells whoever watches how far the tree is.
+    fn tell(&self, hash: Option<spinney_kernel::port::journal::ChainHash>) {
+        let whole = self.durable == self.mind.world.seq();
+        self.status.send_modify(|status| {
+            (status.seq, status.hash) = (self.durable, hash);
+            if whole {
+                status.state = self.mind.world.state();
+            }
+        });
+    }
+
+    /// Lets out what waited for its events to be durable.
+    fn let_go(&mut self) {
+        for held in self.gate.release(self.durable) {
+            match held {
+                // Whoever asked may be gone.
+                Held::Answer(answer, decided) => drop(answer.send(decided)),
+                Held::Look(answer, look) => drop(answer.send(*look)),
+                Held::Effect(effect) => self.start(effect),
+            }
+        }
+    }
+
+    fn start(&mut self, effect: Effect) {
+        match effect {
+            Effect::SetTimer { timer, at } => self.timers.set(Alarm { timer, at }),
+            Effect::StopCalls { agent } => {
+                let world = &self.mind.world;
+                let living = world.agents().find(&agent).and_then(|ix| world.agents().living(ix));
+                living.iter().flat_map(|agent| &agent.open).for_each(|call| self.effects.stop(*call));
+            }
+            Effect::CallModel { call, attempt, agent, model, output_cap, key } => {
+                let ticket = Ticket { call, attempt };
+                if let Some(attempt) = self.model_attempt(ticket, &agent, (model, output_cap, key)) {
+                    self.effects.call_model(ticket, attempt);
+                }
+            }
+            Effect::CallTool { call, attempt, agent, tool, ask, args, key } => {
+                let world = &self.mind.world;
+                let Some(origin) = self.mind.contexts.origin(&agent).map(Arc::clone) else { return };
+                let asked = ask.and_then(|ask| self.mind.contexts.ask(&agent, ask));
+                let args = asked.map_or(args, |ask| ask.args.clone());
+                let spec = world.definition().tools.get(&tool);
+                let timeout_ms = spec.and_then(|spec| spec.timeout_ms).unwrap_or(limit::TOOL_TIMEOUT_MS);
+                let Some(ix) = world.agents().find(&agent) else { return };
+                let reader = world.agents().agent(ix).charter.model.clone();
+                let ticket = Ticket { call, attempt };
+                let attempt = tool::Attempt { origin, tool, args, attempt, key };
+                self.effects.call_tool(ticket, attempt, timeout_ms, reader);
+            }
+        }
+    }
+
+    fn model_attempt(
+        &self,
+        ticket: Ticket,
+        agent: &AgentId,
+        (model, output_cap, key): (spinney_kernel::id::ModelName, u64, String),
+    ) -> Option<model::Attempt> {
+        let world = &self.mind.world;
+        let ix = world.agents().find(agent)?;
+        let living = world.agents().living(ix)?;
+        let tokens = match &world.call(ticket.call)?.work {
+            spinney_kernel::call::Work::Model(work) => work.input_tokens,
+            _ => return None,
+        };
+        Some(model::Attempt {
+            origin: Arc::clone(self.mind.contexts.origin(agent)?),
+            model,
+            turn: living.progress.turns + 1,
+            attempt: ticket.attempt,
+            key,
+            output_cap,
+            packet: self.mind.contexts.packet(agent, tokens)?,
+            remaining: world.ledger().remaining(living.account),
+        })
+    }
+}
+
+fn person(request: Request) -> What {
+    What::Request { by: By::Person, request: Box::new(request) }
+}

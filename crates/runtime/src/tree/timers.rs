@@ -1,0 +1,52 @@
+//! The timers of one tree: what is due, and when to look next. One sleep serves them all.
+
+use std::collections::BTreeSet;
+
+use spinney_kernel::event::Alarm;
+use spinney_kernel::id::TimerId;
+use spinney_kernel::time::Time;
+
+use crate::clock::Nap;
+
+/// Every timer that was set and has not fired. One whose subject is gone fires in vain, so nobody takes any out.
+pub(super) struct Timers {
+    set: BTreeSet<(Time, TimerId)>,
+    nap: Nap,
+    /// What the nap is set to.
+    until: Option<Time>,
+}
+
+impl Timers {
+    pub(super) fn new() -> Self {
+        Self { set: BTreeSet::new(), nap: Nap::new(), until: None }
+    }
+
+    pub(super) fn set(&mut self, alarm: Alarm) {
+        self.set.insert((alarm.at, alarm.timer));
+    }
+
+    /// Forgets timers whose subject is gone, if they are many.
+    pub(super) fn prune(&mut self, pending: impl Iterator<Item = Alarm>, most: usize) {
+        if self.set.len() > most {
+            self.set = pending.map(|alarm| (alarm.at, alarm.timer)).collect();
+        }
+    }
+
+    /// Takes the first timer that is due.
+    pub(super) fn due(&mut self, now: Time) -> Option<TimerId> {
+        let first = self.set.first().copied().filter(|(at, _)| *at <= now)?;
+        self.set.remove(&first);
+        Some(first.1)
+    }
+
+    /// Waits until the first one is due; for ever if there is none.
+    pub(super) async fn next(&mut self, ms_until: impl Fn(Time) -> u64) {
+        let Some((at, _)) = self.set.first().copied() else { return std::future::pending().await };
+        if self.until != Some(at) {
+            self.nap.set(ms_until(at));
+            self.until = Some(at);
+        }
+        self.nap.over().await;
+        self.until = None;
+    }
+}

@@ -1,0 +1,71 @@
+//! What a script file may say, key by key. An unknown key is an error; what the keys mean is decided elsewhere.
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_saphyr::Spanned;
+use spinney_kernel::ByName;
+use spinney_kernel::definition::Lost;
+use spinney_kernel::id::ToolName;
+
+use super::fail::Fail;
+use super::when::When;
+
+/// A whole file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct File {
+    /// What becomes of a call whose end was never recorded.
+    pub(super) lost: Option<Lost>,
+    pub(super) rules: Vec<Spanned<RuleText>>,
+    pub(super) tools: ByName<ToolName, Spanned<ToolText>>,
+}
+
+/// A rule as it is written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct RuleText {
+    pub(super) when: When,
+    /// Before the first token.
+    pub(super) think_ms: u64,
+    /// Between chunks.
+    pub(super) chunk_ms: u64,
+    pub(super) say: Option<Spanned<String>>,
+    pub(super) call: Vec<CallText>,
+    pub(super) usage: UsageText,
+    pub(super) fail: Option<Fail>,
+    pub(super) hang: bool,
+}
+
+/// A tool call as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CallText {
+    /// Not checked: a script may call a tool that does not exist.
+    pub(super) tool: String,
+    /// A text is taken as it is, so that it may be no JSON; an object if absent.
+    #[serde(default)]
+    pub(super) args: Option<Value>,
+    #[serde(default)]
+    pub(super) id: Option<String>,
+}
+
+/// What an answer used, as far as it is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct UsageText {
+    pub(super) input: Option<u64>,
+    pub(super) output: Option<u64>,
+}
+
+/// A tool as it is written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct ToolText {
+    pub(super) description: String,
+    pub(super) repeatable: bool,
+    pub(super) think_ms: u64,
+    pub(super) say: Option<Spanned<String>>,
+    pub(super) error: Option<Spanned<String>>,
+    pub(super) fail: Option<Fail>,
+    pub(super) hang: bool,
+}

@@ -1,0 +1,101 @@
+//! The templates of one script: compiled when it is read, rendered under a bound of fuel and of size.
+//!
+//! Fuel is a count of instructions, not a time, so a template that ends here ends everywhere.
+
+use std::io;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::{Environment, Error, UndefinedBehavior, Value};
+
+/// Instructions that one template may run: far more than an answer needs, some milliseconds of work.
+pub const FUEL_MAX: u64 = 50_000;
+/// Most bytes that one template may write.
+pub const RENDERED_BYTES_MAX: usize = 1024 * 1024;
+
+/// All templates of a script.
+#[derive(Debug)]
+pub(super) struct Templates {
+    environment: Environment<'static>,
+    count: usize,
+}
+
+/// One of them, by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Template(String);
+
+impl Templates {
+    pub(super) fn new() -> Self {
+        let mut environment = Environment::new();
+        environment.set_fuel(Some(FUEL_MAX));
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        if let Ok(syntax) = SyntaxConfig::builder().keep_trailing_newline(true).build() {
+            environment.set_syntax(syntax);
+        }
+        Self { environment, count: 0 }
+    }
+
+    /// Compiles a text that may use these names and no others.
+    pub(super) fn add(&mut self, source: &str, names: &[&str]) -> Result<Template, String> {
+        self.count += 1;
+        let name = self.count.to_string();
+        let template = Template(name.clone());
+        self.environment.add_template_owned(name, source.to_owned()).map_err(|error| said(&error))?;
+        let compiled = self.environment.get_template(&template.0).map_err(|error| said(&error))?;
+        let is_known = |name: &String| {
+            names.contains(&name.as_str()) || self.environment.globals().any(|(global, _)| global == name)
+        };
+        let unknown = compiled.undeclared_variables(false).into_iter().filter(|name| !is_known(name)).min();
+        match unknown {
+            Some(unknown) => Err(format!("unknown name `{unknown}`: a template knows {}", quoted(names))),
+            None => Ok(template),
+        }
+    }
+
+    /// Renders one, or says why not.
+    pub(super) fn render(&self, template: &Template, context: &Value) -> Result<String, String> {
+        let compiled = self.environment.get_template(&template.0).map_err(|error| said(&error))?;
+        let mut page = Page::default();
+        let rendered = compiled.render_captured_to(context, &mut page).map(drop);
+        match rendered {
+            _ if page.is_full => Err(format!("the template writes more than {RENDERED_BYTES_MAX} bytes")),
+            Ok(()) => String::from_utf8(page.bytes).map_err(|error| error.to_string()),
+            Err(error) => Err(said(&error)),
+        }
+    }
+}
+
+/// Names between backticks, as messages show them.
+pub(super) fn quoted(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    quoted.join(", ")
+}
+
+/// An error without the name we gave the template.
+fn said(error: &Error) -> String {
+    match error.detail() {
+        Some(detail) => format!("{}: {detail}", error.kind()),
+        None => error.kind().to_string(),
+    }
+}
+
+/// A writer that takes only so much.
+#[derive(Debug, Default)]
+struct Page {
+    bytes: Vec<u8>,
+    is_full: bool,
+}
+
+impl io::Write for Page {
+    fn write(&mut self, more: &[u8]) -> io::Result<usize> {
+        if self.bytes.len() + more.len() > RENDERED_BYTES_MAX {
+            self.is_full = true;
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.bytes.extend_from_slice(more);
+        Ok(more.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,62 @@
+//! When a rule matches, and what of an attempt it looks at.
+
+use serde::Deserialize;
+use spinney_kernel::context::Message;
+use spinney_kernel::id::RoleName;
+use spinney_kernel::port::model::Attempt;
+
+/// Every condition that is there must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct When {
+    /// The agent's role.
+    agent: Option<RoleName>,
+    turn: Option<u32>,
+    goal_contains: Option<String>,
+    /// In the text of the last message.
+    last_contains: Option<String>,
+    /// In a tool result that came after the model last spoke.
+    tool_result_contains: Option<String>,
+    /// Below the root, which is at 0.
+    depth: Option<usize>,
+}
+
+impl When {
+    pub(super) fn matches(&self, attempt: &Attempt) -> bool {
+        let Self { agent, turn, goal_contains, last_contains, tool_result_contains, depth } = self;
+        let origin = &attempt.origin;
+        holds(agent.as_ref(), |role| *role == origin.role)
+            && holds(turn.as_ref(), |turn| *turn == attempt.turn)
+            && holds(depth.as_ref(), |depth| *depth == origin.depth())
+            && holds(goal_contains.as_ref(), |part| origin.goal.contains(part.as_str()))
+            && holds(last_contains.as_ref(), |part| last(attempt).contains(part.as_str()))
+            && holds(tool_result_contains.as_ref(), |part| {
+                results(attempt).any(|text| text.contains(part.as_str()))
+            })
+    }
+}
+
+/// The text of the last message; empty if there is none.
+pub(super) fn last(attempt: &Attempt) -> &str {
+    attempt.packet.messages.last().map_or("", |message| text(message))
+}
+
+/// The tool results since the model last spoke, the newest first.
+fn results(attempt: &Attempt) -> impl Iterator<Item = &str> {
+    let since = attempt.packet.messages.iter().rev();
+    let since = since.take_while(|message| !matches!(message.as_ref(), Message::Said { .. }));
+    since.filter(|message| matches!(message.as_ref(), Message::Result { .. })).map(|message| text(message))
+}
+
+fn text(message: &Message) -> &str {
+    match message {
+        Message::System(text)
+        | Message::Heard { text, .. }
+        | Message::Said { text, .. }
+        | Message::Result { text, .. } => text,
+    }
+}
+
+fn holds<T: ?Sized>(condition: Option<&T>, test: impl Fn(&T) -> bool) -> bool {
+    condition.is_none_or(test)
+}

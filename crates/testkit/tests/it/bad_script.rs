@@ -1,0 +1,255 @@
+//! Texts that are no scripts: each is refused with its place and what to do.
+
+use proptest::prelude::*;
+use spinney_kernel::port::model::Model;
+use spinney_testkit::scripted::{SCRIPT_BYTES_MAX, Script, ScriptError};
+
+fn refused(text: &str) -> String {
+    Script::parse("x.script.yaml", text).unwrap_err().to_string()
+}
+
+#[test]
+fn unknown_keys_are_named_with_their_place() {
+    let table = [
+        (
+            "rules:\n  - when: { turn: 1 }\n    sya: hi",
+            "3:5: unknown key `sya`: write one of `when`, `think_ms`, `chunk_ms`, `say`, `call`, `usage`, `fail`, `hang`",
+        ),
+        ("rulez: []", "1:1: unknown key `rulez`: write one of `lost`, `rules`, `tools`"),
+        (
+            "rules: [{ when: { trun: 1 }, say: hi }]",
+            "1:19: unknown key `trun`: write one of `agent`, `turn`, `goal_contains`, `last_contains`, `tool_result_contains`, `depth`",
+        ),
+        ("rules: [{ say: hi, usage: { in: 1 } }]", "1:29: unknown key `in`: write one of `input`, `output`"),
+        (
+            "rules: [{ fail: { kind: server, time: 1 } }]",
+            "1:33: unknown key `time`: write one of `kind`, `times`, `retry_after_ms`",
+        ),
+        (
+            "rules: [{ call: [{ tool: t, arg: {} }] }]",
+            "1:29: unknown key `arg`: write one of `tool`, `args`, `id`",
+        ),
+        (
+            "tools:\n  t: { say: hi, repeat: true }",
+            "2:17: unknown key `repeat`: write one of `description`, `repeatable`, `think_ms`, `say`, `error`, `fail`, `hang`",
+        ),
+    ];
+    for (text, expected) in table {
+        assert_eq!(refused(text), format!("x.script.yaml:{expected}"), "{text}");
+    }
+}
+
+#[test]
+fn wrong_values_are_named_with_their_place() {
+    let table = [
+        ("", "1:1: the script is empty: give it `rules` or `tools`"),
+        ("rules: []", "1:1: the script is empty: give it `rules` or `tools`"),
+        ("rules: {}", "1:8: expected a list"),
+        ("rules: [hi]", "1:9: expected keys with values"),
+        ("rules: [{ say: [hi] }]", "1:16: expected a text"),
+        ("rules: [{ say: hi, think_ms: soon }]", "1:30: expected a whole number, 0 or more"),
+        ("rules: [{ say: hi, think_ms: -1 }]", "1:30: expected a whole number, 0 or more"),
+        (
+            "rules: [{ say: hi, think_ms: 99999999999999 }]",
+            "1:9: rule 1: `think_ms` is 99999999999999, at most 31536000000",
+        ),
+        ("rules: [{ say: hi, hang: maybe }]", "1:26: invalid boolean"),
+        (
+            "rules: [{ fail: { kind: flood } }]",
+            "1:25: unknown value `flood`: write one of `rate_limit`, `server`, `timeout`, `auth`, `cut`",
+        ),
+        ("rules: [{ fail: { times: 2 } }]", "1:19: the key `kind` is missing"),
+        ("rules: [{ call: [{ args: {} }] }]", "1:20: the key `tool` is missing"),
+        (
+            "rules: [{ say: hi, usage: { input: 9999999999999999 } }]",
+            "1:9: rule 1: `usage`: tokens of 9999999999999999 is above the largest amount 1000000000000000: check the unit (cost is in nano-USD)",
+        ),
+        (
+            "rules: [{ when: { agent: The Lead }, say: hi }]",
+            "1:26: `The Lead` is not a valid role: 1 to 48 characters of a-z, 0-9, `_` and `-`, the first a letter or digit",
+        ),
+        (
+            "lost: maybe\nrules: [{ say: hi }]",
+            "1:7: unknown value `maybe`: write one of `presumed`, `repeatable`",
+        ),
+        (
+            "tools: { a b: { say: hi } }",
+            "1:10: `a b` is not a valid tool name: 1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit",
+        ),
+        ("tools:\n  t: { say: hi }\n  t: { say: ho }", "3:3: the key `t` is there twice"),
+        ("rules: [{ say: hi }", "1:8: unclosed bracket '['"),
+        ("rules: [{ say: *nobody }]", "1:16: reference to unknown value"),
+    ];
+    for (text, expected) in table {
+        assert_eq!(refused(text), format!("x.script.yaml:{expected}"), "{text}");
+    }
+}
+
+#[test]
+fn rules_that_make_no_sense_are_refused() {
+    let table = [
+        (
+            "rules:\n  - say: hi\n  - think_ms: 5",
+            "3:5: rule 2: the rule answers nothing: give it `say`, `call` or `hang`",
+        ),
+        (
+            "rules: [{ fail: { kind: server, times: 1 } }]",
+            "1:9: rule 1: the rule answers nothing: give it `say`, `call` or `hang`",
+        ),
+        (
+            "rules: [{ fail: { kind: server }, hang: true }]",
+            "1:9: rule 1: the rule always fails and never hangs: say how many `times` it fails, or drop `hang`",
+        ),
+        (
+            "rules: [{ hang: true, call: [{ tool: t }] }]",
+            "1:9: rule 1: a rule that hangs never calls: drop `hang` or `call`",
+        ),
+        ("tools: { t: {} }", "1:13: tool `t`: the tool answers nothing: give it `say`, `error` or `hang`"),
+        (
+            "tools: { t: { fail: { kind: server, times: 1 } } }",
+            "1:13: tool `t`: the tool answers nothing: give it `say`, `error` or `hang`",
+        ),
+        (
+            "tools: { t: { say: a, error: b } }",
+            "1:13: tool `t`: the tool answers twice: keep one of `say`, `error` and `hang`",
+        ),
+        (
+            "tools: { t: { say: a, hang: true } }",
+            "1:13: tool `t`: the tool answers twice: keep one of `say`, `error` and `hang`",
+        ),
+    ];
+    for (text, expected) in table {
+        assert_eq!(refused(text), format!("x.script.yaml:{expected}"), "{text}");
+    }
+}
+
+#[test]
+fn bad_templates_are_named_with_their_rule() {
+    let table = [
+        (
+            "rules:\n  - say: fine\n  - say: '{{ goal'",
+            "3:10: rule 2: `say`: syntax error: unexpected end of input, expected end of variable block",
+        ),
+        (
+            "rules: [{ say: '{{ gaol }}' }]",
+            "1:16: rule 1: `say`: unknown name `gaol`: a template knows `agent`, `goal`, `turn`, `path`, `last`, `remaining`",
+        ),
+        ("rules: [{ say: '{% if %}' }]", "1:16: rule 1: `say`: syntax error: unexpected end of block"),
+        (
+            "rules:\n  - call:\n      - { tool: t }\n      - { tool: t, args: { a: ['{{ args }}'] } }",
+            "2:5: rule 1: `call` 2: unknown name `args`: a template knows `agent`, `goal`, `turn`, `path`, `last`, `remaining`",
+        ),
+        (
+            "rules: [{ call: [{ tool: t, args: '{{' }] }]",
+            "1:9: rule 1: `call` 1: syntax error: unexpected end of input, expected expression",
+        ),
+        (
+            "tools: { t: { say: '{{ goal }}' } }",
+            "1:20: tool `t`: `say`: unknown name `goal`: a template knows `args`, `agent`, `attempt`, `key`",
+        ),
+        (
+            "tools: { t: { error: '{{ ' } }",
+            "1:22: tool `t`: `error`: syntax error: unexpected end of input, expected expression",
+        ),
+    ];
+    for (text, expected) in table {
+        assert_eq!(refused(text), format!("x.script.yaml:{expected}"), "{text}");
+    }
+}
+
+#[test]
+fn sizes_and_depths_are_bounded() {
+    let long = format!("rules: [{{ say: {} }}]", "x".repeat(SCRIPT_BYTES_MAX));
+    let bytes = long.len();
+    let error = Script::parse("x.script.yaml", &long).unwrap_err();
+    assert_eq!(error, ScriptError::TooLarge { name: "x.script.yaml".to_owned(), bytes });
+    assert_eq!(error.to_string(), format!("x.script.yaml: the script has {bytes} bytes, at most 1048576"));
+
+    let deep = format!("rules: [{{ call: [{{ tool: t, args: {}{} }}] }}]", "[".repeat(200), "]".repeat(200));
+    assert_eq!(refused(&deep), "x.script.yaml:1:94: the script is nested more than 64 deep");
+    let mut bomb = "rules:\n  - call:\n      - tool: t\n        args:\n          - &a0 [x]\n".to_owned();
+    for level in 1..12 {
+        let aliases = vec![format!("*a{}", level - 1); 8].join(", ");
+        bomb.push_str(&format!("          - &a{level} [{aliases}]\n"));
+    }
+    assert_eq!(refused(&bomb), "x.script.yaml:9:38: aliases stand for more than 10000 values");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_text_makes_the_parser_panic(text in "\\PC{0,200}") {
+        drop(Script::parse("x", &text));
+    }
+
+    #[test]
+    fn no_likely_text_makes_the_parser_panic(words in proptest::collection::vec(word(), 0..40)) {
+        drop(Script::parse("x", &words.concat()));
+    }
+
+    #[test]
+    fn no_rule_makes_the_parser_panic(say in "[{}%# a-z|()'\"+*/~.\\-\\[\\]]{0,40}", key in key()) {
+        let quoted = say.replace('\'', "''");
+        let text = format!("rules:\n  - {key}: '{quoted}'\n    say: '{quoted}'\n");
+        if let Ok(script) = Script::parse("x", &text) {
+            prop_assert_eq!(script.model().tokens("four"), 1);
+        }
+    }
+}
+
+/// Pieces that scripts are made of.
+fn word() -> impl Strategy<Value = &'static str> {
+    proptest::sample::select(vec![
+        "rules:",
+        "tools:",
+        "lost:",
+        "when:",
+        "say:",
+        "call:",
+        "fail:",
+        "usage:",
+        "kind:",
+        "args:",
+        "tool:",
+        "hang:",
+        "\n",
+        "\n  ",
+        "\n    ",
+        "- ",
+        " ",
+        "{",
+        "}",
+        "[",
+        "]",
+        ", ",
+        "'",
+        "\"",
+        "{{ goal }}",
+        "{% for a in b %}",
+        "&a",
+        "*a",
+        "<<",
+        "|",
+        ">",
+        "!!binary",
+        "? ",
+        "#",
+        "server",
+        "hi",
+        "1",
+        "-1",
+        "1e999",
+        "true",
+        "~",
+        ": ",
+        "---\n",
+        "\t",
+        "é",
+        "\u{feff}",
+    ])
+}
+
+fn key() -> impl Strategy<Value = &'static str> {
+    proptest::sample::select(vec!["when", "think_ms", "call", "usage", "fail", "hang", "sya"])
+}

@@ -1,0 +1,94 @@
+//! Attempts for the scripted model and tools, and playing them.
+
+use std::sync::{Arc, Mutex};
+
+use spinney_kernel::budget::{Limits, Usage};
+use spinney_kernel::context::{Message, Origin, Packet};
+use spinney_kernel::id::TreeId;
+use spinney_kernel::port::model::{Answer, Attempt, Missed, Model};
+use spinney_kernel::report::Used;
+use spinney_kernel::{By, port::tool};
+use spinney_testkit::scripted::{Script, ScriptedModel};
+
+/// The first attempt at the first turn of `root/a`, a lead.
+pub(crate) fn attempt() -> Attempt {
+    Attempt {
+        origin: Arc::new(origin()),
+        model: "m".parse().unwrap(),
+        turn: 1,
+        attempt: 1,
+        key: "k".to_owned(),
+        output_cap: 2_000,
+        packet: packet(vec![Message::System("You lead.".to_owned())]),
+        remaining: Limits::NONE,
+    }
+}
+
+pub(crate) fn origin() -> Origin {
+    Origin {
+        tree: TreeId::new([7; 16]),
+        path: vec!["root".parse().unwrap(), "a".parse().unwrap()],
+        role: "lead".parse().unwrap(),
+        goal: "Compare PyTorch and JAX.".to_owned(),
+    }
+}
+
+pub(crate) fn packet(messages: Vec<Message>) -> Packet {
+    let messages = Arc::new(messages.into_iter().map(Arc::new).collect());
+    Packet { messages, tools: Arc::default(), tokens: 100 }
+}
+
+pub(crate) fn heard(text: &str) -> Message {
+    Message::Heard { from: By::Person, text: text.to_owned() }
+}
+
+pub(crate) fn said(text: &str) -> Message {
+    Message::Said { text: text.to_owned(), asks: Vec::new() }
+}
+
+pub(crate) fn result(text: &str) -> Message {
+    let (id, tool) = ("c1".to_owned(), "search".to_owned());
+    Message::Result { id, tool, text: text.to_owned(), is_error: false }
+}
+
+pub(crate) fn tool_attempt(args: &str) -> tool::Attempt {
+    tool::Attempt {
+        origin: Arc::new(origin()),
+        tool: "search".parse().unwrap(),
+        args: args.to_owned(),
+        attempt: 1,
+        key: "k".to_owned(),
+    }
+}
+
+pub(crate) fn script(text: &str) -> Script {
+    Script::parse("x.script.yaml", text).unwrap()
+}
+
+pub(crate) fn model(text: &str) -> ScriptedModel {
+    script(text).model()
+}
+
+/// How an attempt ended, and the chunks that were streamed.
+pub(crate) async fn play(model: &ScriptedModel, attempt: Attempt) -> (Result<Answer, Missed>, Vec<String>) {
+    let chunks = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&chunks);
+    let deltas = Arc::new(move |chunk: &str| heard.lock().unwrap().push(chunk.to_owned()));
+    let end = model.call(Arc::new(attempt), deltas).await;
+    let chunks = chunks.lock().unwrap().clone();
+    (end, chunks)
+}
+
+/// What a script answers to one attempt.
+pub(crate) async fn answer(text: &str, attempt: Attempt) -> Answer {
+    play(&model(text), attempt).await.0.unwrap()
+}
+
+/// How a script fails one attempt.
+pub(crate) async fn missed(text: &str, attempt: Attempt) -> Missed {
+    play(&model(text), attempt).await.0.unwrap_err()
+}
+
+pub(crate) fn used(input: u64, output: u64) -> Used {
+    Used::Tokens(Usage { input, output, ..Usage::default() })
+}
