@@ -9,6 +9,7 @@ use crate::caps::Caps;
 use crate::hash::ByName;
 use crate::id::{ModelName, RoleName, ThreadId, ToolName};
 use crate::limit;
+use crate::port::journal::Durability;
 use crate::refusal::Refusal;
 use crate::turn::Builtin;
 
@@ -41,6 +42,9 @@ pub struct Definition {
     /// What to do about models without a price under a cost ceiling.
     #[serde(default)]
     pub unpriced: Unpriced,
+    /// What its events survive.
+    #[serde(default)]
+    pub durability: Durability,
 }
 
 /// Bounds of the whole tree.

@@ -1,6 +1,11 @@
 //! Time: the one place of the library that reads a clock. Everything else is handed a [`Clock`].
+//!
+//! The instants are tokio's: where a test pauses tokio's time, our clock stands still with it.
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::pin::Pin;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::time::{Instant, Sleep, sleep};
 
 /// Tells the time, in milliseconds since the Unix epoch. It must never go back.
 pub trait Clock: Send + Sync {
@@ -35,5 +40,24 @@ impl Clock for SystemClock {
     fn now_ms(&self) -> u64 {
         let passed = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.started_ms.saturating_add(passed)
+    }
+}
+
+/// A sleep that can be set again and again.
+pub(crate) struct Nap(Pin<Box<Sleep>>);
+
+impl Nap {
+    pub(crate) fn new() -> Self {
+        Self(Box::pin(sleep(Duration::ZERO)))
+    }
+
+    /// Sleeps for so long from now.
+    pub(crate) fn set(&mut self, ms: u64) {
+        self.0.as_mut().reset(Instant::now() + Duration::from_millis(ms));
+    }
+
+    /// Waits until the time is over.
+    pub(crate) async fn over(&mut self) {
+        self.0.as_mut().await;
     }
 }

@@ -64,7 +64,9 @@ pub enum StartError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResumeError {
     /// It is over.
-    #[error("tree {tree} has ended ({state}): there is nothing to resume; start a new one, or replay this one")]
+    #[error(
+        "tree {tree} has ended ({state}): there is nothing to resume; start a new one, or replay this one"
+    )]
     Ended {
         /// Which tree.
         tree: TreeId,
@@ -97,7 +99,12 @@ impl Home {
 
     /// Opens a home with a clock and draws of the caller's own: for tests that must repeat.
     #[must_use]
-    pub fn open_with(journal: Arc<dyn Journal>, drivers: Drivers, clock: Arc<dyn Clock>, draws: Draws) -> Self {
+    pub fn open_with(
+        journal: Arc<dyn Journal>,
+        drivers: Drivers,
+        clock: Arc<dyn Clock>,
+        draws: Draws,
+    ) -> Self {
         Self {
             journal,
             drivers: Arc::new(drivers),

@@ -7,6 +7,13 @@
 mod breaker;
 pub mod budget;
 pub mod clock;
+pub mod draw;
+mod drivers;
+mod home;
 mod sync;
+pub mod tree;
 
 pub use budget::{Budget, Limits};
+pub use drivers::{Drivers, NoDriver};
+pub use home::{Home, ResumeError, Shutdown, StartError};
+pub use tree::Tree;

@@ -135,6 +135,7 @@ pub fn definition(plants: &[Plant]) -> Definition {
             .into_iter()
             .collect(),
         unpriced: Unpriced::Refuse,
+        durability: Default::default(),
     }
 }
 

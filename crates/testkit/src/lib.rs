@@ -9,6 +9,8 @@ mod render;
 mod script;
 pub mod scripted;
 pub mod sim;
+mod stage;
 
 pub use function_tool::FunctionTool;
 pub use play::{Play, check};
+pub use stage::{Stage, definition};

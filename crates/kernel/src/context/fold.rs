@@ -44,6 +44,9 @@ struct Context {
     attachment: Attachment,
     tools: Arc<[ToolName]>,
     messages: Arc<Vec<Arc<Message>>>,
+    /// What the tools of the last answer returned, in the order they were asked for: what a model reads does not
+    /// depend on which was faster.
+    answers: BTreeMap<u32, Message>,
     /// What came and is not read yet, by the event that brought it.
     letters: Vec<(Seq, Message)>,
     /// Results of attached children that no call has taken yet.
@@ -147,6 +150,7 @@ impl Contexts {
             attachment: spawned.attachment,
             tools,
             messages: Arc::new(first.map(|text| Arc::new(Message::System(text))).into_iter().collect()),
+            answers: BTreeMap::new(),
             letters: Vec::new(),
             results: BTreeMap::new(),
             said: Body::default(),
@@ -173,15 +177,16 @@ impl Contexts {
         let is_model = matches!(work, Work::Model(_));
         self.open.insert(call, Opened { agent: agent.clone(), ask, is_model });
         if let Some(context) = self.agents.get_mut(agent).filter(|_| is_model) {
-            let letters = std::mem::take(&mut context.letters);
-            letters.into_iter().for_each(|(_, message)| context.push(message));
+            let answers = std::mem::take(&mut context.answers).into_values();
+            let letters = std::mem::take(&mut context.letters).into_iter().map(|(_, message)| message);
+            answers.chain(letters).for_each(|message| context.push(message));
         }
     }
 
     fn result(&mut self, agent: &AgentId, ask: u32, text: String, is_error: bool) {
         let Some(context) = self.agents.get_mut(agent) else { return };
         let Some(ToolAsk { id, tool, .. }) = context.ask(ask).cloned() else { return };
-        context.push(Message::Result { id, tool, text, is_error });
+        context.answers.insert(ask, Message::Result { id, tool, text, is_error });
     }
 
     fn call_ended(&mut self, call: CallId, outcome: &Outcome) {

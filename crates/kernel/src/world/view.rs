@@ -50,6 +50,20 @@ pub enum TreeState {
     Ended(&'static str),
 }
 
+impl TreeState {
+    /// The state as one word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::Halted => "halted",
+            Self::Ended(word) => word,
+        }
+    }
+}
+
 impl World {
     /// One agent. Takes as long whatever it has done.
     #[must_use]

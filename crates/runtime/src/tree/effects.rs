@@ -88,10 +88,16 @@ impl Effects {
             let name = attempt.tool.clone();
             match drivers.tool(&name).cloned() {
                 Some(driver) => {
-                    let calling = tokio::time::timeout(Duration::from_millis(timeout_ms), driver.call(attempt));
-                    let calling = calling.map(|ended| ended.unwrap_or_else(|_| Err(late(timeout_ms))));
+                    let calling =
+                        tokio::time::timeout(Duration::from_millis(timeout_ms), driver.call(attempt));
+                    let calling = calling.map(move |ended| ended.unwrap_or_else(|_| Err(late(timeout_ms))));
                     let ended = until_stopped(Box::pin(calling), stopped).await;
-                    tool_report(&drivers, &reader, ticket, ended.unwrap_or_else(|| Err(stopped_with(Used::Unknown))))
+                    tool_report(
+                        &drivers,
+                        &reader,
+                        ticket,
+                        ended.unwrap_or_else(|| Err(stopped_with(Used::Unknown))),
+                    )
                 }
                 None => failed(ticket, missing(&format!("tool `{name}`"))),
             }
@@ -110,7 +116,12 @@ impl Effects {
         self.out.remove(&call);
     }
 
-    fn start(&mut self, call: CallId, stop: CancellationToken, work: impl Future<Output = Brought> + Send + 'static) {
+    fn start(
+        &mut self,
+        call: CallId,
+        stop: CancellationToken,
+        work: impl Future<Output = Brought> + Send + 'static,
+    ) {
         let reports = self.reports.clone();
         let task = tokio::spawn(async move {
             let brought = work.await;

@@ -54,12 +54,9 @@ impl Events {
                 return Some(Ok(told));
             }
             let seen = self.seen;
-            let behind = self.status.wait_for(|status| status.seq > seen || is_over(status)).await;
-            let known = match behind {
-                Ok(status) => status.seq,
-                // The task is gone: what it wrote last is all there is.
-                Err(_) => self.status.borrow().seq,
-            };
+            // If the task is gone, what it told last is all there is.
+            drop(self.status.wait_for(|status| status.seq > seen || is_over(status)).await);
+            let known = self.status.borrow().seq;
             if known <= seen {
                 return None;
             }

@@ -206,9 +206,11 @@ impl Tree {
             return found.clone();
         }
         // The task is gone without a word.
-        let last = self.status.borrow().clone();
-        let ended = matches!(last.state, TreeState::Ended(_));
-        Status { stopped: last.stopped.or((!ended).then_some(Stopped::Bug)), ..last.clone() }
+        let mut last = self.status.borrow().clone();
+        if !matches!(last.state, TreeState::Ended(_)) {
+            last.stopped.get_or_insert(Stopped::Bug);
+        }
+        last
     }
 
     /// Its events after `after`, and then those to come, each once and in order, until it is no longer run.

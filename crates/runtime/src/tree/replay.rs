@@ -72,7 +72,8 @@ pub enum Diverged {
 pub fn verify(journal: &dyn Journal, tree: TreeId, expect: Option<ChainHash>) -> Result<Verified, Diverged> {
     let head = journal.head(tree).map_err(Diverged::Journal)?;
     let head = head.ok_or(Diverged::Journal(JournalFault::UnknownTree { tree }))?;
-    let mut replay = Replay { world: World::new(tree), contexts: Contexts::new(tree), rules: None, hash: None };
+    let mut replay =
+        Replay { world: World::new(tree), contexts: Contexts::new(tree), rules: None, hash: None };
     loop {
         let page = journal.read(tree, replay.world.seq(), PAGE).map_err(Diverged::Journal)?;
         if page.is_empty() {
@@ -88,7 +89,8 @@ pub fn verify(journal: &dyn Journal, tree: TreeId, expect: Option<ChainHash>) ->
         found: found.map_or_else(|| "none".to_owned(), |hash| hash.to_string()),
         expected: expected.to_string(),
     };
-    if let Some(expected) = [Some(head.hash), expect].into_iter().flatten().find(|hash| Some(*hash) != found) {
+    if let Some(expected) = [Some(head.hash), expect].into_iter().flatten().find(|hash| Some(*hash) != found)
+    {
         return Err(cut(expected));
     }
     let Replay { world, contexts, rules, hash } = replay;

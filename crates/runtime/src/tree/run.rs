@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use spinney_kernel::call::{ModelCall, Stage, Work};
 use spinney_kernel::effect::Effect;
 use spinney_kernel::event::Alarm;
 use spinney_kernel::id::{AgentId, Seq, TreeId};
@@ -10,7 +11,6 @@ use spinney_kernel::port::{model, tool};
 use spinney_kernel::report::{Lost, Timer};
 use spinney_kernel::request::{Pause, Unpause};
 use spinney_kernel::time::Time;
-use spinney_kernel::world::TreeState;
 use spinney_kernel::{Batch, By, Refusal, Reply, Report, Request, What, limit};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -111,13 +111,12 @@ impl Seedling {
         let run = &mut self.run;
         let alarms: Vec<Alarm> = run.mind.world.alarms().collect();
         alarms.into_iter().for_each(|alarm| run.timers.set(alarm));
-        let running = |call: &spinney_kernel::call::Call| call.stage == spinney_kernel::call::Stage::Running;
         let out: Vec<Lost> = run
             .mind
             .world
             .calls()
             .all()
-            .filter(|(_, call)| running(call))
+            .filter(|(_, call)| call.stage == Stage::Running)
             .map(|(id, call)| Lost { call: id, attempt: call.attempt })
             .collect();
         for lost in out {
@@ -243,10 +242,8 @@ impl Run {
         for effect in decision.events.iter().filter_map(|event| world.effect_of(event)) {
             self.gate.hold(world.seq(), Held::Effect(effect));
         }
-        let state = match world.state() {
-            TreeState::Running | TreeState::New | TreeState::Waiting if self.mode == Mode::Parked => STOPPED,
-            state => state.word(),
-        };
+        let parked = self.mode == Mode::Parked && !world.is_over();
+        let state = if parked { STOPPED } else { world.state().word() };
         let batch = Batch { input, events: decision.events };
         let (tree, durability) = (world.tree(), world.definition().durability);
         self.gate.append(Append { tree, after, batch, blobs, state, durability });
@@ -315,10 +312,7 @@ impl Run {
         let world = &self.mind.world;
         let ix = world.agents().find(agent)?;
         let living = world.agents().living(ix)?;
-        let tokens = match &world.call(ticket.call)?.work {
-            spinney_kernel::call::Work::Model(work) => work.input_tokens,
-            _ => return None,
-        };
+        let Work::Model(ModelCall { input_tokens, .. }) = &world.call(ticket.call)?.work else { return None };
         Some(model::Attempt {
             origin: Arc::clone(self.mind.contexts.origin(agent)?),
             model,
@@ -326,7 +320,7 @@ impl Run {
             attempt: ticket.attempt,
             key,
             output_cap,
-            packet: self.mind.contexts.packet(agent, tokens)?,
+            packet: self.mind.contexts.packet(agent, *input_tokens)?,
             remaining: world.ledger().remaining(living.account),
         })
     }

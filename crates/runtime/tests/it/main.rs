@@ -18,6 +18,7 @@ mod retrying;
 mod running;
 mod settling;
 mod snapshots;
+mod turns;
 
 use spinney::budget::{Amounts, Budget, Limits, spend};
 

@@ -21,5 +21,5 @@ mod when;
 pub use model::ScriptedModel;
 pub use problem::ScriptError;
 pub use script::{SCRIPT_BYTES_MAX, Script};
-pub use template::{FUEL_MAX, RENDERED_BYTES_MAX};
+pub use template::{FUEL_MAX, MARKS_MAX, RENDERED_BYTES_MAX};
 pub use tool::ScriptedTool;

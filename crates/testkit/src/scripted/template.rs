@@ -12,6 +12,13 @@ pub const FUEL_MAX: u64 = 50_000;
 /// Most bytes that one template may write.
 pub const RENDERED_BYTES_MAX: usize = 1024 * 1024;
 
+/// Most operators and other marks of a text with markup. A chain of some thousand would overflow the stack where the
+/// text is compiled, and so would values nested as deep; this bounds both far below.
+pub const MARKS_MAX: usize = 500;
+
+/// Words that join expressions, as marks do.
+const JOINING: [&str; 8] = ["and", "or", "not", "in", "is", "if", "else", "elif"];
+
 /// All templates of a script.
 #[derive(Debug)]
 pub(super) struct Templates {
@@ -28,6 +35,8 @@ impl Templates {
         let mut environment = Environment::new();
         environment.set_fuel(Some(FUEL_MAX));
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        // What a loop could fill round by round would be as deep as there is fuel.
+        environment.remove_global("namespace");
         if let Ok(syntax) = SyntaxConfig::builder().keep_trailing_newline(true).build() {
             environment.set_syntax(syntax);
         }
@@ -36,6 +45,10 @@ impl Templates {
 
     /// Compiles a text that may use these names and no others.
     pub(super) fn add(&mut self, source: &str, names: &[&str]) -> Result<Template, String> {
+        let marks = marks(source);
+        if marks > MARKS_MAX {
+            return Err(format!("the template has {marks} operators and other marks, at most {MARKS_MAX}"));
+        }
         self.count += 1;
         let name = self.count.to_string();
         let template = Template(name.clone());
@@ -68,6 +81,16 @@ impl Templates {
 pub(super) fn quoted(names: &[&str]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     quoted.join(", ")
+}
+
+/// How many operators and other marks a text has, counted generously: no expression can be deeper. A text without
+/// markup has none.
+fn marks(source: &str) -> usize {
+    if !["{{", "{%", "{#"].iter().any(|mark| source.contains(mark)) {
+        return 0;
+    }
+    let words = source.split(|c: char| !c.is_ascii_alphabetic()).filter(|word| JOINING.contains(word));
+    source.bytes().filter(u8::is_ascii_punctuation).count() + words.count()
 }
 
 /// An error without the name we gave the template.

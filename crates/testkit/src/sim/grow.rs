@@ -40,6 +40,7 @@ pub(super) fn definition(dice: &mut Dice) -> Arc<Definition> {
         roles: roles.into_iter().collect(),
         tools: TOOLS.iter().map(|name| (parse(name), tool(dice))).collect(),
         unpriced: if dice.once_in(2) { Unpriced::Allow } else { Unpriced::Refuse },
+        durability: Default::default(),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use spinney_kernel::port::model::Model;
-use spinney_testkit::scripted::{SCRIPT_BYTES_MAX, Script, ScriptError};
+use spinney_testkit::scripted::{MARKS_MAX, SCRIPT_BYTES_MAX, Script, ScriptError};
 
 fn refused(text: &str) -> String {
     Script::parse("x.script.yaml", text).unwrap_err().to_string()
@@ -173,6 +173,31 @@ fn sizes_and_depths_are_bounded() {
         bomb.push_str(&format!("          - &a{level} [{aliases}]\n"));
     }
     assert_eq!(refused(&bomb), "x.script.yaml:9:38: aliases stand for more than 10000 values");
+}
+
+#[test]
+fn no_template_is_deep_enough_to_break_its_compiler() {
+    let many = 100_000;
+    let chains = [
+        format!("{{{{ 1{} }}}}", "+1".repeat(many)),
+        format!("{{{{ 1{} }}}}", "|abs".repeat(many)),
+        format!("{{{{ goal{} }}}}", ".a".repeat(many)),
+        format!("{{{{ {}1 }}}}", "not ".repeat(many)),
+        format!("{{{{ {}1 }}}}", "-".repeat(many)),
+        format!("{{{{ {}1{} }}}}", "(".repeat(many), ")".repeat(many)),
+        format!("{{{{ 1{} }}}}", "and 1".repeat(many)),
+        format!("{{{{ {}1 }}}}", "1 if 1 else ".repeat(many / 2)),
+        format!("{{% if turn %}}{}{{% endif %}}", "{% elif turn %}".repeat(many / 2)),
+        format!("{{{{ '}}}}'{} }}}}", "~1".repeat(many)),
+    ];
+    for chain in chains {
+        let error = refused(&format!("rules: [{{ say: \"{chain}\" }}]"));
+        assert!(error.ends_with("operators and other marks, at most 500"), "{error}");
+    }
+    let most = format!("rules: [{{ say: '{{{{ goal{} }}}}' }}]", ".a".repeat(MARKS_MAX - 4));
+    assert!(Script::parse("x", &most).is_ok());
+    let prose = format!("rules: [{{ say: '{}' }}]", "Many a mark; no markup. ".repeat(1_000));
+    assert!(Script::parse("x", &prose).is_ok());
 }
 
 proptest! {

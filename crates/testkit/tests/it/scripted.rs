@@ -1,5 +1,6 @@
 //! The scripted model: which rule answers, what it says, how long it takes, what it uses.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use spinney_kernel::budget::{Limits, Resource};
@@ -221,18 +222,20 @@ async fn usage_is_counted_unless_it_is_written() {
 async fn nothing_is_said_beyond_the_output_cap() {
     let script = "rules: [{ say: 'twelve bytes and more', call: [{ tool: t }] }]";
     let (end, chunks) = play(&model(script), Attempt { output_cap: 3, ..attempt() }).await;
-    let text = "twelve bytes".to_owned();
-    assert_eq!(chunks, [text.clone()]);
-    assert_eq!(end, Ok(Answer { text, asks: Vec::new(), used: used(100, 3) }));
+    assert_eq!(chunks, ["twelve bytes"]);
+    assert_eq!(end, Ok(Answer { text: chunks.concat(), asks: Vec::new(), used: used(100, 3) }));
 
     let script = "rules: [{ say: '🌲🌲', call: [{ tool: t, args: { a: long }, id: i }, { tool: u }] }]";
-    for (output_cap, text, args) in
-        [(0, "", vec![]), (1, "🌲", vec![]), (2, "🌲🌲", vec![])].into_iter().chain([
-            (3, "🌲🌲", vec![r#"{"a""#]),
-            (5, "🌲🌲", vec![r#"{"a":"long"}"#]),
-            (6, "🌲🌲", vec![r#"{"a":"long"}"#, "{}"]),
-        ])
-    {
+    let whole = r#"{"a":"long"}"#;
+    let table = [
+        (0, "", vec![]),
+        (1, "🌲", vec![]),
+        (2, "🌲🌲", vec![]),
+        (3, "🌲🌲", vec![r#"{"a""#]),
+        (5, "🌲🌲", vec![whole]),
+        (6, "🌲🌲", vec![whole, "{}"]),
+    ];
+    for (output_cap, text, args) in table {
         let answer = answer(script, Attempt { output_cap, ..attempt() }).await;
         let asked: Vec<&str> = answer.asks.iter().map(|ask| ask.args.as_str()).collect();
         let expected = (text, args, used(100, output_cap));
@@ -242,15 +245,18 @@ async fn nothing_is_said_beyond_the_output_cap() {
 
 #[tokio::test(start_paused = true)]
 async fn a_rule_that_hangs_never_ends() {
-    let script = "rules: [{ hang: true, say: so far }]";
-    let model = model(script);
+    let stuck = model("rules: [{ hang: true, say: so far }]");
     let hours = Duration::from_secs(100 * 60 * 60);
-    assert!(timeout(hours, play(&model, attempt())).await.is_err());
+    let heard = Arc::new(Mutex::new(String::new()));
+    let ear = Arc::clone(&heard);
+    let deltas = Arc::new(move |chunk: &str| ear.lock().unwrap().push_str(chunk));
+    assert!(timeout(hours, stuck.call(Arc::new(attempt()), deltas)).await.is_err());
+    assert_eq!((heard.lock().unwrap().as_str(), stuck.calls()), ("so far", 1));
+
     let failing = "rules: [{ fail: { kind: server, times: 1 }, hang: true }]";
     assert_eq!(missed(failing, attempt()).await.fault.kind, FaultKind::Server);
     let second = Attempt { attempt: 2, ..attempt() };
-    assert!(timeout(hours, play(&crate::scene::model(failing), second)).await.is_err());
-    assert_eq!(model.calls(), 1);
+    assert!(timeout(hours, play(&model(failing), second)).await.is_err());
 }
 
 #[tokio::test]

@@ -1,0 +1,100 @@
+//! A stage: a home whose models and tools play a script, for tests of whole trees.
+
+use std::sync::Arc;
+
+use spinney::clock::SystemClock;
+use spinney::draw::Draws;
+use spinney::{Drivers, Home, Tree};
+use spinney_kernel::definition::Definition;
+use spinney_kernel::id::ToolName;
+use spinney_kernel::port::journal::Journal;
+use spinney_kernel::port::tool::Tool;
+use spinney_store::MemoryJournal;
+
+use crate::fixture::{self, parse};
+use crate::scripted::{Script, ScriptedModel};
+
+/// A home whose models and tools play a script. Every model of a fixture is the same scripted one.
+pub struct Stage {
+    journal: Arc<dyn Journal>,
+    model: Arc<ScriptedModel>,
+    drivers: Drivers,
+    seed: u64,
+}
+
+impl Stage {
+    /// A stage with a journal in memory.
+    ///
+    /// # Panics
+    /// On a script that is none.
+    #[must_use]
+    pub fn new(script: &str) -> Self {
+        Self::on(Arc::new(MemoryJournal::new()), script)
+    }
+
+    /// A stage on a journal.
+    ///
+    /// # Panics
+    /// On a script that is none.
+    #[must_use]
+    pub fn on(journal: Arc<dyn Journal>, script: &str) -> Self {
+        let script = Script::parse("script.yaml", script).unwrap_or_else(|error| panic!("{error}"));
+        let model = Arc::new(script.model());
+        let mut drivers = Drivers::new();
+        for name in ["m", "cheap", "free"] {
+            drivers = drivers.with_model(parse(name), Arc::<ScriptedModel>::clone(&model));
+        }
+        for (name, tool) in script.tools() {
+            drivers = drivers.with_tool(name, Arc::new(tool));
+        }
+        Self { journal, model, drivers, seed: 1 }
+    }
+
+    /// This, with one more tool.
+    #[must_use]
+    pub fn with_tool(mut self, name: &str, tool: impl Tool + 'static) -> Self {
+        let name: ToolName = parse(name);
+        self.drivers = self.drivers.with_tool(name, Arc::new(tool));
+        self
+    }
+
+    /// This, with other draws.
+    #[must_use]
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Its journal.
+    #[must_use]
+    pub fn journal(&self) -> &Arc<dyn Journal> {
+        &self.journal
+    }
+
+    /// Its model.
+    #[must_use]
+    pub fn model(&self) -> &ScriptedModel {
+        &self.model
+    }
+
+    /// A home on this stage; opening another one is what a restart is.
+    #[must_use]
+    pub fn home(&self) -> Home {
+        let clock = Arc::new(SystemClock::new());
+        Home::open_with(Arc::clone(&self.journal), self.drivers.clone(), clock, Draws::seeded(self.seed))
+    }
+
+    /// Starts the tree of a fixture in a home.
+    ///
+    /// # Panics
+    /// If it is refused.
+    pub async fn start(&self, home: &Home, fixture: &str) -> Tree {
+        home.start(definition(fixture)).await.unwrap_or_else(|error| panic!("{error}"))
+    }
+}
+
+/// The definition of a fixture without its own tools: the script has those.
+#[must_use]
+pub fn definition(fixture: &str) -> Definition {
+    Definition { tools: Default::default(), ..fixture::definition(&fixture::plants(fixture)) }
+}
