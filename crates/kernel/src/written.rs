@@ -35,7 +35,7 @@ pub struct Count(u64);
 
 /// A budget by its keys. What is absent is taken from the role, then from the parent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "the keys of a budget")]
 pub struct BudgetKeys {
     /// The most it may cost.
     pub cost_usd: Option<Usd>,

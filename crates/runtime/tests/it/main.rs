@@ -1,4 +1,4 @@
-//! The budget handle from outside: one module per topic, through the public face only.
+//! The budget handle and the tree file from outside: one module per topic, through the public face only.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod bad_input;
@@ -18,6 +18,8 @@ mod retrying;
 mod running;
 mod settling;
 mod snapshots;
+mod tree_file;
+mod tree_file_errors;
 mod turns;
 
 use spinney::budget::{Amounts, Budget, Limits, spend};

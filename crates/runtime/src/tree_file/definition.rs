@@ -1,0 +1,305 @@
+//! From keys to a definition: every name is looked up and every number bounded, with the place of the one at fault.
+
+use std::ops::RangeInclusive;
+
+use serde::Deserialize;
+use spinney_kernel::ByName;
+use spinney_kernel::body::Body;
+use spinney_kernel::budget::{AMOUNT_MAX, Price};
+use spinney_kernel::caps::{Allow, Caps, Network};
+use spinney_kernel::definition::{
+    BudgetSpec, Definition, Lost, Model, OnLow, Recursion, Role, TreeLimits, Turns,
+};
+use spinney_kernel::id::{ModelName, RoleName};
+use spinney_kernel::limit;
+use spinney_kernel::written::{BudgetKeys, Count, Usd};
+
+use super::error::FileError;
+use super::keys::{AgentKeys, ModelKeys, PriceKeys, TreeKeys, TreeLimitKeys};
+use super::nearest;
+use super::node::{Kind, Node, Step};
+use super::wrong::cut;
+use super::{ModelSource, TreeFile};
+
+/// The providers that this version can talk to.
+const PROVIDERS: [&str; 1] = ["scripted"];
+
+pub(super) fn read(file: &str, root: Node) -> Result<TreeFile, FileError> {
+    if matches!(root.kind, Kind::Empty) {
+        return Err(FileError::empty(file, root.place));
+    }
+    let keys = TreeKeys::deserialize(&root).map_err(|wrong| wrong.in_file(file))?;
+    let (definition, models) = Reader { file, root: &root, keys: &keys }.tree()?;
+    Ok(TreeFile { definition, models, file: file.to_owned(), root })
+}
+
+type Path<'a> = &'a [Step<'a>];
+
+struct Reader<'a> {
+    file: &'a str,
+    root: &'a Node,
+    keys: &'a TreeKeys,
+}
+
+impl Reader<'_> {
+    fn tree(&self) -> Result<(Definition, ByName<ModelName, ModelSource>), FileError> {
+        let keys = self.keys;
+        self.said(&[Step::Key("name")], &keys.name, limit::NOTE_BYTES_MAX)?;
+        if let Some(goal) = &keys.goal {
+            self.said(&[Step::Key("goal")], goal, limit::TEXT_BYTES_MAX)?;
+        }
+        self.some(&[Step::Key("models")], keys.models.len())?;
+        self.some(&[Step::Key("agents")], keys.agents.len())?;
+        let limits = self.limits(&keys.limits)?;
+        let mut models = ByName::default();
+        let mut sources = ByName::default();
+        for (name, model) in &keys.models {
+            models.insert(name.clone(), self.model(name, model)?);
+            sources.insert(name.clone(), self.source(name, model)?);
+        }
+        let mut roles = ByName::default();
+        for (name, agent) in &keys.agents {
+            roles.insert(name.clone(), self.role(name, agent, limits.depth_max)?);
+        }
+        let definition = Definition {
+            name: keys.name.clone(),
+            goal: keys.goal.clone().unwrap_or_default(),
+            entry: self.entry()?,
+            thread: keys.thread.clone(),
+            budget: self.root_budget(&keys.budget)?,
+            limits,
+            models,
+            roles,
+            tools: ByName::default(),
+            unpriced: keys.unpriced,
+            durability: keys.durability,
+        };
+        Ok((definition, sources))
+    }
+
+    fn entry(&self) -> Result<RoleName, FileError> {
+        let agents = &self.keys.agents;
+        match (&self.keys.entry, agents.keys().next()) {
+            (Some(entry), _) => {
+                self.is_agent(&[Step::Key("entry")], entry)?;
+                Ok(entry.clone())
+            }
+            (None, Some(only)) if agents.len() == 1 => Ok(only.clone()),
+            (None, _) => {
+                let names = nearest::listed(agents.keys().map(RoleName::as_str));
+                let help = format!("say which agent is the root, one of {names}");
+                Err(self.wrong(&[], "`entry` is missing").with_help(help))
+            }
+        }
+    }
+
+    fn limits(&self, keys: &TreeLimitKeys) -> Result<TreeLimits, FileError> {
+        let default = TreeLimits::default();
+        let bounded = |key: &str, count, range, default| {
+            self.bounded(&[Step::Key("limits"), Step::Key(key)], count, range)
+                .map(|count| count.map_or(default, narrow))
+        };
+        let agents_cap = u64::from(limit::AGENTS_CAP);
+        let depth_cap = u64::from(limit::DEPTH_CAP);
+        Ok(TreeLimits {
+            depth_max: bounded("depth", keys.depth, 0..=depth_cap, default.depth_max)?,
+            children_max: bounded("children", keys.children, 0..=agents_cap, default.children_max)?,
+            agents_max: bounded("agents", keys.agents, 1..=agents_cap, default.agents_max)?,
+            parallel_max: bounded("parallel", keys.parallel, 1..=agents_cap, default.parallel_max)?,
+        })
+    }
+
+    fn model(&self, name: &ModelName, keys: &ModelKeys) -> Result<Model, FileError> {
+        let at = [Step::Key("models"), Step::Key(name.as_str())];
+        let fallback = [at[0], at[1], Step::Key("fallback")];
+        self.few(&fallback, keys.fallback.len())?;
+        for (index, other) in keys.fallback.iter().enumerate() {
+            let path = [at[0], at[1], Step::Key("fallback"), Step::Item(index)];
+            self.is_model(&path, other)?;
+            if other == name {
+                let error = self.wrong(&path, format!("`{name}` is its own fallback"));
+                return Err(error.with_help("name another model"));
+            }
+        }
+        let max_output = [at[0], at[1], Step::Key("max_output")];
+        Ok(Model {
+            price: keys.price.as_ref().map(price),
+            output_max: self.bounded(&max_output, keys.max_output, 1..=AMOUNT_MAX)?,
+            fallback: keys.fallback.clone(),
+            lost: Lost::default(),
+        })
+    }
+
+    fn source(&self, name: &ModelName, keys: &ModelKeys) -> Result<ModelSource, FileError> {
+        let at = [Step::Key("models"), Step::Key(name.as_str()), Step::Key("provider")];
+        if !PROVIDERS.contains(&keys.provider.as_str()) {
+            let help = format!("this version has {}", PROVIDERS.join(", "));
+            let message = format!("unknown provider `{}`", cut(&keys.provider));
+            return Err(self.wrong(&at, message).with_help(help));
+        }
+        let Some(script) = keys.script.clone() else {
+            let error = self.wrong(&at, format!("`script` of model `{name}` is missing"));
+            return Err(error.with_help("a scripted model answers from a file: name it"));
+        };
+        self.said(&[at[0], at[1], Step::Key("script")], &script, limit::NOTE_BYTES_MAX)?;
+        Ok(ModelSource::Scripted { script })
+    }
+
+    fn role(&self, name: &RoleName, keys: &AgentKeys, depth_max: u32) -> Result<Role, FileError> {
+        let agent = [Step::Key("agents"), Step::Key(name.as_str())];
+        let at = |key| [agent[0], agent[1], Step::Key(key)];
+        let limit = |key| [agent[0], agent[1], Step::Key("limits"), Step::Key(key)];
+        self.is_model(&at("model"), &keys.model)?;
+        self.short(&at("prompt"), &keys.prompt, limit::TEXT_BYTES_MAX)?;
+        self.few(&at("tools"), keys.tools.len())?;
+        let subagents = keys.subagents.as_deref();
+        self.few(&at("subagents"), subagents.map_or(0, <[_]>::len))?;
+        for (index, role) in subagents.into_iter().flatten().enumerate() {
+            self.is_agent(&[agent[0], agent[1], Step::Key("subagents"), Step::Item(index)], role)?;
+        }
+        let limits = &keys.limits;
+        let turns_cap = u64::from(limit::TURNS_CAP);
+        let depth_cap = u64::from(limit::DEPTH_CAP);
+        let turns = self.bounded(&limit("max_steps"), limits.max_steps, 1..=turns_cap)?;
+        let cap = self.bounded(&limit("max_tokens_per_step"), limits.max_tokens_per_step, 1..=AMOUNT_MAX)?;
+        let depth = self.bounded(&limit("depth"), limits.depth, 0..=depth_cap)?;
+        let mut budget = self.budget(&at("budget"), &keys.budget)?;
+        if let Some(timeout) = limits.timeout {
+            self.one_timeout(&limit("timeout"), &budget)?;
+            budget.timeout_ms = Some(timeout.ms());
+        }
+        let default = Turns::default();
+        Ok(Role {
+            model: keys.model.clone(),
+            caps: Caps {
+                models: Allow::All,
+                tools: Allow::only(keys.tools.iter().cloned()),
+                spawn: subagents.map_or(Allow::All, |roles| Allow::only(roles.iter().cloned())),
+                network: Network::Denied,
+                depth_max: depth.map_or(depth_max, narrow),
+            },
+            budget,
+            recursive: if keys.recursive { Recursion::Allowed } else { Recursion::Refused },
+            turns: Some(Turns {
+                prompt: Body::text(keys.prompt.clone()),
+                turns_max: turns.map_or(default.turns_max, narrow),
+                output_cap: cap.unwrap_or(default.output_cap),
+            }),
+        })
+    }
+
+    fn one_timeout(&self, path: Path<'_>, budget: &BudgetSpec) -> Result<(), FileError> {
+        if budget.timeout_ms.is_none() {
+            return Ok(());
+        }
+        let error = self.wrong(path, "`limits.timeout` says again what `budget.timeout` says");
+        Err(error.with_help("keep one of them"))
+    }
+
+    fn root_budget(&self, keys: &BudgetKeys) -> Result<BudgetSpec, FileError> {
+        if keys.lend.is_some() {
+            let path = [Step::Key("budget"), Step::Key("lend")];
+            let error = self.wrong(&path, "nobody is above the tree to lend it anything");
+            return Err(error.with_help("write `lend` in the budget of an agent"));
+        }
+        self.budget(&[Step::Key("budget")], keys)
+    }
+
+    fn budget(&self, path: Path<'_>, keys: &BudgetKeys) -> Result<BudgetSpec, FileError> {
+        let spec = keys.spec();
+        if let Some(OnLow::Downgrade(model)) = &spec.on_low {
+            let path: Vec<_> =
+                path.iter().copied().chain([Step::Key("on_low"), Step::Key("downgrade")]).collect();
+            self.is_model(&path, model)?;
+        }
+        Ok(spec)
+    }
+
+    fn is_model(&self, path: Path<'_>, name: &ModelName) -> Result<(), FileError> {
+        if self.keys.models.contains_key(name) {
+            return Ok(());
+        }
+        let help = nearest::help(name.as_str(), self.keys.models.keys().map(ModelName::as_str), "models");
+        Err(self.wrong(path, format!("unknown model `{name}`")).with_help(help))
+    }
+
+    fn is_agent(&self, path: Path<'_>, name: &RoleName) -> Result<(), FileError> {
+        if self.keys.agents.contains_key(name) {
+            return Ok(());
+        }
+        let help = nearest::help(name.as_str(), self.keys.agents.keys().map(RoleName::as_str), "agents");
+        Err(self.wrong(path, format!("unknown agent `{name}`")).with_help(help))
+    }
+
+    fn bounded(
+        &self,
+        path: Path<'_>,
+        count: Option<Count>,
+        range: RangeInclusive<u64>,
+    ) -> Result<Option<u64>, FileError> {
+        let Some(count) = count.map(Count::count) else { return Ok(None) };
+        if range.contains(&count) {
+            return Ok(Some(count));
+        }
+        let error = self.wrong(path, format!("`{}` of {count} is out of bounds", last(path)));
+        Err(error.with_help(format!("write a number from {} to {}", range.start(), range.end())))
+    }
+
+    fn some(&self, path: Path<'_>, count: usize) -> Result<(), FileError> {
+        if count == 0 {
+            let error = self.wrong(path, format!("`{}` is empty", last(path)));
+            return Err(error.with_help("write at least one"));
+        }
+        self.few(path, count)
+    }
+
+    fn few(&self, path: Path<'_>, count: usize) -> Result<(), FileError> {
+        if count <= limit::NAMES_MAX {
+            return Ok(());
+        }
+        let message = format!("`{}` has {count} entries, more than {}", last(path), limit::NAMES_MAX);
+        Err(self.wrong(path, message))
+    }
+
+    fn said(&self, path: Path<'_>, text: &str, bytes_max: usize) -> Result<(), FileError> {
+        if text.trim().is_empty() {
+            return Err(self.wrong(path, format!("`{}` is empty", last(path))).with_help("write something"));
+        }
+        self.short(path, text, bytes_max)
+    }
+
+    fn short(&self, path: Path<'_>, text: &str, bytes_max: usize) -> Result<(), FileError> {
+        if text.len() <= bytes_max {
+            return Ok(());
+        }
+        let message = format!("`{}` has {} bytes, more than {bytes_max}", last(path), text.len());
+        Err(self.wrong(path, message))
+    }
+
+    fn wrong(&self, path: Path<'_>, message: impl Into<String>) -> FileError {
+        FileError::new(self.file, self.root.place_of(path), message)
+    }
+}
+
+fn price(keys: &PriceKeys) -> Price {
+    Price {
+        input_per_mtok: keys.input_per_mtok_usd.nanos(),
+        output_per_mtok: keys.output_per_mtok_usd.nanos(),
+        cached_input_per_mtok: keys.cached_input_per_mtok_usd.map(Usd::nanos),
+        cache_write_per_mtok: keys.cache_write_per_mtok_usd.map(Usd::nanos),
+    }
+}
+
+/// A number whose bound is far below what fits.
+fn narrow(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// The last key of a path, for messages.
+fn last<'a>(path: &[Step<'a>]) -> &'a str {
+    let key = |step: &Step<'a>| match step {
+        Step::Key(key) => Some(*key),
+        Step::Item(_) => None,
+    };
+    path.iter().rev().find_map(key).unwrap_or_default()
+}

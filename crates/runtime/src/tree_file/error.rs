@@ -1,0 +1,77 @@
+//! What is wrong with a tree file, and where: one line that an editor can jump to.
+
+use std::fmt;
+
+/// A place in a text; both count from one, the column in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub(super) line: usize,
+    pub(super) column: usize,
+}
+
+impl Place {
+    pub(super) const START: Self = Self { line: 1, column: 1 };
+
+    /// The place behind this character, if it stands here.
+    pub(super) fn after(self, c: char) -> Self {
+        match c {
+            '\n' => Self { line: self.line + 1, column: 1 },
+            _ => Self { line: self.line, column: self.column + 1 },
+        }
+    }
+}
+
+/// Why a tree file cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileError {
+    /// The file's name, as it was given.
+    pub file: String,
+    /// The line, from one.
+    pub line: usize,
+    /// The character in it, from one.
+    pub column: usize,
+    /// What is wrong there.
+    pub message: String,
+    /// What to write instead.
+    pub help: Option<String>,
+}
+
+impl FileError {
+    pub(super) fn new(file: &str, place: Place, message: impl Into<String>) -> Self {
+        let Place { line, column } = place;
+        Self { file: file.to_owned(), line, column, message: printable(&message.into()), help: None }
+    }
+
+    /// The file, or what is in it beside comments, is nothing.
+    pub(super) fn empty(file: &str, place: Place) -> Self {
+        Self::new(file, place, "the file is empty").with_help("a tree needs a name, models and agents")
+    }
+
+    pub(super) fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(printable(&help.into())).filter(|help| !help.is_empty());
+        self
+    }
+}
+
+impl std::error::Error for FileError {}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, line, column, message, help } = self;
+        write!(f, "{file}:{line}:{column}: {message}")?;
+        help.iter().try_for_each(|help| write!(f, ": {help}"))
+    }
+}
+
+/// On one line: a message repeats what was written, and that may hold anything.
+fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}

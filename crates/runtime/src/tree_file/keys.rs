@@ -1,0 +1,82 @@
+//! Every key of a tree file, one struct per place. A key that is not here is refused: there is none without effect.
+
+use serde::Deserialize;
+use spinney_kernel::ByName;
+use spinney_kernel::definition::Unpriced;
+use spinney_kernel::id::{ModelName, RoleName, ThreadId, ToolName};
+use spinney_kernel::port::journal::Durability;
+use spinney_kernel::written::{BudgetKeys, Count, Span, Usd};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "the keys of a tree")]
+pub(super) struct TreeKeys {
+    pub(super) name: String,
+    pub(super) goal: Option<String>,
+    #[serde(default)]
+    pub(super) budget: BudgetKeys,
+    #[serde(default)]
+    pub(super) limits: TreeLimitKeys,
+    pub(super) models: ByName<ModelName, ModelKeys>,
+    pub(super) agents: ByName<RoleName, AgentKeys>,
+    pub(super) entry: Option<RoleName>,
+    #[serde(default)]
+    pub(super) durability: Durability,
+    #[serde(default)]
+    pub(super) unpriced: Unpriced,
+    pub(super) thread: Option<ThreadId>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "the limits of a tree")]
+pub(super) struct TreeLimitKeys {
+    pub(super) depth: Option<Count>,
+    pub(super) children: Option<Count>,
+    pub(super) agents: Option<Count>,
+    pub(super) parallel: Option<Count>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "the keys of a model")]
+pub(super) struct ModelKeys {
+    pub(super) provider: String,
+    pub(super) script: Option<String>,
+    pub(super) max_output: Option<Count>,
+    pub(super) price: Option<PriceKeys>,
+    #[serde(default)]
+    pub(super) fallback: Vec<ModelName>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "the keys of a price")]
+pub(super) struct PriceKeys {
+    pub(super) input_per_mtok_usd: Usd,
+    pub(super) output_per_mtok_usd: Usd,
+    pub(super) cached_input_per_mtok_usd: Option<Usd>,
+    pub(super) cache_write_per_mtok_usd: Option<Usd>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "the keys of an agent")]
+pub(super) struct AgentKeys {
+    pub(super) model: ModelName,
+    #[serde(default)]
+    pub(super) prompt: String,
+    #[serde(default)]
+    pub(super) tools: Vec<ToolName>,
+    pub(super) subagents: Option<Vec<RoleName>>,
+    #[serde(default)]
+    pub(super) limits: AgentLimitKeys,
+    #[serde(default)]
+    pub(super) budget: BudgetKeys,
+    #[serde(default)]
+    pub(super) recursive: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "the limits of an agent")]
+pub(super) struct AgentLimitKeys {
+    pub(super) max_steps: Option<Count>,
+    pub(super) max_tokens_per_step: Option<Count>,
+    pub(super) timeout: Option<Span>,
+    pub(super) depth: Option<Count>,
+}

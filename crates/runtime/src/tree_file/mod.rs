@@ -1,0 +1,123 @@
+//! The tree file: what people write to describe a tree of agents, in YAML, JSON or TOML.
+//!
+//! Text in, [`Definition`] out. Nothing here opens a file: whoever has the text gives it, and resolves the scripts
+//! that it names. A file is read whole or refused with the place, the reason and what to write instead.
+//!
+//! ```text
+//! text ─► node (yaml, json, toml) ─► keys (serde) ─► definition, every name checked
+//! ```
+
+mod definition;
+mod error;
+mod json;
+mod keys;
+mod nearest;
+mod node;
+mod source;
+mod toml;
+mod typed;
+mod wrong;
+mod yaml;
+
+use std::fmt;
+
+use spinney_kernel::ByName;
+use spinney_kernel::caps::Allow;
+use spinney_kernel::definition::Definition;
+use spinney_kernel::id::{ModelName, RoleName, ToolName};
+
+pub use error::FileError;
+
+use error::Place;
+use node::{Node, Step};
+
+/// Largest tree file, in bytes: texts in it are for models to read, and theirs are smaller.
+pub const FILE_BYTES_MAX: usize = 1024 * 1024;
+/// Deepest nesting of lists and maps; the deepest key there is lies at five.
+const NESTING_MAX: usize = 32;
+/// Most values in one file, those that an alias repeats included.
+const VALUES_MAX: usize = 50_000;
+
+/// A tree file that was read. The definition's tools are left empty: only the caller knows which ones there are.
+#[derive(Clone, Debug)]
+pub struct TreeFile {
+    /// What the tree is made of. The goal is empty if the file has none.
+    pub definition: Definition,
+    /// Where each model's answers come from.
+    pub models: ByName<ModelName, ModelSource>,
+    file: String,
+    root: Node,
+}
+
+/// Where a model's answers come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ModelSource {
+    /// From a script.
+    Scripted {
+        /// The script's path as it was written; relative to the tree file.
+        script: String,
+    },
+}
+
+impl TreeFile {
+    /// Reads the text of a file. The ending of `name` says which format: `.yaml`, `.yml`, `.json` or `.toml`.
+    ///
+    /// # Errors
+    /// Names the place, what is wrong there and what to write instead.
+    pub fn parse(name: &str, text: &str) -> Result<Self, FileError> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        if text.len() > FILE_BYTES_MAX {
+            let message = format!("the file has {} bytes, more than {FILE_BYTES_MAX}", text.len());
+            return Err(FileError::new(name, Place::START, message));
+        }
+        if text.trim().is_empty() {
+            return Err(FileError::empty(name, Place::START));
+        }
+        let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+        let root = match ending.as_deref() {
+            Some("yaml" | "yml") => yaml::read(text),
+            Some("json") => json::read(text),
+            Some("toml") => toml::read(text),
+            Some(_) | None => {
+                let error = FileError::new(name, Place::START, "the file's name does not tell its format");
+                return Err(error.with_help("end it in .yaml, .yml, .json or .toml"));
+            }
+        };
+        let root = root.map_err(|wrong| wrong.in_file(name))?;
+        definition::read(name, root)
+    }
+
+    /// The same with another goal: the one from the command line wins.
+    #[must_use]
+    pub fn with_goal(mut self, goal: impl Into<String>) -> Self {
+        self.definition.goal = goal.into();
+        self
+    }
+
+    /// Every tool that a role names, for the caller to look up.
+    pub fn tools(&self) -> impl Iterator<Item = (&RoleName, &ToolName)> {
+        self.definition.roles.iter().flat_map(|(name, role)| {
+            let tools = match &role.caps.tools {
+                Allow::Only(tools) => Some(tools),
+                Allow::All => None,
+            };
+            tools.into_iter().flatten().map(move |tool| (name, tool))
+        })
+    }
+
+    /// The error for a tool that nobody has, at the place where the role names it.
+    #[must_use]
+    pub fn unknown_tool(&self, role: &RoleName, tool: &ToolName, known: &[ToolName]) -> FileError {
+        let tools = [Step::Key("agents"), Step::Key(role.as_str()), Step::Key("tools")];
+        let place = self.root.place_of_item(&tools, tool.as_str());
+        let help = nearest::help(tool.as_str(), known.iter().map(ToolName::as_str), "tools");
+        FileError::new(&self.file, place, format!("unknown tool `{tool}`")).with_help(help)
+    }
+
+    /// The error for a script that cannot be used, at the place where the model names it.
+    #[must_use]
+    pub fn bad_script(&self, model: &ModelName, reason: impl fmt::Display) -> FileError {
+        let path = [Step::Key("models"), Step::Key(model.as_str()), Step::Key("script")];
+        FileError::new(&self.file, self.root.place_of(&path), reason.to_string())
+    }
+}

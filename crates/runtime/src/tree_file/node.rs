@@ -1,0 +1,82 @@
+//! What every format says in the end: values with the place where each was written.
+
+use std::collections::BTreeMap;
+
+use serde_json::Number;
+
+use super::error::Place;
+use super::wrong::Wrong;
+
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) place: Place,
+    pub(super) kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Kind {
+    /// A key with nothing behind it, or `null`.
+    Empty,
+    Bool(bool),
+    Number(Number),
+    Text(String),
+    List(Vec<Node>),
+    /// In the order of the file. No key is there twice.
+    Map(Vec<(Key, Node)>),
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Key {
+    pub(super) place: Place,
+    pub(super) text: String,
+}
+
+/// One step from a value to one inside it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Step<'a> {
+    Key(&'a str),
+    Item(usize),
+}
+
+impl Node {
+    /// Where the value at the end of `path` is; if the file does not go that far, where the last one is.
+    pub(super) fn place_of(&self, path: &[Step<'_>]) -> Place {
+        self.follow(path).place
+    }
+
+    /// Where `text` stands in the list at the end of `path`.
+    pub(super) fn place_of_item(&self, path: &[Step<'_>], text: &str) -> Place {
+        let list = self.follow(path);
+        let Kind::List(items) = &list.kind else { return list.place };
+        let item = items.iter().find(|item| matches!(&item.kind, Kind::Text(item) if item == text));
+        item.map_or(list.place, |item| item.place)
+    }
+
+    fn follow(&self, path: &[Step<'_>]) -> &Self {
+        let mut node = self;
+        for step in path {
+            let inner = match (step, &node.kind) {
+                (Step::Key(text), Kind::Map(entries)) => {
+                    entries.iter().find(|(key, _)| key.text == *text).map(|(_, value)| value)
+                }
+                (Step::Item(at), Kind::List(items)) => items.get(*at),
+                (Step::Key(_) | Step::Item(_), _) => None,
+            };
+            let Some(inner) = inner else { break };
+            node = inner;
+        }
+        node
+    }
+}
+
+/// Entries as a map, unless a key is there twice.
+pub(super) fn map(entries: Vec<(Key, Node)>) -> Result<Kind, Wrong> {
+    let mut seen = BTreeMap::new();
+    for (key, _) in &entries {
+        if let Some(first) = seen.insert(key.text.as_str(), key.place) {
+            let message = format!("key `{}` is here twice: first on line {}", key.text, first.line);
+            return Err(Wrong::new(message).at(key.place));
+        }
+    }
+    Ok(Kind::Map(entries))
+}

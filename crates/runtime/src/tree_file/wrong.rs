@@ -1,0 +1,110 @@
+//! What is wrong with a value, before it is known in which file; serde's complaints in our words.
+
+use std::fmt;
+
+use serde::de::{self, Expected, Unexpected};
+
+use super::error::{FileError, Place};
+use super::nearest;
+
+#[derive(Clone, Debug)]
+pub(super) struct Wrong {
+    place: Option<Place>,
+    message: String,
+    help: String,
+}
+
+impl Wrong {
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Self { place: None, message: message.into(), help: String::new() }
+    }
+
+    pub(super) fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.help = help.into();
+        self
+    }
+
+    /// At this place, unless a more exact one is known already.
+    pub(super) fn at(mut self, place: Place) -> Self {
+        self.place = self.place.or(Some(place));
+        self
+    }
+
+    pub(super) fn in_file(self, file: &str) -> FileError {
+        FileError::new(file, self.place.unwrap_or(Place::START), self.message).with_help(self.help)
+    }
+}
+
+impl std::error::Error for Wrong {}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl de::Error for Wrong {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self::new(message.to_string())
+    }
+
+    fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        let expected = match expected.to_string().as_str() {
+            "a string" => "text".to_owned(),
+            "a sequence" => "a list".to_owned(),
+            "a boolean" => "`true` or `false`".to_owned(),
+            other => other.to_owned(),
+        };
+        let wrong = Self::new(format!("expected {expected}, found {}", shown(&found)));
+        let is_scalar = matches!(
+            found,
+            Unexpected::Bool(_) | Unexpected::Unsigned(_) | Unexpected::Signed(_) | Unexpected::Float(_)
+        );
+        if expected == "text" && is_scalar { wrong.with_help("put it in quotes") } else { wrong }
+    }
+
+    fn unknown_field(field: &str, known: &'static [&'static str]) -> Self {
+        let help = nearest::help(field, known.iter().copied(), "keys");
+        Self::new(format!("unknown key `{}`", cut(field))).with_help(help)
+    }
+
+    fn unknown_variant(variant: &str, known: &'static [&'static str]) -> Self {
+        let help = nearest::help(variant, known.iter().copied(), "words");
+        Self::new(format!("unknown word `{}`", cut(variant))).with_help(help)
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self::new(format!("`{field}` is missing"))
+    }
+}
+
+fn shown(found: &Unexpected<'_>) -> String {
+    match found {
+        Unexpected::Bool(value) => format!("`{value}`"),
+        Unexpected::Unsigned(number) => format!("the number {number}"),
+        Unexpected::Signed(number) => format!("the number {number}"),
+        Unexpected::Float(number) => format!("the number {number}"),
+        Unexpected::Str(text) => format!("text `{}`", cut(text)),
+        Unexpected::Unit | Unexpected::Option => "nothing".to_owned(),
+        Unexpected::Seq => "a list".to_owned(),
+        Unexpected::Map => "a map".to_owned(),
+        Unexpected::Char(_)
+        | Unexpected::Bytes(_)
+        | Unexpected::NewtypeStruct
+        | Unexpected::Enum
+        | Unexpected::UnitVariant
+        | Unexpected::NewtypeVariant
+        | Unexpected::TupleVariant
+        | Unexpected::StructVariant
+        | Unexpected::Other(_) => found.to_string(),
+    }
+}
+
+/// Short enough for one line.
+pub(super) fn cut(text: &str) -> String {
+    let mut shown: String = text.chars().take(40).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}

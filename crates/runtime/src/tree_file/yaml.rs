@@ -1,0 +1,161 @@
+//! Reads YAML 1.2. Aliases and merge keys are followed within bounds; tags mean nothing here and are refused.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::Number;
+use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
+use serde_saphyr::{Error, Location, MessageFormatter, Spanned, UserMessageFormatter};
+
+use super::error::Place;
+use super::node::{Key, Kind, Node};
+use super::wrong::{Wrong, cut};
+use super::{NESTING_MAX, VALUES_MAX};
+
+/// Most aliases in one file.
+const ALIASES_MAX: usize = 1_000;
+
+pub(super) fn read(text: &str) -> Result<Node, Wrong> {
+    let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_depth: NESTING_MAX,
+            max_nodes: VALUES_MAX,
+            max_aliases: ALIASES_MAX,
+            max_anchors: ALIASES_MAX,
+            max_merge_keys: ALIASES_MAX,
+            max_documents: 2,
+            enforce_alias_anchor_ratio: false,
+        },
+        alias_limits: serde_saphyr::alias_limits! {
+            max_total_replayed_events: VALUES_MAX,
+            max_replay_stack_depth: NESTING_MAX,
+        },
+        duplicate_keys: DuplicateKeyPolicy::Error,
+        strict_booleans: true,
+        reject_unsupported_tags: true,
+        non_finite_float_policy: NonFiniteFloatPolicy::AsString,
+        with_snippet: false,
+    };
+    let node: Result<Spanned<Value>, Error> = serde_saphyr::from_str_with_options(text, options);
+    node.map(Node::from).map_err(|error| wrong(&error))
+}
+
+fn wrong(error: &Error) -> Wrong {
+    let error = error.without_snippet();
+    let place = error.location().map_or(Place::START, place);
+    // What an alias brought in is told where the alias stands.
+    let inner = if let Error::AliasError { error, .. } = error { error } else { error };
+    told(inner).at(place)
+}
+
+/// In our words where theirs would speak of the parser.
+fn told(error: &Error) -> Wrong {
+    let passes_a_bound = matches!(
+        error,
+        Error::Budget { .. }
+            | Error::AliasReplayLimitExceeded { .. }
+            | Error::AliasReplayStackDepthExceeded { .. }
+    );
+    if passes_a_bound {
+        let bounds = format!("{VALUES_MAX} values, {NESTING_MAX} levels or {ALIASES_MAX} aliases");
+        Wrong::new(format!("more than {bounds}")).with_help("a tree file needs far less")
+    } else if let Error::DuplicateMappingKey { key, .. } = error {
+        Wrong::new(format!("key `{}` is here twice", cut(key.as_deref().unwrap_or_default())))
+    } else if let Error::MultipleDocuments { .. } = error {
+        Wrong::new("a second document begins here").with_help("keep one")
+    } else if let Error::UnsupportedTag { tag, .. } = error {
+        Wrong::new(format!("unknown tag `{}`", cut(tag))).with_help("delete it")
+    } else if let Error::UnknownAnchor { .. } = error {
+        Wrong::new("unknown alias").with_help("no `&` with this name stands before it")
+    } else if let Error::Unexpected { expected: "string scalar", .. } | Error::NullIntoString { .. } = error {
+        Wrong::new("a key must be text")
+    } else {
+        let message = UserMessageFormatter.format_message(error);
+        let help = if message.contains(" tab") { "indent with spaces" } else { "" };
+        Wrong::new(message).with_help(help)
+    }
+}
+
+fn place(location: Location) -> Place {
+    let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX).max(1);
+    Place { line: count(location.line()), column: count(location.column()) }
+}
+
+/// A value before its place is known.
+enum Value {
+    Plain(Kind),
+    List(Vec<Spanned<Value>>),
+    Map(Vec<(Spanned<String>, Spanned<Value>)>),
+}
+
+impl From<Spanned<Value>> for Node {
+    /// The place is where the value was written, not where an alias repeats it.
+    fn from(value: Spanned<Value>) -> Self {
+        let kind = match value.value {
+            Value::Plain(kind) => kind,
+            Value::List(items) => Kind::List(items.into_iter().map(Self::from).collect()),
+            Value::Map(entries) => {
+                let key = |key: Spanned<String>| Key { place: place(key.defined), text: key.value };
+                Kind::Map(entries.into_iter().map(|(name, value)| (key(name), Self::from(value))).collect())
+            }
+        };
+        Self { place: place(value.defined), kind }
+    }
+}
+
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AnyValue)
+    }
+}
+
+struct AnyValue;
+
+impl<'de> Visitor<'de> for AnyValue {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Plain(Kind::Empty))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Plain(Kind::Bool(value)))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+        Ok(Value::Plain(Kind::Number(number.into())))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+        Ok(Value::Plain(Kind::Number(number.into())))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
+        let text = || Kind::Text(number.to_string());
+        Ok(Value::Plain(Number::from_f64(number).map_or_else(text, Kind::Number)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(Value::Plain(Kind::Text(text.to_owned())))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Value::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut map = Vec::new();
+        while let Some(entry) = entries.next_entry()? {
+            map.push(entry);
+        }
+        Ok(Value::Map(map))
+    }
+}

@@ -1,0 +1,533 @@
+//! A tree file is read whole: every key lands where it belongs, in all three formats, and no text makes it panic.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use spinney::tree_file::{FILE_BYTES_MAX, ModelSource, TreeFile};
+use spinney_kernel::body::Body;
+use spinney_kernel::budget::{Limits, Price, Resource};
+use spinney_kernel::caps::{Allow, Caps, Network};
+use spinney_kernel::definition::{
+    BudgetSpec, Definition, Lend, Lost, Model, OnLow, Recursion, Role, TreeLimits, Turns, Unpriced,
+};
+use spinney_kernel::id::{ModelName, ToolName, TreeId};
+use spinney_kernel::port::journal::Durability;
+use spinney_kernel::request::Start;
+use spinney_kernel::time::Time;
+use spinney_kernel::{By, ByName, Input, Refusal, Request, What, World, decide, limit};
+
+/// Every key there is, one to a line.
+const EVERY_KEY: &str = "\
+name: research
+goal: Compare three frameworks.
+thread: desk/7
+entry: lead
+durability: full
+unpriced: allow
+budget:
+  cost_usd: 0.50
+  tokens: 200000
+  steps: 60
+  tool_calls: 40
+  retries: 10
+  timeout: 5m
+  answer_reserve: 20%
+  on_low: { downgrade: small }
+limits:
+  depth: 2
+  children: 5
+  agents: 50
+  parallel: 4
+models:
+  fast:
+    provider: scripted
+    script: research.script.yaml
+    max_output: 4000
+    fallback: [small]
+    price:
+      input_per_mtok_usd: 0.25
+      output_per_mtok_usd: \"$1.25\"
+      cached_input_per_mtok_usd: 0.000000001
+      cache_write_per_mtok_usd: 0.3
+  small:
+    provider: scripted
+    script: small.yaml
+agents:
+  lead:
+    model: fast
+    prompt: You coordinate researchers.
+    tools: [spawn_agent, wait_agent]
+    subagents: [researcher]
+    recursive: true
+    limits:
+      max_steps: 8
+      max_tokens_per_step: 500
+      timeout: 90s
+      depth: 1
+    budget:
+      cost_usd: 0.10
+      tokens: 1000
+      steps: 3
+      tool_calls: 2
+      retries: 1
+      lend: true
+      answer_reserve: 0
+      on_low: shrink
+  researcher:
+    model: small
+";
+
+const EVERY_KEY_JSON: &str = r#"{
+  "name": "research", "goal": "Compare three frameworks.", "thread": "desk/7", "entry": "lead",
+  "durability": "full", "unpriced": "allow",
+  "budget": {
+    "cost_usd": 0.50, "tokens": 200000, "steps": 60, "tool_calls": 40, "retries": 10, "timeout": "5m",
+    "answer_reserve": "20%", "on_low": { "downgrade": "small" }
+  },
+  "limits": { "depth": 2, "children": 5, "agents": 50, "parallel": 4 },
+  "models": {
+    "fast": {
+      "provider": "scripted", "script": "research.script.yaml", "max_output": 4000, "fallback": ["small"],
+      "price": {
+        "input_per_mtok_usd": 0.25, "output_per_mtok_usd": "$1.25", "cached_input_per_mtok_usd": 1e-9,
+        "cache_write_per_mtok_usd": 0.3
+      }
+    },
+    "small": { "provider": "scripted", "script": "small.yaml" }
+  },
+  "agents": {
+    "lead": {
+      "model": "fast", "prompt": "You coordinate researchers.", "tools": ["spawn_agent", "wait_agent"],
+      "subagents": ["researcher"], "recursive": true,
+      "limits": { "max_steps": 8, "max_tokens_per_step": 500, "timeout": 90, "depth": 1 },
+      "budget": {
+        "cost_usd": 0.10, "tokens": 1000, "steps": 3, "tool_calls": 2, "retries": 1, "lend": true,
+        "answer_reserve": 0, "on_low": "shrink"
+      }
+    },
+    "researcher": { "model": "small" }
+  }
+}"#;
+
+const EVERY_KEY_TOML: &str = r#"
+name = "research"
+goal = "Compare three frameworks."
+thread = "desk/7"
+entry = "lead"
+durability = "full"
+unpriced = "allow"
+budget.cost_usd = 0.50
+budget.tokens = 200_000
+budget.steps = 60
+budget.tool_calls = 40
+budget.retries = 10
+budget.timeout = "5m"
+budget.answer_reserve = "20%"
+budget.on_low.downgrade = "small"
+limits = { depth = 2, children = 5, agents = 50, parallel = 4 }
+
+[models.fast]
+provider = "scripted"
+script = "research.script.yaml"
+max_output = 4000
+fallback = ["small"]
+
+[models.fast.price]
+input_per_mtok_usd = 0.25
+output_per_mtok_usd = "$1.25"
+cached_input_per_mtok_usd = 0.000000001
+cache_write_per_mtok_usd = 0.3
+
+[models.small]
+provider = "scripted"
+script = "small.yaml"
+
+[agents.lead]
+model = "fast"
+prompt = "You coordinate researchers."
+tools = ["spawn_agent", "wait_agent"]
+subagents = ["researcher"]
+recursive = true
+limits = { max_steps = 8, max_tokens_per_step = 500, timeout = "90s", depth = 1 }
+
+[agents.lead.budget]
+cost_usd = 0.10
+tokens = 1000
+steps = 3
+tool_calls = 2
+retries = 1
+lend = true
+answer_reserve = 0
+on_low = "shrink"
+
+[agents.researcher]
+model = "small"
+"#;
+
+/// What all three files say.
+fn every_key() -> Definition {
+    let limits = |amounts: [u64; 5]| {
+        Resource::ALL
+            .into_iter()
+            .zip(amounts)
+            .fold(Limits::NONE, |limits, (r, amount)| limits.with(r, amount))
+    };
+    let price = Price {
+        input_per_mtok: 250_000_000,
+        output_per_mtok: 1_250_000_000,
+        cached_input_per_mtok: Some(1),
+        cache_write_per_mtok: Some(300_000_000),
+    };
+    let fast = Model {
+        price: Some(price),
+        output_max: Some(4_000),
+        fallback: vec![name("small")],
+        lost: Lost::default(),
+    };
+    let lead = Role {
+        model: name("fast"),
+        caps: Caps {
+            models: Allow::All,
+            tools: Allow::only([name("spawn_agent"), name("wait_agent")]),
+            spawn: Allow::only([name("researcher")]),
+            network: Network::Denied,
+            depth_max: 1,
+        },
+        budget: BudgetSpec {
+            limit: limits([100_000_000, 1_000, 3, 2, 1]),
+            timeout_ms: Some(90_000),
+            lend: Some(Lend::Yes),
+            answer_reserve: Some(0),
+            on_low: Some(OnLow::Shrink),
+        },
+        recursive: Recursion::Allowed,
+        turns: Some(Turns {
+            prompt: Body::text("You coordinate researchers."),
+            turns_max: 8,
+            output_cap: 500,
+        }),
+    };
+    Definition {
+        name: "research".to_owned(),
+        goal: "Compare three frameworks.".to_owned(),
+        entry: name("lead"),
+        thread: Some(name("desk/7")),
+        budget: BudgetSpec {
+            limit: limits([500_000_000, 200_000, 60, 40, 10]),
+            timeout_ms: Some(300_000),
+            lend: None,
+            answer_reserve: Some(20),
+            on_low: Some(OnLow::Downgrade(name("small"))),
+        },
+        limits: TreeLimits { depth_max: 2, children_max: 5, agents_max: 50, parallel_max: 4 },
+        models: [(name("fast"), fast), (name("small"), Model::default())].into_iter().collect(),
+        roles: [(name("lead"), lead), (name("researcher"), plain("small", 2))].into_iter().collect(),
+        tools: ByName::default(),
+        unpriced: Unpriced::Allow,
+        durability: Durability::Full,
+    }
+}
+
+/// A role of which only the model was written.
+fn plain(model: &str, depth_max: u32) -> Role {
+    Role {
+        model: name(model),
+        caps: Caps {
+            models: Allow::All,
+            tools: Allow::only([]),
+            spawn: Allow::All,
+            network: Network::Denied,
+            depth_max,
+        },
+        budget: BudgetSpec::default(),
+        recursive: Recursion::Refused,
+        turns: Some(Turns::default()),
+    }
+}
+
+fn name<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
+    text.parse().unwrap()
+}
+
+fn read(file: &str, text: &str) -> TreeFile {
+    TreeFile::parse(file, text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Everything that a file says.
+#[derive(Debug, PartialEq)]
+struct Said {
+    definition: Definition,
+    models: ByName<ModelName, ModelSource>,
+}
+
+fn said(text: &str) -> Option<Said> {
+    let TreeFile { definition, models, .. } = TreeFile::parse("tree.yaml", text).ok()?;
+    Some(Said { definition, models })
+}
+
+/// Asks the kernel to start the tree.
+fn started(definition: &Definition) -> Result<(), Refusal> {
+    let mut world = World::new(TreeId::new([7; 16]));
+    let request = Request::Start(Start { definition: Arc::new(definition.clone()) });
+    let what = What::Request { by: By::Person, request: Box::new(request) };
+    decide(&mut world, &Input { now: Time(1_000), draw: 0, what }).map(|_| ())
+}
+
+#[test]
+fn every_key_lands_in_the_definition() {
+    for (file, text) in [
+        ("tree.yaml", EVERY_KEY),
+        ("tree.yml", EVERY_KEY),
+        ("TREE.YAML", EVERY_KEY),
+        ("dir.d/tree.json", EVERY_KEY_JSON),
+        ("tree.toml", EVERY_KEY_TOML),
+    ] {
+        let tree = read(file, text);
+        assert_eq!(tree.definition, every_key(), "{file}");
+        assert_eq!(tree.definition.durability, Durability::Full, "{file}");
+        let scripted = |script: &str| ModelSource::Scripted { script: script.to_owned() };
+        let sources: Vec<_> =
+            tree.models.iter().map(|(name, source)| (name.as_str(), source.clone())).collect();
+        assert_eq!(
+            sources,
+            [("fast", scripted("research.script.yaml")), ("small", scripted("small.yaml"))],
+            "{file}"
+        );
+        assert_eq!(started(&tree.definition), Ok(()), "{file}");
+    }
+}
+
+/// A line without which the file says the same would be a key without effect.
+#[test]
+fn no_key_is_without_effect() {
+    let whole = said(EVERY_KEY);
+    assert!(whole.is_some());
+    let lines: Vec<&str> = EVERY_KEY.lines().collect();
+    let mut optional = 0;
+    for without in 0..lines.len() {
+        let kept = lines.iter().enumerate().filter(|(at, _)| *at != without).map(|(_, line)| *line);
+        let rest = said(&kept.collect::<Vec<_>>().join("\n"));
+        assert_ne!(rest, whole, "`{}` changes nothing", lines[without]);
+        optional += usize::from(rest.is_some());
+    }
+    assert_eq!(optional, 36, "keys that may be left out");
+}
+
+/// The page that people read shows a file that works and names every key.
+#[test]
+fn the_documentation_names_every_key() {
+    let page = include_str!("../../../../docs/tree-file.md");
+    let example = page.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    assert_eq!(started(&read("tree.yaml", example).definition), Ok(()));
+    let names = ["fast", "small", "lead", "researcher"];
+    for line in EVERY_KEY.lines() {
+        let key = line.trim_start().split(':').next().unwrap();
+        assert!(names.contains(&key) || page.contains(&format!("| `{key}` |")), "`{key}` is not on the page");
+    }
+}
+
+#[test]
+fn what_is_left_out_has_its_default() {
+    let text = "name: small\nmodels: {m: {provider: scripted, script: s.yaml}}\nagents: {solo: {model: m}}\n";
+    let tree = read("tree.yaml", text);
+    let definition = Definition {
+        name: "small".to_owned(),
+        goal: String::new(),
+        entry: name("solo"),
+        thread: None,
+        budget: BudgetSpec::default(),
+        limits: TreeLimits::default(),
+        models: [(name("m"), Model::default())].into_iter().collect(),
+        roles: [(name("solo"), plain("m", limit::DEPTH_MAX))].into_iter().collect(),
+        tools: ByName::default(),
+        unpriced: Unpriced::Refuse,
+        durability: Durability::Normal,
+    };
+    assert_eq!(tree.definition, definition);
+    assert_eq!(tree.definition.durability, Durability::Normal);
+    assert!(matches!(started(&tree.definition), Err(Refusal::TextEmpty { .. })), "a tree needs a goal");
+    let tree = tree.with_goal("Say hello.");
+    assert_eq!(tree.definition.goal, "Say hello.");
+    assert_eq!(started(&tree.definition), Ok(()));
+}
+
+#[test]
+fn an_empty_list_of_subagents_is_none_and_no_list_is_all() {
+    let spawn = |list: &str| {
+        let text = format!(
+            "name: n\nmodels: {{m: {{provider: scripted, script: s}}}}\nagents: {{solo: {{model: m{list}}}}}\n"
+        );
+        read("tree.yaml", &text).definition.roles[0].caps.spawn.clone()
+    };
+    assert_eq!(spawn(""), Allow::All);
+    assert_eq!(spawn(", subagents: []"), Allow::only([]));
+    assert_eq!(spawn(", subagents: [solo]"), Allow::only([name("solo")]));
+}
+
+#[test]
+fn aliases_and_merge_keys_repeat_what_was_written_once() {
+    let text = "\
+name: n
+models: {m: {provider: scripted, script: s}}
+agents:
+  one: &one {model: m, prompt: Be brief., tools: [a]}
+  two: *one
+  three: {<<: *one, prompt: Be long.}
+entry: one
+";
+    let roles = read("tree.yaml", text).definition.roles;
+    assert_eq!(roles[0], roles[1]);
+    assert_eq!(roles[2].caps, roles[0].caps);
+    assert_eq!(roles[2].turns.clone().unwrap().prompt, Body::text("Be long."));
+}
+
+#[test]
+fn a_byte_order_mark_and_windows_line_ends_change_nothing() {
+    let windows = |text: &str| format!("\u{feff}{}", text.replace('\n', "\r\n"));
+    assert_eq!(read("tree.yaml", &windows(EVERY_KEY)).definition, every_key());
+    assert_eq!(read("tree.json", &windows(EVERY_KEY_JSON)).definition, every_key());
+    assert_eq!(read("tree.toml", &windows(EVERY_KEY_TOML)).definition, every_key());
+}
+
+#[test]
+fn an_unknown_tool_is_told_where_it_was_written() {
+    let known: [ToolName; 2] = [name("spawn_agent"), name("wait_agents")];
+    for (file, text, place) in [
+        ("tree.yaml", EVERY_KEY, "39:26"),
+        ("tree.json", EVERY_KEY_JSON, "21:90"),
+        ("tree.toml", EVERY_KEY_TOML, "37:25"),
+    ] {
+        let tree = read(file, text);
+        let mentions: Vec<_> = tree.tools().map(|(role, tool)| format!("{role} {tool}")).collect();
+        assert_eq!(mentions, ["lead spawn_agent", "lead wait_agent"]);
+        let unknown = tree.tools().find(|(_, tool)| !known.contains(tool)).unwrap();
+        let error = tree.unknown_tool(unknown.0, unknown.1, &known);
+        assert_eq!(
+            error.to_string(),
+            format!("{file}:{place}: unknown tool `wait_agent`: did you mean `wait_agents`?")
+        );
+        let error = tree.unknown_tool(unknown.0, unknown.1, &[]);
+        assert_eq!(
+            error.to_string(),
+            format!("{file}:{place}: unknown tool `wait_agent`: there are no tools")
+        );
+    }
+}
+
+#[test]
+fn a_bad_script_is_told_where_it_was_written() {
+    let error = read("tree.yaml", EVERY_KEY).bad_script(&name("small"), "no such file `small.yaml`");
+    assert_eq!(error.to_string(), "tree.yaml:34:13: no such file `small.yaml`");
+}
+
+#[test]
+fn a_file_has_a_largest_size() {
+    let padded = |bytes: usize| format!("{EVERY_KEY}#{}", "x".repeat(bytes - EVERY_KEY.len() - 1));
+    assert_eq!(read("tree.yaml", &padded(FILE_BYTES_MAX)).definition, every_key());
+    let error = TreeFile::parse("tree.yaml", &padded(FILE_BYTES_MAX + 1)).unwrap_err();
+    assert_eq!(error.to_string(), "tree.yaml:1:1: the file has 1048577 bytes, more than 1048576");
+}
+
+/// Aliases of aliases of aliases: a few hundred bytes that would become a billion values.
+#[test]
+fn an_alias_bomb_is_refused_before_it_grows() {
+    let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for level in 1..10 {
+        let below = format!("*a{}", level - 1);
+        bomb += &format!("a{level}: &a{level} [{}]\n", [below.as_str(); 9].join(", "));
+    }
+    let error = TreeFile::parse("tree.yaml", &bomb).unwrap_err();
+    assert_eq!(error.message, "more than 50000 values, 32 levels or 1000 aliases");
+    let merges = format!("base: &base {{k: 1}}\nall: [{}]\n", ["{<<: *base}"; 2_000].join(", "));
+    let error = TreeFile::parse("tree.yaml", &merges).unwrap_err();
+    assert_eq!(error.message, "more than 50000 values, 32 levels or 1000 aliases");
+}
+
+#[test]
+fn too_many_values_are_refused_in_every_format() {
+    let ones = ["1"; 60_000].join(",");
+    for (file, text) in [
+        ("tree.yaml", format!("name: [{ones}]")),
+        ("tree.json", format!("{{\"name\": [{ones}]}}")),
+        ("tree.toml", format!("name = [{ones}]")),
+    ] {
+        let error = TreeFile::parse(file, &text).unwrap_err();
+        assert!(error.message.starts_with("more than 50000 values"), "{error}");
+    }
+}
+
+#[test]
+fn deep_nesting_is_refused_in_every_format() {
+    for levels in [40, 200, 100_000] {
+        let (open, close) = ("[".repeat(levels), "]".repeat(levels));
+        for (file, text) in [
+            ("tree.yaml", format!("name: {open}{close}")),
+            ("tree.yaml", format!("name: {}", "{a: ".repeat(levels))),
+            ("tree.yaml", "- ".repeat(levels)),
+            ("tree.json", format!("{{\"name\": {open}{close}}}")),
+            ("tree.json", "{\"a\":".repeat(levels)),
+            ("tree.toml", format!("name = {open}{close}")),
+            ("tree.toml", format!("{} = 1", vec!["a"; levels].join("."))),
+            ("tree.toml", "a = {".repeat(levels)),
+        ] {
+            assert!(TreeFile::parse(file, &text).is_err(), "{file} {levels}");
+        }
+    }
+}
+
+/// One long line with a value every other byte must not take the square of its length.
+#[test]
+fn a_file_of_one_long_line_is_read_in_no_time() {
+    let zeros = ["0"; 49_000].join(",");
+    let padding = " ".repeat(FILE_BYTES_MAX - zeros.len() - 100);
+    let text = format!("{{{padding}\"name\": [{zeros}]}}");
+    let error = TreeFile::parse("tree.json", &text).unwrap_err();
+    assert_eq!(error.column, padding.len() + 10);
+    assert_eq!(error.message, "expected text, found a list");
+}
+
+/// What a mutation puts into a file.
+fn splinter() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just(String::new()),
+        "[\\x00-\\x7f]{1,3}",
+        "\\PC{1,3}",
+        proptest::sample::select(vec![
+            "&a ", "*a", "<<: ", "? ", "- ", "---\n", "\t", "|\n", ">\n", "!!str ", "{", "}", "[", "]", "\"",
+            "'", "\\u", "null", "~", ".nan", "1e999", "-1", "# ", "[[", "= ", ": ", "\n", "\u{feff}",
+        ])
+        .prop_map(str::to_owned),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn no_mutated_file_makes_it_panic(
+        format in 0_usize..3,
+        cuts in proptest::collection::vec((any::<proptest::sample::Index>(), 0_usize..12, splinter()), 1..6),
+    ) {
+        let files = [("t.yaml", EVERY_KEY), ("t.json", EVERY_KEY_JSON), ("t.toml", EVERY_KEY_TOML)];
+        let (file, text) = files[format];
+        let mut chars: Vec<char> = text.chars().collect();
+        for (at, cut, put) in cuts {
+            let at = at.index(chars.len() + 1);
+            let end = (at + cut).min(chars.len());
+            chars.splice(at..end, put.chars());
+        }
+        let text: String = chars.into_iter().collect();
+        match TreeFile::parse(file, &text) {
+            Ok(tree) => prop_assert_eq!(started(&tree.with_goal("g").definition), Ok(())),
+            Err(error) => {
+                let lines = text.split('\n').count();
+                prop_assert!((1..=lines + 1).contains(&error.line), "{}", error);
+                prop_assert!(error.column >= 1 && !error.message.is_empty(), "{}", error);
+                prop_assert!(!error.to_string().contains('\n'), "{}", error);
+            }
+        }
+    }
+
+    #[test]
+    fn no_text_at_all_makes_it_panic(format in 0_usize..3, text in "\\PC{0,200}") {
+        let _ = TreeFile::parse(["t.yaml", "t.json", "t.toml"][format], &text);
+    }
+}

@@ -1,0 +1,298 @@
+//! What people are told about a tree file that cannot be read: the place, the reason and what to write instead. This is
+//! the whole list, in the exact words.
+
+use spinney::tree_file::{FileError, TreeFile};
+
+const GOOD: &str = "\
+name: research
+goal: Compare.
+budget: { cost_usd: 0.50, timeout: 5m }
+limits: { depth: 3 }
+models:
+  fast:
+    provider: scripted
+    script: fast.yaml
+    price: { input_per_mtok_usd: 0.25, output_per_mtok_usd: 1.25 }
+agents:
+  lead:
+    model: fast
+    prompt: You lead.
+    tools: [spawn_agent]
+    subagents: [writer]
+  writer:
+    model: fast
+entry: lead
+";
+
+/// What is said about a text.
+fn told(text: &str) -> String {
+    told_of("tree.yaml", text)
+}
+
+fn told_of(file: &str, text: &str) -> String {
+    match TreeFile::parse(file, text) {
+        Ok(tree) => format!("read as {:?}", tree.definition),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// What is said about the good file with one thing replaced.
+fn edited(from: &str, to: &str) -> String {
+    assert_eq!(GOOD.matches(from).count(), 1, "`{from}` is there once");
+    told(&GOOD.replacen(from, to, 1))
+}
+
+#[test]
+fn the_good_file_is_good() {
+    assert!(TreeFile::parse("tree.yaml", GOOD).is_ok());
+}
+
+#[test]
+fn an_error_has_its_parts() {
+    let error = TreeFile::parse("tree.yaml", &GOOD.replace("budget", "buget")).unwrap_err();
+    let parts = FileError {
+        file: "tree.yaml".to_owned(),
+        line: 3,
+        column: 1,
+        message: "unknown key `buget`".to_owned(),
+        help: Some("did you mean `budget`?".to_owned()),
+    };
+    assert_eq!(error, parts);
+    assert_eq!(error.to_string(), "tree.yaml:3:1: unknown key `buget`: did you mean `budget`?");
+}
+
+#[test]
+fn an_unknown_key_names_its_place_and_the_nearest_key() {
+    insta::assert_snapshot!(edited("budget: {", "buget: {"), @"tree.yaml:3:1: unknown key `buget`: did you mean `budget`?");
+    insta::assert_snapshot!(edited("    prompt: You", "    promt: You"), @"tree.yaml:13:5: unknown key `promt`: did you mean `prompt`?");
+    insta::assert_snapshot!(edited("timeout: 5m", "timout: 5m"), @"tree.yaml:3:27: unknown key `timout`: did you mean `timeout`?");
+    insta::assert_snapshot!(edited("script: fast", "scirpt: fast"), @"tree.yaml:8:5: unknown key `scirpt`: did you mean `script`?");
+    insta::assert_snapshot!(edited("input_per_mtok_usd", "input_per_mtok"), @"tree.yaml:9:14: unknown key `input_per_mtok`: did you mean `input_per_mtok_usd`?");
+    insta::assert_snapshot!(edited("limits: { depth: 3 }", "limits: { deep: 3 }"), @"tree.yaml:4:11: unknown key `deep`: known keys: depth, children, agents, parallel");
+    insta::assert_snapshot!(edited("name: research", "colour: red"), @"tree.yaml:1:1: unknown key `colour`: known keys: name, goal, budget, limits, models, agents, entry, durability, unpriced, thread");
+    insta::assert_snapshot!(edited("name: research", "Name: research"), @"tree.yaml:1:1: unknown key `Name`: did you mean `name`?");
+}
+
+#[test]
+fn a_key_of_a_later_release_is_unknown_today() {
+    insta::assert_snapshot!(edited("entry: lead", "pipeline: {}"), @"tree.yaml:18:1: unknown key `pipeline`: known keys: name, goal, budget, limits, models, agents, entry, durability, unpriced, thread");
+    insta::assert_snapshot!(edited("entry: lead", "tags: [a]"), @"tree.yaml:18:1: unknown key `tags`: known keys: name, goal, budget, limits, models, agents, entry, durability, unpriced, thread");
+    insta::assert_snapshot!(edited("script: fast", "base_url: http"), @"tree.yaml:8:5: unknown key `base_url`: known keys: provider, script, max_output, price, fallback");
+    insta::assert_snapshot!(edited("script: fast", "key_env: KEY"), @"tree.yaml:8:5: unknown key `key_env`: known keys: provider, script, max_output, price, fallback");
+    insta::assert_snapshot!(edited("script: fast", "context: 8000"), @"tree.yaml:8:5: unknown key `context`: known keys: provider, script, max_output, price, fallback");
+    insta::assert_snapshot!(edited("prompt: You lead.", "limits: { children: 3 }"), @"tree.yaml:13:15: unknown key `children`: known keys: max_steps, max_tokens_per_step, timeout, depth");
+    insta::assert_snapshot!(edited("prompt: You lead.", "window: { size: 5 }"), @"tree.yaml:13:5: unknown key `window`: known keys: model, prompt, tools, subagents, limits, budget, recursive");
+}
+
+#[test]
+fn a_wrong_type_says_what_was_expected_and_found() {
+    insta::assert_snapshot!(edited("name: research", "name: 2024"), @"tree.yaml:1:7: expected text, found the number 2024: put it in quotes");
+    insta::assert_snapshot!(edited("name: research", "name: [a]"), @"tree.yaml:1:7: expected text, found a list");
+    insta::assert_snapshot!(edited("name: research", "name: true"), @"tree.yaml:1:7: expected text, found `true`: put it in quotes");
+    insta::assert_snapshot!(edited("goal: Compare.", "goal: 3.10"), @"tree.yaml:2:7: expected text, found the number 3.1: put it in quotes");
+    insta::assert_snapshot!(edited("tools: [spawn_agent]", "tools: spawn_agent"), @"tree.yaml:14:12: expected a list, found text `spawn_agent`");
+    insta::assert_snapshot!(edited("tools: [spawn_agent]", "tools: [1]"), @"tree.yaml:14:13: expected text, found the number 1: put it in quotes");
+    insta::assert_snapshot!(edited("tools: [spawn_agent]", "tools: [{ a: b }]"), @"tree.yaml:14:13: expected text, found a map");
+    insta::assert_snapshot!(edited("prompt: You lead.", "recursive: yes"), @"tree.yaml:13:16: expected `true` or `false`, found text `yes`");
+    insta::assert_snapshot!(edited("budget: { cost_usd: 0.50, timeout: 5m }", "budget: 10"), @"tree.yaml:3:9: expected the keys of a budget, found the number 10");
+    insta::assert_snapshot!(edited("budget: { cost_usd: 0.50, timeout: 5m }", "budget: [10]"), @"tree.yaml:3:9: expected the keys of a budget, found a list");
+    insta::assert_snapshot!(edited("limits: { depth: 3 }", "limits: deep"), @"tree.yaml:4:9: expected the limits of a tree, found text `deep`");
+    insta::assert_snapshot!(edited("models:\n  fast:", "models:\n  - fast:"), @"tree.yaml:6:3: expected a map, found a list");
+    insta::assert_snapshot!(edited("entry: lead", "entry: [lead]"), @"tree.yaml:18:8: expected text, found a list");
+    insta::assert_snapshot!(edited("entry: lead", "durability: { full: 1 }"), @"tree.yaml:18:21: `full` takes no value");
+    insta::assert_snapshot!(edited("entry: lead", "durability: 1"), @"tree.yaml:18:13: expected one of off, normal, full, found the number 1");
+    insta::assert_snapshot!(told("just text"), @"tree.yaml:1:1: expected the keys of a tree, found text `just text`");
+    insta::assert_snapshot!(told("- a\n- b\n"), @"tree.yaml:1:1: expected the keys of a tree, found a list");
+    insta::assert_snapshot!(told("42"), @"tree.yaml:1:1: expected the keys of a tree, found the number 42");
+}
+
+#[test]
+fn a_key_with_nothing_behind_it_is_an_error() {
+    insta::assert_snapshot!(edited("goal: Compare.", "goal:"), @"tree.yaml:2:5: nothing is written here: write a value, or delete the key");
+    insta::assert_snapshot!(edited("cost_usd: 0.50", "cost_usd:"), @"tree.yaml:3:19: nothing is written here: write a value, or delete the key");
+    insta::assert_snapshot!(edited("entry: lead", "entry: ~"), @"tree.yaml:18:8: nothing is written here: write a value, or delete the key");
+    insta::assert_snapshot!(edited("prompt: You lead.", "prompt:"), @"tree.yaml:13:11: expected text, found nothing");
+    insta::assert_snapshot!(edited("    model: fast\nentry", "entry"), @"tree.yaml:16:9: expected the keys of an agent, found nothing");
+    insta::assert_snapshot!(edited("{ depth: 3 }", "\n"), @"tree.yaml:4:7: expected the limits of a tree, found nothing");
+}
+
+#[test]
+fn a_bad_value_says_what_to_write() {
+    insta::assert_snapshot!(edited("cost_usd: 0.50", "cost_usd: -1"), @"tree.yaml:3:21: `-1` is not an amount in USD: write a plain positive number such as 0.25, at most nine decimals");
+    insta::assert_snapshot!(edited("cost_usd: 0.50", "cost_usd: .nan"), @"tree.yaml:3:21: `.nan` is not an amount in USD: write a plain positive number such as 0.25, at most nine decimals");
+    insta::assert_snapshot!(edited("cost_usd: 0.50", "cost_usd: .inf"), @"tree.yaml:3:21: `.inf` is not an amount in USD: write a plain positive number such as 0.25, at most nine decimals");
+    insta::assert_snapshot!(edited("cost_usd: 0.50", "cost_usd: lots"), @"tree.yaml:3:21: `lots` is not an amount in USD: write a plain positive number such as 0.25, at most nine decimals");
+    insta::assert_snapshot!(edited("cost_usd: 0.50", "cost_usd: 2000000"), @"tree.yaml:3:21: `2000000` USD is above the largest amount, 1000000 USD");
+    insta::assert_snapshot!(edited("cost_usd: 0.50", "cost_usd: 1e99"), @"tree.yaml:3:21: `1000000000000000000000000000000000000000` is not an amount in USD: write a plain positive number such as 0.25, at most nine decimals");
+    insta::assert_snapshot!(edited("cost_usd: 0.50", "tokens: -5"), @"tree.yaml:3:19: `-5` is not a count: write a whole number from 0 to 1000000000000000, without quotes");
+    insta::assert_snapshot!(edited("cost_usd: 0.50", "steps: 1.5"), @"tree.yaml:3:18: `1.5` is not a count: write a whole number from 0 to 1000000000000000, without quotes");
+    insta::assert_snapshot!(edited("cost_usd: 0.50", "retries: \"3\""), @"tree.yaml:3:20: `3` is not a count: write a whole number from 0 to 1000000000000000, without quotes");
+    insta::assert_snapshot!(edited("cost_usd: 0.50", "tool_calls: 99999999999999999999"), @"tree.yaml:3:23: `100000000000000000000` is not a count: write a whole number from 0 to 1000000000000000, without quotes");
+    insta::assert_snapshot!(edited("timeout: 5m", "timeout: 5 minutes"), @"tree.yaml:3:36: `5 minutes` is not a time: write a whole number and its unit, such as 200ms, 90s, 5m, 2h or 1d; a number alone is seconds");
+    insta::assert_snapshot!(edited("timeout: 5m", "timeout: 0"), @"tree.yaml:3:36: a time of `0` is out of bounds: write at least 1ms and at most 365d");
+    insta::assert_snapshot!(edited("timeout: 5m", "timeout: 400d"), @"tree.yaml:3:36: a time of `400d` is out of bounds: write at least 1ms and at most 365d");
+    insta::assert_snapshot!(edited("timeout: 5m", "answer_reserve: 95"), @r#"tree.yaml:3:43: `95` is not a percent: write a whole number from 0 to 90, such as 10 or "10%""#);
+    insta::assert_snapshot!(edited("timeout: 5m", "answer_reserve: 0.1"), @r#"tree.yaml:3:43: `0.1` is not a percent: write a whole number from 0 to 90, such as 10 or "10%""#);
+    insta::assert_snapshot!(edited("timeout: 5m", "on_low: stop"), @"tree.yaml:3:35: unknown word `stop`: known words: halt, shrink, downgrade");
+    insta::assert_snapshot!(edited("timeout: 5m", "on_low: downgrade"), @"tree.yaml:3:35: `downgrade` needs a value: write { downgrade: … }");
+    insta::assert_snapshot!(edited("timeout: 5m", "on_low: { halt: now }"), @"tree.yaml:3:43: `halt` takes no value");
+    insta::assert_snapshot!(edited("timeout: 5m", "on_low: [halt]"), @"tree.yaml:3:35: expected one of halt, shrink, downgrade, found a list");
+    insta::assert_snapshot!(edited("timeout: 5m", "on_low: { downgrade: a b }"), @"tree.yaml:3:48: `a b` is not a valid model name: 1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit");
+    insta::assert_snapshot!(edited("timeout: 5m", "lend: true"), @"tree.yaml:3:33: nobody is above the tree to lend it anything: write `lend` in the budget of an agent");
+    insta::assert_snapshot!(edited("input_per_mtok_usd: 0.25", "input_per_mtok_usd: free"), @"tree.yaml:9:34: `free` is not an amount in USD: write a plain positive number such as 0.25, at most nine decimals");
+    insta::assert_snapshot!(edited("input_per_mtok_usd: 0.25, ", ""), @"tree.yaml:9:12: `input_per_mtok_usd` is missing");
+    insta::assert_snapshot!(edited("entry: lead", "durability: fully"), @"tree.yaml:18:13: unknown word `fully`: did you mean `full`?");
+    insta::assert_snapshot!(edited("entry: lead", "unpriced: maybe"), @"tree.yaml:18:11: unknown word `maybe`: known words: refuse, allow");
+    insta::assert_snapshot!(edited("entry: lead", "thread: a b"), @"tree.yaml:18:9: `a b` is not a valid thread id: 1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit");
+}
+
+#[test]
+fn a_number_out_of_bounds_says_the_bounds() {
+    insta::assert_snapshot!(edited("depth: 3", "depth: 100001"), @"tree.yaml:4:18: `depth` of 100001 is out of bounds: write a number from 0 to 100000");
+    insta::assert_snapshot!(edited("depth: 3", "agents: 0"), @"tree.yaml:4:19: `agents` of 0 is out of bounds: write a number from 1 to 1000000");
+    insta::assert_snapshot!(edited("depth: 3", "parallel: 0"), @"tree.yaml:4:21: `parallel` of 0 is out of bounds: write a number from 1 to 1000000");
+    insta::assert_snapshot!(edited("depth: 3", "children: 1000001"), @"tree.yaml:4:21: `children` of 1000001 is out of bounds: write a number from 0 to 1000000");
+    insta::assert_snapshot!(edited("depth: 3", "depth: -1"), @"tree.yaml:4:18: `-1` is not a count: write a whole number from 0 to 1000000000000000, without quotes");
+    insta::assert_snapshot!(edited("prompt: You lead.", "limits: { max_steps: 0 }"), @"tree.yaml:13:26: `max_steps` of 0 is out of bounds: write a number from 1 to 1000000");
+    insta::assert_snapshot!(edited("prompt: You lead.", "limits: { max_tokens_per_step: 0 }"), @"tree.yaml:13:36: `max_tokens_per_step` of 0 is out of bounds: write a number from 1 to 1000000000000000");
+    insta::assert_snapshot!(edited("prompt: You lead.", "limits: { depth: 200000 }"), @"tree.yaml:13:22: `depth` of 200000 is out of bounds: write a number from 0 to 100000");
+    insta::assert_snapshot!(edited("script: fast", "max_output: 0\n    script: fast"), @"tree.yaml:8:17: `max_output` of 0 is out of bounds: write a number from 1 to 1000000000000000");
+}
+
+#[test]
+fn a_name_that_nobody_has_is_told_with_the_nearest() {
+    insta::assert_snapshot!(edited("entry: lead", "entry: laed"), @"tree.yaml:18:8: unknown agent `laed`: did you mean `lead`?");
+    insta::assert_snapshot!(edited("entry: lead", "entry: boss"), @"tree.yaml:18:8: unknown agent `boss`: known agents: lead, writer");
+    insta::assert_snapshot!(edited("    model: fast\n    prompt", "    model: fats\n    prompt"), @"tree.yaml:12:12: unknown model `fats`: did you mean `fast`?");
+    insta::assert_snapshot!(edited("subagents: [writer]", "subagents: [lead, wroter]"), @"tree.yaml:15:23: unknown agent `wroter`: did you mean `writer`?");
+    insta::assert_snapshot!(edited("timeout: 5m", "on_low: { downgrade: slow }"), @"tree.yaml:3:48: unknown model `slow`: known models: fast");
+    insta::assert_snapshot!(edited("script: fast", "fallback: [fastt]\n    script: fast"), @"tree.yaml:8:16: unknown model `fastt`: did you mean `fast`?");
+    insta::assert_snapshot!(edited("script: fast", "fallback: [fast]\n    script: fast"), @"tree.yaml:8:16: `fast` is its own fallback: name another model");
+    insta::assert_snapshot!(edited("prompt: You lead.", "budget: { on_low: { downgrade: tiny } }"), @"tree.yaml:13:36: unknown model `tiny`: known models: fast");
+    insta::assert_snapshot!(edited("provider: scripted", "provider: openai"), @"tree.yaml:7:15: unknown provider `openai`: this version has scripted");
+    insta::assert_snapshot!(edited("provider: scripted", "provider: script"), @"tree.yaml:7:15: unknown provider `script`: this version has scripted");
+    insta::assert_snapshot!(edited("    script: fast.yaml\n", ""), @"tree.yaml:7:15: `script` of model `fast` is missing: a scripted model answers from a file: name it");
+    insta::assert_snapshot!(edited("script: fast.yaml", "script: ''"), @"tree.yaml:8:13: `script` is empty: write something");
+}
+
+#[test]
+fn a_name_that_is_none_says_the_rule() {
+    insta::assert_snapshot!(edited("  lead:", "  Lead:"), @"tree.yaml:11:3: `Lead` is not a valid role: 1 to 48 characters of a-z, 0-9, `_` and `-`, the first a letter or digit");
+    insta::assert_snapshot!(edited("  fast:", "  'fast model':"), @"tree.yaml:6:3: `fast model` is not a valid model name: 1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit");
+    insta::assert_snapshot!(edited("entry: lead", "entry: The Lead"), @"tree.yaml:18:8: `The Lead` is not a valid role: 1 to 48 characters of a-z, 0-9, `_` and `-`, the first a letter or digit");
+    insta::assert_snapshot!(edited("tools: [spawn_agent]", "tools: ['spawn agent']"), @"tree.yaml:14:13: `spawn agent` is not a valid tool name: 1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit");
+    insta::assert_snapshot!(edited("subagents: [writer]", "subagents: ['']"), @"tree.yaml:15:17: `` is not a valid role: 1 to 48 characters of a-z, 0-9, `_` and `-`, the first a letter or digit");
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    insta::assert_snapshot!(edited("name: research\n", ""), @"tree.yaml:1:1: `name` is missing");
+    insta::assert_snapshot!(edited("entry: lead\n", ""), @"tree.yaml:1:1: `entry` is missing: say which agent is the root, one of lead, writer");
+    insta::assert_snapshot!(edited("    provider: scripted\n", ""), @"tree.yaml:7:5: `provider` is missing");
+    insta::assert_snapshot!(edited("name: research", "name: ' '"), @"tree.yaml:1:7: `name` is empty: write something");
+    insta::assert_snapshot!(edited("goal: Compare.", "goal: ''"), @"tree.yaml:2:7: `goal` is empty: write something");
+    insta::assert_snapshot!(edited("models:\n  fast:", "models: {}\nbudget2:\n  fast:"), @"tree.yaml:6:1: unknown key `budget2`: did you mean `budget`?");
+    insta::assert_snapshot!(told("name: n\nmodels: {}\nagents: {a: {model: m}}\n"), @"tree.yaml:2:9: `models` is empty: write at least one");
+    insta::assert_snapshot!(told("name: n\nmodels: {m: {provider: scripted, script: s}}\nagents: {}\n"), @"tree.yaml:3:9: `agents` is empty: write at least one");
+    insta::assert_snapshot!(told("name: n\nagents: {a: {model: m}}\n"), @"tree.yaml:1:1: `models` is missing");
+    insta::assert_snapshot!(told("name: n\nmodels: {m: {provider: scripted, script: s}}\n"), @"tree.yaml:1:1: `agents` is missing");
+    insta::assert_snapshot!(edited("prompt: You lead.", "limits: { timeout: 1m }\n    budget: { timeout: 2m }"), @"tree.yaml:13:24: `limits.timeout` says again what `budget.timeout` says: keep one of them");
+    insta::assert_snapshot!(told(""), @"tree.yaml:1:1: the file is empty: a tree needs a name, models and agents");
+    insta::assert_snapshot!(told(" \n\n"), @"tree.yaml:1:1: the file is empty: a tree needs a name, models and agents");
+    insta::assert_snapshot!(told("# only a comment\n"), @"tree.yaml:2:1: the file is empty: a tree needs a name, models and agents");
+    insta::assert_snapshot!(told("~\n"), @"tree.yaml:1:1: the file is empty: a tree needs a name, models and agents");
+}
+
+#[test]
+fn broken_yaml_names_its_place() {
+    insta::assert_snapshot!(edited("    prompt", "\tprompt"), @"tree.yaml:12:12: while scanning a plain scalar, found a tab: indent with spaces");
+    insta::assert_snapshot!(edited("goal: Compare.", "goal: 'Compare."), @"tree.yaml:3:1: invalid indentation in multiline quoted scalar");
+    insta::assert_snapshot!(edited("goal: Compare.", "goal: a: b"), @"tree.yaml:2:8: mapping values are not allowed in this context");
+    insta::assert_snapshot!(edited("budget: { cost", "budget: { { cost"), @"tree.yaml:3:11: a key must be text");
+    insta::assert_snapshot!(edited("entry: lead", "entry: lead\nentry: writer"), @"tree.yaml:19:1: key `entry` is here twice");
+    insta::assert_snapshot!(edited("    model: fast\nentry", "    model: fast\n    model: fast\nentry"), @"tree.yaml:18:5: key `model` is here twice");
+    insta::assert_snapshot!(edited("entry: lead", "entry: *lead"), @"tree.yaml:18:8: unknown alias: no `&` with this name stands before it");
+    insta::assert_snapshot!(edited("entry: lead", "entry: !role lead"), @"tree.yaml:18:14: unknown tag `!role`: delete it");
+    insta::assert_snapshot!(edited("entry: lead", "--- \nentry: lead"), @"tree.yaml:19:1: a second document begins here: keep one");
+    insta::assert_snapshot!(edited("entry: lead", "? [a]\n: b"), @"tree.yaml:18:3: a key must be text");
+}
+
+#[test]
+fn broken_json_names_its_place() {
+    insta::assert_snapshot!(told_of("tree.json", ""), @"tree.json:1:1: the file is empty: a tree needs a name, models and agents");
+    insta::assert_snapshot!(told_of("tree.json", "{"), @"tree.json:1:1: EOF while parsing an object");
+    insta::assert_snapshot!(told_of("tree.json", "{\"name\": \"n\",}"), @"tree.json:1:14: key must be a string");
+    insta::assert_snapshot!(told_of("tree.json", "{\"name\": \"n\"} x"), @"tree.json:1:15: trailing characters");
+    insta::assert_snapshot!(told_of("tree.json", "{\n  \"name\": \"n\",\n  \"nmae\": 1\n}"), @"tree.json:3:3: unknown key `nmae`: did you mean `name`?");
+    insta::assert_snapshot!(told_of("tree.json", "{\n  \"name\": 5\n}"), @"tree.json:2:11: expected text, found the number 5: put it in quotes");
+    insta::assert_snapshot!(told_of("tree.json", "{\"name\": \"a\", \"name\": \"b\"}"), @"tree.json:1:15: key `name` is here twice: first on line 1");
+    insta::assert_snapshot!(told_of("tree.json", "{\"name\": \"n\", \"models\": {\"m\": {\"provider\": \"scripted\", \"script\": \"s\"}},\n \"agents\": {\"a\": {\"model\": \"m\", \"budget\": {\"cost_usd\": 1e999}}}}"), @"tree.json:2:56: number out of range");
+    insta::assert_snapshot!(told_of("tree.json", "{\"name\": \"n\", \"models\": {\"m\": {\"provider\": \"scripted\", \"script\": \"s\"}},\n \"agents\": {\"a\": {\"model\": \"m\", \"budget\": {\"cost_usd\": 1e99}}}}"), @"tree.json:2:56: `1000000000000000000000000000000000000000` is not an amount in USD: write a plain positive number such as 0.25, at most nine decimals");
+    insta::assert_snapshot!(told_of("tree.json", "{\"é\": 1, \"name\": null}"), @"tree.json:1:2: unknown key `é`: known keys: name, goal, budget, limits, models, agents, entry, durability, unpriced, thread");
+    insta::assert_snapshot!(told_of("tree.json", "[\"name\"]"), @"tree.json:1:1: expected the keys of a tree, found a list");
+    insta::assert_snapshot!(told_of("tree.json", "{\"name\": \"\\ud800\"}"), @"tree.json:1:10: unexpected end of hex escape");
+    insta::assert_snapshot!(told_of("tree.json", "{\"name\": NaN}"), @"tree.json:1:10: expected value");
+    insta::assert_snapshot!(told_of("tree.json", "nul"), @"tree.json:1:3: EOF while parsing a value");
+    insta::assert_snapshot!(told_of("tree.json", "{\"name\": \"n\", \"models\": {\"m\": {\"provider\": \"scripted\", \"script\": \"s\"}}, \"agents\": {\"a\": {\"model\": \"x\"}}}"), @"tree.json:1:99: unknown model `x`: known models: m");
+}
+
+#[test]
+fn broken_toml_names_its_place() {
+    insta::assert_snapshot!(told_of("tree.toml", ""), @"tree.toml:1:1: the file is empty: a tree needs a name, models and agents");
+    insta::assert_snapshot!(told_of("tree.toml", "name"), @"tree.toml:1:5: key with no value, expected `=`");
+    insta::assert_snapshot!(told_of("tree.toml", "name = "), @"tree.toml:1:8: string values must be quoted, expected literal string");
+    insta::assert_snapshot!(told_of("tree.toml", "name = \"n\"\nname = \"m\"\n"), @"tree.toml:2:1: duplicate key");
+    insta::assert_snapshot!(told_of("tree.toml", "name = \"n\"\nnmae = \"m\"\n"), @"tree.toml:2:1: unknown key `nmae`: did you mean `name`?");
+    insta::assert_snapshot!(told_of("tree.toml", "name = 5"), @"tree.toml:1:8: expected text, found the number 5: put it in quotes");
+    insta::assert_snapshot!(told_of("tree.toml", "name = 1979-05-27"), @"tree.toml:1:1: `models` is missing");
+    insta::assert_snapshot!(told_of("tree.toml", "name = \"n\"\nbudget = { cost_usd = nan }\nmodels = {}\nagents = {}\n"), @"tree.toml:2:23: `nan` is not an amount in USD: write a plain positive number such as 0.25, at most nine decimals");
+    insta::assert_snapshot!(told_of("tree.toml", "name = \"n\"\n[budget]\ntokens = 99999999999999999999\n"), @"tree.toml:3:10: the number 99999999999999999999 is too large");
+    insta::assert_snapshot!(told_of("tree.toml", "name = \"n\"\n[models.m]\nprovider = \"scripted\"\nscript = \"s\"\n[agents.a]\nmodel = \"x\"\n"), @"tree.toml:6:9: unknown model `x`: known models: m");
+    insta::assert_snapshot!(told_of("tree.toml", "name = \"n\"\n[budget]\ntimeout = 5.5\n"), @"tree.toml:3:11: `5.5` is not a time: write a whole number and its unit, such as 200ms, 90s, 5m, 2h or 1d; a number alone is seconds");
+    insta::assert_snapshot!(told_of("tree.toml", "name = \"n\"\n[models.m]\nprovider = \"llama\"\n[agents.a]\nmodel = \"m\"\n"), @"tree.toml:3:12: unknown provider `llama`: this version has scripted");
+    insta::assert_snapshot!(told_of("tree.toml", "[budget]\n[budget]\n"), @"tree.toml:2:2: duplicate key");
+}
+
+#[test]
+fn a_name_without_a_known_ending_is_refused() {
+    insta::assert_snapshot!(told_of("tree.txt", "name: n"), @"tree.txt:1:1: the file's name does not tell its format: end it in .yaml, .yml, .json or .toml");
+    insta::assert_snapshot!(told_of("tree", "name: n"), @"tree:1:1: the file's name does not tell its format: end it in .yaml, .yml, .json or .toml");
+    insta::assert_snapshot!(told_of("a.yaml/tree", "name: n"), @"a.yaml/tree:1:1: the file's name does not tell its format: end it in .yaml, .yml, .json or .toml");
+    insta::assert_snapshot!(told_of("tree.yaml.bak", "name: n"), @"tree.yaml.bak:1:1: the file's name does not tell its format: end it in .yaml, .yml, .json or .toml");
+    insta::assert_snapshot!(told_of("", "name: n"), @":1:1: the file's name does not tell its format: end it in .yaml, .yml, .json or .toml");
+}
+
+#[test]
+fn a_wrong_word_is_shown_on_one_short_line() {
+    let word = format!("\"\\n\\e[31m{}\"", "x".repeat(500));
+    let shown = edited("entry: lead", &format!("durability: {word}"));
+    assert!(shown.len() < 200 && !shown.contains(char::is_control), "{shown}");
+    let shown = edited("entry: lead", &format!("{word}: 1"));
+    assert!(shown.len() < 400 && !shown.contains(char::is_control), "{shown}");
+}
+
+#[test]
+fn too_many_names_and_too_long_texts_are_told() {
+    let names: Vec<String> = (0..257).map(|n| format!("a{n}")).collect();
+    let tools = format!("tools: [{}]", names.join(", "));
+    insta::assert_snapshot!(edited("tools: [spawn_agent]", &tools), @"tree.yaml:14:12: `tools` has 257 entries, more than 256");
+    let prompt = format!("prompt: {}", "x".repeat(32 * 1024 + 1));
+    insta::assert_snapshot!(edited("prompt: You lead.", &prompt), @"tree.yaml:13:13: `prompt` has 32769 bytes, more than 32768");
+    let name = format!("name: {}", "x".repeat(1_025));
+    insta::assert_snapshot!(edited("name: research", &name), @"tree.yaml:1:7: `name` has 1025 bytes, more than 1024");
+    let goal = format!("goal: {}", "x".repeat(32 * 1024 + 1));
+    insta::assert_snapshot!(edited("goal: Compare.", &goal), @"tree.yaml:2:7: `goal` has 32769 bytes, more than 32768");
+}
+
+#[test]
+fn what_an_alias_repeats_is_told_where_it_was_written() {
+    let text = "\
+name: n
+models: {m: {provider: scripted, script: s}}
+agents:
+  one: {model: m, budget: &small {cost_usd: 1, tokns: 5}}
+  two: {model: m, budget: *small}
+entry: two
+";
+    insta::assert_snapshot!(told(text), @"tree.yaml:4:48: unknown key `tokns`: did you mean `tokens`?");
+}
