@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::body::Body;
 use crate::call::Outcome;
 use crate::context::ToolAsk;
 use crate::event::Event;
 use crate::input::{Input, What};
-use crate::report::Report;
+use crate::report::{Done, Report};
 use crate::request::Request;
 
 /// One input with the events that it decided.
@@ -19,12 +20,15 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Takes the text out of the input that stands in an event too, so that it is stored once.
+    /// Takes out of the input what stands in an event too, so that it is stored once.
     pub fn fold(&mut self) {
-        if let Some((asks, copy)) = asks_twice(self)
-            && asks == copy
-        {
-            asks.clear();
+        if let Some((done, body, asks)) = done_twice(self) {
+            if done.body == *body {
+                done.body = Body::default();
+            }
+            if done.asks == *asks {
+                done.asks.clear();
+            }
         }
         if let Some((text, copy)) = twice(&mut self.input, &self.events)
             && text == copy
@@ -35,10 +39,13 @@ impl Batch {
 
     /// Puts back what [`fold`](Self::fold) took out.
     pub fn unfold(&mut self) {
-        if let Some((asks, copy)) = asks_twice(self)
-            && asks.is_empty()
-        {
-            asks.clone_from(copy);
+        if let Some((done, body, asks)) = done_twice(self) {
+            if done.body.is_empty() {
+                done.body.clone_from(body);
+            }
+            if done.asks.is_empty() {
+                done.asks.clone_from(asks);
+            }
         }
         if let Some((text, copy)) = twice(&mut self.input, &self.events)
             && text.is_empty()
@@ -48,12 +55,12 @@ impl Batch {
     }
 }
 
-/// The tool calls that a model's answer and the event about it share.
-fn asks_twice(batch: &mut Batch) -> Option<(&mut Vec<ToolAsk>, &Vec<ToolAsk>)> {
+/// The report that an effect did its work, with what the event about it took over.
+fn done_twice(batch: &mut Batch) -> Option<(&mut Done, &Body, &Vec<ToolAsk>)> {
     let What::Report(Report::Done(done)) = &mut batch.input.what else { return None };
     match batch.events.first() {
-        Some(Event::CallEnded { outcome: Outcome::Done { asks, .. }, .. }) => Some((&mut done.asks, asks)),
-        _ => None,
+        Some(Event::CallEnded { outcome: Outcome::Done { body, asks, .. }, .. }) => Some((done, body, asks)),
+        Some(_) | None => None,
     }
 }
 
@@ -61,7 +68,6 @@ fn asks_twice(batch: &mut Batch) -> Option<(&mut Vec<ToolAsk>, &Vec<ToolAsk>)> {
 /// costs room and nothing else.
 fn twice<'a>(input: &'a mut Input, events: &'a [Event]) -> Option<(&'a mut String, &'a String)> {
     let text = match &mut input.what {
-        What::Report(Report::Done(done)) => &mut done.body.text,
         What::Report(_) => return None,
         What::Request { request, .. } => match request.as_mut() {
             Request::Spawn(spawn) => &mut spawn.goal,
@@ -87,7 +93,6 @@ fn twice<'a>(input: &'a mut Input, events: &'a [Event]) -> Option<(&'a mut Strin
 /// The text that an event took over from its input, if it is one that does.
 fn copied(event: &Event) -> Option<&String> {
     match event {
-        Event::CallEnded { outcome: Outcome::Done { body, .. }, .. } => Some(&body.text),
         Event::CallEnded { outcome: Outcome::Answered { answer }, .. } => Some(&answer.text),
         Event::AgentSpawned(spawned) => Some(&spawned.goal),
         Event::MessageSent { body, .. } => Some(&body.text),

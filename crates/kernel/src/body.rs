@@ -46,6 +46,12 @@ impl Body {
         }
     }
 
+    /// Whether nothing is in it.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.rest.is_none() && self.tokens.is_none()
+    }
+
     /// The most tokens that the text can have: what was counted, or else its bytes, because no token is shorter.
     #[must_use]
     pub fn tokens_max(&self) -> u64 {

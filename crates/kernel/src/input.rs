@@ -14,7 +14,7 @@ pub struct Input {
     /// When it arrived.
     pub now: Time,
     /// Random bits drawn for it; ids are made from them.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub draw: u64,
     /// What arrived.
     pub what: What,
@@ -43,4 +43,8 @@ pub enum By {
     Person,
     /// An agent of the tree.
     Agent(AgentId),
+}
+
+const fn is_zero(draw: &u64) -> bool {
+    *draw == 0
 }

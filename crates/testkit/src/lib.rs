@@ -5,6 +5,7 @@ pub mod conformance;
 pub mod fixture;
 mod function_tool;
 pub mod play;
+mod recorder;
 mod render;
 mod script;
 pub mod scripted;
@@ -13,4 +14,5 @@ mod stage;
 
 pub use function_tool::FunctionTool;
 pub use play::{Play, check};
-pub use stage::{Stage, definition};
+pub use recorder::Recorder;
+pub use stage::{Stage, definition, settled, told};

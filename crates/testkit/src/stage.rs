@@ -4,20 +4,22 @@ use std::sync::Arc;
 
 use spinney::clock::SystemClock;
 use spinney::draw::Draws;
+use spinney::tree::{Look, Told};
 use spinney::{Drivers, Home, Tree};
 use spinney_kernel::definition::Definition;
-use spinney_kernel::id::ToolName;
+use spinney_kernel::id::{Seq, ToolName};
 use spinney_kernel::port::journal::Journal;
 use spinney_kernel::port::tool::Tool;
 use spinney_store::MemoryJournal;
 
 use crate::fixture::{self, parse};
+use crate::recorder::Recorder;
 use crate::scripted::{Script, ScriptedModel};
 
 /// A home whose models and tools play a script. Every model of a fixture is the same scripted one.
 pub struct Stage {
     journal: Arc<dyn Journal>,
-    model: Arc<ScriptedModel>,
+    model: Arc<Recorder<ScriptedModel>>,
     drivers: Drivers,
     seed: u64,
 }
@@ -39,10 +41,10 @@ impl Stage {
     #[must_use]
     pub fn on(journal: Arc<dyn Journal>, script: &str) -> Self {
         let script = Script::parse("script.yaml", script).unwrap_or_else(|error| panic!("{error}"));
-        let model = Arc::new(script.model());
+        let model = Arc::new(Recorder::new(script.model()));
         let mut drivers = Drivers::new();
         for name in ["m", "cheap", "free"] {
-            drivers = drivers.with_model(parse(name), Arc::<ScriptedModel>::clone(&model));
+            drivers = drivers.with_model(parse(name), Arc::<Recorder<ScriptedModel>>::clone(&model));
         }
         for (name, tool) in script.tools() {
             drivers = drivers.with_tool(name, Arc::new(tool));
@@ -71,9 +73,9 @@ impl Stage {
         &self.journal
     }
 
-    /// Its model.
+    /// Its model, and what that was asked.
     #[must_use]
-    pub fn model(&self) -> &ScriptedModel {
+    pub fn model(&self) -> &Recorder<ScriptedModel> {
         &self.model
     }
 
@@ -91,6 +93,28 @@ impl Stage {
     pub async fn start(&self, home: &Home, fixture: &str) -> Tree {
         home.start(definition(fixture)).await.unwrap_or_else(|error| panic!("{error}"))
     }
+}
+
+/// Runs a tree until it moves no more by itself, and gives what there is to see.
+///
+/// # Panics
+/// If nobody runs it any more.
+pub async fn settled(tree: &Tree) -> Look {
+    tree.settled().await;
+    tree.look().await.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Every event of a tree that has ended or is no longer run.
+///
+/// # Panics
+/// If the journal cannot be read.
+pub async fn told(tree: &Tree) -> Vec<Told> {
+    let mut events = tree.events(Seq(0));
+    let mut all = Vec::new();
+    while let Some(told) = events.next().await {
+        all.push(told.unwrap_or_else(|fault| panic!("{fault}")));
+    }
+    all
 }
 
 /// The definition of a fixture without its own tools: the script has those.

@@ -83,8 +83,10 @@ pub struct Usage {
     /// Input that no cache knew.
     pub input: u64,
     /// Input read from a cache.
+    #[serde(skip_serializing_if = "is_zero")]
     pub cached_input: u64,
     /// Input written to a cache.
+    #[serde(skip_serializing_if = "is_zero")]
     pub cache_write: u64,
     /// Output.
     pub output: u64,
@@ -113,4 +115,8 @@ fn rounded_up(parts: &[(u64, u64)]) -> u64 {
         .iter()
         .fold(0_u128, |sum, (tokens, rate)| sum.saturating_add(u128::from(*tokens) * u128::from(*rate)));
     u64::try_from(sum.div_ceil(MTOK)).unwrap_or(u64::MAX).min(AMOUNT_MAX + 1)
+}
+
+const fn is_zero(tokens: &u64) -> bool {
+    *tokens == 0
 }

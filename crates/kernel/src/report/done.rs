@@ -22,14 +22,18 @@ pub struct Done {
     /// What it used.
     pub used: Used,
     /// What it returned; the rest of a large one by reference.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Body::is_empty")]
     pub body: Body,
     /// The tools that a model wants called.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asks: Vec<ToolAsk>,
     /// Whether a tool says that it could not do what it was asked.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub is_error: bool,
+}
+
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 impl Done {

@@ -7,9 +7,8 @@ use spinney_kernel::Event;
 use spinney_kernel::id::{Seq, TreeId};
 use spinney_kernel::port::journal::{Journal, JournalFault};
 use spinney_kernel::time::Time;
-use tokio::sync::watch;
 
-use super::Status;
+use super::progress::Progress;
 
 /// Batches read at once.
 const PAGE: usize = 256;
@@ -36,12 +35,12 @@ pub struct Events {
     /// The last one that was read from the journal.
     seen: Seq,
     read: VecDeque<Told>,
-    status: watch::Receiver<Status>,
+    progress: Progress,
 }
 
 impl Events {
-    pub(super) fn new(source: Source, tree: TreeId, after: Seq, status: watch::Receiver<Status>) -> Self {
-        Self { source, tree, seen: after, read: VecDeque::new(), status }
+    pub(super) fn new(source: Source, tree: TreeId, after: Seq, progress: Progress) -> Self {
+        Self { source, tree, seen: after, read: VecDeque::new(), progress }
     }
 
     /// The next event; none once the tree has ended or is no longer run, and everything durable was told.
@@ -54,9 +53,7 @@ impl Events {
                 return Some(Ok(told));
             }
             let seen = self.seen;
-            // If the task is gone, what it told last is all there is.
-            drop(self.status.wait_for(|status| status.seq > seen || is_over(status)).await);
-            let known = self.status.borrow().seq;
+            let known = self.progress.past(seen).await;
             if known <= seen {
                 return None;
             }
@@ -81,8 +78,4 @@ impl Events {
         }
         Ok(())
     }
-}
-
-fn is_over(status: &Status) -> bool {
-    matches!(status.state, spinney_kernel::world::TreeState::Ended(_)) || status.stopped.is_some()
 }

@@ -1,12 +1,12 @@
 //! The gate: what was decided may leave the process only when the events behind it are durable.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use spinney_kernel::id::Seq;
 use spinney_kernel::port::journal::{Append, ChainHash, Journal, JournalFault};
 use spinney_kernel::{Effect, Refusal, Reply};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Notify, oneshot};
 
 /// Most batches of one tree that are on their way to the journal.
 pub(super) const IN_FLIGHT_MAX: usize = 256;
@@ -19,6 +19,37 @@ pub(super) enum Held {
     Answer(oneshot::Sender<Result<Reply, Refusal>>, Result<Reply, Refusal>),
     /// Somebody who only looks.
     Look(oneshot::Sender<super::Look>, Box<super::Look>),
+}
+
+/// Where the journal's confirmations arrive. Only the last one counts: appends of one tree end in order.
+#[derive(Clone)]
+pub(super) struct Confirmations(Arc<(Mutex<Confirmed>, Notify)>);
+
+impl Confirmations {
+    fn new(start: Confirmed) -> Self {
+        Self(Arc::new((Mutex::new(start), Notify::new())))
+    }
+
+    /// Waits for a confirmation after the last one that was taken.
+    pub(super) async fn next(&self) -> Confirmed {
+        self.0.1.notified().await;
+        self.now().clone()
+    }
+
+    fn now(&self) -> MutexGuard<'_, Confirmed> {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self, seq: Seq, result: Result<ChainHash, JournalFault>) {
+        let mut now = self.now();
+        match result {
+            Ok(hash) if now.fault.is_none() => (now.seq, now.hash) = (seq, Some(hash)),
+            Ok(_) => {}
+            Err(fault) => drop(now.fault.get_or_insert(fault)),
+        }
+        drop(now);
+        self.0.1.notify_one();
+    }
 }
 
 /// How far the journal has confirmed.
@@ -35,18 +66,18 @@ pub(super) struct Gate {
     held: VecDeque<(Seq, Held)>,
     /// Last events of batches that are on their way.
     in_flight: VecDeque<Seq>,
-    confirmed: watch::Sender<Confirmed>,
+    confirmations: Confirmations,
 }
 
 impl Gate {
     pub(super) fn new(journal: Arc<dyn Journal>, start: Confirmed) -> Self {
-        let (confirmed, _) = watch::channel(start);
-        Self { journal, held: VecDeque::new(), in_flight: VecDeque::new(), confirmed }
+        let confirmations = Confirmations::new(start);
+        Self { journal, held: VecDeque::new(), in_flight: VecDeque::new(), confirmations }
     }
 
     /// Where the journal's confirmations arrive.
-    pub(super) fn confirmations(&self) -> watch::Receiver<Confirmed> {
-        self.confirmed.subscribe()
+    pub(super) fn confirmations(&self) -> Confirmations {
+        self.confirmations.clone()
     }
 
     /// Whether another batch may be sent.
@@ -63,15 +94,8 @@ impl Gate {
     pub(super) fn append(&mut self, append: Append) {
         let seq = Seq(append.after.0 + append.batch.events.len() as u64);
         self.in_flight.push_back(seq);
-        let confirmed = self.confirmed.clone();
-        let done = move |result: Result<ChainHash, JournalFault>| {
-            confirmed.send_modify(|now| match result {
-                Ok(hash) if now.fault.is_none() => (now.seq, now.hash) = (seq, Some(hash)),
-                Ok(_) => {}
-                Err(fault) => drop(now.fault.get_or_insert(fault)),
-            });
-        };
-        self.journal.append(append, Box::new(done));
+        let confirmations = self.confirmations.clone();
+        self.journal.append(append, Box::new(move |result| confirmations.take(seq, result)));
     }
 
     /// Holds something until the last event that was decided is durable.

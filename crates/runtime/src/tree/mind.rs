@@ -6,7 +6,7 @@ use spinney_kernel::context::Contexts;
 use spinney_kernel::id::{Seq, TreeId};
 use spinney_kernel::port::journal::{Entry, Journal, JournalFault};
 use spinney_kernel::time::Time;
-use spinney_kernel::{Decision, Input, Refusal, What, World, decide};
+use spinney_kernel::{Decision, Input, Refusal, Report, What, World, decide};
 
 use crate::clock::Clock;
 use crate::draw::Draws;
@@ -50,7 +50,8 @@ impl Mind {
     pub(super) fn decide(&mut self, what: What) -> Result<(Seq, Decision, Input), Refusal> {
         self.now = self.now.max(Time(self.clock.now_ms()));
         let after = self.world.seq();
-        let input = Input { now: self.now, draw: self.draws.next(), what };
+        let draw = if draws(&what) { self.draws.next() & u64::from(u32::MAX) } else { 0 };
+        let input = Input { now: self.now, draw, what };
         let decision = decide(&mut self.world, &input)?;
         decision.events.iter().for_each(|event| self.contexts.apply(event));
         Ok((after, decision, input))
@@ -64,5 +65,14 @@ impl Mind {
     /// Milliseconds from now until a moment.
     pub(super) fn ms_until(&self, at: Time) -> u64 {
         at.0.saturating_sub(self.clock.now_ms())
+    }
+}
+
+/// Whether an id may be made for this input: only then are random bits drawn and stored.
+const fn draws(what: &What) -> bool {
+    match what {
+        What::Request { .. } => true,
+        What::Report(Report::Done(done)) => !done.asks.is_empty(),
+        What::Report(_) => false,
     }
 }

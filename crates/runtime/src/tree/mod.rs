@@ -6,6 +6,7 @@ mod gate;
 mod look;
 mod mind;
 mod payload;
+mod progress;
 mod replay;
 mod run;
 mod timers;
@@ -33,6 +34,7 @@ pub struct Tree {
     id: TreeId,
     requests: mpsc::Sender<Asked>,
     status: watch::Receiver<Status>,
+    progress: progress::Progress,
     events: events::Source,
 }
 
@@ -216,7 +218,7 @@ impl Tree {
     /// Its events after `after`, and then those to come, each once and in order, until it is no longer run.
     #[must_use]
     pub fn events(&self, after: Seq) -> Events {
-        Events::new(self.events.clone(), self.id, after, self.status.clone())
+        Events::new(self.events.clone(), self.id, after, self.progress.clone())
     }
 
     /// Why nobody answers.

@@ -17,8 +17,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::effects::{Brought, Effects, REPORTS_MAX, Ticket};
 use super::events::Source;
-use super::gate::{Confirmed, Gate, Held};
+use super::gate::{Confirmations, Confirmed, Gate, Held};
 use super::mind::Mind;
+use super::progress::{EndOnDrop, Progress};
 use super::timers::Timers;
 use super::{Asked, Look, REQUESTS_MAX, Status, Stopped, Tree};
 use crate::clock::Clock;
@@ -62,13 +63,15 @@ struct Run {
     timers: Timers,
     durable: Seq,
     status: watch::Sender<Status>,
+    /// The last durable event, for those who follow.
+    progress: EndOnDrop,
     mode: Mode,
 }
 
 struct Inlets {
     requests: mpsc::Receiver<Asked>,
     reports: mpsc::Receiver<Brought>,
-    confirmed: watch::Receiver<Confirmed>,
+    confirmations: Confirmations,
     stop: CancellationToken,
 }
 
@@ -84,13 +87,23 @@ pub(crate) fn begin(begin: Begin) -> Result<Seedling, JournalFault> {
     let hash = head.map(|head| head.hash);
     let status = Status { seq: durable, hash, state: mind.world.state(), last: None, stopped: None };
     let (status, watched) = watch::channel(status);
+    let progress = Progress::new(durable);
     let (requests, asked) = mpsc::channel(REQUESTS_MAX);
     let (reports, brought) = mpsc::channel(REPORTS_MAX);
     let gate = Gate::new(Arc::clone(&journal), Confirmed { seq: durable, hash, fault: None });
-    let inlets = Inlets { requests: asked, reports: brought, confirmed: gate.confirmations(), stop };
+    let inlets = Inlets { requests: asked, reports: brought, confirmations: gate.confirmations(), stop };
     let effects = Effects::new(drivers, reports);
-    let run = Run { mind, gate, effects, timers: Timers::new(), durable, status, mode: Mode::Running };
-    let tree = Tree { id, requests, status: watched, events: Source(journal) };
+    let run = Run {
+        mind,
+        gate,
+        effects,
+        timers: Timers::new(),
+        durable,
+        status,
+        progress: EndOnDrop(progress.clone()),
+        mode: Mode::Running,
+    };
+    let tree = Tree { id, requests, status: watched, progress: progress.clone(), events: Source(journal) };
     Ok(Seedling { run, inlets, tree })
 }
 
@@ -144,9 +157,7 @@ impl Run {
             let room = self.gate.has_room();
             tokio::select! {
                 biased;
-                // The sender lives in the gate.
-                _ = inlets.confirmed.changed() => {
-                    let Confirmed { seq, hash, fault } = inlets.confirmed.borrow_and_update().clone();
+                Confirmed { seq, hash, fault } = inlets.confirmations.next() => {
                     if let Some(fault) = fault {
                         return self.put_away(Some(Stopped::Journal(fault)));
                     }
@@ -253,12 +264,16 @@ impl Run {
     /// Tells whoever watches how far the tree is.
     fn tell(&self, hash: Option<spinney_kernel::port::journal::ChainHash>) {
         let whole = self.durable == self.mind.world.seq();
-        self.status.send_modify(|status| {
+        // Whoever waits for the end need not wake up for every step.
+        self.status.send_if_modified(|status| {
             (status.seq, status.hash) = (self.durable, hash);
+            let before = status.state;
             if whole {
                 status.state = self.mind.world.state();
             }
+            status.state != before
         });
+        self.progress.0.reach(self.durable);
     }
 
     /// Lets out what waited for its events to be durable.

@@ -1,10 +1,11 @@
 //! Whole trees: a home, a scripted model, tools, a journal.
 
-use spinney::tree::Told;
-use spinney_kernel::Event;
-use spinney_kernel::id::Seq;
+use std::sync::Arc;
+
+use spinney_kernel::context::Message;
 use spinney_kernel::world::TreeState;
-use spinney_testkit::Stage;
+use spinney_kernel::{Event, limit};
+use spinney_testkit::{Stage, settled, told};
 
 const SCRIPT: &str = r#"
 rules:
@@ -16,6 +17,7 @@ rules:
   - when: { agent: root }
     say: "I was told: {{ last }}"
   - when: { agent: helper }
+    think_ms: 50
     say: There are seven.
 tools:
   search: { description: search the web, say: "three results for {{ args.query }}" }
@@ -28,15 +30,137 @@ async fn a_tree_runs_to_its_answer() {
     let tree = stage.start(&home, "root $9.00 turns=20 / helper later turns=3").await;
     let status = tree.ended().await;
     assert_eq!(status.state, TreeState::Ended("completed"));
-    let look = tree.look().await.unwrap();
-    assert_eq!(look.end.unwrap().shown.text, "I was told: three results for trees");
-    let mut events = tree.events(Seq(0));
-    let mut told: Vec<Told> = Vec::new();
-    while let Some(next) = events.next().await {
-        told.push(next.unwrap());
-    }
+    assert_eq!(tree.look().await.unwrap().end.unwrap().shown.text, "I was told: three results for trees");
+    let told = told(&tree).await;
     let places: Vec<u64> = told.iter().map(|told| told.seq.0).collect();
     assert_eq!(places, (1..=status.seq.0).collect::<Vec<_>>());
     assert!(matches!(told.last().unwrap().event, Event::AgentEnded { .. }));
-    assert_eq!(stage.model().calls(), 3);
+    assert_eq!(stage.model().model().calls(), 3);
+}
+
+/// Results stand in the order they were asked for, whichever came first: the same packet in every run.
+#[tokio::test(start_paused = true)]
+async fn results_are_read_in_the_order_they_were_asked_for() {
+    let stage = Stage::new(SCRIPT);
+    let home = stage.home();
+    let tree = stage.start(&home, "root $9.00 turns=20 / helper later turns=3").await;
+    tree.ended().await;
+    let last = stage.model().attempts().pop().unwrap();
+    let results: Vec<String> = last.packet.messages.iter().filter_map(|message| result(message)).collect();
+    assert_eq!(results, ["spawn_agent: There are seven.", "search: three results for trees"]);
+}
+
+fn result(message: &Message) -> Option<String> {
+    match message {
+        Message::Result { tool, text, .. } => Some(format!("{tool}: {text}")),
+        Message::System(_) | Message::Heard { .. } | Message::Said { .. } => None,
+    }
+}
+
+/// L11: the twenty-first turn is not made, and the error says which limit it was.
+#[tokio::test(start_paused = true)]
+async fn l11_the_turn_after_the_last_one_is_a_typed_error_and_is_not_made() {
+    let stage = Stage::new("rules: [{ say: Again., call: [{ tool: list_agents }] }]");
+    let home = stage.home();
+    let tree = stage.start(&home, "root $9.00 turns=20").await;
+    let look = settled(&tree).await;
+    let end = look.end.unwrap();
+    let spinney_kernel::agent::Exit::Failed { error } = &end.exit else { panic!("{end:?}") };
+    assert_eq!(error.code, "max_steps");
+    assert!(error.message.contains("20 turns"), "{}", error.message);
+    assert_eq!(stage.model().model().calls(), 20);
+    assert_eq!(limit::TURNS_MAX, 20);
+}
+
+/// L28: an unknown tool and malformed arguments are results that say so, and the run goes on to its end.
+#[tokio::test(start_paused = true)]
+async fn l28_what_the_model_got_wrong_comes_back_as_an_error_result() {
+    let stage = Stage::new(
+        r#"
+rules:
+  - when: { turn: 1 }
+    say: Trying.
+    call:
+      - { tool: no_such_tool, args: {} }
+      - { tool: spawn_agent, args: '{"agent": "hel' }
+      - { tool: send_message, args: { to: nobody, text: hello } }
+  - say: Without then.
+"#,
+    );
+    let home = stage.home();
+    let tree = stage.start(&home, "root $9.00 turns=20").await;
+    let look = settled(&tree).await;
+    assert_eq!(look.state, TreeState::Ended("completed"));
+    let last = stage.model().attempts().pop().unwrap();
+    let errors = last.packet.messages.iter().filter(|message| is_error(message)).count();
+    assert_eq!(errors, 3);
+}
+
+fn is_error(message: &Arc<Message>) -> bool {
+    matches!(message.as_ref(), Message::Result { is_error: true, .. })
+}
+
+/// L29: a model that calls tools for ever ends at its limit with a typed error, whatever the tools are.
+#[tokio::test(start_paused = true)]
+async fn l29_a_model_that_calls_tools_for_ever_ends_at_the_iteration_limit() {
+    let stage = Stage::new(
+        "rules: [{ say: Again., call: [{ tool: look, args: {} }, { tool: nothing, args: {} }] }]\ntools: { look: { say: nothing new, think_ms: 10 } }",
+    );
+    let home = stage.home();
+    let tree = stage.start(&home, "root turns=7").await;
+    let look = settled(&tree).await;
+    assert_eq!(look.state, TreeState::Ended("failed"));
+    assert_eq!(stage.model().model().calls(), 7);
+    assert_eq!(look.agents[0].spent.of(spinney_kernel::budget::Resource::ToolCalls), 7);
+}
+
+/// L41: the directory lists every agent with role, parent, state and depth, and only those of its own tree.
+#[tokio::test(start_paused = true)]
+async fn l41_the_directory_lists_every_agent_of_its_own_tree_only() {
+    let stage = Stage::new(SCRIPT);
+    let home = stage.home();
+    let fixture = "root $9.00 turns=20 / helper later turns=3";
+    let (one, other) = (stage.start(&home, fixture).await, stage.start(&home, fixture).await);
+    let looks = [settled(&one).await, settled(&other).await];
+    for look in looks {
+        let lines: Vec<String> = look
+            .agents
+            .iter()
+            .map(|view| {
+                format!("{} {} {:?} {} {}", view.agent, view.role, view.parent, view.status, view.depth)
+            })
+            .collect();
+        assert_eq!(lines, ["root root None completed 0", "h helper Some(\"root\") completed 1"]);
+    }
+    let stage = Stage::new(
+        "rules:\n  - { when: { turn: 1 }, say: Who?, call: [{ tool: list_agents }] }\n  - { say: '{{ last }}' }",
+    );
+    let home = stage.home();
+    let tree = stage.start(&home, "root turns=3").await;
+    let end = settled(&tree).await.end.unwrap();
+    assert_eq!(end.shown.text, "root role=root parent=- depth=0 idle\n");
+}
+
+/// X12: with one slot for the whole tree, four levels of parents that wait still come to their end.
+#[tokio::test(start_paused = true)]
+async fn x12_parents_that_wait_hold_no_slot_at_any_depth() {
+    let stage = Stage::new(
+        r#"
+rules:
+  - when: { agent: root, turn: 1 }
+    call: [{ tool: spawn_agent, args: { agent: a, goal: Go. } }, { tool: spawn_agent, args: { agent: a, goal: On. } }]
+  - when: { agent: a, turn: 1 }
+    call: [{ tool: spawn_agent, args: { agent: b, goal: Go. } }, { tool: spawn_agent, args: { agent: b, goal: On. } }]
+  - when: { agent: b, turn: 1 }
+    call: [{ tool: spawn_agent, args: { agent: c, goal: Go. } }]
+  - { think_ms: 5, say: done }
+"#,
+    );
+    let home = stage.home();
+    let mut definition =
+        spinney_testkit::definition("root turns=5 / a later turns=5 / b later turns=5 / c later turns=5");
+    definition.limits.parallel_max = 1;
+    let tree = home.start(definition).await.unwrap();
+    let look = settled(&tree).await;
+    assert_eq!((look.state, look.agents.len()), (TreeState::Ended("completed"), 11));
 }

@@ -1,0 +1,235 @@
+//! Stopping: cancel reaches the bottom at once, nothing follows the root's end, and shutting down loses nothing.
+
+use spinney::{Shutdown, Tree};
+use spinney_kernel::agent::Exit;
+use spinney_kernel::budget::{Amounts, Resource};
+use spinney_kernel::id::AgentId;
+use spinney_kernel::request::{Raise, Redirect};
+use spinney_kernel::signal::Running;
+use spinney_kernel::world::TreeState;
+use spinney_kernel::{Event, Refusal};
+use spinney_testkit::{Stage, settled, told};
+
+/// Three levels: the root spawns three, each of those two; the last ones never answer.
+const THREE_LEVELS: &str = r#"
+rules:
+  - when: { agent: root, turn: 1 }
+    call:
+      - { tool: spawn_agent, args: { agent: lead, goal: One., id: l1 } }
+      - { tool: spawn_agent, args: { agent: lead, goal: Two., id: l2 } }
+      - { tool: slow, args: {} }
+  - when: { agent: lead, turn: 1 }
+    call:
+      - { tool: spawn_agent, args: { agent: worker, goal: Dig. } }
+      - { tool: spawn_agent, args: { agent: worker, goal: Haul. } }
+  - when: { agent: worker }
+    say: Thinking about it
+    hang: true
+  - say: done
+tools:
+  slow: { hang: true }
+"#;
+const THREE: &str = "root $9.00 turns=5 / lead later turns=5 / worker later turns=5";
+
+/// A tree whose every agent is out.
+async fn busy(stage: &Stage, home: &spinney::Home, out: usize) -> Tree {
+    let tree = stage.start(home, THREE).await;
+    stage.model().until_out(out).await;
+    tree
+}
+
+fn root() -> AgentId {
+    "root".parse().unwrap()
+}
+
+/// L30: cancelling the root stops three levels at once: one last event each, every hold returned, nobody left.
+/// O15 (what runs in this process): all descendants end cancelled and no event follows the root's end.
+#[tokio::test(start_paused = true)]
+async fn l30_o15_cancelling_the_root_stops_every_level_and_nothing_follows_its_end() {
+    let stage = Stage::new(THREE_LEVELS);
+    let home = stage.home();
+    let tree = busy(&stage, &home, 4).await;
+    let clock = tokio::time::Instant::now();
+    let calls = stage.model().model().calls();
+    tree.cancel(root(), "enough").await.unwrap();
+    tree.ended().await;
+    assert!(clock.elapsed().as_millis() < 500, "it took {:?}", clock.elapsed());
+    assert_eq!((stage.model().out(), stage.model().model().calls()), (0, calls));
+    let look = tree.look().await.unwrap();
+    assert_eq!(look.state, TreeState::Ended("cancelled"));
+    assert!(look.agents.iter().all(|view| view.status.to_string() == "cancelled" && view.held.is_zero()));
+    let told = told(&tree).await;
+    let ends: Vec<&AgentId> = told.iter().filter_map(|told| ended(&told.event)).collect();
+    assert_eq!(ends.len(), 7);
+    assert_eq!(ends.iter().collect::<std::collections::BTreeSet<_>>().len(), 7, "each ends once");
+    assert_eq!(ended(&told.last().unwrap().event), Some(&root()));
+}
+
+fn ended(event: &Event) -> Option<&AgentId> {
+    if let Event::AgentEnded { agent, .. } = event { Some(agent) } else { None }
+}
+
+/// X10 (without the time, which the bench has): a thousand running agents, one cancel, no call afterwards.
+#[tokio::test(start_paused = true)]
+async fn x10_a_thousand_running_agents_are_cancelled_and_make_no_further_call() {
+    let spawns = r#"
+      - { tool: spawn_agent, args: { agent: worker, goal: Dig. } }"#
+        .repeat(999);
+    let script = format!(
+        "rules:\n  - when: {{ agent: root, turn: 1 }}\n    call:{spawns}\n  - {{ when: {{ agent: worker }}, hang: true }}\n  - {{ say: done }}"
+    );
+    let stage = Stage::new(&script);
+    let home = stage.home();
+    let mut definition = spinney_testkit::definition("root turns=5 / worker later turns=5");
+    definition.limits.children_max = 1_000;
+    definition.limits.parallel_max = 1_000;
+    let root_role = definition.roles.values_mut().next().unwrap();
+    root_role.turns.as_mut().unwrap().output_cap = 1_000_000;
+    let tree = home.start(definition).await.unwrap();
+    stage.model().until_out(999).await;
+    tree.cancel(root(), "enough").await.unwrap();
+    tree.ended().await;
+    let look = tree.look().await.unwrap();
+    assert_eq!(look.agents.len(), 1_000);
+    assert!(look.agents.iter().all(|view| view.status.to_string() == "cancelled"));
+    assert_eq!((stage.model().out(), stage.model().model().calls()), (0, 1_000));
+}
+
+/// V6: below a parent that is cancelled, timed out, closed or halted, no new call starts, at any depth.
+#[tokio::test(start_paused = true)]
+async fn v6_below_a_stopped_parent_no_call_starts_at_any_depth() {
+    let stage = Stage::new(&THREE_LEVELS.replace(
+        "    hang: true\n  - say",
+        "    think_ms: 1000\n    call: [{ tool: slow, args: {} }]\n  - say",
+    ));
+    let home = stage.home();
+    let tree = busy(&stage, &home, 4).await;
+    tree.cancel("l1".parse().unwrap(), "not this way").await.unwrap();
+    let mut events = tree.events(spinney_kernel::id::Seq(0));
+    let mut cancelled = false;
+    let below: std::collections::BTreeSet<AgentId> = look_below(&tree, "l1").await;
+    let mut after = 0;
+    tree.pause(root()).await.unwrap();
+    while let Some(told) = events.next().await {
+        let told = told.unwrap();
+        cancelled |= matches!(&told.event, Event::AgentEnding { agent, .. } if agent.as_str() == "l1");
+        if let Event::CallAsked { agent, .. } = &told.event {
+            after += usize::from(cancelled && below.contains(agent));
+        }
+        if matches!(told.event, Event::AgentPaused { .. }) {
+            break;
+        }
+    }
+    assert_eq!((cancelled, after, below.len()), (true, 0, 2));
+    home.shutdown(Shutdown::Kill).await;
+
+    // A root that timed out, and leads that did: below them nothing is left running, and above them it goes on.
+    let slow = THREE_LEVELS.replace("  slow: { hang: true }", "  slow: { think_ms: 3000, say: ok }");
+    let short =
+        slow.replace("goal: One.", "timeout: 2, goal: One.").replace("goal: Two.", "timeout: 2, goal: Two.");
+    for (script, fixture, state) in [
+        (slow, "root $9.00 turns=5 timeout=2s / lead later turns=5 / worker later turns=5", "failed"),
+        (short, THREE, "completed"),
+    ] {
+        let stage = Stage::new(&script);
+        let home = stage.home();
+        let tree = stage.start(&home, fixture).await;
+        let look = settled(&tree).await;
+        assert_eq!(look.state, TreeState::Ended(state), "{look:?}");
+        let below = look.agents.iter().filter(|view| view.role.as_str() == "worker");
+        assert!(below.into_iter().all(|view| view.status.to_string() == "cancelled"));
+        assert_eq!(stage.model().out(), 0);
+    }
+}
+
+async fn look_below(tree: &Tree, parent: &str) -> std::collections::BTreeSet<AgentId> {
+    let look = tree.look().await.unwrap();
+    let below = |view: &&spinney_kernel::world::AgentView| {
+        view.parent.as_ref().is_some_and(|id| id.as_str() == parent)
+    };
+    look.agents.iter().filter(below).map(|view| view.agent.clone()).collect()
+}
+
+/// V6 (halted): the root's ceiling stops everyone; raised, the tree goes on from there to its answer.
+#[tokio::test(start_paused = true)]
+async fn v6_x3_a_halted_tree_starts_nothing_until_its_ceiling_is_raised() {
+    let stage = Stage::new(
+        "rules: [{ when: { turn: 4 }, say: done }, { say: more, call: [{ tool: list_agents }], usage: { input: 0, output: 100 } }]",
+    );
+    let home = stage.home();
+    let tree = stage.start(&home, "root $0.25 turns=9").await;
+    let look = settled(&tree).await;
+    assert_eq!((look.state, stage.model().model().calls()), (TreeState::Halted, 2));
+    let add = Amounts::ZERO.with(Resource::Cost, 1_000_000_000);
+    tree.raise(Raise { agent: root(), add }).await.unwrap();
+    let look = settled(&tree).await;
+    assert_eq!((look.state, stage.model().model().calls()), (TreeState::Ended("completed"), 4));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_redirect_stops_what_runs_and_the_new_instruction_is_read() {
+    let stage = Stage::new(
+        "rules:\n  - { when: { last_contains: instead }, say: 'as you wish: {{ last }}' }\n  - { say: thinking, hang: true }",
+    );
+    let home = stage.home();
+    let tree = stage.start(&home, "root $9.00 turns=5").await;
+    stage.model().until_out(1).await;
+    let redirect =
+        Redirect { agent: root(), instruction: "Do this instead.".to_owned(), running: Running::Stops };
+    tree.redirect(redirect).await.unwrap();
+    let end = settled(&tree).await.end.unwrap();
+    assert_eq!(end.shown.text, "as you wish: Do this instead.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_lets_every_tree_come_to_its_end() {
+    let stage = Stage::new("rules: [{ think_ms: 900, say: done }]");
+    let home = stage.home();
+    let tree = stage.start(&home, "root turns=5").await;
+    home.shutdown(Shutdown::Drain).await;
+    assert_eq!(tree.status().state, TreeState::Ended("completed"));
+    let error = home.start(spinney_testkit::definition("root turns=5")).await.err().unwrap();
+    assert_eq!(error, spinney::StartError::Shutdown);
+    let refused = tree.cancel(root(), "late").await.unwrap_err();
+    assert_eq!(refused, spinney::tree::RequestError::Refused(Refusal::TreeEnded));
+}
+
+/// A stop lets what runs end and starts nothing; resumed, the tree goes on as if nothing had happened.
+#[tokio::test(start_paused = true)]
+async fn a_stop_lets_running_calls_end_and_nothing_is_paid_twice() {
+    let stage = Stage::new(
+        "rules: [{ when: { turn: 3 }, say: done }, { think_ms: 100, say: more, call: [{ tool: list_agents }] }]\nlost: presumed",
+    );
+    let home = stage.home();
+    let tree = stage.start(&home, "root $9.00 turns=9").await;
+    home.shutdown(Shutdown::Stop).await;
+    let status = tree.status();
+    assert_eq!(status.stopped, Some(spinney::tree::Stopped::Shutdown));
+    assert_eq!((stage.model().out(), stage.model().model().calls()), (0, 1));
+    assert_eq!(stage.journal().head(tree.id()).unwrap().unwrap().state, "stopped");
+    let home = stage.home();
+    let tree = home.resume(tree.id()).await.unwrap();
+    let look = settled(&tree).await;
+    assert_eq!((look.state, stage.model().model().calls()), (TreeState::Ended("completed"), 3));
+    let spent: u64 = told(&tree).await.iter().map(|told| cost(&told.event)).sum();
+    assert_eq!(look.end.unwrap().spent.of(Resource::Cost), spent);
+}
+
+fn cost(event: &Event) -> u64 {
+    match event {
+        Event::CallEnded { spent, .. } | Event::AttemptFailed { spent, .. } => spent.of(Resource::Cost),
+        _ => 0,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_timed_out_says_so_and_keeps_what_it_said() {
+    let stage = Stage::new(
+        "rules: [{ when: { turn: 1 }, say: half of it, call: [{ tool: list_agents }] }, { hang: true }]",
+    );
+    let home = stage.home();
+    let tree = stage.start(&home, "root $9.00 turns=9 timeout=2s").await;
+    let end = settled(&tree).await.end.unwrap();
+    let Exit::Failed { error } = &end.exit else { panic!("{end:?}") };
+    assert_eq!((error.code.as_str(), end.shown.text.as_str()), ("timeout", "half of it"));
+}

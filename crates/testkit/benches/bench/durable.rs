@@ -1,0 +1,158 @@
+//! Durable steps: what a commit of a whole tree costs against a bare insert into the same kind of file, and what it
+//! leaves on the disk.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use rusqlite::{Connection, params};
+use spinney_kernel::port::journal::Durability;
+use spinney_store::{Access, SqliteJournal};
+use tempfile::TempDir;
+
+use crate::measure::{at_most, row, time, verdict};
+use crate::tree::{self, Plan, STEP_BYTES};
+
+const TURNS: u32 = 500;
+const ROUNDS: usize = 9;
+const TREES: usize = 100;
+
+/// Prints the table.
+pub(crate) fn run() {
+    for (durability, bound) in [(Durability::Normal, 4.0), (Durability::Full, 1.5)] {
+        let (ours, raw) = one_tree(durability);
+        let what = format!("one tree, one step after the other, {durability:?}").to_lowercase();
+        row(&what, &time(ours), &format!("{} (bare insert)", time(raw)), &at_most(ours / raw, bound));
+    }
+    let (ours, raw) = many_trees();
+    let share = 100.0 * raw / ours;
+    let relation = format!("{share:.0} % of the rate (at least 40 %: {})", verdict(share >= 40.0));
+    row("100 trees at once, per batch", &time(ours), &format!("{} (bare, batched)", time(raw)), &relation);
+    on_disk();
+}
+
+/// Nanoseconds per commit of a tree's turns, and per bare insert of as many bytes; medians of rounds in turns.
+fn one_tree(durability: Durability) -> (f64, f64) {
+    let runtime = tree::runtime();
+    let home = folder();
+    let spinney = tree::home(journal(home.path()), Plan::Turns(TURNS));
+    let mut raw = Raw::new(durability);
+    let (mut ours, mut other) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        runtime.block_on(tree::run(&spinney, durability));
+        ours.push(start.elapsed().as_nanos() as f64 / f64::from(2 * TURNS));
+        let start = Instant::now();
+        (0..2 * TURNS).for_each(|_| raw.insert());
+        other.push(start.elapsed().as_nanos() as f64 / f64::from(2 * TURNS));
+    }
+    (median(ours), median(other))
+}
+
+/// Nanoseconds per batch of a hundred trees that run at once, and per row of bare inserts in transactions of 1,000.
+fn many_trees() -> (f64, f64) {
+    let runtime = tree::runtime();
+    let home = folder();
+    let turns = 20;
+    let spinney = Arc::new(tree::home(journal(home.path()), Plan::Turns(turns)));
+    let mut raw = Raw::new(Durability::Normal);
+    let batches = TREES as f64 * f64::from(2 * turns + 2);
+    let (mut ours, mut other) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        runtime.block_on(async {
+            let mut trees = Vec::new();
+            for _ in 0..TREES {
+                trees.push(tree::start(&spinney, Durability::Normal).await);
+            }
+            for tree in trees {
+                tree.ended().await;
+            }
+        });
+        ours.push(start.elapsed().as_nanos() as f64 / batches);
+        let start = Instant::now();
+        raw.batched(4, 1_000);
+        other.push(start.elapsed().as_nanos() as f64 / 4_000.0);
+    }
+    (median(ours), median(other))
+}
+
+/// What steps leave on the disk, and whether later ones leave more.
+fn on_disk() {
+    let runtime = tree::runtime();
+    let bytes = |turns: u32| {
+        let home = folder();
+        let spinney = tree::home(journal(home.path()), Plan::Turns(turns));
+        runtime.block_on(tree::run(&spinney, Durability::Normal));
+        drop(spinney);
+        size(home.path()) as f64
+    };
+    let (one, thousand, all) = (bytes(1), bytes(501), bytes(5_001));
+    let early = (thousand - one) / 1_000.0;
+    let late = (all - thousand) / 9_000.0;
+    let relation = format!("at most 1024: {}", verdict(late <= 1_024.0));
+    row("bytes on disk per 200-byte step, steps 1-1,000", &format!("{early:.0}"), "", "");
+    row("the same, steps 1,000-10,000", &format!("{late:.0}"), &format!("{STEP_BYTES} (said)"), &relation);
+    row("late against early", "", "", &at_most(late / early, 1.1));
+}
+
+fn journal(home: &Path) -> Arc<SqliteJournal> {
+    Arc::new(SqliteJournal::open(home, Access::Write).unwrap_or_else(|fault| panic!("{fault}")))
+}
+
+fn folder() -> TempDir {
+    tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn size(home: &Path) -> u64 {
+    let files = std::fs::read_dir(home).unwrap_or_else(|error| panic!("{error}"));
+    files.filter_map(|file| file.ok()?.metadata().ok()).map(|file| file.len()).sum()
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+/// The least that any store must do: a row like ours in a table like ours.
+struct Raw {
+    connection: Connection,
+    body: String,
+    next: i64,
+    _home: TempDir,
+}
+
+impl Raw {
+    fn new(durability: Durability) -> Self {
+        let home = folder();
+        let made = || -> rusqlite::Result<Connection> {
+            let connection = Connection::open(home.path().join("raw.sqlite3"))?;
+            connection.pragma_update(None, "journal_mode", "WAL")?;
+            let level = if durability == Durability::Full { "FULL" } else { "NORMAL" };
+            connection.pragma_update(None, "synchronous", level)?;
+            connection.execute_batch(
+                "CREATE TABLE batches (key INTEGER PRIMARY KEY, hash BLOB NOT NULL, body TEXT NOT NULL)",
+            )?;
+            Ok(connection)
+        };
+        let connection = made().unwrap_or_else(|error| panic!("{error}"));
+        Self { connection, body: "z".repeat(700), next: 0, _home: home }
+    }
+
+    fn insert(&mut self) {
+        let inserted = self
+            .connection
+            .prepare_cached("INSERT INTO batches (key, hash, body) VALUES (?1, ?2, ?3)")
+            .and_then(|mut row| row.execute(params![self.next, [7_u8; 32], self.body]));
+        assert_eq!(inserted, Ok(1));
+        self.next += 1;
+    }
+
+    fn batched(&mut self, transactions: usize, rows: usize) {
+        for _ in 0..transactions {
+            assert_eq!(self.connection.execute_batch("BEGIN IMMEDIATE"), Ok(()));
+            (0..rows).for_each(|_| self.insert());
+            assert_eq!(self.connection.execute_batch("COMMIT"), Ok(()));
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! A recorder: stands before a model and keeps what it was asked, and how many calls are out.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use spinney_kernel::definition::Lost;
+use spinney_kernel::port::Pending;
+use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
+use spinney_kernel::report::Used;
+use tokio::sync::watch;
+
+/// A model that keeps every attempt made at it.
+pub struct Recorder<M> {
+    model: M,
+    attempts: Mutex<Vec<Arc<Attempt>>>,
+    out: watch::Sender<usize>,
+}
+
+/// One call that is out; gone when the call is, however it ended.
+struct Out(watch::Sender<usize>);
+
+impl Drop for Out {
+    fn drop(&mut self) {
+        self.0.send_modify(|out| *out -= 1);
+    }
+}
+
+impl<M> Recorder<M> {
+    /// Stands before `model`.
+    #[must_use]
+    pub fn new(model: M) -> Self {
+        Self { model, attempts: Mutex::default(), out: watch::Sender::new(0) }
+    }
+
+    /// The model behind it.
+    pub const fn model(&self) -> &M {
+        &self.model
+    }
+
+    /// Every attempt so far, in order.
+    #[must_use]
+    pub fn attempts(&self) -> Vec<Arc<Attempt>> {
+        self.kept().clone()
+    }
+
+    /// How many calls are out at this moment.
+    #[must_use]
+    pub fn out(&self) -> usize {
+        *self.out.borrow()
+    }
+
+    /// Waits until so many calls are out.
+    pub async fn until_out(&self, count: usize) {
+        // The sender lives in here, so the wait ends with the count only.
+        let _ = self.out.subscribe().wait_for(|out| *out == count).await;
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Vec<Arc<Attempt>>> {
+        self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<M: Model> Model for Recorder<M> {
+    fn call(&self, attempt: Arc<Attempt>, deltas: Deltas) -> Pending<Result<Answer, Missed>> {
+        self.kept().push(Arc::clone(&attempt));
+        self.out.send_modify(|out| *out += 1);
+        let (out, work) = (Out(self.out.clone()), self.model.call(attempt, deltas));
+        Box::pin(async move {
+            let ended = work.await;
+            drop(out);
+            ended
+        })
+    }
+
+    fn tokens(&self, text: &str) -> u64 {
+        self.model.tokens(text)
+    }
+
+    fn lost(&self) -> Lost {
+        self.model.lost()
+    }
+
+    fn used_when_stopped(&self, attempt: &Attempt, said: &str) -> Used {
+        self.model.used_when_stopped(attempt, said)
+    }
+}
