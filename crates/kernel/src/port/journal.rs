@@ -13,6 +13,8 @@ use crate::body::BlobRef;
 use crate::id::{Seq, TreeId};
 use crate::time::Time;
 
+use super::catalog::{CatalogKind, CatalogRow, Fact};
+
 /// Where batches go.
 pub trait Journal: Send + Sync {
     /// Appends a batch. `done` is called exactly once: when the batch is durable, or with the reason why it is not.
@@ -30,11 +32,25 @@ pub trait Journal: Send + Sync {
     /// If the store cannot be read.
     fn head(&self, tree: TreeId) -> Result<Option<Head>, JournalFault>;
 
-    /// Every tree, the oldest first.
+    /// Every tree in one of these states, the oldest first; with no state given, every tree. Ended trees cost nothing
+    /// when only running ones are asked for.
     ///
     /// # Errors
     /// If the store cannot be read.
-    fn heads(&self) -> Result<Vec<Head>, JournalFault>;
+    fn heads(&self, states: &[&str]) -> Result<Vec<Head>, JournalFault>;
+
+    /// What is known across trees, of one kind, in the order of keys: those that begin with `prefix`.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn catalog(&self, kind: CatalogKind, prefix: &str) -> Result<Vec<Fact>, JournalFault>;
+
+    /// Puts these rows in place of all that a tree has in the catalog, if its last event is still `at`. Everybody but
+    /// [`rebuild`](super::catalog::rebuild) writes the catalog beside a batch.
+    ///
+    /// # Errors
+    /// If the tree is not there or has moved on, a key is another tree's, or the store cannot be written.
+    fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Result<(), JournalFault>;
 
     /// The bytes of a blob, if they are there.
     ///
@@ -42,7 +58,7 @@ pub trait Journal: Send + Sync {
     /// If the store cannot be read, or the bytes are not what their hash says.
     fn blob(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalFault>;
 
-    /// Forgets a tree, and every blob that no other tree uses.
+    /// Forgets a tree, its rows in the catalog, and every blob that no other tree uses.
     ///
     /// # Errors
     /// If the tree is not there, or the store cannot be written.
@@ -63,6 +79,8 @@ pub struct Append {
     pub batch: Batch,
     /// Bytes that its events refer to.
     pub blobs: Vec<Vec<u8>>,
+    /// What its events change in the catalog.
+    pub catalog: Vec<CatalogRow>,
     /// The tree's state from here on, as one word.
     pub state: &'static str,
     /// What "durable" means for this tree.
@@ -169,6 +187,26 @@ pub enum JournalFault {
         /// Where it is.
         found: u64,
     },
+    /// The key belongs to another tree.
+    #[error("{kind} `{key}` belongs to tree {tree}: choose another name, or remove that tree", kind = kind.word())]
+    KeyTaken {
+        /// Of which kind.
+        kind: CatalogKind,
+        /// The key.
+        key: String,
+        /// Whose it is.
+        tree: TreeId,
+    },
+    /// Something is above its bound; nothing was written.
+    #[error("{what} is {size}, the limit is {max}: write less at once")]
+    TooLarge {
+        /// What, and in which unit.
+        what: &'static str,
+        /// How large it is.
+        size: usize,
+        /// How large it may be.
+        max: usize,
+    },
     /// There is no such tree.
     #[error("no tree {tree} in this home: `spinney ps` lists them")]
     UnknownTree {
@@ -197,6 +235,16 @@ pub enum JournalFault {
         /// The schema found.
         found: u32,
         /// The newest one known.
+        known: u32,
+    },
+    /// The home was written by an older version, and this process may not change it.
+    #[error(
+        "this home has schema {found} and this version reads {known}: open it once for writing, which brings it up to date"
+    )]
+    Older {
+        /// The schema found.
+        found: u32,
+        /// The one that is read.
         known: u32,
     },
     /// Another process has the home open.

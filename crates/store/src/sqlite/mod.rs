@@ -1,5 +1,6 @@
 //! A journal in SQLite: one file in a home, one writer thread with group commit, readers beside it.
 
+mod change;
 mod fault;
 mod lock;
 mod read;
@@ -15,12 +16,14 @@ use std::thread::JoinHandle;
 use rusqlite::{Connection, OpenFlags};
 use spinney_kernel::body::BlobRef;
 use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, Fact};
 use spinney_kernel::port::journal::{Append, Appended, Entry, Head, Journal, JournalFault};
 
-use crate::codec;
+use crate::bound;
+use change::{Change, Encoded};
 use fault::{failed, from_sqlite};
 use lock::Lock;
-use write::{Encoded, Job};
+use write::Job;
 
 /// The journal's file in a home.
 const FILE: &str = "journal.sqlite3";
@@ -69,6 +72,14 @@ impl SqliteJournal {
         Ok(Self { reader: Mutex::new(reader), writer })
     }
 
+    /// Changes something and waits for it.
+    fn change(&self, change: Change) -> Result<(), JournalFault> {
+        let writer = self.writer.as_ref().ok_or(JournalFault::ReadOnly)?;
+        let (answer, answered) = sync_channel(1);
+        writer.send(Job::Change(change, answer));
+        answered.recv().unwrap_or(Err(JournalFault::Closed))
+    }
+
     fn reader(&self) -> MutexGuard<'_, Connection> {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -79,6 +90,13 @@ impl Writer {
         let (jobs, queue) = sync_channel(write::QUEUE_MAX);
         let thread = std::thread::spawn(move || write::run(connection, &queue));
         Self { jobs, thread: Some(thread), _lock: lock }
+    }
+
+    /// Hands a job over; if nobody takes it any more, whoever waits hears that.
+    fn send(&self, job: Job) {
+        if let Err(unsent) = self.jobs.send(job) {
+            unsent.0.refuse(JournalFault::Closed);
+        }
     }
 }
 
@@ -97,16 +115,9 @@ impl Drop for Writer {
 impl Journal for SqliteJournal {
     fn append(&self, append: Append, done: Appended) {
         let Some(writer) = &self.writer else { return done(Err(JournalFault::ReadOnly)) };
-        let Append { tree, after, batch, blobs, state, durability } = append;
-        let (now, events) = (batch.input.now, batch.events.len() as u64);
-        match codec::encode(batch) {
+        match bound::check(&append).and_then(|()| Encoded::new(append)) {
             Err(fault) => done(Err(fault)),
-            Ok(bytes) => {
-                let encoded = Encoded { tree, after, events, now, bytes, blobs, state, durability };
-                if let Err(unsent) = writer.jobs.send(Job::Append(Box::new(encoded), done)) {
-                    unsent.0.refuse(JournalFault::Closed);
-                }
-            }
+            Ok(encoded) => writer.send(Job::Append(Box::new(encoded), done)),
         }
     }
 
@@ -118,8 +129,17 @@ impl Journal for SqliteJournal {
         read::head(&self.reader(), tree)
     }
 
-    fn heads(&self) -> Result<Vec<Head>, JournalFault> {
-        read::heads(&self.reader())
+    fn heads(&self, states: &[&str]) -> Result<Vec<Head>, JournalFault> {
+        read::heads(&self.reader(), states)
+    }
+
+    fn catalog(&self, kind: CatalogKind, prefix: &str) -> Result<Vec<Fact>, JournalFault> {
+        read::catalog(&self.reader(), kind, prefix)
+    }
+
+    fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Result<(), JournalFault> {
+        bound::check_rows(&rows)?;
+        self.change(Change::Replace(tree, at, rows))
     }
 
     fn blob(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalFault> {
@@ -127,9 +147,6 @@ impl Journal for SqliteJournal {
     }
 
     fn remove(&self, tree: TreeId) -> Result<(), JournalFault> {
-        let writer = self.writer.as_ref().ok_or(JournalFault::ReadOnly)?;
-        let (answer, answered) = sync_channel(1);
-        writer.jobs.send(Job::Remove(tree, answer)).map_err(|_| JournalFault::Closed)?;
-        answered.recv().unwrap_or(Err(JournalFault::Closed))
+        self.change(Change::Remove(tree))
     }
 }

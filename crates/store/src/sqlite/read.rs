@@ -1,8 +1,11 @@
 //! Reading, beside the writer: entries in pages, heads, blobs.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{Connection, OptionalExtension, Row};
 use spinney_kernel::body::BlobRef;
 use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::port::catalog::{CatalogKind, Fact};
 use spinney_kernel::port::journal::{ChainHash, Entry, Head, JournalFault};
 use spinney_kernel::time::Time;
 
@@ -10,7 +13,7 @@ use super::fault::from_sqlite;
 use super::schema::SEQ_BITS;
 use crate::codec::{self, Link};
 
-const HEAD: &str = "SELECT tree, seq, hash, state, started, changed FROM trees";
+const HEAD: &str = "SELECT tree, seq, hash, state, started, changed, id FROM trees";
 
 /// Batches after an event, each checked against the chain.
 pub(super) fn entries(
@@ -64,11 +67,46 @@ pub(super) fn head(connection: &Connection, tree: TreeId) -> Result<Option<Head>
         .map_err(|error| from_sqlite(&error))
 }
 
-/// What is known of every tree, the oldest first.
-pub(super) fn heads(connection: &Connection) -> Result<Vec<Head>, JournalFault> {
+/// What is known of every tree in these states, the oldest first; with no state given, of every tree.
+pub(super) fn heads(connection: &Connection, states: &[&str]) -> Result<Vec<Head>, JournalFault> {
+    let all = || -> rusqlite::Result<Vec<Head>> {
+        if states.is_empty() {
+            let mut found = connection.prepare_cached(&format!("{HEAD} ORDER BY id"))?;
+            return found.query_map([], to_head)?.collect();
+        }
+        let mut found = connection.prepare_cached(&format!("{HEAD} WHERE state = ?1"))?;
+        let mut heads = BTreeMap::new();
+        for state in states {
+            let mut rows = found.query([state])?;
+            while let Some(row) = rows.next()? {
+                heads.insert(row.get::<_, i64>(6)?, to_head(row)?);
+            }
+        }
+        Ok(heads.into_values().collect())
+    };
+    all().map_err(|error| from_sqlite(&error))
+}
+
+/// Rows of the catalog whose keys begin so, in the order of keys.
+pub(super) fn catalog(
+    connection: &Connection,
+    kind: CatalogKind,
+    prefix: &str,
+) -> Result<Vec<Fact>, JournalFault> {
+    const FACTS: &str = "SELECT catalog.key, trees.tree, catalog.value
+        FROM catalog JOIN trees ON trees.id = catalog.tree
+        WHERE catalog.kind = ?1 AND catalog.key >= ?2 ORDER BY catalog.key";
+    let to_fact =
+        |row: &Row<'_>| Ok(Fact { key: row.get(0)?, tree: TreeId::new(row.get(1)?), value: row.get(2)? });
+    let of_prefix = |fact: &rusqlite::Result<Fact>| match fact {
+        Ok(fact) => fact.key.starts_with(prefix),
+        Err(_) => true,
+    };
     connection
-        .prepare_cached(&format!("{HEAD} ORDER BY id"))
-        .and_then(|mut found| found.query_map([], to_head)?.collect())
+        .prepare_cached(FACTS)
+        .and_then(|mut found| {
+            found.query_map([kind.word(), prefix], to_fact)?.take_while(of_prefix).collect()
+        })
         .map_err(|error| from_sqlite(&error))
 }
 

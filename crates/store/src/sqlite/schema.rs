@@ -9,7 +9,9 @@ use super::fault::from_sqlite;
 /// lie together, in order, without a second index.
 pub(super) const SEQ_BITS: u32 = 40;
 
-const STEPS: [&str; 1] = ["
+const STEPS: [&str; 2] = [FIRST, CATALOG];
+
+const FIRST: &str = "
 CREATE TABLE trees (
     id INTEGER PRIMARY KEY,
     tree BLOB NOT NULL UNIQUE,
@@ -37,15 +39,31 @@ CREATE INDEX blob_uses_by_tree ON blob_uses (tree);
 CREATE VIEW journal AS
     SELECT lower(hex(trees.tree)) AS tree, batches.key & 0xffffffffff AS after, lower(hex(batches.hash)) AS hash, batches.body AS body
     FROM batches JOIN trees ON trees.id = batches.key >> 40;
-"];
+";
+
+/// Facts that span trees, and trees by state. The names of the trees that are there are read from their first events.
+const CATALOG: &str = "
+CREATE TABLE catalog (
+    kind TEXT NOT NULL,
+    key TEXT NOT NULL,
+    tree INTEGER NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (kind, key)
+) WITHOUT ROWID;
+CREATE INDEX catalog_by_tree ON catalog (tree);
+CREATE INDEX trees_by_state ON trees (state);
+INSERT INTO catalog (kind, key, tree, value)
+    SELECT 'tree', lower(hex(tree)), id, body ->> '$.events[0].definition.name'
+    FROM trees JOIN batches ON key = id << 40
+    WHERE json_valid(body) AND body ->> '$.events[0].definition.name' IS NOT NULL;
+";
 
 /// Makes the tables or brings them up to date.
 pub(super) fn prepare(connection: &Connection) -> Result<(), JournalFault> {
-    check(connection)?;
+    let from = version(connection)?;
     let sqlite = |error| from_sqlite(&error);
     connection.pragma_update(None, "journal_mode", "WAL").map_err(sqlite)?;
     connection.pragma_update(None, "synchronous", "NORMAL").map_err(sqlite)?;
-    let from = version(connection)?;
     for (step, number) in STEPS.iter().zip(1_u32..).skip(from as usize) {
         let change = format!("BEGIN IMMEDIATE; {step} PRAGMA user_version = {number}; COMMIT;");
         connection.execute_batch(&change).map_err(sqlite)?;
@@ -53,13 +71,17 @@ pub(super) fn prepare(connection: &Connection) -> Result<(), JournalFault> {
     Ok(())
 }
 
-/// Refuses a file that a newer version wrote.
+/// Refuses a file that is not as this version reads it.
 pub(super) fn check(connection: &Connection) -> Result<(), JournalFault> {
-    connection.busy_timeout(std::time::Duration::from_secs(10)).map_err(|error| from_sqlite(&error))?;
     let (found, known) = (version(connection)?, STEPS.len() as u32);
-    if found > known { Err(JournalFault::Newer { found, known }) } else { Ok(()) }
+    if found < known { Err(JournalFault::Older { found, known }) } else { Ok(()) }
 }
 
+/// The file's version, if it is one that we know.
 fn version(connection: &Connection) -> Result<u32, JournalFault> {
-    connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(|error| from_sqlite(&error))
+    let sqlite = |error| from_sqlite(&error);
+    connection.busy_timeout(std::time::Duration::from_secs(10)).map_err(sqlite)?;
+    let found = connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(sqlite)?;
+    let known = STEPS.len() as u32;
+    if found > known { Err(JournalFault::Newer { found, known }) } else { Ok(found) }
 }

@@ -1,0 +1,246 @@
+//! What one job changes in the tables, inside the writer's transaction. A change that is refused has written nothing;
+//! one that failed may have, and its transaction must not be committed.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{OptionalExtension, Transaction, params};
+use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::port::catalog::CatalogRow;
+use spinney_kernel::port::journal::{Append, ChainHash, Durability, JournalFault};
+use spinney_kernel::time::Time;
+
+use super::fault::from_sqlite;
+use super::schema::SEQ_BITS;
+use crate::codec;
+
+/// A batch on its way, encoded by whoever sent it.
+pub(super) struct Encoded {
+    tree: TreeId,
+    after: Seq,
+    events: u64,
+    now: Time,
+    bytes: Vec<u8>,
+    blobs: Vec<Vec<u8>>,
+    catalog: Vec<CatalogRow>,
+    state: &'static str,
+    pub(super) durability: Durability,
+}
+
+impl Encoded {
+    pub(super) fn new(append: Append) -> Result<Self, JournalFault> {
+        let Append { tree, after, batch, blobs, catalog, state, durability } = append;
+        let (now, events) = (batch.input.now, batch.events.len() as u64);
+        let bytes = codec::encode(batch)?;
+        Ok(Self { tree, after, events, now, bytes, blobs, catalog, state, durability })
+    }
+}
+
+/// Any other change.
+pub(super) enum Change {
+    /// Forget a tree.
+    Remove(TreeId),
+    /// Put these rows in place of all that the tree has in the catalog, if this is its last event.
+    Replace(TreeId, Seq, Vec<CatalogRow>),
+}
+
+/// Whether a fault concerns only the job that met it. Anything else is the store's, and ends the transaction.
+pub(super) fn is_refusal(fault: &JournalFault) -> bool {
+    matches!(
+        fault,
+        JournalFault::Stale { .. } | JournalFault::KeyTaken { .. } | JournalFault::UnknownTree { .. }
+    )
+}
+
+/// What the writer knows of trees, so that it need not ask.
+pub(super) type Tips = BTreeMap<TreeId, Tip>;
+
+/// Where a tree stands.
+#[derive(Clone, Copy)]
+pub(super) struct Tip {
+    id: i64,
+    seq: Seq,
+    hash: ChainHash,
+    /// Its state, if this process wrote it.
+    state: Option<&'static str>,
+}
+
+/// Appends a batch to its tree.
+pub(super) fn append(
+    transaction: &Transaction<'_>,
+    tips: &mut Tips,
+    encoded: &Encoded,
+) -> Result<ChainHash, JournalFault> {
+    let Encoded { tree, after, events, bytes, .. } = encoded;
+    let sqlite = |error| from_sqlite(&error);
+    let tip = find(transaction, tips, *tree)?;
+    let found = tip.map_or(Seq(0), |tip| tip.seq);
+    if found != *after {
+        return Err(JournalFault::Stale { tree: *tree, expected: after.0, found: found.0 });
+    }
+    check_keys(transaction, tip.map(|tip| tip.id), &encoded.catalog)?;
+    let before = tip.map_or_else(|| ChainHash::start(*tree), |tip| tip.hash);
+    let hash = before.then(*after, bytes);
+    let head = (Seq(after.0 + events), hash);
+    let id = write_head(transaction, tip, encoded, head).map_err(sqlite)?;
+    let text =
+        std::str::from_utf8(bytes).map_err(|error| JournalFault::Failed { reason: error.to_string() })?;
+    transaction
+        .prepare_cached("INSERT INTO batches (key, hash, body) VALUES (?1, ?2, ?3)")
+        .and_then(|mut row| row.execute(params![(id << SEQ_BITS) + after.0 as i64, hash.bytes(), text]))
+        .map_err(sqlite)?;
+    keep_blobs(transaction, id, &encoded.blobs).map_err(sqlite)?;
+    keep_rows(transaction, id, &encoded.catalog).map_err(sqlite)?;
+    tips.insert(*tree, Tip { id, seq: head.0, hash, state: Some(encoded.state) });
+    Ok(hash)
+}
+
+/// Does any other change.
+pub(super) fn change(
+    transaction: &Transaction<'_>,
+    tips: &mut Tips,
+    change: Change,
+) -> Result<(), JournalFault> {
+    match change {
+        Change::Remove(tree) => {
+            let tip = find(transaction, tips, tree)?.ok_or(JournalFault::UnknownTree { tree })?;
+            tips.remove(&tree);
+            remove(transaction, tip.id).map_err(|error| from_sqlite(&error))
+        }
+        Change::Replace(tree, at, rows) => {
+            let tip = find(transaction, tips, tree)?.ok_or(JournalFault::UnknownTree { tree })?;
+            if tip.seq != at {
+                return Err(JournalFault::Stale { tree, expected: at.0, found: tip.seq.0 });
+            }
+            check_keys(transaction, Some(tip.id), &rows)?;
+            transaction
+                .prepare_cached("DELETE FROM catalog WHERE tree = ?1")
+                .and_then(|mut old| old.execute([tip.id]))
+                .and_then(|_| keep_rows(transaction, tip.id, &rows))
+                .map_err(|error| from_sqlite(&error))
+        }
+    }
+}
+
+fn find(transaction: &Transaction<'_>, tips: &Tips, tree: TreeId) -> Result<Option<Tip>, JournalFault> {
+    if let Some(tip) = tips.get(&tree) {
+        return Ok(Some(*tip));
+    }
+    transaction
+        .prepare_cached("SELECT id, seq, hash FROM trees WHERE tree = ?1")
+        .and_then(|mut found| {
+            let tip = found.query_row([tree.bytes().as_slice()], |row| {
+                let (seq, hash) = (Seq(row.get::<_, i64>(1)? as u64), ChainHash::from_bytes(row.get(2)?));
+                Ok(Tip { id: row.get(0)?, seq, hash, state: None })
+            });
+            tip.optional()
+        })
+        .map_err(|error| from_sqlite(&error))
+}
+
+/// Refuses rows whose keys are another tree's.
+fn check_keys(
+    transaction: &Transaction<'_>,
+    tree: Option<i64>,
+    rows: &[CatalogRow],
+) -> Result<(), JournalFault> {
+    for CatalogRow { kind, key, .. } in rows {
+        let owner: Option<(i64, [u8; 16])> = transaction
+            .prepare_cached(
+                "SELECT trees.id, trees.tree FROM catalog JOIN trees ON trees.id = catalog.tree
+                 WHERE catalog.kind = ?1 AND catalog.key = ?2",
+            )
+            .and_then(|mut found| {
+                found.query_row([kind.word(), key], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+            })
+            .map_err(|error| from_sqlite(&error))?;
+        match owner {
+            Some((id, owner)) if tree != Some(id) => {
+                let (key, tree) = (key.clone(), TreeId::new(owner));
+                return Err(JournalFault::KeyTaken { kind: *kind, key, tree });
+            }
+            Some(_) | None => {}
+        }
+    }
+    Ok(())
+}
+
+/// Writes where the tree stands from here on, and gives its row number.
+fn write_head(
+    transaction: &Transaction<'_>,
+    tip: Option<Tip>,
+    encoded: &Encoded,
+    (seq, hash): (Seq, ChainHash),
+) -> rusqlite::Result<i64> {
+    let (seq, at, state) = (seq.0 as i64, encoded.now.0 as i64, encoded.state);
+    match tip {
+        // A column that is named is taken for changed, and then its index is written too.
+        Some(tip) if tip.state == Some(state) => {
+            transaction
+                .prepare_cached("UPDATE trees SET seq = ?1, hash = ?2, changed = ?3 WHERE id = ?4")?
+                .execute(params![seq, hash.bytes(), at, tip.id])?;
+            Ok(tip.id)
+        }
+        Some(tip) => {
+            transaction
+                .prepare_cached(
+                    "UPDATE trees SET seq = ?1, hash = ?2, changed = ?3, state = ?5 WHERE id = ?4",
+                )?
+                .execute(params![seq, hash.bytes(), at, tip.id, state])?;
+            Ok(tip.id)
+        }
+        None => {
+            transaction
+                .prepare_cached(
+                    "INSERT INTO trees (tree, seq, hash, state, started, changed)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?5)",
+                )?
+                .execute(params![encoded.tree.bytes(), seq, hash.bytes(), state, at])?;
+            Ok(transaction.last_insert_rowid())
+        }
+    }
+}
+
+fn keep_blobs(transaction: &Transaction<'_>, tree: i64, blobs: &[Vec<u8>]) -> rusqlite::Result<()> {
+    for bytes in blobs {
+        let hash = blake3::hash(bytes);
+        let hash = hash.as_bytes().as_slice();
+        transaction
+            .prepare_cached("INSERT INTO blobs (hash, bytes) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?
+            .execute(params![hash, bytes])?;
+        transaction
+            .prepare_cached("INSERT INTO blob_uses (hash, tree) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?
+            .execute(params![hash, tree])?;
+    }
+    Ok(())
+}
+
+fn keep_rows(transaction: &Transaction<'_>, tree: i64, rows: &[CatalogRow]) -> rusqlite::Result<()> {
+    for CatalogRow { kind, key, value } in rows {
+        match value {
+            Some(value) => transaction
+                .prepare_cached("REPLACE INTO catalog (kind, key, tree, value) VALUES (?1, ?2, ?3, ?4)")?
+                .execute(params![kind.word(), key, tree, value])?,
+            None => transaction
+                .prepare_cached("DELETE FROM catalog WHERE kind = ?1 AND key = ?2")?
+                .execute([kind.word(), key])?,
+        };
+    }
+    Ok(())
+}
+
+fn remove(transaction: &Transaction<'_>, tree: i64) -> rusqlite::Result<()> {
+    let run = |sql: &str, values: &[i64]| {
+        transaction.prepare_cached(sql)?.execute(rusqlite::params_from_iter(values))
+    };
+    let base = tree << SEQ_BITS;
+    run("DELETE FROM batches WHERE key >= ?1 AND key < ?2", &[base, base + (1 << SEQ_BITS)])?;
+    run(
+        "DELETE FROM blobs WHERE hash IN (SELECT hash FROM blob_uses WHERE tree = ?1) AND NOT EXISTS
+         (SELECT 1 FROM blob_uses AS other WHERE other.hash = blobs.hash AND other.tree <> ?1)",
+        &[tree],
+    )?;
+    run("DELETE FROM blob_uses WHERE tree = ?1", &[tree])?;
+    run("DELETE FROM catalog WHERE tree = ?1", &[tree])?;
+    run("DELETE FROM trees WHERE id = ?1", &[tree])?;
+    Ok(())
+}
