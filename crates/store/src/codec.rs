@@ -1,16 +1,20 @@
 //! How a batch is written: JSON, with texts that stand in input and event written once.
 
 use spinney_kernel::Batch;
-use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::body::BlobRef;
+use spinney_kernel::id::{BlobHash, Seq, TreeId};
+use spinney_kernel::limit::BATCH_BYTES_MAX;
 use spinney_kernel::port::journal::{ChainHash, Entry, JournalFault};
 
-/// The largest batch that is read back: far above what the kernel's bounds allow, and far below what hurts.
-const BATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
+use crate::bound;
 
 /// A batch as bytes.
 pub(crate) fn encode(mut batch: Batch) -> Result<Vec<u8>, JournalFault> {
     batch.fold();
-    serde_json::to_vec(&batch).map_err(|error| JournalFault::Failed { reason: error.to_string() })
+    let failed = |error: serde_json::Error| JournalFault::Failed { reason: error.to_string() };
+    let bytes = serde_json::to_vec(&batch).map_err(failed)?;
+    bound::at_most("a batch in bytes", bytes.len(), BATCH_BYTES_MAX)?;
+    Ok(bytes)
 }
 
 /// Bytes as a batch, checked against the hash over everything before and them.
@@ -26,6 +30,15 @@ pub(crate) fn decode(link: &Link, stored: &[u8], hash: ChainHash) -> Result<Entr
     let mut batch: Batch = serde_json::from_slice(stored).map_err(|error| damaged(error.to_string()))?;
     batch.unfold();
     Ok(Entry { after, batch, hash })
+}
+
+/// The bytes of a blob, if they are what its reference says.
+pub(crate) fn check_blob(blob: &BlobRef, bytes: Vec<u8>) -> Result<Vec<u8>, JournalFault> {
+    if bytes.len() as u64 == blob.bytes && BlobHash::of(&bytes) == blob.hash {
+        Ok(bytes)
+    } else {
+        Err(JournalFault::DamagedBlob { hash: blob.hash.to_string() })
+    }
 }
 
 /// Where in the chain a stored batch is expected.

@@ -118,6 +118,11 @@ impl Shelf {
         }
     }
 
+    fn bytes(&self, blob: &BlobRef) -> Option<Vec<u8>> {
+        let name = blake3::Hash::from_hex(blob.hash.as_str()).ok()?;
+        self.blobs.get(name.as_bytes()).map(|kept| kept.bytes.clone())
+    }
+
     fn replace(&mut self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Result<(), JournalFault> {
         let stored = self.trees.get(&tree).ok_or(JournalFault::UnknownTree { tree })?;
         if stored.head.seq != at {
@@ -203,11 +208,28 @@ impl Journal for MemoryJournal {
     }
 
     fn blob(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalFault> {
-        let Ok(name) = blake3::Hash::from_hex(blob.hash.as_str()) else { return Ok(None) };
-        Ok(self.shelf().blobs.get(name.as_bytes()).map(|kept| kept.bytes.clone()))
+        let bytes = self.shelf().bytes(blob);
+        bytes.map(|bytes| codec::check_blob(blob, bytes)).transpose()
     }
 
     fn remove(&self, tree: TreeId) -> Result<(), JournalFault> {
         self.shelf().remove(tree)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use spinney_kernel::id::BlobHash;
+
+    use super::*;
+
+    /// Memory can be damaged too.
+    #[test]
+    fn a_blob_that_is_not_what_its_hash_says_is_a_fault() {
+        let journal = MemoryJournal::new();
+        let blob = BlobRef { hash: BlobHash::of(b"right"), bytes: 5 };
+        let name = *blake3::hash(b"right").as_bytes();
+        journal.shelf().blobs.insert(name, Kept { bytes: b"wrong".to_vec(), trees: 1 });
+        assert_eq!(journal.blob(&blob), Err(JournalFault::DamagedBlob { hash: blob.hash.to_string() }));
     }
 }

@@ -4,7 +4,7 @@ use std::sync::mpsc::sync_channel;
 
 use spinney_kernel::Batch;
 use spinney_kernel::body::BlobRef;
-use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::id::{BlobHash, Seq, TreeId};
 use spinney_kernel::limit;
 use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, catalog_of, rebuild};
 use spinney_kernel::port::journal::{Append, ChainHash, Durability, Entry, Journal, JournalFault};
@@ -16,7 +16,7 @@ use crate::Play;
 /// # Panics
 /// At the first thing that is not as it must be.
 pub fn journal(open: &dyn Fn() -> Box<dyn Journal>) {
-    let checks: [fn(&dyn Journal); 12] = [
+    let checks: [fn(&dyn Journal); 15] = [
         what_was_appended_is_read_back,
         pages_are_read_from_any_event,
         a_stale_writer_is_told_and_writes_nothing,
@@ -28,6 +28,9 @@ pub fn journal(open: &dyn Fn() -> Box<dyn Journal>) {
         a_row_of_the_catalog_lives_with_its_tree,
         a_key_belongs_to_the_tree_that_wrote_it,
         a_row_above_its_bound_is_refused,
+        a_blob_above_its_bound_is_refused,
+        a_blob_is_read_only_by_its_own_reference,
+        a_tree_with_many_blobs_is_removed,
         the_catalog_is_computed_again_from_the_journal,
     ];
     for check in checks {
@@ -155,8 +158,7 @@ fn heads_say_where_each_tree_stands(journal: &dyn Journal) {
 
 fn blobs_live_as_long_as_a_tree_that_uses_them(journal: &dyn Journal) {
     let bytes = vec![7_u8; 100_000];
-    let hash = spinney_kernel::id::BlobHash::of(&bytes);
-    let blob = BlobRef { hash, bytes: bytes.len() as u64 };
+    let blob = reference(&bytes);
     assert_eq!(journal.blob(&blob), Ok(None));
     for number in [1, 2] {
         let append = of(tree(number), Seq(0), &batches()[0]);
@@ -167,6 +169,59 @@ fn blobs_live_as_long_as_a_tree_that_uses_them(journal: &dyn Journal) {
     assert_eq!(journal.blob(&blob), Ok(Some(bytes)));
     assert_eq!(journal.remove(tree(2)), Ok(()));
     assert_eq!(journal.blob(&blob), Ok(None));
+}
+
+fn a_blob_above_its_bound_is_refused(journal: &dyn Journal) {
+    let of_sizes = |sizes: &[usize]| {
+        let blobs = sizes.iter().map(|size| vec![1; *size]).collect();
+        append(journal, Append { blobs, ..of(tree(1), Seq(0), &batches()[0]) })
+    };
+    let max = limit::BLOB_BYTES_MAX;
+    for sizes in [&[5, max + 1][..], &[max; 5], &[1; limit::BLOBS_MAX + 1]] {
+        let refused = of_sizes(sizes);
+        assert!(matches!(refused, Err(JournalFault::TooLarge { .. })), "{refused:?}");
+    }
+    assert_eq!(journal.head(tree(1)), Ok(None));
+    assert_eq!(journal.blob(&reference(&[1; 5])), Ok(None));
+    let most = of_sizes(&[0, max]);
+    assert!(most.is_ok(), "{most:?}");
+    assert_eq!(journal.blob(&reference(&[])), Ok(Some(Vec::new())));
+    assert_eq!(
+        journal.blob(&reference(&vec![1; max])).map(|bytes| bytes.map(|bytes| bytes.len())),
+        Ok(Some(max))
+    );
+}
+
+fn a_blob_is_read_only_by_its_own_reference(journal: &dyn Journal) {
+    let bytes = b"what a tool said".to_vec();
+    let with_blob = Append { blobs: vec![bytes.clone()], ..of(tree(1), Seq(0), &batches()[0]) };
+    append(journal, with_blob).unwrap_or_else(|fault| panic!("{fault}"));
+    let blob = reference(&bytes);
+    let damaged = JournalFault::DamagedBlob { hash: blob.hash.to_string() };
+    assert_eq!(journal.blob(&BlobRef { bytes: blob.bytes + 1, ..blob.clone() }), Err(damaged));
+    assert_eq!(journal.blob(&blob), Ok(Some(bytes)));
+}
+
+/// Quadratic work would show: there are as many blobs as a long run leaves, and two trees use them all.
+fn a_tree_with_many_blobs_is_removed(journal: &dyn Journal) {
+    let batch = &batches()[0];
+    let blob = |number: usize| number.to_le_bytes().to_vec();
+    for number in [1, 2] {
+        for page in 0..10 {
+            let blobs = (page * 1_000..(page + 1) * 1_000).map(blob).collect();
+            let after = Seq(page as u64 * batch.events.len() as u64);
+            let append = Append { blobs, catalog: Vec::new(), ..of(tree(number), after, batch) };
+            self::append(journal, append).unwrap_or_else(|fault| panic!("{fault}"));
+        }
+    }
+    assert_eq!(journal.remove(tree(1)), Ok(()));
+    assert_eq!(journal.blob(&reference(&blob(9_999))), Ok(Some(blob(9_999))));
+    assert_eq!(journal.remove(tree(2)), Ok(()));
+    assert_eq!(journal.blob(&reference(&blob(9_999))), Ok(None));
+}
+
+fn reference(bytes: &[u8]) -> BlobRef {
+    BlobRef { hash: BlobHash::of(bytes), bytes: bytes.len() as u64 }
 }
 
 fn a_removed_tree_is_gone_and_may_come_again(journal: &dyn Journal) {

@@ -10,8 +10,8 @@ use spinney_kernel::port::journal::{Append, ChainHash, Durability, JournalFault}
 use spinney_kernel::time::Time;
 
 use super::fault::from_sqlite;
-use super::schema::SEQ_BITS;
-use crate::codec;
+use super::schema::{SEQ_BITS, SEQ_MAX, TREES_MAX};
+use crate::{bound, codec};
 
 /// A batch on its way, encoded by whoever sent it.
 pub(super) struct Encoded {
@@ -20,7 +20,8 @@ pub(super) struct Encoded {
     events: u64,
     now: Time,
     bytes: Vec<u8>,
-    blobs: Vec<Vec<u8>>,
+    /// Blobs with their hashes.
+    blobs: Vec<(blake3::Hash, Vec<u8>)>,
     catalog: Vec<CatalogRow>,
     state: &'static str,
     pub(super) durability: Durability,
@@ -31,6 +32,7 @@ impl Encoded {
         let Append { tree, after, batch, blobs, catalog, state, durability } = append;
         let (now, events) = (batch.input.now, batch.events.len() as u64);
         let bytes = codec::encode(batch)?;
+        let blobs = blobs.into_iter().map(|bytes| (blake3::hash(&bytes), bytes)).collect();
         Ok(Self { tree, after, events, now, bytes, blobs, catalog, state, durability })
     }
 }
@@ -47,7 +49,10 @@ pub(super) enum Change {
 pub(super) fn is_refusal(fault: &JournalFault) -> bool {
     matches!(
         fault,
-        JournalFault::Stale { .. } | JournalFault::KeyTaken { .. } | JournalFault::UnknownTree { .. }
+        JournalFault::Stale { .. }
+            | JournalFault::KeyTaken { .. }
+            | JournalFault::TooLarge { .. }
+            | JournalFault::UnknownTree { .. }
     )
 }
 
@@ -76,6 +81,10 @@ pub(super) fn append(
     let found = tip.map_or(Seq(0), |tip| tip.seq);
     if found != *after {
         return Err(JournalFault::Stale { tree: *tree, expected: after.0, found: found.0 });
+    }
+    bound::at_most("the number of events", (after.0 + events) as usize, SEQ_MAX)?;
+    if tip.is_none() {
+        check_trees(transaction)?;
     }
     check_keys(transaction, tip.map(|tip| tip.id), &encoded.catalog)?;
     let before = tip.map_or_else(|| ChainHash::start(*tree), |tip| tip.hash);
@@ -135,6 +144,15 @@ fn find(transaction: &Transaction<'_>, tips: &Tips, tree: TreeId) -> Result<Opti
             tip.optional()
         })
         .map_err(|error| from_sqlite(&error))
+}
+
+/// Refuses a tree for which there is no key left.
+fn check_trees(transaction: &Transaction<'_>) -> Result<(), JournalFault> {
+    let last: i64 = transaction
+        .prepare_cached("SELECT coalesce(max(id), 0) FROM trees")
+        .and_then(|mut found| found.query_row([], |row| row.get(0)))
+        .map_err(|error| from_sqlite(&error))?;
+    bound::at_most("the number of trees in one home", last as usize + 1, TREES_MAX)
 }
 
 /// Refuses rows whose keys are another tree's.
@@ -200,9 +218,12 @@ fn write_head(
     }
 }
 
-fn keep_blobs(transaction: &Transaction<'_>, tree: i64, blobs: &[Vec<u8>]) -> rusqlite::Result<()> {
-    for bytes in blobs {
-        let hash = blake3::hash(bytes);
+fn keep_blobs(
+    transaction: &Transaction<'_>,
+    tree: i64,
+    blobs: &[(blake3::Hash, Vec<u8>)],
+) -> rusqlite::Result<()> {
+    for (hash, bytes) in blobs {
         let hash = hash.as_bytes().as_slice();
         transaction
             .prepare_cached("INSERT INTO blobs (hash, bytes) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?

@@ -112,13 +112,12 @@ pub(super) fn catalog(
 
 /// The bytes of a blob, checked against their hash.
 pub(super) fn blob(connection: &Connection, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalFault> {
-    let damaged = || JournalFault::DamagedBlob { hash: blob.hash.to_string() };
-    let hash = blake3::Hash::from_hex(blob.hash.as_str()).map_err(|_| damaged())?;
+    let Ok(hash) = blake3::Hash::from_hex(blob.hash.as_str()) else { return Ok(None) };
     let bytes: Option<Vec<u8>> = connection
         .prepare_cached("SELECT bytes FROM blobs WHERE hash = ?1")
         .and_then(|mut found| found.query_row([hash.as_bytes().as_slice()], |row| row.get(0)).optional())
         .map_err(|error| from_sqlite(&error))?;
-    if bytes.as_ref().is_some_and(|bytes| blake3::hash(bytes) != hash) { Err(damaged()) } else { Ok(bytes) }
+    bytes.map(|bytes| codec::check_blob(blob, bytes)).transpose()
 }
 
 fn to_head(row: &Row<'_>) -> rusqlite::Result<Head> {

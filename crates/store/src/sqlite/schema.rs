@@ -8,6 +8,10 @@ use super::fault::from_sqlite;
 /// A batch's key: the tree's row number in the high bits, the event before it in the low ones. So a tree's batches
 /// lie together, in order, without a second index.
 pub(super) const SEQ_BITS: u32 = 40;
+/// Most events of one tree: what is left of the key below its tree.
+pub(super) const SEQ_MAX: usize = (1 << SEQ_BITS) - 1;
+/// Largest row number of a tree: what is left of the key above its events.
+pub(super) const TREES_MAX: usize = (1 << (63 - SEQ_BITS)) - 1;
 
 const STEPS: [&str; 2] = [FIRST, CATALOG];
 

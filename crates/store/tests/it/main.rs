@@ -137,6 +137,21 @@ fn a_home_that_cannot_be_made_is_a_clear_error() {
     assert!(matches!(junk, Some(JournalFault::Failed { .. })), "{junk:?}");
 }
 
+#[test]
+fn a_tree_for_which_there_is_no_key_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    filled(home.path(), Durability::Normal);
+    let connection = Connection::open(home.path().join("journal.sqlite3")).unwrap();
+    connection.execute("UPDATE trees SET id = (1 << 23) - 1", []).unwrap();
+    drop(connection);
+    let journal = open(home.path());
+    let next = conformance::of(TreeId::new([2; 16]), Seq(0), &conformance::batches()[0]);
+    let refused = conformance::append(&journal, next);
+    let what = "the number of trees in one home";
+    assert_eq!(refused, Err(JournalFault::TooLarge { what, size: 1 << 23, max: (1 << 23) - 1 }));
+    assert_eq!(journal.heads(&[]).unwrap().len(), 1);
+}
+
 /// Texts are stored once: an answer of 10,000 bytes takes little more than that.
 #[test]
 fn a_text_is_stored_once() {
