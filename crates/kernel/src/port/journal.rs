@@ -256,9 +256,47 @@ pub enum JournalFault {
     /// This home was opened only to look.
     #[error("this home was opened read-only: nothing can be written")]
     ReadOnly,
-    /// No room left on the disk.
-    #[error("the disk is full: free some space and resume; nothing that was confirmed is lost")]
+    /// No room left on the disk, or in what the journal may take of it.
+    #[error(
+        "no room left for the journal: free some space or remove old trees, then resume; nothing that was confirmed is lost"
+    )]
     DiskFull,
+    /// The file system says no.
+    #[error("not allowed to use {path} ({reason}): change who may read and write it, or choose another home")]
+    NotAllowed {
+        /// Which file or folder.
+        path: String,
+        /// What it said.
+        reason: String,
+    },
+    /// There is something else where the home should be.
+    #[error("{path} is not a folder: choose another home")]
+    NotAHome {
+        /// Where.
+        path: String,
+    },
+    /// Nothing was ever written there.
+    #[error("no journal in {path}: run a tree there first, or choose another home")]
+    NoHome {
+        /// Where.
+        path: String,
+    },
+    /// The file as a whole cannot be read.
+    #[error(
+        "{path} is damaged ({reason}): put a copy back in its place, or move it away and start anew; `sqlite3 {path} .recover` saves what is left"
+    )]
+    DamagedFile {
+        /// Which file.
+        path: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Another program changes the file and does not end.
+    #[error("another program holds {path}: end its transaction and try again")]
+    Busy {
+        /// Which file.
+        path: String,
+    },
     /// Anything else the store says.
     #[error("the store failed: {reason}")]
     Failed {

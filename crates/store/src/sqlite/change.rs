@@ -76,7 +76,7 @@ pub(super) fn append(
     encoded: &Encoded,
 ) -> Result<ChainHash, JournalFault> {
     let Encoded { tree, after, events, bytes, .. } = encoded;
-    let sqlite = |error| from_sqlite(&error);
+    let sqlite = |error| from_sqlite(transaction, &error);
     let tip = find(transaction, tips, *tree)?;
     let found = tip.map_or(Seq(0), |tip| tip.seq);
     if found != *after {
@@ -95,7 +95,7 @@ pub(super) fn append(
         std::str::from_utf8(bytes).map_err(|error| JournalFault::Failed { reason: error.to_string() })?;
     transaction
         .prepare_cached("INSERT INTO batches (key, hash, body) VALUES (?1, ?2, ?3)")
-        .and_then(|mut row| row.execute(params![(id << SEQ_BITS) + after.0 as i64, hash.bytes(), text]))
+        .and_then(|mut row| row.execute(params![id << SEQ_BITS | after.0 as i64, hash.bytes(), text]))
         .map_err(sqlite)?;
     keep_blobs(transaction, id, &encoded.blobs).map_err(sqlite)?;
     keep_rows(transaction, id, &encoded.catalog).map_err(sqlite)?;
@@ -113,7 +113,7 @@ pub(super) fn change(
         Change::Remove(tree) => {
             let tip = find(transaction, tips, tree)?.ok_or(JournalFault::UnknownTree { tree })?;
             tips.remove(&tree);
-            remove(transaction, tip.id).map_err(|error| from_sqlite(&error))
+            remove(transaction, tip.id).map_err(|error| from_sqlite(transaction, &error))
         }
         Change::Replace(tree, at, rows) => {
             let tip = find(transaction, tips, tree)?.ok_or(JournalFault::UnknownTree { tree })?;
@@ -125,7 +125,7 @@ pub(super) fn change(
                 .prepare_cached("DELETE FROM catalog WHERE tree = ?1")
                 .and_then(|mut old| old.execute([tip.id]))
                 .and_then(|_| keep_rows(transaction, tip.id, &rows))
-                .map_err(|error| from_sqlite(&error))
+                .map_err(|error| from_sqlite(transaction, &error))
         }
     }
 }
@@ -143,7 +143,7 @@ fn find(transaction: &Transaction<'_>, tips: &Tips, tree: TreeId) -> Result<Opti
             });
             tip.optional()
         })
-        .map_err(|error| from_sqlite(&error))
+        .map_err(|error| from_sqlite(transaction, &error))
 }
 
 /// Refuses a tree for which there is no key left.
@@ -151,7 +151,7 @@ fn check_trees(transaction: &Transaction<'_>) -> Result<(), JournalFault> {
     let last: i64 = transaction
         .prepare_cached("SELECT coalesce(max(id), 0) FROM trees")
         .and_then(|mut found| found.query_row([], |row| row.get(0)))
-        .map_err(|error| from_sqlite(&error))?;
+        .map_err(|error| from_sqlite(transaction, &error))?;
     bound::at_most("the number of trees in one home", last as usize + 1, TREES_MAX)
 }
 
@@ -170,7 +170,7 @@ fn check_keys(
             .and_then(|mut found| {
                 found.query_row([kind.word(), key], |row| Ok((row.get(0)?, row.get(1)?))).optional()
             })
-            .map_err(|error| from_sqlite(&error))?;
+            .map_err(|error| from_sqlite(transaction, &error))?;
         match owner {
             Some((id, owner)) if tree != Some(id) => {
                 let (key, tree) = (key.clone(), TreeId::new(owner));
@@ -254,7 +254,7 @@ fn remove(transaction: &Transaction<'_>, tree: i64) -> rusqlite::Result<()> {
         transaction.prepare_cached(sql)?.execute(rusqlite::params_from_iter(values))
     };
     let base = tree << SEQ_BITS;
-    run("DELETE FROM batches WHERE key >= ?1 AND key < ?2", &[base, base + (1 << SEQ_BITS)])?;
+    run("DELETE FROM batches WHERE key BETWEEN ?1 AND ?2", &[base, base | SEQ_MAX as i64])?;
     run(
         "DELETE FROM blobs WHERE hash IN (SELECT hash FROM blob_uses WHERE tree = ?1) AND NOT EXISTS
          (SELECT 1 FROM blob_uses AS other WHERE other.hash = blobs.hash AND other.tree <> ?1)",

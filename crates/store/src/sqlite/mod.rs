@@ -21,7 +21,7 @@ use spinney_kernel::port::journal::{Append, Appended, Entry, Head, Journal, Jour
 
 use crate::bound;
 use change::{Change, Encoded};
-use fault::{failed, from_sqlite};
+use fault::{from_io, from_sqlite_at};
 use lock::Lock;
 use write::Job;
 
@@ -55,21 +55,27 @@ impl SqliteJournal {
     /// # Errors
     /// If another process writes there, a newer version wrote it, or the disk says no.
     pub fn open(home: &Path, access: Access) -> Result<Self, JournalFault> {
+        match access {
+            Access::Look => Ok(Self { reader: Mutex::new(look(home)?), writer: None }),
+            Access::Write => Self::open_bounded(home, u64::MAX),
+        }
+    }
+
+    /// Opens the journal of a home to write, and lets its file grow to about so many bytes. Beyond them an append is
+    /// told [`JournalFault::DiskFull`], until a tree is removed or the bound is raised.
+    ///
+    /// # Errors
+    /// If another process writes there, a newer version wrote it, or the disk says no.
+    pub fn open_bounded(home: &Path, bytes_max: u64) -> Result<Self, JournalFault> {
+        fs::create_dir_all(home).map_err(|error| from_io(home, &error))?;
+        let lock = Lock::take(home)?;
         let file = home.join(FILE);
-        let writer = match access {
-            Access::Look => None,
-            Access::Write => {
-                fs::create_dir_all(home).map_err(|error| failed(&error))?;
-                let lock = Lock::take(home)?;
-                let connection = Connection::open(&file).map_err(|error| from_sqlite(&error))?;
-                schema::prepare(&connection)?;
-                Some(Writer::start(connection, lock))
-            }
-        };
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let reader = Connection::open_with_flags(&file, flags).map_err(|error| from_sqlite(&error))?;
-        schema::check(&reader)?;
-        Ok(Self { reader: Mutex::new(reader), writer })
+        not_cut(&file)?;
+        let connection = Connection::open(&file).map_err(|error| from_sqlite_at(&file, &error))?;
+        schema::prepare(&connection)?;
+        schema::bound(&connection, bytes_max)?;
+        let reader = look(home)?;
+        Ok(Self { reader: Mutex::new(reader), writer: Some(Writer::start(connection, lock)) })
     }
 
     /// Changes something and waits for it.
@@ -83,6 +89,27 @@ impl SqliteJournal {
     fn reader(&self) -> MutexGuard<'_, Connection> {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Refuses a file of one byte: SQLite takes it for an empty one and would begin anew.
+fn not_cut(file: &Path) -> Result<(), JournalFault> {
+    if fs::metadata(file).is_ok_and(|found| found.len() == 1) {
+        let reason = "one byte is left of it".to_owned();
+        return Err(JournalFault::DamagedFile { path: file.display().to_string(), reason });
+    }
+    Ok(())
+}
+
+/// A connection that only reads.
+fn look(home: &Path) -> Result<Connection, JournalFault> {
+    let file = home.join(FILE);
+    // SQLite itself does not say why it cannot open a file.
+    fs::metadata(&file).map_err(|error| from_io(home, &error))?;
+    not_cut(&file)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let reader = Connection::open_with_flags(&file, flags).map_err(|error| from_sqlite_at(&file, &error))?;
+    schema::check(&reader, home)?;
+    Ok(reader)
 }
 
 impl Writer {

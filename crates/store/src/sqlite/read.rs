@@ -10,7 +10,7 @@ use spinney_kernel::port::journal::{ChainHash, Entry, Head, JournalFault};
 use spinney_kernel::time::Time;
 
 use super::fault::from_sqlite;
-use super::schema::SEQ_BITS;
+use super::schema::{SEQ_BITS, SEQ_MAX};
 use crate::codec::{self, Link};
 
 const HEAD: &str = "SELECT tree, seq, hash, state, started, changed, id FROM trees";
@@ -22,17 +22,17 @@ pub(super) fn entries(
     after: Seq,
     batches_max: usize,
 ) -> Result<Vec<Entry>, JournalFault> {
-    let sqlite = |error| from_sqlite(&error);
+    let sqlite = |error| from_sqlite(connection, &error);
     let id: Option<i64> = connection
         .prepare_cached("SELECT id FROM trees WHERE tree = ?1")
         .and_then(|mut found| found.query_row([tree.bytes().as_slice()], |row| row.get(0)).optional())
         .map_err(sqlite)?;
     let base = id.ok_or(JournalFault::UnknownTree { tree })? << SEQ_BITS;
     // No tree has so many events; the key of such a one would lie in the next tree.
-    let Some(from) = i64::try_from(after.0).ok().filter(|after| *after < 1 << SEQ_BITS) else {
+    let Some(from) = i64::try_from(after.0).ok().filter(|after| *after <= SEQ_MAX as i64) else {
         return Ok(Vec::new());
     };
-    let from = base + from;
+    let from = base | from;
     let before: Option<[u8; 32]> = connection
         .prepare_cached("SELECT hash FROM batches WHERE key < ?1 AND key >= ?2 ORDER BY key DESC LIMIT 1")
         .and_then(|mut found| found.query_row([from, base], |row| row.get(0)).optional())
@@ -41,10 +41,10 @@ pub(super) fn entries(
         Link { tree, after, before: before.map_or_else(|| ChainHash::start(tree), ChainHash::from_bytes) };
     let mut found = connection
         .prepare_cached(
-            "SELECT key, hash, body FROM batches WHERE key >= ?1 AND key < ?2 ORDER BY key LIMIT ?3",
+            "SELECT key, hash, body FROM batches WHERE key BETWEEN ?1 AND ?2 ORDER BY key LIMIT ?3",
         )
         .map_err(sqlite)?;
-    let end = base + (1_i64 << SEQ_BITS);
+    let end = base | SEQ_MAX as i64;
     let mut rows =
         found.query([from, end, i64::try_from(batches_max).unwrap_or(i64::MAX)]).map_err(sqlite)?;
     let mut entries = Vec::new();
@@ -64,7 +64,7 @@ pub(super) fn head(connection: &Connection, tree: TreeId) -> Result<Option<Head>
     connection
         .prepare_cached(&format!("{HEAD} WHERE tree = ?1"))
         .and_then(|mut found| found.query_row([tree.bytes().as_slice()], to_head).optional())
-        .map_err(|error| from_sqlite(&error))
+        .map_err(|error| from_sqlite(connection, &error))
 }
 
 /// What is known of every tree in these states, the oldest first; with no state given, of every tree.
@@ -84,7 +84,7 @@ pub(super) fn heads(connection: &Connection, states: &[&str]) -> Result<Vec<Head
         }
         Ok(heads.into_values().collect())
     };
-    all().map_err(|error| from_sqlite(&error))
+    all().map_err(|error| from_sqlite(connection, &error))
 }
 
 /// Rows of the catalog whose keys begin so, in the order of keys.
@@ -107,7 +107,7 @@ pub(super) fn catalog(
         .and_then(|mut found| {
             found.query_map([kind.word(), prefix], to_fact)?.take_while(of_prefix).collect()
         })
-        .map_err(|error| from_sqlite(&error))
+        .map_err(|error| from_sqlite(connection, &error))
 }
 
 /// The bytes of a blob, checked against their hash.
@@ -116,7 +116,7 @@ pub(super) fn blob(connection: &Connection, blob: &BlobRef) -> Result<Option<Vec
     let bytes: Option<Vec<u8>> = connection
         .prepare_cached("SELECT bytes FROM blobs WHERE hash = ?1")
         .and_then(|mut found| found.query_row([hash.as_bytes().as_slice()], |row| row.get(0)).optional())
-        .map_err(|error| from_sqlite(&error))?;
+        .map_err(|error| from_sqlite(connection, &error))?;
     bytes.map(|bytes| codec::check_blob(blob, bytes)).transpose()
 }
 

@@ -1,5 +1,7 @@
 //! The tables, and how an older file becomes a newer one. Each step is applied once, in order, in a transaction.
 
+use std::path::Path;
+
 use rusqlite::Connection;
 use spinney_kernel::port::journal::JournalFault;
 
@@ -12,6 +14,9 @@ pub(super) const SEQ_BITS: u32 = 40;
 pub(super) const SEQ_MAX: usize = (1 << SEQ_BITS) - 1;
 /// Largest row number of a tree: what is left of the key above its events.
 pub(super) const TREES_MAX: usize = (1 << (63 - SEQ_BITS)) - 1;
+
+/// The most pages that SQLite knows.
+const PAGES_MAX: u32 = u32::MAX - 1;
 
 const STEPS: [&str; 2] = [FIRST, CATALOG];
 
@@ -65,7 +70,7 @@ INSERT INTO catalog (kind, key, tree, value)
 /// Makes the tables or brings them up to date.
 pub(super) fn prepare(connection: &Connection) -> Result<(), JournalFault> {
     let from = version(connection)?;
-    let sqlite = |error| from_sqlite(&error);
+    let sqlite = |error| from_sqlite(connection, &error);
     connection.pragma_update(None, "journal_mode", "WAL").map_err(sqlite)?;
     connection.pragma_update(None, "synchronous", "NORMAL").map_err(sqlite)?;
     for (step, number) in STEPS.iter().zip(1_u32..).skip(from as usize) {
@@ -75,15 +80,31 @@ pub(super) fn prepare(connection: &Connection) -> Result<(), JournalFault> {
     Ok(())
 }
 
+/// Lets the file grow to so many bytes. SQLite takes a bound below what is there for what is there.
+pub(super) fn bound(connection: &Connection, bytes_max: u64) -> Result<(), JournalFault> {
+    let sqlite = |error| from_sqlite(connection, &error);
+    let page: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0)).map_err(sqlite)?;
+    let pages_max =
+        u32::try_from(bytes_max / u64::from(page.max(1))).unwrap_or(PAGES_MAX).clamp(1, PAGES_MAX);
+    connection
+        .pragma_update_and_check(None, "max_page_count", pages_max, |row| row.get::<_, i64>(0))
+        .map(drop)
+        .map_err(sqlite)
+}
+
 /// Refuses a file that is not as this version reads it.
-pub(super) fn check(connection: &Connection) -> Result<(), JournalFault> {
+pub(super) fn check(connection: &Connection, home: &Path) -> Result<(), JournalFault> {
     let (found, known) = (version(connection)?, STEPS.len() as u32);
-    if found < known { Err(JournalFault::Older { found, known }) } else { Ok(()) }
+    match found {
+        0 => Err(JournalFault::NoHome { path: home.display().to_string() }),
+        _ if found < known => Err(JournalFault::Older { found, known }),
+        _ => Ok(()),
+    }
 }
 
 /// The file's version, if it is one that we know.
 fn version(connection: &Connection) -> Result<u32, JournalFault> {
-    let sqlite = |error| from_sqlite(&error);
+    let sqlite = |error| from_sqlite(connection, &error);
     connection.busy_timeout(std::time::Duration::from_secs(10)).map_err(sqlite)?;
     let found = connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(sqlite)?;
     let known = STEPS.len() as u32;

@@ -3,7 +3,7 @@
 
 use std::sync::mpsc::{Receiver, SyncSender};
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 use spinney_kernel::port::journal::{Appended, Durability, JournalFault};
 
 use super::change::{self, Change, Encoded, Tips};
@@ -65,6 +65,9 @@ impl Pen {
             // Nothing was written; what we thought we knew may be wrong.
             self.tips.clear();
         }
+        if written == Err(JournalFault::DiskFull) {
+            self.make_room();
+        }
         for answer in answers {
             answer(written.clone());
         }
@@ -73,9 +76,9 @@ impl Pen {
     fn try_write(&mut self, group: Vec<Job>, answers: &mut Vec<Answer>) -> Result<(), JournalFault> {
         let durability = group.iter().filter_map(Job::durability).max().unwrap_or_default();
         let begun = self.sync_as(durability).and_then(|()| {
-            self.connection
-                .transaction_with_behavior(TransactionBehavior::Immediate)
-                .map_err(|error| from_sqlite(&error))
+            // One thread has this connection, and it begins no second transaction.
+            Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)
+                .map_err(|error| from_sqlite(&self.connection, &error))
         });
         let transaction = match begun {
             Ok(transaction) => transaction,
@@ -111,7 +114,13 @@ impl Pen {
             }
         }
         broken?;
-        transaction.commit().map_err(|error| from_sqlite(&error))
+        transaction.commit().map_err(|error| from_sqlite(&self.connection, &error))
+    }
+
+    /// Moves what waits in the write-ahead file into its place and empties that file, so that the next one has its
+    /// room. If it cannot, the next one hears that the disk is full.
+    fn make_room(&self) {
+        let _ = self.connection.pragma_query(None, "wal_checkpoint(TRUNCATE)", |_| Ok(()));
     }
 
     /// A group that holds any `full` tree is committed `full`.
@@ -122,7 +131,9 @@ impl Pen {
                 Durability::Normal => "NORMAL",
                 Durability::Full => "FULL",
             };
-            self.connection.pragma_update(None, "synchronous", level).map_err(|error| from_sqlite(&error))?;
+            self.connection
+                .pragma_update(None, "synchronous", level)
+                .map_err(|error| from_sqlite(&self.connection, &error))?;
             self.synced = durability;
         }
         Ok(())

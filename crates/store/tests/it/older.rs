@@ -9,7 +9,7 @@ use spinney_kernel::port::journal::{ChainHash, Journal, JournalFault};
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::conformance;
 
-use super::{TREE, open};
+use super::{TREE, file, open};
 
 /// The tables as version 1 made them.
 const FIRST: &str = "
@@ -43,7 +43,7 @@ PRAGMA journal_mode = WAL;
 
 /// A home of version 1 with one tree in it, and one whose only batch is not JSON.
 fn first(home: &Path) -> Result<(), Box<dyn std::error::Error>> {
-    let connection = Connection::open(home.join("journal.sqlite3"))?;
+    let connection = Connection::open(file(home))?;
     connection.execute_batch(FIRST)?;
     let (mut after, mut hash) = (0, ChainHash::start(TREE));
     for mut batch in conformance::batches() {
@@ -84,7 +84,7 @@ fn running_trees_are_found_by_an_index() {
     let home = tempfile::tempdir().unwrap();
     first(home.path()).unwrap();
     drop(open(home.path()));
-    let connection = Connection::open(home.path().join("journal.sqlite3")).unwrap();
+    let connection = Connection::open(file(home.path())).unwrap();
     let plan: String = connection
         .query_row("EXPLAIN QUERY PLAN SELECT tree, seq FROM trees WHERE state = 'x'", [], |row| row.get(3))
         .unwrap();
