@@ -120,7 +120,7 @@ impl Pen {
     /// Moves what waits in the write-ahead file into its place and empties that file, so that the next one has its
     /// room. If it cannot, the next one hears that the disk is full.
     fn make_room(&self) {
-        let _ = self.connection.pragma_query(None, "wal_checkpoint(TRUNCATE)", |_| Ok(()));
+        let _ = self.connection.pragma(None, "wal_checkpoint", "TRUNCATE", |_| Ok(()));
     }
 
     /// A group that holds any `full` tree is committed `full`.
