@@ -117,10 +117,10 @@ impl Pen {
         transaction.commit().map_err(|error| from_sqlite(&self.connection, &error))
     }
 
-    /// Moves what waits in the write-ahead file into its place and empties that file, so that the next one has its
-    /// room. If it cannot, the next one hears that the disk is full.
+    /// Moves what waits in the write-ahead file into its place, so that the next one may use that file again from its
+    /// start: with it, a tree can be removed where nothing else has room. If it cannot, the next one hears that.
     fn make_room(&self) {
-        let _ = self.connection.pragma(None, "wal_checkpoint", "TRUNCATE", |_| Ok(()));
+        let _ = self.connection.pragma(None, "wal_checkpoint", "RESTART", |_| Ok(()));
     }
 
     /// A group that holds any `full` tree is committed `full`.
