@@ -65,9 +65,6 @@ impl Pen {
             // Nothing was written; what we thought we knew may be wrong.
             self.tips.clear();
         }
-        if written == Err(JournalFault::DiskFull) {
-            self.make_room();
-        }
         for answer in answers {
             answer(written.clone());
         }
@@ -115,12 +112,6 @@ impl Pen {
         }
         broken?;
         transaction.commit().map_err(|error| from_sqlite(&self.connection, &error))
-    }
-
-    /// Moves what waits in the write-ahead file into its place, so that the next one may use that file again from its
-    /// start: with it, a tree can be removed where nothing else has room. If it cannot, the next one hears that.
-    fn make_room(&self) {
-        let _ = self.connection.pragma(None, "wal_checkpoint", "RESTART", |_| Ok(()));
     }
 
     /// A group that holds any `full` tree is committed `full`.
