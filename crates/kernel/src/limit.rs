@@ -69,6 +69,8 @@ pub const TIMEOUT_MS_MAX: u64 = 365 * 24 * 60 * 60 * 1_000;
 
 /// Most batches that one page of a journal is read with.
 pub const PAGE_BATCHES_MAX: usize = 1_024;
+/// Bytes of one page of a journal: a long journal is never in memory as a whole. A larger batch is a page by itself.
+pub const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Largest batch, in bytes: far above what the other bounds allow, and far below what hurts.
 pub const BATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Largest blob, in bytes: a tool's whole output. What is larger belongs in a file of the workspace.

@@ -1,9 +1,11 @@
 //! How a batch is written: JSON, with texts that stand in input and event written once.
 
+use std::ops::ControlFlow;
+
 use spinney_kernel::Batch;
 use spinney_kernel::body::BlobRef;
 use spinney_kernel::id::{BlobHash, Seq, TreeId};
-use spinney_kernel::limit::BATCH_BYTES_MAX;
+use spinney_kernel::limit::{BATCH_BYTES_MAX, PAGE_BYTES_MAX};
 use spinney_kernel::port::journal::{ChainHash, Entry, JournalFault};
 
 use crate::bound;
@@ -17,17 +19,28 @@ pub(crate) fn encode(mut batch: Batch) -> Result<Vec<u8>, JournalFault> {
     Ok(bytes)
 }
 
-/// Bytes as a batch, checked against the hash over everything before and them.
-pub(crate) fn decode(link: &Link, stored: &[u8], hash: ChainHash) -> Result<Entry, JournalFault> {
-    let Link { tree, after, before } = *link;
-    let damaged = |reason: String| JournalFault::Damaged { tree, after: after.0, reason };
-    if stored.len() > BATCH_BYTES_MAX {
-        return Err(damaged(format!("a batch of {} bytes, the limit is {BATCH_BYTES_MAX}", stored.len())));
+/// What is stored as a batch, checked against the hash over everything before and itself.
+fn decode(link: &Link, found: &Found<'_>) -> Result<Entry, JournalFault> {
+    let Link { tree, end, before } = *link;
+    let Found { after, hash, bytes } = *found;
+    let damaged = |reason: String| Err(JournalFault::Damaged { tree, after: end.0, reason });
+    if bytes.len() > BATCH_BYTES_MAX {
+        return damaged(format!("a batch of {} bytes, the limit is {BATCH_BYTES_MAX}", bytes.len()));
     }
-    if before.then(after, stored) != hash {
-        return Err(damaged("its bytes do not match their hash".to_owned()));
+    let Ok(hash) = hash.try_into().map(ChainHash::from_bytes) else {
+        return damaged(format!("a hash of {} bytes", hash.len()));
+    };
+    if before.then(after, bytes) != hash {
+        return damaged(if end == after {
+            "the bytes of the next batch do not match their hash".to_owned()
+        } else {
+            format!("the next batch begins after event {}", after.0)
+        });
     }
-    let mut batch: Batch = serde_json::from_slice(stored).map_err(|error| damaged(error.to_string()))?;
+    let mut batch: Batch = match serde_json::from_slice(bytes) {
+        Ok(batch) => batch,
+        Err(error) => return damaged(format!("the next batch cannot be read: {error}")),
+    };
     batch.unfold();
     Ok(Entry { after, batch, hash })
 }
@@ -41,12 +54,53 @@ pub(crate) fn check_blob(blob: &BlobRef, bytes: Vec<u8>) -> Result<Vec<u8>, Jour
     }
 }
 
-/// Where in the chain a stored batch is expected.
+/// Where in the chain the next batch is expected.
 #[derive(Clone, Copy)]
 pub(crate) struct Link {
     pub(crate) tree: TreeId,
     /// The last event before it.
-    pub(crate) after: Seq,
+    pub(crate) end: Seq,
     /// The hash before it.
     pub(crate) before: ChainHash,
+}
+
+/// A batch as it was found.
+pub(crate) struct Found<'s> {
+    /// The last event before it.
+    pub(crate) after: Seq,
+    /// The hash over it and everything before it, if it is one.
+    pub(crate) hash: &'s [u8],
+    /// The batch.
+    pub(crate) bytes: &'s [u8],
+}
+
+/// A page of a journal while it is read: batches that follow each other, up to the bounds.
+pub(crate) struct Page {
+    link: Link,
+    entries: Vec<Entry>,
+    bytes: usize,
+}
+
+impl Page {
+    /// An empty page that begins here.
+    pub(crate) fn new(link: Link) -> Self {
+        Self { link, entries: Vec::new(), bytes: 0 }
+    }
+
+    /// Takes one more batch, or breaks if there is no room for it. The first always has room.
+    pub(crate) fn take(&mut self, found: &Found<'_>) -> Result<ControlFlow<()>, JournalFault> {
+        self.bytes = self.bytes.saturating_add(found.bytes.len());
+        if self.bytes > PAGE_BYTES_MAX && !self.entries.is_empty() {
+            return Ok(ControlFlow::Break(()));
+        }
+        let entry = decode(&self.link, found)?;
+        (self.link.end, self.link.before) = (entry.end(), entry.hash);
+        self.entries.push(entry);
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// What was taken.
+    pub(crate) fn entries(self) -> Vec<Entry> {
+        self.entries
+    }
 }

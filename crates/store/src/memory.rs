@@ -9,7 +9,7 @@ use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, Fact};
 use spinney_kernel::port::journal::{Append, Appended, ChainHash, Entry, Head, Journal, JournalFault};
 
 use crate::bound;
-use crate::codec::{self, Link};
+use crate::codec::{self, Found, Link, Page};
 
 /// A journal in memory.
 #[derive(Default)]
@@ -167,16 +167,18 @@ impl Journal for MemoryJournal {
         let shelf = self.shelf();
         let stored = shelf.trees.get(&tree).ok_or(JournalFault::UnknownTree { tree })?;
         let from = stored.batches.partition_point(|(seq, ..)| *seq < after);
-        let mut before = match from.checked_sub(1).and_then(|last| stored.batches.get(last)) {
+        let before = match from.checked_sub(1).and_then(|last| stored.batches.get(last)) {
             Some((_, hash, _)) => *hash,
             None => ChainHash::start(tree),
         };
-        let mut entries = Vec::new();
+        let mut page = Page::new(Link { tree, end: after, before });
         for (after, hash, bytes) in stored.batches.iter().skip(from).take(batches_max) {
-            entries.push(codec::decode(&Link { tree, after: *after, before }, bytes, *hash)?);
-            before = *hash;
+            let found = Found { after: *after, hash: hash.bytes(), bytes };
+            if page.take(&found)?.is_break() {
+                break;
+            }
         }
-        Ok(entries)
+        Ok(page.entries())
     }
 
     fn head(&self, tree: TreeId) -> Result<Option<Head>, JournalFault> {

@@ -7,7 +7,9 @@ use spinney_kernel::body::BlobRef;
 use spinney_kernel::id::{BlobHash, Seq, TreeId};
 use spinney_kernel::limit;
 use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, catalog_of, rebuild};
+use spinney_kernel::port::chain::verify_chain;
 use spinney_kernel::port::journal::{Append, ChainHash, Durability, Entry, Journal, JournalFault};
+use spinney_kernel::port::page::pages;
 
 use crate::Play;
 
@@ -16,9 +18,11 @@ use crate::Play;
 /// # Panics
 /// At the first thing that is not as it must be.
 pub fn journal(open: &dyn Fn() -> Box<dyn Journal>) {
-    let checks: [fn(&dyn Journal); 15] = [
+    let checks: [fn(&dyn Journal); 17] = [
         what_was_appended_is_read_back,
         pages_are_read_from_any_event,
+        a_page_is_bounded_in_bytes,
+        a_whole_chain_is_verified,
         a_stale_writer_is_told_and_writes_nothing,
         heads_say_where_each_tree_stands,
         blobs_live_as_long_as_a_tree_that_uses_them,
@@ -126,6 +130,34 @@ fn pages_are_read_from_any_event(journal: &dyn Journal) {
         assert_eq!(journal.read(tree(1), beyond, 10), Ok(Vec::new()));
         assert_eq!(journal.read(tree(2), beyond, 10), Ok(Vec::new()));
     }
+}
+
+/// 20 MiB of journal: no page has more than 4 MiB of it, and together they are all of it.
+fn a_page_is_bounded_in_bytes(journal: &dyn Journal) {
+    let mut play = Play::grow("root / a");
+    play.run(&format!("send a {}", "x".repeat(limit::TEXT_BYTES_MAX)));
+    let large = play.batches().last().cloned().unwrap_or_else(|| panic!("nothing was played"));
+    let batches = vec![large; 640];
+    let written = write(journal, tree(1), &batches);
+    let mut read = Vec::new();
+    for page in pages(journal, tree(1), Seq(0)) {
+        let page = page.unwrap_or_else(|fault| panic!("{fault}"));
+        let texts = page.len() * limit::TEXT_BYTES_MAX;
+        assert!(texts <= limit::PAGE_BYTES_MAX, "a page of {texts} bytes");
+        read.extend(page);
+    }
+    assert!(read == written, "the pages are not what was written");
+}
+
+fn a_whole_chain_is_verified(journal: &dyn Journal) {
+    let written = write(journal, tree(1), &batches());
+    let [.., before, last] = &written[..] else { panic!("too few batches") };
+    assert_eq!(verify_chain(journal, tree(1), None), Ok(last.hash));
+    assert_eq!(verify_chain(journal, tree(1), Some(last.hash)), Ok(last.hash));
+    let reason = format!("its hash is {}, and {} was expected", last.hash, before.hash);
+    let damaged = JournalFault::Damaged { tree: tree(1), after: last.end().0, reason };
+    assert_eq!(verify_chain(journal, tree(1), Some(before.hash)), Err(damaged));
+    assert_eq!(verify_chain(journal, tree(2), None), Err(JournalFault::UnknownTree { tree: tree(2) }));
 }
 
 fn a_stale_writer_is_told_and_writes_nothing(journal: &dyn Journal) {

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use crate::batch::Batch;
 use crate::event::Event;
 use crate::id::{Seq, TreeId};
-use crate::limit;
 
 use super::journal::{Journal, JournalFault};
+use super::page::pages;
 
 /// What a row is about. Keys of one kind do not meet those of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -103,13 +103,9 @@ pub fn catalog_of(tree: TreeId, batch: &Batch) -> Vec<CatalogRow> {
 pub fn rebuild(journal: &dyn Journal, tree: TreeId) -> Result<(), JournalFault> {
     let mut rows = BTreeMap::new();
     let mut at = Seq(0);
-    loop {
-        let page = journal.read(tree, at, limit::PAGE_BATCHES_MAX)?;
-        if page.is_empty() {
-            break;
-        }
-        for entry in page {
-            at = Seq(entry.after.0 + entry.batch.events.len() as u64);
+    for page in pages(journal, tree, Seq(0)) {
+        for entry in page? {
+            at = entry.end();
             for row in catalog_of(tree, &entry.batch) {
                 rows.insert((row.kind, row.key.clone()), row);
             }

@@ -20,7 +20,9 @@ pub trait Journal: Send + Sync {
     /// Appends a batch. `done` is called exactly once: when the batch is durable, or with the reason why it is not.
     fn append(&self, append: Append, done: Appended);
 
-    /// Reads batches that begin after `after`, the oldest first, at most `batches_max`.
+    /// Reads a page: batches that begin after `after`, the oldest first, at most `batches_max` and about
+    /// [`PAGE_BYTES_MAX`](crate::limit::PAGE_BYTES_MAX), but always one if there is one. An empty page is the end.
+    /// [`pages`](super::page::pages) reads them all.
     ///
     /// # Errors
     /// If the tree is not there, or what is stored cannot be read.
@@ -96,6 +98,14 @@ pub struct Entry {
     pub batch: Batch,
     /// The hash over it and everything before it, as it was stored.
     pub hash: ChainHash,
+}
+
+impl Entry {
+    /// Its last event.
+    #[must_use]
+    pub fn end(&self) -> Seq {
+        Seq(self.after.0.saturating_add(self.batch.events.len() as u64))
+    }
 }
 
 /// What is known of a tree without reading it.

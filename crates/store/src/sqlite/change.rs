@@ -52,6 +52,7 @@ pub(super) fn is_refusal(fault: &JournalFault) -> bool {
         JournalFault::Stale { .. }
             | JournalFault::KeyTaken { .. }
             | JournalFault::TooLarge { .. }
+            | JournalFault::Damaged { .. }
             | JournalFault::UnknownTree { .. }
     )
 }
@@ -77,7 +78,7 @@ pub(super) fn append(
 ) -> Result<ChainHash, JournalFault> {
     let Encoded { tree, after, events, bytes, .. } = encoded;
     let sqlite = |error| from_sqlite(transaction, &error);
-    let tip = find(transaction, tips, *tree)?;
+    let tip = find_whole(transaction, tips, *tree)?;
     let found = tip.map_or(Seq(0), |tip| tip.seq);
     if found != *after {
         return Err(JournalFault::Stale { tree: *tree, expected: after.0, found: found.0 });
@@ -128,6 +129,23 @@ pub(super) fn change(
                 .map_err(|error| from_sqlite(transaction, &error))
         }
     }
+}
+
+/// Where a tree stands. The first time it is asked for, its last batch must be the one that its head names: nothing is
+/// written behind a tail that was cut off.
+fn find_whole(transaction: &Transaction<'_>, tips: &Tips, tree: TreeId) -> Result<Option<Tip>, JournalFault> {
+    let tip = find(transaction, tips, tree)?;
+    let Some(Tip { id, seq, hash, state: None }) = tip else { return Ok(tip) };
+    let base = id << SEQ_BITS;
+    let last: Option<Vec<u8>> = transaction
+        .prepare_cached("SELECT hash FROM batches WHERE key BETWEEN ?1 AND ?2 ORDER BY key DESC LIMIT 1")
+        .and_then(|mut found| found.query_row([base, base | SEQ_MAX as i64], |row| row.get(0)).optional())
+        .map_err(|error| from_sqlite(transaction, &error))?;
+    if last.as_deref() == Some(hash.bytes()) {
+        return Ok(tip);
+    }
+    let reason = "the last batch is not the one that its head names".to_owned();
+    Err(JournalFault::Damaged { tree, after: seq.0, reason })
 }
 
 fn find(transaction: &Transaction<'_>, tips: &Tips, tree: TreeId) -> Result<Option<Tip>, JournalFault> {

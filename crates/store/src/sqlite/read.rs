@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row};
 use spinney_kernel::body::BlobRef;
 use spinney_kernel::id::{Seq, TreeId};
@@ -11,7 +12,7 @@ use spinney_kernel::time::Time;
 
 use super::fault::from_sqlite;
 use super::schema::{SEQ_BITS, SEQ_MAX};
-use crate::codec::{self, Link};
+use crate::codec::{self, Found, Link, Page};
 
 const HEAD: &str = "SELECT tree, seq, hash, state, started, changed, id FROM trees";
 
@@ -37,8 +38,8 @@ pub(super) fn entries(
         .prepare_cached("SELECT hash FROM batches WHERE key < ?1 AND key >= ?2 ORDER BY key DESC LIMIT 1")
         .and_then(|mut found| found.query_row([from, base], |row| row.get(0)).optional())
         .map_err(sqlite)?;
-    let mut link =
-        Link { tree, after, before: before.map_or_else(|| ChainHash::start(tree), ChainHash::from_bytes) };
+    let before = before.map_or_else(|| ChainHash::start(tree), ChainHash::from_bytes);
+    let mut page = Page::new(Link { tree, end: after, before });
     let mut found = connection
         .prepare_cached(
             "SELECT key, hash, body FROM batches WHERE key BETWEEN ?1 AND ?2 ORDER BY key LIMIT ?3",
@@ -47,16 +48,22 @@ pub(super) fn entries(
     let end = base | SEQ_MAX as i64;
     let mut rows =
         found.query([from, end, i64::try_from(batches_max).unwrap_or(i64::MAX)]).map_err(sqlite)?;
-    let mut entries = Vec::new();
     while let Some(row) = rows.next().map_err(sqlite)? {
-        let (key, hash): (i64, [u8; 32]) = (row.get(0).map_err(sqlite)?, row.get(1).map_err(sqlite)?);
-        let stored = row.get_ref(2).and_then(|value| Ok(value.as_str()?)).map_err(sqlite)?;
-        link.after = Seq((key - base) as u64);
-        let entry = codec::decode(&link, stored.as_bytes(), ChainHash::from_bytes(hash))?;
-        link.before = entry.hash;
-        entries.push(entry);
+        let key: i64 = row.get(0).map_err(sqlite)?;
+        let (hash, bytes) = (bytes(row.get_ref(1).map_err(sqlite)?), bytes(row.get_ref(2).map_err(sqlite)?));
+        if page.take(&Found { after: Seq((key - base) as u64), hash, bytes })?.is_break() {
+            break;
+        }
     }
-    Ok(entries)
+    Ok(page.entries())
+}
+
+/// What a column holds; a value that was never written like this gives no bytes, which match no hash.
+fn bytes(value: ValueRef<'_>) -> &[u8] {
+    match value {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes,
+        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => &[],
+    }
 }
 
 /// What is known of one tree.
