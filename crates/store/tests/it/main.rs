@@ -2,6 +2,7 @@
 
 mod damage;
 mod disk;
+mod mutated;
 mod older;
 mod process;
 
