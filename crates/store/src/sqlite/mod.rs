@@ -3,6 +3,7 @@
 mod change;
 mod fault;
 mod lock;
+mod pen;
 mod read;
 mod schema;
 mod write;
@@ -10,7 +11,7 @@ mod write;
 use std::fs;
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use rusqlite::{Connection, OpenFlags};
@@ -23,7 +24,8 @@ use crate::bound;
 use change::{Change, Encoded};
 use fault::{from_io, from_sqlite_at};
 use lock::Lock;
-use write::Job;
+use pen::{Job, Pen};
+use write::Desk;
 
 /// The journal's file in a home.
 const FILE: &str = "journal.sqlite3";
@@ -44,7 +46,8 @@ pub struct SqliteJournal {
 }
 
 struct Writer {
-    jobs: SyncSender<Job>,
+    desk: Arc<Desk>,
+    queue: SyncSender<Job>,
     thread: Option<JoinHandle<()>>,
     _lock: Lock,
 }
@@ -82,7 +85,7 @@ impl SqliteJournal {
     fn change(&self, change: Change) -> Result<(), JournalFault> {
         let writer = self.writer.as_ref().ok_or(JournalFault::ReadOnly)?;
         let (answer, answered) = sync_channel(1);
-        writer.send(Job::Change(change, answer));
+        writer.desk.hand_over(&writer.queue, Job::Change(change, answer));
         answered.recv().unwrap_or(Err(JournalFault::Closed))
     }
 
@@ -114,16 +117,13 @@ fn look(home: &Path) -> Result<Connection, JournalFault> {
 
 impl Writer {
     fn start(connection: Connection, lock: Lock) -> Self {
-        let (jobs, queue) = sync_channel(write::QUEUE_MAX);
-        let thread = std::thread::spawn(move || write::run(connection, &queue));
-        Self { jobs, thread: Some(thread), _lock: lock }
-    }
-
-    /// Hands a job over; if nobody takes it any more, whoever waits hears that.
-    fn send(&self, job: Job) {
-        if let Err(unsent) = self.jobs.send(job) {
-            unsent.0.refuse(JournalFault::Closed);
-        }
+        let desk = Arc::new(Desk::new(Pen::new(connection)));
+        let (queue, jobs) = sync_channel(write::QUEUE_MAX);
+        let thread = std::thread::spawn({
+            let desk = Arc::clone(&desk);
+            move || desk.run(&jobs)
+        });
+        Self { desk, queue, thread: Some(thread), _lock: lock }
     }
 }
 
@@ -131,7 +131,7 @@ impl Drop for Writer {
     /// Everything that was handed over is written before the lock goes.
     fn drop(&mut self) {
         let (closed, _) = sync_channel(0);
-        drop(std::mem::replace(&mut self.jobs, closed));
+        drop(std::mem::replace(&mut self.queue, closed));
         if let Some(thread) = self.thread.take() {
             // A writer that panicked has nothing left to write.
             let _ = thread.join();
@@ -144,7 +144,7 @@ impl Journal for SqliteJournal {
         let Some(writer) = &self.writer else { return done(Err(JournalFault::ReadOnly)) };
         match bound::check(&append).and_then(|()| Encoded::new(append)) {
             Err(fault) => done(Err(fault)),
-            Ok(encoded) => writer.send(Job::Append(Box::new(encoded), done)),
+            Ok(encoded) => writer.desk.append(&writer.queue, Box::new(encoded), done),
         }
     }
 

@@ -15,6 +15,10 @@ pub(super) const SEQ_MAX: usize = (1 << SEQ_BITS) - 1;
 /// Largest row number of a tree: what is left of the key above its events.
 pub(super) const TREES_MAX: usize = (1 << (63 - SEQ_BITS)) - 1;
 
+/// Most pages in the write-ahead file before SQLite itself moves them.
+const PAGES_WAITING_MAX: u32 = 10_000;
+/// Most statements that are kept ready: more than we have.
+const STATEMENTS_MAX: usize = 64;
 /// The most pages that SQLite knows.
 const PAGES_MAX: u32 = u32::MAX - 1;
 
@@ -73,6 +77,9 @@ pub(super) fn prepare(connection: &Connection) -> Result<(), JournalFault> {
     let sqlite = |error| from_sqlite(connection, &error);
     connection.pragma_update(None, "journal_mode", "WAL").map_err(sqlite)?;
     connection.pragma_update(None, "synchronous", "NORMAL").map_err(sqlite)?;
+    // The pen moves pages when it has time; this is for when it never has.
+    connection.pragma_update(None, "wal_autocheckpoint", PAGES_WAITING_MAX).map_err(sqlite)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     for (step, number) in STEPS.iter().zip(1_u32..).skip(from as usize) {
         let change = format!("BEGIN IMMEDIATE; {step} PRAGMA user_version = {number}; COMMIT;");
         connection.execute_batch(&change).map_err(sqlite)?;

@@ -1,132 +1,87 @@
-//! The writer: one thread that takes whatever waits, writes it in one transaction and then says so. A job that is
-//! refused is refused by itself; if the disk fails, everyone in the group hears it and nothing was written.
+//! Who writes when. There is one pen. A thread takes it for whatever waits, all in one transaction; whoever appends to
+//! the tree that was written last takes it itself if it lies there, because two hand-overs between threads cost more
+//! than the write. `docs/decisions/0012-writer.md` has the figures.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rusqlite::{Connection, Transaction, TransactionBehavior};
 use spinney_kernel::port::journal::{Appended, Durability, JournalFault};
 
-use super::change::{self, Change, Encoded, Tips};
-use super::fault::from_sqlite;
+use super::change::Encoded;
+use super::pen::{Ended, Job, Pen};
 
 /// Most jobs that wait for the writer; then whoever appends waits too.
 pub(super) const QUEUE_MAX: usize = 4_096;
 /// Most jobs in one transaction.
 const GROUP_MAX: usize = 1_024;
 
-/// Something for the writer to do.
-pub(super) enum Job {
-    Append(Box<Encoded>, Appended),
-    Change(Change, SyncSender<Result<(), JournalFault>>),
+/// Where the pen lies.
+pub(super) struct Desk {
+    pen: Mutex<Pen>,
+    /// Jobs in the queue and in the thread's hands.
+    waiting: AtomicUsize,
 }
 
-impl Job {
-    /// Says no to whoever waits.
-    pub(super) fn refuse(self, fault: JournalFault) {
-        match self {
-            Self::Append(_, done) => done(Err(fault)),
-            // Whoever asked may be gone.
-            Self::Change(_, answer) => drop(answer.send(Err(fault))),
-        }
+impl Desk {
+    pub(super) fn new(pen: Pen) -> Self {
+        Self { pen: Mutex::new(pen), waiting: AtomicUsize::new(0) }
     }
 
-    fn durability(&self) -> Option<Durability> {
-        match self {
-            Self::Append(encoded, _) => Some(encoded.durability),
-            Self::Change(..) => None,
-        }
-    }
-}
-
-type Answer = Box<dyn FnOnce(Result<(), JournalFault>)>;
-
-/// Takes jobs until nobody can send any.
-pub(super) fn run(connection: Connection, queue: &Receiver<Job>) {
-    let mut pen = Pen { connection, tips: Tips::new(), synced: Durability::Normal };
-    while let Ok(first) = queue.recv() {
-        let rest = std::iter::from_fn(|| queue.try_recv().ok()).take(GROUP_MAX - 1);
-        let group: Vec<Job> = std::iter::once(first).chain(rest).collect();
-        pen.write(group);
-    }
-}
-
-struct Pen {
-    connection: Connection,
-    tips: Tips,
-    synced: Durability,
-}
-
-impl Pen {
-    /// Writes a group and answers everyone in it.
-    fn write(&mut self, group: Vec<Job>) {
-        let mut answers: Vec<Answer> = Vec::with_capacity(group.len());
-        let written = self.try_write(group, &mut answers);
-        if written.is_err() {
-            // Nothing was written; what we thought we knew may be wrong.
-            self.tips.clear();
-        }
-        for answer in answers {
-            answer(written.clone());
-        }
-    }
-
-    fn try_write(&mut self, group: Vec<Job>, answers: &mut Vec<Answer>) -> Result<(), JournalFault> {
-        let durability = group.iter().filter_map(Job::durability).max().unwrap_or_default();
-        let begun = self.sync_as(durability).and_then(|()| {
-            // One thread has this connection, and it begins no second transaction.
-            Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)
-                .map_err(|error| from_sqlite(&self.connection, &error))
-        });
-        let transaction = match begun {
-            Ok(transaction) => transaction,
-            Err(fault) => {
-                group.into_iter().for_each(|job| job.refuse(fault.clone()));
-                return Ok(());
-            }
+    /// Writes a batch, here or through the thread.
+    pub(super) fn append(&self, queue: &SyncSender<Job>, encoded: Box<Encoded>, done: Appended) {
+        let Some(mut pen) = self.take_pen(&encoded) else {
+            return self.hand_over(queue, Job::Append(encoded, done));
         };
-        let mut broken = Ok(());
-        for job in group {
-            if let Err(fault) = &broken {
-                job.refuse(JournalFault::clone(fault));
-                continue;
-            }
-            let (ended, answer): (_, Answer) = match job {
-                Job::Append(encoded, done) => match change::append(&transaction, &mut self.tips, &encoded) {
-                    Ok(hash) => (Ok(()), Box::new(move |written| done(written.map(|()| hash)))),
-                    Err(fault) => {
-                        let no = fault.clone();
-                        (Err(fault), Box::new(move |_| done(Err(no))))
-                    }
-                },
-                Job::Change(change, answer) => {
-                    let changed = change::change(&transaction, &mut self.tips, change);
-                    let own = changed.clone();
-                    (changed, Box::new(move |written| drop(answer.send(own.and(written)))))
-                }
-            };
-            answers.push(answer);
-            match ended {
-                Err(fault) if !change::is_refusal(&fault) => broken = Err(fault),
-                Ok(()) | Err(_) => {}
-            }
+        let ended = pen.write(vec![Job::Append(encoded, done)]);
+        let must_move = pen.must_move();
+        drop(pen);
+        if must_move {
+            self.hand_over(queue, Job::Move);
         }
-        broken?;
-        transaction.commit().map_err(|error| from_sqlite(&self.connection, &error))
+        ended.into_iter().for_each(Ended::tell);
     }
 
-    /// A group that holds any `full` tree is committed `full`.
-    fn sync_as(&mut self, durability: Durability) -> Result<(), JournalFault> {
-        if self.synced != durability {
-            let level = match durability {
-                Durability::Off => "OFF",
-                Durability::Normal => "NORMAL",
-                Durability::Full => "FULL",
-            };
-            self.connection
-                .pragma_update(None, "synchronous", level)
-                .map_err(|error| from_sqlite(&self.connection, &error))?;
-            self.synced = durability;
+    /// The pen, if whoever appends should use it: nothing waits, so that no batch overtakes another; nobody holds it;
+    /// the write will not wait for the disk; and the tree was the last one written. Where several trees are busy, the
+    /// thread writes them together.
+    fn take_pen(&self, encoded: &Encoded) -> Option<MutexGuard<'_, Pen>> {
+        if encoded.durability == Durability::Full || self.waiting.load(Ordering::Acquire) > 0 {
+            return None;
         }
-        Ok(())
+        self.pen.try_lock().ok().filter(|pen| pen.wrote_last(encoded.tree))
+    }
+
+    /// Gives a job to the thread; if that is gone, whoever waits hears it.
+    pub(super) fn hand_over(&self, queue: &SyncSender<Job>, job: Job) {
+        self.waiting.fetch_add(1, Ordering::AcqRel);
+        if let Err(unsent) = queue.send(job) {
+            self.waiting.fetch_sub(1, Ordering::AcqRel);
+            unsent.0.refused(JournalFault::Closed).tell();
+        }
+    }
+
+    /// The thread: takes jobs until nobody can send any.
+    pub(super) fn run(&self, queue: &Receiver<Job>) {
+        while let Ok(first) = queue.recv() {
+            let mut pen = self.pen();
+            let group: Vec<Job> =
+                std::iter::once(first).chain(queue.try_iter().take(GROUP_MAX - 1)).collect();
+            let count = group.len();
+            let ended = pen.write(group);
+            drop(pen);
+            // Before they are told: what they append next may find the pen lying there.
+            self.waiting.fetch_sub(count, Ordering::AcqRel);
+            ended.into_iter().for_each(Ended::tell);
+            let mut pen = self.pen();
+            if pen.must_move() {
+                pen.move_pages();
+            }
+        }
+    }
+
+    /// A pen that was dropped in a panic is good: it begins every transaction anew.
+    fn pen(&self) -> MutexGuard<'_, Pen> {
+        self.pen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
