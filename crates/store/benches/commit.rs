@@ -18,8 +18,8 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
-const ROUNDS: usize = 21;
-const STEPS: usize = 100;
+const ROUNDS: usize = 15;
+const STEPS: usize = 400;
 const TREES: usize = 100;
 
 fn main() {
@@ -27,45 +27,45 @@ fn main() {
     if std::env::args().any(|word| word == "--test") {
         return;
     }
-    println!("one tree, one step after the other, per step          median     least   ratio of medians");
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    println!("one tree, one step after the other: a step           median       p99   ratio of medians");
     for (durability, bound) in [(Durability::Normal, 4.0), (Durability::Full, 1.5)] {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
         let mut raw = Raw::new(durability);
         let (mut waiting, mut awaiting) = (Ours::new(durability), Ours::new(durability));
-        let [raw, waiting, awaiting] = in_turns(
-            STEPS,
-            [&mut || raw.one_by_one(), &mut || waiting.wait_each(), &mut || awaiting.await_each(&runtime)],
-        );
+        let [raw, waiting, awaiting] =
+            in_turns([&mut || raw.one_by_one(), &mut || waiting.wait_each(), &mut || {
+                awaiting.await_each(&runtime)
+            }]);
         let name = format!("{durability:?}").to_lowercase();
         line(&format!("{name}: bare insert"), &raw, None);
         line(&format!("{name}: append, thread waits"), &waiting, Some((&raw, bound)));
         line(&format!("{name}: append, task awaits"), &awaiting, Some((&raw, bound)));
     }
-    println!("\n{TREES} trees at once, {} batches, per batch", TREES * 10);
+    println!("\n{TREES} trees at once, {} batches: a batch", TREES * 10);
     let mut raw = Raw::new(Durability::Normal);
-    let mut ours = Ours::new(Durability::Normal);
-    let mut tasks = Ours::new(Durability::Normal);
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
-    let [raw, ours, tasks] = in_turns(
-        TREES * 10,
-        [&mut || raw.all_at_once(), &mut || ours.pipelined(), &mut || tasks.tasks(&runtime)],
-    );
+    let (mut ours, mut tasks) = (Ours::new(Durability::Normal), Ours::new(Durability::Normal));
+    let [raw, ours, tasks] =
+        in_turns([&mut || raw.all_at_once(), &mut || ours.pipelined(), &mut || tasks.tasks(&runtime)]);
     line("normal: bare inserts, one transaction", &raw, None);
     line("normal: appends, one thread sends all", &ours, Some((&raw, f64::INFINITY)));
     line("normal: appends, a task per tree awaits each", &tasks, Some((&raw, f64::INFINITY)));
 }
 
-/// Nanoseconds per operation, of each round.
+/// Nanoseconds per operation, in order.
 struct Times(Vec<f64>);
 
+impl Times {
+    fn at(&self, percent: usize) -> f64 {
+        self.0[self.0.len() * percent / 100]
+    }
+}
+
 /// Measures several things in turns, so that noise hits all alike.
-fn in_turns<const N: usize>(count: usize, mut runs: [&mut dyn FnMut(); N]) -> [Times; N] {
+fn in_turns<const N: usize>(mut runs: [&mut dyn FnMut() -> Vec<f64>; N]) -> [Times; N] {
     let mut times = [const { Times(Vec::new()) }; N];
     for _ in 0..ROUNDS {
         for (run, times) in runs.iter_mut().zip(&mut times) {
-            let start = Instant::now();
-            run();
-            times.0.push(start.elapsed().as_nanos() as f64 / count as f64);
+            times.0.extend(run());
         }
     }
     for times in &mut times {
@@ -74,18 +74,26 @@ fn in_turns<const N: usize>(count: usize, mut runs: [&mut dyn FnMut(); N]) -> [T
     times
 }
 
+/// Does something and gives the nanoseconds that it took.
+fn timed(run: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    run();
+    start.elapsed().as_nanos() as f64
+}
+
+/// Does all of it and gives the nanoseconds per batch.
+fn timed_all(run: impl FnOnce()) -> Vec<f64> {
+    vec![timed(run) / (TREES * 10) as f64]
+}
+
 fn line(what: &str, times: &Times, against: Option<(&Times, f64)>) {
-    let median = |times: &Times| times.0[times.0.len() / 2];
     let ratio = against.map(|(other, bound)| {
-        let ratio = median(times) / median(other);
-        let verdict = if ratio <= bound { "" } else { " MISSED" };
-        format!(
-            "{ratio:.2}x{}{verdict}",
-            if bound.is_finite() { format!(" (at most {bound}x)") } else { String::new() }
-        )
+        let ratio = times.at(50) / other.at(50);
+        let bound_text = if bound.is_finite() { format!(" (at most {bound}x)") } else { String::new() };
+        format!("{ratio:.2}x{bound_text}{}", if ratio <= bound { "" } else { " MISSED" })
     });
-    let (median, least) = (median(times) / 1_000.0, times.0[0] / 1_000.0);
-    println!("{what:<48} {median:>8.1} µs {least:>6.1} µs   {}", ratio.unwrap_or_default());
+    let (median, p99) = (times.at(50) / 1_000.0, times.at(99) / 1_000.0);
+    println!("{what:<48} {median:>8.1} µs {p99:>6.0} µs   {}", ratio.unwrap_or_default());
 }
 
 /// A step's worth of events.
@@ -124,14 +132,16 @@ impl Raw {
         self.next += 1;
     }
 
-    fn one_by_one(&mut self) {
-        (0..STEPS).for_each(|_| self.insert());
+    fn one_by_one(&mut self) -> Vec<f64> {
+        (0..STEPS).map(|_| timed(|| self.insert())).collect()
     }
 
-    fn all_at_once(&mut self) {
-        self.connection.execute_batch("BEGIN IMMEDIATE").unwrap();
-        (0..TREES * 10).for_each(|_| self.insert());
-        self.connection.execute_batch("COMMIT").unwrap();
+    fn all_at_once(&mut self) -> Vec<f64> {
+        timed_all(|| {
+            self.connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+            (0..TREES * 10).for_each(|_| self.insert());
+            self.connection.execute_batch("COMMIT").unwrap();
+        })
     }
 }
 
@@ -160,45 +170,52 @@ impl Ours {
         Append { tree, after: Seq(after), batch, blobs, catalog, state: "running", durability }
     }
 
-    fn wait_each(&mut self) {
-        for _ in 0..STEPS {
-            let append = self.next(0);
-            conformance::append(self.journal.as_ref(), append).unwrap();
-        }
+    fn wait_each(&mut self) -> Vec<f64> {
+        let appends: Vec<Append> = (0..STEPS).map(|_| self.next(0)).collect();
+        let wait = |append| assert!(conformance::append(self.journal.as_ref(), append).is_ok());
+        appends.into_iter().map(|append| timed(|| wait(append))).collect()
     }
 
-    fn await_each(&mut self, runtime: &Runtime) {
+    fn await_each(&mut self, runtime: &Runtime) -> Vec<f64> {
         let appends: Vec<Append> = (0..STEPS).map(|_| self.next(0)).collect();
         let task = runtime.spawn(await_all(Arc::clone(&self.journal), appends));
-        runtime.block_on(task).unwrap();
+        runtime.block_on(task).unwrap()
     }
 
-    fn pipelined(&mut self) {
+    fn pipelined(&mut self) -> Vec<f64> {
+        let appends: Vec<Append> = (0..TREES * 10).map(|number| self.next(number % TREES)).collect();
         let (answer, answers) = sync_channel(TREES * 10);
-        for number in 0..TREES * 10 {
-            let append = self.next(number % TREES);
-            let answer = answer.clone();
-            self.journal.append(append, Box::new(move |end| answer.send(end).unwrap()));
-        }
-        drop(answer);
-        answers.iter().for_each(|end| drop(end.unwrap()));
+        timed_all(|| {
+            for append in appends {
+                let answer = answer.clone();
+                self.journal.append(append, Box::new(move |end| answer.send(end).unwrap()));
+            }
+            drop(answer);
+            answers.iter().for_each(|end| assert!(end.is_ok()));
+        })
     }
 
     /// As a runtime does it: each tree has a task that waits for one append before the next.
-    fn tasks(&mut self, runtime: &Runtime) {
+    fn tasks(&mut self, runtime: &Runtime) -> Vec<f64> {
         let appends: Vec<Vec<Append>> =
             (0..TREES).map(|tree| (0..10).map(|_| self.next(tree)).collect()).collect();
-        let start = |appends| runtime.spawn(await_all(Arc::clone(&self.journal), appends));
-        let tasks: Vec<_> = appends.into_iter().map(start).collect();
-        tasks.into_iter().for_each(|task| runtime.block_on(task).unwrap());
+        timed_all(|| {
+            let start = |appends| runtime.spawn(await_all(Arc::clone(&self.journal), appends));
+            let tasks: Vec<_> = appends.into_iter().map(start).collect();
+            tasks.into_iter().for_each(|task| drop(runtime.block_on(task).unwrap()));
+        })
     }
 }
 
-/// One after the other.
-async fn await_all(journal: Arc<SqliteJournal>, appends: Vec<Append>) {
+/// One after the other; gives the nanoseconds that each took.
+async fn await_all(journal: Arc<SqliteJournal>, appends: Vec<Append>) -> Vec<f64> {
+    let mut times = Vec::with_capacity(appends.len());
     for append in appends {
+        let start = Instant::now();
         let (answer, answered) = oneshot::channel();
         journal.append(append, Box::new(move |end| drop(answer.send(end))));
         answered.await.unwrap().unwrap();
+        times.push(start.elapsed().as_nanos() as f64);
     }
+    times
 }

@@ -18,6 +18,7 @@ use super::catalog::{CatalogKind, CatalogRow, Fact};
 /// Where batches go.
 pub trait Journal: Send + Sync {
     /// Appends a batch. `done` is called exactly once: when the batch is durable, or with the reason why it is not.
+    /// That may be before this returns, and on any thread, but never under a lock: `done` may use the journal.
     fn append(&self, append: Append, done: Appended);
 
     /// Reads a page: batches that begin after `after`, the oldest first, at most `batches_max` and about

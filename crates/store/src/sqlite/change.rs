@@ -15,7 +15,7 @@ use crate::{bound, codec};
 
 /// A batch on its way, encoded by whoever sent it.
 pub(super) struct Encoded {
-    pub(super) tree: TreeId,
+    tree: TreeId,
     after: Seq,
     events: u64,
     now: Time,

@@ -49,7 +49,6 @@ struct Writer {
     desk: Arc<Desk>,
     queue: SyncSender<Job>,
     thread: Option<JoinHandle<()>>,
-    _lock: Lock,
 }
 
 impl SqliteJournal {
@@ -121,9 +120,12 @@ impl Writer {
         let (queue, jobs) = sync_channel(write::QUEUE_MAX);
         let thread = std::thread::spawn({
             let desk = Arc::clone(&desk);
-            move || desk.run(&jobs)
+            move || {
+                desk.run(&jobs);
+                drop(lock);
+            }
         });
-        Self { desk, queue, thread: Some(thread), _lock: lock }
+        Self { desk, queue, thread: Some(thread) }
     }
 }
 
@@ -132,7 +134,9 @@ impl Drop for Writer {
     fn drop(&mut self) {
         let (closed, _) = sync_channel(0);
         drop(std::mem::replace(&mut self.queue, closed));
-        if let Some(thread) = self.thread.take() {
+        let Some(thread) = self.thread.take() else { return };
+        // Whoever is told by the thread may be the last to hold the journal; the thread then ends by itself.
+        if thread.thread().id() != std::thread::current().id() {
             // A writer that panicked has nothing left to write.
             let _ = thread.join();
         }

@@ -4,7 +4,6 @@
 use std::sync::mpsc::SyncSender;
 
 use rusqlite::Connection;
-use spinney_kernel::id::TreeId;
 use spinney_kernel::port::journal::{Appended, ChainHash, Durability, JournalFault};
 
 use super::change::{self, Change, Encoded, Known};
@@ -81,20 +80,13 @@ pub(super) struct Pen {
     connection: Connection,
     known: Known,
     synced: Durability,
-    /// The tree of the last append.
-    last: Option<TreeId>,
     /// Pages in the write-ahead file, roughly.
     pages: usize,
 }
 
 impl Pen {
     pub(super) fn new(connection: Connection) -> Self {
-        Self { connection, known: Known::default(), synced: Durability::Normal, last: None, pages: 0 }
-    }
-
-    /// Whether the last append was of this tree.
-    pub(super) fn wrote_last(&self, tree: TreeId) -> bool {
-        self.last == Some(tree)
+        Self { connection, known: Known::default(), synced: Durability::Normal, pages: 0 }
     }
 
     /// Writes a group in one transaction. Nobody is told yet.
@@ -152,7 +144,6 @@ impl Pen {
     fn carry_out(&mut self, job: Job) -> Ended {
         match job {
             Job::Append(encoded, done) => {
-                self.last = Some(encoded.tree);
                 self.pages += encoded.pages();
                 Ended::Append(done, change::append(&self.connection, &mut self.known, &encoded))
             }

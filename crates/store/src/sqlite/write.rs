@@ -1,7 +1,8 @@
-//! Who writes when. There is one pen. A thread takes it for whatever waits, all in one transaction; whoever appends to
-//! the tree that was written last takes it itself if it lies there, because two hand-overs between threads cost more
-//! than the write. `docs/decisions/0012-writer.md` has the figures.
+//! Who writes when. There is one pen. Whoever appends takes it if it lies there and nobody waits, because two hand-overs
+//! between threads cost more than the write. Otherwise a thread takes it for all that wait, in one transaction.
+//! `docs/decisions/0012-writer.md` has the figures.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -42,14 +43,13 @@ impl Desk {
         ended.into_iter().for_each(Ended::tell);
     }
 
-    /// The pen, if whoever appends should use it: nothing waits, so that no batch overtakes another; nobody holds it;
-    /// the write will not wait for the disk; and the tree was the last one written. Where several trees are busy, the
-    /// thread writes them together.
+    /// The pen, if whoever appends should use it: nothing waits, so that no batch overtakes another; nobody holds it; and
+    /// the write will not wait for the disk.
     fn take_pen(&self, encoded: &Encoded) -> Option<MutexGuard<'_, Pen>> {
         if encoded.durability == Durability::Full || self.waiting.load(Ordering::Acquire) > 0 {
             return None;
         }
-        self.pen.try_lock().ok().filter(|pen| pen.wrote_last(encoded.tree))
+        self.pen.try_lock().ok()
     }
 
     /// Gives a job to the thread; if that is gone, whoever waits hears it.
@@ -72,7 +72,7 @@ impl Desk {
             drop(pen);
             // Before they are told: what they append next may find the pen lying there.
             self.waiting.fetch_sub(count, Ordering::AcqRel);
-            ended.into_iter().for_each(Ended::tell);
+            ended.into_iter().for_each(tell_safely);
             let mut pen = self.pen();
             if pen.must_move() {
                 pen.move_pages();
@@ -84,4 +84,10 @@ impl Desk {
     fn pen(&self) -> MutexGuard<'_, Pen> {
         self.pen.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Tells one of a group. If that panics, the others are told all the same: a bug stops its own tree only, and the panic
+/// hook has said so.
+fn tell_safely(ended: Ended) {
+    let _ = std::panic::catch_unwind(AssertUnwindSafe(|| ended.tell()));
 }

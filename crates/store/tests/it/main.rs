@@ -5,6 +5,7 @@ mod disk;
 mod mutated;
 mod older;
 mod process;
+mod told;
 
 use std::path::{Path, PathBuf};
 
