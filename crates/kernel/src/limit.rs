@@ -68,3 +68,22 @@ pub const QUESTION_TIMEOUT_MS: u64 = 24 * 60 * 60 * 1_000;
 pub const WAIT_TIMEOUT_MS: u64 = 60 * 60 * 1_000;
 /// Longest timeout anyone may ask for: a year.
 pub const TIMEOUT_MS_MAX: u64 = 365 * 24 * 60 * 60 * 1_000;
+
+/// Most batches that one page of a journal is read with.
+pub const PAGE_BATCHES_MAX: usize = 1_024;
+/// Bytes of one page of a journal: a long journal is never in memory as a whole. A larger batch is a page by itself.
+pub const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Largest batch, in bytes: far above what the other bounds allow, and far below what hurts.
+pub const BATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Largest blob, in bytes: a tool's whole output. What is larger belongs in a file of the workspace.
+pub const BLOB_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Most bytes of blobs in one append: what waits for the writer sits in memory.
+pub const BLOBS_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Most blobs in one append.
+pub const BLOBS_MAX: usize = 1_024;
+/// Longest key in the catalog, in bytes: a name and an id.
+pub const CATALOG_KEY_BYTES_MAX: usize = 512;
+/// Longest value in the catalog, in bytes: it is for lists, the journal has the rest.
+pub const CATALOG_VALUE_BYTES_MAX: usize = 4 * 1024;
+/// Most rows of the catalog that one append changes.
+pub const CATALOG_ROWS_MAX: usize = 1_024;

@@ -165,7 +165,7 @@ impl Home {
     /// If the journal cannot be listed. What keeps one tree from being resumed does not keep the others.
     pub async fn recover(&self) -> Result<Vec<(TreeId, Result<Tree, ResumeError>)>, JournalFault> {
         let mut resumed = Vec::new();
-        for head in self.journal.heads()? {
+        for head in self.journal.heads(&[])? {
             if !is_end(&head.state) {
                 resumed.push((head.tree, self.resume(head.tree).await));
             }

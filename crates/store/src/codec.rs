@@ -1,39 +1,109 @@
 //! How a batch is written: JSON, with texts that stand in input and event written once.
 
+use std::ops::ControlFlow;
+
 use spinney_kernel::Batch;
-use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::body::BlobRef;
+use spinney_kernel::id::{BlobHash, Seq, TreeId};
+use spinney_kernel::limit::{BATCH_BYTES_MAX, PAGE_BYTES_MAX};
 use spinney_kernel::port::journal::{ChainHash, Entry, JournalFault};
 
-/// The largest batch that is read back: far above what the kernel's bounds allow, and far below what hurts.
-const BATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
+use crate::bound;
 
 /// A batch as bytes.
 pub(crate) fn encode(mut batch: Batch) -> Result<Vec<u8>, JournalFault> {
     batch.fold();
-    serde_json::to_vec(&batch).map_err(|error| JournalFault::Failed { reason: error.to_string() })
+    let failed = |error: serde_json::Error| JournalFault::Failed { reason: error.to_string() };
+    let bytes = serde_json::to_vec(&batch).map_err(failed)?;
+    bound::at_most("a batch in bytes", bytes.len(), BATCH_BYTES_MAX)?;
+    Ok(bytes)
 }
 
-/// Bytes as a batch, checked against the hash over everything before and them.
-pub(crate) fn decode(link: &Link, stored: &[u8], hash: ChainHash) -> Result<Entry, JournalFault> {
-    let Link { tree, after, before } = *link;
-    let damaged = |reason: String| JournalFault::Damaged { tree, after: after.0, reason };
-    if stored.len() > BATCH_BYTES_MAX {
-        return Err(damaged(format!("a batch of {} bytes, the limit is {BATCH_BYTES_MAX}", stored.len())));
+/// What is stored as a batch, checked against the hash over everything before and itself.
+fn decode(link: &Link, found: &Found<'_>) -> Result<Entry, JournalFault> {
+    let Link { tree, end, before } = *link;
+    let Found { after, hash, bytes } = *found;
+    let damaged = |reason: String| Err(JournalFault::Damaged { tree, after: end.0, reason });
+    if bytes.len() > BATCH_BYTES_MAX {
+        return damaged(format!("a batch of {} bytes, the limit is {BATCH_BYTES_MAX}", bytes.len()));
     }
-    if before.then(after, stored) != hash {
-        return Err(damaged("its bytes do not match their hash".to_owned()));
+    let Ok(hash) = hash.try_into().map(ChainHash::from_bytes) else {
+        return damaged(format!("a hash of {} bytes", hash.len()));
+    };
+    if before.then(after, bytes) != hash {
+        return damaged(if end == after {
+            "the bytes of the next batch do not match their hash".to_owned()
+        } else {
+            format!("the next batch begins after event {}", after.0)
+        });
     }
-    let mut batch: Batch = serde_json::from_slice(stored).map_err(|error| damaged(error.to_string()))?;
+    let mut batch: Batch = match serde_json::from_slice(bytes) {
+        Ok(batch) => batch,
+        Err(error) => return damaged(format!("the next batch cannot be read: {error}")),
+    };
     batch.unfold();
     Ok(Entry { after, batch, hash })
 }
 
-/// Where in the chain a stored batch is expected.
+/// The bytes of a blob, if they are what its reference says.
+pub(crate) fn check_blob(blob: &BlobRef, bytes: Vec<u8>) -> Result<Vec<u8>, JournalFault> {
+    if bytes.len() as u64 == blob.bytes && BlobHash::of(&bytes) == blob.hash {
+        Ok(bytes)
+    } else {
+        Err(JournalFault::DamagedBlob { hash: blob.hash.to_string() })
+    }
+}
+
+/// Where in the chain the next batch is expected.
 #[derive(Clone, Copy)]
 pub(crate) struct Link {
     pub(crate) tree: TreeId,
     /// The last event before it.
-    pub(crate) after: Seq,
+    pub(crate) end: Seq,
     /// The hash before it.
     pub(crate) before: ChainHash,
+}
+
+/// A batch as it was found.
+pub(crate) struct Found<'s> {
+    /// The last event before it.
+    pub(crate) after: Seq,
+    /// The hash over it and everything before it, if it is one.
+    pub(crate) hash: &'s [u8],
+    /// The batch.
+    pub(crate) bytes: &'s [u8],
+}
+
+/// A page of a journal while it is read: batches that follow each other, up to the bounds.
+pub(crate) struct Page {
+    link: Link,
+    entries: Vec<Entry>,
+    bytes: usize,
+}
+
+impl Page {
+    /// An empty page that begins here.
+    pub(crate) fn new(link: Link) -> Self {
+        Self { link, entries: Vec::new(), bytes: 0 }
+    }
+
+    /// Takes one more batch, or breaks if there is no room for it. The first always has room.
+    pub(crate) fn take(&mut self, found: &Found<'_>) -> Result<ControlFlow<()>, JournalFault> {
+        self.bytes = self.bytes.saturating_add(found.bytes.len());
+        if self.bytes > PAGE_BYTES_MAX && !self.entries.is_empty() {
+            return Ok(ControlFlow::Break(()));
+        }
+        let entry = decode(&self.link, found)?;
+        (self.link.end, self.link.before) = (entry.end(), entry.hash);
+        self.entries.push(entry);
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// What was taken, but for a first batch that has nothing after `seen`.
+    pub(crate) fn after(mut self, seen: Seq) -> Vec<Entry> {
+        if self.entries.first().is_some_and(|entry| entry.end() <= seen) {
+            self.entries.remove(0);
+        }
+        self.entries
+    }
 }

@@ -3,6 +3,7 @@
 //! [`MemoryJournal`] keeps everything until the process ends; [`SqliteJournal`] keeps it in one file that people can
 //! open with `sqlite3`. Both pass the same conformance suite.
 
+mod bound;
 mod codec;
 mod memory;
 mod sqlite;

@@ -4,8 +4,12 @@ use std::sync::mpsc::sync_channel;
 
 use spinney_kernel::Batch;
 use spinney_kernel::body::BlobRef;
-use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::id::{BlobHash, Seq, TreeId};
+use spinney_kernel::limit;
+use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, catalog_of, rebuild};
+use spinney_kernel::port::chain::verify_chain;
 use spinney_kernel::port::journal::{Append, ChainHash, Durability, Entry, Journal, JournalFault};
+use spinney_kernel::port::page::pages;
 
 use crate::Play;
 
@@ -14,14 +18,24 @@ use crate::Play;
 /// # Panics
 /// At the first thing that is not as it must be.
 pub fn journal(open: &dyn Fn() -> Box<dyn Journal>) {
-    let checks: [fn(&dyn Journal); 7] = [
+    let checks: [fn(&dyn Journal); 17] = [
         what_was_appended_is_read_back,
         pages_are_read_from_any_event,
+        a_page_is_bounded_in_bytes,
+        a_whole_chain_is_verified,
         a_stale_writer_is_told_and_writes_nothing,
         heads_say_where_each_tree_stands,
         blobs_live_as_long_as_a_tree_that_uses_them,
         a_removed_tree_is_gone_and_may_come_again,
         trees_do_not_mix,
+        heads_are_listed_by_state,
+        a_row_of_the_catalog_lives_with_its_tree,
+        a_key_belongs_to_the_tree_that_wrote_it,
+        a_row_above_its_bound_is_refused,
+        a_blob_above_its_bound_is_refused,
+        a_blob_is_read_only_by_its_own_reference,
+        a_tree_with_many_blobs_is_removed,
+        the_catalog_is_computed_again_from_the_journal,
     ];
     for check in checks {
         check(open().as_ref());
@@ -69,9 +83,28 @@ fn write(journal: &dyn Journal, tree: TreeId, batches: &[Batch]) -> Vec<Entry> {
     batches.iter().map(entry).collect()
 }
 
-fn of(tree: TreeId, after: Seq, batch: &Batch) -> Append {
-    let (batch, state) = (batch.clone(), "running");
-    Append { tree, after, batch, blobs: Vec::new(), state, durability: Durability::Normal }
+/// One batch, with what it changes in the catalog.
+#[must_use]
+pub fn of(tree: TreeId, after: Seq, batch: &Batch) -> Append {
+    let (batch, catalog) = (batch.clone(), catalog_of(tree, batch));
+    let (state, durability) = ("running", Durability::Normal);
+    Append { tree, after, batch, blobs: Vec::new(), catalog, state, durability }
+}
+
+/// An append whose batch changes these rows of the catalog and nothing else.
+fn with_rows(tree: TreeId, rows: &[(&str, Option<&str>)]) -> Append {
+    let row = |(key, value): &(&str, Option<&str>)| CatalogRow {
+        kind: CatalogKind::Checkpoint,
+        key: (*key).to_owned(),
+        value: value.map(str::to_owned),
+    };
+    Append { catalog: rows.iter().map(row).collect(), ..of(tree, Seq(0), &batches()[0]) }
+}
+
+/// Keys, trees and values of one kind.
+fn catalog(journal: &dyn Journal, kind: CatalogKind, prefix: &str) -> Vec<(String, TreeId, String)> {
+    let facts = journal.catalog(kind, prefix).unwrap_or_else(|fault| panic!("{fault}"));
+    facts.into_iter().map(|fact| (fact.key, fact.tree, fact.value)).collect()
 }
 
 fn last(batches: &[Batch]) -> Seq {
@@ -91,12 +124,44 @@ fn pages_are_read_from_any_event(journal: &dyn Journal) {
         let page = journal.read(tree(1), entry.after, 2).unwrap_or_else(|fault| panic!("{fault}"));
         let expected: Vec<Entry> = written.iter().skip(at).take(2).cloned().collect();
         assert_eq!(page, expected);
+        // From the middle of a batch, that batch is read again: it has more to tell.
+        for middle in entry.after.0..entry.end().0 {
+            assert_eq!(journal.read(tree(1), Seq(middle), 2).as_ref(), Ok(&expected));
+        }
     }
     write(journal, tree(2), &batches());
     for beyond in [last(&batches()), Seq(1 << 40), Seq(u64::MAX)] {
         assert_eq!(journal.read(tree(1), beyond, 10), Ok(Vec::new()));
         assert_eq!(journal.read(tree(2), beyond, 10), Ok(Vec::new()));
     }
+}
+
+/// 20 MiB of journal: no page has more than 4 MiB of it, and together they are all of it.
+fn a_page_is_bounded_in_bytes(journal: &dyn Journal) {
+    let mut play = Play::grow("root / a");
+    play.run(&format!("send a {}", "x".repeat(limit::TEXT_BYTES_MAX)));
+    let large = play.batches().last().cloned().unwrap_or_else(|| panic!("nothing was played"));
+    let batches = vec![large; 640];
+    let written = write(journal, tree(1), &batches);
+    let mut read = Vec::new();
+    for page in pages(journal, tree(1), Seq(0)) {
+        let page = page.unwrap_or_else(|fault| panic!("{fault}"));
+        let texts = page.len() * limit::TEXT_BYTES_MAX;
+        assert!(texts <= limit::PAGE_BYTES_MAX, "a page of {texts} bytes");
+        read.extend(page);
+    }
+    assert!(read == written, "the pages are not what was written");
+}
+
+fn a_whole_chain_is_verified(journal: &dyn Journal) {
+    let written = write(journal, tree(1), &batches());
+    let [.., before, last] = &written[..] else { panic!("too few batches") };
+    assert_eq!(verify_chain(journal, tree(1), None), Ok(last.hash));
+    assert_eq!(verify_chain(journal, tree(1), Some(last.hash)), Ok(last.hash));
+    let reason = format!("its hash is {}, and {} was expected", last.hash, before.hash);
+    let damaged = JournalFault::Damaged { tree: tree(1), after: last.end().0, reason };
+    assert_eq!(verify_chain(journal, tree(1), Some(before.hash)), Err(damaged));
+    assert_eq!(verify_chain(journal, tree(2), None), Err(JournalFault::UnknownTree { tree: tree(2) }));
 }
 
 fn a_stale_writer_is_told_and_writes_nothing(journal: &dyn Journal) {
@@ -118,7 +183,7 @@ fn heads_say_where_each_tree_stands(journal: &dyn Journal) {
     for number in [3, 1, 2] {
         write(journal, tree(number), &batches);
     }
-    let heads = journal.heads().unwrap_or_else(|fault| panic!("{fault}"));
+    let heads = journal.heads(&[]).unwrap_or_else(|fault| panic!("{fault}"));
     let order: Vec<TreeId> = heads.iter().map(|head| head.tree).collect();
     assert_eq!(order, [tree(3), tree(1), tree(2)]);
     let entries = journal.read(tree(1), Seq(0), usize::MAX).unwrap_or_default();
@@ -129,8 +194,7 @@ fn heads_say_where_each_tree_stands(journal: &dyn Journal) {
 
 fn blobs_live_as_long_as_a_tree_that_uses_them(journal: &dyn Journal) {
     let bytes = vec![7_u8; 100_000];
-    let hash = spinney_kernel::id::BlobHash::of(&bytes);
-    let blob = BlobRef { hash, bytes: bytes.len() as u64 };
+    let blob = reference(&bytes);
     assert_eq!(journal.blob(&blob), Ok(None));
     for number in [1, 2] {
         let append = of(tree(number), Seq(0), &batches()[0]);
@@ -143,11 +207,64 @@ fn blobs_live_as_long_as_a_tree_that_uses_them(journal: &dyn Journal) {
     assert_eq!(journal.blob(&blob), Ok(None));
 }
 
+fn a_blob_above_its_bound_is_refused(journal: &dyn Journal) {
+    let of_sizes = |sizes: &[usize]| {
+        let blobs = sizes.iter().map(|size| vec![1; *size]).collect();
+        append(journal, Append { blobs, ..of(tree(1), Seq(0), &batches()[0]) })
+    };
+    let max = limit::BLOB_BYTES_MAX;
+    for sizes in [&[5, max + 1][..], &[max; 5], &[1; limit::BLOBS_MAX + 1]] {
+        let refused = of_sizes(sizes);
+        assert!(matches!(refused, Err(JournalFault::TooLarge { .. })), "{refused:?}");
+    }
+    assert_eq!(journal.head(tree(1)), Ok(None));
+    assert_eq!(journal.blob(&reference(&[1; 5])), Ok(None));
+    let most = of_sizes(&[0, max]);
+    assert!(most.is_ok(), "{most:?}");
+    assert_eq!(journal.blob(&reference(&[])), Ok(Some(Vec::new())));
+    assert_eq!(
+        journal.blob(&reference(&vec![1; max])).map(|bytes| bytes.map(|bytes| bytes.len())),
+        Ok(Some(max))
+    );
+}
+
+fn a_blob_is_read_only_by_its_own_reference(journal: &dyn Journal) {
+    let bytes = b"what a tool said".to_vec();
+    let with_blob = Append { blobs: vec![bytes.clone()], ..of(tree(1), Seq(0), &batches()[0]) };
+    append(journal, with_blob).unwrap_or_else(|fault| panic!("{fault}"));
+    let blob = reference(&bytes);
+    let damaged = JournalFault::DamagedBlob { hash: blob.hash.to_string() };
+    assert_eq!(journal.blob(&BlobRef { bytes: blob.bytes + 1, ..blob.clone() }), Err(damaged));
+    assert_eq!(journal.blob(&blob), Ok(Some(bytes)));
+}
+
+/// Quadratic work would show: there are as many blobs as a long run leaves, and two trees use them all.
+fn a_tree_with_many_blobs_is_removed(journal: &dyn Journal) {
+    let batch = &batches()[0];
+    let blob = |number: usize| number.to_le_bytes().to_vec();
+    for number in [1, 2] {
+        for page in 0..10 {
+            let blobs = (page * 1_000..(page + 1) * 1_000).map(blob).collect();
+            let after = Seq(page as u64 * batch.events.len() as u64);
+            let append = Append { blobs, catalog: Vec::new(), ..of(tree(number), after, batch) };
+            self::append(journal, append).unwrap_or_else(|fault| panic!("{fault}"));
+        }
+    }
+    assert_eq!(journal.remove(tree(1)), Ok(()));
+    assert_eq!(journal.blob(&reference(&blob(9_999))), Ok(Some(blob(9_999))));
+    assert_eq!(journal.remove(tree(2)), Ok(()));
+    assert_eq!(journal.blob(&reference(&blob(9_999))), Ok(None));
+}
+
+fn reference(bytes: &[u8]) -> BlobRef {
+    BlobRef { hash: BlobHash::of(bytes), bytes: bytes.len() as u64 }
+}
+
 fn a_removed_tree_is_gone_and_may_come_again(journal: &dyn Journal) {
     write(journal, tree(1), &batches());
     assert_eq!(journal.remove(tree(1)), Ok(()));
     assert_eq!(journal.remove(tree(1)), Err(JournalFault::UnknownTree { tree: tree(1) }));
-    assert_eq!(journal.heads(), Ok(Vec::new()));
+    assert_eq!(journal.heads(&[]), Ok(Vec::new()));
     let written = write(journal, tree(1), &batches());
     assert_eq!(journal.read(tree(1), Seq(0), usize::MAX), Ok(written));
 }
@@ -166,4 +283,100 @@ fn trees_do_not_mix(journal: &dyn Journal) {
         let read: Vec<Batch> = read.into_iter().map(|entry| entry.batch).collect();
         assert_eq!(read, batches);
     }
+}
+
+fn heads_are_listed_by_state(journal: &dyn Journal) {
+    let batches = batches();
+    let events = batches[0].events.len() as u64;
+    for (number, state) in [(4, "running"), (3, "completed"), (2, "waiting"), (1, "running")] {
+        let append = Append { state: "new", ..of(tree(number), Seq(0), &batches[0]) };
+        self::append(journal, append).unwrap_or_else(|fault| panic!("{fault}"));
+        let append = Append { state, ..of(tree(number), Seq(events), &batches[1]) };
+        self::append(journal, append).unwrap_or_else(|fault| panic!("{fault}"));
+    }
+    let listed = |states: &[&str]| -> Vec<TreeId> {
+        let heads = journal.heads(states).unwrap_or_else(|fault| panic!("{fault}"));
+        heads.iter().map(|head| head.tree).collect()
+    };
+    assert_eq!(listed(&[]), [tree(4), tree(3), tree(2), tree(1)]);
+    assert_eq!(listed(&["running"]), [tree(4), tree(1)]);
+    assert_eq!(listed(&["waiting", "running", "running"]), [tree(4), tree(2), tree(1)]);
+    assert_eq!(listed(&["new"]), []);
+    assert_eq!(journal.remove(tree(4)), Ok(()));
+    assert_eq!(listed(&["running"]), [tree(1)]);
+}
+
+fn a_row_of_the_catalog_lives_with_its_tree(journal: &dyn Journal) {
+    let kind = CatalogKind::Checkpoint;
+    for append in [
+        with_rows(tree(2), &[("b", Some("second")), ("a/x", Some("")), ("gone", Some("soon"))]),
+        with_rows(tree(1), &[("a/\u{e9}", Some("\u{e9}")), ("c", Some("1")), ("c", Some("2"))]),
+    ] {
+        self::append(journal, append).unwrap_or_else(|fault| panic!("{fault}"));
+    }
+    let after = Seq(batches()[0].events.len() as u64);
+    let change =
+        Append { after, ..with_rows(tree(2), &[("gone", None), ("b", Some("changed")), ("no", None)]) };
+    append(journal, change).unwrap_or_else(|fault| panic!("{fault}"));
+    let row = |key: &str, number, value: &str| (key.to_owned(), tree(number), value.to_owned());
+    let all = [row("a/x", 2, ""), row("a/\u{e9}", 1, "\u{e9}"), row("b", 2, "changed"), row("c", 1, "2")];
+    assert_eq!(catalog(journal, kind, ""), all);
+    assert_eq!(catalog(journal, kind, "a/"), all[..2]);
+    assert_eq!(catalog(journal, kind, "b"), all[2..3]);
+    assert_eq!(catalog(journal, kind, "bb"), []);
+    assert_eq!(catalog(journal, CatalogKind::Tree, ""), []);
+    assert_eq!(journal.remove(tree(2)), Ok(()));
+    assert_eq!(catalog(journal, kind, ""), [all[1].clone(), all[3].clone()]);
+}
+
+fn a_key_belongs_to_the_tree_that_wrote_it(journal: &dyn Journal) {
+    let kind = CatalogKind::Checkpoint;
+    append(journal, with_rows(tree(1), &[("mine", Some("1"))])).unwrap_or_else(|fault| panic!("{fault}"));
+    let taken = JournalFault::KeyTaken { kind, key: "mine".to_owned(), tree: tree(1) };
+    for value in [Some("2"), None] {
+        let refused = append(journal, with_rows(tree(2), &[("free", Some("2")), ("mine", value)]));
+        assert_eq!(refused, Err(taken.clone()));
+    }
+    assert_eq!(journal.head(tree(2)), Ok(None));
+    assert_eq!(catalog(journal, kind, ""), [("mine".to_owned(), tree(1), "1".to_owned())]);
+    assert_eq!(journal.remove(tree(1)), Ok(()));
+    let free = append(journal, with_rows(tree(2), &[("mine", Some("2"))]));
+    assert!(free.is_ok(), "{free:?}");
+}
+
+fn a_row_above_its_bound_is_refused(journal: &dyn Journal) {
+    let (key, value) = ("k".repeat(limit::CATALOG_KEY_BYTES_MAX), "v".repeat(limit::CATALOG_VALUE_BYTES_MAX));
+    let many: Vec<(&str, Option<&str>)> = vec![("k", None); limit::CATALOG_ROWS_MAX + 1];
+    let (long_key, long_value) = (format!("{key}k"), format!("{value}v"));
+    for rows in [&many[..], &[(long_key.as_str(), None)], &[("k", Some(long_value.as_str()))]] {
+        let refused = append(journal, with_rows(tree(1), rows));
+        assert!(matches!(refused, Err(JournalFault::TooLarge { .. })), "{refused:?}");
+    }
+    assert_eq!(journal.head(tree(1)), Ok(None));
+    let most = append(journal, with_rows(tree(1), &[(&key, Some(&value))]));
+    assert!(most.is_ok(), "{most:?}");
+}
+
+fn the_catalog_is_computed_again_from_the_journal(journal: &dyn Journal) {
+    for number in [2, 1] {
+        write(journal, tree(number), &batches());
+    }
+    let named = |number| (tree(number).to_string(), tree(number), "fixture".to_owned());
+    let all = [named(1), named(2)];
+    assert_eq!(catalog(journal, CatalogKind::Tree, ""), all);
+    assert_eq!(catalog(journal, CatalogKind::Tree, "02"), all[1..]);
+    let at = last(&batches());
+    let wrong = |key: &str| {
+        vec![CatalogRow { kind: CatalogKind::Checkpoint, key: key.to_owned(), value: Some(String::new()) }]
+    };
+    assert_eq!(journal.replace_catalog(tree(1), at, wrong("x")), Ok(()));
+    assert_eq!(catalog(journal, CatalogKind::Tree, ""), all[1..]);
+    let stale = JournalFault::Stale { tree: tree(1), expected: 1, found: at.0 };
+    assert_eq!(journal.replace_catalog(tree(1), Seq(1), Vec::new()), Err(stale));
+    let taken = JournalFault::KeyTaken { kind: CatalogKind::Checkpoint, key: "x".to_owned(), tree: tree(1) };
+    assert_eq!(journal.replace_catalog(tree(2), at, wrong("x")), Err(taken));
+    assert_eq!(rebuild(journal, tree(1)), Ok(()));
+    assert_eq!(catalog(journal, CatalogKind::Tree, ""), all);
+    assert_eq!(catalog(journal, CatalogKind::Checkpoint, ""), []);
+    assert_eq!(rebuild(journal, tree(3)), Err(JournalFault::UnknownTree { tree: tree(3) }));
 }

@@ -12,6 +12,8 @@ pub mod scripted;
 pub mod sim;
 mod stage;
 
+pub use spinney;
+
 pub use function_tool::FunctionTool;
 pub use play::{Play, check};
 pub use recorder::Recorder;

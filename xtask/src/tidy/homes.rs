@@ -77,6 +77,7 @@ const TABOOS: [Taboo; 12] = [
         homes: &[
             Home::Path("crates/cli/"),
             Home::Path("crates/testkit/src/bin/"),
+            Home::Path("crates/store/tests/it/process.rs"),
             Home::Path("xtask/"),
             Home::Benches,
         ],

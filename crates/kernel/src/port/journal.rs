@@ -13,12 +13,17 @@ use crate::body::BlobRef;
 use crate::id::{Seq, TreeId};
 use crate::time::Time;
 
+use super::catalog::{CatalogKind, CatalogRow, Fact};
+
 /// Where batches go.
 pub trait Journal: Send + Sync {
     /// Appends a batch. `done` is called exactly once: when the batch is durable, or with the reason why it is not.
+    /// That may be before this returns, and on any thread, but never under a lock: `done` may use the journal.
     fn append(&self, append: Append, done: Appended);
 
-    /// Reads batches that begin after `after`, the oldest first, at most `batches_max`.
+    /// Reads a page: batches with events after `after`, the oldest first, at most `batches_max` and about
+    /// [`PAGE_BYTES_MAX`](crate::limit::PAGE_BYTES_MAX), but always one if there is one. An empty page is the end.
+    /// [`pages`](super::page::pages) reads them all.
     ///
     /// # Errors
     /// If the tree is not there, or what is stored cannot be read.
@@ -30,11 +35,25 @@ pub trait Journal: Send + Sync {
     /// If the store cannot be read.
     fn head(&self, tree: TreeId) -> Result<Option<Head>, JournalFault>;
 
-    /// Every tree, the oldest first.
+    /// Every tree in one of these states, the oldest first; with no state given, every tree. Ended trees cost nothing
+    /// when only running ones are asked for.
     ///
     /// # Errors
     /// If the store cannot be read.
-    fn heads(&self) -> Result<Vec<Head>, JournalFault>;
+    fn heads(&self, states: &[&str]) -> Result<Vec<Head>, JournalFault>;
+
+    /// What is known across trees, of one kind, in the order of keys: those that begin with `prefix`.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn catalog(&self, kind: CatalogKind, prefix: &str) -> Result<Vec<Fact>, JournalFault>;
+
+    /// Puts these rows in place of all that a tree has in the catalog, if its last event is still `at`. Everybody but
+    /// [`rebuild`](super::catalog::rebuild) writes the catalog beside a batch.
+    ///
+    /// # Errors
+    /// If the tree is not there or has moved on, a key is another tree's, or the store cannot be written.
+    fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Result<(), JournalFault>;
 
     /// The bytes of a blob, if they are there.
     ///
@@ -42,7 +61,7 @@ pub trait Journal: Send + Sync {
     /// If the store cannot be read, or the bytes are not what their hash says.
     fn blob(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalFault>;
 
-    /// Forgets a tree, and every blob that no other tree uses.
+    /// Forgets a tree, its rows in the catalog, and every blob that no other tree uses.
     ///
     /// # Errors
     /// If the tree is not there, or the store cannot be written.
@@ -63,6 +82,8 @@ pub struct Append {
     pub batch: Batch,
     /// Bytes that its events refer to.
     pub blobs: Vec<Vec<u8>>,
+    /// What its events change in the catalog.
+    pub catalog: Vec<CatalogRow>,
     /// The tree's state from here on, as one word.
     pub state: &'static str,
     /// What "durable" means for this tree.
@@ -78,6 +99,14 @@ pub struct Entry {
     pub batch: Batch,
     /// The hash over it and everything before it, as it was stored.
     pub hash: ChainHash,
+}
+
+impl Entry {
+    /// Its last event.
+    #[must_use]
+    pub fn end(&self) -> Seq {
+        Seq(self.after.0.saturating_add(self.batch.events.len() as u64))
+    }
 }
 
 /// What is known of a tree without reading it.
@@ -169,6 +198,26 @@ pub enum JournalFault {
         /// Where it is.
         found: u64,
     },
+    /// The key belongs to another tree.
+    #[error("{kind} `{key}` belongs to tree {tree}: choose another name, or remove that tree", kind = kind.word())]
+    KeyTaken {
+        /// Of which kind.
+        kind: CatalogKind,
+        /// The key.
+        key: String,
+        /// Whose it is.
+        tree: TreeId,
+    },
+    /// Something is above its bound; nothing was written.
+    #[error("{what} is {size}, the limit is {max}: write less at once")]
+    TooLarge {
+        /// What, and in which unit.
+        what: &'static str,
+        /// How large it is.
+        size: usize,
+        /// How large it may be.
+        max: usize,
+    },
     /// There is no such tree.
     #[error("no tree {tree} in this home: `spinney ps` lists them")]
     UnknownTree {
@@ -199,6 +248,16 @@ pub enum JournalFault {
         /// The newest one known.
         known: u32,
     },
+    /// The home was written by an older version, and this process may not change it.
+    #[error(
+        "this home has schema {found} and this version reads {known}: open it once for writing, which brings it up to date"
+    )]
+    Older {
+        /// The schema found.
+        found: u32,
+        /// The one that is read.
+        known: u32,
+    },
     /// Another process has the home open.
     #[error("process {pid} has this home open: stop it, or look without changing anything")]
     Locked {
@@ -208,9 +267,47 @@ pub enum JournalFault {
     /// This home was opened only to look.
     #[error("this home was opened read-only: nothing can be written")]
     ReadOnly,
-    /// No room left on the disk.
-    #[error("the disk is full: free some space and resume; nothing that was confirmed is lost")]
+    /// No room left on the disk, or in what the journal may take of it.
+    #[error(
+        "no room left for the journal: free some space or remove old trees, then resume; nothing that was confirmed is lost"
+    )]
     DiskFull,
+    /// The file system says no.
+    #[error("not allowed to use {path} ({reason}): change who may read and write it, or choose another home")]
+    NotAllowed {
+        /// Which file or folder.
+        path: String,
+        /// What it said.
+        reason: String,
+    },
+    /// There is something else where the home should be.
+    #[error("{path} is not a folder: choose another home")]
+    NotAHome {
+        /// Where.
+        path: String,
+    },
+    /// Nothing was ever written there.
+    #[error("no journal in {path}: run a tree there first, or choose another home")]
+    NoHome {
+        /// Where.
+        path: String,
+    },
+    /// The file as a whole cannot be read.
+    #[error(
+        "{path} is damaged ({reason}): put a copy back in its place, or move it away and start anew; `sqlite3 {path} .recover` saves what is left"
+    )]
+    DamagedFile {
+        /// Which file.
+        path: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Another program changes the file and does not end.
+    #[error("another program holds {path}: end its transaction and try again")]
+    Busy {
+        /// Which file.
+        path: String,
+    },
     /// Anything else the store says.
     #[error("the store failed: {reason}")]
     Failed {

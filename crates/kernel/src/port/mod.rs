@@ -1,7 +1,10 @@
 //! Ports: what a tree needs from the outside, as traits. Implementations live in other crates; the kernel calls none.
 
+pub mod catalog;
+pub mod chain;
 pub mod journal;
 pub mod model;
+pub mod page;
 pub mod tool;
 
 use std::pin::Pin;

@@ -4,15 +4,13 @@ use std::sync::Arc;
 
 use spinney_kernel::context::Contexts;
 use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::journal::{Entry, Journal, JournalFault};
+use spinney_kernel::port::journal::{Entry, Head, Journal, JournalFault};
+use spinney_kernel::port::page::pages;
 use spinney_kernel::time::Time;
 use spinney_kernel::{Decision, Input, Refusal, Report, What, World, decide};
 
 use crate::clock::Clock;
 use crate::draw::Draws;
-
-/// Batches read at once when a tree comes back.
-const PAGE: usize = 1_024;
 
 /// A tree's world and contexts, and what it needs to decide.
 pub(super) struct Mind {
@@ -30,13 +28,10 @@ impl Mind {
     }
 
     /// Reads a tree back, a page at a time.
-    pub(super) fn recover(&mut self, journal: &dyn Journal) -> Result<(), JournalFault> {
-        loop {
-            let page = journal.read(self.world.tree(), self.world.seq(), PAGE)?;
-            if page.is_empty() {
-                return Ok(());
-            }
-            for Entry { batch, .. } in &page {
+    pub(super) fn recover(&mut self, journal: &dyn Journal, head: &Head) -> Result<(), JournalFault> {
+        let tree = self.world.tree();
+        for page in pages(journal, tree, Seq(0)) {
+            for Entry { batch, .. } in &page? {
                 self.now = self.now.max(batch.input.now);
                 for event in &batch.events {
                     self.world.apply(event);
@@ -44,6 +39,12 @@ impl Mind {
                 }
             }
         }
+        let (end, after) = (head.seq.0, self.world.seq().0);
+        if end == after {
+            return Ok(());
+        }
+        let reason = format!("its last event is {end} and there is none after {after}");
+        Err(JournalFault::Damaged { tree, after, reason })
     }
 
     /// Decides one input. What it decided is applied; the batch is what the journal is to hold.

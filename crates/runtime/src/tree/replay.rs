@@ -7,12 +7,10 @@ use spinney_kernel::context::Contexts;
 use spinney_kernel::event::RULES;
 use spinney_kernel::id::{Seq, TreeId};
 use spinney_kernel::port::journal::{ChainHash, Entry, Journal, JournalFault};
+use spinney_kernel::port::page::pages;
 use spinney_kernel::{Event, World, decide};
 
 use super::Look;
-
-/// Batches read at once.
-const PAGE: usize = 1_024;
 
 /// A journal that is what it says.
 #[derive(Clone, Debug)]
@@ -74,12 +72,9 @@ pub fn verify(journal: &dyn Journal, tree: TreeId, expect: Option<ChainHash>) ->
     let head = head.ok_or(Diverged::Journal(JournalFault::UnknownTree { tree }))?;
     let mut replay =
         Replay { world: World::new(tree), contexts: Contexts::new(tree), rules: None, hash: None };
-    loop {
-        let page = journal.read(tree, replay.world.seq(), PAGE).map_err(Diverged::Journal)?;
-        if page.is_empty() {
-            break;
-        }
-        for entry in page {
+    for page in pages(journal, tree, Seq(0)) {
+        // What a running tree appends meanwhile lies behind the head that was taken first.
+        for entry in page.map_err(Diverged::Journal)?.into_iter().filter(|entry| entry.after < head.seq) {
             replay.take(entry)?;
         }
     }

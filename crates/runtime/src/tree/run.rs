@@ -6,6 +6,7 @@ use spinney_kernel::call::{ModelCall, Stage, Work};
 use spinney_kernel::effect::Effect;
 use spinney_kernel::event::Alarm;
 use spinney_kernel::id::{AgentId, Seq, TreeId};
+use spinney_kernel::port::catalog::catalog_of;
 use spinney_kernel::port::journal::{Append, Journal, JournalFault};
 use spinney_kernel::port::{model, tool};
 use spinney_kernel::report::{Lost, Timer};
@@ -80,8 +81,8 @@ pub(crate) fn begin(begin: Begin) -> Result<Seedling, JournalFault> {
     let Begin { tree: id, journal, drivers, clock, draws, stop } = begin;
     let head = journal.head(id)?;
     let mut mind = Mind::new(id, clock, draws);
-    if head.is_some() {
-        mind.recover(journal.as_ref())?;
+    if let Some(head) = &head {
+        mind.recover(journal.as_ref(), head)?;
     }
     let durable = mind.world.seq();
     let hash = head.map(|head| head.hash);
@@ -257,7 +258,8 @@ impl Run {
         let state = if parked { STOPPED } else { world.state().word() };
         let batch = Batch { input, events: decision.events };
         let (tree, durability) = (world.tree(), world.definition().durability);
-        self.gate.append(Append { tree, after, batch, blobs, state, durability });
+        let catalog = catalog_of(tree, &batch);
+        self.gate.append(Append { tree, after, batch, blobs, catalog, state, durability });
         Ok(decision.reply)
     }
 

@@ -34,13 +34,10 @@ rules:
 }
 
 fn paid(event: &Event) -> Option<(Option<FaultKind>, u64)> {
-    match event {
-        Event::AttemptFailed { fault, spent, .. } => {
-            Some((fault.as_ref().map(|fault| fault.kind), spent.of(Resource::Cost)))
-        }
-        Event::CallEnded { spent, .. } => Some((None, spent.of(Resource::Cost))),
-        _ => None,
+    if let Event::AttemptFailed { fault, spent, .. } = event {
+        return Some((fault.as_ref().map(|fault| fault.kind), spent.of(Resource::Cost)));
     }
+    if let Event::CallEnded { spent, .. } = event { Some((None, spent.of(Resource::Cost))) } else { None }
 }
 
 /// L23: a child that exceeds its lease stops at its next call; what it said is returned and marked, and what it used

@@ -1,18 +1,76 @@
-//! What SQLite and the file system say, as the journal's own faults.
+//! What SQLite and the file system say, as the journal's own faults: each names the file and what to do.
 
-use rusqlite::ErrorCode;
+use std::io;
+use std::path::Path;
+
+use rusqlite::{Connection, ErrorCode};
 use spinney_kernel::port::journal::JournalFault;
 
-/// A fault of SQLite.
-pub(super) fn from_sqlite(error: &rusqlite::Error) -> JournalFault {
+/// What SQLite says about the file of a connection.
+pub(super) fn from_sqlite(connection: &Connection, error: &rusqlite::Error) -> JournalFault {
+    from_sqlite_at(Path::new(connection.path().unwrap_or_default()), error)
+}
+
+/// What SQLite says about a file.
+pub(super) fn from_sqlite_at(file: &Path, error: &rusqlite::Error) -> JournalFault {
+    let (path, reason) = (file.display().to_string(), error.to_string());
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => JournalFault::DiskFull,
-        Some(ErrorCode::ReadOnly) => JournalFault::ReadOnly,
-        _ => failed(error),
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
+            JournalFault::NotAllowed { path, reason }
+        }
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => JournalFault::Busy { path },
+        // Our statements are fixed: where they do not fit the tables, or a value is not of its type, the file is not
+        // as it was written.
+        Some(
+            ErrorCode::DatabaseCorrupt
+            | ErrorCode::NotADatabase
+            | ErrorCode::Unknown
+            | ErrorCode::ConstraintViolation
+            | ErrorCode::TypeMismatch,
+        )
+        | None => JournalFault::DamagedFile { path, reason },
+        Some(_) => JournalFault::Failed { reason: format!("{path}: {reason}") },
     }
 }
 
-/// Any other fault.
-pub(super) fn failed(error: &dyn std::error::Error) -> JournalFault {
-    JournalFault::Failed { reason: error.to_string() }
+/// What the file system says about a path.
+pub(super) fn from_io(path: &Path, error: &io::Error) -> JournalFault {
+    let (path, reason) = (path.display().to_string(), error.to_string());
+    let is = |kinds: &[io::ErrorKind]| kinds.contains(&error.kind());
+    if is(&[io::ErrorKind::PermissionDenied, io::ErrorKind::ReadOnlyFilesystem]) {
+        JournalFault::NotAllowed { path, reason }
+    } else if is(&[io::ErrorKind::NotADirectory, io::ErrorKind::AlreadyExists]) {
+        JournalFault::NotAHome { path }
+    } else if is(&[io::ErrorKind::NotFound]) {
+        JournalFault::NoHome { path }
+    } else if is(&[io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded]) {
+        JournalFault::DiskFull
+    } else {
+        JournalFault::Failed { reason: format!("{path}: {reason}") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_io_error_has_its_own_fault() {
+        let path = || "home".to_owned();
+        let reason = |kind: io::ErrorKind| io::Error::from(kind).to_string();
+        let cases = [
+            (
+                io::ErrorKind::PermissionDenied,
+                JournalFault::NotAllowed { path: path(), reason: reason(io::ErrorKind::PermissionDenied) },
+            ),
+            (io::ErrorKind::NotADirectory, JournalFault::NotAHome { path: path() }),
+            (io::ErrorKind::NotFound, JournalFault::NoHome { path: path() }),
+            (io::ErrorKind::StorageFull, JournalFault::DiskFull),
+            (io::ErrorKind::TimedOut, JournalFault::Failed { reason: "home: timed out".to_owned() }),
+        ];
+        for (kind, fault) in cases {
+            assert_eq!(from_io(Path::new("home"), &io::Error::from(kind)), fault);
+        }
+    }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use spinney_kernel::port::journal::JournalFault;
 
-use super::fault::failed;
+use super::fault::from_io;
 
 const FILE: &str = "lock";
 
@@ -17,13 +17,14 @@ impl Lock {
     /// Takes the lock and writes down who has it.
     pub(super) fn take(home: &Path) -> Result<Self, JournalFault> {
         let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).to_owned();
-        let mut file = options.open(home.join(FILE)).map_err(|error| failed(&error))?;
+        let path = home.join(FILE);
+        let mut file = options.open(&path).map_err(|error| from_io(&path, &error))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(JournalFault::Locked { pid: holder(&mut file) }),
-            Err(TryLockError::Error(error)) => return Err(failed(&error)),
+            Err(TryLockError::Error(error)) => return Err(from_io(&path, &error)),
         }
-        sign(&mut file).map_err(|error| failed(&error))?;
+        sign(&mut file).map_err(|error| from_io(&path, &error))?;
         Ok(Self(file))
     }
 }

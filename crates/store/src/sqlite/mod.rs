@@ -1,7 +1,9 @@
 //! A journal in SQLite: one file in a home, one writer thread with group commit, readers beside it.
 
+mod change;
 mod fault;
 mod lock;
+mod pen;
 mod read;
 mod schema;
 mod write;
@@ -9,18 +11,21 @@ mod write;
 use std::fs;
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use rusqlite::{Connection, OpenFlags};
 use spinney_kernel::body::BlobRef;
 use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, Fact};
 use spinney_kernel::port::journal::{Append, Appended, Entry, Head, Journal, JournalFault};
 
-use crate::codec;
-use fault::{failed, from_sqlite};
+use crate::bound;
+use change::{Change, Encoded};
+use fault::{from_io, from_sqlite_at};
 use lock::Lock;
-use write::{Encoded, Job};
+use pen::{Job, Pen};
+use write::Desk;
 
 /// The journal's file in a home.
 const FILE: &str = "journal.sqlite3";
@@ -41,9 +46,9 @@ pub struct SqliteJournal {
 }
 
 struct Writer {
-    jobs: SyncSender<Job>,
+    desk: Arc<Desk>,
+    queue: SyncSender<Job>,
     thread: Option<JoinHandle<()>>,
-    _lock: Lock,
 }
 
 impl SqliteJournal {
@@ -52,21 +57,35 @@ impl SqliteJournal {
     /// # Errors
     /// If another process writes there, a newer version wrote it, or the disk says no.
     pub fn open(home: &Path, access: Access) -> Result<Self, JournalFault> {
+        match access {
+            Access::Look => Ok(Self { reader: Mutex::new(look(home)?), writer: None }),
+            Access::Write => Self::open_bounded(home, u64::MAX),
+        }
+    }
+
+    /// Opens the journal of a home to write, and lets its file grow to about so many bytes. Beyond them an append is
+    /// told [`JournalFault::DiskFull`], until a tree is removed or the bound is raised.
+    ///
+    /// # Errors
+    /// If another process writes there, a newer version wrote it, or the disk says no.
+    pub fn open_bounded(home: &Path, bytes_max: u64) -> Result<Self, JournalFault> {
+        fs::create_dir_all(home).map_err(|error| from_io(home, &error))?;
+        let lock = Lock::take(home)?;
         let file = home.join(FILE);
-        let writer = match access {
-            Access::Look => None,
-            Access::Write => {
-                fs::create_dir_all(home).map_err(|error| failed(&error))?;
-                let lock = Lock::take(home)?;
-                let connection = Connection::open(&file).map_err(|error| from_sqlite(&error))?;
-                schema::prepare(&connection)?;
-                Some(Writer::start(connection, lock))
-            }
-        };
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let reader = Connection::open_with_flags(&file, flags).map_err(|error| from_sqlite(&error))?;
-        schema::check(&reader)?;
-        Ok(Self { reader: Mutex::new(reader), writer })
+        not_cut(&file)?;
+        let connection = Connection::open(&file).map_err(|error| from_sqlite_at(&file, &error))?;
+        schema::prepare(&connection)?;
+        schema::bound(&connection, bytes_max)?;
+        let reader = look(home)?;
+        Ok(Self { reader: Mutex::new(reader), writer: Some(Writer::start(connection, lock)) })
+    }
+
+    /// Changes something and waits for it.
+    fn change(&self, change: Change) -> Result<(), JournalFault> {
+        let writer = self.writer.as_ref().ok_or(JournalFault::ReadOnly)?;
+        let (answer, answered) = sync_channel(1);
+        writer.desk.hand_over(&writer.queue, Job::Change(change, answer));
+        answered.recv().unwrap_or(Err(JournalFault::Closed))
     }
 
     fn reader(&self) -> MutexGuard<'_, Connection> {
@@ -74,11 +93,39 @@ impl SqliteJournal {
     }
 }
 
+/// Refuses a file of one byte: SQLite takes it for an empty one and would begin anew.
+fn not_cut(file: &Path) -> Result<(), JournalFault> {
+    if fs::metadata(file).is_ok_and(|found| found.len() == 1) {
+        let reason = "one byte is left of it".to_owned();
+        return Err(JournalFault::DamagedFile { path: file.display().to_string(), reason });
+    }
+    Ok(())
+}
+
+/// A connection that only reads.
+fn look(home: &Path) -> Result<Connection, JournalFault> {
+    let file = home.join(FILE);
+    // SQLite itself does not say why it cannot open a file.
+    fs::metadata(&file).map_err(|error| from_io(home, &error))?;
+    not_cut(&file)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let reader = Connection::open_with_flags(&file, flags).map_err(|error| from_sqlite_at(&file, &error))?;
+    schema::check(&reader, home)?;
+    Ok(reader)
+}
+
 impl Writer {
     fn start(connection: Connection, lock: Lock) -> Self {
-        let (jobs, queue) = sync_channel(write::QUEUE_MAX);
-        let thread = std::thread::spawn(move || write::run(connection, &queue));
-        Self { jobs, thread: Some(thread), _lock: lock }
+        let desk = Arc::new(Desk::new(Pen::new(connection)));
+        let (queue, jobs) = sync_channel(write::QUEUE_MAX);
+        let thread = std::thread::spawn({
+            let desk = Arc::clone(&desk);
+            move || {
+                desk.run(&jobs);
+                drop(lock);
+            }
+        });
+        Self { desk, queue, thread: Some(thread) }
     }
 }
 
@@ -86,8 +133,10 @@ impl Drop for Writer {
     /// Everything that was handed over is written before the lock goes.
     fn drop(&mut self) {
         let (closed, _) = sync_channel(0);
-        drop(std::mem::replace(&mut self.jobs, closed));
-        if let Some(thread) = self.thread.take() {
+        drop(std::mem::replace(&mut self.queue, closed));
+        let Some(thread) = self.thread.take() else { return };
+        // Whoever is told by the thread may be the last to hold the journal; the thread then ends by itself.
+        if thread.thread().id() != std::thread::current().id() {
             // A writer that panicked has nothing left to write.
             let _ = thread.join();
         }
@@ -97,16 +146,9 @@ impl Drop for Writer {
 impl Journal for SqliteJournal {
     fn append(&self, append: Append, done: Appended) {
         let Some(writer) = &self.writer else { return done(Err(JournalFault::ReadOnly)) };
-        let Append { tree, after, batch, blobs, state, durability } = append;
-        let (now, events) = (batch.input.now, batch.events.len() as u64);
-        match codec::encode(batch) {
+        match bound::check(&append).and_then(|()| Encoded::new(append)) {
             Err(fault) => done(Err(fault)),
-            Ok(bytes) => {
-                let encoded = Encoded { tree, after, events, now, bytes, blobs, state, durability };
-                if let Err(unsent) = writer.jobs.send(Job::Append(Box::new(encoded), done)) {
-                    unsent.0.refuse(JournalFault::Closed);
-                }
-            }
+            Ok(encoded) => writer.desk.append(&writer.queue, Box::new(encoded), done),
         }
     }
 
@@ -118,8 +160,17 @@ impl Journal for SqliteJournal {
         read::head(&self.reader(), tree)
     }
 
-    fn heads(&self) -> Result<Vec<Head>, JournalFault> {
-        read::heads(&self.reader())
+    fn heads(&self, states: &[&str]) -> Result<Vec<Head>, JournalFault> {
+        read::heads(&self.reader(), states)
+    }
+
+    fn catalog(&self, kind: CatalogKind, prefix: &str) -> Result<Vec<Fact>, JournalFault> {
+        read::catalog(&self.reader(), kind, prefix)
+    }
+
+    fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Result<(), JournalFault> {
+        bound::check_rows(&rows)?;
+        self.change(Change::Replace(tree, at, rows))
     }
 
     fn blob(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalFault> {
@@ -127,9 +178,6 @@ impl Journal for SqliteJournal {
     }
 
     fn remove(&self, tree: TreeId) -> Result<(), JournalFault> {
-        let writer = self.writer.as_ref().ok_or(JournalFault::ReadOnly)?;
-        let (answer, answered) = sync_channel(1);
-        writer.jobs.send(Job::Remove(tree, answer)).map_err(|_| JournalFault::Closed)?;
-        answered.recv().unwrap_or(Err(JournalFault::Closed))
+        self.change(Change::Remove(tree))
     }
 }

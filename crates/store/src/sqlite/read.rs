@@ -1,59 +1,78 @@
 //! Reading, beside the writer: entries in pages, heads, blobs.
 
+use std::collections::BTreeMap;
+
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row};
 use spinney_kernel::body::BlobRef;
 use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::port::catalog::{CatalogKind, Fact};
 use spinney_kernel::port::journal::{ChainHash, Entry, Head, JournalFault};
 use spinney_kernel::time::Time;
 
 use super::fault::from_sqlite;
-use super::schema::SEQ_BITS;
-use crate::codec::{self, Link};
+use super::schema::{SEQ_BITS, SEQ_MAX};
+use crate::codec::{self, Found, Link, Page};
 
-const HEAD: &str = "SELECT tree, seq, hash, state, started, changed FROM trees";
+const HEAD: &str = "SELECT tree, seq, hash, state, started, changed, id FROM trees";
 
-/// Batches after an event, each checked against the chain.
+/// Batches with events after one, each checked against the chain.
 pub(super) fn entries(
     connection: &Connection,
     tree: TreeId,
     after: Seq,
     batches_max: usize,
 ) -> Result<Vec<Entry>, JournalFault> {
-    let sqlite = |error| from_sqlite(&error);
+    let sqlite = |error| from_sqlite(connection, &error);
     let id: Option<i64> = connection
         .prepare_cached("SELECT id FROM trees WHERE tree = ?1")
         .and_then(|mut found| found.query_row([tree.bytes().as_slice()], |row| row.get(0)).optional())
         .map_err(sqlite)?;
     let base = id.ok_or(JournalFault::UnknownTree { tree })? << SEQ_BITS;
     // No tree has so many events; the key of such a one would lie in the next tree.
-    let Some(from) = i64::try_from(after.0).ok().filter(|after| *after < 1 << SEQ_BITS) else {
+    let Some(from) = i64::try_from(after.0).ok().filter(|after| *after <= SEQ_MAX as i64) else {
         return Ok(Vec::new());
     };
-    let from = base + from;
+    let from = base | from;
+    let from = batch_at(connection, base, from).map_err(sqlite)?.unwrap_or(from);
     let before: Option<[u8; 32]> = connection
         .prepare_cached("SELECT hash FROM batches WHERE key < ?1 AND key >= ?2 ORDER BY key DESC LIMIT 1")
         .and_then(|mut found| found.query_row([from, base], |row| row.get(0)).optional())
         .map_err(sqlite)?;
-    let mut link =
-        Link { tree, after, before: before.map_or_else(|| ChainHash::start(tree), ChainHash::from_bytes) };
+    let before = before.map_or_else(|| ChainHash::start(tree), ChainHash::from_bytes);
+    let mut page = Page::new(Link { tree, end: Seq((from - base) as u64), before });
     let mut found = connection
         .prepare_cached(
-            "SELECT key, hash, body FROM batches WHERE key >= ?1 AND key < ?2 ORDER BY key LIMIT ?3",
+            "SELECT key, hash, body FROM batches WHERE key BETWEEN ?1 AND ?2 ORDER BY key LIMIT ?3",
         )
         .map_err(sqlite)?;
-    let end = base + (1_i64 << SEQ_BITS);
+    let end = base | SEQ_MAX as i64;
     let mut rows =
         found.query([from, end, i64::try_from(batches_max).unwrap_or(i64::MAX)]).map_err(sqlite)?;
-    let mut entries = Vec::new();
     while let Some(row) = rows.next().map_err(sqlite)? {
-        let (key, hash): (i64, [u8; 32]) = (row.get(0).map_err(sqlite)?, row.get(1).map_err(sqlite)?);
-        let stored = row.get_ref(2).and_then(|value| Ok(value.as_str()?)).map_err(sqlite)?;
-        link.after = Seq((key - base) as u64);
-        let entry = codec::decode(&link, stored.as_bytes(), ChainHash::from_bytes(hash))?;
-        link.before = entry.hash;
-        entries.push(entry);
+        let key: i64 = row.get(0).map_err(sqlite)?;
+        let (hash, bytes) = (bytes(row.get_ref(1).map_err(sqlite)?), bytes(row.get_ref(2).map_err(sqlite)?));
+        if page.take(&Found { after: Seq((key - base) as u64), hash, bytes })?.is_break() {
+            break;
+        }
     }
-    Ok(entries)
+    Ok(page.after(after))
+}
+
+/// The batch in which the event after `from` stands, or would stand: the last one that begins there or before. None
+/// if there is no such batch.
+fn batch_at(connection: &Connection, base: i64, from: i64) -> rusqlite::Result<Option<i64>> {
+    connection
+        .prepare_cached("SELECT max(key) FROM batches WHERE key BETWEEN ?1 AND ?2")?
+        .query_row([base, from], |row| row.get(0))
+}
+
+/// What a column holds; a value that was never written like this gives no bytes, which match no hash.
+fn bytes(value: ValueRef<'_>) -> &[u8] {
+    match value {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes,
+        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => &[],
+    }
 }
 
 /// What is known of one tree.
@@ -61,26 +80,60 @@ pub(super) fn head(connection: &Connection, tree: TreeId) -> Result<Option<Head>
     connection
         .prepare_cached(&format!("{HEAD} WHERE tree = ?1"))
         .and_then(|mut found| found.query_row([tree.bytes().as_slice()], to_head).optional())
-        .map_err(|error| from_sqlite(&error))
+        .map_err(|error| from_sqlite(connection, &error))
 }
 
-/// What is known of every tree, the oldest first.
-pub(super) fn heads(connection: &Connection) -> Result<Vec<Head>, JournalFault> {
+/// What is known of every tree in these states, the oldest first; with no state given, of every tree.
+pub(super) fn heads(connection: &Connection, states: &[&str]) -> Result<Vec<Head>, JournalFault> {
+    let all = || -> rusqlite::Result<Vec<Head>> {
+        if states.is_empty() {
+            let mut found = connection.prepare_cached(&format!("{HEAD} ORDER BY id"))?;
+            return found.query_map([], to_head)?.collect();
+        }
+        let mut found = connection.prepare_cached(&format!("{HEAD} WHERE state = ?1"))?;
+        let mut heads = BTreeMap::new();
+        for state in states {
+            let mut rows = found.query([state])?;
+            while let Some(row) = rows.next()? {
+                heads.insert(row.get::<_, i64>(6)?, to_head(row)?);
+            }
+        }
+        Ok(heads.into_values().collect())
+    };
+    all().map_err(|error| from_sqlite(connection, &error))
+}
+
+/// Rows of the catalog whose keys begin so, in the order of keys.
+pub(super) fn catalog(
+    connection: &Connection,
+    kind: CatalogKind,
+    prefix: &str,
+) -> Result<Vec<Fact>, JournalFault> {
+    const FACTS: &str = "SELECT catalog.key, trees.tree, catalog.value
+        FROM catalog JOIN trees ON trees.id = catalog.tree
+        WHERE catalog.kind = ?1 AND catalog.key >= ?2 ORDER BY catalog.key";
+    let to_fact =
+        |row: &Row<'_>| Ok(Fact { key: row.get(0)?, tree: TreeId::new(row.get(1)?), value: row.get(2)? });
+    let of_prefix = |fact: &rusqlite::Result<Fact>| match fact {
+        Ok(fact) => fact.key.starts_with(prefix),
+        Err(_) => true,
+    };
     connection
-        .prepare_cached(&format!("{HEAD} ORDER BY id"))
-        .and_then(|mut found| found.query_map([], to_head)?.collect())
-        .map_err(|error| from_sqlite(&error))
+        .prepare_cached(FACTS)
+        .and_then(|mut found| {
+            found.query_map([kind.word(), prefix], to_fact)?.take_while(of_prefix).collect()
+        })
+        .map_err(|error| from_sqlite(connection, &error))
 }
 
 /// The bytes of a blob, checked against their hash.
 pub(super) fn blob(connection: &Connection, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalFault> {
-    let damaged = || JournalFault::DamagedBlob { hash: blob.hash.to_string() };
-    let hash = blake3::Hash::from_hex(blob.hash.as_str()).map_err(|_| damaged())?;
+    let Ok(hash) = blake3::Hash::from_hex(blob.hash.as_str()) else { return Ok(None) };
     let bytes: Option<Vec<u8>> = connection
         .prepare_cached("SELECT bytes FROM blobs WHERE hash = ?1")
         .and_then(|mut found| found.query_row([hash.as_bytes().as_slice()], |row| row.get(0)).optional())
-        .map_err(|error| from_sqlite(&error))?;
-    if bytes.as_ref().is_some_and(|bytes| blake3::hash(bytes) != hash) { Err(damaged()) } else { Ok(bytes) }
+        .map_err(|error| from_sqlite(connection, &error))?;
+    bytes.map(|bytes| codec::check_blob(blob, bytes)).transpose()
 }
 
 fn to_head(row: &Row<'_>) -> rusqlite::Result<Head> {

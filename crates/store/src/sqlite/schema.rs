@@ -1,5 +1,7 @@
 //! The tables, and how an older file becomes a newer one. Each step is applied once, in order, in a transaction.
 
+use std::path::Path;
+
 use rusqlite::Connection;
 use spinney_kernel::port::journal::JournalFault;
 
@@ -8,8 +10,21 @@ use super::fault::from_sqlite;
 /// A batch's key: the tree's row number in the high bits, the event before it in the low ones. So a tree's batches
 /// lie together, in order, without a second index.
 pub(super) const SEQ_BITS: u32 = 40;
+/// Most events of one tree: what is left of the key below its tree.
+pub(super) const SEQ_MAX: usize = (1 << SEQ_BITS) - 1;
+/// Largest row number of a tree: what is left of the key above its events.
+pub(super) const TREES_MAX: usize = (1 << (63 - SEQ_BITS)) - 1;
 
-const STEPS: [&str; 1] = ["
+/// Most pages in the write-ahead file before SQLite itself moves them.
+const PAGES_WAITING_MAX: u32 = 10_000;
+/// Most statements that are kept ready: more than we have.
+const STATEMENTS_MAX: usize = 64;
+/// The most pages that SQLite knows.
+const PAGES_MAX: u32 = u32::MAX - 1;
+
+const STEPS: [&str; 2] = [FIRST, CATALOG];
+
+const FIRST: &str = "
 CREATE TABLE trees (
     id INTEGER PRIMARY KEY,
     tree BLOB NOT NULL UNIQUE,
@@ -37,15 +52,34 @@ CREATE INDEX blob_uses_by_tree ON blob_uses (tree);
 CREATE VIEW journal AS
     SELECT lower(hex(trees.tree)) AS tree, batches.key & 0xffffffffff AS after, lower(hex(batches.hash)) AS hash, batches.body AS body
     FROM batches JOIN trees ON trees.id = batches.key >> 40;
-"];
+";
+
+/// Facts that span trees, and trees by state. The names of the trees that are there are read from their first events.
+const CATALOG: &str = "
+CREATE TABLE catalog (
+    kind TEXT NOT NULL,
+    key TEXT NOT NULL,
+    tree INTEGER NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (kind, key)
+) WITHOUT ROWID;
+CREATE INDEX catalog_by_tree ON catalog (tree);
+CREATE INDEX trees_by_state ON trees (state);
+INSERT INTO catalog (kind, key, tree, value)
+    SELECT 'tree', lower(hex(tree)), id, body ->> '$.events[0].definition.name'
+    FROM trees JOIN batches ON key = id << 40
+    WHERE json_valid(body) AND body ->> '$.events[0].definition.name' IS NOT NULL;
+";
 
 /// Makes the tables or brings them up to date.
 pub(super) fn prepare(connection: &Connection) -> Result<(), JournalFault> {
-    check(connection)?;
-    let sqlite = |error| from_sqlite(&error);
+    let from = version(connection)?;
+    let sqlite = |error| from_sqlite(connection, &error);
     connection.pragma_update(None, "journal_mode", "WAL").map_err(sqlite)?;
     connection.pragma_update(None, "synchronous", "NORMAL").map_err(sqlite)?;
-    let from = version(connection)?;
+    // The pen moves pages when it has time; this is for when it never has.
+    connection.pragma_update(None, "wal_autocheckpoint", PAGES_WAITING_MAX).map_err(sqlite)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     for (step, number) in STEPS.iter().zip(1_u32..).skip(from as usize) {
         let change = format!("BEGIN IMMEDIATE; {step} PRAGMA user_version = {number}; COMMIT;");
         connection.execute_batch(&change).map_err(sqlite)?;
@@ -53,13 +87,33 @@ pub(super) fn prepare(connection: &Connection) -> Result<(), JournalFault> {
     Ok(())
 }
 
-/// Refuses a file that a newer version wrote.
-pub(super) fn check(connection: &Connection) -> Result<(), JournalFault> {
-    connection.busy_timeout(std::time::Duration::from_secs(10)).map_err(|error| from_sqlite(&error))?;
-    let (found, known) = (version(connection)?, STEPS.len() as u32);
-    if found > known { Err(JournalFault::Newer { found, known }) } else { Ok(()) }
+/// Lets the file grow to so many bytes. SQLite takes a bound below what is there for what is there.
+pub(super) fn bound(connection: &Connection, bytes_max: u64) -> Result<(), JournalFault> {
+    let sqlite = |error| from_sqlite(connection, &error);
+    let page: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0)).map_err(sqlite)?;
+    let pages_max =
+        u32::try_from(bytes_max / u64::from(page.max(1))).unwrap_or(PAGES_MAX).clamp(1, PAGES_MAX);
+    connection
+        .pragma_update_and_check(None, "max_page_count", pages_max, |row| row.get::<_, i64>(0))
+        .map(drop)
+        .map_err(sqlite)
 }
 
+/// Refuses a file that is not as this version reads it.
+pub(super) fn check(connection: &Connection, home: &Path) -> Result<(), JournalFault> {
+    let (found, known) = (version(connection)?, STEPS.len() as u32);
+    match found {
+        0 => Err(JournalFault::NoHome { path: home.display().to_string() }),
+        _ if found < known => Err(JournalFault::Older { found, known }),
+        _ => Ok(()),
+    }
+}
+
+/// The file's version, if it is one that we know.
 fn version(connection: &Connection) -> Result<u32, JournalFault> {
-    connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(|error| from_sqlite(&error))
+    let sqlite = |error| from_sqlite(connection, &error);
+    connection.busy_timeout(std::time::Duration::from_secs(10)).map_err(sqlite)?;
+    let found = connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(sqlite)?;
+    let known = STEPS.len() as u32;
+    if found > known { Err(JournalFault::Newer { found, known }) } else { Ok(found) }
 }

@@ -1,7 +1,13 @@
-//! Both journals, by the one suite; and what is SQLite's own: files, locks, damage.
+//! Both journals, by the one suite; and in the files beside this one, what is SQLite's own.
 
-use std::fs;
-use std::path::Path;
+mod damage;
+mod disk;
+mod mutated;
+mod older;
+mod process;
+mod told;
+
+use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use spinney_kernel::id::{Seq, TreeId};
@@ -10,6 +16,11 @@ use spinney_store::{Access, MemoryJournal, SqliteJournal};
 use spinney_testkit::conformance;
 
 const TREE: TreeId = TreeId::new([1; 16]);
+
+/// The journal's file in a home.
+fn file(home: &Path) -> PathBuf {
+    home.join("journal.sqlite3")
+}
 
 fn open(home: &Path) -> SqliteJournal {
     SqliteJournal::open(home, Access::Write).unwrap_or_else(|fault| panic!("{fault}"))
@@ -21,8 +32,7 @@ fn filled(home: &Path, durability: Durability) -> u64 {
     let mut after = 0;
     for batch in conformance::batches() {
         let events = batch.events.len() as u64;
-        let append =
-            Append { tree: TREE, after: Seq(after), batch, blobs: Vec::new(), state: "running", durability };
+        let append = Append { durability, ..conformance::of(TREE, Seq(after), &batch) };
         conformance::append(&journal, append).unwrap_or_else(|fault| panic!("{fault}"));
         after += events;
     }
@@ -68,8 +78,7 @@ fn both_journals_give_the_same_hash_to_the_same_batches() {
     for batch in conformance::batches() {
         let events = batch.events.len() as u64;
         let durability = Durability::Off;
-        let append =
-            Append { tree: TREE, after: Seq(after), batch, blobs: Vec::new(), state: "running", durability };
+        let append = Append { durability, ..conformance::of(TREE, Seq(after), &batch) };
         conformance::append(&memory, append).unwrap();
         after += events;
     }
@@ -77,64 +86,18 @@ fn both_journals_give_the_same_hash_to_the_same_batches() {
 }
 
 #[test]
-fn a_second_writer_is_refused_with_the_pid_and_may_look() {
+fn a_tree_for_which_there_is_no_key_is_refused() {
     let home = tempfile::tempdir().unwrap();
     filled(home.path(), Durability::Normal);
+    let connection = Connection::open(file(home.path())).unwrap();
+    connection.execute("UPDATE trees SET id = (1 << 23) - 1", []).unwrap();
+    drop(connection);
     let journal = open(home.path());
-    let second = SqliteJournal::open(home.path(), Access::Write).err();
-    assert_eq!(second, Some(JournalFault::Locked { pid: std::process::id() }));
-    let looker = SqliteJournal::open(home.path(), Access::Look).unwrap();
-    assert_eq!(looker.heads(), journal.heads());
-    assert_eq!(looker.remove(TREE), Err(JournalFault::ReadOnly));
-    drop(journal);
-    assert_eq!(open(home.path()).remove(TREE), Ok(()));
-}
-
-/// One changed byte, a missing batch and batches in another order are found and named.
-#[test]
-fn damage_is_found_and_named() {
-    let changes = [
-        "UPDATE batches SET body = replace(body, 'all done', 'all dine') WHERE body LIKE '%all done%'",
-        "DELETE FROM batches WHERE key = (SELECT min(key) FROM batches WHERE key > (SELECT min(key) FROM batches))",
-        "UPDATE batches SET body = 'not json' WHERE key = (SELECT max(key) FROM batches)",
-        "UPDATE batches SET hash = zeroblob(32) WHERE key = (SELECT min(key) FROM batches)",
-    ];
-    for change in changes {
-        let home = tempfile::tempdir().unwrap();
-        filled(home.path(), Durability::Normal);
-        let connection = Connection::open(home.path().join("journal.sqlite3")).unwrap();
-        assert_eq!(connection.execute(change, []).unwrap(), 1, "{change}");
-        drop(connection);
-        let read = open(home.path()).read(TREE, Seq(0), usize::MAX);
-        assert!(matches!(read, Err(JournalFault::Damaged { tree: TREE, .. })), "{change}: {read:?}");
-    }
-}
-
-#[test]
-fn a_home_of_a_newer_version_is_refused_and_left_alone() {
-    let home = tempfile::tempdir().unwrap();
-    filled(home.path(), Durability::Normal);
-    let connection = Connection::open(home.path().join("journal.sqlite3")).unwrap();
-    connection.pragma_update(None, "user_version", 99).unwrap();
-    for access in [Access::Write, Access::Look] {
-        let refused = SqliteJournal::open(home.path(), access).err();
-        assert_eq!(refused, Some(JournalFault::Newer { found: 99, known: 1 }));
-    }
-}
-
-#[test]
-fn a_home_that_cannot_be_made_is_a_clear_error() {
-    let home = tempfile::tempdir().unwrap();
-    let file = home.path().join("file");
-    fs::write(&file, "not a folder").unwrap();
-    let fault = SqliteJournal::open(&file.join("home"), Access::Write).err();
-    assert!(matches!(fault, Some(JournalFault::Failed { .. })), "{fault:?}");
-    let looked = SqliteJournal::open(&home.path().join("nowhere"), Access::Look).err();
-    assert!(matches!(looked, Some(JournalFault::Failed { .. })), "{looked:?}");
-    fs::create_dir(home.path().join("junk")).unwrap();
-    fs::write(home.path().join("junk/journal.sqlite3"), vec![b'x'; 5_000]).unwrap();
-    let junk = SqliteJournal::open(&home.path().join("junk"), Access::Write).err();
-    assert!(matches!(junk, Some(JournalFault::Failed { .. })), "{junk:?}");
+    let next = conformance::of(TreeId::new([2; 16]), Seq(0), &conformance::batches()[0]);
+    let refused = conformance::append(&journal, next);
+    let what = "the number of trees in one home";
+    assert_eq!(refused, Err(JournalFault::TooLarge { what, size: 1 << 23, max: (1 << 23) - 1 }));
+    assert_eq!(journal.heads(&[]).unwrap().len(), 1);
 }
 
 /// Texts are stored once: an answer of 10,000 bytes takes little more than that.

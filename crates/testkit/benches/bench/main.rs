@@ -4,21 +4,15 @@
 #![expect(clippy::float_arithmetic, reason = "ratios are for people; no money is counted here")]
 
 mod alloc;
-mod durable;
 mod handle;
 mod kernel;
 mod measure;
 mod memory;
 mod peer;
-mod tree;
 
 fn main() {
     // `cargo test --benches` only wants to know that it starts.
     if std::env::args().any(|word| word == "--test") {
-        return;
-    }
-    if std::env::args().any(|word| word == "durable") {
-        durable::run();
         return;
     }
     // The two are not measured at the same moment: each is taken at several, and the least of them counts.

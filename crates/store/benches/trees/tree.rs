@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use spinney::{Drivers, Home, Tree};
 use spinney_kernel::budget::Usage;
 use spinney_kernel::context::ToolAsk;
 use spinney_kernel::definition::{self, Definition, Lost};
@@ -13,6 +12,7 @@ use spinney_kernel::port::tool::{self, Tool};
 use spinney_kernel::report::Used;
 use spinney_kernel::world::TreeState;
 use spinney_testkit::definition;
+use spinney_testkit::spinney::{Drivers, Home, Tree};
 use tokio::runtime::{Builder, Runtime};
 
 /// What a step says and what a tool returns: 200 bytes.

@@ -1,0 +1,318 @@
+//! What one job changes in the tables, inside the pen's transaction. A change that is refused has written nothing; one
+//! that failed may have, and its transaction must not be committed.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, OptionalExtension, params};
+use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::port::catalog::CatalogRow;
+use spinney_kernel::port::journal::{Append, ChainHash, Durability, JournalFault};
+use spinney_kernel::time::Time;
+
+use super::fault::from_sqlite;
+use super::schema::{SEQ_BITS, SEQ_MAX, TREES_MAX};
+use crate::{bound, codec};
+
+/// A batch on its way, encoded by whoever sent it.
+pub(super) struct Encoded {
+    tree: TreeId,
+    after: Seq,
+    events: u64,
+    now: Time,
+    bytes: Vec<u8>,
+    /// Blobs with their hashes.
+    blobs: Vec<(blake3::Hash, Vec<u8>)>,
+    catalog: Vec<CatalogRow>,
+    state: &'static str,
+    pub(super) durability: Durability,
+}
+
+impl Encoded {
+    pub(super) fn new(append: Append) -> Result<Self, JournalFault> {
+        let Append { tree, after, batch, blobs, catalog, state, durability } = append;
+        let (now, events) = (batch.input.now, batch.events.len() as u64);
+        let bytes = codec::encode(batch)?;
+        let blobs = blobs.into_iter().map(|bytes| (blake3::hash(&bytes), bytes)).collect();
+        Ok(Self { tree, after, events, now, bytes, blobs, catalog, state, durability })
+    }
+
+    /// How many pages of the file it changes, roughly: its own, and the last ones of the tables.
+    pub(super) fn pages(&self) -> usize {
+        let blobs: usize = self.blobs.iter().map(|(_, bytes)| bytes.len()).sum();
+        2 + (self.bytes.len() + blobs) / 4_096 + 2 * self.blobs.len()
+    }
+}
+
+/// Any other change.
+pub(super) enum Change {
+    /// Forget a tree.
+    Remove(TreeId),
+    /// Put these rows in place of all that the tree has in the catalog, if this is its last event.
+    Replace(TreeId, Seq, Vec<CatalogRow>),
+}
+
+/// Whether a fault concerns only the job that met it. Anything else is the store's, and ends the transaction.
+pub(super) fn is_refusal(fault: &JournalFault) -> bool {
+    matches!(
+        fault,
+        JournalFault::Stale { .. }
+            | JournalFault::KeyTaken { .. }
+            | JournalFault::TooLarge { .. }
+            | JournalFault::Damaged { .. }
+            | JournalFault::UnknownTree { .. }
+    )
+}
+
+/// Most trees that are remembered; what is forgotten is read again.
+const TIPS_MAX: usize = 10_000;
+
+/// What the pen knows of trees, so that it need not ask.
+#[derive(Default)]
+pub(super) struct Known {
+    tips: BTreeMap<TreeId, Tip>,
+    /// Trees whose head has to be written before the transaction ends.
+    moved: Vec<TreeId>,
+}
+
+/// Where a tree stands.
+#[derive(Clone, Copy)]
+struct Tip {
+    id: i64,
+    seq: Seq,
+    hash: ChainHash,
+    changed: Time,
+    /// Its state, if this process wrote it.
+    state: Option<&'static str>,
+    /// What its row says.
+    row: Row,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Row {
+    /// All of this.
+    Current,
+    /// All but where it stands.
+    OldHead,
+    /// All but where it stands and its state.
+    OldState,
+}
+
+impl Known {
+    /// Writes the heads of the trees that moved: once each, however many batches they had.
+    pub(super) fn write_heads(&mut self, connection: &Connection) -> Result<(), JournalFault> {
+        for tree in self.moved.drain(..) {
+            let Some(tip) = self.tips.get_mut(&tree) else { continue };
+            tip.write(connection).map_err(|error| from_sqlite(connection, &error))?;
+            tip.row = Row::Current;
+        }
+        if self.tips.len() > TIPS_MAX {
+            self.tips.clear();
+        }
+        Ok(())
+    }
+}
+
+impl Tip {
+    fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
+        let (seq, hash, at) = (self.seq.0 as i64, self.hash.bytes(), self.changed.0 as i64);
+        match self.row {
+            Row::Current => Ok(0),
+            // A column that is named is taken for changed, and then its index is written too.
+            Row::OldHead => connection
+                .prepare_cached("UPDATE trees SET seq = ?1, hash = ?2, changed = ?3 WHERE id = ?4")?
+                .execute(params![seq, hash, at, self.id]),
+            Row::OldState => connection
+                .prepare_cached(
+                    "UPDATE trees SET seq = ?1, hash = ?2, changed = ?3, state = ?5 WHERE id = ?4",
+                )?
+                .execute(params![seq, hash, at, self.id, self.state]),
+        }
+        .map(drop)
+    }
+}
+
+/// Appends a batch to its tree; the head is written when the transaction ends.
+pub(super) fn append(
+    connection: &Connection,
+    known: &mut Known,
+    encoded: &Encoded,
+) -> Result<ChainHash, JournalFault> {
+    let Encoded { tree, after, events, bytes, .. } = encoded;
+    let sqlite = |error| from_sqlite(connection, &error);
+    let tip = find_whole(connection, known, *tree)?;
+    let found = tip.map_or(Seq(0), |tip| tip.seq);
+    if found != *after {
+        return Err(JournalFault::Stale { tree: *tree, expected: after.0, found: found.0 });
+    }
+    bound::at_most("the number of events", (after.0 + events) as usize, SEQ_MAX)?;
+    if tip.is_none() {
+        check_trees(connection)?;
+    }
+    check_keys(connection, tip.map(|tip| tip.id), &encoded.catalog)?;
+    let before = tip.map_or_else(|| ChainHash::start(*tree), |tip| tip.hash);
+    let hash = before.then(*after, bytes);
+    let (id, row) = match tip {
+        None => (insert_tree(connection, encoded).map_err(sqlite)?, Row::OldHead),
+        Some(Tip { id, state, row, .. }) if state == Some(encoded.state) && row != Row::OldState => {
+            (id, Row::OldHead)
+        }
+        Some(Tip { id, .. }) => (id, Row::OldState),
+    };
+    let text =
+        std::str::from_utf8(bytes).map_err(|error| JournalFault::Failed { reason: error.to_string() })?;
+    connection
+        .prepare_cached("INSERT INTO batches (key, hash, body) VALUES (?1, ?2, ?3)")
+        .and_then(|mut row| row.execute(params![id << SEQ_BITS | after.0 as i64, hash.bytes(), text]))
+        .map_err(sqlite)?;
+    keep_blobs(connection, id, &encoded.blobs).map_err(sqlite)?;
+    keep_rows(connection, id, &encoded.catalog).map_err(sqlite)?;
+    if tip.is_none_or(|tip| tip.row == Row::Current) {
+        known.moved.push(*tree);
+    }
+    let (seq, changed, state) = (Seq(after.0 + events), encoded.now, Some(encoded.state));
+    known.tips.insert(*tree, Tip { id, seq, hash, changed, state, row });
+    Ok(hash)
+}
+
+/// Does any other change.
+pub(super) fn change(connection: &Connection, known: &mut Known, change: Change) -> Result<(), JournalFault> {
+    match change {
+        Change::Remove(tree) => {
+            let tip = find(connection, known, tree)?.ok_or(JournalFault::UnknownTree { tree })?;
+            known.tips.remove(&tree);
+            remove(connection, tip.id).map_err(|error| from_sqlite(connection, &error))
+        }
+        Change::Replace(tree, at, rows) => {
+            let tip = find(connection, known, tree)?.ok_or(JournalFault::UnknownTree { tree })?;
+            if tip.seq != at {
+                return Err(JournalFault::Stale { tree, expected: at.0, found: tip.seq.0 });
+            }
+            check_keys(connection, Some(tip.id), &rows)?;
+            connection
+                .prepare_cached("DELETE FROM catalog WHERE tree = ?1")
+                .and_then(|mut old| old.execute([tip.id]))
+                .and_then(|_| keep_rows(connection, tip.id, &rows))
+                .map_err(|error| from_sqlite(connection, &error))
+        }
+    }
+}
+
+/// Where a tree stands. The first time it is asked for, its last batch must be the one that its head names: nothing is
+/// written behind a tail that was cut off.
+fn find_whole(connection: &Connection, known: &Known, tree: TreeId) -> Result<Option<Tip>, JournalFault> {
+    let tip = find(connection, known, tree)?;
+    let Some(Tip { id, seq, hash, state: None, .. }) = tip else { return Ok(tip) };
+    let base = id << SEQ_BITS;
+    let last: Option<Vec<u8>> = connection
+        .prepare_cached("SELECT hash FROM batches WHERE key BETWEEN ?1 AND ?2 ORDER BY key DESC LIMIT 1")
+        .and_then(|mut found| found.query_row([base, base | SEQ_MAX as i64], |row| row.get(0)).optional())
+        .map_err(|error| from_sqlite(connection, &error))?;
+    if last.as_deref() == Some(hash.bytes()) {
+        return Ok(tip);
+    }
+    let reason = "the last batch is not the one that its head names".to_owned();
+    Err(JournalFault::Damaged { tree, after: seq.0, reason })
+}
+
+fn find(connection: &Connection, known: &Known, tree: TreeId) -> Result<Option<Tip>, JournalFault> {
+    if let Some(tip) = known.tips.get(&tree) {
+        return Ok(Some(*tip));
+    }
+    connection
+        .prepare_cached("SELECT id, seq, hash FROM trees WHERE tree = ?1")
+        .and_then(|mut found| {
+            let tip = found.query_row([tree.bytes().as_slice()], |row| {
+                let (seq, hash) = (Seq(row.get::<_, i64>(1)? as u64), ChainHash::from_bytes(row.get(2)?));
+                Ok(Tip { id: row.get(0)?, seq, hash, changed: Time(0), state: None, row: Row::Current })
+            });
+            tip.optional()
+        })
+        .map_err(|error| from_sqlite(connection, &error))
+}
+
+/// Refuses a tree for which there is no key left.
+fn check_trees(connection: &Connection) -> Result<(), JournalFault> {
+    let last: i64 = connection
+        .prepare_cached("SELECT coalesce(max(id), 0) FROM trees")
+        .and_then(|mut found| found.query_row([], |row| row.get(0)))
+        .map_err(|error| from_sqlite(connection, &error))?;
+    bound::at_most("the number of trees in one home", last as usize + 1, TREES_MAX)
+}
+
+/// Refuses rows whose keys are another tree's.
+fn check_keys(connection: &Connection, tree: Option<i64>, rows: &[CatalogRow]) -> Result<(), JournalFault> {
+    for CatalogRow { kind, key, .. } in rows {
+        let owner: Option<(i64, [u8; 16])> = connection
+            .prepare_cached(
+                "SELECT trees.id, trees.tree FROM catalog JOIN trees ON trees.id = catalog.tree
+                 WHERE catalog.kind = ?1 AND catalog.key = ?2",
+            )
+            .and_then(|mut found| {
+                found.query_row([kind.word(), key], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+            })
+            .map_err(|error| from_sqlite(connection, &error))?;
+        match owner {
+            Some((id, owner)) if tree != Some(id) => {
+                let (key, tree) = (key.clone(), TreeId::new(owner));
+                return Err(JournalFault::KeyTaken { kind: *kind, key, tree });
+            }
+            Some(_) | None => {}
+        }
+    }
+    Ok(())
+}
+
+/// Makes the row of a tree and gives its number. Where the tree stands is written when the transaction ends.
+fn insert_tree(connection: &Connection, encoded: &Encoded) -> rusqlite::Result<i64> {
+    connection
+        .prepare_cached(
+            "INSERT INTO trees (tree, seq, hash, state, started, changed)
+             VALUES (?1, 0, zeroblob(32), ?2, ?3, ?3)",
+        )?
+        .execute(params![encoded.tree.bytes(), encoded.state, encoded.now.0 as i64])?;
+    Ok(connection.last_insert_rowid())
+}
+
+fn keep_blobs(connection: &Connection, tree: i64, blobs: &[(blake3::Hash, Vec<u8>)]) -> rusqlite::Result<()> {
+    for (hash, bytes) in blobs {
+        let hash = hash.as_bytes().as_slice();
+        connection
+            .prepare_cached("INSERT INTO blobs (hash, bytes) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?
+            .execute(params![hash, bytes])?;
+        connection
+            .prepare_cached("INSERT INTO blob_uses (hash, tree) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?
+            .execute(params![hash, tree])?;
+    }
+    Ok(())
+}
+
+fn keep_rows(connection: &Connection, tree: i64, rows: &[CatalogRow]) -> rusqlite::Result<()> {
+    for CatalogRow { kind, key, value } in rows {
+        match value {
+            Some(value) => connection
+                .prepare_cached("REPLACE INTO catalog (kind, key, tree, value) VALUES (?1, ?2, ?3, ?4)")?
+                .execute(params![kind.word(), key, tree, value])?,
+            None => connection
+                .prepare_cached("DELETE FROM catalog WHERE kind = ?1 AND key = ?2")?
+                .execute([kind.word(), key])?,
+        };
+    }
+    Ok(())
+}
+
+fn remove(connection: &Connection, tree: i64) -> rusqlite::Result<()> {
+    let run = |sql: &str, values: &[i64]| {
+        connection.prepare_cached(sql)?.execute(rusqlite::params_from_iter(values))
+    };
+    let base = tree << SEQ_BITS;
+    run("DELETE FROM batches WHERE key BETWEEN ?1 AND ?2", &[base, base | SEQ_MAX as i64])?;
+    run(
+        "DELETE FROM blobs WHERE hash IN (SELECT hash FROM blob_uses WHERE tree = ?1) AND NOT EXISTS
+         (SELECT 1 FROM blob_uses AS other WHERE other.hash = blobs.hash AND other.tree <> ?1)",
+        &[tree],
+    )?;
+    run("DELETE FROM blob_uses WHERE tree = ?1", &[tree])?;
+    run("DELETE FROM catalog WHERE tree = ?1", &[tree])?;
+    run("DELETE FROM trees WHERE id = ?1", &[tree])?;
+    Ok(())
+}

@@ -1,0 +1,189 @@
+//! The pen: the one connection that writes. It writes a group of jobs in one transaction and says how each ended. A job
+//! that is refused is refused by itself; if the disk fails, the whole group hears it and nothing was written.
+
+use std::sync::mpsc::SyncSender;
+
+use rusqlite::Connection;
+use spinney_kernel::port::journal::{Appended, ChainHash, Durability, JournalFault};
+
+use super::change::{self, Change, Encoded, Known};
+use super::fault::from_sqlite;
+
+/// Pages in the write-ahead file after which they are moved to their places. Until then a reader has to look in both.
+const MOVE_PAGES: usize = 1_000;
+
+/// Something to write.
+pub(super) enum Job {
+    Append(Box<Encoded>, Appended),
+    Change(Change, SyncSender<Result<(), JournalFault>>),
+    /// Nothing: only see whether pages are to be moved.
+    Move,
+}
+
+/// How a job ended, and who wants to know.
+pub(super) enum Ended {
+    Append(Appended, Result<ChainHash, JournalFault>),
+    Change(SyncSender<Result<(), JournalFault>>, Result<(), JournalFault>),
+    Move,
+}
+
+impl Job {
+    /// The end of a job that was not done.
+    pub(super) fn refused(self, fault: JournalFault) -> Ended {
+        match self {
+            Self::Append(_, done) => Ended::Append(done, Err(fault)),
+            Self::Change(_, answer) => Ended::Change(answer, Err(fault)),
+            Self::Move => Ended::Move,
+        }
+    }
+
+    fn durability(&self) -> Option<Durability> {
+        match self {
+            Self::Append(encoded, _) => Some(encoded.durability),
+            Self::Change(..) | Self::Move => None,
+        }
+    }
+}
+
+impl Ended {
+    /// Tells whoever waits. Never under a lock: what they do then is their own business.
+    pub(super) fn tell(self) {
+        match self {
+            Self::Append(done, end) => done(end),
+            // Whoever asked may be gone.
+            Self::Change(answer, end) => drop(answer.send(end)),
+            Self::Move => {}
+        }
+    }
+
+    fn fault(&self) -> Option<&JournalFault> {
+        match self {
+            Self::Append(_, end) => end.as_ref().err(),
+            Self::Change(_, end) => end.as_ref().err(),
+            Self::Move => None,
+        }
+    }
+
+    /// What was done is not: its transaction failed.
+    fn undone(self, fault: &JournalFault) -> Self {
+        let fault = || fault.clone();
+        match self {
+            Self::Append(done, end) => Self::Append(done, end.and_then(|_| Err(fault()))),
+            Self::Change(answer, end) => Self::Change(answer, end.and_then(|()| Err(fault()))),
+            Self::Move => Self::Move,
+        }
+    }
+}
+
+/// The one connection that writes, and what it knows.
+pub(super) struct Pen {
+    connection: Connection,
+    known: Known,
+    synced: Durability,
+    /// Pages in the write-ahead file, roughly.
+    pages: usize,
+}
+
+impl Pen {
+    pub(super) fn new(connection: Connection) -> Self {
+        Self { connection, known: Known::default(), synced: Durability::Normal, pages: 0 }
+    }
+
+    /// Writes a group in one transaction. Nobody is told yet.
+    pub(super) fn write(&mut self, group: Vec<Job>) -> Vec<Ended> {
+        let durability = group.iter().filter_map(Job::durability).max().unwrap_or_default();
+        if let Err(fault) = self.begin(durability) {
+            return group.into_iter().map(|job| job.refused(fault.clone())).collect();
+        }
+        let mut broken: Option<JournalFault> = None;
+        let mut ended = Vec::with_capacity(group.len());
+        for job in group {
+            let end = match &broken {
+                Some(fault) => job.refused(fault.clone()),
+                None => self.carry_out(job),
+            };
+            if broken.is_none() {
+                broken = end.fault().filter(|fault| !change::is_refusal(fault)).cloned();
+            }
+            ended.push(end);
+        }
+        let written = match broken {
+            Some(fault) => Err(fault),
+            None => self.known.write_heads(&self.connection).and_then(|()| self.run("COMMIT")),
+        };
+        match written {
+            Ok(()) => ended,
+            Err(fault) => {
+                self.undo();
+                ended.into_iter().map(|end| end.undone(&fault)).collect()
+            }
+        }
+    }
+
+    /// Whether enough pages wait in the write-ahead file.
+    pub(super) fn must_move(&self) -> bool {
+        self.pages >= MOVE_PAGES
+    }
+
+    /// Moves pages from the write-ahead file to their places, as far as no reader needs them. It takes as long as the
+    /// disk takes, so it is nothing for a thread that has other things to do. What fails is tried again later.
+    pub(super) fn move_pages(&mut self) {
+        self.pages = 0;
+        let _ = self.connection.pragma(None, "wal_checkpoint", "PASSIVE", |_| Ok(()));
+    }
+
+    fn begin(&mut self, durability: Durability) -> Result<(), JournalFault> {
+        if !self.connection.is_autocommit() {
+            // Somebody panicked on the way.
+            self.undo();
+        }
+        self.sync_as(durability)?;
+        self.run("BEGIN IMMEDIATE")
+    }
+
+    fn carry_out(&mut self, job: Job) -> Ended {
+        match job {
+            Job::Append(encoded, done) => {
+                self.pages += encoded.pages();
+                Ended::Append(done, change::append(&self.connection, &mut self.known, &encoded))
+            }
+            Job::Change(change, answer) => {
+                Ended::Change(answer, change::change(&self.connection, &mut self.known, change))
+            }
+            Job::Move => Ended::Move,
+        }
+    }
+
+    /// Nothing of the transaction stays, and what we thought we knew may be wrong.
+    fn undo(&mut self) {
+        self.known = Known::default();
+        if !self.connection.is_autocommit() {
+            // If this fails, the next transaction does not begin, and says why.
+            let _ = self.run("ROLLBACK");
+        }
+    }
+
+    fn run(&self, sql: &str) -> Result<(), JournalFault> {
+        self.connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.execute([]))
+            .map(drop)
+            .map_err(|error| from_sqlite(&self.connection, &error))
+    }
+
+    /// A group that holds any `full` tree is committed `full`.
+    fn sync_as(&mut self, durability: Durability) -> Result<(), JournalFault> {
+        if self.synced != durability {
+            let level = match durability {
+                Durability::Off => "OFF",
+                Durability::Normal => "NORMAL",
+                Durability::Full => "FULL",
+            };
+            self.connection
+                .pragma_update(None, "synchronous", level)
+                .map_err(|error| from_sqlite(&self.connection, &error))?;
+            self.synced = durability;
+        }
+        Ok(())
+    }
+}

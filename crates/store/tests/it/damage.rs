@@ -1,0 +1,156 @@
+//! Damage: what is stored is not what was written. It is found wherever it is, and named.
+
+use std::fs;
+
+use rusqlite::Connection;
+use spinney_kernel::Batch;
+use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::port::chain::verify_chain;
+use spinney_kernel::port::journal::{Durability, Journal, JournalFault};
+use spinney_store::{Access, SqliteJournal};
+use spinney_testkit::conformance;
+
+use super::{TREE, file, filled, open};
+
+/// What is changed behind the journal's back; the number of the last batch that is whole; what is said of it.
+const CHANGES: [(&str, usize, &str); 11] = [
+    ("UPDATE batches SET body = replace(body, 'all done', 'all dine') WHERE body LIKE '%all done%'",  LAST - 3, BYTES),
+    ("UPDATE batches SET body = body || ' ' WHERE key = (SELECT min(key) FROM batches)", 0, BYTES),
+    ("UPDATE batches SET body = 'not json' WHERE key = (SELECT max(key) FROM batches)", LAST - 1, BYTES),
+    ("UPDATE batches SET body = zeroblob(9) WHERE key = (SELECT max(key) FROM batches)", LAST - 1, BYTES),
+    ("UPDATE batches SET hash = zeroblob(32) WHERE key = (SELECT min(key) FROM batches)", 0, BYTES),
+    ("UPDATE batches SET hash = x'00' WHERE key = (SELECT min(key) FROM batches)", 0, "a hash of 1 bytes"),
+    ("DELETE FROM batches WHERE key = (SELECT key FROM batches ORDER BY key LIMIT 1 OFFSET 3)", 3, "the next batch begins after"),
+    (
+        "UPDATE batches SET body = (SELECT other.body FROM batches AS other WHERE other.key <> batches.key AND
+         other.key IN (SELECT key FROM batches ORDER BY key LIMIT 2 OFFSET 5))
+         WHERE key IN (SELECT key FROM batches ORDER BY key LIMIT 2 OFFSET 5)",
+        5,
+        BYTES,
+    ),
+    ("DELETE FROM batches WHERE key = (SELECT max(key) FROM batches)", LAST - 1, "its head is at event"),
+    ("UPDATE trees SET seq = seq + 1", LAST, "its head is at event"),
+    ("UPDATE trees SET hash = zeroblob(32)", LAST, "its head says 0000"),
+];
+
+/// How many batches there are.
+const LAST: usize = 13;
+const BYTES: &str = "do not match their hash";
+
+#[test]
+fn every_change_of_a_chain_is_found_and_named() {
+    assert_eq!(conformance::batches().len(), LAST);
+    for (change, whole, said) in CHANGES {
+        let home = tempfile::tempdir().unwrap();
+        filled(home.path(), Durability::Normal);
+        let connection = Connection::open(file(home.path())).unwrap();
+        assert!(connection.execute(change, []).unwrap() > 0, "{change}");
+        drop(connection);
+        let found = verify_chain(&open(home.path()), TREE, None);
+        let Err(JournalFault::Damaged { tree: TREE, after, reason }) = found else {
+            panic!("{change}: {found:?}")
+        };
+        assert!(reason.contains(said), "{change}: {reason}");
+        let events = |batches: &[Batch]| batches.iter().map(|batch| batch.events.len() as u64).sum::<u64>();
+        assert_eq!(after, events(&conformance::batches()[..whole]), "{change}");
+    }
+}
+
+/// Whoever cuts a tail off and mends the head leaves a chain that is whole in itself: only who knows its hash sees it.
+#[test]
+fn a_tail_that_was_cut_off_with_its_head_is_found_by_the_hash() {
+    let home = tempfile::tempdir().unwrap();
+    filled(home.path(), Durability::Normal);
+    let right = open(home.path()).head(TREE).unwrap().unwrap().hash;
+    let connection = Connection::open(file(home.path())).unwrap();
+    let cut = "DELETE FROM batches WHERE key = (SELECT max(key) FROM batches);
+        UPDATE trees SET hash = (SELECT hash FROM batches ORDER BY key DESC LIMIT 1);
+        UPDATE trees SET seq = (SELECT max(key) & 0xffffffffff FROM batches) +
+            (SELECT json_array_length(body, '$.events') FROM batches ORDER BY key DESC LIMIT 1);";
+    connection.execute_batch(cut).unwrap();
+    drop(connection);
+    let journal = open(home.path());
+    let left = verify_chain(&journal, TREE, None).unwrap();
+    assert_ne!(left, right);
+    let found = verify_chain(&journal, TREE, Some(right));
+    assert!(matches!(found, Err(JournalFault::Damaged { .. })), "{found:?}");
+}
+
+#[test]
+fn nothing_is_written_behind_a_tail_that_was_cut_off() {
+    let home = tempfile::tempdir().unwrap();
+    let events = filled(home.path(), Durability::Normal);
+    let connection = Connection::open(file(home.path())).unwrap();
+    connection.execute("DELETE FROM batches WHERE key = (SELECT max(key) FROM batches)", []).unwrap();
+    drop(connection);
+    let journal = open(home.path());
+    let more = conformance::of(TREE, Seq(events), &conformance::batches()[1]);
+    let refused = conformance::append(&journal, more);
+    assert!(matches!(refused, Err(JournalFault::Damaged { tree: TREE, .. })), "{refused:?}");
+    let other = TreeId::new([2; 16]);
+    let well = conformance::append(&journal, conformance::of(other, Seq(0), &conformance::batches()[0]));
+    assert!(well.is_ok(), "{well:?}");
+    assert_eq!(journal.remove(TREE), Ok(()));
+}
+
+#[test]
+fn a_file_that_is_no_journal_is_named() {
+    let home = tempfile::tempdir().unwrap();
+    for junk in [vec![b'x'; 5_000], vec![0; 5_000], b"SQLite format 3\0".to_vec(), b"x".to_vec()] {
+        fs::write(file(home.path()), &junk).unwrap();
+        for access in [Access::Write, Access::Look] {
+            let fault = SqliteJournal::open(home.path(), access).err();
+            let Some(JournalFault::DamagedFile { path, .. }) = fault else {
+                panic!("{} {fault:?}", junk.len())
+            };
+            assert_eq!(path, file(home.path()).display().to_string());
+        }
+    }
+}
+
+/// Opens, lists and reads; gives what was read.
+fn all(home: &std::path::Path) -> Result<Vec<Batch>, JournalFault> {
+    let journal = SqliteJournal::open(home, Access::Write)?;
+    journal.heads(&[])?;
+    journal.catalog(spinney_kernel::port::catalog::CatalogKind::Tree, "")?;
+    let entries = journal.read(TREE, Seq(0), usize::MAX)?;
+    // A page may end early where the table is torn; the chain's head tells.
+    verify_chain(&journal, TREE, None)?;
+    Ok(entries.into_iter().map(|entry| entry.batch).collect())
+}
+
+#[test]
+fn a_file_that_was_cut_is_named() {
+    let home = tempfile::tempdir().unwrap();
+    filled(home.path(), Durability::Normal);
+    let whole = fs::read(file(home.path())).unwrap();
+    for part in [1, 100, whole.len() / 2, whole.len() - 5_000, whole.len() - 1] {
+        fs::write(file(home.path()), &whole[..part]).unwrap();
+        let read = all(home.path());
+        let ended = read.map(|batches| batches.len());
+        let named = matches!(ended, Err(JournalFault::DamagedFile { .. } | JournalFault::Damaged { .. }));
+        assert!(named, "{part}: {ended:?}");
+    }
+}
+
+/// A bit that flips somewhere in the file is either found or concerns nothing that is read.
+#[test]
+fn a_flipped_bit_never_gives_another_journal() {
+    let home = tempfile::tempdir().unwrap();
+    filled(home.path(), Durability::Normal);
+    let whole = fs::read(file(home.path())).unwrap();
+    let right = all(home.path()).unwrap();
+    let mut found = 0;
+    for at in (0..whole.len()).step_by(61) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << (at % 8);
+        let _ = fs::remove_file(file(home.path()).with_extension("sqlite3-wal"));
+        fs::write(file(home.path()), &bytes).unwrap();
+        match all(home.path()) {
+            Ok(read) => assert!(read == right, "byte {at} changed what was read"),
+            Err(JournalFault::Failed { reason }) => panic!("byte {at}: {reason}"),
+            Err(_) => found += 1,
+        }
+    }
+    assert!(found > 50, "{found}");
+}

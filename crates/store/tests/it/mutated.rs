@@ -1,0 +1,118 @@
+//! Bytes that nobody wrote: stored batches, mutated at random, are a typed fault or the same batch, and never a panic.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use rusqlite::{Connection, params};
+use spinney_kernel::Batch;
+use spinney_kernel::id::Seq;
+use spinney_kernel::port::journal::{ChainHash, Journal, JournalFault};
+use spinney_testkit::conformance;
+use tempfile::TempDir;
+
+use super::{TREE, file, open};
+
+/// What happens to some bytes.
+#[derive(Clone, Debug)]
+enum Mutation {
+    Flip { at: usize, bit: u8 },
+    Cut { at: usize },
+    Drop { at: usize, count: usize },
+    Repeat { at: usize, count: usize },
+    Insert { at: usize, bytes: Vec<u8> },
+}
+
+fn mutation() -> impl Strategy<Value = Mutation> {
+    let at = 0_usize..4_096;
+    prop_oneof![
+        4 => (at.clone(), 0_u8..8).prop_map(|(at, bit)| Mutation::Flip { at, bit }),
+        1 => at.clone().prop_map(|at| Mutation::Cut { at }),
+        2 => (at.clone(), 1_usize..40).prop_map(|(at, count)| Mutation::Drop { at, count }),
+        2 => (at.clone(), 1_usize..40).prop_map(|(at, count)| Mutation::Repeat { at, count }),
+        2 => (at, vec(any::<u8>(), 1..8)).prop_map(|(at, bytes)| Mutation::Insert { at, bytes }),
+    ]
+}
+
+fn mutate(bytes: &mut Vec<u8>, mutation: &Mutation) {
+    let place = |at: usize| at % bytes.len().max(1);
+    let end = |at: usize, count: usize| (at + count).min(bytes.len());
+    match *mutation {
+        Mutation::Flip { at, bit } => {
+            let at = place(at);
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte ^= 1 << bit;
+            }
+        }
+        Mutation::Cut { at } => bytes.truncate(at % (bytes.len() + 1)),
+        Mutation::Drop { at, count } => {
+            let range = place(at)..end(place(at), count);
+            bytes.drain(range);
+        }
+        Mutation::Repeat { at, count } => {
+            let part = bytes[place(at)..end(place(at), count)].to_vec();
+            let at = place(at);
+            bytes.splice(at..at, part);
+        }
+        Mutation::Insert { at, bytes: ref more } => {
+            let at = place(at);
+            bytes.splice(at..at, more.iter().copied());
+        }
+    }
+}
+
+/// A journal of one batch, which anybody may change.
+struct Shelf {
+    journal: spinney_store::SqliteJournal,
+    back: Connection,
+    _home: TempDir,
+}
+
+impl Shelf {
+    fn new() -> Result<Self, Box<dyn std::error::Error>> {
+        let home = tempfile::tempdir()?;
+        let journal = open(home.path());
+        conformance::append(&journal, conformance::of(TREE, Seq(0), &conformance::batches()[0]))?;
+        let back = Connection::open(file(home.path()))?;
+        Ok(Self { journal, back, _home: home })
+    }
+
+    /// Puts these bytes in the batch's place and reads it.
+    fn read(&self, bytes: &[u8], hash: ChainHash) -> Result<Batch, JournalFault> {
+        let change = "UPDATE batches SET hash = ?1, body = CAST(?2 AS TEXT)";
+        let changed = self.back.execute(change, params![hash.bytes(), bytes]);
+        assert_eq!(changed, Ok(1));
+        self.journal.read(TREE, Seq(0), 1).map(|mut page| page.remove(0).batch)
+    }
+}
+
+fn encoded(mut batch: Batch) -> Vec<u8> {
+    batch.fold();
+    serde_json::to_vec(&batch).unwrap_or_default()
+}
+
+#[test]
+fn mutated_bytes_are_a_typed_fault_or_the_same_batch() {
+    let shelf = Shelf::new().unwrap();
+    let batches = conformance::batches();
+    let start = ChainHash::start(TREE);
+    let cases = (0..batches.len(), vec(mutation(), 1..6));
+    let config = ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() };
+    proptest!(config, |((number, mutations) in cases)| {
+        let right = encoded(batches[number].clone());
+        let mut bytes = right.clone();
+        mutations.iter().for_each(|mutation| mutate(&mut bytes, mutation));
+        let is_damaged = |read: &Result<Batch, JournalFault>| matches!(read, Err(JournalFault::Damaged { .. }));
+        // Who changes only the bytes is found, always.
+        let read = shelf.read(&bytes, start.then(Seq(0), &right));
+        let as_expected =
+            if bytes == right { read == Ok(batches[number].clone()) } else { is_damaged(&read) };
+        prop_assert!(as_expected);
+        // Who forges the hash too gives a batch, or a fault; and a batch that was read is written and read alike.
+        match shelf.read(&bytes, start.then(Seq(0), &bytes)) {
+            Ok(batch) => {
+                let again = encoded(batch.clone());
+                prop_assert_eq!(shelf.read(&again, start.then(Seq(0), &again)), Ok(batch));
+            }
+            fault => prop_assert!(is_damaged(&fault)),
+        }
+    });
+}

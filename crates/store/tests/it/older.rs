@@ -1,0 +1,92 @@
+//! Files that an older version wrote are brought up to date, with nothing lost.
+
+use std::path::Path;
+
+use rusqlite::{Connection, params};
+use spinney_kernel::id::Seq;
+use spinney_kernel::port::catalog::{CatalogKind, Fact};
+use spinney_kernel::port::journal::{ChainHash, Journal, JournalFault};
+use spinney_store::{Access, SqliteJournal};
+use spinney_testkit::conformance;
+
+use super::{TREE, file, open};
+
+/// The tables as version 1 made them.
+const FIRST: &str = "
+CREATE TABLE trees (
+    id INTEGER PRIMARY KEY,
+    tree BLOB NOT NULL UNIQUE,
+    seq INTEGER NOT NULL,
+    hash BLOB NOT NULL,
+    state TEXT NOT NULL,
+    started INTEGER NOT NULL,
+    changed INTEGER NOT NULL
+);
+CREATE TABLE batches (
+    key INTEGER PRIMARY KEY,
+    hash BLOB NOT NULL,
+    body TEXT NOT NULL
+);
+CREATE TABLE blobs (
+    hash BLOB NOT NULL PRIMARY KEY,
+    bytes BLOB NOT NULL
+);
+CREATE TABLE blob_uses (
+    hash BLOB NOT NULL,
+    tree INTEGER NOT NULL,
+    PRIMARY KEY (hash, tree)
+) WITHOUT ROWID;
+CREATE INDEX blob_uses_by_tree ON blob_uses (tree);
+PRAGMA user_version = 1;
+PRAGMA journal_mode = WAL;
+";
+
+/// A home of version 1 with one tree in it, and one whose only batch is not JSON.
+fn first(home: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    let connection = Connection::open(file(home))?;
+    connection.execute_batch(FIRST)?;
+    let (mut after, mut hash) = (0, ChainHash::start(TREE));
+    for mut batch in conformance::batches() {
+        let events = batch.events.len() as u64;
+        batch.fold();
+        let body = serde_json::to_string(&batch)?;
+        hash = hash.then(Seq(after), body.as_bytes());
+        let row = params![(1_i64 << 40) + after as i64, hash.bytes(), body];
+        connection.execute("INSERT INTO batches VALUES (?1, ?2, ?3)", row)?;
+        after += events;
+    }
+    let trees = "INSERT INTO trees VALUES (?1, ?2, ?3, ?4, 'running', 0, 0)";
+    connection.execute(trees, params![1, TREE.bytes(), after as i64, hash.bytes()])?;
+    connection.execute(trees, params![2, [2_u8; 16], 1, hash.bytes()])?;
+    connection.execute("INSERT INTO batches VALUES (2 << 40, ?1, 'no json')", [hash.bytes()])?;
+    Ok(())
+}
+
+#[test]
+fn a_file_of_version_1_is_brought_up_to_date() {
+    let home = tempfile::tempdir().unwrap();
+    first(home.path()).unwrap();
+    let looked = SqliteJournal::open(home.path(), Access::Look).err();
+    assert_eq!(looked, Some(JournalFault::Older { found: 1, known: 2 }));
+    let journal = open(home.path());
+    let read = journal.read(TREE, Seq(0), usize::MAX).unwrap();
+    assert_eq!(read.into_iter().map(|entry| entry.batch).collect::<Vec<_>>(), conformance::batches());
+    let named = Fact { key: TREE.to_string(), tree: TREE, value: "fixture".to_owned() };
+    assert_eq!(journal.catalog(CatalogKind::Tree, ""), Ok(vec![named]));
+    assert_eq!(journal.heads(&["running"]).unwrap().len(), 2);
+    let looker = SqliteJournal::open(home.path(), Access::Look).unwrap();
+    assert_eq!(looker.heads(&[]), journal.heads(&[]));
+}
+
+/// Running trees are found by an index, so that ended ones cost nothing.
+#[test]
+fn running_trees_are_found_by_an_index() {
+    let home = tempfile::tempdir().unwrap();
+    first(home.path()).unwrap();
+    drop(open(home.path()));
+    let connection = Connection::open(file(home.path())).unwrap();
+    let plan: String = connection
+        .query_row("EXPLAIN QUERY PLAN SELECT tree, seq FROM trees WHERE state = 'x'", [], |row| row.get(3))
+        .unwrap();
+    assert!(plan.contains("USING INDEX trees_by_state"), "{plan}");
+}

@@ -1,0 +1,93 @@
+//! Two processes and one home: one writes, the other is refused by name and may look. The other process is this test
+//! binary, started again for one test.
+
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use spinney_kernel::id::Seq;
+use spinney_kernel::port::journal::{Journal, JournalFault};
+use spinney_store::{Access, SqliteJournal};
+use spinney_testkit::conformance;
+
+use super::{TREE, open};
+
+/// Where the other process finds its home. In any other run it is not set.
+const HOME: &str = "SPINNEY_TEST_HOME";
+
+struct Other {
+    child: Child,
+    ask: ChildStdin,
+    answers: Lines<BufReader<ChildStdout>>,
+}
+
+impl Other {
+    fn start(home: &Path) -> std::io::Result<Self> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .args(["--exact", "process::what_the_other_process_does", "--nocapture"])
+            .env(HOME, home)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let missing = || std::io::Error::from(std::io::ErrorKind::BrokenPipe);
+        let ask = child.stdin.take().ok_or_else(missing)?;
+        let answers = BufReader::new(child.stdout.take().ok_or_else(missing)?).lines();
+        let mut other = Self { child, ask, answers };
+        other.hear("open")?;
+        Ok(other)
+    }
+
+    /// Waits for a line that ends so; the test harness may have begun it.
+    fn hear(&mut self, word: &str) -> std::io::Result<()> {
+        for line in self.answers.by_ref() {
+            if line?.ends_with(word) {
+                return Ok(());
+            }
+        }
+        Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof))
+    }
+
+    /// Has it append one batch, and waits until that is confirmed.
+    fn append(&mut self) -> std::io::Result<()> {
+        writeln!(self.ask, "append")?;
+        self.hear("appended")
+    }
+}
+
+/// Opens the home, then appends one batch per line that it reads.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a process that starts itself again has to tell itself so")]
+fn what_the_other_process_does() {
+    let Some(home) = std::env::var_os(HOME) else { return };
+    let journal = open(Path::new(&home));
+    println!("open");
+    let mut after = 0;
+    for (batch, line) in conformance::batches().iter().zip(std::io::stdin().lines()) {
+        assert_eq!(line.unwrap(), "append");
+        conformance::append(&journal, conformance::of(TREE, Seq(after), batch)).unwrap();
+        after += batch.events.len() as u64;
+        println!("appended");
+    }
+}
+
+#[test]
+fn a_second_process_is_refused_with_the_pid_and_looks_while_the_first_writes() {
+    let home = tempfile::tempdir().unwrap();
+    let mut other = Other::start(home.path()).unwrap();
+    let pid = other.child.id();
+    let refused = || SqliteJournal::open(home.path(), Access::Write).err();
+    assert_eq!(refused(), Some(JournalFault::Locked { pid }));
+    let looker = SqliteJournal::open(home.path(), Access::Look).unwrap();
+    assert_eq!(looker.heads(&[]), Ok(Vec::new()));
+    for count in 1..=5 {
+        other.append().unwrap();
+        assert_eq!(looker.read(TREE, Seq(0), usize::MAX).unwrap().len(), count);
+        assert_eq!(refused(), Some(JournalFault::Locked { pid }));
+    }
+    // A process that is killed lets go, and what it confirmed is there.
+    other.child.kill().unwrap();
+    other.child.wait().unwrap();
+    let read = open(home.path()).read(TREE, Seq(0), usize::MAX).unwrap();
+    let batches: Vec<_> = read.into_iter().map(|entry| entry.batch).collect();
+    assert_eq!(batches, conformance::batches()[..5]);
+}

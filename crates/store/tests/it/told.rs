@@ -1,0 +1,101 @@
+//! Whoever appends is told exactly once, outside any lock, whether the batch was written here or by the thread.
+
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
+
+use spinney_kernel::Batch;
+use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::port::journal::{Append, Durability, Journal};
+use spinney_store::MemoryJournal;
+use spinney_testkit::conformance;
+
+use super::{TREE, filled, open};
+
+/// Appends the rest of the batches, each from the answer to the one before it.
+fn go_on(journal: &Arc<dyn Journal>, mut rest: Vec<Batch>, after: u64, finished: SyncSender<u64>) {
+    let Some(batch) = rest.pop() else { return finished.send(after).unwrap_or_default() };
+    let append = conformance::of(TREE, Seq(after), &batch);
+    let end = after + batch.events.len() as u64;
+    let next = Arc::clone(journal);
+    let done = move |written: Result<_, _>| {
+        let head = next.head(TREE).ok().flatten();
+        assert_eq!(head.map(|head| head.hash), written.ok());
+        go_on(&next, rest, end, finished);
+    };
+    journal.append(append, Box::new(done));
+}
+
+#[test]
+fn whoever_is_told_may_use_the_journal() {
+    let home = tempfile::tempdir().unwrap();
+    let journals: [Arc<dyn Journal>; 2] = [Arc::new(MemoryJournal::new()), Arc::new(open(home.path()))];
+    for journal in journals {
+        let (finished, end) = sync_channel(1);
+        let batches: Vec<Batch> = conformance::batches().into_iter().rev().collect();
+        let events: u64 = batches.iter().map(|batch| batch.events.len() as u64).sum();
+        go_on(&journal, batches, 0, finished);
+        assert_eq!(end.recv(), Ok(events));
+    }
+}
+
+/// Batches of one tree that are sent without waiting arrive in their order, however each is written.
+#[test]
+fn batches_sent_without_waiting_do_not_overtake_each_other() {
+    let home = tempfile::tempdir().unwrap();
+    let journal = open(home.path());
+    let batch = &conformance::batches()[3];
+    let (answer, answers) = sync_channel(2_000);
+    for number in 0..2_000_u64 {
+        let (tree, answer) = (TreeId::new([(number / 7 % 2) as u8; 16]), answer.clone());
+        let of_tree = number / 14 * 7 + number % 7;
+        let durability = if number % 5 == 0 { Durability::Full } else { Durability::Normal };
+        let append =
+            Append { durability, ..conformance::of(tree, Seq(of_tree * batch.events.len() as u64), batch) };
+        journal.append(append, Box::new(move |end| answer.send(end).unwrap_or_default()));
+    }
+    drop(answer);
+    assert_eq!(answers.iter().filter(Result::is_ok).count(), 2_000);
+}
+
+#[test]
+fn an_answer_that_panics_stops_nobody_else() {
+    let home = tempfile::tempdir().unwrap();
+    filled(home.path(), Durability::Normal);
+    let journal = open(home.path());
+    // A full batch is written by the thread.
+    let other = |number| Append {
+        durability: Durability::Full,
+        ..conformance::of(TreeId::new([number; 16]), Seq(0), &conformance::batches()[0])
+    };
+    journal.append(other(2), Box::new(|_| panic!("as this test wants it")));
+    assert!(conformance::append(&journal, other(3)).is_ok());
+    assert!(journal.head(TreeId::new([2; 16])).unwrap().is_some());
+}
+
+/// The journal may go while its own thread tells somebody; what was handed over is written all the same.
+#[test]
+fn whoever_is_told_may_be_the_last_to_hold_the_journal() {
+    let home = tempfile::tempdir().unwrap();
+    let journal = Arc::new(open(home.path()));
+    let (go, gone) = sync_channel::<()>(0);
+    let gone = Arc::new(std::sync::Mutex::new(gone));
+    let (told, all_told) = sync_channel(2);
+    for number in [2, 3] {
+        let (kept, told, gone) = (Arc::clone(&journal), told.clone(), Arc::clone(&gone));
+        let append = Append {
+            durability: Durability::Full,
+            ..conformance::of(TreeId::new([number; 16]), Seq(0), &conformance::batches()[0])
+        };
+        journal.append(
+            append,
+            Box::new(move |end| {
+                // Until nobody else holds it.
+                assert!(gone.lock().unwrap().recv().is_err());
+                drop(kept);
+                told.send(end.is_ok()).unwrap_or_default();
+            }),
+        );
+    }
+    drop((journal, go));
+    assert_eq!([all_told.recv(), all_told.recv()], [Ok(true); 2]);
+}
