@@ -14,7 +14,9 @@ use crate::bound;
 pub(crate) fn encode(mut batch: Batch) -> Result<Vec<u8>, JournalFault> {
     batch.fold();
     let failed = |error: serde_json::Error| JournalFault::Failed { reason: error.to_string() };
-    let bytes = serde_json::to_vec(&batch).map_err(failed)?;
+    // Most steps fit without growing.
+    let mut bytes = Vec::with_capacity(1_024);
+    serde_json::to_writer(&mut bytes, &batch).map_err(failed)?;
     bound::at_most("a batch in bytes", bytes.len(), BATCH_BYTES_MAX)?;
     Ok(bytes)
 }

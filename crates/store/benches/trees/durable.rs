@@ -8,6 +8,7 @@ use std::time::Instant;
 use rusqlite::{Connection, params};
 use spinney_kernel::port::journal::Durability;
 use spinney_store::{Access, SqliteJournal};
+use spinney_testkit::spinney::Shutdown;
 use tempfile::TempDir;
 
 use crate::measure::{at_most, row, time, verdict};
@@ -84,6 +85,8 @@ fn on_disk() {
         let home = folder();
         let spinney = tree::home(journal(home.path()), Plan::Turns(turns));
         runtime.block_on(tree::run(&spinney, Durability::Normal));
+        // Only a home whose last task is gone has closed its file.
+        runtime.block_on(spinney.shutdown(Shutdown::Drain));
         drop(spinney);
         size(home.path()) as f64
     };
