@@ -31,4 +31,5 @@ mod snapshot;
 mod spawn;
 mod turn;
 mod wait;
+mod whole;
 mod written;
