@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::{Clock, SystemClock};
 use crate::draw::Draws;
 use crate::drivers::{Drivers, NoDriver};
-use crate::tree::{Begin, Tree, begin};
+use crate::tree::{Begin, Stopped, Tree, begin};
 
 /// A home of trees.
 pub struct Home {
@@ -121,7 +121,7 @@ impl Home {
         &self.journal
     }
 
-    /// Starts a tree.
+    /// Starts a tree. It is durable when this returns: whoever was told its id finds it again.
     ///
     /// # Errors
     /// Says what is wrong with the definition, what driver is missing, or what the journal said. Nothing runs then.
@@ -134,7 +134,12 @@ impl Home {
         let mut seedling = begin(self.begin(id)).map_err(StartError::Journal)?;
         let start = Request::Start(Start { definition: Arc::new(definition) });
         let _: Reply = seedling.ask(start).map_err(StartError::Refused)?;
-        Ok(self.keep(seedling.grow()))
+        let tree = self.keep(seedling.grow());
+        match tree.begun().await {
+            Ok(()) => Ok(tree),
+            Err(Stopped::Journal(fault)) => Err(StartError::Journal(fault)),
+            Err(Stopped::Shutdown | Stopped::Bug) => Err(StartError::Shutdown),
+        }
     }
 
     /// Takes a tree up where its journal ends.

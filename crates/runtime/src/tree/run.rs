@@ -170,11 +170,11 @@ impl Run {
         still && self.gate.is_clear() && self.effects.len() == 0
     }
 
+    /// The last word. What is not durable may never have been, so nobody is shown it.
     fn put_away(&self, stopped: Option<Stopped>) {
-        let look = Look::at(&self.mind.world, &self.mind.contexts);
-        self.status.send_modify(|status| {
-            (status.last, status.stopped) = (Some(Arc::new(look)), stopped);
-        });
+        let whole = self.durable == self.mind.world.seq();
+        let look = whole.then(|| Arc::new(Look::at(&self.mind.world, &self.mind.contexts)));
+        self.status.send_modify(|status| (status.last, status.stopped) = (look, stopped));
     }
 
     fn asked(&mut self, asked: Asked) {

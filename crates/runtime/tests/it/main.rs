@@ -9,6 +9,7 @@ mod closing;
 mod deep;
 mod ending;
 mod executor;
+mod failing_journal;
 mod guarding;
 mod lending;
 mod line;
