@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
 use spinney_kernel::Refusal;
 use spinney_kernel::definition::Definition;
 use spinney_kernel::id::TreeId;
 use spinney_kernel::port::journal::{Journal, JournalFault};
 use spinney_kernel::request::Start;
 use spinney_kernel::{Reply, Request};
-use tokio::task::JoinHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::{Clock, SystemClock};
@@ -27,9 +29,12 @@ pub struct Home {
     stop: CancellationToken,
 }
 
+#[derive(Clone)]
 struct Running {
     tree: Tree,
-    task: JoinHandle<()>,
+    task: AbortHandle,
+    /// When the task is gone, however it went.
+    over: Shared<BoxFuture<'static, ()>>,
 }
 
 /// How a home is shut down.
@@ -178,22 +183,22 @@ impl Home {
         Ok(resumed)
     }
 
-    /// Shuts the home down. When it returns no task of it is left.
+    /// Shuts the home down. When it returns no tree of it is run any more. Whoever loses patience may drop the future
+    /// and shut down again, harder.
     pub async fn shutdown(&self, how: Shutdown) {
-        let running = std::mem::take(&mut *self.trees());
         if how == Shutdown::Drain {
-            for Running { tree, .. } in running.values() {
+            for Running { tree, .. } in self.running() {
                 tree.settled().await;
             }
         }
         self.stop.cancel();
-        for Running { task, .. } in running.into_values() {
+        for Running { task, over, .. } in self.running() {
             if how == Shutdown::Kill {
                 task.abort();
             }
-            // One that was aborted or panicked has nothing more to say.
-            let _ = task.await;
+            over.await;
         }
+        self.trees().retain(|_, running| !running.task.is_finished());
     }
 
     fn begin(&self, tree: TreeId) -> Begin {
@@ -211,8 +216,15 @@ impl Home {
     fn keep(&self, (tree, task): (Tree, JoinHandle<()>)) -> Tree {
         let mut trees = self.trees();
         trees.retain(|_, running| !running.task.is_finished());
-        trees.insert(tree.id(), Running { tree: tree.clone(), task });
+        let abort = task.abort_handle();
+        // One that was aborted or panicked has nothing more to say.
+        let over = task.map(drop).boxed().shared();
+        trees.insert(tree.id(), Running { tree: tree.clone(), task: abort, over });
         tree
+    }
+
+    fn running(&self) -> Vec<Running> {
+        self.trees().values().cloned().collect()
     }
 
     fn trees(&self) -> MutexGuard<'_, BTreeMap<TreeId, Running>> {

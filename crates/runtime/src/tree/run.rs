@@ -119,12 +119,14 @@ impl Seedling {
             .filter(|(_, call)| call.stage == Stage::Running)
             .map(|(id, call)| Lost { call: id, attempt: call.attempt })
             .collect();
+        // The head says that it was stopped until the pause is over: a crash in between must not leave it paused.
+        let parked = was == STOPPED;
+        run.mode = if parked { Mode::Parked } else { Mode::Running };
         for lost in out {
             run.report(Report::Lost(lost), Vec::new());
         }
-        if was == STOPPED
-            && let Some(agent) = run.root()
-        {
+        run.mode = Mode::Running;
+        if parked && let Some(agent) = run.root() {
             // Whoever unpaused it meanwhile did this already.
             let _ = run.decide(person(Request::Unpause(Unpause { agent })), Vec::new());
         }

@@ -19,6 +19,7 @@ mod retrying;
 mod running;
 mod settling;
 mod snapshots;
+mod stopping;
 mod tree_file;
 mod tree_file_errors;
 mod turns;
