@@ -19,7 +19,7 @@ use spinney_store::{Access, MemoryJournal, SqliteJournal};
 
 use super::super::law::{Law, hold};
 use super::outside::Outside;
-use super::pen::{Crash, Crashes, Disk, Fate, Pen, lock};
+use super::pen::{Crash, Crashes, Disk, Fate, Pen};
 use super::people::People;
 use super::player::Process;
 use super::plot::{Mode, Plot};
@@ -55,6 +55,8 @@ pub(super) struct Life {
     pub(super) batches: u64,
     pub(super) events: u64,
     pub(super) crashes: u64,
+    /// Calls that were stopped while they ran.
+    pub(super) stopped: u64,
     pub(super) calls: (u64, u64),
 }
 
@@ -143,7 +145,13 @@ impl Stage {
     async fn run(&self, home: &Home, fate: &Fate) -> Result<Left, String> {
         let questions = self.record.questions();
         let tree = match self.record.tree() {
-            None => home.start(self.plot.definition()).await.map_err(|error| error.to_string())?,
+            None => {
+                let tree = home.start(self.plot.definition()).await.map_err(|error| error.to_string())?;
+                hold(self.record.tree() == Some(tree.id()), || {
+                    "it was started and is not durable".to_owned()
+                })?;
+                tree
+            }
             Some(id) => match home.resume(id).await {
                 Ok(tree) => tree,
                 Err(ResumeError::Ended { .. }) => return Ok(Left::Over),
@@ -154,9 +162,10 @@ impl Stage {
         self.record.judge_look(&look)?;
         for (question, agent) in questions {
             let open = look.questions.iter().any(|open| open.question == question);
-            let ends = look.agents.iter().any(|view| {
-                view.agent == agent && matches!(view.status, Status::Ending | Status::Ended(_))
-            });
+            let ends = look
+                .agents
+                .iter()
+                .any(|view| view.agent == agent && matches!(view.status, Status::Ending | Status::Ended(_)));
             hold(open || (ends && !self.plot.mode.is_exact()), || format!("{question} of {agent} is gone"))?;
         }
         let mut people = People::new(Arc::clone(&self.plot), Arc::clone(&self.clock));
@@ -186,7 +195,9 @@ impl Stage {
         let journal = self.shelf.open()?;
         let head = journal.head(id).map_err(|fault| fault.to_string())?;
         let Some(head) = head else { return Err("the tree is not in the journal".to_owned()) };
-        hold(head.seq == look.seq, || format!("the journal is at {:?}, the tree at {:?}", head.seq, look.seq))?;
+        hold(head.seq == look.seq, || {
+            format!("the journal is at {:?}, the tree at {:?}", head.seq, look.seq)
+        })?;
         hold(look.state == TreeState::Ended(look.state.word()) && head.state == look.state.word(), || {
             format!("the head says {}, the tree is {:?}", head.state, look.state)
         })?;
@@ -196,7 +207,6 @@ impl Stage {
         hold(verified.decided, || "the journal was not decided again".to_owned())?;
         hold(verified.look == look, || format!("a replay gives {:?}, seen was {look:?}", verified.look))?;
         let Some(end) = look.end else { return Err("the tree has no end".to_owned()) };
-        hold(lock(&self.crashes).is_empty() || crashes > 0, || "it never crashed".to_owned())?;
         let agents = look.agents.into_iter().map(|view| (view.agent, (view.status.to_string(), view.spent)));
         Ok(Life {
             exit: end.exit,
@@ -206,14 +216,32 @@ impl Stage {
             batches: self.record.batches(),
             events: look.seq.0,
             crashes,
+            stopped: self.record.stopped(),
             calls: self.outside.calls(),
         })
     }
 }
 
+/// Whether a tree came out as it does without a crash.
+pub(super) enum Same {
+    Yes,
+    /// A crash met a call that was being stopped. That is billed in full, and under a ceiling more may follow.
+    Excused,
+    No(String),
+}
+
 impl Life {
     /// Whether a crash changed nothing that it must not change.
-    pub(super) fn same_as(&self, whole: &Self, plot: &Plot) -> Law {
+    pub(super) fn same_as(&self, whole: &Self, plot: &Plot) -> Same {
+        let stopped = self.stopped + whole.stopped > 0;
+        match self.compare(whole, stopped) {
+            Ok(()) => Same::Yes,
+            Err(_) if stopped && plot.mode == Mode::Serial => Same::Excused,
+            Err(law) => Same::No(law),
+        }
+    }
+
+    fn compare(&self, whole: &Self, stopped: bool) -> Law {
         let same = |what: &str, holds: bool| {
             hold(holds, || format!("{what} differs from an uninterrupted run: {self:?}, not {whole:?}"))
         };
@@ -223,9 +251,6 @@ impl Life {
             life.agents.iter().map(|(id, (word, _))| (id.clone(), word.clone())).collect()
         };
         same("the end of an agent", ends(self) == ends(whole))?;
-        if !plot.stops {
-            same("what was spent", self.spent == whole.spent && self.agents == whole.agents)?;
-        }
-        Ok(())
+        same("what was spent", stopped || (self.spent == whole.spent && self.agents == whole.agents))
     }
 }

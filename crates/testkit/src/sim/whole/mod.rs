@@ -29,6 +29,10 @@ pub struct Tally {
     pub crashes: u64,
     /// Journal positions at which a crash was tried, before and after counted apart.
     pub positions: u64,
+    /// Trees with crashes that came out as without.
+    pub equal: u64,
+    /// Trees where a crash met a call that was being stopped, so that more may have been billed under a ceiling.
+    pub excused: u64,
     /// Batches written.
     pub batches: u64,
     /// Events recorded.
@@ -48,6 +52,8 @@ impl Tally {
         self.trees += other.trees;
         self.crashes += other.crashes;
         self.positions += other.positions;
+        self.equal += other.equal;
+        self.excused += other.excused;
         self.batches += other.batches;
         self.events += other.events;
         self.models += other.models;

@@ -47,7 +47,8 @@ impl Outside {
         self.record.judge_start(call, attempt, key);
         let resumes = call.map_or(0, |call| self.record.resumes(call));
         if starts > 1 + resumes {
-            self.record.broken(format!("model call {key} was made {starts} times and resumed {resumes} times"));
+            self.record
+                .broken(format!("model call {key} was made {starts} times and resumed {resumes} times"));
         }
     }
 
@@ -62,7 +63,8 @@ impl Outside {
             Lost::Repeatable => u64::from(attempt) + call.map_or(0, |call| self.record.resumes(call)),
         };
         if starts > most {
-            self.record.broken(format!("tool call {key} was started {starts} times, {most} at most are right"));
+            self.record
+                .broken(format!("tool call {key} was started {starts} times, {most} at most are right"));
         }
     }
 

@@ -186,6 +186,6 @@ fn last(append: &Append) -> Seq {
     Seq(append.after.0 + append.batch.events.len() as u64)
 }
 
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

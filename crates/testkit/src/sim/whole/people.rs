@@ -130,7 +130,7 @@ impl People {
     fn asked(&mut self, agent: &AgentId) {
         let asked = self.asked.entry(agent.clone()).or_default();
         *asked += 1;
-        if *asked != 2 {
+        if *asked != 2 || !self.plot.meddling {
             return;
         }
         let root = agent.as_str() == "lead";
@@ -187,9 +187,7 @@ impl People {
 
     fn request(&self, wish: &Wish) -> Request {
         match wish.clone() {
-            Wish::Answer(question) => {
-                Request::Answer(Answer { question, answer: Body::text("as you like") })
-            }
+            Wish::Answer(question) => Request::Answer(Answer { question, answer: Body::text("as you like") }),
             Wish::Raise => {
                 let add = Amounts::cost(4_000_000).with(Resource::Tokens, 4_000);
                 Request::Raise(Raise { agent: parse("lead"), add: add.with(Resource::ToolCalls, 4) })

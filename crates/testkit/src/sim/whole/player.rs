@@ -149,9 +149,7 @@ impl Model for Player {
 
     fn used_when_stopped(&self, attempt: &model::Attempt, _said: &str) -> Used {
         match self.lost {
-            Lost::Repeatable => {
-                Used::Tokens(Usage { input: attempt.packet.tokens, ..Usage::default() })
-            }
+            Lost::Repeatable => Used::Tokens(Usage { input: attempt.packet.tokens, ..Usage::default() }),
             Lost::Presumed => Used::Unknown,
         }
     }
@@ -184,7 +182,8 @@ impl Tool for Player {
             if !early {
                 apply(&process, lost, &attempt.key);
             }
-            let text = if dice.once_in(16) { "x".repeat(LARGE_BYTES) } else { format!("kept {}", attempt.args) };
+            let text =
+                if dice.once_in(16) { "x".repeat(LARGE_BYTES) } else { format!("kept {}", attempt.args) };
             Ok(tool::Answer { text, is_error: dice.once_in(10), used: Used::NOTHING })
         })
     }

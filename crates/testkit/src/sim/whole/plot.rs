@@ -48,18 +48,23 @@ impl Mode {
 pub(super) struct Plot {
     pub(super) seed: u64,
     pub(super) mode: Mode,
-    /// Whether calls are stopped while they run. What a stopped call is billed depends on the crash.
+    /// Whether people do more than answer and raise.
+    pub(super) meddling: bool,
+    /// Whether they stop calls while they run. What a stopped call is billed depends on the crash.
     pub(super) stops: bool,
 }
 
 impl Plot {
     pub(super) fn new(seed: u64, mode: Mode) -> Self {
-        let mut plot = Self { seed, mode, stops: false };
-        plot.stops = match mode {
-            Mode::Serial | Mode::Parallel => plot.dice("stops").once_in(3),
-            Mode::Wild => true,
-        };
-        plot
+        let plot = Self { seed, mode, meddling: true, stops: true };
+        match mode {
+            Mode::Serial | Mode::Parallel => {
+                let meddling = !plot.dice("meddling").once_in(3);
+                let stops = meddling && plot.dice("stops").once_in(2);
+                Self { meddling, stops, ..plot }
+            }
+            Mode::Wild => plot,
+        }
     }
 
     /// The dice of a place.
@@ -80,11 +85,11 @@ impl Plot {
     /// The tree.
     pub(super) fn definition(&self) -> Definition {
         let mut dice = self.dice("definition");
-        let (depth_max, agents_max, parallel_max) = match self.mode {
-            Mode::Serial => (dice.between(1, 2), dice.between(3, 9), 1),
-            // Who meets the bound on agents depends on who is faster.
-            Mode::Parallel => (dice.between(1, 2), 500, dice.between(2, 8)),
-            Mode::Wild => (dice.between(1, 3), dice.between(3, 12), dice.between(1, 6)),
+        let (depth_max, children_max, agents_max, parallel_max) = match self.mode {
+            Mode::Serial => (dice.between(1, 2), dice.between(1, 4), dice.between(3, 9), 1),
+            // Who meets a bound on agents depends on who is faster.
+            Mode::Parallel => (dice.between(1, 2), 16, 500, dice.between(2, 8)),
+            Mode::Wild => (dice.between(1, 3), dice.between(1, 4), dice.between(3, 12), dice.between(1, 6)),
         };
         Definition {
             name: "whole".to_owned(),
@@ -94,7 +99,7 @@ impl Plot {
             budget: self.root_budget(&mut dice),
             limits: TreeLimits {
                 depth_max: depth_max as u32,
-                children_max: dice.between(1, 4) as u32,
+                children_max: children_max as u32,
                 agents_max: agents_max as u32,
                 parallel_max: parallel_max as u32,
             },

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use spinney::tree::Look;
-use spinney_kernel::call::{Stage, Work};
+use spinney_kernel::call::{Outcome, Stage, Work};
 use spinney_kernel::context::{Contexts, Packet};
+use spinney_kernel::fault::FaultKind;
 use spinney_kernel::id::{AgentId, CallId, Seq, TreeId};
 use spinney_kernel::time::Time;
 use spinney_kernel::{Batch, Event, World};
@@ -30,6 +31,8 @@ struct Kept {
     events: Vec<Event>,
     batches: u64,
     resumes: BTreeMap<CallId, u64>,
+    /// Calls that were stopped while they ran.
+    stopped: u64,
     /// When the home that runs the tree now was opened.
     opened: Time,
     broken: Option<String>,
@@ -89,6 +92,11 @@ impl Record {
         self.kept().resumes.get(&call).copied().unwrap_or_default()
     }
 
+    /// How many calls were stopped while they ran.
+    pub(super) fn stopped(&self) -> u64 {
+        self.kept().stopped
+    }
+
     /// The events after one, up to another.
     pub(super) fn events(&self, after: Seq, until: Seq) -> Vec<Event> {
         let kept = self.kept();
@@ -109,11 +117,12 @@ impl Record {
     /// An effect may start only if exactly this attempt is durably running.
     pub(super) fn judge_start(&self, call: Option<CallId>, attempt: u32, key: &str) {
         let mut kept = self.kept();
-        let runs = call.and_then(|call| kept.tree.as_ref()?.world.call(call)).is_some_and(|call| {
-            call.stage == Stage::Running && call.attempt == attempt
-        });
+        let runs = call
+            .and_then(|call| kept.tree.as_ref()?.world.call(call))
+            .is_some_and(|call| call.stage == Stage::Running && call.attempt == attempt);
         if !runs {
-            kept.broken.get_or_insert(format!("effect {key} attempt {attempt} was made and is not durably running"));
+            kept.broken
+                .get_or_insert(format!("effect {key} attempt {attempt} was made and is not durably running"));
         }
     }
 
@@ -122,7 +131,8 @@ impl Record {
         let mut kept = self.kept();
         let same = kept.tree.as_ref().and_then(|fold| fold.contexts.packet(agent, packet.tokens));
         if same.as_ref() != Some(packet) {
-            kept.broken.get_or_insert(format!("the model of {agent} saw {packet:?}, the journal says {same:?}"));
+            kept.broken
+                .get_or_insert(format!("the model of {agent} saw {packet:?}, the journal says {same:?}"));
         }
     }
 
@@ -176,7 +186,10 @@ impl Kept {
             witness: Witness::default(),
         });
         if fold.world.seq() != after || fold.world.tree() != tree {
-            return Err(format!("a batch after {after:?} was written, the journal is at {:?}", fold.world.seq()));
+            return Err(format!(
+                "a batch after {after:?} was written, the journal is at {:?}",
+                fold.world.seq()
+            ));
         }
         let now = batch.input.now;
         let late = fold.world.alarms().find(|alarm| now.0 > alarm.at.max(self.opened).0 + LATE_MS_MAX);
@@ -194,9 +207,19 @@ impl Kept {
             if let Event::CallResumed { call } = event {
                 *self.resumes.entry(*call).or_default() += 1;
             }
+            self.stopped += u64::from(is_stop(event));
             self.events.push(event.clone());
         }
         fold.witness.check(&fold.world)?;
         if fold.world.is_over() { Ok(()) } else { Witness::check_nobody_stuck(&fold.world) }
+    }
+}
+
+/// Whether an event ends a call that was stopped, or lost while it was being stopped.
+fn is_stop(event: &Event) -> bool {
+    match event {
+        Event::CallEnded { outcome: Outcome::Lost, .. } => true,
+        Event::CallEnded { outcome: Outcome::Failed { fault }, .. } => fault.kind == FaultKind::Stopped,
+        _ => false,
     }
 }

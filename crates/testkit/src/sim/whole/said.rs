@@ -85,11 +85,8 @@ impl Speaker<'_> {
     fn spawn(&self, dice: &mut Dice, place: u64) -> String {
         let role = dice.pick(&ROLES).unwrap_or("helper");
         let named = self.plot.mode.is_exact() || dice.once_in(2);
-        let id = if named {
-            format!(r#","id":"{}-{}{place}""#, self.agent, self.turn)
-        } else {
-            String::new()
-        };
+        let id =
+            if named { format!(r#","id":"{}-{}{place}""#, self.agent, self.turn) } else { String::new() };
         let detached = dice.once_in(3) && self.plot.mode != Mode::Parallel;
         let detach = if detached { r#","detach":true"# } else { "" };
         let terms = match (self.plot.mode, dice.below(6)) {
