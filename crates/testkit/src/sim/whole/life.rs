@@ -1,6 +1,6 @@
 //! The life of one tree over as many processes as it takes: each runs it until it crashes, the next takes it up.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -58,6 +58,7 @@ pub(super) struct Life {
     /// Calls that were stopped while they ran.
     pub(super) stopped: u64,
     pub(super) calls: (u64, u64),
+    pub(super) seen: BTreeSet<&'static str>,
 }
 
 /// How the life of one process ended.
@@ -218,6 +219,7 @@ impl Stage {
             crashes,
             stopped: self.record.stopped(),
             calls: self.outside.calls(),
+            seen: self.record.seen(),
         })
     }
 }

@@ -13,13 +13,20 @@ mod player;
 mod plot;
 mod record;
 mod said;
+mod seen;
 
 pub use case::{Case, Place, Try};
 pub use pen::{Blow, Crash};
 pub use plot::Mode;
+pub use seen::TELLING;
+
+use std::collections::BTreeSet;
+
+/// Lives with several crashes that are tried of one seed.
+pub const LIVES: u64 = 12;
 
 /// How much was tried.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Seeds.
     pub cases: u64,
@@ -43,6 +50,8 @@ pub struct Tally {
     pub tools: u64,
     /// Agents that lived.
     pub agents: u64,
+    /// What was seen to happen, of [`TELLING`].
+    pub seen: BTreeSet<&'static str>,
 }
 
 impl Tally {
@@ -59,6 +68,7 @@ impl Tally {
         self.models += other.models;
         self.tools += other.tools;
         self.agents += other.agents;
+        self.seen.extend(&other.seen);
     }
 
     fn count(&mut self, life: &life::Life) {
@@ -69,6 +79,7 @@ impl Tally {
         self.models += life.calls.0;
         self.tools += life.calls.1;
         self.agents += life.agents.len() as u64;
+        self.seen.extend(&life.seen);
     }
 }
 
@@ -105,7 +116,7 @@ pub fn run(seed: u64, batches: u64, place: &Place) -> Result<Tally, Broken> {
         for mode in Mode::ALL {
             let case = Case { seed: next, mode, place: place.clone() };
             tally.add(&case.run(Try::Every)?);
-            tally.add(&case.run(Try::Random(8))?);
+            tally.add(&case.run(Try::Random(LIVES))?);
         }
         next = next.wrapping_add(1);
     }

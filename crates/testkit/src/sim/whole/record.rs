@@ -1,7 +1,7 @@
 //! The record: what is durable, folded independently of the runtime, and judged batch by batch. It outlives every
 //! crash, because what is durable does.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use spinney::tree::Look;
@@ -15,6 +15,7 @@ use tokio::sync::watch;
 
 use super::super::law::{Law, Witness};
 use super::super::start::Before;
+use super::seen::shown;
 
 /// How late a timer may be, in milliseconds: the clock's grain and what the disk takes.
 const LATE_MS_MAX: u64 = 50;
@@ -33,6 +34,7 @@ struct Kept {
     resumes: BTreeMap<CallId, u64>,
     /// Calls that were stopped while they ran.
     stopped: u64,
+    seen: BTreeSet<&'static str>,
     /// When the home that runs the tree now was opened.
     opened: Time,
     broken: Option<String>,
@@ -95,6 +97,11 @@ impl Record {
     /// How many calls were stopped while they ran.
     pub(super) fn stopped(&self) -> u64 {
         self.kept().stopped
+    }
+
+    /// What was seen to happen.
+    pub(super) fn seen(&self) -> BTreeSet<&'static str> {
+        self.kept().seen.clone()
     }
 
     /// The events after one, up to another.
@@ -208,6 +215,7 @@ impl Kept {
                 *self.resumes.entry(*call).or_default() += 1;
             }
             self.stopped += u64::from(is_stop(event));
+            self.seen.extend(shown(event));
             self.events.push(event.clone());
         }
         fold.witness.check(&fold.world)?;
@@ -217,9 +225,16 @@ impl Kept {
 
 /// Whether an event ends a call that was stopped, or lost while it was being stopped.
 fn is_stop(event: &Event) -> bool {
-    match event {
-        Event::CallEnded { outcome: Outcome::Lost, .. } => true,
-        Event::CallEnded { outcome: Outcome::Failed { fault }, .. } => fault.kind == FaultKind::Stopped,
-        _ => false,
+    let Event::CallEnded { outcome, .. } = event else { return false };
+    match outcome {
+        Outcome::Lost => true,
+        Outcome::Failed { fault } => fault.kind == FaultKind::Stopped,
+        Outcome::Done { .. }
+        | Outcome::Cancelled
+        | Outcome::Refused { .. }
+        | Outcome::Answered { .. }
+        | Outcome::Children { .. }
+        | Outcome::Message { .. }
+        | Outcome::Expired { .. } => false,
     }
 }

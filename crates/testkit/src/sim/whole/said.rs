@@ -58,20 +58,20 @@ fn digest(packet: &Packet) -> u64 {
 impl Speaker<'_> {
     fn ask(&self, dice: &mut Dice, place: u64) -> ToolAsk {
         let (tool, args) = match (self.plot.mode, dice.below(40)) {
-            (_, 0..9) => ("spawn_agent", self.spawn(dice, place)),
-            (_, 9..12) => ("ask_human", self.question(dice)),
-            (_, 12) => ("no_such_tool", "{}".to_owned()),
-            (_, 13) => ("spawn_agent", r#"{"agent":"wor"#.to_owned()),
-            (_, 14) => ("note", "[1]".to_owned()),
-            (Mode::Serial | Mode::Wild, 15..18) => ("send_message", self.message(dice)),
-            (Mode::Serial | Mode::Wild, 18..20) => {
+            (_, 0..12) => ("spawn_agent", self.spawn(dice, place)),
+            (_, 12..14) => ("ask_human", self.question(dice)),
+            (_, 14) => ("no_such_tool", "{}".to_owned()),
+            (_, 15) => ("spawn_agent", r#"{"agent":"wor"#.to_owned()),
+            (_, 16) => ("note", "[1]".to_owned()),
+            (Mode::Serial | Mode::Wild, 17..20) => ("send_message", self.message(dice)),
+            (Mode::Serial | Mode::Wild, 20..22) => {
                 ("wait_agent", format!(r#"{{"agents":["{}"]}}"#, self.child(dice)))
             }
-            (Mode::Serial | Mode::Wild, 20) => {
+            (Mode::Serial | Mode::Wild, 22) => {
                 ("cancel_agent", format!(r#"{{"agent":"{}"}}"#, self.child(dice)))
             }
-            (Mode::Serial, 21) => ("list_agents", "{}".to_owned()),
-            (Mode::Wild, 21..28) => ("post", self.place(place)),
+            (Mode::Serial, 23) => ("list_agents", "{}".to_owned()),
+            (Mode::Wild, 23..29) => ("post", self.place(place)),
             _ => ("note", self.place(place)),
         };
         ToolAsk { id: format!("c{place}"), tool: tool.to_owned(), args, tokens: None }
