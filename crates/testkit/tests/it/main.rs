@@ -5,6 +5,7 @@ mod bad_amount;
 mod bad_input;
 mod bad_script;
 mod budget;
+mod campaign;
 mod caps;
 mod deep;
 mod docs;

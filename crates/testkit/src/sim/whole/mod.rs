@@ -4,6 +4,7 @@
 //! at the end: nothing is lost, nothing is done or paid twice, and where nothing depends on who is faster the result
 //! is that of a run without a crash.
 
+mod audit;
 mod case;
 mod life;
 mod outside;
@@ -15,6 +16,7 @@ mod record;
 mod said;
 mod seen;
 
+pub use audit::{Audit, audit};
 pub use case::{Case, Place, Try};
 pub use pen::{Blow, Crash};
 pub use plot::Mode;
