@@ -3,19 +3,21 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
 use spinney_kernel::Refusal;
 use spinney_kernel::definition::Definition;
 use spinney_kernel::id::TreeId;
 use spinney_kernel::port::journal::{Journal, JournalFault};
 use spinney_kernel::request::Start;
 use spinney_kernel::{Reply, Request};
-use tokio::task::JoinHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::{Clock, SystemClock};
 use crate::draw::Draws;
 use crate::drivers::{Drivers, NoDriver};
-use crate::tree::{Begin, Tree, begin};
+use crate::tree::{Begin, Stopped, Tree, begin};
 
 /// A home of trees.
 pub struct Home {
@@ -27,9 +29,12 @@ pub struct Home {
     stop: CancellationToken,
 }
 
+#[derive(Clone)]
 struct Running {
     tree: Tree,
-    task: JoinHandle<()>,
+    task: AbortHandle,
+    /// When the task is gone, however it went.
+    over: Shared<BoxFuture<'static, ()>>,
 }
 
 /// How a home is shut down.
@@ -121,7 +126,7 @@ impl Home {
         &self.journal
     }
 
-    /// Starts a tree.
+    /// Starts a tree. It is durable when this returns: whoever was told its id finds it again.
     ///
     /// # Errors
     /// Says what is wrong with the definition, what driver is missing, or what the journal said. Nothing runs then.
@@ -134,7 +139,12 @@ impl Home {
         let mut seedling = begin(self.begin(id)).map_err(StartError::Journal)?;
         let start = Request::Start(Start { definition: Arc::new(definition) });
         let _: Reply = seedling.ask(start).map_err(StartError::Refused)?;
-        Ok(self.keep(seedling.grow()))
+        let tree = self.keep(seedling.grow());
+        match tree.begun().await {
+            Ok(()) => Ok(tree),
+            Err(Stopped::Journal(fault)) => Err(StartError::Journal(fault)),
+            Err(Stopped::Shutdown | Stopped::Bug) => Err(StartError::Shutdown),
+        }
     }
 
     /// Takes a tree up where its journal ends.
@@ -173,22 +183,22 @@ impl Home {
         Ok(resumed)
     }
 
-    /// Shuts the home down. When it returns no task of it is left.
+    /// Shuts the home down. When it returns no tree of it is run any more. Whoever loses patience may drop the future
+    /// and shut down again, harder.
     pub async fn shutdown(&self, how: Shutdown) {
-        let running = std::mem::take(&mut *self.trees());
         if how == Shutdown::Drain {
-            for Running { tree, .. } in running.values() {
+            for Running { tree, .. } in self.running() {
                 tree.settled().await;
             }
         }
         self.stop.cancel();
-        for Running { task, .. } in running.into_values() {
+        for Running { task, over, .. } in self.running() {
             if how == Shutdown::Kill {
                 task.abort();
             }
-            // One that was aborted or panicked has nothing more to say.
-            let _ = task.await;
+            over.await;
         }
+        self.trees().retain(|_, running| !running.task.is_finished());
     }
 
     fn begin(&self, tree: TreeId) -> Begin {
@@ -206,8 +216,15 @@ impl Home {
     fn keep(&self, (tree, task): (Tree, JoinHandle<()>)) -> Tree {
         let mut trees = self.trees();
         trees.retain(|_, running| !running.task.is_finished());
-        trees.insert(tree.id(), Running { tree: tree.clone(), task });
+        let abort = task.abort_handle();
+        // One that was aborted or panicked has nothing more to say.
+        let over = task.map(drop).boxed().shared();
+        trees.insert(tree.id(), Running { tree: tree.clone(), task: abort, over });
         tree
+    }
+
+    fn running(&self) -> Vec<Running> {
+        self.trees().values().cloned().collect()
     }
 
     fn trees(&self) -> MutexGuard<'_, BTreeMap<TreeId, Running>> {

@@ -201,6 +201,15 @@ impl Tree {
         self.until(|status| !moves(status)).await
     }
 
+    /// Waits until its start is durable.
+    pub(crate) async fn begun(&self) -> Result<(), Stopped> {
+        let status = self.until(|status| status.seq > Seq(0)).await;
+        match status.stopped {
+            Some(stopped) if status.seq == Seq(0) => Err(stopped),
+            Some(_) | None => Ok(()),
+        }
+    }
+
     async fn until(&self, done: impl Fn(&Status) -> bool) -> Status {
         let mut status = self.status.clone();
         let found = status.wait_for(|status| done(status) || status.stopped.is_some()).await;

@@ -133,12 +133,14 @@ impl Seedling {
             .filter(|(_, call)| call.stage == Stage::Running)
             .map(|(id, call)| Lost { call: id, attempt: call.attempt })
             .collect();
+        // The head says that it was stopped until the pause is over: a crash in between must not leave it paused.
+        let parked = was == STOPPED;
+        run.mode = if parked { Mode::Parked } else { Mode::Running };
         for lost in out {
             run.report(Report::Lost(lost), Vec::new());
         }
-        if was == STOPPED
-            && let Some(agent) = run.root()
-        {
+        run.mode = Mode::Running;
+        if parked && let Some(agent) = run.root() {
             // Whoever unpaused it meanwhile did this already.
             let _ = run.decide(person(Request::Unpause(Unpause { agent })), Vec::new());
         }
@@ -182,11 +184,11 @@ impl Run {
         still && self.gate.is_clear() && self.effects.len() == 0
     }
 
+    /// The last word. What is not durable may never have been, so nobody is shown it.
     fn put_away(&self, stopped: Option<Stopped>) {
-        let look = Look::at(&self.mind.world, &self.mind.contexts);
-        self.status.send_modify(|status| {
-            (status.last, status.stopped) = (Some(Arc::new(look)), stopped);
-        });
+        let whole = self.durable == self.mind.world.seq();
+        let look = whole.then(|| Arc::new(Look::at(&self.mind.world, &self.mind.contexts)));
+        self.status.send_modify(|status| (status.last, status.stopped) = (look, stopped));
     }
 
     fn asked(&mut self, asked: Asked) {
@@ -268,12 +270,12 @@ impl Run {
         let whole = self.durable == self.mind.world.seq();
         // Whoever waits for the end need not wake up for every step.
         self.status.send_if_modified(|status| {
+            let (first, before) = (status.seq == Seq(0), status.state);
             (status.seq, status.hash) = (self.durable, hash);
-            let before = status.state;
             if whole {
                 status.state = self.mind.world.state();
             }
-            status.state != before
+            first || status.state != before
         });
         self.progress.0.reach(self.durable);
     }

@@ -1,9 +1,11 @@
-//! `make sim SEED=… STEPS=…`: runs the simulator and prints what was tried, or the law that broke.
+//! `make sim SEED=… STEPS=…`: runs the simulator of decisions, then the one over the real runtime, and prints what was
+//! tried, or the law that broke.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "it is a program for people")]
 
 use std::process::ExitCode;
 
 use spinney_testkit::sim;
+use spinney_testkit::sim::whole::{self, Place};
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -18,23 +20,49 @@ fn main() -> ExitCode {
             }
         }
     }
-    match sim::run(seed, steps) {
-        Ok(tally) => {
-            println!(
-                "{} trees, {} operations ({} refused), {} events, {} crashes, {} halts, {} waits for budget: every law held",
-                tally.cases,
-                tally.operations,
-                tally.refused,
-                tally.events,
-                tally.crashes,
-                tally.halts,
-                tally.waits
-            );
-            ExitCode::SUCCESS
-        }
+    match decisions(seed, steps).and_then(|()| whole_trees(seed, steps)) {
+        Ok(()) => ExitCode::SUCCESS,
         Err(broken) => {
             eprintln!("sim: {broken}");
             ExitCode::FAILURE
         }
     }
+}
+
+fn decisions(seed: u64, steps: u64) -> Result<(), String> {
+    let tally = sim::run(seed, steps).map_err(|broken| broken.to_string())?;
+    println!(
+        "decisions: {} trees, {} operations ({} refused), {} events, {} crashes, {} halts, {} waits for budget: every law held",
+        tally.cases, tally.operations, tally.refused, tally.events, tally.crashes, tally.halts, tally.waits
+    );
+    Ok(())
+}
+
+/// A batch of a whole tree takes as long as some dozens of decisions, and SQLite is slower again.
+fn whole_trees(seed: u64, steps: u64) -> Result<(), String> {
+    let folder = std::env::temp_dir().join(format!("spinney-sim-{}", std::process::id()));
+    for (name, place, batches) in
+        [("memory", Place::Memory, steps / 20), ("sqlite", Place::Sqlite(folder.clone()), steps / 400)]
+    {
+        let ran = whole::run(seed, batches, &place);
+        if place != Place::Memory {
+            // It may be gone already.
+            let _ = std::fs::remove_dir_all(&folder);
+        }
+        let tally = ran.map_err(|broken| broken.to_string())?;
+        println!(
+            "whole trees, {name}: {} trees of {} seeds, {} crashes ({} at every position), {} as without, {} batches, {} events, {} agents, {} model and {} tool calls: every law held",
+            tally.trees,
+            tally.cases,
+            tally.crashes,
+            tally.positions,
+            tally.equal,
+            tally.batches,
+            tally.events,
+            tally.agents,
+            tally.models,
+            tally.tools
+        );
+    }
+    Ok(())
 }

@@ -8,6 +8,8 @@ mod grow;
 mod law;
 mod moves;
 mod start;
+#[cfg(feature = "whole")]
+pub mod whole;
 
 pub use case::{Tally, run_case};
 

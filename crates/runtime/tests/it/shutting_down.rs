@@ -1,0 +1,49 @@
+//! Homes that are put away in good order, and crashes in the middle of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use spinney::Shutdown;
+use spinney::tree::Stopped;
+use spinney_kernel::port::journal::JournalFault;
+use spinney_kernel::world::TreeState;
+use spinney_testkit::Stage;
+
+use crate::failing_journal::Full;
+
+const SCRIPT: &str = "rules: [{ say: done, think_ms: 50 }]";
+const ROOT: &str = "root turns=3";
+
+/// Puts a home away, and gives up after a moment.
+async fn give_up_stopping(home: &spinney::Home) {
+    let stopping = home.shutdown(Shutdown::Stop);
+    assert!(tokio::time::timeout(Duration::from_millis(5), stopping).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_home_whose_stop_was_given_up_can_still_be_killed() {
+    let stage = Stage::new(SCRIPT);
+    let home = stage.home();
+    let tree = stage.start(&home, ROOT).await;
+    give_up_stopping(&home).await;
+    home.shutdown(Shutdown::Kill).await;
+    let seq = stage.journal().head(tree.id()).unwrap().unwrap().seq;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(stage.journal().head(tree.id()).unwrap().unwrap().seq, seq, "it went on");
+}
+
+/// Who is stopped in good order pauses its root. A process that dies on its way back, after the lost call was taken up
+/// and before the pause was over, must not leave it paused.
+#[tokio::test(start_paused = true)]
+async fn a_crash_while_a_stopped_tree_comes_back_does_not_leave_it_paused() {
+    let disk = Stage::new(SCRIPT);
+    let stage = Stage::on(Arc::new(Full::new(Arc::clone(disk.journal()), 3)), SCRIPT);
+    let home = stage.home();
+    let tree = stage.start(&home, ROOT).await;
+    give_up_stopping(&home).await;
+    home.shutdown(Shutdown::Kill).await;
+    let back = stage.home().resume(tree.id()).await.unwrap().ended().await;
+    assert_eq!(back.stopped, Some(Stopped::Journal(JournalFault::DiskFull)));
+    let status = disk.home().resume(tree.id()).await.unwrap().ended().await;
+    assert_eq!(status.state, TreeState::Ended("completed"));
+}

@@ -1,0 +1,285 @@
+//! One process of the kill campaign: it starts or takes up a tree of fifty agents in a home, says a line for every
+//! durable event, and is killed by whoever started it, at any moment.
+//!
+//! `campaign HOME OUTSIDE SEED`: effects are kept in the folder `OUTSIDE`, as an outside world would keep them. The
+//! file `starts` gets a line for every tool call that began; a keyed effect is a file named after its key, made once.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "it is a program, and lines are what it is for"
+)]
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use spinney::{Drivers, Home, Tree};
+use spinney_kernel::body::Body;
+use spinney_kernel::budget::{Price, Usage};
+use spinney_kernel::caps::Caps;
+use spinney_kernel::context::{Message, ToolAsk};
+use spinney_kernel::definition::{
+    BudgetSpec, Definition, Lost, Model as ModelSpec, Role, Tool as Spec, TreeLimits, Turns, Unpriced,
+};
+use spinney_kernel::port::Pending;
+use spinney_kernel::port::model::{self, Deltas, Missed, Model};
+use spinney_kernel::port::tool::{self, Tool};
+use spinney_kernel::report::Used;
+use spinney_kernel::{Event, id};
+use spinney_store::{Access, SqliteJournal};
+
+/// One lead, its workers and their helpers: fifty agents.
+const WORKERS: u64 = 7;
+const HELPERS: u64 = 6;
+/// Effects at the same time: few enough that each of them gets somewhere between two kills.
+const PARALLEL_MAX: u32 = 8;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [home, outside, seed] = words.as_slice() else {
+        eprintln!("campaign: expected HOME OUTSIDE SEED");
+        return ExitCode::from(2);
+    };
+    let Ok(seed) = seed.parse() else {
+        eprintln!("campaign: `{seed}` is no seed");
+        return ExitCode::from(2);
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    let ran = match runtime {
+        Ok(runtime) => runtime.block_on(run(Path::new(home), Path::new(outside), seed)),
+        Err(error) => Err(error.to_string()),
+    };
+    match ran {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("campaign: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(folder: &Path, outside: &Path, seed: u64) -> Result<(), String> {
+    let journal = SqliteJournal::open(folder, Access::Write).map_err(|fault| fault.to_string())?;
+    let actor = |lost| Arc::new(Actor { outside: outside.to_path_buf(), seed, lost });
+    let drivers = Drivers::new()
+        .with_model(name("calm"), actor(Lost::Repeatable))
+        .with_model(name("billed"), actor(Lost::Presumed))
+        .with_tool(name("note"), actor(Lost::Repeatable))
+        .with_tool(name("post"), actor(Lost::Presumed));
+    let home = Home::open(Arc::new(journal), drivers);
+    let known = home.journal().heads(&[]).map_err(|fault| fault.to_string())?;
+    let tree = match known.first() {
+        None => home.start(definition()).await.map_err(|error| error.to_string())?,
+        Some(head) => match home.resume(head.tree).await {
+            Ok(tree) => tree,
+            Err(spinney::ResumeError::Ended { .. }) => {
+                println!("ended");
+                return Ok(());
+            }
+            Err(error) => return Err(error.to_string()),
+        },
+    };
+    follow(&tree).await
+}
+
+/// Says a line for every durable event and answers every question.
+async fn follow(tree: &Tree) -> Result<(), String> {
+    let look = tree.look().await.map_err(|error| error.to_string())?;
+    println!("up");
+    for question in &look.questions {
+        answer(tree, question.question).await;
+    }
+    let mut events = tree.events(look.seq);
+    while let Some(told) = events.next().await {
+        let told = told.map_err(|fault| fault.to_string())?;
+        println!("{}", told.seq.0);
+        if let Event::QuestionAsked { call, .. } = told.event {
+            answer(tree, call).await;
+        }
+    }
+    let status = tree.ended().await;
+    match status.stopped {
+        Some(stopped) => Err(stopped.to_string()),
+        None => {
+            println!("ended");
+            Ok(())
+        }
+    }
+}
+
+async fn answer(tree: &Tree, question: id::CallId) {
+    // Whoever was answered before the last kill needs no second answer.
+    let _ = tree.answer(question, "yes").await;
+}
+
+fn definition() -> Definition {
+    let price = Price {
+        input_per_mtok: 0,
+        output_per_mtok: 1_000_000,
+        cached_input_per_mtok: None,
+        cache_write_per_mtok: None,
+    };
+    let model = |name: &str| (self::name(name), ModelSpec { price: Some(price), ..ModelSpec::default() });
+    let role = |model: &str| Role {
+        model: name(model),
+        caps: Caps::all(2),
+        budget: BudgetSpec::default(),
+        recursive: Default::default(),
+        turns: Some(Turns { prompt: Body::text("You work."), turns_max: 6, output_cap: 2_000 }),
+    };
+    Definition {
+        name: "campaign".to_owned(),
+        goal: "Be killed and come through.".to_owned(),
+        entry: name("lead"),
+        thread: None,
+        budget: BudgetSpec::default(),
+        limits: TreeLimits { parallel_max: PARALLEL_MAX, ..TreeLimits::default() },
+        models: [model("calm"), model("billed")].into_iter().collect(),
+        roles: [
+            (name("lead"), role("billed")),
+            (name("worker"), role("billed")),
+            (name("helper"), role("calm")),
+        ]
+        .into_iter()
+        .collect(),
+        tools: Default::default(),
+        unpriced: Unpriced::Refuse,
+        durability: Default::default(),
+    }
+}
+
+/// A model or a tool. What it does is a pure function of the seed and the agent.
+struct Actor {
+    outside: PathBuf,
+    seed: u64,
+    lost: Lost,
+}
+
+impl Actor {
+    fn throw(&self, place: &str) -> u64 {
+        let mut hash = self.seed ^ 0xCBF2_9CE4_8422_2325;
+        for byte in place.bytes() {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
+        }
+        hash ^ (hash >> 29)
+    }
+
+    fn asks(&self, role: &str, agent: &str, parent: &str, turn: u32) -> Vec<(&'static str, String)> {
+        let spawn = |role: &str, number: u64| {
+            (
+                "spawn_agent",
+                format!(r#"{{"agent":"{role}","goal":"Part {number}.","id":"{agent}-{number}"}}"#),
+            )
+        };
+        let note = || ("note", format!(r#"{{"at":"{turn}"}}"#));
+        match (role, turn) {
+            ("lead", 1) => (0..WORKERS).map(|number| spawn("worker", number)).collect(),
+            ("worker", 1) => (0..HELPERS).map(|number| spawn("helper", number)).chain([note()]).collect(),
+            ("helper", 1) => {
+                let mut asks = vec![note()];
+                if self.throw(&format!("{agent}/ask")).is_multiple_of(3) {
+                    asks.push(("ask_human", format!(r#"{{"question":"May {agent} go on?"}}"#)));
+                }
+                asks
+            }
+            ("helper", 2) => vec![
+                ("send_message", format!(r#"{{"to":"{parent}","text":"{agent} was here"}}"#)),
+                ("post", format!(r#"{{"by":"{agent}"}}"#)),
+                note(),
+            ],
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// What an agent has to show: everything it was told, in an order that does not depend on who was faster. Of a tool
+/// that cannot be repeated nothing is told, because a kill may have cut it off.
+fn summary(packet: &spinney_kernel::context::Packet) -> String {
+    let mut heard: Vec<&str> = packet
+        .messages
+        .iter()
+        .filter_map(|message| match message.as_ref() {
+            Message::Heard { text, .. } => Some(text.as_str()),
+            Message::Result { tool, text, .. } if tool != "post" => Some(text),
+            Message::System(_) | Message::Said { .. } | Message::Result { .. } => None,
+        })
+        .collect();
+    heard.sort_unstable();
+    let mut hash = 0xCBF2_9CE4_8422_2325_u64;
+    for byte in heard.iter().flat_map(|text| text.bytes().chain([0])) {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
+    }
+    format!("{} things {hash:016x}", heard.len())
+}
+
+impl Model for Actor {
+    fn call(&self, attempt: Arc<model::Attempt>, _deltas: Deltas) -> Pending<Result<model::Answer, Missed>> {
+        let path = &attempt.origin.path;
+        let agent = attempt.origin.agent().as_str();
+        let parent = path.len().checked_sub(2).and_then(|at| path.get(at)).map_or("", |id| id.as_str());
+        let asks = self.asks(attempt.origin.role.as_str(), agent, parent, attempt.turn);
+        let asks: Vec<ToolAsk> = asks
+            .into_iter()
+            .zip(0..)
+            .map(|((tool, args), number): (_, u32)| ToolAsk {
+                id: format!("c{number}"),
+                tool: tool.to_owned(),
+                args,
+                tokens: None,
+            })
+            .collect();
+        let text = format!("{agent} {} {}", attempt.turn, summary(&attempt.packet));
+        let output = text.len() as u64;
+        let used = Used::Tokens(Usage { input: attempt.packet.tokens, output, ..Usage::default() });
+        let ms = self.throw(&format!("{agent}/{}", attempt.turn)) % 3;
+        Box::pin(async move {
+            tokio::time::sleep(Duration::from_millis(ms)).await;
+            Ok(model::Answer { text, asks, used })
+        })
+    }
+
+    fn lost(&self) -> Lost {
+        self.lost
+    }
+}
+
+impl Tool for Actor {
+    fn spec(&self) -> Spec {
+        Spec { description: "acts outside".to_owned(), lost: self.lost, ..Spec::default() }
+    }
+
+    fn call(&self, attempt: tool::Attempt) -> Pending<Result<tool::Answer, Missed>> {
+        let (outside, ms) = (self.outside.clone(), self.throw(&attempt.args) % 3);
+        Box::pin(async move {
+            let acted = act(&outside, &attempt);
+            tokio::time::sleep(Duration::from_millis(ms)).await;
+            let (text, is_error) = match acted {
+                Ok(()) => (format!("done: {}", attempt.args), false),
+                Err(error) => (error.to_string(), true),
+            };
+            Ok(tool::Answer { text, is_error, used: Used::NOTHING })
+        })
+    }
+}
+
+/// Acts on the outside world, which knows a key that it has seen.
+fn act(outside: &Path, attempt: &tool::Attempt) -> std::io::Result<()> {
+    let mut starts = OpenOptions::new().create(true).append(true).open(outside.join("starts"))?;
+    starts.write_all(format!("{} {}\n", attempt.tool, attempt.key).as_bytes())?;
+    let file = outside.join(format!("{}-{}", attempt.tool, attempt.key.replace('/', "-")));
+    match OpenOptions::new().create_new(true).write(true).open(file) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn name<T: std::str::FromStr<Err = id::IdError>>(text: &str) -> T {
+    match text.parse() {
+        Ok(name) => name,
+        Err(error) => unreachable!("{error}"),
+    }
+}

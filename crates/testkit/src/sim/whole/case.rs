@@ -1,0 +1,146 @@
+//! A case: one seed, lived once without a crash and then again and again with crashes at chosen places.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use spinney_store::MemoryJournal;
+
+use super::super::dice::Dice;
+use super::life::{Life, Same, Shelf, live};
+use super::pen::{Blow, Crash};
+use super::plot::{Mode, Plot};
+use super::{Broken, Tally};
+
+/// The longest that a simulated tree may take, in its own time: beyond every timeout that a plot sets.
+const LIFE_MAX: Duration = Duration::from_secs(100 * 24 * 60 * 60);
+
+/// Where the trees of a case are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In memory.
+    Memory,
+    /// In SQLite, in a folder of their own below this one.
+    Sqlite(PathBuf),
+}
+
+/// Which crashes a case tries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Try {
+    /// One crash at every position of the journal, before and after the batch is written.
+    Every,
+    /// So many lives with several crashes each, anywhere.
+    Random(u64),
+}
+
+/// One seed and what is done with it.
+pub struct Case {
+    /// The seed.
+    pub seed: u64,
+    /// What may happen.
+    pub mode: Mode,
+    /// Where it is kept.
+    pub place: Place,
+}
+
+impl Case {
+    /// Lives the case without a crash, and then with those that are to be tried.
+    ///
+    /// # Errors
+    /// The law that did not hold, and how to see it again.
+    pub fn run(&self, tries: Try) -> Result<Tally, Broken> {
+        let whole = self.live(&[])?;
+        let mut tally = Tally { cases: 1, ..Tally::default() };
+        tally.count(&whole);
+        match tries {
+            Try::Every => {
+                for at in 1..=whole.batches {
+                    for blow in [Blow::Before, Blow::After] {
+                        let crash = Crash { at, blow };
+                        let before = tally.crashes;
+                        self.again(&whole, &[crash], &mut tally)?;
+                        if tally.crashes != before + 1 {
+                            return Err(self.broken(&[crash], "it did not crash".to_owned()));
+                        }
+                        tally.positions += 1;
+                    }
+                }
+            }
+            Try::Random(lives) => {
+                let mut dice = Dice::new(self.seed ^ 0xC4A5_4ED0);
+                let plot = Plot::new(self.seed, self.mode);
+                for _ in 0..lives {
+                    let crashes = crashes(&mut dice, whole.batches, &plot);
+                    self.again(&whole, &crashes, &mut tally)?;
+                }
+            }
+        }
+        Ok(tally)
+    }
+
+    fn again(&self, whole: &Life, crashes: &[Crash], tally: &mut Tally) -> Result<(), Broken> {
+        let life = self.live(crashes)?;
+        tally.count(&life);
+        if self.mode.is_exact() {
+            let plot = Plot::new(self.seed, self.mode);
+            match life.same_as(whole, &plot) {
+                Same::Yes => tally.equal += 1,
+                Same::Excused => tally.excused += 1,
+                Same::No(law) => return Err(self.broken(crashes, law)),
+            }
+        }
+        Ok(())
+    }
+
+    fn live(&self, crashes: &[Crash]) -> Result<Life, Broken> {
+        let broken = |law| self.broken(crashes, law);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        let runtime = runtime.map_err(|error| broken(error.to_string()))?;
+        let folder = match &self.place {
+            Place::Memory => None,
+            Place::Sqlite(folder) => Some(folder.join(format!("whole-{}-{:?}", self.seed, self.mode))),
+        };
+        let shelf =
+            folder.clone().map_or_else(|| Shelf::Memory(Arc::new(MemoryJournal::new())), Shelf::Sqlite);
+        let plot = Plot::new(self.seed, self.mode);
+        let life = runtime
+            .block_on(async { tokio::time::timeout(LIFE_MAX, live(plot, shelf, crashes.to_vec())).await });
+        drop(runtime);
+        if let Some(folder) = folder {
+            clear(&folder).map_err(broken)?;
+        }
+        life.unwrap_or_else(|_| Err("the tree did not come to its end".to_owned())).map_err(broken)
+    }
+
+    fn broken(&self, crashes: &[Crash], law: String) -> Broken {
+        Broken { seed: self.seed, mode: self.mode, crashes: crashes.to_vec(), law }
+    }
+}
+
+fn clear(folder: &Path) -> Result<(), String> {
+    std::fs::remove_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))
+}
+
+/// Several crashes in order, some close together.
+fn crashes(dice: &mut Dice, batches: u64, plot: &Plot) -> Vec<Crash> {
+    // Whoever meddles with a call that runs comes too late if it may end while the home is put away.
+    let put_away = match plot.mode {
+        Mode::Serial => false,
+        Mode::Parallel => !plot.meddling,
+        Mode::Wild => true,
+    };
+    let mut at = 0;
+    let count = dice.between(1, 6);
+    (0..count)
+        .map(|_| {
+            let far = if dice.once_in(2) { 3 } else { batches.div_ceil(count).max(1) };
+            at += dice.between(1, far);
+            let blow = match dice.below(5) {
+                0 if put_away => Blow::Stop,
+                1 | 2 => Blow::After,
+                _ => Blow::Before,
+            };
+            Crash { at, blow }
+        })
+        .collect()
+}

@@ -1,0 +1,258 @@
+//! The life of one tree over as many processes as it takes: each runs it until it crashes, the next takes it up.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use spinney::clock::{Clock, SystemClock};
+use spinney::draw::Draws;
+use spinney::tree::{Status as TreeStatus, verify};
+use spinney::{Home, ResumeError, Shutdown, Tree};
+use spinney_kernel::agent::{Exit, Status};
+use spinney_kernel::budget::Amounts;
+use spinney_kernel::id::AgentId;
+use spinney_kernel::port::journal::Journal;
+use spinney_kernel::time::Time;
+use spinney_kernel::world::TreeState;
+use spinney_store::{Access, MemoryJournal, SqliteJournal};
+
+use super::super::law::{Law, hold};
+use super::outside::Outside;
+use super::pen::{Crash, Crashes, Disk, Fate, Pen};
+use super::people::People;
+use super::player::Process;
+use super::plot::{Mode, Plot};
+use super::record::Record;
+
+/// Where a tree is kept.
+#[derive(Clone)]
+pub(super) enum Shelf {
+    Memory(Arc<MemoryJournal>),
+    Sqlite(PathBuf),
+}
+
+impl Shelf {
+    fn open(&self) -> Result<Arc<dyn Journal>, String> {
+        match self {
+            Self::Memory(journal) => Ok(Arc::<MemoryJournal>::clone(journal)),
+            Self::Sqlite(home) => match SqliteJournal::open(home, Access::Write) {
+                Ok(journal) => Ok(Arc::new(journal)),
+                Err(fault) => Err(format!("the home could not be opened again: {fault}")),
+            },
+        }
+    }
+}
+
+/// What came of a tree.
+#[derive(Clone, Debug)]
+pub(super) struct Life {
+    pub(super) exit: Exit,
+    pub(super) shown: String,
+    pub(super) spent: Amounts,
+    /// How each agent ended, and what it and all below it used.
+    pub(super) agents: BTreeMap<AgentId, (String, Amounts)>,
+    pub(super) batches: u64,
+    pub(super) events: u64,
+    pub(super) crashes: u64,
+    /// Calls that were stopped while they ran.
+    pub(super) stopped: u64,
+    pub(super) calls: (u64, u64),
+    pub(super) seen: BTreeSet<&'static str>,
+}
+
+/// How the life of one process ended.
+enum Left {
+    Over,
+    Crashed,
+}
+
+/// A clock that all processes share: time goes on while none of them runs.
+struct Shared {
+    clock: SystemClock,
+    began_ms: u64,
+}
+
+impl Clock for Shared {
+    fn now_ms(&self) -> u64 {
+        1_000_000 + self.clock.now_ms() - self.began_ms
+    }
+}
+
+struct Stage {
+    plot: Arc<Plot>,
+    shelf: Shelf,
+    record: Arc<Record>,
+    outside: Arc<Outside>,
+    crashes: Crashes,
+    clock: Arc<dyn Clock>,
+}
+
+/// Lives a tree from its start to its end.
+pub(super) async fn live(plot: Plot, shelf: Shelf, crashes: Vec<Crash>) -> Result<Life, String> {
+    let record = Arc::new(Record::new());
+    let clock = SystemClock::new();
+    let stage = Stage {
+        outside: Arc::new(Outside::new(Arc::clone(&record))),
+        plot: Arc::new(plot),
+        shelf,
+        record,
+        crashes: Arc::new(Mutex::new(VecDeque::from(crashes))),
+        clock: Arc::new(Shared { clock, began_ms: clock.now_ms() }),
+    };
+    let mut lives = 0;
+    while let Left::Crashed = stage.process(lives).await? {
+        lives += 1;
+        stage.record.verdict()?;
+        if stage.plot.mode == Mode::Wild {
+            let ms = stage.plot.dice(&format!("down/{lives}")).below(3_000);
+            tokio::time::sleep(Duration::from_millis(ms)).await;
+        }
+    }
+    stage.record.verdict()?;
+    stage.judge(lives)
+}
+
+impl Stage {
+    /// One process, from its start to its crash or the tree's end.
+    async fn process(&self, number: u64) -> Result<Left, String> {
+        let fate = Fate::default();
+        let process = Process {
+            plot: Arc::clone(&self.plot),
+            outside: Arc::clone(&self.outside),
+            record: Arc::clone(&self.record),
+            crashed: fate.crashed.clone(),
+        };
+        let (record, crashes) = (Arc::clone(&self.record), Arc::clone(&self.crashes));
+        let mut pen = Pen::new(self.shelf.open()?, record, crashes, fate.clone());
+        if self.plot.mode == Mode::Wild && self.plot.dice("disk").once_in(2) {
+            pen = pen.on(Disk::new(self.plot.dice(&format!("disk/{number}"))));
+        }
+        let pen = Arc::new(pen);
+        let draws = Draws::seeded(self.plot.dice(&format!("draws/{number}")).next());
+        let journal: Arc<dyn Journal> = Arc::<Pen>::clone(&pen);
+        let home = Home::open_with(journal, process.drivers(), Arc::clone(&self.clock), draws);
+        self.record.opened(Time(self.clock.now_ms()));
+        let left = tokio::select! {
+            biased;
+            () = fate.crashed.cancelled() => Ok(Left::Crashed),
+            () = pen.turn() => Ok(Left::Crashed),
+            left = self.run(&home, &fate) => left,
+        };
+        home.shutdown(Shutdown::Kill).await;
+        left
+    }
+
+    async fn run(&self, home: &Home, fate: &Fate) -> Result<Left, String> {
+        let questions = self.record.questions();
+        let tree = match self.record.tree() {
+            None => {
+                let tree = home.start(self.plot.definition()).await.map_err(|error| error.to_string())?;
+                hold(self.record.tree() == Some(tree.id()), || {
+                    "it was started and is not durable".to_owned()
+                })?;
+                tree
+            }
+            Some(id) => match home.resume(id).await {
+                Ok(tree) => tree,
+                Err(ResumeError::Ended { .. }) => return Ok(Left::Over),
+                Err(error) => return Err(format!("the tree cannot be resumed: {error}")),
+            },
+        };
+        let look = tree.look().await.map_err(|error| format!("nobody can look: {error}"))?;
+        self.record.judge_look(&look)?;
+        for (question, agent) in questions {
+            let open = look.questions.iter().any(|open| open.question == question);
+            let ends = look
+                .agents
+                .iter()
+                .any(|view| view.agent == agent && matches!(view.status, Status::Ending | Status::Ended(_)));
+            hold(open || (ends && !self.plot.mode.is_exact()), || format!("{question} of {agent} is gone"))?;
+        }
+        let mut people = People::new(Arc::clone(&self.plot), Arc::clone(&self.clock));
+        tokio::select! {
+            biased;
+            () = fate.stop.cancelled() => {
+                home.shutdown(Shutdown::Stop).await;
+                Ok(Left::Crashed)
+            }
+            () = people.attend(&tree, &self.record) => Ok(Left::Crashed),
+            status = tree.ended() => self.ended(&tree, &status).await,
+        }
+    }
+
+    async fn ended(&self, tree: &Tree, status: &TreeStatus) -> Result<Left, String> {
+        hold(status.stopped.is_none(), || format!("the tree stopped: {:?}", status.stopped))?;
+        let look = tree.look().await.map_err(|error| format!("nobody can look: {error}"))?;
+        self.record.judge_look(&look)?;
+        Ok(Left::Over)
+    }
+
+    /// The tree is over: everything that must hold then.
+    fn judge(&self, crashes: u64) -> Result<Life, String> {
+        self.record.check_over()?;
+        let Some(look) = self.record.look() else { return Err("there is no tree".to_owned()) };
+        let Some(id) = self.record.tree() else { return Err("there is no tree".to_owned()) };
+        let journal = self.shelf.open()?;
+        let head = journal.head(id).map_err(|fault| fault.to_string())?;
+        let Some(head) = head else { return Err("the tree is not in the journal".to_owned()) };
+        hold(head.seq == look.seq, || {
+            format!("the journal is at {:?}, the tree at {:?}", head.seq, look.seq)
+        })?;
+        hold(look.state == TreeState::Ended(look.state.word()) && head.state == look.state.word(), || {
+            format!("the head says {}, the tree is {:?}", head.state, look.state)
+        })?;
+        let heads = journal.heads(&[]).map_err(|fault| fault.to_string())?.len();
+        hold(heads == 1, || format!("there are {heads} trees"))?;
+        let verified = verify(journal.as_ref(), id, Some(head.hash)).map_err(|error| error.to_string())?;
+        hold(verified.decided, || "the journal was not decided again".to_owned())?;
+        hold(verified.look == look, || format!("a replay gives {:?}, seen was {look:?}", verified.look))?;
+        let Some(end) = look.end else { return Err("the tree has no end".to_owned()) };
+        let agents = look.agents.into_iter().map(|view| (view.agent, (view.status.to_string(), view.spent)));
+        Ok(Life {
+            exit: end.exit,
+            shown: end.shown.text,
+            spent: end.spent,
+            agents: agents.collect(),
+            batches: self.record.batches(),
+            events: look.seq.0,
+            crashes,
+            stopped: self.record.stopped(),
+            calls: self.outside.calls(),
+            seen: self.record.seen(),
+        })
+    }
+}
+
+/// Whether a tree came out as it does without a crash.
+pub(super) enum Same {
+    Yes,
+    /// A crash met a call that was being stopped. That is billed in full, and under a ceiling more may follow.
+    Excused,
+    No(String),
+}
+
+impl Life {
+    /// Whether a crash changed nothing that it must not change.
+    pub(super) fn same_as(&self, whole: &Self, plot: &Plot) -> Same {
+        let stopped = self.stopped + whole.stopped > 0;
+        match self.compare(whole, stopped) {
+            Ok(()) => Same::Yes,
+            Err(_) if stopped && plot.mode == Mode::Serial => Same::Excused,
+            Err(law) => Same::No(law),
+        }
+    }
+
+    fn compare(&self, whole: &Self, stopped: bool) -> Law {
+        let same = |what: &str, holds: bool| {
+            hold(holds, || format!("{what} differs from an uninterrupted run: {self:?}, not {whole:?}"))
+        };
+        same("the exit", self.exit == whole.exit)?;
+        same("the result", self.shown == whole.shown)?;
+        let ends = |life: &Self| -> Vec<(AgentId, String)> {
+            life.agents.iter().map(|(id, (word, _))| (id.clone(), word.clone())).collect()
+        };
+        same("the end of an agent", ends(self) == ends(whole))?;
+        same("what was spent", stopped || (self.spent == whole.spent && self.agents == whole.agents))
+    }
+}

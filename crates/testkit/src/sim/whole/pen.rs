@@ -1,0 +1,200 @@
+//! A journal that crashes on purpose: before a batch is written, or after it is and before anybody hears of it.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use spinney_kernel::body::BlobRef;
+use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, Fact};
+use spinney_kernel::port::journal::{Append, Appended, ChainHash, Entry, Head, Journal, JournalFault};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::super::dice::Dice;
+use super::record::Record;
+
+/// Batches that a slow disk writes before it confirms any of them.
+const GROUP_MAX: u64 = 4;
+
+/// Where a life of the process ends, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Crash {
+    /// With which batch of the journal; the first is 1.
+    pub at: u64,
+    /// How.
+    pub blow: Blow,
+}
+
+/// How a life of the process ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blow {
+    /// It dies before the batch is written.
+    Before,
+    /// It dies when the batch is written and nobody has heard of it.
+    After,
+    /// The home is shut down in good order from here on.
+    Stop,
+}
+
+/// What becomes of the process. It is shared by everyone who must notice.
+#[derive(Clone, Default)]
+pub(super) struct Fate {
+    pub(super) crashed: CancellationToken,
+    pub(super) stop: CancellationToken,
+}
+
+/// The crashes that are still to come.
+pub(super) type Crashes = Arc<Mutex<VecDeque<Crash>>>;
+
+/// A journal that crashes on purpose.
+pub(super) struct Pen {
+    inner: Arc<dyn Journal>,
+    record: Arc<Record>,
+    crashes: Crashes,
+    fate: Fate,
+    disk: Option<Disk>,
+}
+
+/// A disk that takes its time and confirms in groups.
+pub(super) struct Disk {
+    queue: Mutex<VecDeque<(Append, Appended)>>,
+    work: Notify,
+    dice: Mutex<Dice>,
+}
+
+impl Disk {
+    pub(super) fn new(dice: Dice) -> Self {
+        Self { queue: Mutex::default(), work: Notify::new(), dice: Mutex::new(dice) }
+    }
+}
+
+impl Pen {
+    pub(super) fn new(inner: Arc<dyn Journal>, record: Arc<Record>, crashes: Crashes, fate: Fate) -> Self {
+        Self { inner, record, crashes, fate, disk: None }
+    }
+
+    /// This, on a slow disk.
+    pub(super) fn on(mut self, disk: Disk) -> Self {
+        self.disk = Some(disk);
+        self
+    }
+
+    /// Turns the slow disk, for as long as anybody waits for it.
+    pub(super) async fn turn(&self) {
+        let Some(disk) = &self.disk else { return std::future::pending().await };
+        loop {
+            disk.work.notified().await;
+            while !lock(&disk.queue).is_empty() {
+                let (ms, most) = {
+                    let mut dice = lock(&disk.dice);
+                    (dice.below(4), dice.between(1, GROUP_MAX))
+                };
+                tokio::time::sleep(Duration::from_millis(ms)).await;
+                let mut written = Vec::new();
+                for _ in 0..most {
+                    let Some((append, done)) = lock(&disk.queue).pop_front() else { break };
+                    let seq = last(&append);
+                    match self.write(append) {
+                        Some(hash) => written.push((seq, hash, done)),
+                        None => return std::future::pending().await,
+                    }
+                }
+                written.into_iter().for_each(|(seq, hash, done)| self.confirm(seq, hash, done));
+            }
+        }
+    }
+
+    /// Writes a batch, unless the process dies of it.
+    fn write(&self, append: Append) -> Option<Result<ChainHash, JournalFault>> {
+        if self.fate.crashed.is_cancelled() {
+            return None;
+        }
+        let position = self.record.batches() + 1;
+        let blow = lock(&self.crashes).pop_front_if(|crash| crash.at <= position).map(|crash| crash.blow);
+        if blow == Some(Blow::Before) {
+            self.fate.crashed.cancel();
+            return None;
+        }
+        let (tree, after, batch) = (append.tree, append.after, append.batch.clone());
+        let (told, hears) = sync_channel(1);
+        // Whoever hears is here until it has heard.
+        self.inner.append(append, Box::new(move |result| drop(told.send(result))));
+        let result = hears.recv().unwrap_or(Err(JournalFault::Closed));
+        match &result {
+            Ok(_) => self.record.written(tree, after, &batch),
+            Err(fault) => self.record.broken(format!("the store failed: {fault}")),
+        }
+        match blow {
+            Some(Blow::After) => {
+                self.fate.crashed.cancel();
+                return None;
+            }
+            Some(Blow::Stop) => self.fate.stop.cancel(),
+            Some(Blow::Before) | None => {}
+        }
+        if self.record.verdict().is_err() {
+            // Nothing more is to be learned from this one.
+            self.fate.crashed.cancel();
+        }
+        Some(result)
+    }
+
+    fn confirm(&self, seq: Seq, result: Result<ChainHash, JournalFault>, done: Appended) {
+        if !self.fate.crashed.is_cancelled() {
+            done(result);
+            self.record.confirmed(seq);
+        }
+    }
+}
+
+impl Journal for Pen {
+    fn append(&self, append: Append, done: Appended) {
+        if let Some(disk) = &self.disk {
+            lock(&disk.queue).push_back((append, done));
+            disk.work.notify_one();
+            return;
+        }
+        let seq = last(&append);
+        if let Some(result) = self.write(append) {
+            self.confirm(seq, result, done);
+        }
+    }
+
+    fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Result<Vec<Entry>, JournalFault> {
+        self.inner.read(tree, after, batches_max)
+    }
+
+    fn head(&self, tree: TreeId) -> Result<Option<Head>, JournalFault> {
+        self.inner.head(tree)
+    }
+
+    fn heads(&self, states: &[&str]) -> Result<Vec<Head>, JournalFault> {
+        self.inner.heads(states)
+    }
+
+    fn catalog(&self, kind: CatalogKind, prefix: &str) -> Result<Vec<Fact>, JournalFault> {
+        self.inner.catalog(kind, prefix)
+    }
+
+    fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Result<(), JournalFault> {
+        self.inner.replace_catalog(tree, at, rows)
+    }
+
+    fn blob(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalFault> {
+        self.inner.blob(blob)
+    }
+
+    fn remove(&self, tree: TreeId) -> Result<(), JournalFault> {
+        self.inner.remove(tree)
+    }
+}
+
+fn last(append: &Append) -> Seq {
+    Seq(append.after.0 + append.batch.events.len() as u64)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

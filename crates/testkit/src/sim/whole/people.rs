@@ -1,0 +1,209 @@
+//! The people around a tree. What they want follows from the durable events alone: whoever comes back after a crash
+//! wants exactly what is still to be done.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use spinney::Tree;
+use spinney::clock::Clock;
+use spinney_kernel::body::Body;
+use spinney_kernel::budget::{Amounts, Resource};
+use spinney_kernel::call::Work;
+use spinney_kernel::id::{AgentId, CallId, Seq};
+use spinney_kernel::request::{Answer, Cancel, Charge, Pause, Raise, Redirect, Send, Unpause};
+use spinney_kernel::signal::Running;
+use spinney_kernel::{By, Event, Request};
+
+use super::plot::{Mode, Plot};
+use super::record::Record;
+use crate::fixture::parse;
+
+/// What somebody wants.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Wish {
+    Answer(CallId),
+    Raise,
+    Redirect(AgentId),
+    Send(AgentId),
+    Pause(AgentId),
+    Unpause(AgentId),
+    Cancel(AgentId),
+    Charge(AgentId),
+}
+
+/// The people around one tree.
+pub(super) struct People {
+    plot: Arc<Plot>,
+    clock: Arc<dyn Clock>,
+    seen: Seq,
+    /// How often each agent's model was asked, in order of birth.
+    asked: BTreeMap<AgentId, u32>,
+    /// What is wanted, and from when on.
+    wishes: BTreeMap<Wish, u64>,
+    halts: u64,
+}
+
+impl People {
+    pub(super) fn new(plot: Arc<Plot>, clock: Arc<dyn Clock>) -> Self {
+        let (asked, wishes) = (BTreeMap::new(), BTreeMap::new());
+        Self { plot, clock, seen: Seq(0), asked, wishes, halts: 0 }
+    }
+
+    /// Follows the tree and does what is wanted, for as long as it is run.
+    pub(super) async fn attend(&mut self, tree: &Tree, record: &Record) {
+        let mut durable = record.watch();
+        let known = *durable.borrow_and_update();
+        loop {
+            let until = *durable.borrow_and_update();
+            for event in record.events(self.seen, until) {
+                self.seen = Seq(self.seen.0 + 1);
+                self.see(&event);
+                if self.seen > known {
+                    self.whim();
+                }
+            }
+            let now = self.clock.now_ms();
+            let due = self.wishes.iter().find(|(_, from)| **from <= now).map(|(wish, _)| wish.clone());
+            if let Some(wish) = due {
+                self.wishes.remove(&wish);
+                // A refusal is an answer too.
+                let _ = tree.request(By::Person, self.request(&wish)).await;
+                continue;
+            }
+            let next = self.wishes.values().min().map_or(u64::MAX / 2, |from| from - now);
+            tokio::select! {
+                biased;
+                _ = durable.changed() => {}
+                () = tokio::time::sleep(Duration::from_millis(next.min(1 << 32))) => {}
+            }
+        }
+    }
+
+    fn see(&mut self, event: &Event) {
+        match event {
+            Event::QuestionAsked { call, .. } => {
+                let ignored = self.plot.mode == Mode::Wild && self.plot.dice(&format!("{call}")).once_in(3);
+                if !ignored {
+                    self.want(Wish::Answer(*call));
+                }
+            }
+            Event::CallEnded { call, .. } => self.granted(&Wish::Answer(*call)),
+            Event::TreeHalted { .. } => {
+                self.halts += 1;
+                let enough = self.plot.dice(&format!("halts/{}", self.halts)).once_in(4);
+                let gives_up = self.plot.mode == Mode::Wild && enough;
+                self.want(if gives_up { Wish::Cancel(parse("lead")) } else { Wish::Raise });
+            }
+            Event::TreeUnhalted => self.granted(&Wish::Raise),
+            Event::CallAsked { agent, work: Work::Model(_), .. } => self.asked(agent),
+            Event::AgentRedirected { agent, .. } => self.granted(&Wish::Redirect(agent.clone())),
+            Event::MessageSent { from: By::Person, to, .. } => self.granted(&Wish::Send(to.clone())),
+            Event::AgentPaused { agent } if agent.as_str() != "lead" => {
+                self.granted(&Wish::Pause(agent.clone()));
+                self.want(Wish::Unpause(agent.clone()));
+            }
+            Event::AgentUnpaused { agent } => self.granted(&Wish::Unpause(agent.clone())),
+            Event::AgentEnding { agent, .. } | Event::AgentEnded { agent, .. } => self.gone(agent),
+            Event::AgentSpawned(spawned) => {
+                self.asked.insert(spawned.agent.clone(), 0);
+            }
+            Event::TreeStarted { .. }
+            | Event::AgentPaused { .. }
+            | Event::CallAsked { .. }
+            | Event::CallWaiting { .. }
+            | Event::CallStarted { .. }
+            | Event::CallResumed { .. }
+            | Event::CallSwitched { .. }
+            | Event::AttemptFailed { .. }
+            | Event::WaitStarted { .. }
+            | Event::ToolAnswered { .. }
+            | Event::Charged { .. }
+            | Event::MessageSent { .. }
+            | Event::LimitRaised { .. }
+            | Event::BreakerChanged { .. }
+            | Event::RateLimited { .. } => {}
+        }
+    }
+
+    /// At an agent's second turn somebody may have something to say.
+    fn asked(&mut self, agent: &AgentId) {
+        let asked = self.asked.entry(agent.clone()).or_default();
+        *asked += 1;
+        if *asked != 2 || !self.plot.meddling {
+            return;
+        }
+        let root = agent.as_str() == "lead";
+        match self.plot.dice(&format!("person/{agent}")).below(12) {
+            0 | 1 => self.want(Wish::Redirect(agent.clone())),
+            2 => self.want(Wish::Send(agent.clone())),
+            3 | 4 if !root => self.want(Wish::Pause(agent.clone())),
+            5 if !root && self.plot.stops => self.want(Wish::Cancel(agent.clone())),
+            _ => {}
+        }
+    }
+
+    /// Around a wild tree people do things for no reason.
+    fn whim(&mut self) {
+        let mut dice = self.plot.dice(&format!("whim/{}", self.seen.0));
+        if self.plot.mode != Mode::Wild || !dice.once_in(25) {
+            return;
+        }
+        let agents: Vec<AgentId> = self.asked.keys().cloned().collect();
+        let Some(agent) = dice.pick(&agents) else { return };
+        let root = agent.as_str() == "lead";
+        self.want(match dice.below(8) {
+            0 if !root => Wish::Pause(agent),
+            1 if !root => Wish::Cancel(agent),
+            2 => Wish::Charge(agent),
+            3 | 4 => Wish::Redirect(agent),
+            5 => Wish::Raise,
+            _ => Wish::Send(agent),
+        });
+    }
+
+    fn want(&mut self, wish: Wish) {
+        let mut dice = self.plot.dice(&format!("delay/{wish:?}"));
+        let delay = if self.plot.mode == Mode::Wild { dice.below(3_000) } else { 0 };
+        self.wishes.entry(wish).or_insert(self.clock.now_ms() + delay);
+    }
+
+    fn granted(&mut self, wish: &Wish) {
+        self.wishes.remove(wish);
+    }
+
+    fn gone(&mut self, gone: &AgentId) {
+        self.asked.remove(gone);
+        self.wishes.retain(|wish, _| match wish {
+            Wish::Redirect(agent)
+            | Wish::Send(agent)
+            | Wish::Pause(agent)
+            | Wish::Unpause(agent)
+            | Wish::Cancel(agent)
+            | Wish::Charge(agent) => agent != gone,
+            Wish::Answer(_) | Wish::Raise => true,
+        });
+    }
+
+    fn request(&self, wish: &Wish) -> Request {
+        match wish.clone() {
+            Wish::Answer(question) => Request::Answer(Answer { question, answer: Body::text("as you like") }),
+            Wish::Raise => {
+                let add = Amounts::cost(4_000_000).with(Resource::Tokens, 4_000);
+                Request::Raise(Raise { agent: parse("lead"), add: add.with(Resource::ToolCalls, 4) })
+            }
+            Wish::Redirect(agent) => {
+                let stops = self.plot.stops && self.plot.dice(&format!("running/{agent}")).once_in(2);
+                let running = if stops { Running::Stops } else { Running::Finishes };
+                Request::Redirect(Redirect { instruction: format!("{agent}, go elsewhere"), agent, running })
+            }
+            Wish::Send(to) => Request::Send(Send { body: Body::text(format!("hello {to}")), to }),
+            Wish::Pause(agent) => Request::Pause(Pause { agent }),
+            Wish::Unpause(agent) => Request::Unpause(Unpause { agent }),
+            Wish::Cancel(agent) => Request::Cancel(Cancel { agent, reason: "enough".to_owned() }),
+            Wish::Charge(agent) => {
+                Request::Charge(Charge { agent, amounts: Amounts::cost(70_000), note: "bill".to_owned() })
+            }
+        }
+    }
+}

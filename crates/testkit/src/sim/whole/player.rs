@@ -1,0 +1,197 @@
+//! The models and tools of a plot. Each belongs to one life of the process: once that has crashed, nothing that it
+//! began goes on.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use spinney_kernel::budget::Usage;
+use spinney_kernel::definition::{Lost, Tool as Spec};
+use spinney_kernel::fault::{Fault, FaultKind};
+use spinney_kernel::port::Pending;
+use spinney_kernel::port::model::{self, Deltas, Missed, Model};
+use spinney_kernel::port::tool::{self, Tool};
+use spinney_kernel::report::Used;
+use tokio_util::sync::CancellationToken;
+
+use super::super::dice::Dice;
+use super::outside::{Applied, Outside};
+use super::plot::{Mode, Plot};
+use super::record::Record;
+use super::said::said;
+use spinney::Drivers;
+
+use crate::fixture::parse;
+
+/// Bytes of a large output: more than an event holds.
+const LARGE_BYTES: usize = 40_000;
+
+/// One life of the process, as its drivers see it.
+#[derive(Clone)]
+pub(super) struct Process {
+    pub(super) plot: Arc<Plot>,
+    pub(super) outside: Arc<Outside>,
+    pub(super) record: Arc<Record>,
+    /// Cancelled when the process has crashed.
+    pub(super) crashed: CancellationToken,
+}
+
+impl Process {
+    /// The drivers of this life.
+    pub(super) fn drivers(&self) -> Drivers {
+        let player = |lost| Player { process: self.clone(), lost };
+        let mut drivers = Drivers::new()
+            .with_tool(parse("note"), Arc::new(player(Lost::Repeatable)))
+            .with_tool(parse("post"), Arc::new(player(Lost::Presumed)));
+        for name in super::plot::MODELS {
+            drivers = drivers.with_model(parse(name), Arc::new(player(self.plot.lost(name))));
+        }
+        drivers
+    }
+
+    /// Time passes, unless the process crashes meanwhile.
+    async fn pass(&self, ms: u64) {
+        tokio::time::sleep(Duration::from_millis(ms)).await;
+        self.alive().await;
+    }
+
+    /// Nothing follows a crash.
+    async fn alive(&self) {
+        if self.crashed.is_cancelled() {
+            pending::<()>().await;
+        }
+    }
+}
+
+/// A model or a tool.
+struct Player {
+    process: Process,
+    lost: Lost,
+}
+
+/// How one attempt goes.
+enum Course {
+    Well,
+    Missed(FaultKind),
+    Stuck,
+}
+
+impl Player {
+    fn model_course(&self, attempt: &model::Attempt) -> (u64, Course) {
+        let plot = &self.process.plot;
+        let place = format!("model/{}/{}/{}", attempt.origin.agent(), attempt.turn, attempt.attempt);
+        let mut dice = plot.dice(&place);
+        let ms = latency(&mut dice);
+        let course = match (plot.mode, dice.below(30)) {
+            (_, 0) => Course::Missed(FaultKind::Auth),
+            (Mode::Parallel | Mode::Wild, 1 | 2) => Course::Missed(FaultKind::RateLimit),
+            (Mode::Parallel | Mode::Wild, 3 | 4) => Course::Missed(FaultKind::Server),
+            (Mode::Parallel | Mode::Wild, 5) => Course::Missed(FaultKind::Cut),
+            (Mode::Wild, 6) => Course::Stuck,
+            _ => Course::Well,
+        };
+        (ms, course)
+    }
+
+    fn tool_course(&self, attempt: &tool::Attempt) -> (u64, Course) {
+        let plot = &self.process.plot;
+        let place = format!("tool/{}/{}/{}", attempt.origin.agent(), attempt.args, attempt.attempt);
+        let mut dice = plot.dice(&place);
+        let ms = latency(&mut dice);
+        let course = match (plot.mode, dice.below(20)) {
+            (Mode::Parallel | Mode::Wild, 0) => Course::Missed(FaultKind::Server),
+            (Mode::Parallel | Mode::Wild, 1) => Course::Stuck,
+            _ => Course::Well,
+        };
+        (ms, course)
+    }
+}
+
+/// At least one tick, so that whoever reacts at once is faster than any effect.
+fn latency(dice: &mut Dice) -> u64 {
+    if dice.once_in(8) { dice.between(500, 5_000) } else { dice.between(1, 40) }
+}
+
+impl Model for Player {
+    fn call(&self, attempt: Arc<model::Attempt>, deltas: Deltas) -> Pending<Result<model::Answer, Missed>> {
+        let process = self.process.clone();
+        let (ms, course) = self.model_course(&attempt);
+        Box::pin(async move {
+            process.alive().await;
+            process.outside.model_called(&attempt.key, attempt.attempt);
+            process.record.judge_packet(attempt.origin.agent(), &attempt.packet);
+            let (text, asks) = said(&process.plot, &attempt);
+            deltas(&text);
+            process.pass(ms).await;
+            let output = (text.len() + asks.iter().map(|ask| ask.args.len()).sum::<usize>()) as u64 / 4;
+            let over = process.plot.mode == Mode::Wild && ms % 31 == 0;
+            let output = if over { attempt.output_cap * 2 } else { output.min(attempt.output_cap) };
+            let used = Usage { input: attempt.packet.tokens, output, ..Usage::default() };
+            match course {
+                Course::Well => Ok(model::Answer { text, asks, used: Used::Tokens(used) }),
+                Course::Missed(kind) => {
+                    let used = if kind == FaultKind::Cut { Used::Tokens(used) } else { Used::NOTHING };
+                    let retry_after_ms = (kind == FaultKind::RateLimit).then_some(20);
+                    Err(Missed { fault: Fault { retry_after_ms, ..Fault::of(kind) }, used })
+                }
+                Course::Stuck => pending().await,
+            }
+        })
+    }
+
+    fn tokens(&self, text: &str) -> u64 {
+        text.len().div_ceil(4) as u64
+    }
+
+    fn lost(&self) -> Lost {
+        self.lost
+    }
+
+    fn used_when_stopped(&self, attempt: &model::Attempt, _said: &str) -> Used {
+        match self.lost {
+            Lost::Repeatable => Used::Tokens(Usage { input: attempt.packet.tokens, ..Usage::default() }),
+            Lost::Presumed => Used::Unknown,
+        }
+    }
+}
+
+impl Tool for Player {
+    fn spec(&self) -> Spec {
+        Spec { description: "keeps a line".to_owned(), lost: self.lost, ..Spec::default() }
+    }
+
+    fn call(&self, attempt: tool::Attempt) -> Pending<Result<tool::Answer, Missed>> {
+        let (process, lost) = (self.process.clone(), self.lost);
+        let (ms, course) = self.tool_course(&attempt);
+        Box::pin(async move {
+            process.alive().await;
+            process.outside.tool_called(&attempt.key, attempt.attempt, lost);
+            let mut dice = process.plot.dice(&format!("output/{}/{}", attempt.origin.agent(), attempt.args));
+            let early = dice.once_in(2);
+            if early {
+                apply(&process, lost, &attempt.key);
+            }
+            process.pass(ms).await;
+            match course {
+                Course::Well => {}
+                Course::Missed(kind) => {
+                    return Err(Missed { fault: Fault::of(kind), used: Used::NOTHING });
+                }
+                Course::Stuck => pending().await,
+            }
+            if !early {
+                apply(&process, lost, &attempt.key);
+            }
+            let text =
+                if dice.once_in(16) { "x".repeat(LARGE_BYTES) } else { format!("kept {}", attempt.args) };
+            Ok(tool::Answer { text, is_error: dice.once_in(10), used: Used::NOTHING })
+        })
+    }
+}
+
+/// The effect is made. One without a key of its own to rely on is made once or it is a mistake.
+fn apply(process: &Process, lost: Lost, key: &str) {
+    if process.outside.apply(key) == Applied::Before && lost == Lost::Presumed {
+        process.record.broken(format!("{key} cannot be repeated and was made twice"));
+    }
+}

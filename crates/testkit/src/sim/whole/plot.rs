@@ -1,0 +1,181 @@
+//! The plot: what a seed makes of a tree and of everyone around it. Everything in here is a pure function of the
+//! seed and a place, so that a crash changes no answer.
+
+use spinney_kernel::body::Body;
+use spinney_kernel::budget::{Limits, Price, Resource};
+use spinney_kernel::caps::Caps;
+use spinney_kernel::definition::{
+    BudgetSpec, Definition, Lost, Model, OnLow, Recursion, Role, TreeLimits, Turns, Unpriced,
+};
+
+use super::super::dice::Dice;
+use crate::fixture::parse;
+
+/// The roles of every plot.
+pub(super) const ROLES: [&str; 3] = ["lead", "worker", "helper"];
+/// The models of every plot; the first falls back to the second.
+pub(super) const MODELS: [&str; 2] = ["big", "small"];
+
+/// How much may happen in a tree, and so how much a crash may change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// One effect at a time, with tight ceilings, messages, detached children and people: a crash changes nothing.
+    Serial,
+    /// Many effects at a time, with failures and retries, without anything that depends on who is faster: a crash
+    /// changes nothing.
+    Parallel,
+    /// Everything at once: deadlines, models that bill, tools that cannot be repeated, people at any time. What
+    /// comes out may depend on the crash; the laws may not.
+    Wild,
+}
+
+impl Mode {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Serial, Self::Parallel, Self::Wild];
+
+    /// Whether a crash may change nothing.
+    #[must_use]
+    pub const fn is_exact(self) -> bool {
+        match self {
+            Self::Serial | Self::Parallel => true,
+            Self::Wild => false,
+        }
+    }
+}
+
+/// What a seed makes of a tree.
+#[derive(Clone, Debug)]
+pub(super) struct Plot {
+    pub(super) seed: u64,
+    pub(super) mode: Mode,
+    /// Whether people do more than answer and raise.
+    pub(super) meddling: bool,
+    /// Whether they stop calls while they run. What a stopped call is billed depends on the crash.
+    pub(super) stops: bool,
+}
+
+impl Plot {
+    pub(super) fn new(seed: u64, mode: Mode) -> Self {
+        let plot = Self { seed, mode, meddling: true, stops: true };
+        match mode {
+            Mode::Serial | Mode::Parallel => {
+                let meddling = !plot.dice("meddling").once_in(3);
+                let stops = meddling && plot.dice("stops").once_in(2);
+                Self { meddling, stops, ..plot }
+            }
+            Mode::Wild => plot,
+        }
+    }
+
+    /// The dice of a place.
+    pub(super) fn dice(&self, place: &str) -> Dice {
+        let mut hash = 0xCBF2_9CE4_8422_2325_u64 ^ self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        for byte in place.bytes() {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
+        }
+        Dice::new(hash)
+    }
+
+    /// What becomes of a lost call of a model.
+    pub(super) fn lost(&self, name: &str) -> Lost {
+        let billed = self.mode == Mode::Wild && self.dice(&format!("lost/{name}")).once_in(2);
+        if billed { Lost::Presumed } else { Lost::Repeatable }
+    }
+
+    /// The tree.
+    pub(super) fn definition(&self) -> Definition {
+        let mut dice = self.dice("definition");
+        let (depth_max, children_max, agents_max, parallel_max) = match self.mode {
+            Mode::Serial => (dice.between(1, 2), dice.between(1, 4), dice.between(3, 9), 1),
+            // Who meets a bound on agents depends on who is faster.
+            Mode::Parallel => (dice.between(1, 2), 16, 500, dice.between(2, 8)),
+            Mode::Wild => (dice.between(1, 3), dice.between(1, 4), dice.between(3, 12), dice.between(1, 6)),
+        };
+        Definition {
+            name: "whole".to_owned(),
+            goal: "Come through.".to_owned(),
+            entry: parse("lead"),
+            thread: None,
+            budget: self.root_budget(&mut dice),
+            limits: TreeLimits {
+                depth_max: depth_max as u32,
+                children_max: children_max as u32,
+                agents_max: agents_max as u32,
+                parallel_max: parallel_max as u32,
+            },
+            models: MODELS.iter().map(|name| (parse(name), self.model(name))).collect(),
+            roles: ROLES.iter().map(|name| (parse(name), self.role(name))).collect(),
+            tools: Default::default(),
+            unpriced: Unpriced::Refuse,
+            durability: Default::default(),
+        }
+    }
+
+    fn root_budget(&self, dice: &mut Dice) -> BudgetSpec {
+        let mut limit = Limits::NONE;
+        let tight = match self.mode {
+            Mode::Serial => !self.stops,
+            Mode::Parallel => false,
+            Mode::Wild => dice.once_in(2),
+        };
+        if tight {
+            limit = limit.with(Resource::Cost, dice.between(600_000, 9_000_000));
+            if dice.once_in(2) {
+                limit = limit.with(Resource::Tokens, dice.between(800, 9_000));
+            }
+            if dice.once_in(3) {
+                limit = limit.with(Resource::ToolCalls, dice.between(1, 6));
+            }
+        }
+        let on_low = match dice.below(4) {
+            0 => Some(OnLow::Shrink),
+            1 => Some(OnLow::Downgrade(parse("small"))),
+            _ => None,
+        };
+        // Without a deadline a model that is stuck would hold a wild tree for ever.
+        let timeout_ms = (self.mode == Mode::Wild).then(|| dice.between(2_000, 200_000));
+        let answer_reserve = dice.once_in(2).then(|| dice.below(30) as u8);
+        BudgetSpec { limit, timeout_ms, answer_reserve, on_low, ..BudgetSpec::default() }
+    }
+
+    fn model(&self, name: &str) -> Model {
+        let small = name == "small";
+        let per_token = if small { 200 } else { 1_000 };
+        let price = Price {
+            input_per_mtok: per_token * 1_000_000,
+            output_per_mtok: per_token * 3_000_000,
+            cached_input_per_mtok: None,
+            cache_write_per_mtok: None,
+        };
+        let fallback = if small { Vec::new() } else { vec![parse("small")] };
+        Model { price: Some(price), output_max: None, fallback, lost: self.lost(name) }
+    }
+
+    fn role(&self, name: &str) -> Role {
+        let mut dice = self.dice(&format!("role/{name}"));
+        let prompt = Body::text(format!("You are the {name}."));
+        let turns =
+            Turns { prompt, turns_max: dice.between(2, 5) as u32, output_cap: dice.between(150, 400) };
+        // Helpers spawn nobody, so their own ceilings do not depend on who is faster.
+        let own = match self.mode {
+            Mode::Serial | Mode::Wild => dice.once_in(4),
+            Mode::Parallel => name == "helper" && dice.once_in(2),
+        };
+        let mut limit = Limits::NONE;
+        if own && !(self.stops && self.mode.is_exact()) {
+            limit = limit.with(Resource::Tokens, dice.between(500, 3_000));
+            limit = limit.with(Resource::Retries, dice.between(0, 3));
+        }
+        let mut caps = Caps::all(3);
+        if name == "helper" {
+            caps.depth_max = 0;
+        }
+        Role {
+            model: parse(MODELS[usize::from(name == "helper" && dice.once_in(2))]),
+            caps,
+            budget: BudgetSpec::of(limit),
+            recursive: if dice.once_in(2) { Recursion::Allowed } else { Recursion::Refused },
+            turns: Some(turns),
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! The record: what is durable, folded independently of the runtime, and judged batch by batch. It outlives every
+//! crash, because what is durable does.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use spinney::tree::Look;
+use spinney_kernel::call::{Outcome, Stage, Work};
+use spinney_kernel::context::{Contexts, Packet};
+use spinney_kernel::fault::FaultKind;
+use spinney_kernel::id::{AgentId, CallId, Seq, TreeId};
+use spinney_kernel::time::Time;
+use spinney_kernel::{Batch, Event, World};
+use tokio::sync::watch;
+
+use super::super::law::{Law, Witness};
+use super::super::start::Before;
+use super::seen::shown;
+
+/// How late a timer may be, in milliseconds: the clock's grain and what the disk takes.
+const LATE_MS_MAX: u64 = 50;
+
+/// What is durable, and whether it is right.
+pub(super) struct Record {
+    kept: Mutex<Kept>,
+    durable: watch::Sender<Seq>,
+}
+
+#[derive(Default)]
+struct Kept {
+    tree: Option<Fold>,
+    events: Vec<Event>,
+    batches: u64,
+    resumes: BTreeMap<CallId, u64>,
+    /// Calls that were stopped while they ran.
+    stopped: u64,
+    seen: BTreeSet<&'static str>,
+    /// When the home that runs the tree now was opened.
+    opened: Time,
+    broken: Option<String>,
+}
+
+/// The tree as far as it is durable.
+#[derive(Clone)]
+struct Fold {
+    world: World,
+    contexts: Contexts,
+    witness: Witness,
+}
+
+impl Record {
+    pub(super) fn new() -> Self {
+        let (durable, _) = watch::channel(Seq(0));
+        Self { kept: Mutex::default(), durable }
+    }
+
+    /// A batch was written. It may not be told yet.
+    pub(super) fn written(&self, tree: TreeId, after: Seq, batch: &Batch) {
+        let mut kept = self.kept();
+        if let Err(law) = kept.take(tree, after, batch) {
+            kept.broken.get_or_insert(law);
+        }
+    }
+
+    /// Everything written is confirmed and may be told.
+    pub(super) fn confirmed(&self, seq: Seq) {
+        self.durable.send_replace(seq);
+    }
+
+    /// How far it is confirmed.
+    pub(super) fn watch(&self) -> watch::Receiver<Seq> {
+        self.durable.subscribe()
+    }
+
+    /// A new home runs the tree from here on; what was written counts as told.
+    pub(super) fn opened(&self, now: Time) {
+        let mut kept = self.kept();
+        kept.opened = now;
+        self.durable.send_replace(Seq(kept.events.len() as u64));
+    }
+
+    /// The tree, once there is one.
+    pub(super) fn tree(&self) -> Option<TreeId> {
+        self.kept().tree.as_ref().map(|fold| fold.world.tree())
+    }
+
+    /// How many batches were written.
+    pub(super) fn batches(&self) -> u64 {
+        self.kept().batches
+    }
+
+    /// How often a call was resumed.
+    pub(super) fn resumes(&self, call: CallId) -> u64 {
+        self.kept().resumes.get(&call).copied().unwrap_or_default()
+    }
+
+    /// How many calls were stopped while they ran.
+    pub(super) fn stopped(&self) -> u64 {
+        self.kept().stopped
+    }
+
+    /// What was seen to happen.
+    pub(super) fn seen(&self) -> BTreeSet<&'static str> {
+        self.kept().seen.clone()
+    }
+
+    /// The events after one, up to another.
+    pub(super) fn events(&self, after: Seq, until: Seq) -> Vec<Event> {
+        let kept = self.kept();
+        let (from, to) = (after.0 as usize, (until.0 as usize).min(kept.events.len()));
+        kept.events.get(from..to).map(<[Event]>::to_vec).unwrap_or_default()
+    }
+
+    /// A law did not hold.
+    pub(super) fn broken(&self, law: String) {
+        self.kept().broken.get_or_insert(law);
+    }
+
+    /// The first law that did not hold.
+    pub(super) fn verdict(&self) -> Law {
+        self.kept().broken.clone().map_or(Ok(()), Err)
+    }
+
+    /// An effect may start only if exactly this attempt is durably running.
+    pub(super) fn judge_start(&self, call: Option<CallId>, attempt: u32, key: &str) {
+        let mut kept = self.kept();
+        let runs = call
+            .and_then(|call| kept.tree.as_ref()?.world.call(call))
+            .is_some_and(|call| call.stage == Stage::Running && call.attempt == attempt);
+        if !runs {
+            kept.broken
+                .get_or_insert(format!("effect {key} attempt {attempt} was made and is not durably running"));
+        }
+    }
+
+    /// What a model is shown must be what the durable events say.
+    pub(super) fn judge_packet(&self, agent: &AgentId, packet: &Packet) {
+        let mut kept = self.kept();
+        let same = kept.tree.as_ref().and_then(|fold| fold.contexts.packet(agent, packet.tokens));
+        if same.as_ref() != Some(packet) {
+            kept.broken
+                .get_or_insert(format!("the model of {agent} saw {packet:?}, the journal says {same:?}"));
+        }
+    }
+
+    /// What people see must be what the durable events say.
+    pub(super) fn judge_look(&self, look: &Look) -> Law {
+        let kept = self.kept();
+        let Some(fold) = &kept.tree else { return Err("there is a look and no tree".to_owned()) };
+        let mut world = World::new(fold.world.tree());
+        let mut contexts = Contexts::new(fold.world.tree());
+        for event in kept.events.iter().take(look.seq.0 as usize) {
+            world.apply(event);
+            contexts.apply(event);
+        }
+        let expected = Look::at(&world, &contexts);
+        if expected == *look { Ok(()) } else { Err(format!("seen {look:?}, the journal says {expected:?}")) }
+    }
+
+    /// The questions that are open, and who asked.
+    pub(super) fn questions(&self) -> Vec<(CallId, AgentId)> {
+        let kept = self.kept();
+        let Some(Fold { world, .. }) = &kept.tree else { return Vec::new() };
+        let open = world.calls().all().filter(|(_, call)| matches!(call.work, Work::Question(_)));
+        open.map(|(id, call)| (id, world.agents().id(call.agent).clone())).collect()
+    }
+
+    /// At the end nothing is left but totals.
+    pub(super) fn check_over(&self) -> Law {
+        let kept = self.kept();
+        match &kept.tree {
+            Some(fold) => fold.witness.check_over(&fold.world),
+            None => Err("there is no tree".to_owned()),
+        }
+    }
+
+    /// A look at what is durable.
+    pub(super) fn look(&self) -> Option<Look> {
+        self.kept().tree.as_ref().map(|fold| Look::at(&fold.world, &fold.contexts))
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    fn take(&mut self, tree: TreeId, after: Seq, batch: &Batch) -> Law {
+        self.batches += 1;
+        let fold = self.tree.get_or_insert_with(|| Fold {
+            world: World::new(tree),
+            contexts: Contexts::new(tree),
+            witness: Witness::default(),
+        });
+        if fold.world.seq() != after || fold.world.tree() != tree {
+            return Err(format!(
+                "a batch after {after:?} was written, the journal is at {:?}",
+                fold.world.seq()
+            ));
+        }
+        let now = batch.input.now;
+        let late = fold.world.alarms().find(|alarm| now.0 > alarm.at.max(self.opened).0 + LATE_MS_MAX);
+        if let Some(alarm) = late {
+            return Err(format!("at {now:?} {alarm:?} has not fired"));
+        }
+        for event in &batch.events {
+            let exact = !fold.witness.overrun_possible;
+            if !matches!(event, Event::TreeStarted { .. }) {
+                Before { world: &fold.world, now, exact }.judge(event)?;
+            }
+            fold.witness.see(event)?;
+            fold.world.apply(event);
+            fold.contexts.apply(event);
+            if let Event::CallResumed { call } = event {
+                *self.resumes.entry(*call).or_default() += 1;
+            }
+            self.stopped += u64::from(is_stop(event));
+            self.seen.extend(shown(event));
+            self.events.push(event.clone());
+        }
+        fold.witness.check(&fold.world)?;
+        if fold.world.is_over() { Ok(()) } else { Witness::check_nobody_stuck(&fold.world) }
+    }
+}
+
+/// Whether an event ends a call that was stopped, or lost while it was being stopped.
+fn is_stop(event: &Event) -> bool {
+    let Event::CallEnded { outcome, .. } = event else { return false };
+    match outcome {
+        Outcome::Lost => true,
+        Outcome::Failed { fault } => fault.kind == FaultKind::Stopped,
+        Outcome::Done { .. }
+        | Outcome::Cancelled
+        | Outcome::Refused { .. }
+        | Outcome::Answered { .. }
+        | Outcome::Children { .. }
+        | Outcome::Message { .. }
+        | Outcome::Expired { .. } => false,
+    }
+}

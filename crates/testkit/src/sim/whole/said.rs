@@ -1,0 +1,124 @@
+//! What the models of a plot say: which tools they ask for at which turn, sensible and absurd.
+
+use spinney_kernel::context::{Message, Packet, ToolAsk};
+use spinney_kernel::port::model::Attempt;
+
+use super::super::dice::Dice;
+use super::plot::{Mode, Plot, ROLES};
+
+/// Whose turn it is.
+struct Speaker<'a> {
+    plot: &'a Plot,
+    agent: &'a str,
+    parent: Option<&'a str>,
+    turn: u32,
+}
+
+/// The answer of a model: its words and the tools it wants.
+pub(super) fn said(plot: &Plot, attempt: &Attempt) -> (String, Vec<ToolAsk>) {
+    let path = &attempt.origin.path;
+    let parent = path.len().checked_sub(2).and_then(|at| path.get(at)).map(|agent| agent.as_str());
+    let speaker = Speaker { plot, agent: attempt.origin.agent().as_str(), parent, turn: attempt.turn };
+    let mut dice = plot.dice(&format!("said/{}/{}", speaker.agent, speaker.turn));
+    let first = attempt.turn == 1 && parent.is_none();
+    let count = if !first && dice.once_in(3) { 0 } else { dice.between(1, 3) };
+    let asks = (0..count).map(|place| speaker.ask(&mut dice, place)).collect();
+    let read = if plot.mode.is_exact() { digest(&attempt.packet) } else { 0 };
+    (format!("{} {} {read:016x}", speaker.agent, speaker.turn), asks)
+}
+
+/// A number for everything that a model was shown: what it says then tells whether it saw the same.
+fn digest(packet: &Packet) -> u64 {
+    let mut hash = 0xCBF2_9CE4_8422_2325_u64;
+    let mut take = |text: &str| {
+        for byte in text.bytes().chain([0]) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
+        }
+    };
+    for message in packet.messages.iter() {
+        match message.as_ref() {
+            Message::System(text) => take(text),
+            Message::Heard { from, text } => {
+                take(&format!("{from:?}"));
+                take(text);
+            }
+            Message::Said { text, asks } => {
+                take(text);
+                asks.iter().for_each(|ask| take(&ask.args));
+            }
+            Message::Result { id, tool, text, is_error } => {
+                [id.as_str(), tool, text].into_iter().for_each(&mut take);
+                take(if *is_error { "error" } else { "" });
+            }
+        }
+    }
+    hash
+}
+
+impl Speaker<'_> {
+    fn ask(&self, dice: &mut Dice, place: u64) -> ToolAsk {
+        let (tool, args) = match (self.plot.mode, dice.below(40)) {
+            (_, 0..12) => ("spawn_agent", self.spawn(dice, place)),
+            (_, 12..14) => ("ask_human", self.question(dice)),
+            (_, 14) => ("no_such_tool", "{}".to_owned()),
+            (_, 15) => ("spawn_agent", r#"{"agent":"wor"#.to_owned()),
+            (_, 16) => ("note", "[1]".to_owned()),
+            (Mode::Serial | Mode::Wild, 17..20) => ("send_message", self.message(dice)),
+            (Mode::Serial | Mode::Wild, 20..22) => {
+                ("wait_agent", format!(r#"{{"agents":["{}"]}}"#, self.child(dice)))
+            }
+            (Mode::Serial | Mode::Wild, 22) => {
+                ("cancel_agent", format!(r#"{{"agent":"{}"}}"#, self.child(dice)))
+            }
+            (Mode::Serial, 23) => ("list_agents", "{}".to_owned()),
+            (Mode::Wild, 23..29) => ("post", self.place(place)),
+            _ => ("note", self.place(place)),
+        };
+        ToolAsk { id: format!("c{place}"), tool: tool.to_owned(), args, tokens: None }
+    }
+
+    /// Arguments that tell one tool call of an agent from every other.
+    fn place(&self, place: u64) -> String {
+        format!(r#"{{"at":"{}-{place}"}}"#, self.turn)
+    }
+
+    fn spawn(&self, dice: &mut Dice, place: u64) -> String {
+        let role = dice.pick(&ROLES).unwrap_or("helper");
+        let named = self.plot.mode.is_exact() || dice.once_in(2);
+        let id =
+            if named { format!(r#","id":"{}-{}{place}""#, self.agent, self.turn) } else { String::new() };
+        let detached = dice.once_in(3) && self.plot.mode != Mode::Parallel;
+        let detach = if detached { r#","detach":true"# } else { "" };
+        let terms = match (self.plot.mode, dice.below(6)) {
+            (Mode::Serial, 0) if !self.plot.stops => r#","budget":{"tokens":1500,"lend":true}"#,
+            (Mode::Wild, 0) => r#","budget":{"tokens":1500,"lend":true}"#,
+            (Mode::Wild, 1 | 2) => r#","timeout":1"#,
+            _ => "",
+        };
+        let goal = dice.below(5);
+        format!(r#"{{"agent":"{role}","goal":"Part {goal}."{id}{detach}{terms}}}"#)
+    }
+
+    fn question(&self, dice: &mut Dice) -> String {
+        let terms = match (self.plot.mode, dice.below(3)) {
+            (Mode::Wild, 0) => r#","timeout":2,"default":"blue""#,
+            (Mode::Wild, 1) => r#","timeout":1"#,
+            _ => "",
+        };
+        format!(r#"{{"question":"{} at {}?"{terms}}}"#, self.agent, self.turn)
+    }
+
+    fn message(&self, dice: &mut Dice) -> String {
+        let to = match (dice.below(3), self.parent) {
+            (0, Some(parent)) => parent.to_owned(),
+            (1, _) => "lead".to_owned(),
+            _ => self.child(dice),
+        };
+        format!(r#"{{"to":"{to}","text":"hello from {} at {}"}}"#, self.agent, self.turn)
+    }
+
+    /// The id of a child that this agent may have spawned.
+    fn child(&self, dice: &mut Dice) -> String {
+        format!("{}-{}{}", self.agent, dice.between(1, u64::from(self.turn)), dice.below(3))
+    }
+}

@@ -1,0 +1,97 @@
+//! What was seen to happen: a simulator that never halts a tree or loses a call proves nothing about either.
+
+use spinney_kernel::Event;
+use spinney_kernel::agent::Exit;
+use spinney_kernel::call::{Outcome, Why};
+use spinney_kernel::signal::Running;
+
+/// What has to happen somewhere for a run to count.
+pub const TELLING: [&str; 24] = [
+    "a child was spawned",
+    "a detached child was spawned",
+    "an agent was paused",
+    "an agent was redirected",
+    "an agent was redirected and stopped",
+    "an agent was exhausted",
+    "an agent failed",
+    "an agent was cancelled",
+    "a call waited for budget",
+    "a call waited for a slot",
+    "a call backed off",
+    "a call was resumed",
+    "a call was switched",
+    "an attempt failed",
+    "an attempt was presumed spent",
+    "a large output was kept",
+    "a call was lost",
+    "a call failed",
+    "a question was answered",
+    "a wait brought children",
+    "a wait expired",
+    "a tool was refused",
+    "a message was sent",
+    "the tree halted",
+];
+
+/// What an event shows, if it is one of the telling ones.
+pub(super) fn shown(event: &Event) -> Option<&'static str> {
+    Some(match event {
+        Event::AgentSpawned(spawned) => match spawned.attachment {
+            spinney_kernel::agent::Attachment::Root => return None,
+            spinney_kernel::agent::Attachment::Call { .. } => "a child was spawned",
+            spinney_kernel::agent::Attachment::Detached => "a detached child was spawned",
+        },
+        Event::AgentPaused { .. } => "an agent was paused",
+        Event::AgentRedirected { running: Running::Finishes, .. } => "an agent was redirected",
+        Event::AgentRedirected { running: Running::Stops, .. } => "an agent was redirected and stopped",
+        Event::AgentEnded { exit, .. } => match exit {
+            Exit::Completed => return None,
+            Exit::Exhausted { .. } => "an agent was exhausted",
+            Exit::Failed { .. } => "an agent failed",
+            Exit::Cancelled { .. } => "an agent was cancelled",
+        },
+        Event::CallWaiting { why, .. } => return waiting(*why),
+        Event::CallResumed { .. } => "a call was resumed",
+        Event::CallSwitched { .. } => "a call was switched",
+        Event::AttemptFailed { fault: Some(_), .. } => "an attempt failed",
+        Event::AttemptFailed { fault: None, .. } => "an attempt was presumed spent",
+        Event::CallEnded { outcome, .. } => return ended(outcome),
+        Event::ToolAnswered { is_error: true, .. } => "a tool was refused",
+        Event::MessageSent { .. } => "a message was sent",
+        Event::TreeHalted { .. } => "the tree halted",
+        Event::TreeStarted { .. }
+        | Event::AgentUnpaused { .. }
+        | Event::AgentEnding { .. }
+        | Event::CallAsked { .. }
+        | Event::CallStarted { .. }
+        | Event::WaitStarted { .. }
+        | Event::QuestionAsked { .. }
+        | Event::ToolAnswered { .. }
+        | Event::Charged { .. }
+        | Event::TreeUnhalted
+        | Event::LimitRaised { .. }
+        | Event::BreakerChanged { .. }
+        | Event::RateLimited { .. } => return None,
+    })
+}
+
+fn waiting(why: Why) -> Option<&'static str> {
+    match why {
+        Why::Budget { .. } => Some("a call waited for budget"),
+        Why::Slot => Some("a call waited for a slot"),
+        Why::Backoff => Some("a call backed off"),
+        Why::Rate | Why::Paused | Why::Halted | Why::Children | Why::Message | Why::Person => None,
+    }
+}
+
+fn ended(outcome: &Outcome) -> Option<&'static str> {
+    match outcome {
+        Outcome::Done { body, .. } => body.rest.as_ref().map(|_| "a large output was kept"),
+        Outcome::Failed { .. } => Some("a call failed"),
+        Outcome::Lost => Some("a call was lost"),
+        Outcome::Answered { .. } => Some("a question was answered"),
+        Outcome::Children { .. } => Some("a wait brought children"),
+        Outcome::Expired { .. } => Some("a wait expired"),
+        Outcome::Cancelled | Outcome::Refused { .. } | Outcome::Message { .. } => None,
+    }
+}

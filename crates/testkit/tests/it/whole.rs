@@ -1,0 +1,63 @@
+//! The real runtime over real stores, crashed on purpose and resumed: the laws hold with every batch, and where nothing
+//! depends on who is faster the result is that of a run without a crash.
+
+use spinney_testkit::sim::whole::{Case, LIVES, Mode, Place, TELLING, Tally, Try};
+
+/// Runs seeds in every mode on two threads.
+fn run(seeds: std::ops::Range<u64>, place: &Place, tries: Try) -> Tally {
+    let half = |odd: u64| {
+        let mut tally = Tally::default();
+        for seed in seeds.clone().filter(|seed| seed % 2 == odd) {
+            for mode in Mode::ALL {
+                let case = Case { seed, mode, place: place.clone() };
+                tally.add(&case.run(tries).unwrap_or_else(|broken| panic!("{broken}")));
+            }
+        }
+        tally
+    };
+    let tally = std::thread::scope(|scope| {
+        let odd = scope.spawn(|| half(1));
+        let mut sum = half(0);
+        sum.add(&odd.join().unwrap());
+        sum
+    });
+    println!("{tally:?}");
+    assert!(tally.equal > tally.trees / 2, "too little was compared: {tally:?}");
+    assert!(tally.excused * 50 < tally.trees, "too much was excused: {tally:?}");
+    tally
+}
+
+/// O19, X2: the process dies at every position of the journal, before the batch is written and after it is, and is
+/// started again. No agent, message, timer or question is lost, nothing that ended is done again, no key is used twice,
+/// every call is paid once, and the result is that of a run without a crash.
+#[test]
+fn x2_o19_a_crash_at_every_journal_position_loses_and_repeats_nothing() {
+    let tally = run(1..61, &Place::Memory, Try::Every);
+    assert!(tally.positions > 3_000 && tally.crashes == tally.positions, "too little was tried: {tally:?}");
+}
+
+/// X2: several crashes of one tree, some of them while it comes back from the last one, and homes that are put away
+/// in good order. Everything that can happen to a tree happens to one of these.
+#[test]
+fn x2_crash_after_crash_keeps_every_law() {
+    let tally = run(1_000..1_060, &Place::Memory, Try::Random(LIVES));
+    assert!(tally.crashes > 4_000, "too little was tried: {tally:?}");
+    let missing: Vec<_> = TELLING.iter().filter(|telling| !tally.seen.contains(*telling)).collect();
+    assert!(missing.is_empty(), "never seen: {missing:?}");
+}
+
+/// O19, X2: the same over SQLite, where each process opens the file anew.
+#[test]
+fn x2_o19_a_crash_at_every_position_of_a_file_loses_and_repeats_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let tally = run(1..4, &Place::Sqlite(folder.path().to_path_buf()), Try::Every);
+    assert!(tally.positions > 100 && tally.crashes == tally.positions, "too little was tried: {tally:?}");
+}
+
+/// X2: the same over SQLite, with several crashes each.
+#[test]
+fn x2_crash_after_crash_over_one_file_keeps_every_law() {
+    let folder = tempfile::tempdir().unwrap();
+    let tally = run(2_000..2_006, &Place::Sqlite(folder.path().to_path_buf()), Try::Random(LIVES));
+    assert!(tally.crashes > 300, "too little was tried: {tally:?}");
+}
