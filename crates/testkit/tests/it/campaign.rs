@@ -91,7 +91,7 @@ struct Kill {
 
 fn random_kill(draws: &mut Draws) -> Kill {
     // Once in a while it dies before it is up.
-    let lines = if draws.next() % 12 == 0 { draws.next() % 2 } else { 1 + draws.next() % LINES_MAX };
+    let lines = if draws.next().is_multiple_of(12) { draws.next() % 2 } else { 1 + draws.next() % LINES_MAX };
     Kill { lines: usize::try_from(lines).unwrap(), spins: draws.next() % 200_000 }
 }
 
