@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use spinney::tree::{Events, Look, RequestError, Stopped};
 use spinney::{Home, Shutdown, Tree};
-use spinney_kernel::id::{CallId, Seq};
+use spinney_kernel::id::{AgentId, CallId, Seq};
 use spinney_kernel::world::TreeState;
 use tokio::task::JoinHandle;
 
@@ -37,6 +37,17 @@ pub(crate) struct Follow {
 struct Asking {
     question: CallId,
     line: JoinHandle<std::io::Result<String>>,
+    /// Whether the cursor still stands behind the question.
+    on_line: bool,
+}
+
+impl Asking {
+    /// Something else is to be said: not on the line on which somebody is asked.
+    fn leave_line(&mut self) {
+        if std::mem::take(&mut self.on_line) {
+            out::note("");
+        }
+    }
 }
 
 /// Follows a tree and says how the process ends. When it returns, nothing of the tree runs and the home is closed.
@@ -86,7 +97,8 @@ async fn watch(tree: &Tree, events: &mut Events, screen: &mut Screen, mut seen: 
             next = events.next() => match next {
                 None => return Ok(()),
                 Some(told) => {
-                    let told = told?;
+                                        let told = told?;
+                                        asking.iter_mut().for_each(Asking::leave_line);
                     screen.show(&told)?;
                     seen = told.seq;
                 }
@@ -125,11 +137,12 @@ fn ask(look: &Look, asking: &mut Option<Asking>) {
     if asking.as_ref().is_some_and(|asking| asking.question == first.question) {
         return;
     }
-    out::prompt(&format!("\n{}\n> ", printable(&first.text)));
+    let path: Vec<&str> = first.path.iter().map(AgentId::as_str).collect();
+    out::prompt(&format!("\n{} asks: {}\n> ", path.join("/"), printable(first.text.trim_end())));
     match asking {
         // Somebody is still typing the answer to a question that was answered elsewhere; the line is for this one now.
-        Some(asking) => asking.question = first.question,
-        None => *asking = Some(Asking { question: first.question, line: read_line() }),
+        Some(asking) => (asking.question, asking.on_line) = (first.question, true),
+        None => *asking = Some(Asking { question: first.question, line: read_line(), on_line: true }),
     }
 }
 
@@ -186,7 +199,13 @@ fn write(outcome: &Outcome, look: &Look, screen: &Screen, tree: &Tree) -> Result
         questions.iter().for_each(|line| out::note(line));
         return Ok(outcome.write_json()?);
     }
+    if screen.has_written() {
+        out::line("")?;
+    }
     outcome.write_plain()?;
+    if !questions.is_empty() {
+        out::line("")?;
+    }
     for line in questions {
         out::line(&line)?;
     }

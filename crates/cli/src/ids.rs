@@ -27,11 +27,11 @@ pub(crate) fn find(journal: &dyn Journal, text: &str) -> Result<Head> {
     if wanted.is_empty() || wanted.len() > 32 || !wanted.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         bail!("`{text}` is no tree id: write the beginning of one that `spinney ps` shows, or `last`");
     }
-    let all = heads.len();
+    let is_empty = heads.is_empty();
     heads.retain(|head| head.tree.to_string().starts_with(&wanted));
     match heads.len() {
-        0 if all == 0 => bail!("no tree `{text}`: there is none in this home yet"),
-        0 => bail!("no tree begins with `{text}`: `spinney ps` lists all {all}"),
+        0 if is_empty => bail!("no tree `{text}`: there is none in this home yet"),
+        0 => bail!("no tree begins with `{text}`: `spinney ps` lists those there are"),
         1 => Ok(heads.remove(0)),
         found => {
             let listed: Vec<String> = heads

@@ -103,14 +103,9 @@ fn write(folder: &Path, source: &Source) -> std::io::Result<()> {
     let mut scripts = BTreeMap::new();
     for (place, Text { name, text }) in source.scripts.iter().enumerate() {
         fs::write(folder.join(file(place)), text)?;
-        scripts.insert(file(place), plain(name));
+        scripts.insert(file(place), name.clone());
     }
     let models = source.parts.iter().map(|(model, place)| (model.clone(), file(*place))).collect();
-    let list = List { tree_file: plain(&source.text.name), scripts, models };
+    let list = List { tree_file: source::plain(Path::new(&source.text.name)), scripts, models };
     fs::write(folder.join(LIST), serde_json::to_string_pretty(&list)? + "\n")
-}
-
-/// The last part of a path: folders of one machine mean nothing on another.
-fn plain(name: &str) -> String {
-    Path::new(name).file_name().unwrap_or_default().to_string_lossy().into_owned()
 }

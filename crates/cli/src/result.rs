@@ -86,7 +86,6 @@ impl Outcome {
     /// As a block of words.
     pub(crate) fn write_plain(&self) -> Result<(), Unwritten> {
         let id = short(self.tree);
-        out::line("")?;
         out::line(&format!("{} after {}", self.state, took(self.elapsed_ms)))?;
         if !self.output.trim().is_empty() {
             let label = if self.exit == Exit::Completed { "answer" } else { "so far" };
@@ -278,7 +277,8 @@ pub(crate) fn write_questions(look: &Look, tree: TreeId) -> Vec<String> {
     let mut lines = vec![format!("{} to answer:", counted(look.questions.len() as u64, "question"))];
     for question in &look.questions {
         let path: Vec<&str> = question.path.iter().map(AgentId::as_str).collect();
-        lines.push(format!("  {} asks: {}", path.join("/"), printable(&question.text)));
+        let text = printable(question.text.trim_end()).replace('\n', "\n    ");
+        lines.push(format!("  {} asks: {text}", path.join("/")));
         lines.push(format!("    spinney answer {id} {} TEXT", question.question.0));
     }
     lines.push(format!("then: spinney resume {id}"));

@@ -37,12 +37,23 @@ pub(crate) struct Screen {
     last: Option<Time>,
     /// Whether the agent that was asked for has appeared.
     met: bool,
+    /// How many lines were written.
+    lines: u64,
 }
 
 impl Screen {
     /// For a tree from its first event.
     pub(crate) fn new(tree: TreeId, style: Style) -> Self {
-        Self { tree, style, only: None, cast: Cast::default(), started: None, last: None, met: false }
+        Self {
+            tree,
+            style,
+            only: None,
+            cast: Cast::default(),
+            started: None,
+            last: None,
+            met: false,
+            lines: 0,
+        }
     }
 
     /// Only what is about one agent.
@@ -61,6 +72,11 @@ impl Screen {
         self.met || self.only.is_none()
     }
 
+    /// Whether anything was written.
+    pub(crate) const fn has_written(&self) -> bool {
+        self.lines > 0
+    }
+
     /// From the first event to the last one so far.
     pub(crate) fn elapsed_ms(&self) -> u64 {
         self.last.unwrap_or_default().0.saturating_sub(self.started.unwrap_or_default().0)
@@ -72,9 +88,10 @@ impl Screen {
         let subject = self.cast.subject(&told.event);
         let wanted = self.only.is_none() || subject == self.only.as_ref();
         self.met |= wanted;
-        let written = if wanted { self.write(told, subject) } else { Ok(()) };
+        let line = if wanted { self.line(told, subject) } else { None };
         self.cast.leave(&told.event);
-        written
+        self.lines += u64::from(line.is_some());
+        line.map_or(Ok(()), |line| out::line(&line))
     }
 
     /// Takes an event in without a word.
@@ -90,23 +107,24 @@ impl Screen {
         self.cast.enter(&told.event);
     }
 
-    fn write(&self, told: &Told, subject: Option<&AgentId>) -> Result<(), Unwritten> {
+    /// What is written about an event, if anything.
+    fn line(&self, told: &Told, subject: Option<&AgentId>) -> Option<String> {
         let path = self.cast.path(subject);
         if self.style == Style::Json {
-            return out::line(&json(self.tree, told, path));
+            return Some(json(self.tree, told, path));
         }
         let Line { text, weight } = tell(&self.cast, &told.event);
         let since = took(told.at.0.saturating_sub(self.started.unwrap_or_default().0));
         if self.style == Style::Log {
             let path = if path.is_empty() { "-" } else { path };
-            return out::line(&format!("{:>5}  {since:>7}  {path}  {text}", told.seq.0));
+            return Some(format!("{:>5}  {since:>7}  {path}  {text}", told.seq.0));
         }
         if weight == Weight::Detail {
-            return Ok(());
+            return None;
         }
         let indent = "  ".repeat(self.cast.depth(subject).min(INDENT_MAX));
         let who = subject.map(|agent| format!("{agent} ")).unwrap_or_default();
-        out::line(&format!("{since:>7}  {indent}{who}{text}"))
+        Some(format!("{since:>7}  {indent}{who}{text}"))
     }
 }
 

@@ -54,7 +54,10 @@ pub(crate) fn read(path: &Path) -> Result<Source> {
                 let text = read_text(&path, SCRIPT_BYTES_MAX).map_err(|error| {
                     file.bad_script(model, format!("cannot read {}: {error:#}", path.display()))
                 })?;
-                let name = path.display().to_string();
+                // For what is wrong with it people need the whole path; what it plays says only its name, because
+                // that is journalled, and folders of one machine mean nothing on another.
+                Script::parse(&path.display().to_string(), &text)?;
+                let name = plain(&path);
                 found.push((path, Text { name, text }));
                 found.len() - 1
             }
@@ -97,6 +100,11 @@ fn check_tools(file: &TreeFile, drivers: &Drivers) -> Result<()> {
         Some((role, tool)) => Err(file.unknown_tool(role, tool, &known).into()),
         None => Ok(()),
     }
+}
+
+/// The last part of a path.
+pub(crate) fn plain(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// A text of at most so many bytes.

@@ -120,17 +120,18 @@ fn tell_call(cast: &Cast, event: &Event) -> Line {
         Event::CallAsked { call, .. } => detail(format!("call {} is open", call.0)),
         Event::CallWaiting { call, why, account, .. } => waiting(cast, *call, *why, account.as_ref()),
         Event::CallStarted { call, attempt, held } => {
-            detail(format!("{} starts, attempt {attempt}: {} held", name(cast, *call), spent_briefly(held)))
+            detail(format!("starts {}, attempt {attempt}: {} held", name(cast, *call), spent_briefly(held)))
         }
-        Event::CallResumed { call } => {
-            story(format!("{} is started again after a restart", name(cast, *call)))
-        }
+        Event::CallResumed { call } => story(format!("starts {} again after a restart", name(cast, *call))),
         Event::CallSwitched { model, output_cap, .. } => {
             story(format!("goes on with model {model}, at most {output_cap} tokens out"))
         }
         Event::AttemptFailed { call, fault, spent, .. } => {
-            let why = fault.as_ref().map_or_else(|| "was lost with its process".to_owned(), failed);
-            story(format!("{} {why}; spent {}", name(cast, *call), spent_briefly(spent)))
+            let (name, spent) = (name(cast, *call), spent_briefly(spent));
+            story(match fault {
+                Some(fault) => format!("has no luck with {name}{}; spent {spent}", why(fault)),
+                None => format!("lost its call of {name} with its process; counted as {spent}"),
+            })
         }
         Event::CallEnded { call, outcome, .. } => ended(cast, *call, outcome),
         Event::TreeStarted { .. }
@@ -179,8 +180,8 @@ fn waits(wait: &Wait) -> String {
 
 fn answered(cast: &Cast, agent: &AgentId, ask: u32, (text, is_error): (&str, bool)) -> Line {
     let tool = cast.ask(agent, ask).map_or_else(|| "a tool".to_owned(), |ask| short(&ask.tool));
-    let verb = if is_error { "is refused" } else { "returned" };
-    story(format!("{tool} {verb}: {}", short(text)))
+    let verb = if is_error { "is refused" } else { "gets from" };
+    story(format!("{verb} {tool}: {}", short(text)))
 }
 
 fn calls(cast: &Cast, agent: &AgentId, call: &ToolCall) -> String {
@@ -194,12 +195,12 @@ fn waiting(cast: &Cast, call: CallId, why: Why, account: Option<&AgentId>) -> Li
     match why {
         Why::Budget { ask } => {
             let whose = account.map(|account| format!(" of `{account}`")).unwrap_or_default();
-            story(format!("{name} waits for {} of the budget{whose}", spent_briefly(&ask)))
+            story(format!("waits for {} of the budget{whose} to call {name}", spent_briefly(&ask)))
         }
-        Why::Rate => story(format!("{name} waits until the model takes calls again")),
-        Why::Backoff => story(format!("{name} is tried again in a moment")),
+        Why::Rate => story(format!("waits until {name} takes calls again")),
+        Why::Backoff => story(format!("tries {name} again in a moment")),
         Why::Slot | Why::Paused | Why::Halted | Why::Children | Why::Message | Why::Person => {
-            detail(format!("{name} waits: {why}"))
+            detail(format!("waits with {name}: {why}"))
         }
     }
 }
@@ -212,9 +213,9 @@ fn name(cast: &Cast, call: CallId) -> String {
     }
 }
 
-fn failed(fault: &Fault) -> String {
+fn why(fault: &Fault) -> String {
     let words = if fault.message.is_empty() { String::new() } else { format!(": {}", short(&fault.message)) };
-    format!("failed ({}){words}", fault.kind.word())
+    format!(" ({}){words}", fault.kind.word())
 }
 
 fn ended(cast: &Cast, call: CallId, outcome: &Outcome) -> Line {
@@ -223,11 +224,11 @@ fn ended(cast: &Cast, call: CallId, outcome: &Outcome) -> Line {
         Outcome::Done { body, asks, is_error } => {
             match (cast.call(call).map(|open| &open.aim), body.text.trim().is_empty()) {
                 (Some(Aim::Tool(_)), _) if *is_error => {
-                    story(format!("{name} complains: {}", short(&body.text)))
+                    story(format!("gets an error from {name}: {}", short(&body.text)))
                 }
-                (Some(Aim::Tool(_)), _) => story(format!("{name} returned: {}", short(&body.text))),
+                (Some(Aim::Tool(_)), _) => story(format!("gets from {name}: {}", short(&body.text))),
                 (Some(Aim::Model(_)), true) => {
-                    detail(format!("{name} wants {}", counted(asks.len() as u64, "tool")))
+                    detail(format!("wants {}", counted(asks.len() as u64, "tool")))
                 }
                 (Some(Aim::Model(_)), false) if asks.is_empty() => {
                     story(format!("answers: {}", short(&body.text)))
@@ -236,19 +237,21 @@ fn ended(cast: &Cast, call: CallId, outcome: &Outcome) -> Line {
                 (Some(Aim::Wait) | None, _) => detail(format!("{name} is done")),
             }
         }
-        Outcome::Failed { fault } => story(format!("{name} {}", failed(fault))),
-        Outcome::Lost => story(format!("{name} was lost with its process: nobody knows whether it happened")),
-        Outcome::Cancelled => detail(format!("{name} was given up")),
-        Outcome::Refused { refusal } => story(format!("{name} is refused: {}", short(&refusal.to_string()))),
+        Outcome::Failed { fault } => story(format!("gives up on {name}{}", why(fault))),
+        Outcome::Lost => {
+            story(format!("lost its call of {name} with its process: nobody knows whether it happened"))
+        }
+        Outcome::Cancelled => detail(format!("needs {name} no more")),
+        Outcome::Refused { refusal } => {
+            story(format!("may not call {name}: {}", short(&refusal.to_string())))
+        }
         Outcome::Answered { answer } => {
             story(format!("has an answer from a person: {}", short(&answer.text)))
         }
         Outcome::Children { ended } => detail(format!("has the results of {}", names(ended))),
         Outcome::Message { .. } => detail("reads its message".to_owned()),
-        Outcome::Expired { ended } if ended.is_empty() => story(format!("{name} waited too long")),
-        Outcome::Expired { ended } => {
-            story(format!("{name} waited too long and goes on with {}", names(ended)))
-        }
+        Outcome::Expired { ended } if ended.is_empty() => story("waited too long".to_owned()),
+        Outcome::Expired { ended } => story(format!("waited too long and goes on with {}", names(ended))),
     }
 }
 

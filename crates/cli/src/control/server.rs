@@ -29,7 +29,17 @@ const FAREWELL_MS_MAX: u64 = 2_000;
 /// A socket that listens; whoever connects waits until it is served.
 pub(crate) struct Listening {
     listener: UnixListener,
-    address: Address,
+    file: SocketFile,
+}
+
+/// The socket's file, which goes with it.
+struct SocketFile(Address);
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        // One that stays is replaced by the next process.
+        let _ = fs::remove_file(self.0.path());
+    }
 }
 
 /// A socket that is served.
@@ -54,7 +64,7 @@ impl Listening {
         }
         let listener = UnixListener::bind(address.path())?;
         fs::set_permissions(address.path(), Permissions::from_mode(0o600))?;
-        Ok(Self { listener, address })
+        Ok(Self { listener, file: SocketFile(address) })
     }
 
     /// Serves it.
@@ -74,7 +84,7 @@ impl Server {
 }
 
 async fn serve(listening: Listening, desk: Arc<Desk>, mut stopped: oneshot::Receiver<()>) {
-    let Listening { listener, address } = listening;
+    let Listening { listener, file } = listening;
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -90,7 +100,7 @@ async fn serve(listening: Listening, desk: Arc<Desk>, mut stopped: oneshot::Rece
             }
         }
     }
-    let _ = fs::remove_file(address.path());
+    drop((listener, file));
     let farewell = async { while connections.join_next().await.is_some() {} };
     // Whoever is slower than that is told nothing and sees the connection close.
     let _ = timeout(Duration::from_millis(FAREWELL_MS_MAX), farewell).await;
