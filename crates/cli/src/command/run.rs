@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use spinney::Home;
+use spinney::{Home, StartError};
 use spinney_kernel::budget::Resource;
 use spinney_kernel::id::Seq;
 
@@ -44,7 +44,11 @@ pub(super) async fn run(path: &Path, args: args::Run) -> Result<Exit> {
         Ok(tree) => tree,
         Err(error) => {
             kept::forget(path, tree);
-            return Err(error).with_context(|| args.file.display().to_string());
+            let error = match error {
+                StartError::Journal(fault) => anyhow::Error::new(fault),
+                StartError::Refused(_) | StartError::NoDriver(_) | StartError::Shutdown => error.into(),
+            };
+            return Err(error.context(args.file.display().to_string()));
         }
     };
     let style = if args.json { Style::Json } else { Style::Story };

@@ -90,6 +90,10 @@ fn finish(answer: control::Answer, tree: TreeId, said: &str, next: Next) -> Exit
             out::complain(&message);
             Exit::Usage
         }
+        control::Answer::Failed { message } => {
+            out::complain(&message);
+            Exit::Failed
+        }
         control::Answer::Running { .. } => {
             out::complain("the process that has this home open answered something else");
             Exit::Failed

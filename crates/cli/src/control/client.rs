@@ -49,7 +49,7 @@ pub(crate) async fn ask(home: &Path, tree: TreeId, request: Request) -> Result<A
 pub(crate) async fn running(home: &Path) -> Vec<TreeId> {
     match exchange(home, &Ask::Running).await {
         Ok(Answer::Running { trees }) => trees,
-        Ok(Answer::Done { .. } | Answer::Refused { .. }) | Err(_) => Vec::new(),
+        Ok(Answer::Done { .. } | Answer::Refused { .. } | Answer::Failed { .. }) | Err(_) => Vec::new(),
     }
 }
 

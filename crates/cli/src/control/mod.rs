@@ -46,8 +46,13 @@ pub(crate) enum Answer {
         /// Whether the tree goes on by itself.
         goes_on: GoesOn,
     },
-    /// It is not done.
+    /// It may not be done.
     Refused {
+        /// Why.
+        message: String,
+    },
+    /// It could not be done.
+    Failed {
         /// Why.
         message: String,
     },

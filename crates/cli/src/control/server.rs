@@ -137,7 +137,7 @@ impl Desk {
                 match self.tree.request(By::Person, *request).await {
                     Ok(_) => Answer::Done { goes_on: GoesOn::Now },
                     Err(RequestError::Refused(refusal)) => refused(refusal.to_string()),
-                    Err(RequestError::Stopped(stopped)) => refused(stopped.to_string()),
+                    Err(RequestError::Stopped(stopped)) => Answer::Failed { message: stopped.to_string() },
                 }
             }
             Ask::Do { tree, request } => apply(&self.home, tree, *request).await,
@@ -156,9 +156,10 @@ pub(super) async fn apply(home: &Home, tree: TreeId, request: Request) -> Answer
     match home.apply(tree, request).await {
         Ok(_) => Answer::Done { goes_on: GoesOn::WhenResumed },
         Err(ApplyError::Refused(refusal)) => refused(refusal.to_string()),
-        Err(
-            error @ (ApplyError::Running { .. } | ApplyError::StandsStill { .. } | ApplyError::Journal(_)),
-        ) => refused(error.to_string()),
+        Err(ApplyError::Journal(fault)) => Answer::Failed { message: fault.to_string() },
+        Err(error @ (ApplyError::Running { .. } | ApplyError::StandsStill { .. })) => {
+            refused(error.to_string())
+        }
     }
 }
 

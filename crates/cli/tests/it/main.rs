@@ -1,5 +1,7 @@
 //! The binary as people use it: files in, words and exit codes out. Tests wait for output and never for time.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
 mod bad_input;
 mod example;
 mod interrupting;
