@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::{Clock, SystemClock};
 use crate::draw::Draws;
 use crate::drivers::{Drivers, NoDriver};
-use crate::tree::{Begin, Stopped, Tree, begin};
+use crate::tree::{ApplyError, Begin, Stopped, Tree, apply, begin};
 
 /// A home of trees.
 pub struct Home {
@@ -131,11 +131,24 @@ impl Home {
     /// # Errors
     /// Says what is wrong with the definition, what driver is missing, or what the journal said. Nothing runs then.
     pub async fn start(&self, definition: Definition) -> Result<Tree, StartError> {
+        self.start_as(self.draw_id(), definition).await
+    }
+
+    /// An id for a tree that is about to start.
+    #[must_use]
+    pub fn draw_id(&self) -> TreeId {
+        self.draws().tree_id(self.clock.now_ms())
+    }
+
+    /// Starts a tree under an id that was drawn before: for callers who put something down for it first.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub async fn start_as(&self, id: TreeId, definition: Definition) -> Result<Tree, StartError> {
         if self.stop.is_cancelled() {
             return Err(StartError::Shutdown);
         }
         let definition = self.drivers.fit(definition).map_err(StartError::NoDriver)?;
-        let id = self.draws().tree_id(self.clock.now_ms());
         let mut seedling = begin(self.begin(id)).map_err(StartError::Journal)?;
         let start = Request::Start(Start { definition: Arc::new(definition) });
         let _: Reply = seedling.ask(start).map_err(StartError::Refused)?;
@@ -167,6 +180,18 @@ impl Home {
         self.drivers.check(seedling.world().definition()).map_err(ResumeError::NoDriver)?;
         seedling.resume(&head.state);
         Ok(self.keep(seedling.grow()))
+    }
+
+    /// Does one thing that a person asks of a tree that nobody runs, and leaves it standing. No model and no tool is
+    /// called; what the request sets free goes on when the tree is resumed.
+    ///
+    /// # Errors
+    /// The refusal, or what the journal said. Nothing was written then.
+    pub async fn apply(&self, tree: TreeId, request: Request) -> Result<Reply, ApplyError> {
+        if self.trees().get(&tree).is_some_and(|running| !running.task.is_finished()) {
+            return Err(ApplyError::Running { tree });
+        }
+        apply(self.begin(tree), request).await
     }
 
     /// Takes up every tree that has not ended.

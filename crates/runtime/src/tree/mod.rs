@@ -1,5 +1,6 @@
 //! A running tree, as callers hold it: ask, signal, wait, look, and follow its events.
 
+mod apply;
 mod effects;
 mod events;
 mod gate;
@@ -20,6 +21,8 @@ use spinney_kernel::{By, Refusal, Reply, Request};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 
+pub use apply::ApplyError;
+pub(crate) use apply::apply;
 pub use events::{Events, Told};
 pub use look::{Look, OpenQuestion};
 pub use replay::{Diverged, Verified, verify};

@@ -12,6 +12,7 @@ use spinney_kernel::port::{model, tool};
 use spinney_kernel::report::{Lost, Timer};
 use spinney_kernel::request::{Pause, Unpause};
 use spinney_kernel::time::Time;
+use spinney_kernel::world::TreeState;
 use spinney_kernel::{Batch, By, Refusal, Reply, Report, Request, What, limit};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -28,7 +29,7 @@ use crate::draw::Draws;
 use crate::drivers::Drivers;
 
 /// The state that a journal's head shows for a tree whose home was shut down in good order.
-const STOPPED: &str = "stopped";
+pub(super) const STOPPED: &str = "stopped";
 
 /// What a tree needs from its home.
 pub(crate) struct Begin {
@@ -170,7 +171,7 @@ impl Run {
                 }
                 Some(brought) = inlets.reports.recv(), if room => self.take(brought),
                 Some(asked) = inlets.requests.recv(), if room && self.mode == Mode::Running => self.asked(asked),
-                () = self.timers.next(|at| self.mind.ms_until(at)), if room => self.fire(),
+                () = self.timers.next(|at| self.mind.ms_until(at)), if room && self.mode != Mode::Stopping => self.fire(),
                 () = inlets.stop.cancelled(), if self.mode == Mode::Running => self.stop(),
             }
         }
@@ -225,10 +226,12 @@ impl Run {
         self.let_go();
     }
 
-    /// The home is being shut down: what is out may end, nothing new starts.
+    /// The home is being shut down: what is out may end, nothing new starts. A tree that only a person brings on has
+    /// nothing out and is left as it is, so that whoever lists trees sees what it waits for.
     fn stop(&mut self) {
         self.mode = Mode::Stopping;
-        if let Some(agent) = self.root() {
+        let moves = !matches!(self.mind.world.state(), TreeState::Waiting | TreeState::Halted);
+        if let Some(agent) = self.root().filter(|_| moves) {
             self.mode = Mode::Parked;
             if self.decide(person(Request::Pause(Pause { agent })), Vec::new()).is_err() {
                 self.mode = Mode::Stopping;

@@ -1,0 +1,173 @@
+//! What may be written on the command line. Nothing is decided here.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args as Group, Parser, Subcommand};
+use spinney_kernel::id::AgentId;
+use spinney_kernel::written::Usd;
+
+/// Runs trees of AI agents under budgets that hold.
+#[derive(Debug, Parser)]
+#[command(name = "spinney", version, propagate_version = true)]
+pub(crate) struct Args {
+    /// Where trees are kept
+    #[arg(long, global = true, env = "SPINNEY_HOME", default_value = ".spinney", value_name = "DIR")]
+    pub(crate) home: PathBuf,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do. An ID is any unique beginning of a tree's id, or `last`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a tree file to its end
+    Run(Run),
+    /// Take a tree up where it stopped
+    Resume(Resume),
+    /// List every tree
+    Ps(Ps),
+    /// Show what happened in a tree
+    Events(Events),
+    /// Cancel a tree, or one agent and everything below it
+    Cancel(Cancel),
+    /// Answer a question that an agent asked
+    Answer(Answer),
+    /// Send a message to an agent
+    Send(Send),
+    /// Let what runs end and start nothing new
+    Pause(Whom),
+    /// End a pause
+    Unpause(Whom),
+    /// Raise the ceilings of a tree
+    Budget(Budget),
+    /// Tell a tree's story from its journal, or check it; no model and no tool is called
+    Replay(Replay),
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Run {
+    /// The tree file: .yaml, .json or .toml
+    pub(crate) file: PathBuf,
+    /// What the root is to do, instead of the file's goal
+    #[arg(long)]
+    pub(crate) goal: Option<String>,
+    /// The most the whole tree may cost, instead of the file's
+    #[arg(long, value_name = "USD")]
+    pub(crate) budget_usd: Option<Usd>,
+    /// Write each event as a line of JSON, and the result last
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Resume {
+    /// Which tree
+    pub(crate) id: String,
+    /// Write each event as a line of JSON, and the result last
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Ps {
+    /// Write each tree as a line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Events {
+    /// Which tree
+    pub(crate) id: String,
+    /// The first event to show
+    #[arg(long, value_name = "SEQ", default_value_t = 1)]
+    pub(crate) from: u64,
+    /// Show only this agent's events
+    #[arg(long)]
+    pub(crate) agent: Option<AgentId>,
+    /// Write each event as a line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Cancel {
+    /// Which tree
+    pub(crate) id: String,
+    /// Which agent; the root if left out
+    pub(crate) agent: Option<AgentId>,
+    /// Why; it stands in the journal
+    #[arg(long, default_value = "a person cancelled it")]
+    pub(crate) reason: String,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Answer {
+    /// Which tree
+    pub(crate) id: String,
+    /// The question's number
+    #[arg(value_parser = question)]
+    pub(crate) question: u64,
+    /// The answer
+    pub(crate) text: String,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Send {
+    /// Which tree
+    pub(crate) id: String,
+    /// To which agent
+    pub(crate) agent: AgentId,
+    /// What
+    pub(crate) text: String,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Whom {
+    /// Which tree
+    pub(crate) id: String,
+    /// Which agent; the root if left out
+    pub(crate) agent: Option<AgentId>,
+}
+
+#[derive(Debug, Group)]
+#[command(group = ArgGroup::new("add").required(true).multiple(true))]
+pub(crate) struct Budget {
+    /// Which tree
+    pub(crate) id: String,
+    /// Whose ceilings; the root's if left out
+    pub(crate) agent: Option<AgentId>,
+    /// So many dollars more
+    #[arg(long, group = "add", value_name = "USD")]
+    pub(crate) add_usd: Option<Usd>,
+    /// So many tokens more
+    #[arg(long, group = "add", value_name = "COUNT")]
+    pub(crate) add_tokens: Option<u64>,
+    /// So many model turns more
+    #[arg(long, group = "add", value_name = "COUNT")]
+    pub(crate) add_steps: Option<u64>,
+    /// So many tool calls more
+    #[arg(long, group = "add", value_name = "COUNT")]
+    pub(crate) add_tool_calls: Option<u64>,
+    /// So many retries more
+    #[arg(long, group = "add", value_name = "COUNT")]
+    pub(crate) add_retries: Option<u64>,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Replay {
+    /// Which tree
+    pub(crate) id: String,
+    /// Check the hash chain and decide every stored input again
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// The hash that its journal must end with; checks it as --verify does
+    #[arg(long, value_name = "HASH")]
+    pub(crate) expect: Option<String>,
+}
+
+/// A question's number, also as events show it.
+fn question(text: &str) -> Result<u64, String> {
+    let number = text.strip_prefix('#').unwrap_or(text);
+    number.parse().map_err(|_| "a question is named by its number, such as 7".to_owned())
+}

@@ -1,0 +1,159 @@
+//! Who is on stage: the fold of events that knows each living agent's path and what each open call is for. Events name
+//! calls by number and tools by their place in an answer; people want to read who, and what.
+
+use std::collections::BTreeMap;
+
+use spinney_kernel::Event;
+use spinney_kernel::agent::Attachment;
+use spinney_kernel::call::{Outcome, Work};
+use spinney_kernel::context::ToolAsk;
+use spinney_kernel::id::{AgentId, CallId, ModelName, ToolName};
+
+/// The living agents and their open calls.
+#[derive(Default)]
+pub(crate) struct Cast {
+    agents: BTreeMap<AgentId, Part>,
+    calls: BTreeMap<CallId, Open>,
+}
+
+struct Part {
+    path: String,
+    depth: usize,
+    /// The tools that its model's last answer asked for.
+    asks: Vec<ToolAsk>,
+}
+
+/// A call that has not ended.
+pub(crate) struct Open {
+    /// Whose.
+    pub(crate) agent: AgentId,
+    /// What for.
+    pub(crate) aim: Aim,
+}
+
+/// What a call is for.
+pub(crate) enum Aim {
+    /// A model is to answer.
+    Model(ModelName),
+    /// A tool is to act.
+    Tool(ToolName),
+    /// A child, a message or a person.
+    Wait,
+}
+
+impl Cast {
+    /// Takes in what an event brings. Comes before anything is said about the event.
+    pub(crate) fn enter(&mut self, event: &Event) {
+        match event {
+            Event::AgentSpawned(spawned) => {
+                let above = spawned.parent.as_ref().and_then(|parent| self.agents.get(parent));
+                let (path, depth) = match above {
+                    Some(part) => (format!("{}/{}", part.path, spawned.agent), part.depth + 1),
+                    None => (spawned.agent.to_string(), 0),
+                };
+                self.agents.insert(spawned.agent.clone(), Part { path, depth, asks: Vec::new() });
+                if let (Attachment::Call { call, .. }, Some(parent)) = (spawned.attachment, &spawned.parent) {
+                    self.calls.insert(call, Open { agent: parent.clone(), aim: Aim::Wait });
+                }
+            }
+            Event::CallAsked { call, agent, work } => {
+                let aim = match work {
+                    Work::Model(work) => Aim::Model(work.model.clone()),
+                    Work::Tool(work) => Aim::Tool(work.tool.clone()),
+                    Work::Child(_) | Work::Wait(_) | Work::Question(_) => Aim::Wait,
+                };
+                self.calls.insert(*call, Open { agent: agent.clone(), aim });
+            }
+            Event::WaitStarted { call, agent, .. } | Event::QuestionAsked { call, agent, .. } => {
+                self.calls.insert(*call, Open { agent: agent.clone(), aim: Aim::Wait });
+            }
+            Event::CallEnded { call, outcome: Outcome::Done { asks, .. }, .. } => {
+                if let Some(Open { agent, aim: Aim::Model(_) }) = self.calls.get(call)
+                    && let Some(part) = self.agents.get_mut(agent)
+                {
+                    part.asks.clone_from(asks);
+                }
+            }
+            Event::TreeStarted { .. }
+            | Event::AgentPaused { .. }
+            | Event::AgentUnpaused { .. }
+            | Event::AgentRedirected { .. }
+            | Event::AgentEnding { .. }
+            | Event::AgentEnded { .. }
+            | Event::CallWaiting { .. }
+            | Event::CallStarted { .. }
+            | Event::CallResumed { .. }
+            | Event::CallSwitched { .. }
+            | Event::AttemptFailed { .. }
+            | Event::CallEnded { .. }
+            | Event::ToolAnswered { .. }
+            | Event::Charged { .. }
+            | Event::MessageSent { .. }
+            | Event::TreeHalted { .. }
+            | Event::TreeUnhalted
+            | Event::LimitRaised { .. }
+            | Event::BreakerChanged { .. }
+            | Event::RateLimited { .. } => {}
+        }
+    }
+
+    /// Forgets what an event ended. Comes after everything was said about it.
+    pub(crate) fn leave(&mut self, event: &Event) {
+        if let Event::CallEnded { call, .. } = event {
+            self.calls.remove(call);
+        }
+        if let Event::AgentEnded { agent, .. } = event {
+            self.agents.remove(agent);
+        }
+    }
+
+    /// Whom an event is about; nobody if it is about the whole tree.
+    pub(crate) fn subject<'a>(&'a self, event: &'a Event) -> Option<&'a AgentId> {
+        match event {
+            Event::AgentSpawned(spawned) => Some(&spawned.agent),
+            Event::AgentPaused { agent }
+            | Event::AgentUnpaused { agent }
+            | Event::AgentRedirected { agent, .. }
+            | Event::AgentEnding { agent, .. }
+            | Event::AgentEnded { agent, .. }
+            | Event::CallAsked { agent, .. }
+            | Event::WaitStarted { agent, .. }
+            | Event::QuestionAsked { agent, .. }
+            | Event::ToolAnswered { agent, .. }
+            | Event::Charged { agent, .. }
+            | Event::TreeHalted { agent, .. }
+            | Event::LimitRaised { agent, .. } => Some(agent),
+            Event::MessageSent { to, .. } => Some(to),
+            Event::CallWaiting { call, .. }
+            | Event::CallStarted { call, .. }
+            | Event::CallResumed { call }
+            | Event::CallSwitched { call, .. }
+            | Event::AttemptFailed { call, .. }
+            | Event::CallEnded { call, .. } => self.calls.get(call).map(|open| &open.agent),
+            Event::TreeStarted { .. }
+            | Event::TreeUnhalted
+            | Event::BreakerChanged { .. }
+            | Event::RateLimited { .. } => None,
+        }
+    }
+
+    /// Ids from the root down to an agent, with slashes between; nothing for nobody.
+    pub(crate) fn path(&self, agent: Option<&AgentId>) -> &str {
+        agent.and_then(|agent| self.agents.get(agent)).map_or("", |part| &part.path)
+    }
+
+    /// How far below the root an agent is.
+    pub(crate) fn depth(&self, agent: Option<&AgentId>) -> usize {
+        agent.and_then(|agent| self.agents.get(agent)).map_or(0, |part| part.depth)
+    }
+
+    /// An open call.
+    pub(crate) fn call(&self, call: CallId) -> Option<&Open> {
+        self.calls.get(&call)
+    }
+
+    /// One of the tools that an agent's last answer asked for.
+    pub(crate) fn ask(&self, agent: &AgentId, ask: u32) -> Option<&ToolAsk> {
+        self.agents.get(agent)?.asks.get(ask as usize)
+    }
+}

@@ -1,0 +1,31 @@
+//! The commands: one file each, or one for those that share their way.
+
+mod events;
+mod ps;
+mod replay;
+mod resume;
+mod run;
+mod steer;
+
+use anyhow::Result;
+
+use crate::args::{Args, Command};
+use crate::exit::Exit;
+
+/// Does what the command line says.
+pub(crate) async fn run(args: Args) -> Result<Exit> {
+    let home = args.home.as_path();
+    match args.command {
+        Command::Run(args) => run::run(home, args).await,
+        Command::Resume(args) => resume::resume(home, &args).await,
+        Command::Ps(args) => ps::ps(home, &args).await,
+        Command::Events(args) => events::events(home, args),
+        Command::Replay(args) => replay::replay(home, &args),
+        Command::Cancel(args) => steer::cancel(home, args).await,
+        Command::Answer(args) => steer::answer(home, args).await,
+        Command::Send(args) => steer::send(home, args).await,
+        Command::Pause(args) => steer::pause(home, args).await,
+        Command::Unpause(args) => steer::unpause(home, args).await,
+        Command::Budget(args) => steer::budget(home, args).await,
+    }
+}

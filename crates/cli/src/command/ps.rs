@@ -1,0 +1,87 @@
+//! `spinney ps`: every tree of a home, and whether a process runs it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::Result;
+use serde_json::json;
+use spinney::clock::{Clock, SystemClock};
+use spinney_kernel::id::TreeId;
+use spinney_kernel::port::catalog::CatalogKind;
+use spinney_kernel::port::journal::{Head, Journal};
+
+use crate::args;
+use crate::control::running;
+use crate::exit::Exit;
+use crate::ids::short;
+use crate::wording::{ago, one_line};
+use crate::{out, place};
+
+const NAME_CHARS_MAX: usize = 28;
+
+/// Lists every tree.
+pub(super) async fn ps(home: &Path, args: &args::Ps) -> Result<Exit> {
+    let journal = place::look(home)?;
+    let (heads, names, running) = (journal.heads(&[])?, names(&journal)?, running(home).await);
+    let name = |tree: TreeId| names.get(&tree).map(String::as_str).unwrap_or_default();
+    if args.json {
+        for head in heads {
+            out::line(&line(&head, name(head.tree), &running))?;
+        }
+        return Ok(Exit::Completed);
+    }
+    if heads.is_empty() {
+        out::line("no trees yet: `spinney run FILE` starts one")?;
+        return Ok(Exit::Completed);
+    }
+    let now = SystemClock::new().now_ms();
+    let since = |then: u64| ago(now.saturating_sub(then));
+    let titles = ["TREE", "STATE", "NAME", "EVENTS", "STARTED", "LAST CHANGE"].map(str::to_owned);
+    out::line(&row(&titles))?;
+    for head in &heads {
+        let columns = [
+            short(head.tree),
+            state(head, &running).to_owned(),
+            one_line(name(head.tree), NAME_CHARS_MAX),
+            head.seq.0.to_string(),
+            since(head.started.0),
+            since(head.changed.0),
+        ];
+        out::line(&row(&columns))?;
+    }
+    if heads.iter().any(|head| state(head, &running) == INTERRUPTED) {
+        out::note("interrupted: its process is gone; `spinney resume ID` takes it up");
+    }
+    Ok(Exit::Completed)
+}
+
+const INTERRUPTED: &str = "interrupted";
+
+/// The stored state; one that says "running" although no process runs it was interrupted.
+fn state<'a>(head: &'a Head, running: &[TreeId]) -> &'a str {
+    let is_run = running.contains(&head.tree);
+    if head.state == "running" && !is_run { INTERRUPTED } else { &head.state }
+}
+
+fn row([tree, state, name, events, started, changed]: &[String; 6]) -> String {
+    format!("{tree:<13} {state:<12} {name:<NAME_CHARS_MAX$} {events:>7}  {started:<16} {changed}")
+}
+
+fn line(head: &Head, name: &str, running: &[TreeId]) -> String {
+    let line = json!({
+        "tree": head.tree,
+        "state": state(head, running),
+        "name": name,
+        "events": head.seq,
+        "started": head.started,
+        "changed": head.changed,
+        "event_hash": head.hash.to_string(),
+    });
+    line.to_string()
+}
+
+/// What trees are called, as the catalog knows it.
+fn names(journal: &dyn Journal) -> Result<BTreeMap<TreeId, String>> {
+    let facts = journal.catalog(CatalogKind::Tree, "")?;
+    Ok(facts.into_iter().map(|fact| (fact.tree, fact.value)).collect())
+}

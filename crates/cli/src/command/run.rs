@@ -1,0 +1,72 @@
+//! `spinney run`: reads a tree file, keeps a copy, starts the tree and follows it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use spinney::{Home, StartError};
+use spinney_kernel::budget::Resource;
+use spinney_kernel::id::Seq;
+
+use crate::args;
+use crate::control::Listening;
+use crate::exit::Exit;
+use crate::follow::{Follow, follow};
+use crate::ids::short;
+use crate::screen::{Screen, Style};
+use crate::wording::one_line;
+use crate::{kept, out, place, source};
+
+/// Said once wherever answers come from a script.
+pub(super) const SCRIPTED: &str = "SCRIPTED: answers come from a file, no model is called";
+
+/// Runs a tree file to its end.
+pub(super) async fn run(path: &Path, args: args::Run) -> Result<Exit> {
+    let mut source = source::read(&args.file)?;
+    let mut definition = source.file.definition.clone();
+    if let Some(goal) = args.goal {
+        source.file = source.file.with_goal(goal.clone());
+        definition.goal = goal;
+    }
+    if definition.goal.trim().is_empty() {
+        bail!("{} has no goal: give it a `goal`, or write --goal", args.file.display());
+    }
+    if let Some(most) = args.budget_usd {
+        definition.budget.limit = definition.budget.limit.with(Resource::Cost, most.nanos());
+    }
+    let journal = place::write(path)?;
+    let listening = listen(path)?;
+    let home = Arc::new(Home::open(Arc::new(journal), source.drivers.clone()));
+    let tree = home.draw_id();
+    kept::keep(path, tree, &source)?;
+    let name = definition.name.clone();
+    let tree = match home.start_as(tree, definition).await {
+        Ok(tree) => tree,
+        Err(error) => {
+            kept::forget(path, tree);
+            let error = match error {
+                StartError::Journal(fault) => anyhow::Error::new(fault),
+                StartError::Refused(_) | StartError::NoDriver(_) | StartError::Shutdown => error.into(),
+            };
+            return Err(error.context(args.file.display().to_string()));
+        }
+    };
+    let style = if args.json { Style::Json } else { Style::Story };
+    head(style, &format!("{} · tree {}", one_line(&name, 60), short(tree.id())))?;
+    let screen = Screen::new(tree.id(), style);
+    follow(Follow { home, tree, screen, seen: Seq(0), listening }).await
+}
+
+/// Says what runs, and that no model is called. JSON has this in its events.
+pub(super) fn head(style: Style, what: &str) -> Result<()> {
+    match style {
+        Style::Json => out::note(SCRIPTED),
+        Style::Story | Style::Log => out::line(&format!("{what}\n{SCRIPTED}\n"))?,
+    }
+    Ok(())
+}
+
+/// Opens the socket by which other processes steer this one.
+pub(super) fn listen(path: &Path) -> Result<Listening> {
+    Listening::bind(path).with_context(|| format!("cannot listen for requests in {}", path.display()))
+}

@@ -1,0 +1,34 @@
+//! The socket's address. A home may lie deeper than a socket's address is long; then it is named through the open
+//! folder itself.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+const FILE: &str = "control";
+/// Longest path that fits a socket's address on every system we know, with the zero at its end.
+const ADDRESS_BYTES_MAX: usize = 100;
+
+/// Where a home's socket is. The address is good as long as this lives.
+pub(super) struct Address {
+    path: PathBuf,
+    _folder: Option<File>,
+}
+
+impl Address {
+    pub(super) fn of(home: &Path) -> io::Result<Self> {
+        let path = home.join(FILE);
+        if path.as_os_str().as_bytes().len() <= ADDRESS_BYTES_MAX {
+            return Ok(Self { path, _folder: None });
+        }
+        let folder = File::open(home)?;
+        let path = PathBuf::from(format!("/proc/self/fd/{}/{FILE}", folder.as_raw_fd()));
+        Ok(Self { path, _folder: Some(folder) })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}

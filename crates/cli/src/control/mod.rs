@@ -1,0 +1,69 @@
+//! Steering a home that another process has open: a Unix socket in the home, one request per connection, one line of
+//! JSON each way. `docs/decisions/0013-steering-a-running-home.md` says why.
+
+mod address;
+mod client;
+mod server;
+
+use serde::{Deserialize, Serialize};
+use spinney_kernel::Request;
+use spinney_kernel::id::TreeId;
+
+pub(crate) use client::{ask, running};
+pub(crate) use server::Listening;
+
+/// Longest line: the longest text that a request may hold, however it is escaped, and room to spare.
+const LINE_BYTES_MAX: usize = 256 * 1024;
+/// Longest time that one connection may take.
+const EXCHANGE_MS_MAX: u64 = 10_000;
+
+/// What may be asked.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
+pub(crate) enum Ask {
+    /// Which trees run there?
+    Running,
+    /// Do something that a person asks of a tree.
+    Do {
+        /// Which tree.
+        tree: TreeId,
+        /// What.
+        request: Box<Request>,
+    },
+}
+
+/// What is answered.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "told", rename_all = "snake_case", deny_unknown_fields)]
+pub(crate) enum Answer {
+    /// These trees run.
+    Running {
+        /// Which.
+        trees: Vec<TreeId>,
+    },
+    /// It is done, and durable.
+    Done {
+        /// Whether the tree goes on by itself.
+        goes_on: GoesOn,
+    },
+    /// It may not be done.
+    Refused {
+        /// Why.
+        message: String,
+    },
+    /// It could not be done.
+    Failed {
+        /// Why.
+        message: String,
+    },
+}
+
+/// Whether a tree goes on by itself after a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum GoesOn {
+    /// A process runs it.
+    Now,
+    /// It stands still until somebody resumes it.
+    WhenResumed,
+}

@@ -1,0 +1,106 @@
+//! Exit codes: the one place that says how the process ends. `docs/cli.md` lists them for people.
+
+use std::process::ExitCode;
+
+use spinney::tree::Stopped;
+use spinney_kernel::agent;
+use spinney_kernel::port::journal::JournalFault;
+
+use crate::out::Unwritten;
+
+/// How the process ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// The tree completed, or the command did what it was asked to.
+    Completed,
+    /// The tree failed, a replay diverged, or the store did.
+    Failed,
+    /// Wrong usage, an invalid file, or a request that was refused.
+    Usage,
+    /// The tree is halted at its ceiling.
+    Halted,
+    /// The tree was cancelled.
+    Cancelled,
+    /// The tree waits for a person, and none is here.
+    Waiting,
+    /// Somebody interrupted us; the tree can be resumed.
+    Interrupted,
+    /// Whoever read our output went away.
+    Closed,
+}
+
+impl Exit {
+    /// The number that the shell sees.
+    pub(crate) const fn code(self) -> u8 {
+        match self {
+            Self::Completed => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Halted => 3,
+            Self::Cancelled => 4,
+            Self::Waiting => 5,
+            // 128 and the signal's number, as shells have it: SIGINT and SIGPIPE.
+            Self::Interrupted => 130,
+            Self::Closed => 141,
+        }
+    }
+
+    /// For a tree that has ended.
+    pub(crate) const fn of_end(end: &agent::Exit) -> Self {
+        match end {
+            agent::Exit::Completed => Self::Completed,
+            agent::Exit::Failed { .. } | agent::Exit::Exhausted { .. } => Self::Failed,
+            agent::Exit::Cancelled { .. } => Self::Cancelled,
+        }
+    }
+
+    /// For something that could not be done at all.
+    pub(crate) fn of_error(error: &anyhow::Error) -> Self {
+        if let Some(unwritten) = error.downcast_ref::<Unwritten>() {
+            return if unwritten.is_closed() { Self::Closed } else { Self::Failed };
+        }
+        if let Some(stopped) = error.downcast_ref::<Stopped>() {
+            return match stopped {
+                Stopped::Journal(_) | Stopped::Bug => Self::Failed,
+                Stopped::Shutdown => Self::Interrupted,
+            };
+        }
+        match error.downcast_ref::<JournalFault>() {
+            Some(
+                JournalFault::UnknownTree { .. }
+                | JournalFault::Newer { .. }
+                | JournalFault::Older { .. }
+                | JournalFault::Locked { .. }
+                | JournalFault::NotAllowed { .. }
+                | JournalFault::NotAHome { .. }
+                | JournalFault::NoHome { .. }
+                | JournalFault::ReadOnly,
+            )
+            | None => Self::Usage,
+            Some(
+                JournalFault::Stale { .. }
+                | JournalFault::Damaged { .. }
+                | JournalFault::DamagedBlob { .. }
+                | JournalFault::DamagedFile { .. }
+                | JournalFault::KeyTaken { .. }
+                | JournalFault::TooLarge { .. }
+                | JournalFault::Busy { .. }
+                | JournalFault::DiskFull
+                | JournalFault::Failed { .. }
+                | JournalFault::Closed,
+            ) => Self::Failed,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+/// Ends the process where it stands. The journal survives that like any other death.
+#[expect(clippy::disallowed_methods, clippy::exit, reason = "this file is the home of ending the process")]
+pub(crate) fn at_once() -> ! {
+    std::process::exit(i32::from(Exit::Interrupted.code()))
+}

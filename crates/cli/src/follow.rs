@@ -1,0 +1,227 @@
+//! Following a tree that runs in this process, until it ends, or until only a person can bring it on and none is here.
+
+use std::io::IsTerminal;
+use std::sync::Arc;
+
+use anyhow::Result;
+use spinney::tree::{Events, Look, RequestError, Stopped};
+use spinney::{Home, Shutdown, Tree};
+use spinney_kernel::id::{AgentId, CallId, Seq};
+use spinney_kernel::world::TreeState;
+use tokio::task::JoinHandle;
+
+use crate::control::Listening;
+use crate::exit::Exit;
+use crate::ids::short;
+use crate::interrupt::Interrupts;
+use crate::out;
+use crate::result::{Outcome, write_questions};
+use crate::screen::{Screen, Style};
+use crate::wording::printable;
+
+/// A tree that runs here, and how it is shown.
+pub(crate) struct Follow {
+    /// Where it runs.
+    pub(crate) home: Arc<Home>,
+    /// It.
+    pub(crate) tree: Tree,
+    /// Where its events go.
+    pub(crate) screen: Screen,
+    /// The last event that the screen knows.
+    pub(crate) seen: Seq,
+    /// Where other processes reach it.
+    pub(crate) listening: Listening,
+}
+
+/// A question at the terminal, and the line that somebody is typing.
+struct Asking {
+    question: CallId,
+    line: JoinHandle<std::io::Result<String>>,
+    /// Whether the cursor still stands behind the question.
+    on_line: bool,
+}
+
+impl Asking {
+    /// Something else is to be said: not on the line on which somebody is asked.
+    fn leave_line(&mut self) {
+        if std::mem::take(&mut self.on_line) {
+            out::note("");
+        }
+    }
+}
+
+/// Follows a tree and says how the process ends. When it returns, nothing of the tree runs and the home is closed.
+pub(crate) async fn follow(follow: Follow) -> Result<Exit> {
+    let Follow { home, tree, mut screen, seen, listening } = follow;
+    let interrupts = Interrupts::listen(Arc::clone(&home), tree.id())?;
+    let server = listening.serve(Arc::clone(&home), tree.clone());
+    let mut events = tree.events(seen);
+    let watched = watch(&tree, &mut events, &mut screen, seen).await;
+    server.close().await;
+    home.shutdown(Shutdown::Stop).await;
+    let watched = match watched {
+        Ok(()) => rest(&mut events, &mut screen).await,
+        Err(error) => Err(error),
+    };
+    let interrupted = interrupts.came();
+    interrupts.close().await;
+    if let Err(error) = watched {
+        if !matches!(tree.status().state, TreeState::Ended(_)) {
+            out::note(&format!("the tree is stopped. Go on with: spinney resume {}", short(tree.id())));
+        }
+        return Err(error);
+    }
+    let look = tree.look().await.map_err(unwrap_stop)?;
+    let status = tree.status();
+    if let Some(stopped @ (Stopped::Journal(_) | Stopped::Bug)) = status.stopped {
+        return Err(stop_error(stopped));
+    }
+    let outcome = Outcome::of(&look, &status, home.journal().as_ref(), tree.id()).took(screen.elapsed_ms());
+    let outcome = if interrupted { outcome.interrupted() } else { outcome };
+    write(&outcome, &look, &screen, &tree)?;
+    Ok(outcome.exit())
+}
+
+/// Shows events until the tree ends, is stopped, or moves no more by itself.
+async fn watch(tree: &Tree, events: &mut Events, screen: &mut Screen, mut seen: Seq) -> Result<()> {
+    let is_attended = screen.style() == Style::Story && std::io::stdin().is_terminal();
+    let mut asking: Option<Asking> = None;
+    loop {
+        if let Some(look) = settled(tree, seen).await? {
+            match (look.state, is_attended) {
+                (TreeState::Waiting, true) => ask(&look, &mut asking),
+                _ => return Ok(()),
+            }
+        }
+        tokio::select! {
+            next = events.next() => match next {
+                None => return Ok(()),
+                Some(told) => {
+                                        let told = told?;
+                                        asking.iter_mut().for_each(Asking::leave_line);
+                    screen.show(&told)?;
+                    seen = told.seq;
+                }
+            },
+            Some(line) = typed(&mut asking) => {
+                let Some(line) = line else { return Ok(()) };
+                answer(tree, &mut asking, &line).await?;
+            }
+        }
+    }
+}
+
+/// The tree as it is, if only a person brings it on and everything up to there was shown.
+async fn settled(tree: &Tree, seen: Seq) -> Result<Option<Look>> {
+    let status = tree.status();
+    if status.seq != seen || !rests(status.state) || status.stopped.is_some() {
+        return Ok(None);
+    }
+    // Something may be on its way that the status does not show yet; the tree itself knows.
+    match tree.look().await {
+        Ok(look) => Ok(Some(look).filter(|look| look.seq == seen && rests(look.state))),
+        Err(_) => Ok(None),
+    }
+}
+
+const fn rests(state: TreeState) -> bool {
+    match state {
+        TreeState::Waiting | TreeState::Halted => true,
+        TreeState::New | TreeState::Running | TreeState::Ended(_) => false,
+    }
+}
+
+/// Asks the first open question at the terminal, unless it is being asked.
+fn ask(look: &Look, asking: &mut Option<Asking>) {
+    let Some(first) = look.questions.first() else { return };
+    if asking.as_ref().is_some_and(|asking| asking.question == first.question) {
+        return;
+    }
+    let path: Vec<&str> = first.path.iter().map(AgentId::as_str).collect();
+    out::prompt(&format!("\n{} asks: {}\n> ", path.join("/"), printable(first.text.trim_end())));
+    match asking {
+        // Somebody is still typing the answer to a question that was answered elsewhere; the line is for this one now.
+        Some(asking) => (asking.question, asking.on_line) = (first.question, true),
+        None => *asking = Some(Asking { question: first.question, line: read_line(), on_line: true }),
+    }
+}
+
+fn read_line() -> JoinHandle<std::io::Result<String>> {
+    tokio::task::spawn_blocking(|| {
+        let mut line = String::new();
+        std::io::stdin().read_line(&mut line).map(|_| line)
+    })
+}
+
+/// The line that was typed: `None` inside if there will be no more. Pends for ever if nobody is asked.
+async fn typed(asking: &mut Option<Asking>) -> Option<Option<String>> {
+    let asking = asking.as_mut()?;
+    let line = (&mut asking.line).await;
+    let line = line.ok().and_then(Result::ok).filter(|line| !line.is_empty());
+    Some(line)
+}
+
+async fn answer(tree: &Tree, asking: &mut Option<Asking>, line: &str) -> Result<()> {
+    let Some(Asking { question, .. }) = asking.take() else { return Ok(()) };
+    if line.trim().is_empty() {
+        return Ok(());
+    }
+    match tree.answer(question, line.trim_end_matches(['\r', '\n'])).await {
+        Ok(()) => Ok(()),
+        Err(RequestError::Refused(refusal)) => {
+            out::complain(&refusal.to_string());
+            Ok(())
+        }
+        Err(RequestError::Stopped(_)) => Ok(()),
+    }
+}
+
+/// Shows what was decided while the home was shut down.
+async fn rest(events: &mut Events, screen: &mut Screen) -> Result<()> {
+    while let Some(told) = events.next().await {
+        screen.show(&told?)?;
+    }
+    Ok(())
+}
+
+fn write(outcome: &Outcome, look: &Look, screen: &Screen, tree: &Tree) -> Result<()> {
+    let questions = match outcome.exit() {
+        Exit::Waiting => write_questions(look, tree.id()),
+        Exit::Completed
+        | Exit::Failed
+        | Exit::Usage
+        | Exit::Halted
+        | Exit::Cancelled
+        | Exit::Interrupted
+        | Exit::Closed => Vec::new(),
+    };
+    if screen.style() == Style::Json {
+        questions.iter().for_each(|line| out::note(line));
+        return Ok(outcome.write_json()?);
+    }
+    if screen.has_written() {
+        out::line("")?;
+    }
+    outcome.write_plain()?;
+    if !questions.is_empty() {
+        out::line("")?;
+    }
+    for line in questions {
+        out::line(&line)?;
+    }
+    Ok(())
+}
+
+fn unwrap_stop(error: RequestError) -> anyhow::Error {
+    match error {
+        RequestError::Stopped(stopped) => stop_error(stopped),
+        RequestError::Refused(refusal) => refusal.into(),
+    }
+}
+
+fn stop_error(stopped: Stopped) -> anyhow::Error {
+    match stopped {
+        Stopped::Journal(fault) => fault.into(),
+        Stopped::Shutdown | Stopped::Bug => stopped.into(),
+    }
+}

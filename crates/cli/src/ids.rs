@@ -1,0 +1,46 @@
+//! Naming a tree: its id, any unique beginning of it, or `last`.
+
+use anyhow::{Result, bail};
+use spinney_kernel::id::TreeId;
+use spinney_kernel::port::journal::{Head, Journal};
+
+/// So much of an id is shown: the moment it started. Two trees of one home hardly ever share it.
+const SHORT_DIGITS: usize = 12;
+/// Most ids that an error lists.
+const LISTED_MAX: usize = 8;
+
+/// The beginning of an id, enough to name the tree.
+pub(crate) fn short(tree: TreeId) -> String {
+    tree.to_string().chars().take(SHORT_DIGITS).collect()
+}
+
+/// The tree that a text names.
+pub(crate) fn find(journal: &dyn Journal, text: &str) -> Result<Head> {
+    let mut heads = journal.heads(&[])?;
+    let wanted = text.to_ascii_lowercase();
+    if wanted == "last" {
+        return match heads.pop() {
+            Some(head) => Ok(head),
+            None => bail!("there is no tree in this home yet: `spinney run FILE` starts one"),
+        };
+    }
+    if wanted.is_empty() || wanted.len() > 32 || !wanted.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        bail!("`{text}` is no tree id: write the beginning of one that `spinney ps` shows, or `last`");
+    }
+    let is_empty = heads.is_empty();
+    heads.retain(|head| head.tree.to_string().starts_with(&wanted));
+    match heads.len() {
+        0 if is_empty => bail!("no tree `{text}`: there is none in this home yet"),
+        0 => bail!("no tree begins with `{text}`: `spinney ps` lists those there are"),
+        1 => Ok(heads.remove(0)),
+        found => {
+            let listed: Vec<String> = heads
+                .iter()
+                .take(LISTED_MAX)
+                .map(|head| format!("\n  {} {}", head.tree, head.state))
+                .collect();
+            let more = if found > LISTED_MAX { "\n  …" } else { "" };
+            bail!("{found} trees begin with `{text}`: write more of the id{}{more}", listed.concat())
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The home as a place on disk: opening its journal to write or only to look, with words that help when it cannot be.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use spinney_kernel::port::journal::JournalFault;
+use spinney_store::{Access, SqliteJournal};
+
+/// Opens a home only to look. As many as like may, beside one that writes.
+pub(crate) fn look(home: &Path) -> Result<SqliteJournal> {
+    if !home.is_dir() {
+        bail!(
+            "no home at {}: nothing was run there yet; --home or SPINNEY_HOME names another",
+            home.display()
+        );
+    }
+    SqliteJournal::open(home, Access::Look).with_context(|| format!("cannot look into {}", home.display()))
+}
+
+/// Opens a home to run trees in it, and makes it if it is not there.
+pub(crate) fn write(home: &Path) -> Result<SqliteJournal> {
+    let opened = SqliteJournal::open(home, Access::Write);
+    opened.with_context(|| format!("cannot open {} (--home names another)", home.display()))
+}
+
+/// Opens a home to write, unless a process has it already.
+pub(crate) fn write_if_free(home: &Path) -> Result<Option<SqliteJournal>> {
+    match SqliteJournal::open(home, Access::Write) {
+        Ok(journal) => Ok(Some(journal)),
+        Err(JournalFault::Locked { .. }) => Ok(None),
+        Err(fault) => Err(fault).with_context(|| format!("cannot open {}", home.display())),
+    }
+}

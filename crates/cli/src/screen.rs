@@ -1,0 +1,156 @@
+//! The screen: events as they reach standard output, as lines of a story or as lines of JSON. `run`, `resume`, `events`
+//! and `replay` all write through here.
+
+use serde_json::{Map, Value};
+use spinney::tree::Told;
+use spinney_kernel::Event;
+use spinney_kernel::id::{AgentId, TreeId};
+use spinney_kernel::port::journal::Entry;
+use spinney_kernel::time::Time;
+
+use crate::cast::Cast;
+use crate::out::{self, Unwritten};
+use crate::story::{Line, Weight, tell};
+use crate::wording::took;
+
+/// How events are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// What matters, indented by depth.
+    Story,
+    /// Every event with its number and path.
+    Log,
+    /// Every event as a line of JSON.
+    Json,
+}
+
+/// Deepest indentation, in agents: a chain of thousands still fits the terminal.
+const INDENT_MAX: usize = 16;
+
+/// Writes the events of one tree.
+pub(crate) struct Screen {
+    tree: TreeId,
+    style: Style,
+    only: Option<AgentId>,
+    cast: Cast,
+    started: Option<Time>,
+    last: Option<Time>,
+    /// Whether the agent that was asked for has appeared.
+    met: bool,
+    /// How many lines were written.
+    lines: u64,
+}
+
+impl Screen {
+    /// For a tree from its first event.
+    pub(crate) fn new(tree: TreeId, style: Style) -> Self {
+        Self {
+            tree,
+            style,
+            only: None,
+            cast: Cast::default(),
+            started: None,
+            last: None,
+            met: false,
+            lines: 0,
+        }
+    }
+
+    /// Only what is about one agent.
+    pub(crate) fn only(mut self, agent: Option<AgentId>) -> Self {
+        self.only = agent;
+        self
+    }
+
+    /// How it writes.
+    pub(crate) const fn style(&self) -> Style {
+        self.style
+    }
+
+    /// Whether the agent that was asked for was ever there.
+    pub(crate) const fn has_met(&self) -> bool {
+        self.met || self.only.is_none()
+    }
+
+    /// Whether anything was written.
+    pub(crate) const fn has_written(&self) -> bool {
+        self.lines > 0
+    }
+
+    /// From the first event to the last one so far.
+    pub(crate) fn elapsed_ms(&self) -> u64 {
+        self.last.unwrap_or_default().0.saturating_sub(self.started.unwrap_or_default().0)
+    }
+
+    /// Takes an event in and writes it.
+    pub(crate) fn show(&mut self, told: &Told) -> Result<(), Unwritten> {
+        self.enter(told);
+        let subject = self.cast.subject(&told.event);
+        let wanted = self.only.is_none() || subject == self.only.as_ref();
+        self.met |= wanted;
+        let line = if wanted { self.line(told, subject) } else { None };
+        self.cast.leave(&told.event);
+        self.lines += u64::from(line.is_some());
+        line.map_or(Ok(()), |line| out::line(&line))
+    }
+
+    /// Takes an event in without a word.
+    pub(crate) fn skip(&mut self, told: &Told) {
+        self.enter(told);
+        self.met |= self.cast.subject(&told.event) == self.only.as_ref();
+        self.cast.leave(&told.event);
+    }
+
+    fn enter(&mut self, told: &Told) {
+        self.started.get_or_insert(told.at);
+        self.last = Some(told.at);
+        self.cast.enter(&told.event);
+    }
+
+    /// What is written about an event, if anything.
+    fn line(&self, told: &Told, subject: Option<&AgentId>) -> Option<String> {
+        let path = self.cast.path(subject);
+        if self.style == Style::Json {
+            return Some(json(self.tree, told, path));
+        }
+        let Line { text, weight } = tell(&self.cast, &told.event);
+        let since = took(told.at.0.saturating_sub(self.started.unwrap_or_default().0));
+        if self.style == Style::Log {
+            let path = if path.is_empty() { "-" } else { path };
+            return Some(format!("{:>5}  {since:>7}  {path}  {text}", told.seq.0));
+        }
+        if weight == Weight::Detail {
+            return None;
+        }
+        let indent = "  ".repeat(self.cast.depth(subject).min(INDENT_MAX));
+        let who = subject.map(|agent| format!("{agent} ")).unwrap_or_default();
+        Some(format!("{since:>7}  {indent}{who}{text}"))
+    }
+}
+
+/// The events of a stored batch, each with its place.
+pub(crate) fn told(entry: Entry) -> impl Iterator<Item = Told> {
+    let (at, first) = (entry.batch.input.now, entry.after.0 + 1);
+    let numbered = entry.batch.events.into_iter().zip(first..);
+    numbered.map(move |(event, seq)| Told { seq: spinney_kernel::id::Seq(seq), at, event })
+}
+
+/// An event as a line of JSON: first what every event has, then its own fields.
+fn json(tree: TreeId, told: &Told, path: &str) -> String {
+    let mut line = Map::new();
+    let mut fields = fields(&told.event);
+    line.insert("type".to_owned(), fields.shift_remove("type").unwrap_or_default());
+    line.insert("tree".to_owned(), tree.to_string().into());
+    line.insert("seq".to_owned(), told.seq.0.into());
+    line.insert("at".to_owned(), told.at.0.into());
+    line.insert("path".to_owned(), path.into());
+    line.extend(fields);
+    Value::Object(line).to_string()
+}
+
+fn fields(event: &Event) -> Map<String, Value> {
+    match serde_json::to_value(event) {
+        Ok(Value::Object(fields)) => fields,
+        Ok(_) | Err(_) => unreachable!("an event is written as an object"),
+    }
+}

@@ -1,0 +1,127 @@
+//! Reading a tree file and the scripts it names from disk, each within its bound, into something that can be started.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow, bail};
+use spinney::Drivers;
+use spinney::tree_file::{FILE_BYTES_MAX, ModelSource, TreeFile};
+use spinney_kernel::id::{ModelName, ToolName};
+use spinney_kernel::turn::Builtin;
+use spinney_testkit::scripted::{SCRIPT_BYTES_MAX, Script};
+
+/// A text as it was read.
+#[derive(Clone, Debug)]
+pub(crate) struct Text {
+    /// What messages call it.
+    pub(crate) name: String,
+    /// What is in it.
+    pub(crate) text: String,
+}
+
+/// Which script each model answers from, by its place in the list of scripts.
+pub(crate) type Parts = Vec<(ModelName, usize)>;
+
+/// A tree file with everything it names.
+pub(crate) struct Source {
+    /// What it says.
+    pub(crate) file: TreeFile,
+    /// As it was read.
+    pub(crate) text: Text,
+    /// The scripts it names, each once.
+    pub(crate) scripts: Vec<Text>,
+    /// Which model answers from which.
+    pub(crate) parts: Parts,
+    /// The models and tools that play them.
+    pub(crate) drivers: Drivers,
+}
+
+/// Reads a tree file and its scripts, and checks that every tool an agent names is there.
+pub(crate) fn read(path: &Path) -> Result<Source> {
+    let name = path.display().to_string();
+    let text = read_text(path, FILE_BYTES_MAX).with_context(|| format!("cannot read {name}"))?;
+    let file = TreeFile::parse(&name, &text)?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut found: Vec<(PathBuf, Text)> = Vec::new();
+    let mut parts = Parts::new();
+    for (model, ModelSource::Scripted { script }) in &file.models {
+        let path = folder.join(script);
+        let place = match found.iter().position(|(known, _)| *known == path) {
+            Some(place) => place,
+            None => {
+                let text = read_text(&path, SCRIPT_BYTES_MAX).map_err(|error| {
+                    file.bad_script(model, format!("cannot read {}: {error:#}", path.display()))
+                })?;
+                // For what is wrong with it people need the whole path; what it plays says only its name, because
+                // that is journalled, and folders of one machine mean nothing on another.
+                Script::parse(&path.display().to_string(), &text)?;
+                let name = plain(&path);
+                found.push((path, Text { name, text }));
+                found.len() - 1
+            }
+        };
+        parts.push((model.clone(), place));
+    }
+    let scripts: Vec<Text> = found.into_iter().map(|(_, text)| text).collect();
+    let drivers = drivers(&scripts, &parts)?;
+    check_tools(&file, &drivers)?;
+    Ok(Source { file, text: Text { name, text }, scripts, parts, drivers })
+}
+
+/// The models and tools that scripts play.
+pub(crate) fn drivers(scripts: &[Text], parts: &Parts) -> Result<Drivers> {
+    let mut drivers = Drivers::new();
+    let mut read = Vec::with_capacity(scripts.len());
+    let mut homes: Vec<(ToolName, &str)> = Vec::new();
+    for Text { name, text } in scripts {
+        let script = Script::parse(name, text)?;
+        for (tool, driver) in script.tools() {
+            if let Some((_, other)) = homes.iter().find(|(known, _)| *known == tool) {
+                bail!("tool `{tool}` is in {other} and in {name}: keep one of them");
+            }
+            homes.push((tool.clone(), name));
+            drivers = drivers.with_tool(tool, Arc::new(driver));
+        }
+        read.push(script);
+    }
+    for (model, place) in parts {
+        let script = read.get(*place).ok_or_else(|| anyhow!("model `{model}` has no script"))?;
+        drivers = drivers.with_model(model.clone(), Arc::new(script.model()));
+    }
+    Ok(drivers)
+}
+
+fn check_tools(file: &TreeFile, drivers: &Drivers) -> Result<()> {
+    let builtin = Builtin::ALL.into_iter().filter_map(|builtin| builtin.word().parse().ok());
+    let known: Vec<ToolName> = builtin.chain(drivers.tool_names().cloned()).collect();
+    match file.tools().find(|(_, tool)| !known.contains(tool)) {
+        Some((role, tool)) => Err(file.unknown_tool(role, tool, &known).into()),
+        None => Ok(()),
+    }
+}
+
+/// The last part of a path.
+pub(crate) fn plain(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// A text of at most so many bytes.
+pub(crate) fn read_text(path: &Path, bytes_max: usize) -> Result<String> {
+    let file = File::open(path)?;
+    let about = file.metadata()?;
+    if about.is_dir() {
+        bail!("it is a folder");
+    }
+    if about.len() > bytes_max as u64 {
+        bail!("it has {} bytes, more than {bytes_max}", about.len());
+    }
+    let mut bytes = Vec::new();
+    file.take(bytes_max as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > bytes_max {
+        bail!("it has more than {bytes_max} bytes");
+    }
+    String::from_utf8(bytes)
+        .map_err(|error| anyhow!("it is not UTF-8 at byte {}", error.utf8_error().valid_up_to()))
+}

@@ -1,0 +1,261 @@
+//! The story: each event in words. What matters to somebody who watches is marked; the rest is there for those who
+//! want every detail.
+
+use spinney_kernel::Event;
+use spinney_kernel::agent::{Attachment, Exit};
+use spinney_kernel::call::{ChildEnd, Outcome, ToolCall, Wait, WaitNeed, Why, Work};
+use spinney_kernel::event::Breaker;
+use spinney_kernel::fault::Fault;
+use spinney_kernel::id::{AgentId, CallId};
+use spinney_kernel::input::By;
+
+use crate::cast::{Aim, Cast};
+use crate::wording::{LINE_CHARS_MAX, counted, one_line, spent_briefly};
+
+/// An event in words.
+pub(crate) struct Line {
+    /// What happened to whom it is about.
+    pub(crate) text: String,
+    /// Who wants to read it.
+    pub(crate) weight: Weight,
+}
+
+/// Who wants to read a line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Weight {
+    /// Everybody who watches.
+    Story,
+    /// Those who look for something.
+    Detail,
+}
+
+fn story(text: String) -> Line {
+    Line { text, weight: Weight::Story }
+}
+
+fn detail(text: String) -> Line {
+    Line { text, weight: Weight::Detail }
+}
+
+fn short(text: &str) -> String {
+    one_line(text, LINE_CHARS_MAX)
+}
+
+/// An event in words. The cast has taken it in and not forgotten it yet.
+pub(crate) fn tell(cast: &Cast, event: &Event) -> Line {
+    match event {
+        Event::TreeStarted { definition, rules } => {
+            detail(format!("tree `{}` started, by rules {rules}", short(&definition.name)))
+        }
+        Event::AgentSpawned(spawned) => {
+            let role =
+                if spawned.role.as_str() == spawned.agent.as_str() { "" } else { spawned.role.as_str() };
+            let how = match (spawned.attachment, role) {
+                (Attachment::Detached, _) => format!("starts, detached, as {}", spawned.role),
+                (Attachment::Root | Attachment::Call { .. }, "") => "starts".to_owned(),
+                (Attachment::Root | Attachment::Call { .. }, role) => format!("starts as {role}"),
+            };
+            story(format!("{how}: {}", short(&spawned.goal)))
+        }
+        Event::AgentPaused { .. } => story("is paused".to_owned()),
+        Event::AgentUnpaused { .. } => story("goes on".to_owned()),
+        Event::AgentRedirected { instruction, .. } => {
+            story(format!("has a new instruction: {}", short(instruction)))
+        }
+        Event::AgentEnding { exit, .. } => {
+            detail(format!("is ending, {}: what it started is being stopped", exit.word()))
+        }
+        Event::AgentEnded { exit, spent, .. } => {
+            story(format!("{}; spent {}", how_it_ended(exit), spent_briefly(spent)))
+        }
+        Event::WaitStarted { wait, .. } => story(waits(wait)),
+        Event::QuestionAsked { call, question, .. } => {
+            story(format!("asks a person (question {}): {}", call.0, short(&question.text)))
+        }
+        Event::ToolAnswered { agent, ask, body, is_error } => {
+            answered(cast, agent, *ask, (&body.text, *is_error))
+        }
+        Event::Charged { amounts, note, .. } => {
+            story(format!("is charged {}: {}", spent_briefly(amounts), short(note)))
+        }
+        Event::MessageSent { from, body, .. } => {
+            let from = match from {
+                By::Person => "a person",
+                By::Agent(agent) => agent.as_str(),
+            };
+            story(format!("gets a message from {from}: {}", short(&body.text)))
+        }
+        Event::TreeHalted { account, short, .. } => {
+            story(format!("wants more than there is; the tree is halted: {}", short.told(account)))
+        }
+        Event::TreeUnhalted => story("the tree goes on".to_owned()),
+        Event::LimitRaised { add, .. } => story(format!("may use {} more", spent_briefly(add))),
+        Event::BreakerChanged { model, breaker: Breaker::Open } => {
+            story(format!("model {model} fails too often and is left alone for a while"))
+        }
+        Event::BreakerChanged { model, breaker: Breaker::Closed } => {
+            story(format!("model {model} is tried again"))
+        }
+        Event::RateLimited { model, .. } => story(format!("model {model} takes no calls for a while")),
+        Event::CallAsked { .. }
+        | Event::CallWaiting { .. }
+        | Event::CallStarted { .. }
+        | Event::CallResumed { .. }
+        | Event::CallSwitched { .. }
+        | Event::AttemptFailed { .. }
+        | Event::CallEnded { .. } => tell_call(cast, event),
+    }
+}
+
+fn tell_call(cast: &Cast, event: &Event) -> Line {
+    match event {
+        Event::CallAsked { agent, work: Work::Tool(tool), .. } => story(calls(cast, agent, tool)),
+        Event::CallAsked { call, work: Work::Model(model), .. } => detail(format!(
+            "asks model {} (call {}): {} in, at most {} out",
+            model.model,
+            call.0,
+            counted(model.input_tokens, "token"),
+            model.output_cap
+        )),
+        Event::CallAsked { call, .. } => detail(format!("call {} is open", call.0)),
+        Event::CallWaiting { call, why, account, .. } => waiting(cast, *call, *why, account.as_ref()),
+        Event::CallStarted { call, attempt, held } => {
+            detail(format!("starts {}, attempt {attempt}: {} held", name(cast, *call), spent_briefly(held)))
+        }
+        Event::CallResumed { call } => story(format!("starts {} again after a restart", name(cast, *call))),
+        Event::CallSwitched { model, output_cap, .. } => {
+            story(format!("goes on with model {model}, at most {output_cap} tokens out"))
+        }
+        Event::AttemptFailed { call, fault, spent, .. } => {
+            let (name, spent) = (name(cast, *call), spent_briefly(spent));
+            story(match fault {
+                Some(fault) => format!("has no luck with {name}{}; spent {spent}", why(fault)),
+                None => format!("lost its call of {name} with its process; counted as {spent}"),
+            })
+        }
+        Event::CallEnded { call, outcome, .. } => ended(cast, *call, outcome),
+        Event::TreeStarted { .. }
+        | Event::AgentSpawned(_)
+        | Event::AgentPaused { .. }
+        | Event::AgentUnpaused { .. }
+        | Event::AgentRedirected { .. }
+        | Event::AgentEnding { .. }
+        | Event::AgentEnded { .. }
+        | Event::WaitStarted { .. }
+        | Event::QuestionAsked { .. }
+        | Event::ToolAnswered { .. }
+        | Event::Charged { .. }
+        | Event::MessageSent { .. }
+        | Event::TreeHalted { .. }
+        | Event::TreeUnhalted
+        | Event::LimitRaised { .. }
+        | Event::BreakerChanged { .. }
+        | Event::RateLimited { .. } => unreachable!("the caller tells these"),
+    }
+}
+
+fn how_it_ended(exit: &Exit) -> String {
+    match exit {
+        Exit::Completed => "completed".to_owned(),
+        Exit::Exhausted { account, short } => format!("exhausted: {}", short.told(account)),
+        Exit::Failed { error } => format!("failed ({}): {}", error.code, short(&error.message)),
+        Exit::Cancelled { reason } if reason.is_empty() => "cancelled".to_owned(),
+        Exit::Cancelled { reason } => format!("cancelled: {}", short(reason)),
+    }
+}
+
+fn waits(wait: &Wait) -> String {
+    match wait {
+        Wait::Message => "waits for a message".to_owned(),
+        Wait::Children { agents, need } => {
+            let names: Vec<&str> = agents.iter().map(AgentId::as_str).collect();
+            let any = match need {
+                WaitNeed::All => "",
+                WaitNeed::Any => "any of ",
+            };
+            short(&format!("waits for {any}{}", names.join(", ")))
+        }
+    }
+}
+
+fn answered(cast: &Cast, agent: &AgentId, ask: u32, (text, is_error): (&str, bool)) -> Line {
+    let tool = cast.ask(agent, ask).map_or_else(|| "a tool".to_owned(), |ask| short(&ask.tool));
+    let verb = if is_error { "is refused" } else { "gets from" };
+    story(format!("{verb} {tool}: {}", short(text)))
+}
+
+fn calls(cast: &Cast, agent: &AgentId, call: &ToolCall) -> String {
+    let asked = call.ask.and_then(|ask| cast.ask(agent, ask));
+    let args = asked.map_or(call.args.as_str(), |ask| ask.args.as_str());
+    format!("calls {} {}", call.tool, short(args))
+}
+
+fn waiting(cast: &Cast, call: CallId, why: Why, account: Option<&AgentId>) -> Line {
+    let name = name(cast, call);
+    match why {
+        Why::Budget { ask } => {
+            let whose = account.map(|account| format!(" of `{account}`")).unwrap_or_default();
+            story(format!("waits for {} of the budget{whose} to call {name}", spent_briefly(&ask)))
+        }
+        Why::Rate => story(format!("waits until {name} takes calls again")),
+        Why::Backoff => story(format!("tries {name} again in a moment")),
+        Why::Slot | Why::Paused | Why::Halted | Why::Children | Why::Message | Why::Person => {
+            detail(format!("waits with {name}: {why}"))
+        }
+    }
+}
+
+fn name(cast: &Cast, call: CallId) -> String {
+    match cast.call(call).map(|open| &open.aim) {
+        Some(Aim::Model(model)) => format!("model {model}"),
+        Some(Aim::Tool(tool)) => tool.to_string(),
+        Some(Aim::Wait) | None => format!("call {}", call.0),
+    }
+}
+
+fn why(fault: &Fault) -> String {
+    let words = if fault.message.is_empty() { String::new() } else { format!(": {}", short(&fault.message)) };
+    format!(" ({}){words}", fault.kind.word())
+}
+
+fn ended(cast: &Cast, call: CallId, outcome: &Outcome) -> Line {
+    let name = name(cast, call);
+    match outcome {
+        Outcome::Done { body, asks, is_error } => {
+            match (cast.call(call).map(|open| &open.aim), body.text.trim().is_empty()) {
+                (Some(Aim::Tool(_)), _) if *is_error => {
+                    story(format!("gets an error from {name}: {}", short(&body.text)))
+                }
+                (Some(Aim::Tool(_)), _) => story(format!("gets from {name}: {}", short(&body.text))),
+                (Some(Aim::Model(_)), true) => {
+                    detail(format!("wants {}", counted(asks.len() as u64, "tool")))
+                }
+                (Some(Aim::Model(_)), false) if asks.is_empty() => {
+                    story(format!("answers: {}", short(&body.text)))
+                }
+                (Some(Aim::Model(_)), false) => story(format!("says: {}", short(&body.text))),
+                (Some(Aim::Wait) | None, _) => detail(format!("{name} is done")),
+            }
+        }
+        Outcome::Failed { fault } => story(format!("gives up on {name}{}", why(fault))),
+        Outcome::Lost => {
+            story(format!("lost its call of {name} with its process: nobody knows whether it happened"))
+        }
+        Outcome::Cancelled => detail(format!("needs {name} no more")),
+        Outcome::Refused { refusal } => {
+            story(format!("may not call {name}: {}", short(&refusal.to_string())))
+        }
+        Outcome::Answered { answer } => {
+            story(format!("has an answer from a person: {}", short(&answer.text)))
+        }
+        Outcome::Children { ended } => detail(format!("has the results of {}", names(ended))),
+        Outcome::Message { .. } => detail("reads its message".to_owned()),
+        Outcome::Expired { ended } if ended.is_empty() => story("waited too long".to_owned()),
+        Outcome::Expired { ended } => story(format!("waited too long and goes on with {}", names(ended))),
+    }
+}
+
+fn names(ended: &[ChildEnd]) -> String {
+    let names: Vec<String> = ended.iter().map(|end| format!("{} ({})", end.agent, end.state)).collect();
+    short(&names.join(", "))
+}

@@ -1,0 +1,13 @@
+//! The binary as people use it: files in, words and exit codes out. Tests wait for output and never for time.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+mod bad_input;
+mod example;
+mod interrupting;
+mod looking;
+mod replaying;
+mod result;
+mod resuming;
+mod stage;
+mod steering;

@@ -1,0 +1,195 @@
+//! What a run leaves: an exit code for each way to end, and with `--json` a result that adds up.
+
+use serde_json::{Value, json};
+
+use crate::stage::{Stage, steady};
+
+const SAYS: &str = "rules: [ { say: done } ]";
+const ASKS: &str = "
+rules:
+  - when: { turn: 1 }
+    call: [ { tool: ask_human, args: { question: Which colour? } } ]
+  - say: 'You said {{ last }}'
+";
+const SPENDS: &str = "
+rules:
+  - when: { turn: 1 }
+    usage: { input: 100, output: 800 }
+    call: [ { tool: look } ]
+  - say: done
+tools: { look: { description: looks, say: seen } }
+";
+
+#[test]
+fn a_tree_that_answers_exits_with_zero() {
+    let stage = Stage::new();
+    let ended = stage.spinney(&["run", &stage.tree("", SAYS)]);
+    assert_eq!(ended.code, Some(0));
+    insta::assert_snapshot!(steady(&ended.out), @"
+    test · tree [id]
+    SCRIPTED: answers come from a file, no model is called
+
+      0.00s  lead starts: Try it.
+      0.00s  lead answers: done
+      0.00s  lead completed; spent $0.0000295, 114 tokens, 1 step
+
+    completed after 0.00s
+      answer  done
+      spent   $0.0000295 · 114 tokens · 1 step · 0 tool calls · 0 retries
+      agents  1
+      tree    [tree]
+      look    spinney events [id]
+    ");
+}
+
+#[test]
+fn every_line_is_json_and_the_last_is_the_result() {
+    let stage = Stage::new();
+    let ended = stage.spinney(&["run", &stage.tree("look", SPENDS), "--json"]);
+    let lines = ended.json();
+    let (result, events) = lines.split_last().unwrap();
+    let seqs: Vec<u64> = events.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
+    assert_eq!(seqs, (1..=events.len() as u64).collect::<Vec<_>>());
+    for event in events {
+        let keys: Vec<&String> = event.as_object().unwrap().keys().take(5).collect();
+        assert_eq!(keys, ["type", "tree", "seq", "at", "path"]);
+        assert_eq!(event["tree"], result["tree"]);
+    }
+    let keys: Vec<&String> = result.as_object().unwrap().keys().collect();
+    let wanted = "type tree state output outputs succeeded failed skipped spent agents elapsed_ms event_hash";
+    assert_eq!(keys, wanted.split(' ').collect::<Vec<_>>());
+    assert_eq!(
+        (&result["type"], &result["state"], &result["output"]),
+        (&json!("result"), &json!("completed"), &json!("done"))
+    );
+    assert_eq!(
+        (&result["outputs"], &result["succeeded"], &result["agents"]),
+        (&json!({}), &json!([]), &json!(1))
+    );
+}
+
+#[test]
+fn what_the_result_spent_is_the_sum_of_its_events() {
+    let stage = Stage::new();
+    let ended = stage.spinney(&["run", &stage.tree("look", SPENDS), "--json"]);
+    let lines = ended.json();
+    let (result, events) = lines.split_last().unwrap();
+    let settled = ["call_ended", "attempt_failed"];
+    for name in ["cost_nanos", "tokens", "steps", "tool_calls", "retries"] {
+        let of = |event: &&Value| settled.contains(&event["type"].as_str().unwrap());
+        let sum: u64 = events.iter().filter(of).filter_map(|event| event["spent"][name].as_u64()).sum();
+        assert_eq!(result["spent"][name], json!(sum), "{name}");
+    }
+    let nanos = result["spent"]["cost_nanos"].as_u64().unwrap();
+    let dollars = format!("\"cost_usd\":0.{}", format!("{nanos:09}").trim_end_matches('0'));
+    assert!(ended.out.contains(&dollars), "{dollars} in {}", ended.out);
+}
+
+#[test]
+fn a_tree_that_fails_exits_with_one_and_says_why() {
+    let stage = Stage::new();
+    let ended = stage.spinney(&["run", &stage.tree("", "rules: [ { fail: { kind: auth } } ]"), "--json"]);
+    assert_eq!((ended.code, ended.result()["state"].clone()), (Some(1), json!("failed")));
+    assert_eq!(ended.result()["error"]["code"], json!("model_auth"));
+    assert_eq!(ended.result()["error"]["remedy"], json!("give the model a valid key and run it again"));
+}
+
+#[test]
+fn a_tree_at_its_ceiling_exits_with_three_and_goes_on_once_it_is_raised() {
+    let stage = Stage::new();
+    let tree = stage.tree_with("budget: { cost_usd: 0.003 }", "look", SPENDS);
+    let halted = stage.spinney(&["run", &tree, "--json"]);
+    assert_eq!((halted.code, halted.result()["state"].clone()), (Some(3), json!("halted")));
+    let error = halted.result()["error"].clone();
+    let numbers: Vec<&Value> =
+        ["code", "account", "resource", "limit", "spent"].iter().map(|key| &error[key]).collect();
+    assert_eq!(json!(numbers), json!(["ceiling", "lead", "cost", 3_000_000, 1_025_000]));
+    let again = stage.spinney(&["resume", "last"]);
+    assert_eq!(again.code, Some(3));
+    insta::assert_snapshot!(steady(&again.out), @"
+    test · tree [id] · taken up after 11 events
+    SCRIPTED: answers come from a file, no model is called
+
+    halted after 0.00s
+      why     cost ceiling of `lead`: limit $0.003, spent $0.001025, held $0.00, asked $0.002539
+      remedy  spinney budget [id] --add-usd 0.000564, or more; then spinney resume [id]
+      spent   $0.001025 · 900 tokens · 1 step · 1 tool call · 0 retries
+      agents  1
+      tree    [tree]
+      look    spinney events [id]
+    ");
+    // The remedy is a command that works, to the last digit.
+    let remedy = error["remedy"].as_str().unwrap();
+    let raise: Vec<&str> = remedy.split(',').next().unwrap().split(' ').skip(1).collect();
+    let raised = stage.spinney(&raise);
+    assert_eq!(raised.code, Some(0), "{}", raised.err);
+    let resumed = stage.spinney(&["resume", "last", "--json"]);
+    assert_eq!((resumed.code, resumed.result()["output"].clone()), (Some(0), json!("done")));
+}
+
+#[test]
+fn a_tree_that_needs_a_person_exits_with_five_and_says_how_to_answer() {
+    let stage = Stage::new();
+    let ended = stage.spinney(&["run", &stage.tree("ask_human", ASKS)]);
+    assert_eq!(ended.code, Some(5));
+    insta::assert_snapshot!(steady(&ended.out), @"
+    test · tree [id]
+    SCRIPTED: answers come from a file, no model is called
+
+      0.00s  lead starts: Try it.
+      0.00s  lead asks a person (question 2): Which colour?
+
+    waiting after 0.00s
+      spent   $0.00005225 · 181 tokens · 1 step · 0 tool calls · 0 retries
+      agents  1
+      tree    [tree]
+      look    spinney events [id]
+
+    1 question to answer:
+      lead asks: Which colour?
+        spinney answer [id] 2 TEXT
+    then: spinney resume [id]
+    ");
+    let json = stage.spinney(&["run", &stage.tree("ask_human", ASKS), "--json"]);
+    assert_eq!((json.code, json.result()["state"].clone()), (Some(5), json!("waiting")));
+    assert!(json.err.contains("spinney answer"), "{}", json.err);
+    let answered = stage.spinney(&["answer", "last", "2", "blue"]);
+    assert_eq!(answered.code, Some(0), "{}", answered.err);
+    let resumed = stage.spinney(&["resume", "last", "--json"]);
+    assert_eq!((resumed.code, resumed.result()["output"].clone()), (Some(0), json!("You said blue")));
+}
+
+#[test]
+fn a_tree_that_was_cancelled_exits_with_four() {
+    let stage = Stage::new();
+    let mut running = stage.play(&["run", &stage.tree("", "rules: [ { hang: true } ]"), "--json"]);
+    running.until("call_started");
+    assert_eq!(stage.spinney(&["cancel", "last", "--reason", "enough"]).code, Some(0));
+    let ended = running.end();
+    assert_eq!((ended.code, ended.result()["state"].clone()), (Some(4), json!("cancelled")));
+    assert!(ended.out.contains(r#""exit":{"state":"cancelled","reason":"enough"}"#), "{}", ended.out);
+}
+
+#[test]
+fn the_whole_answer_is_shown_however_long_it_is() {
+    let stage = Stage::new();
+    let script = "rules: [ { say: \"{% for i in range(900) %}a sentence that is long enough to be one of nine hundred, namely number {{ i }}. {% endfor %}end\", usage: { output: 9 } } ]";
+    let tree = stage.file(
+        "long.yaml",
+        "name: long\ngoal: Talk.\nmodels: { m: { provider: scripted, script: long.script.yaml } }\n\
+         agents: { lead: { model: m, limits: { max_tokens_per_step: 100000 } } }\n",
+    );
+    stage.file("long.script.yaml", script);
+    let output = stage.spinney(&["run", &tree, "--json"]).result()["output"].as_str().unwrap().to_owned();
+    assert!(output.len() > 64 * 1024 && output.ends_with("number 899. end"), "{} bytes", output.len());
+}
+
+#[test]
+fn goal_and_budget_of_the_command_line_win() {
+    let stage = Stage::new();
+    let tree = stage.tree("", "rules: [ { say: 'I was asked: {{ goal }}' } ]");
+    let ended = stage.spinney(&["run", &tree, "--goal", "Sing.", "--json"]);
+    assert_eq!(ended.result()["output"], json!("I was asked: Sing."));
+    let poor = stage.spinney(&["run", &tree, "--budget-usd", "0.0001", "--json"]);
+    assert_eq!((poor.code, poor.result()["error"]["limit"].clone()), (Some(3), json!(100_000)));
+}

@@ -1,0 +1,79 @@
+//! Taking a tree up again: after a kill, with the scripts as they were, and never when it has ended.
+
+use serde_json::json;
+
+use crate::stage::Stage;
+
+const TWO_LOOKS: &str = "
+rules:
+  - when: { turn: 1 }
+    call: [ { tool: look } ]
+  - when: { turn: 2 }
+    call: [ { tool: look } ]
+  - say: 'I saw {{ last }}'
+tools: { look: { repeatable: true, think_ms: 400, say: it } }
+";
+
+#[test]
+fn a_killed_tree_gives_the_same_answer_once_it_is_resumed() {
+    let stage = Stage::new();
+    let tree = stage.tree("look", TWO_LOOKS);
+    let whole = stage.spinney(&["run", &tree, "--json"]).result();
+    let mut running = stage.play(&["run", &tree]);
+    running.until("calls look");
+    running.kill();
+    // What stands in the file now is for new trees.
+    stage.tree("look", "rules: [ { say: something else } ]\ntools: { look: { say: x } }");
+    let resumed = stage.spinney(&["resume", "last", "--json"]);
+    let result = resumed.result();
+    assert_eq!(resumed.code, Some(0), "{}", resumed.err);
+    assert_eq!((&result["output"], &result["spent"]), (&whole["output"], &whole["spent"]));
+    assert_eq!(resumed.json()[0]["type"], json!("call_resumed"));
+    assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
+}
+
+#[test]
+fn the_header_says_how_much_there_was() {
+    let stage = Stage::new();
+    let mut running = stage.play(&["run", &stage.tree("look", TWO_LOOKS)]);
+    running.until("calls look");
+    running.kill();
+    let events = stage.spinney(&["events", "last"]).out.lines().count();
+    let resumed = stage.spinney(&["resume", "last"]);
+    assert!(resumed.out.lines().next().unwrap().ends_with(&format!("taken up after {events} events")));
+    assert!(resumed.out.contains("lead starts look again after a restart"), "{}", resumed.out);
+    assert!(resumed.out.contains("  answer  I saw it\n"), "{}", resumed.out);
+}
+
+#[test]
+fn a_tree_that_has_ended_is_not_resumed() {
+    let stage = Stage::new();
+    let result = stage.spinney(&["run", &stage.tree("look", TWO_LOOKS), "--json"]).result();
+    let refused = stage.spinney(&["resume", "last"]);
+    let id = result["tree"].as_str().unwrap();
+    assert_eq!((refused.code, refused.out.as_str()), (Some(2), ""));
+    insta::assert_snapshot!(refused.err.replace(id, "[tree]"), @"spinney: tree [tree] has ended (completed): there is nothing to resume; start a new one, or replay this one");
+}
+
+#[test]
+fn nothing_of_a_machine_stands_in_the_journal() {
+    let stage = Stage::new();
+    let tree = stage.tree("", "rules: [ { fail: { kind: auth } } ]");
+    let folder = stage.folder().display().to_string();
+    assert!(tree.starts_with(&folder));
+    let ended = stage.spinney(&["run", &tree, "--json"]);
+    assert!(ended.out.contains("tree.script.yaml") && !ended.out.contains(&folder), "{}", ended.out);
+}
+
+#[test]
+fn a_tree_that_is_refused_leaves_nothing_behind() {
+    let stage = Stage::new();
+    let tree = stage.tree("", "rules: [ { say: hi } ]\ntools: { spawn_agent: { say: x } }");
+    let text = std::fs::read_to_string(&tree).unwrap().replace("tools: []", "tools: [spawn_agent]");
+    let tree = stage.file("taken.yaml", &text);
+    let refused = stage.spinney(&["run", &tree]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.err.contains("Spinney answers that one itself"), "{}", refused.err);
+    assert_eq!(std::fs::read_dir(stage.home().join("trees")).unwrap().count(), 0);
+    assert_eq!(stage.spinney(&["ps"]).out, "no trees yet: `spinney run FILE` starts one\n");
+}

@@ -1,0 +1,216 @@
+//! A home of its own for each test, trees to run in it, and the binary as a child process.
+
+use std::io::{BufRead, BufReader, Lines, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A folder with a home and tree files.
+pub(crate) struct Stage {
+    folder: TempDir,
+    home: PathBuf,
+}
+
+/// What a command left behind.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+/// A command that runs.
+pub(crate) struct Playing {
+    child: Child,
+    out: Lines<BufReader<ChildStdout>>,
+    err: BufReader<ChildStderr>,
+    said: String,
+}
+
+/// A price, so that there is something to spend.
+const PRICE: &str = "price: { input_per_mtok_usd: 0.25, output_per_mtok_usd: 1.25 }";
+
+impl Stage {
+    pub(crate) fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        let home = folder.path().join("home");
+        Self { folder, home }
+    }
+
+    pub(crate) fn home(&self) -> &Path {
+        &self.home
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Another home in the same folder.
+    pub(crate) fn at(mut self, home: &str) -> Self {
+        self.home = self.folder.path().join(home);
+        self
+    }
+
+    /// Writes a file and says where it is.
+    pub(crate) fn file(&self, name: &str, text: &str) -> String {
+        let path = self.folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    }
+
+    /// A tree of one agent, `lead`, that may cost a dollar.
+    pub(crate) fn tree(&self, tools: &str, script: &str) -> String {
+        self.tree_with("budget: { cost_usd: 1 }", tools, script)
+    }
+
+    /// The same under another budget.
+    pub(crate) fn tree_with(&self, budget: &str, tools: &str, script: &str) -> String {
+        self.file("tree.script.yaml", script);
+        let model = format!("{{ provider: scripted, script: tree.script.yaml, {PRICE} }}");
+        let agent = format!("{{ model: fast, tools: [{tools}] }}");
+        let text = format!(
+            "name: test\ngoal: Try it.\n{budget}\nmodels:\n  fast: {model}\nagents:\n  lead: {agent}\n"
+        );
+        self.file("tree.yaml", &text)
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_spinney"));
+        command.args(args).env("SPINNEY_HOME", &self.home).current_dir(self.folder.path());
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// Runs a command to its end.
+    pub(crate) fn spinney(&self, args: &[&str]) -> Ended {
+        Ended::from(self.command(args).output().unwrap())
+    }
+
+    /// Starts a command.
+    pub(crate) fn play(&self, args: &[&str]) -> Playing {
+        let mut command = self.command(args);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap()).lines();
+        let err = BufReader::new(child.stderr.take().unwrap());
+        Playing { child, out, err, said: String::new() }
+    }
+}
+
+impl From<Output> for Ended {
+    fn from(output: Output) -> Self {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        Self { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+}
+
+impl Ended {
+    /// The lines of its output, as JSON.
+    pub(crate) fn json(&self) -> Vec<Value> {
+        self.out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
+    }
+
+    /// The last line of its output, as JSON.
+    pub(crate) fn result(&self) -> Value {
+        self.json().pop().unwrap()
+    }
+}
+
+impl Playing {
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for a line of output with this in it.
+    pub(crate) fn until(&mut self, part: &str) -> String {
+        loop {
+            let line = self
+                .out
+                .next()
+                .unwrap_or_else(|| panic!("it ended without `{part}`:\n{}", self.said))
+                .unwrap();
+            self.said += &format!("{line}\n");
+            if line.contains(part) {
+                return line;
+            }
+        }
+    }
+
+    /// Waits for a line on standard error with this in it.
+    pub(crate) fn until_noted(&mut self, part: &str) {
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.err.read_line(&mut line).unwrap(), 0, "it ended without noting `{part}`");
+            if line.contains(part) {
+                return;
+            }
+        }
+    }
+
+    /// Sends a signal, by name.
+    pub(crate) fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([format!("-{name}"), self.pid().to_string()]).status().unwrap();
+        assert!(sent.success());
+    }
+
+    /// Ends the process as no process can help.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Stops reading what it writes, and waits for its end.
+    pub(crate) fn turn_away(self) -> Ended {
+        let Self { mut child, out, mut err, said } = self;
+        drop(out);
+        let mut noted = String::new();
+        err.read_to_string(&mut noted).unwrap();
+        Ended { code: child.wait().unwrap().code(), out: said, err: noted }
+    }
+
+    /// Waits for its end.
+    pub(crate) fn end(mut self) -> Ended {
+        for line in self.out.by_ref() {
+            self.said += &format!("{}\n", line.unwrap());
+        }
+        let mut err = String::new();
+        self.err.read_to_string(&mut err).unwrap();
+        Ended { code: self.child.wait().unwrap().code(), out: self.said, err }
+    }
+}
+
+/// A text without what differs from run to run: ids, hashes and times.
+pub(crate) fn steady(text: &str) -> String {
+    let mut steady = String::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let before = steady.chars().next_back().is_some_and(|c| c.is_ascii_alphanumeric() || c == '.');
+        let word =
+            rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '.').len();
+        if before || word == 0 {
+            steady.push(first);
+            rest = &rest[first.len_utf8()..];
+            continue;
+        }
+        let (word, after) = rest.split_at(word);
+        steady += named(word).unwrap_or(word);
+        rest = after;
+    }
+    steady
+}
+
+fn named(word: &str) -> Option<&'static str> {
+    let is_hex = word.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    let is_time =
+        word.strip_suffix('s').and_then(|time| time.split_once('.')).is_some_and(|(whole, part)| {
+            part.len() == 2 && [whole, part].iter().all(|digits| digits.bytes().all(|b| b.is_ascii_digit()))
+        });
+    match word.len() {
+        64 if is_hex => Some("[hash]"),
+        32 if is_hex => Some("[tree]"),
+        12 if is_hex => Some("[id]"),
+        _ if is_time => Some("0.00s"),
+        _ => None,
+    }
+}

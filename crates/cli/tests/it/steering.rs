@@ -1,0 +1,158 @@
+//! Steering from a second process: whether another one runs the tree or nobody does.
+
+use serde_json::json;
+
+use crate::stage::{Ended, Stage};
+
+/// Asks a person while a tool takes for ever.
+const BUSY: &str = "
+rules:
+  - when: { turn: 1 }
+    call: [ { tool: ask_human, args: { question: Which colour? } }, { tool: hang } ]
+  - say: done
+tools: { hang: { hang: true } }
+";
+const ASKS: &str = "
+rules:
+  - when: { turn: 1 }
+    call: [ { tool: ask_human, args: { question: Which colour? } } ]
+  - say: 'I read: {{ last }}'
+";
+
+fn ok(ended: &Ended) {
+    assert_eq!((ended.code, ended.out.as_str()), (Some(0), ""), "{}", ended.err);
+}
+
+#[test]
+fn a_running_tree_takes_every_request_from_another_process() {
+    let stage = Stage::new();
+    let mut running = stage.play(&["run", &stage.tree("ask_human, hang", BUSY)]);
+    running.until("asks a person (question 2)");
+    ok(&stage.spinney(&["answer", "last", "2", "blue"]));
+    running.until("has an answer from a person: blue");
+    ok(&stage.spinney(&["send", "last", "lead", "Hurry up."]));
+    running.until("gets a message from a person: Hurry up.");
+    ok(&stage.spinney(&["budget", "last", "--add-usd", "0.5"]));
+    running.until("may use $0.50 more");
+    ok(&stage.spinney(&["pause", "last"]));
+    running.until("is paused");
+    ok(&stage.spinney(&["unpause", "last", "lead"]));
+    running.until("goes on");
+    ok(&stage.spinney(&["cancel", "last"]));
+    running.until("cancelled: a person cancelled it");
+    assert_eq!(running.end().code, Some(4));
+    assert!(!stage.home().join("control").exists());
+}
+
+#[test]
+fn refusals_are_told_to_whoever_asked() {
+    let stage = Stage::new();
+    let mut running = stage.play(&["run", &stage.tree("ask_human, hang", BUSY)]);
+    running.until("asks a person");
+    let refused = |args: &[&str]| {
+        let ended = stage.spinney(args);
+        assert_eq!(ended.code, Some(2), "{}", ended.err);
+        ended.err
+    };
+    insta::assert_snapshot!(refused(&["answer", "last", "7", "blue"]), @"spinney: no question #7 is open: choose one of `#2`");
+    insta::assert_snapshot!(refused(&["unpause", "last"]), @"spinney: `lead` is not paused: nothing to unpause");
+    insta::assert_snapshot!(refused(&["send", "last", "nobody", "hi"]), @"spinney: no agent is called `nobody` in this tree: list the agents to see their ids");
+    insta::assert_snapshot!(refused(&["budget", "last", "--add-tokens", "5"]), @"spinney: nothing to raise: give an amount of something that has a ceiling: choose one of `cost`");
+    running.kill();
+    insta::assert_snapshot!(refused(&["answer", "last", "7", "blue"]), @"spinney: no question #7 is open: choose one of `#2`");
+    let still = refused(&["unpause", "last"]);
+    assert!(still.contains("resume it, then pause or unpause `lead`"), "{still}");
+}
+
+#[test]
+fn a_tree_that_nobody_runs_takes_requests_without_a_model_being_called() {
+    let stage = Stage::new();
+    assert_eq!(stage.spinney(&["run", &stage.tree("ask_human", ASKS)]).code, Some(5));
+    ok(&stage.spinney(&["answer", "last", "2", "blue"]));
+    ok(&stage.spinney(&["send", "last", "lead", "And be brief."]));
+    ok(&stage.spinney(&["budget", "last", "--add-usd", "1"]));
+    let started = |stage: &Stage| {
+        let events = stage.spinney(&["events", "last", "--json"]).json();
+        events.iter().filter(|event| event["type"] == "call_started").count()
+    };
+    assert_eq!(started(&stage), 1);
+    let resumed = stage.spinney(&["resume", "last", "--json"]);
+    assert_eq!((resumed.code, resumed.result()["output"].clone()), (Some(0), json!("I read: And be brief.")));
+    // One turn with the answer, and one more for the message that came after it.
+    assert_eq!(started(&stage), 3);
+    assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
+}
+
+#[test]
+fn another_tree_of_a_home_that_is_open_takes_requests_too() {
+    let stage = Stage::new();
+    let waiting = stage.spinney(&["run", &stage.tree("ask_human", ASKS), "--json"]).result();
+    let id = waiting["tree"].as_str().unwrap();
+    let mut running = stage.play(&["run", &stage.tree("", "rules: [ { hang: true } ]")]);
+    running.until("starts");
+    ok(&stage.spinney(&["answer", id, "2", "blue"]));
+    running.kill();
+    let resumed = stage.spinney(&["resume", id, "--json"]);
+    assert_eq!(resumed.result()["output"], json!("I read: blue"));
+}
+
+#[test]
+fn a_tree_that_was_killed_can_be_cancelled() {
+    let stage = Stage::new();
+    let mut running = stage.play(&["run", &stage.tree("ask_human, hang", BUSY)]);
+    running.until("asks a person");
+    running.kill();
+    ok(&stage.spinney(&["cancel", "last"]));
+    let listed = stage.spinney(&["ps", "--json"]).result();
+    assert_eq!(listed["state"], json!("cancelled"));
+    let again = stage.spinney(&["cancel", "last"]);
+    assert_eq!((again.code, again.err.as_str()), (Some(2), "spinney: the tree has ended: start a new one\n"));
+    assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
+}
+
+#[test]
+fn a_home_may_lie_deeper_than_a_socket_address_is_long() {
+    let stage = Stage::new().at(&["a_folder_with_a_long_name"; 8].join("/"));
+    let mut running = stage.play(&["run", &stage.tree("", "rules: [ { hang: true } ]")]);
+    running.until("starts");
+    assert_eq!(stage.spinney(&["ps", "--json"]).result()["state"], json!("running"));
+    ok(&stage.spinney(&["cancel", "last"]));
+    assert_eq!(running.end().code, Some(4));
+}
+
+#[test]
+fn only_the_owner_may_reach_a_running_home() {
+    use std::os::unix::fs::PermissionsExt;
+    let stage = Stage::new();
+    let mut running = stage.play(&["run", &stage.tree("", "rules: [ { hang: true } ]")]);
+    running.until("starts");
+    let mode = std::fs::metadata(stage.home().join("control")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    running.kill();
+}
+
+#[test]
+fn nonsense_on_the_socket_is_refused_and_harms_nobody() {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+    let stage = Stage::new();
+    let mut running = stage.play(&["run", &stage.tree("", "rules: [ { hang: true } ]")]);
+    running.until("starts");
+    let told = |line: &[u8]| {
+        let mut stream = UnixStream::connect(stage.home().join("control")).unwrap();
+        let _ = stream.write_all(line);
+        let mut told = String::new();
+        let _ = stream.read_to_string(&mut told);
+        told
+    };
+    let id = stage.spinney(&["ps", "--json"]).result()["tree"].as_str().unwrap().to_owned();
+    assert!(told(b"hello\n").contains(r#""told":"refused""#));
+    // Whoever sends that much may be cut off before there is an answer to read.
+    told(&[b'x'; 300 * 1024]);
+    let finish = format!(
+        r#"{{"ask":"do","tree":"{id}","request":{{"verb":"finish","agent":"lead","result":{{"text":"x"}}}}}}"#
+    );
+    assert!(told(format!("{finish}\n").as_bytes()).contains("may not be asked from outside"));
+    assert_eq!(stage.spinney(&["ps", "--json"]).result()["state"], json!("running"));
+    running.kill();
+}

@@ -1,0 +1,138 @@
+//! Applying: one request of a person to a tree that nobody runs. It is decided and written down, and nothing starts:
+//! the tree is parked first, so that what the request sets free waits until the tree is resumed.
+
+use std::sync::Arc;
+
+use spinney_kernel::call::Stage;
+use spinney_kernel::id::{AgentId, Seq, TreeId};
+use spinney_kernel::port::catalog::catalog_of;
+use spinney_kernel::port::journal::{Append, Journal, JournalFault};
+use spinney_kernel::report::Lost;
+use spinney_kernel::request::Pause;
+use spinney_kernel::{Batch, By, Refusal, Reply, Report, Request, What};
+use tokio::sync::oneshot;
+
+use super::mind::Mind;
+use super::run::{Begin, STOPPED};
+
+/// Why a request to a tree that nobody runs was not done. Nothing was written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ApplyError {
+    /// We say no.
+    #[error(transparent)]
+    Refused(Refusal),
+    /// It runs in this home: ask the tree itself.
+    #[error("tree {tree} is running in this home: ask it directly")]
+    Running {
+        /// Which tree.
+        tree: TreeId,
+    },
+    /// Its root can be paused or unpaused only while it runs: a tree that nobody runs stands still as it is.
+    #[error(
+        "nobody runs tree {tree}, so it stands still already: resume it, then pause or unpause `{agent}`"
+    )]
+    StandsStill {
+        /// Which tree.
+        tree: TreeId,
+        /// Its root.
+        agent: AgentId,
+    },
+    /// The journal says no.
+    #[error(transparent)]
+    Journal(JournalFault),
+}
+
+/// Decides one request of a person, appends it and stops. No effect starts, and no lost call is taken up, unless the
+/// root is being cancelled: then whatever was out is lost for good.
+pub(crate) async fn apply(begin: Begin, request: Request) -> Result<Reply, ApplyError> {
+    let Begin { tree, journal, clock, draws, .. } = begin;
+    let head = journal.head(tree).map_err(ApplyError::Journal)?;
+    let head = head.ok_or(ApplyError::Journal(JournalFault::UnknownTree { tree }))?;
+    let mut mind = Mind::new(tree, clock, draws);
+    mind.recover(journal.as_ref(), &head).map_err(ApplyError::Journal)?;
+    let mut parked = head.state == STOPPED;
+    let mut written = Vec::new();
+    let root = mind.world.agents().root().map(|root| mind.world.agents().id(root).clone());
+    let aim = aim(&request, root.as_ref());
+    match (aim, root) {
+        (Aim::RootPause, Some(agent)) => return Err(ApplyError::StandsStill { tree, agent }),
+        (Aim::Other, Some(agent)) => {
+            // One that is paused already, by whomever, stays so.
+            if let Ok(batch) = decide(&mut mind, person(Request::Pause(Pause { agent }))) {
+                written.push(batch.0);
+                parked = true;
+            }
+        }
+        (Aim::RootEnd | Aim::RootPause | Aim::Other, _) => {}
+    }
+    let (batch, reply) = decide(&mut mind, person(request)).map_err(ApplyError::Refused)?;
+    written.push(batch);
+    if aim == Aim::RootEnd {
+        let calls = mind.world.calls().all().filter(|(_, call)| call.stage == Stage::Running);
+        let out: Vec<Lost> = calls.map(|(call, found)| Lost { call, attempt: found.attempt }).collect();
+        let lost =
+            out.into_iter().filter_map(|lost| decide(&mut mind, What::Report(Report::Lost(lost))).ok());
+        written.extend(lost.map(|(batch, _)| batch));
+    }
+    let state = if parked && !mind.world.is_over() { STOPPED } else { mind.world.state().word() };
+    let durability = mind.world.definition().durability;
+    let append = |(after, batch)| {
+        let (blobs, catalog) = (Vec::new(), catalog_of(tree, &batch));
+        Append { tree, after, batch, blobs, catalog, state, durability }
+    };
+    write(&journal, written.into_iter().map(append)).await.map_err(ApplyError::Journal)?;
+    Ok(reply)
+}
+
+/// What a request means to do to the root.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Aim {
+    RootEnd,
+    RootPause,
+    Other,
+}
+
+fn aim(request: &Request, root: Option<&AgentId>) -> Aim {
+    match request {
+        Request::Cancel(cancel) if Some(&cancel.agent) == root => Aim::RootEnd,
+        Request::Pause(pause) if Some(&pause.agent) == root => Aim::RootPause,
+        Request::Unpause(unpause) if Some(&unpause.agent) == root => Aim::RootPause,
+        Request::Start(_)
+        | Request::Spawn(_)
+        | Request::Hold(_)
+        | Request::Charge(_)
+        | Request::Send(_)
+        | Request::Wait(_)
+        | Request::Ask(_)
+        | Request::Answer(_)
+        | Request::Finish(_)
+        | Request::Fail(_)
+        | Request::Pause(_)
+        | Request::Unpause(_)
+        | Request::Cancel(_)
+        | Request::Redirect(_)
+        | Request::Raise(_) => Aim::Other,
+    }
+}
+
+fn person(request: Request) -> What {
+    What::Request { by: By::Person, request: Box::new(request) }
+}
+
+fn decide(mind: &mut Mind, what: What) -> Result<((Seq, Batch), Reply), Refusal> {
+    let (after, decision, input) = mind.decide(what)?;
+    Ok(((after, Batch { input, events: decision.events }), decision.reply))
+}
+
+/// Appends batches in order and waits until the last is durable.
+async fn write(
+    journal: &Arc<dyn Journal>,
+    appends: impl Iterator<Item = Append>,
+) -> Result<(), JournalFault> {
+    for append in appends.filter(|append| !append.batch.events.is_empty()) {
+        let (done, written) = oneshot::channel();
+        journal.append(append, Box::new(move |result| drop(done.send(result))));
+        written.await.unwrap_or(Err(JournalFault::Closed))?;
+    }
+    Ok(())
+}
