@@ -1,9 +1,11 @@
 //! Fakes for trees of agents: models and tools that answer from a script, trees from text and back to text, and a
 //! simulator driven by a seed. Public, because people who build on Spinney test with it too.
 
+mod clock;
 pub mod conformance;
 pub mod fixture;
 mod function_tool;
+pub mod golden;
 pub mod play;
 mod render;
 mod script;
@@ -11,6 +13,7 @@ pub mod scripted;
 pub mod sim;
 mod stage;
 
+pub use clock::SteadyClock;
 pub use function_tool::FunctionTool;
 pub use play::{Play, check};
 pub use stage::{Stage, definition};

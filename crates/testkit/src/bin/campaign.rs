@@ -3,7 +3,11 @@
 //!
 //! `campaign HOME OUTSIDE SEED`: effects are kept in the folder `OUTSIDE`, as an outside world would keep them. The
 //! file `starts` gets a line for every tool call that began; a keyed effect is a file named after its key, made once.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "it is a program, and lines are what it is for")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "it is a program, and lines are what it is for"
+)]
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -112,8 +116,12 @@ async fn answer(tree: &Tree, question: id::CallId) {
 }
 
 fn definition() -> Definition {
-    let price =
-        Price { input_per_mtok: 0, output_per_mtok: 1_000_000, cached_input_per_mtok: None, cache_write_per_mtok: None };
+    let price = Price {
+        input_per_mtok: 0,
+        output_per_mtok: 1_000_000,
+        cached_input_per_mtok: None,
+        cache_write_per_mtok: None,
+    };
     let model = |name: &str| (self::name(name), ModelSpec { price: Some(price), ..ModelSpec::default() });
     let role = |model: &str| Role {
         model: name(model),
@@ -161,7 +169,10 @@ impl Actor {
 
     fn asks(&self, role: &str, agent: &str, parent: &str, turn: u32) -> Vec<(&'static str, String)> {
         let spawn = |role: &str, number: u64| {
-            ("spawn_agent", format!(r#"{{"agent":"{role}","goal":"Part {number}.","id":"{agent}-{number}"}}"#))
+            (
+                "spawn_agent",
+                format!(r#"{{"agent":"{role}","goal":"Part {number}.","id":"{agent}-{number}"}}"#),
+            )
         };
         let note = || ("note", format!(r#"{{"at":"{turn}"}}"#));
         match (role, turn) {
@@ -213,8 +224,11 @@ impl Model for Actor {
         let asks: Vec<ToolAsk> = asks
             .into_iter()
             .zip(0..)
-            .map(|((tool, args), number): (_, u32)| {
-                ToolAsk { id: format!("c{number}"), tool: tool.to_owned(), args, tokens: None }
+            .map(|((tool, args), number): (_, u32)| ToolAsk {
+                id: format!("c{number}"),
+                tool: tool.to_owned(),
+                args,
+                tokens: None,
             })
             .collect();
         let text = format!("{agent} {} {}", attempt.turn, summary(&attempt.packet));

@@ -109,7 +109,8 @@ fn compare(ground: &Ground, whole: &(End, Audit)) {
     let seed = ground.seed;
     assert_eq!((&end.exit, &end.shown), (&whole.0.exit, &whole.0.shown), "seed {seed}");
     // Nobody and nothing is lost.
-    let counts = |audit: &Audit| [audit.agents, audit.completed, audit.messages, audit.questions, audit.answers];
+    let counts =
+        |audit: &Audit| [audit.agents, audit.completed, audit.messages, audit.questions, audit.answers];
     assert_eq!(counts(&audit), counts(&whole.1), "seed {seed}");
     assert_eq!([audit.agents, audit.completed, audit.messages], [50, 50, 42], "seed {seed}");
     assert_eq!(audit.questions, audit.answers, "seed {seed}");
