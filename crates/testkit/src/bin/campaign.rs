@@ -180,7 +180,7 @@ impl Actor {
             ("worker", 1) => (0..HELPERS).map(|number| spawn("helper", number)).chain([note()]).collect(),
             ("helper", 1) => {
                 let mut asks = vec![note()];
-                if self.throw(&format!("{agent}/ask")) % 3 == 0 {
+                if self.throw(&format!("{agent}/ask")).is_multiple_of(3) {
                     asks.push(("ask_human", format!(r#"{{"question":"May {agent} go on?"}}"#)));
                 }
                 asks

@@ -10,7 +10,6 @@ fn long(words: &[&str], home: &Path) -> (u64, u64) {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let said = String::from_utf8(output.stdout).unwrap();
-    println!("{words:?}: {}", said.trim());
     let numbers: Vec<u64> = said.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     (numbers[0], numbers[1])
 }

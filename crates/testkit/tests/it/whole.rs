@@ -21,7 +21,6 @@ fn run(seeds: std::ops::Range<u64>, place: &Place, tries: Try) -> Tally {
         sum.add(&odd.join().unwrap());
         sum
     });
-    println!("{tally:?}");
     assert!(tally.equal > tally.trees / 2, "too little was compared: {tally:?}");
     assert!(tally.excused * 50 < tally.trees, "too much was excused: {tally:?}");
     tally

@@ -58,7 +58,7 @@ impl Process {
     /// Nothing follows a crash.
     async fn alive(&self) {
         if self.crashed.is_cancelled() {
-            pending().await
+            pending::<()>().await;
         }
     }
 }
