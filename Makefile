@@ -3,10 +3,11 @@ SHELL := /bin/bash
 CARGO ?= cargo
 SEED ?= 1
 STEPS ?= 1000000
+EVENTS ?= 1000000
 NEXTEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo yes)
 export RUSTDOCFLAGS = -D warnings
 
-.PHONY: test check fmt lint tidy unit interleave doctest docs bench sim
+.PHONY: test check fmt lint tidy unit interleave doctest docs bench sim golden long
 
 test: fmt lint tidy unit interleave doctest docs ## everything that must hold before a merge
 
@@ -43,3 +44,11 @@ bench: ## ratios against a reference in the same run; see docs/bench.md
 
 sim: ## SEED=… STEPS=…: random trees under random load, then whole trees that crash everywhere, every invariant checked
 	$(CARGO) run --quiet --release --locked -p spinney-testkit --features whole --bin sim -- --seed $(SEED) --steps $(STEPS)
+
+golden: ## journals of this version, for every later one to read
+	$(CARGO) run --quiet --locked -p spinney-testkit --features whole --bin golden -- write crates/testkit/golden/$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
+
+long: ## EVENTS=…: a journal of very many events opens and replays a page at a time; prints the memory it took
+	$(CARGO) build --quiet --release --locked -p spinney-testkit --bin long
+	@home=$$(mktemp -d) && run=$${CARGO_TARGET_DIR:-target}/release/long && \
+	for words in "build $$home $(EVENTS)" "verify $$home" "resume $$home"; do echo "$${words%% *}: $$($$run $$words)" || exit 1; done; rm -rf "$$home"

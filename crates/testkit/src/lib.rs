@@ -1,9 +1,11 @@
 //! Fakes for trees of agents: models and tools that answer from a script, trees from text and back to text, and a
 //! simulator driven by a seed. Public, because people who build on Spinney test with it too.
 
+mod clock;
 pub mod conformance;
 pub mod fixture;
 mod function_tool;
+pub mod golden;
 pub mod play;
 mod recorder;
 mod render;
@@ -14,6 +16,7 @@ mod stage;
 
 pub use spinney;
 
+pub use clock::SteadyClock;
 pub use function_tool::FunctionTool;
 pub use play::{Play, check};
 pub use recorder::Recorder;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use spinney::clock::SystemClock;
+use spinney::clock::{Clock, SystemClock};
 use spinney::draw::Draws;
 use spinney::tree::{Look, Told};
 use spinney::{Drivers, Home, Tree};
@@ -82,7 +82,12 @@ impl Stage {
     /// A home on this stage; opening another one is what a restart is.
     #[must_use]
     pub fn home(&self) -> Home {
-        let clock = Arc::new(SystemClock::new());
+        self.home_on(Arc::new(SystemClock::new()))
+    }
+
+    /// A home on this stage, with a clock of the caller's own.
+    #[must_use]
+    pub fn home_on(&self, clock: Arc<dyn Clock>) -> Home {
         Home::open_with(Arc::clone(&self.journal), self.drivers.clone(), clock, Draws::seeded(self.seed))
     }
 

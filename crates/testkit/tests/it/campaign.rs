@@ -104,7 +104,25 @@ fn campaign(ground: &Ground, draws: &mut Draws) -> u32 {
     kills
 }
 
-fn compare(ground: &Ground, whole: &(End, Audit)) {
+/// What kills left behind, added up.
+#[derive(Default)]
+struct Traces {
+    kills: u32,
+    resumed: u64,
+    lost: u64,
+    presumed_nanos: u64,
+}
+
+impl Traces {
+    fn add(&mut self, kills: u32, audit: &Audit) {
+        self.kills += kills;
+        self.resumed += audit.resumed.values().sum::<u64>();
+        self.lost += audit.lost;
+        self.presumed_nanos += audit.presumed.of(Resource::Cost);
+    }
+}
+
+fn compare(ground: &Ground, whole: &(End, Audit)) -> Audit {
     let (end, audit) = ground.judge();
     let seed = ground.seed;
     assert_eq!((&end.exit, &end.shown), (&whole.0.exit, &whole.0.shown), "seed {seed}");
@@ -130,6 +148,7 @@ fn compare(ground: &Ground, whole: &(End, Audit)) {
     };
     assert_eq!(made("note-"), 42 * 2 + 7, "seed {seed}: every keyed effect is made once");
     assert!(made("post-") <= 42 && made("post-") as u64 + audit.lost >= 42, "seed {seed}");
+    audit
 }
 
 /// O19, S9, X2: two hundred kills, and no agent, message or question is lost, no keyed effect is made twice, nothing
@@ -138,24 +157,35 @@ fn compare(ground: &Ground, whole: &(End, Audit)) {
 fn x2_two_hundred_kills_lose_nothing_and_repeat_nothing() {
     let run = |first: u64| {
         let mut draws = Draws::seeded(first);
-        let mut kills = 0;
+        let mut traces = Traces::default();
         for seed in (first..).step_by(2) {
             let whole = Ground::new(seed);
             assert!(whole.process(None));
             let whole = whole.judge();
             let ground = Ground::new(seed);
-            kills += campaign(&ground, &mut draws);
-            compare(&ground, &whole);
-            if kills >= KILLS / 2 {
-                println!("{kills} kills, last seed {seed}");
-                return kills;
+            let kills = campaign(&ground, &mut draws);
+            traces.add(kills, &compare(&ground, &whole));
+            if traces.kills >= KILLS / 2 {
+                break;
             }
         }
-        kills
+        traces
     };
-    let kills = std::thread::scope(|scope| {
+    let halves = std::thread::scope(|scope| {
         let odd = scope.spawn(|| run(1));
-        run(2) + odd.join().unwrap()
+        [run(2), odd.join().unwrap()]
     });
-    assert!(kills >= KILLS, "{kills}");
+    let sum = |of: fn(&Traces) -> u64| halves.iter().map(of).sum::<u64>();
+    assert!(sum(|half| u64::from(half.kills)) >= u64::from(KILLS));
+    // The kills met calls of every kind.
+    assert!(
+        sum(|half| half.resumed) > 100 && sum(|half| half.lost) > 0 && sum(|half| half.presumed_nanos) > 0
+    );
+    println!(
+        "{} kills: {} calls resumed, {} lost, {} nano-USD presumed",
+        sum(|half| u64::from(half.kills)),
+        sum(|half| half.resumed),
+        sum(|half| half.lost),
+        sum(|half| half.presumed_nanos)
+    );
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use spinney::clock::{Clock, SystemClock};
+use spinney::clock::Clock;
 use spinney::draw::Draws;
 use spinney::tree::{Status as TreeStatus, verify};
 use spinney::{Home, ResumeError, Shutdown, Tree};
@@ -24,6 +24,7 @@ use super::people::People;
 use super::player::Process;
 use super::plot::{Mode, Plot};
 use super::record::Record;
+use crate::SteadyClock;
 
 /// Where a tree is kept.
 #[derive(Clone)]
@@ -67,38 +68,26 @@ enum Left {
     Crashed,
 }
 
-/// A clock that all processes share: time goes on while none of them runs.
-struct Shared {
-    clock: SystemClock,
-    began_ms: u64,
-}
-
-impl Clock for Shared {
-    fn now_ms(&self) -> u64 {
-        1_000_000 + self.clock.now_ms() - self.began_ms
-    }
-}
-
 struct Stage {
     plot: Arc<Plot>,
     shelf: Shelf,
     record: Arc<Record>,
     outside: Arc<Outside>,
     crashes: Crashes,
+    /// All processes share it: time goes on while none of them runs.
     clock: Arc<dyn Clock>,
 }
 
 /// Lives a tree from its start to its end.
 pub(super) async fn live(plot: Plot, shelf: Shelf, crashes: Vec<Crash>) -> Result<Life, String> {
     let record = Arc::new(Record::new());
-    let clock = SystemClock::new();
     let stage = Stage {
         outside: Arc::new(Outside::new(Arc::clone(&record))),
         plot: Arc::new(plot),
         shelf,
         record,
         crashes: Arc::new(Mutex::new(VecDeque::from(crashes))),
-        clock: Arc::new(Shared { clock, began_ms: clock.now_ms() }),
+        clock: Arc::new(SteadyClock::new()),
     };
     let mut lives = 0;
     while let Left::Crashed = stage.process(lives).await? {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use spinney::tree::Look;
+use spinney_kernel::budget::{Amounts, ResourceSet};
 use spinney_kernel::call::{Outcome, Stage, Work};
 use spinney_kernel::context::{Contexts, Packet};
 use spinney_kernel::fault::FaultKind;
@@ -13,7 +14,7 @@ use spinney_kernel::time::Time;
 use spinney_kernel::{Batch, Event, World};
 use tokio::sync::watch;
 
-use super::super::law::{Law, Witness};
+use super::super::law::{Law, Witness, hold};
 use super::super::start::Before;
 use super::seen::shown;
 
@@ -208,6 +209,7 @@ impl Kept {
             if !matches!(event, Event::TreeStarted { .. }) {
                 Before { world: &fold.world, now, exact }.judge(event)?;
             }
+            presumed_in_full(&fold.world, event)?;
             fold.witness.see(event)?;
             fold.world.apply(event);
             fold.contexts.apply(event);
@@ -221,6 +223,18 @@ impl Kept {
         fold.witness.check(&fold.world)?;
         if fold.world.is_over() { Ok(()) } else { Witness::check_nobody_stuck(&fold.world) }
     }
+}
+
+/// What a crash cut off is settled at its full hold, because it may be billed in full.
+fn presumed_in_full(world: &World, event: &Event) -> Law {
+    let (Event::AttemptFailed { call, fault: None, spent, .. }
+    | Event::CallEnded { call, outcome: Outcome::Lost, spent, .. }) = event
+    else {
+        return Ok(());
+    };
+    let held = world.call(*call).map(|call| call.held).unwrap_or_default();
+    let full = |amounts: &Amounts| amounts.only(ResourceSet::MEASURED);
+    hold(full(spent) == full(&held), || format!("{call} was cut off: it held {held:?}, settled at {spent:?}"))
 }
 
 /// Whether an event ends a call that was stopped, or lost while it was being stopped.

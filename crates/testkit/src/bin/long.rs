@@ -1,0 +1,150 @@
+//! A journal of very many events: builds one, opens it, replays it, and says how much memory that took at most.
+//!
+//! `long build HOME EVENTS` · `long resume HOME` · `long verify HOME`
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "it is a program for people")]
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use spinney::Shutdown;
+use spinney::tree::verify;
+use spinney_kernel::body::Body;
+use spinney_kernel::budget::Amounts;
+use spinney_kernel::definition::Lost;
+use spinney_kernel::id::{CallId, TreeId};
+use spinney_kernel::port::journal::{Append, Durability, Journal};
+use spinney_kernel::report::{Done, Used};
+use spinney_kernel::request::{Charge, Hold, HoldFor, Start};
+use spinney_kernel::time::Time;
+use spinney_kernel::{Batch, By, Input, Reply, Report, Request, What, World, decide};
+use spinney_store::{Access, SqliteJournal};
+use spinney_testkit::{Stage, definition};
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let ran = match words.as_slice() {
+        ["build", home, events] => match events.parse() {
+            Ok(events) => build(Path::new(home), events),
+            Err(_) => Err(format!("`{events}` is no number")),
+        },
+        ["resume", home] => resume(Path::new(home)),
+        ["verify", home] => replay(Path::new(home)),
+        _ => Err("expected `build HOME EVENTS`, `resume HOME` or `verify HOME`".to_owned()),
+    };
+    match ran {
+        Ok(events) => {
+            println!("{events} events, {} KiB at most", peak_kib());
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("long: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// One agent that is charged and calls a tool, again and again: its world stays as small as it was.
+fn build(home: &Path, events: u64) -> Result<u64, String> {
+    let journal = SqliteJournal::open(home, Access::Write).map_err(|fault| fault.to_string())?;
+    let mut pen = Pen { world: World::new(TreeId::new([9; 16])), journal, now: 0 };
+    let definition = Arc::new(spinney_kernel::definition::Definition {
+        durability: Durability::Off,
+        ..definition("root")
+    });
+    pen.ask(Request::Start(Start { definition }))?;
+    let root = || match "root".parse() {
+        Ok(agent) => agent,
+        Err(error) => unreachable!("{error}"),
+    };
+    while pen.world.seq().0 < events {
+        pen.ask(Request::Charge(Charge {
+            agent: root(),
+            amounts: Amounts::cost(3),
+            note: "stamps".to_owned(),
+        }))?;
+        let tool = HoldFor::Tool {
+            tool: "note".parse().map_err(|error| format!("{error}"))?,
+            args: r#"{"line":"one more line of many"}"#.to_owned(),
+            cost_nanos_max: 5,
+            lost: Lost::Repeatable,
+        };
+        let reply = pen.ask(Request::Hold(Hold { agent: root(), effect: tool }))?;
+        let Reply::Started { call } = reply else {
+            return Err(format!("the tool was not called: {reply:?}"));
+        };
+        pen.done(call)?;
+    }
+    Ok(pen.world.seq().0)
+}
+
+struct Pen {
+    world: World,
+    journal: SqliteJournal,
+    now: u64,
+}
+
+impl Pen {
+    fn ask(&mut self, request: Request) -> Result<Reply, String> {
+        self.input(What::Request { by: By::Person, request: Box::new(request) })
+    }
+
+    fn done(&mut self, call: CallId) -> Result<Reply, String> {
+        let (used, body) = (Used::CostNanos(2), Body::text("kept"));
+        let done = Done { call, attempt: 1, used, body, asks: Vec::new(), is_error: false };
+        self.input(What::Report(Report::Done(done)))
+    }
+
+    fn input(&mut self, what: What) -> Result<Reply, String> {
+        self.now += 1;
+        let after = self.world.seq();
+        let input = Input { now: Time(self.now), draw: 0, what };
+        let decision = decide(&mut self.world, &input).map_err(|refusal| refusal.to_string())?;
+        let append = Append {
+            tree: self.world.tree(),
+            after,
+            batch: Batch { input, events: decision.events },
+            blobs: Vec::new(),
+            catalog: Vec::new(),
+            state: self.world.state().word(),
+            durability: Durability::Off,
+        };
+        // One that fails makes the next one stale, and the count at the end says so.
+        self.journal.append(append, Box::new(|_| {}));
+        Ok(decision.reply)
+    }
+}
+
+/// Opens a home and takes its tree up.
+fn resume(home: &Path) -> Result<u64, String> {
+    let journal = SqliteJournal::open(home, Access::Write).map_err(|fault| fault.to_string())?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    runtime.block_on(async {
+        let home = Stage::on(Arc::new(journal), "rules: [{ say: done }]").home();
+        let tree =
+            home.journal().heads(&[]).map_err(|fault| fault.to_string())?.first().map(|head| head.tree);
+        let tree = tree.ok_or("there is no tree")?;
+        let tree = home.resume(tree).await.map_err(|error| error.to_string())?;
+        let look = tree.look().await.map_err(|error| error.to_string())?;
+        home.shutdown(Shutdown::Kill).await;
+        Ok(look.seq.0)
+    })
+}
+
+/// Decides every input again.
+fn replay(home: &Path) -> Result<u64, String> {
+    let journal = SqliteJournal::open(home, Access::Look).map_err(|fault| fault.to_string())?;
+    let head = journal.heads(&[]).map_err(|fault| fault.to_string())?.into_iter().next();
+    let head = head.ok_or("there is no tree")?;
+    let verified = verify(&journal, head.tree, Some(head.hash)).map_err(|error| error.to_string())?;
+    if verified.decided { Ok(verified.events) } else { Err("it was not decided again".to_owned()) }
+}
+
+/// The most memory that this process ever had, as the system counts it; 0 where it does not.
+fn peak_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.split_whitespace().next()).and_then(|kib| kib.parse().ok()).unwrap_or_default()
+}

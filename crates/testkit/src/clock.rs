@@ -1,0 +1,34 @@
+//! A clock that starts at a moment of its own and goes with tokio's time: where that stands still, so does this.
+
+use spinney::clock::{Clock, SystemClock};
+
+/// When it starts, in milliseconds since the Unix epoch.
+const START_MS: u64 = 1_700_000_000_000;
+
+/// A clock that always starts at the same moment, so that what is written does not depend on the day.
+#[derive(Clone, Copy, Debug)]
+pub struct SteadyClock {
+    clock: SystemClock,
+    began_ms: u64,
+}
+
+impl SteadyClock {
+    /// A clock that starts now.
+    #[must_use]
+    pub fn new() -> Self {
+        let clock = SystemClock::new();
+        Self { clock, began_ms: clock.now_ms() }
+    }
+}
+
+impl Default for SteadyClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clock for SteadyClock {
+    fn now_ms(&self) -> u64 {
+        START_MS + self.clock.now_ms() - self.began_ms
+    }
+}

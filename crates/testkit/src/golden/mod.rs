@@ -1,0 +1,65 @@
+//! Golden journals: journals that a version of ours has written, kept as files, with the state that they lead to beside
+//! them. Every later version must read them, apply them, and decide them again where the rules are the same.
+//!
+//! A journal is a file `NAME.jsonl` with one batch per line, byte for byte as a store keeps it; `NAME.json` beside it
+//! says what tree it is and where it ends.
+
+mod read;
+mod scene;
+mod write;
+
+pub use read::{Unlike, check};
+pub use scene::SCENES;
+pub use write::{Golden, write};
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use spinney_kernel::World;
+use spinney_kernel::agent::Exit;
+use spinney_kernel::budget::Amounts;
+use spinney_kernel::context::Contexts;
+use spinney_kernel::id::{AgentId, TreeId};
+use spinney_kernel::port::journal::ChainHash;
+
+/// What a golden journal leads to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ending {
+    /// Which tree.
+    pub tree: TreeId,
+    /// The rules it was decided by.
+    pub rules: u32,
+    /// How many events it has.
+    pub events: u64,
+    /// The hash over all of it.
+    pub hash: String,
+    /// Its state, as one word.
+    pub state: String,
+    /// How each agent stands, and what it and all below it used.
+    pub agents: BTreeMap<AgentId, (String, Amounts)>,
+    /// What people are asked.
+    pub questions: Vec<String>,
+    /// How it ended, and what there is to show.
+    pub end: Option<(Exit, String)>,
+}
+
+impl Ending {
+    /// Where a tree stands.
+    pub(crate) fn at(world: &World, contexts: &Contexts, rules: u32, hash: ChainHash) -> Self {
+        let look = spinney::tree::Look::at(world, contexts);
+        Self {
+            tree: world.tree(),
+            rules,
+            events: look.seq.0,
+            hash: hash.to_string(),
+            state: look.state.word().to_owned(),
+            agents: look
+                .agents
+                .into_iter()
+                .map(|view| (view.agent, (view.status.to_string(), view.spent)))
+                .collect(),
+            questions: look.questions.into_iter().map(|question| question.text).collect(),
+            end: look.end.map(|end| (end.exit, end.shown.text)),
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Reading a golden journal: every batch is decoded, chained, applied and decided again.
+
+use spinney_kernel::context::Contexts;
+use spinney_kernel::event::RULES;
+use spinney_kernel::id::Seq;
+use spinney_kernel::port::journal::ChainHash;
+use spinney_kernel::{Batch, World, decide};
+
+use super::Ending;
+
+/// Where a golden journal is not what it was.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unlike {
+    /// A line cannot be read.
+    #[error("line {line} cannot be read any more: {reason}")]
+    Unreadable {
+        /// Which line; the first is 1.
+        line: usize,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The same input decides something else now.
+    #[error("the batch after event {after} is decided otherwise now: {decided}")]
+    Decided {
+        /// The last event before it.
+        after: u64,
+        /// What is decided now.
+        decided: String,
+    },
+    /// It leads elsewhere.
+    #[error("it leads to {found:?}, not {expected:?}")]
+    Leads {
+        /// What was recorded.
+        expected: Box<Ending>,
+        /// Where it leads now.
+        found: Box<Ending>,
+    },
+}
+
+/// Replays a golden journal and compares where it leads with what was recorded.
+///
+/// # Errors
+/// The first place where it is not what it was.
+pub fn check(lines: &str, ending: &str) -> Result<Ending, Unlike> {
+    let unreadable =
+        |line: usize| move |error: serde_json::Error| Unlike::Unreadable { line, reason: error.to_string() };
+    let expected: Ending = serde_json::from_str(ending).map_err(unreadable(0))?;
+    let tree = expected.tree;
+    let (mut world, mut decided, mut contexts) = (World::new(tree), World::new(tree), Contexts::new(tree));
+    let mut hash = ChainHash::start(tree);
+    for (number, line) in lines.lines().enumerate() {
+        let mut batch: Batch = serde_json::from_str(line).map_err(unreadable(number + 1))?;
+        batch.unfold();
+        let after: Seq = world.seq();
+        hash = hash.then(after, line.as_bytes());
+        if expected.rules == RULES {
+            let again = decide(&mut decided, &batch.input).map(|decision| decision.events);
+            if again.as_ref() != Ok(&batch.events) {
+                return Err(Unlike::Decided { after: after.0, decided: format!("{again:?}") });
+            }
+        }
+        for event in &batch.events {
+            world.apply(event);
+            contexts.apply(event);
+        }
+    }
+    let found = Ending::at(&world, &contexts, expected.rules, hash);
+    if found == expected && (expected.rules != RULES || decided == world) {
+        Ok(found)
+    } else {
+        Err(Unlike::Leads { expected: Box::new(expected), found: Box::new(found) })
+    }
+}

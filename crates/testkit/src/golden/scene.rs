@@ -1,0 +1,226 @@
+//! The scenes: fixed scripts that between them show what journals hold.
+
+use spinney_kernel::signal::Running;
+
+/// One scene.
+#[derive(Clone, Copy, Debug)]
+pub struct Scene {
+    /// What its files are called.
+    pub name: &'static str,
+    /// Its agents.
+    pub fixture: &'static str,
+    /// What its models and tools do.
+    pub script: &'static str,
+    /// What people do, and what happens to the process.
+    pub acts: &'static [Act],
+}
+
+/// Something that happens around a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Time passes, in milliseconds.
+    Pass(u64),
+    /// The tree goes on until it moves no more by itself.
+    Settle,
+    /// The first open question is answered.
+    Answer(&'static str),
+    /// A ceiling is raised, by nano-USD.
+    Raise(&'static str, u64),
+    /// An agent is cancelled.
+    Cancel(&'static str),
+    /// An agent is paused.
+    Pause(&'static str),
+    /// A pause is over.
+    Unpause(&'static str),
+    /// A message is sent.
+    Send(&'static str, &'static str),
+    /// An agent is redirected.
+    Redirect(&'static str, &'static str, Running),
+    /// The process dies and another one takes the tree up.
+    Crash,
+}
+
+/// All of them.
+pub const SCENES: [Scene; 6] = [CHAT, FAMILY, HALT, CANCEL, CRASH, REDIRECT];
+
+/// An agent with tools: some work, some fail, some do not exist; its model is busy at first.
+const CHAT: Scene = Scene {
+    name: "chat-with-tools",
+    fixture: "root $9.00 retries=5 turns=9",
+    script: r#"
+rules:
+  - when: { turn: 1 }
+    fail: { kind: rate_limit, times: 1, retry_after_ms: 30 }
+    think_ms: 10
+    say: I shall look.
+    call:
+      - { tool: search, args: { query: oaks } }
+      - { tool: broken, args: { n: 1 } }
+      - { tool: nothing_of_the_kind, args: {} }
+      - { tool: search, args: '{"query": ' }
+  - when: { turn: 2 }
+    say: And once more, at length.
+    call: [{ tool: long, args: { of: "leaves" } }]
+  - say: "Seen: {{ last | length }} characters."
+    usage: { input: 900, output: 40 }
+tools:
+  search: { description: finds pages, repeatable: true, think_ms: 15, say: "three pages about {{ args.query }}" }
+  broken: { description: never works, error: "no luck with {{ args.n }}" }
+  long: { description: says a lot, say: "{{ args.of }}{% for n in range(2500) %} and another leaf{% endfor %}" }
+"#,
+    acts: &[],
+};
+
+/// A family: attached and detached children, a wait, messages in both directions, and two questions.
+const FAMILY: Scene = Scene {
+    name: "spawns-with-questions-and-messages",
+    fixture: "root $9.00 turns=9 / a later turns=5 $2.00\nroot / b later turns=5",
+    script: r#"
+rules:
+  - when: { agent: root, turn: 1 }
+    say: Both of you.
+    call:
+      - { tool: spawn_agent, args: { agent: a, goal: Ask a person., id: a-1, budget: { cost_usd: 0.50, lend: true } } }
+      - { tool: spawn_agent, args: { agent: b, goal: Go ahead., id: b-1, detach: true, timeout: 60 } }
+      - { tool: ask_human, args: { question: "Shall we?", timeout: 3600 } }
+  - when: { agent: root, turn: 2 }
+    say: Waiting.
+    call: [{ tool: wait_agent, args: { agents: [b-1] } }, { tool: list_agents }]
+  - when: { agent: a, turn: 1 }
+    think_ms: 20
+    say: I need to know.
+    call: [{ tool: ask_human, args: { question: "Which colour?", default: blue, timeout: 2 } }]
+  - when: { agent: a }
+    say: "It is {{ last }}."
+  - when: { agent: b, turn: 1 }
+    think_ms: 40
+    say: Telling them.
+    call:
+      - { tool: send_message, args: { to: root, text: "b is on its way" } }
+      - { tool: spawn_agent, args: { agent: a, goal: Too deep., id: a-2 } }
+  - when: { agent: b }
+    think_ms: 40
+    say: Arrived.
+  - say: "All told: {{ last }}"
+"#,
+    acts: &[
+        Act::Pass(30),
+        Act::Send("b-1", "hurry up"),
+        Act::Answer("yes"),
+        Act::Pass(5_000),
+        Act::Settle,
+        Act::Answer("green"),
+        Act::Settle,
+        Act::Answer("red"),
+    ],
+};
+
+/// A tree that meets its ceiling, is topped up, and goes on.
+const HALT: Scene = Scene {
+    name: "halt-and-raise",
+    fixture: "root $0.25 turns=9 / a later turns=4",
+    script: r#"
+rules:
+  - when: { agent: root, turn: 1 }
+    say: One.
+    call: [{ tool: spawn_agent, args: { agent: a, goal: Spend., id: a-1 } }, { tool: spawn_agent, args: { agent: a, goal: Spend more., id: a-2 } }]
+    usage: { output: 50 }
+  - when: { agent: a, turn: 1 }
+    think_ms: 5
+    say: Spending.
+    call: [{ tool: list_agents }]
+    usage: { output: 60 }
+  - say: Spent.
+    usage: { output: 60 }
+"#,
+    acts: &[Act::Settle, Act::Raise("root", 100_000_000), Act::Settle, Act::Raise("root", 900_000_000)],
+};
+
+/// A tree that is cancelled while its agents are at work.
+const CANCEL: Scene = Scene {
+    name: "cancel",
+    fixture: "root $9.00 turns=9 / a later turns=4 / b later turns=4",
+    script: r#"
+rules:
+  - when: { agent: root, turn: 1 }
+    say: Down we go.
+    call: [{ tool: spawn_agent, args: { agent: a, goal: Go down., id: a-1 } }, { tool: slow }]
+  - when: { agent: a, turn: 1 }
+    say: Further.
+    call: [{ tool: spawn_agent, args: { agent: b, goal: Think., id: b-1 } }]
+  - when: { agent: b }
+    think_ms: 10
+    say: I was just about to
+    hang: true
+  - say: Never.
+tools:
+  slow: { description: takes long, think_ms: 50000, say: done }
+"#,
+    acts: &[
+        Act::Pass(100),
+        Act::Pause("a-1"),
+        Act::Pass(5),
+        Act::Cancel("a-1"),
+        Act::Pass(50),
+        Act::Cancel("root"),
+    ],
+};
+
+/// A process that dies twice: what can be repeated is, what cannot is reported lost, and the model bills both tries.
+const CRASH: Scene = Scene {
+    name: "crash-and-resume",
+    fixture: "root $9.00 turns=9 / a later turns=4",
+    script: r#"
+lost: presumed
+rules:
+  - when: { agent: root, turn: 1 }
+    think_ms: 20
+    say: All at once.
+    call:
+      - { tool: note, args: { n: 1 } }
+      - { tool: post, args: { n: 2 } }
+      - { tool: spawn_agent, args: { agent: a, goal: Think., id: a-1 } }
+      - { tool: ask_human, args: { question: "Still there?" } }
+  - when: { agent: a }
+    think_ms: 40
+    say: Thought.
+  - say: "In the end: {{ last }}"
+tools:
+  note: { description: can be repeated, repeatable: true, think_ms: 30, say: noted }
+  post: { description: cannot, think_ms: 30, say: posted }
+"#,
+    acts: &[Act::Pass(10), Act::Crash, Act::Pass(30), Act::Crash, Act::Settle, Act::Answer("still here")],
+};
+
+/// An agent that is told otherwise, once to finish first and once to stop.
+const REDIRECT: Scene = Scene {
+    name: "redirect",
+    fixture: "root $9.00 turns=9 / a later turns=4",
+    script: r#"
+rules:
+  - when: { agent: root, turn: 1 }
+    think_ms: 30
+    say: East.
+    call: [{ tool: walk, args: { to: east } }]
+  - when: { agent: root, turn: 2 }
+    think_ms: 30
+    say: Still east.
+    call: [{ tool: spawn_agent, args: { agent: a, goal: Walk., id: a-1 } }]
+  - when: { agent: a }
+    think_ms: 500
+    say: Walked.
+  - think_ms: 10
+    say: "As you say: {{ last }}"
+tools:
+  walk: { description: walks, think_ms: 30, say: "walked {{ args.to }}" }
+"#,
+    acts: &[
+        Act::Pass(40),
+        Act::Redirect("root", "go west when you are there", Running::Finishes),
+        Act::Pass(100),
+        Act::Pause("root"),
+        Act::Redirect("root", "stop and go home", Running::Stops),
+        Act::Pass(10),
+        Act::Unpause("root"),
+    ],
+};

@@ -1,0 +1,123 @@
+//! Writing golden journals: each scene is played by the real runtime on time that stands still.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use spinney::clock::Clock;
+use spinney::tree::verify;
+use spinney::{Home, Shutdown, Tree};
+use spinney_kernel::World;
+use spinney_kernel::budget::Amounts;
+use spinney_kernel::context::Contexts;
+use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::port::journal::{ChainHash, Journal};
+use spinney_kernel::request::{Raise, Redirect};
+
+use super::Ending;
+use super::scene::{Act, Scene};
+use crate::clock::SteadyClock;
+use crate::fixture::parse;
+use crate::{Stage, definition};
+
+/// A golden journal, as its two files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Golden {
+    /// One batch per line, as it is stored.
+    pub lines: String,
+    /// Where it ends, as JSON.
+    pub ending: String,
+}
+
+/// Plays a scene and writes its journal down. The runtime's time must stand still.
+///
+/// # Errors
+/// Whatever kept the scene from being played.
+pub async fn write(scene: &Scene) -> Result<Golden, String> {
+    let stage = Stage::new(scene.script);
+    let clock: Arc<dyn Clock> = Arc::new(SteadyClock::new());
+    let mut home = stage.home_on(Arc::clone(&clock));
+    let mut tree = home.start(definition(scene.fixture)).await.map_err(|error| error.to_string())?;
+    for act in scene.acts {
+        if *act == Act::Crash {
+            home.shutdown(Shutdown::Kill).await;
+            home = stage.home_on(Arc::clone(&clock));
+            tree = home.resume(tree.id()).await.map_err(|error| error.to_string())?;
+        } else {
+            play(&tree, act).await.map_err(|error| format!("{}: {error}", scene.name))?;
+        }
+    }
+    let id = tree.id();
+    tree.ended().await;
+    shut(home).await;
+    written(stage.journal().as_ref(), id)
+}
+
+async fn shut(home: Home) {
+    home.shutdown(Shutdown::Kill).await;
+}
+
+async fn play(tree: &Tree, act: &Act) -> Result<(), spinney::tree::RequestError> {
+    match *act {
+        Act::Crash => Ok(()),
+        Act::Pass(ms) => {
+            tokio::time::sleep(Duration::from_millis(ms)).await;
+            Ok(())
+        }
+        Act::Settle => {
+            tree.settled().await;
+            Ok(())
+        }
+        Act::Answer(text) => match tree.look().await?.questions.first() {
+            Some(question) => tree.answer(question.question, text).await,
+            None => Ok(()),
+        },
+        Act::Raise(agent, nanos) => {
+            tree.raise(Raise { agent: parse(agent), add: Amounts::cost(nanos) }).await
+        }
+        Act::Cancel(agent) => tree.cancel(parse(agent), "no longer needed").await,
+        Act::Pause(agent) => tree.pause(parse(agent)).await,
+        Act::Unpause(agent) => tree.unpause(parse(agent)).await,
+        Act::Send(agent, text) => tree.send(parse(agent), text).await,
+        Act::Redirect(agent, instruction, running) => {
+            tree.redirect(Redirect { agent: parse(agent), instruction: instruction.to_owned(), running })
+                .await
+        }
+    }
+}
+
+fn written(journal: &dyn Journal, tree: TreeId) -> Result<Golden, String> {
+    let verified = verify(journal, tree, None).map_err(|error| error.to_string())?;
+    let (mut world, mut contexts) = (World::new(tree), Contexts::new(tree));
+    let (mut hash, mut lines) = (ChainHash::start(tree), String::new());
+    loop {
+        let page = journal.read(tree, world.seq(), 64).map_err(|fault| fault.to_string())?;
+        if page.is_empty() {
+            break;
+        }
+        for mut entry in page {
+            for event in &entry.batch.events {
+                world.apply(event);
+                contexts.apply(event);
+            }
+            entry.batch.fold();
+            let line = serde_json::to_string(&entry.batch).map_err(|error| error.to_string())?;
+            hash = next(hash, entry.after, &line, entry.hash)?;
+            lines.push_str(&line);
+            lines.push('\n');
+        }
+    }
+    let ending = Ending::at(&world, &contexts, verified.rules, hash);
+    let mut ending = serde_json::to_string_pretty(&ending).map_err(|error| error.to_string())?;
+    ending.push('\n');
+    Ok(Golden { lines, ending })
+}
+
+/// The next hash of the chain, if the line is what the store keeps.
+fn next(hash: ChainHash, after: Seq, line: &str, stored: ChainHash) -> Result<ChainHash, String> {
+    let next = hash.then(after, line.as_bytes());
+    if next == stored {
+        Ok(next)
+    } else {
+        Err(format!("the store keeps another text after event {}", after.0))
+    }
+}

@@ -1,0 +1,145 @@
+//! Replay: a journal is what it says, or the first place where it is not is named.
+
+use std::sync::Arc;
+
+use spinney::tree::{Diverged, Verified, verify};
+use spinney_kernel::Event;
+use spinney_kernel::body::BlobRef;
+use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, Fact};
+use spinney_kernel::port::journal::{Append, Appended, ChainHash, Entry, Head, Journal, JournalFault};
+use spinney_store::{Access, SqliteJournal};
+use spinney_testkit::Stage;
+
+const SCRIPT: &str = r#"
+rules:
+  - when: { agent: root, turn: 1 }
+    say: Splitting the work.
+    call:
+      - { tool: spawn_agent, args: { agent: helper, goal: Count the oaks., id: h } }
+      - { tool: search, args: { query: trees } }
+  - when: { agent: helper }
+    say: Seventy seven oaks.
+  - say: "I was told: {{ last }}"
+tools:
+  search: { description: search the web, say: "three results for {{ args.query }}" }
+"#;
+
+/// Runs the tree on a journal: its id and the hash that its runtime told.
+async fn run(journal: Arc<dyn Journal>) -> (TreeId, ChainHash, u64) {
+    let stage = Stage::on(journal, SCRIPT);
+    let home = stage.home();
+    let tree = stage.start(&home, "root $9.00 turns=20 / helper later turns=3").await;
+    let status = tree.ended().await;
+    (tree.id(), status.hash.unwrap(), stage.model().model().calls())
+}
+
+/// A journal whose reader sees something else than what was written.
+struct Changed<F> {
+    inner: Arc<dyn Journal>,
+    change: F,
+}
+
+impl<F: Fn(&mut Vec<Entry>) + Send + Sync> Journal for Changed<F> {
+    fn append(&self, append: Append, done: Appended) {
+        self.inner.append(append, done);
+    }
+
+    fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Result<Vec<Entry>, JournalFault> {
+        let mut entries = self.inner.read(tree, after, batches_max)?;
+        (self.change)(&mut entries);
+        Ok(entries)
+    }
+
+    fn head(&self, tree: TreeId) -> Result<Option<Head>, JournalFault> {
+        self.inner.head(tree)
+    }
+
+    fn heads(&self, states: &[&str]) -> Result<Vec<Head>, JournalFault> {
+        self.inner.heads(states)
+    }
+
+    fn catalog(&self, kind: CatalogKind, prefix: &str) -> Result<Vec<Fact>, JournalFault> {
+        self.inner.catalog(kind, prefix)
+    }
+
+    fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Result<(), JournalFault> {
+        self.inner.replace_catalog(tree, at, rows)
+    }
+
+    fn blob(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalFault> {
+        self.inner.blob(blob)
+    }
+
+    fn remove(&self, tree: TreeId) -> Result<(), JournalFault> {
+        self.inner.remove(tree)
+    }
+}
+
+/// X8: a whole tree replays offline to the hash that its runtime told, and calls no model and no tool for it; the first
+/// event that is decided otherwise is named by its place; a journal that was cut short is found by its hash.
+#[tokio::test(start_paused = true)]
+async fn x8_a_replay_gives_the_same_hash_or_names_the_first_difference() {
+    let inner = Arc::clone(Stage::new(SCRIPT).journal());
+    let (tree, hash, calls) = run(Arc::clone(&inner)).await;
+    let Verified { hash: again, decided, look, .. } = verify(inner.as_ref(), tree, Some(hash)).unwrap();
+    assert!(decided && again == Some(hash) && calls == 3);
+    assert_eq!(look.end.unwrap().shown.text, "I was told: three results for trees");
+
+    // The helper is said to have been given another goal.
+    let forge = |entries: &mut Vec<Entry>| {
+        for event in entries.iter_mut().flat_map(|entry| &mut entry.batch.events) {
+            if let Event::AgentSpawned(spawned) = event
+                && spawned.parent.is_some()
+            {
+                spawned.goal = "Cut the oaks.".to_owned();
+            }
+        }
+    };
+    let forged = Changed { inner: Arc::clone(&inner), change: forge };
+    let entries = inner.read(tree, Seq(0), 99).unwrap();
+    let is_child = |event: &Event| matches!(event, Event::AgentSpawned(spawned) if spawned.parent.is_some());
+    let place = entries.iter().flat_map(|entry| &entry.batch.events).position(is_child).unwrap() as u64 + 1;
+    match verify(&forged, tree, None) {
+        Err(Diverged::Event { seq, stored, decided }) => {
+            assert_eq!(seq, place);
+            assert!(stored.contains("Cut the oaks.") && decided.contains("Count the oaks."));
+        }
+        other => panic!("{other:?}"),
+    }
+
+    let last = entries.last().unwrap().after;
+    let cut = move |entries: &mut Vec<Entry>| entries.retain(|entry| entry.after != last);
+    let cut = Changed { inner, change: cut };
+    let found = verify(&cut, tree, None).unwrap_err();
+    assert!(matches!(found, Diverged::OtherEnd { seq, .. } if seq == last.0), "{found}");
+}
+
+/// X8: a word that somebody changed in the file itself is found, and the last event that is whole is named.
+#[tokio::test]
+async fn x8_a_word_changed_in_the_file_is_found_by_the_chain() {
+    let folder = tempfile::tempdir().unwrap();
+    let (tree, ..) = run(Arc::new(SqliteJournal::open(folder.path(), Access::Write).unwrap())).await;
+    // The home and its journal are gone by now, and with them the log that is written ahead.
+    let mut changed = 0;
+    for file in std::fs::read_dir(folder.path()).unwrap() {
+        let path = file.unwrap().path();
+        let mut bytes = std::fs::read(&path).unwrap();
+        let (word, other) = (b"Seventy seven oaks.", b"Seventy eight oaks.");
+        let places: Vec<usize> = bytes
+            .windows(word.len())
+            .enumerate()
+            .filter(|(_, found)| found == word)
+            .map(|(at, _)| at)
+            .collect();
+        for at in places {
+            bytes[at..at + word.len()].copy_from_slice(other);
+            changed += 1;
+        }
+        std::fs::write(&path, bytes).unwrap();
+    }
+    assert!(changed > 0, "the word is not in the file");
+    let journal = SqliteJournal::open(folder.path(), Access::Look).unwrap();
+    let found = verify(&journal, tree, None).unwrap_err();
+    assert!(matches!(found, Diverged::Journal(JournalFault::Damaged { after, .. }) if after > 1), "{found}");
+}
