@@ -9,5 +9,6 @@ mod looking;
 mod replaying;
 mod result;
 mod resuming;
+mod scenarios;
 mod stage;
 mod steering;

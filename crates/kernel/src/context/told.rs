@@ -14,6 +14,9 @@ const TASK: &str = "Your task: ";
 const TOOLS: &str = "Tools you may use:";
 const CLOSE: &str = "When you are done, answer with a clear summary of the result.";
 
+/// The most bytes that name a child, its end, and that this is known.
+const KNOWN_BYTES_MAX: usize = 96;
+
 /// The first message of an agent: its role's prompt, its goal, its tools, and nothing else.
 #[must_use]
 pub fn system(definition: &Definition, caps: &Caps, turns: &Turns, goal: &str) -> String {
@@ -86,8 +89,9 @@ pub(crate) fn told_tokens(outcome: &Outcome, child: impl Fn(&ChildEnd) -> u64) -
             body.tokens_max().saturating_add(asks.iter().map(asked).sum())
         }
         Outcome::Answered { answer } => answer.tokens_max(),
-        Outcome::Children { ended } | Outcome::Expired { ended } => {
-            notice + ended.iter().map(|end| child(end).saturating_add(notice)).sum::<u64>()
+        Outcome::Children { ended } => ended.iter().map(|end| child_tokens(&end.state, child(end))).sum(),
+        Outcome::Expired { ended } => {
+            notice + ended.iter().map(|end| child_tokens(&end.state, child(end))).sum::<u64>()
         }
         Outcome::Message { .. }
         | Outcome::Failed { .. }
@@ -95,6 +99,13 @@ pub(crate) fn told_tokens(outcome: &Outcome, child: impl Fn(&ChildEnd) -> u64) -
         | Outcome::Cancelled
         | Outcome::Refused { .. } => notice,
     }
+}
+
+/// The most tokens that a child's end can have, told in full or as something that is known: what it shows, and how it
+/// ended if that needs words.
+pub(crate) fn child_tokens(state: &str, shown: u64) -> u64 {
+    let words = if state == Exit::Completed.word() { KNOWN_BYTES_MAX } else { limit::NOTICE_BYTES_MAX };
+    shown.saturating_add(words as u64)
 }
 
 /// A child's end, as its parent reads it.

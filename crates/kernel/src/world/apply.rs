@@ -11,7 +11,6 @@ use crate::call::{ChildCall, ChildEnd, Outcome, Stage, Wait, Why, Work};
 use crate::context;
 use crate::event::{Alarm, Event};
 use crate::id::{AgentId, CallId, ModelName, Seq, TimerId};
-use crate::limit;
 
 impl World {
     /// Applies one event.
@@ -150,7 +149,7 @@ impl World {
             Some(parent) if detached => {
                 let agent = self.agents.agent_mut(parent);
                 agent.inbox.push(self.seq);
-                agent.progress.read(limit::NOTICE_BYTES_MAX as u64 + tokens);
+                agent.progress.read(context::child_tokens(exit.word(), tokens));
             }
             Some(_) => {}
             // The tree is over; what halted it no longer matters.

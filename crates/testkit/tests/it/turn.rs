@@ -82,7 +82,7 @@ fn a_child_returns_its_answer_to_the_tool_call_that_spawned_it() {
     #2 ended: children h completed, spent nothing
     #4 ended: done, spent tool_calls=1
     #5 asked by root
-    #5 started: held $0.10 tokens=1724 steps=1
+    #5 started: held $0.10 tokens=796 steps=1
     #5 ended: done, spent $0.009 tokens=9 steps=1
     root ended: completed, spent $0.026 tokens=26 steps=3 tool_calls=1
     root completed, spent $0.026 tokens=26 steps=3 tool_calls=1
@@ -109,7 +109,7 @@ fn a_detached_child_is_heard_of_before_the_next_turn() {
     h ended: completed, spent $0.007 tokens=7 steps=1
     #3 ended: done, spent $0.017 tokens=17 steps=1
     #4 asked by root
-    #4 started: held $0.10 tokens=1242 steps=1
+    #4 started: held $0.10 tokens=826 steps=1
     #4 ended: done, spent $0.03 tokens=30 steps=1
     root ended: completed, spent $0.064 tokens=64 steps=4
     root completed, spent $0.064 tokens=64 steps=4
@@ -223,7 +223,7 @@ fn an_agent_may_list_message_wait_for_and_cancel_its_own() {
     two ended: completed, spent $0.014 tokens=14 steps=2
     #6 ended: children one cancelled, two completed, spent nothing
     #8 asked by root
-    #8 started: held $0.10 tokens=3967 steps=1
+    #8 started: held $0.10 tokens=2623 steps=1
     #8 ended: done, spent $0.007 tokens=7 steps=1
     root ended: completed, spent $0.021 tokens=21 steps=6
     root completed, spent $0.021 tokens=21 steps=6

@@ -1,0 +1,106 @@
+//! The scenarios of `examples/scenarios`: each is a file that people can run, and a test of what it shows.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::stage::Stage;
+
+fn scenario(name: &str) -> String {
+    format!("{}/../../examples/scenarios/{name}.yaml", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn of_type<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    events.iter().filter(|event| event["type"] == json!(kind)).collect()
+}
+
+/// S4: three hops and more, each answer handed up through every hop; one hop too many is refused as advice.
+#[test]
+fn s4_a_task_is_handed_down_three_hops_and_its_answer_comes_back_up() {
+    let stage = Stage::new();
+    let run = stage.spinney(&["run", &scenario("s04-nesting"), "--json"]);
+    let result = run.result();
+    assert_eq!(result["output"], json!("mayor: office: postman: child: delivered to the last house"));
+    assert_eq!((run.code, &result["agents"]), (Some(0), &json!(4)));
+    let events = run.json();
+    let paths: Vec<&Value> = of_type(&events, "agent_spawned").iter().map(|event| &event["path"]).collect();
+    assert_eq!(paths.last().unwrap(), &&json!("mayor/office/postman/child"));
+    let refused = of_type(&events, "tool_answered")[0];
+    assert_eq!(refused["is_error"], json!(true));
+    assert_eq!(refused["body"]["text"], json!("depth limit 3 reached at depth 3: do this part yourself"));
+}
+
+/// S9: killed in the middle and resumed, the tree gives the answer and the bill of an undisturbed run.
+#[test]
+fn s9_a_tree_is_resumed_after_its_process_was_killed() {
+    let stage = Stage::new();
+    let whole = stage.spinney(&["run", &scenario("s09-resume"), "--json"]).result();
+    let mut running = stage.play(&["run", &scenario("s09-resume")]);
+    running.until("calls count_rings");
+    running.kill();
+    let resumed = stage.spinney(&["resume", "last", "--json"]);
+    let result = resumed.result();
+    assert_eq!(resumed.code, Some(0), "{}", resumed.err);
+    assert_eq!(
+        result["output"],
+        json!("All three are counted; the last says seventy rings (Count the ash.)")
+    );
+    for same in ["output", "spent", "agents", "state"] {
+        assert_eq!(result[same], whole[same], "{same}");
+    }
+    assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
+}
+
+/// S24: one trace id at every hop, on every event, and the path says whose it is.
+#[test]
+fn s24_every_event_of_every_hop_carries_the_same_trace_id() {
+    let stage = Stage::new();
+    let run = stage.spinney(&["run", &scenario("s24-one-trace"), "--json"]);
+    let (events, tree) = (run.json(), run.result()["tree"].clone());
+    assert_eq!(run.result()["output"], json!("spinney"));
+    let traces: BTreeSet<String> = events.iter().map(|event| event["tree"].to_string()).collect();
+    assert_eq!(traces, BTreeSet::from([tree.to_string()]));
+    let depths: BTreeSet<usize> = events
+        .iter()
+        .filter_map(|event| event["path"].as_str())
+        .map(|path| path.split('/').count())
+        .collect();
+    assert!(depths.is_superset(&BTreeSet::from([1, 2, 3])), "{depths:?}");
+    let places: Vec<u64> = events.iter().filter_map(|event| event["seq"].as_u64()).collect();
+    assert_eq!(places, (1..=places.len() as u64).collect::<Vec<_>>());
+}
+
+/// S27, O22 (without tenants): the journal tells the whole chain; replayed, it gives the same state and output and calls
+/// nothing, and one changed byte is found and named.
+#[test]
+fn s27_o22_a_chain_is_audited_and_replayed_without_calling_anything() {
+    let stage = Stage::new();
+    let run = stage.spinney(&["run", &scenario("s27-audit"), "--json"]);
+    let (events, result) = (run.json(), run.result());
+    assert_eq!(result["output"], json!("It may be paid: number 42 is in the ledger"));
+    assert_eq!(of_type(&events, "attempt_failed").len(), 1);
+    assert_eq!(of_type(&events, "tool_answered").len(), 1);
+    // The audit from the stored journal is what was told while it ran.
+    let audit = stage.spinney(&["events", "last", "--json"]).json();
+    assert_eq!(audit, events[..events.len() - 1]);
+    // Nothing that could answer is left: neither script nor tree file.
+    std::fs::remove_dir_all(stage.home().join("trees")).unwrap();
+    let hash = result["event_hash"].as_str().unwrap();
+    let replay = stage.spinney(&["replay", "last", "--verify", "--expect", hash]);
+    assert_eq!(replay.code, Some(0), "{}", replay.err);
+    for part in
+        [hash, "completed", "It may be paid: number 42 is in the ledger", "every input was decided again"]
+    {
+        assert!(replay.out.contains(part), "{part}: {}", replay.out);
+    }
+    let after = stage.spinney(&["events", "last", "--json"]).json();
+    assert_eq!(after, audit, "a replay changes nothing");
+    let file = stage.home().join("journal.sqlite3");
+    let mut bytes = std::fs::read(&file).unwrap();
+    let at = bytes.windows(12).position(|part| part == b"number 42 is").unwrap();
+    bytes[at] = b'N';
+    std::fs::write(&file, bytes).unwrap();
+    let changed = stage.spinney(&["replay", "last", "--verify"]);
+    assert_eq!(changed.code, Some(1));
+    assert!(changed.err.contains("is damaged after event"), "{}", changed.err);
+}
