@@ -22,11 +22,14 @@ pub(super) struct Mind {
     draws: Draws,
     /// The time of the last input; no later one is earlier.
     now: Time,
+    /// How far the journal's time is ahead of the clock, because somebody set the clock back since it was written.
+    ahead_ms: u64,
 }
 
 impl Mind {
     pub(super) fn new(tree: TreeId, clock: Arc<dyn Clock>, draws: Draws) -> Self {
-        Self { world: World::new(tree), contexts: Contexts::new(tree), clock, draws, now: Time(0) }
+        let (world, contexts) = (World::new(tree), Contexts::new(tree));
+        Self { world, contexts, clock, draws, now: Time(0), ahead_ms: 0 }
     }
 
     /// Reads a tree back, a page at a time.
@@ -34,6 +37,7 @@ impl Mind {
         loop {
             let page = journal.read(self.world.tree(), self.world.seq(), PAGE)?;
             if page.is_empty() {
+                self.ahead_ms = self.now.0.saturating_sub(self.clock.now_ms());
                 return Ok(());
             }
             for Entry { batch, .. } in &page {
@@ -48,7 +52,7 @@ impl Mind {
 
     /// Decides one input. What it decided is applied; the batch is what the journal is to hold.
     pub(super) fn decide(&mut self, what: What) -> Result<(Seq, Decision, Input), Refusal> {
-        self.now = self.now.max(Time(self.clock.now_ms()));
+        self.now = self.now.max(Time(self.now_ms()));
         let after = self.world.seq();
         let input = Input { now: self.now, draw: self.draws.next(), what };
         let decision = decide(&mut self.world, &input)?;
@@ -56,13 +60,13 @@ impl Mind {
         Ok((after, decision, input))
     }
 
-    /// This moment.
+    /// This moment. It goes on from where the journal ends.
     pub(super) fn now_ms(&self) -> u64 {
-        self.clock.now_ms()
+        self.clock.now_ms().saturating_add(self.ahead_ms)
     }
 
     /// Milliseconds from now until a moment.
     pub(super) fn ms_until(&self, at: Time) -> u64 {
-        at.0.saturating_sub(self.clock.now_ms())
+        at.0.saturating_sub(self.now_ms())
     }
 }
