@@ -11,7 +11,9 @@ use spinney_testkit::Stage;
 
 use crate::failing_journal::Full;
 
-const SCRIPT: &str = "rules: [{ say: done, think_ms: 50 }]";
+const SCRIPT: &str = "rules:
+  - { when: { turn: 1 }, think_ms: 50, say: first, call: [{ tool: list_agents }] }
+  - { say: done }";
 const ROOT: &str = "root turns=3";
 
 /// Puts a home away, and gives up after a moment.
