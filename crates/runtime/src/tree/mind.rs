@@ -1,5 +1,6 @@
 //! The mind of a tree: its world and its contexts, moved only by inputs. It decides and remembers; it does nothing.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use spinney_kernel::context::Contexts;
@@ -7,6 +8,7 @@ use spinney_kernel::id::{Seq, TreeId};
 use spinney_kernel::port::journal::{Entry, Head, Journal, JournalFault};
 use spinney_kernel::port::page::pages;
 use spinney_kernel::time::Time;
+use spinney_kernel::world::TreeState;
 use spinney_kernel::{Decision, Input, Refusal, Report, What, World, decide};
 
 use crate::clock::Clock;
@@ -20,25 +22,25 @@ pub(super) struct Mind {
     draws: Draws,
     /// The time of the last input; no later one is earlier.
     now: Time,
+    /// How far the journal's time is ahead of the clock, because somebody set the clock back since it was written.
+    ahead_ms: u64,
 }
 
 impl Mind {
     pub(super) fn new(tree: TreeId, clock: Arc<dyn Clock>, draws: Draws) -> Self {
-        Self { world: World::new(tree), contexts: Contexts::new(tree), clock, draws, now: Time(0) }
+        let (world, contexts) = (World::new(tree), Contexts::new(tree));
+        Self { world, contexts, clock, draws, now: Time(0), ahead_ms: 0 }
     }
 
     /// Reads a tree back, a page at a time.
     pub(super) fn recover(&mut self, journal: &dyn Journal, head: &Head) -> Result<(), JournalFault> {
         let tree = self.world.tree();
         for page in pages(journal, tree, Seq(0)) {
-            for Entry { batch, .. } in &page? {
-                self.now = self.now.max(batch.input.now);
-                for event in &batch.events {
-                    self.world.apply(event);
-                    self.contexts.apply(event);
-                }
+            for entry in &page? {
+                self.take_up(entry)?;
             }
         }
+        self.ahead_ms = self.now.0.saturating_sub(self.clock.now_ms());
         let (end, after) = (head.seq.0, self.world.seq().0);
         if end == after {
             return Ok(());
@@ -47,9 +49,28 @@ impl Mind {
         Err(JournalFault::Damaged { tree, after, reason })
     }
 
+    /// Applies a stored batch. One whose events do not fit was not decided for this tree, whoever wrote it.
+    fn take_up(&mut self, Entry { after, batch, .. }: &Entry) -> Result<(), JournalFault> {
+        self.now = self.now.max(batch.input.now);
+        let applied = catch_unwind(AssertUnwindSafe(|| {
+            for event in &batch.events {
+                self.world.apply(event);
+                self.contexts.apply(event);
+            }
+            self.world.state() != TreeState::New
+        }));
+        match applied {
+            Ok(true) => Ok(()),
+            Ok(false) | Err(_) => {
+                let reason = "the next batch does not fit the tree".to_owned();
+                Err(JournalFault::Damaged { tree: self.world.tree(), after: after.0, reason })
+            }
+        }
+    }
+
     /// Decides one input. What it decided is applied; the batch is what the journal is to hold.
     pub(super) fn decide(&mut self, what: What) -> Result<(Seq, Decision, Input), Refusal> {
-        self.now = self.now.max(Time(self.clock.now_ms()));
+        self.now = self.now.max(Time(self.now_ms()));
         let after = self.world.seq();
         let draw = if draws(&what) { self.draws.next() & u64::from(u32::MAX) } else { 0 };
         let input = Input { now: self.now, draw, what };
@@ -58,14 +79,14 @@ impl Mind {
         Ok((after, decision, input))
     }
 
-    /// This moment.
+    /// This moment. It goes on from where the journal ends.
     pub(super) fn now_ms(&self) -> u64 {
-        self.clock.now_ms()
+        self.clock.now_ms().saturating_add(self.ahead_ms)
     }
 
     /// Milliseconds from now until a moment.
     pub(super) fn ms_until(&self, at: Time) -> u64 {
-        at.0.saturating_sub(self.clock.now_ms())
+        at.0.saturating_sub(self.now_ms())
     }
 }
 

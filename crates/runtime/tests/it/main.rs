@@ -5,6 +5,7 @@ mod bad_input;
 mod chain;
 mod charging;
 mod clock;
+mod clock_set_back;
 mod closing;
 mod deep;
 mod ending;

@@ -11,7 +11,9 @@ use spinney_testkit::Stage;
 
 use crate::failing_journal::Full;
 
-const SCRIPT: &str = "rules: [{ say: done, think_ms: 50 }]";
+const SCRIPT: &str = "rules:
+  - { when: { turn: 1 }, think_ms: 50, say: first, call: [{ tool: list_agents }] }
+  - { say: done }";
 const ROOT: &str = "root turns=3";
 
 /// Puts a home away, and gives up after a moment.
@@ -44,6 +46,7 @@ async fn a_crash_while_a_stopped_tree_comes_back_does_not_leave_it_paused() {
     home.shutdown(Shutdown::Kill).await;
     let back = stage.home().resume(tree.id()).await.unwrap().ended().await;
     assert_eq!(back.stopped, Some(Stopped::Journal(JournalFault::DiskFull)));
-    let status = disk.home().resume(tree.id()).await.unwrap().ended().await;
-    assert_eq!(status.state, TreeState::Ended("completed"));
+    let tree = disk.home().resume(tree.id()).await.unwrap();
+    let status = tokio::time::timeout(Duration::from_secs(60), tree.ended()).await;
+    assert_eq!(status.unwrap().state, TreeState::Ended("completed"));
 }

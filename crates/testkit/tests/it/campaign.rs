@@ -151,7 +151,7 @@ fn compare(ground: &Ground, whole: &(End, Audit)) -> Audit {
     audit
 }
 
-/// O19, S9, X2: two hundred kills, and no agent, message or question is lost, no keyed effect is made twice, nothing
+/// X2: two hundred kills, and no agent, message or question is lost, no keyed effect is made twice, nothing
 /// is paid twice, and every tree comes to the result of a run that nobody killed.
 #[test]
 fn x2_two_hundred_kills_lose_nothing_and_repeat_nothing() {

@@ -30,7 +30,7 @@ pub const LIVES: u64 = 12;
 /// How much was tried.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Seeds.
+    /// Seeds, in each mode and for each kind of crash.
     pub cases: u64,
     /// Trees that came to their end.
     pub trees: u64,
