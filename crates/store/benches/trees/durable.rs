@@ -7,45 +7,56 @@ use std::time::Instant;
 
 use rusqlite::{Connection, params};
 use spinney_kernel::port::journal::Durability;
-use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::spinney::Shutdown;
 use tempfile::TempDir;
 
-use crate::measure::{at_most, row, time, verdict};
+use crate::measure::{at_most, median, row, time, verdict};
+use crate::peer::{self, Peer, Script};
 use crate::tree::{self, Plan, STEP_BYTES};
+use crate::{LANGGRAPH_PACKAGES, against};
 
-const TURNS: u32 = 500;
 const ROUNDS: usize = 9;
 const TREES: usize = 100;
 
+const LANGGRAPH: Script =
+    Script { home: "langgraph", packages: LANGGRAPH_PACKAGES, path: "benches/trees/langgraph_steps.py" };
+const DBOS: Script = Script { home: "dbos", packages: &["dbos==3.3.0"], path: "benches/trees/dbos_steps.py" };
+
 /// Prints the table.
 pub(crate) fn run() {
-    for (durability, bound) in [(Durability::Normal, 4.0), (Durability::Full, 1.5)] {
-        let (ours, raw) = one_tree(durability);
-        let what = format!("one tree, one step after the other, {durability:?}").to_lowercase();
+    let (langgraph, dbos) = (peer::measure(&LANGGRAPH), peer::measure(&DBOS));
+    for (durability, turns, bound) in [(Durability::Normal, 500, 4.0), (Durability::Full, 100, 1.5)] {
+        let (ours, raw) = one_tree(durability, turns);
+        let level = format!("{durability:?}").to_lowercase();
+        let what = format!("one tree, one step after the other, {level}");
         row(&what, &time(ours), &format!("{} (bare insert)", time(raw)), &at_most(ours / raw, bound));
+        against("LangGraph", &langgraph, &level, ours);
+        against("DBOS", &dbos, &level, ours);
+        if durability == Durability::Full {
+            against("DBOS as it comes", &dbos, "default", ours);
+        }
     }
     let (ours, raw) = many_trees();
     let share = 100.0 * raw / ours;
     let relation = format!("{share:.0} % of the rate (at least 40 %: {})", verdict(share >= 40.0));
     row("100 trees at once, per batch", &time(ours), &format!("{} (bare, batched)", time(raw)), &relation);
-    on_disk();
+    on_disk(langgraph.ok().as_ref());
 }
 
 /// Nanoseconds per commit of a tree's turns, and per bare insert of as many bytes; medians of rounds in turns.
-fn one_tree(durability: Durability) -> (f64, f64) {
+fn one_tree(durability: Durability, turns: u32) -> (f64, f64) {
     let runtime = tree::runtime();
-    let home = folder();
-    let spinney = tree::home(journal(home.path()), Plan::Turns(TURNS));
+    let home = tree::folder();
+    let spinney = tree::home(tree::sqlite(home.path()), Plan::Turns(turns));
     let mut raw = Raw::new(durability);
     let (mut ours, mut other) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let start = Instant::now();
         runtime.block_on(tree::run(&spinney, durability));
-        ours.push(start.elapsed().as_nanos() as f64 / f64::from(2 * TURNS));
+        ours.push(start.elapsed().as_nanos() as f64 / f64::from(2 * turns));
         let start = Instant::now();
-        (0..2 * TURNS).for_each(|_| raw.insert());
-        other.push(start.elapsed().as_nanos() as f64 / f64::from(2 * TURNS));
+        (0..2 * turns).for_each(|_| raw.insert());
+        other.push(start.elapsed().as_nanos() as f64 / f64::from(2 * turns));
     }
     (median(ours), median(other))
 }
@@ -53,9 +64,9 @@ fn one_tree(durability: Durability) -> (f64, f64) {
 /// Nanoseconds per batch of a hundred trees that run at once, and per row of bare inserts in transactions of 1,000.
 fn many_trees() -> (f64, f64) {
     let runtime = tree::runtime();
-    let home = folder();
+    let home = tree::folder();
     let turns = 20;
-    let spinney = Arc::new(tree::home(journal(home.path()), Plan::Turns(turns)));
+    let spinney = Arc::new(tree::home(tree::sqlite(home.path()), Plan::Turns(turns)));
     let mut raw = Raw::new(Durability::Normal);
     let batches = TREES as f64 * f64::from(2 * turns + 2);
     let (mut ours, mut other) = (Vec::new(), Vec::new());
@@ -79,11 +90,11 @@ fn many_trees() -> (f64, f64) {
 }
 
 /// What steps leave on the disk, and whether later ones leave more.
-fn on_disk() {
+fn on_disk(langgraph: Option<&Peer>) {
     let runtime = tree::runtime();
     let bytes = |turns: u32| {
-        let home = folder();
-        let spinney = tree::home(journal(home.path()), Plan::Turns(turns));
+        let home = tree::folder();
+        let spinney = tree::home(tree::sqlite(home.path()), Plan::Turns(turns));
         runtime.block_on(tree::run(&spinney, Durability::Normal));
         // Only a home whose last task is gone has closed its file.
         runtime.block_on(spinney.shutdown(Shutdown::Drain));
@@ -96,25 +107,20 @@ fn on_disk() {
     let relation = format!("at most 1024: {}", verdict(late <= 1_024.0));
     row("bytes on disk per 200-byte step, steps 1-1,000", &format!("{early:.0}"), "", "");
     row("the same, steps 1,000-10,000", &format!("{late:.0}"), &format!("{STEP_BYTES} (said)"), &relation);
+    if let Some(other) = langgraph.map(|peer| peer.figure("bytes")) {
+        let (ours, relation) = (megabytes(thousand), format!("{:.0}x better", other / thousand));
+        row("1,000 steps on disk", &ours, &format!("{} (LangGraph)", megabytes(other)), &relation);
+    }
     row("late against early", "", "", &at_most(late / early, 1.1));
 }
 
-fn journal(home: &Path) -> Arc<SqliteJournal> {
-    Arc::new(SqliteJournal::open(home, Access::Write).unwrap_or_else(|fault| panic!("{fault}")))
-}
-
-fn folder() -> TempDir {
-    tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"))
+fn megabytes(bytes: f64) -> String {
+    format!("{:.1} MB", bytes / 1_000_000.0)
 }
 
 fn size(home: &Path) -> u64 {
     let files = std::fs::read_dir(home).unwrap_or_else(|error| panic!("{error}"));
     files.filter_map(|file| file.ok()?.metadata().ok()).map(|file| file.len()).sum()
-}
-
-fn median(mut times: Vec<f64>) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
 }
 
 /// The least that any store must do: a row like ours in a table like ours.
@@ -127,7 +133,7 @@ struct Raw {
 
 impl Raw {
     fn new(durability: Durability) -> Self {
-        let home = folder();
+        let home = tree::folder();
         let made = || -> rusqlite::Result<Connection> {
             let connection = Connection::open(home.path().join("raw.sqlite3"))?;
             connection.pragma_update(None, "journal_mode", "WAL")?;

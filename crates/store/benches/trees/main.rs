@@ -1,20 +1,62 @@
 //! `make bench`: whole trees on a journal, as ratios against references in the same run. Times alone say little on a
 //! machine that does other things too, so nothing here fails on a time; `docs/bench.md` keeps the figures.
+//! `cargo bench -p spinney-store --bench trees -- fan` prints one table only.
 #![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a bench prints and reads the clock")]
 #![expect(clippy::float_arithmetic, reason = "ratios are for people; no money is counted here")]
 
+mod agents;
+#[path = "../../../testkit/benches/bench/alloc.rs"]
+mod alloc;
+mod cancel;
 mod durable;
+mod fan;
 #[path = "../../../testkit/benches/bench/measure.rs"]
 #[expect(dead_code, reason = "one set of tables for all benches; not each uses all")]
 mod measure;
-#[expect(dead_code, reason = "the plans without a table yet")]
+#[path = "../../../testkit/benches/bench/peer.rs"]
+mod peer;
+mod replay;
 mod tree;
+mod turns;
+
+use measure::{row, time};
+use peer::Peer;
+
+/// Each by its name, with its heading. What counts bytes comes last: counting takes time.
+const TABLES: [(&str, &str, fn()); 6] = [
+    ("turns", "turns, in memory", turns::run),
+    ("fan", "fan-out, in memory", fan::run),
+    ("durable", "durable steps", durable::run),
+    ("cancel", "cancel", cancel::run),
+    ("replay", "replay", replay::run),
+    ("agents", "live agents", agents::run),
+];
+
+/// One environment for both of its scripts.
+const LANGGRAPH_PACKAGES: &[&str] = &["langgraph==1.2.20", "langgraph-checkpoint-sqlite==3.1.2"];
 
 fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
     // `cargo test --benches` only wants to know that it starts.
-    if std::env::args().any(|word| word == "--test") {
+    if words.iter().any(|word| word == "--test") {
         return;
     }
-    measure::title("durable steps");
-    durable::run();
+    let asked: Vec<&String> = words.iter().filter(|word| !word.starts_with("--")).collect();
+    for (name, title, run) in TABLES {
+        if asked.is_empty() || asked.iter().any(|word| *word == name) {
+            measure::title(title);
+            run();
+        }
+    }
+}
+
+/// A line below ours: what another needs for the same, or why that is not known.
+fn against(name: &str, peer: &Result<Peer, String>, figure: &str, ours: f64) {
+    match peer {
+        Ok(peer) => {
+            let other = peer.figure(figure);
+            row("", "", &format!("{} ({name})", time(other)), &format!("{:.0}x better", other / ours));
+        }
+        Err(why) => row("", "", name, &format!("not measured: {why}")),
+    }
 }

@@ -1,54 +1,101 @@
 //! Trees for measuring: models and tools that take no time, so that what is left is ours.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use spinney_kernel::budget::Usage;
 use spinney_kernel::context::ToolAsk;
 use spinney_kernel::definition::{self, Definition, Lost};
+use spinney_kernel::limit::ASKS_MAX;
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::journal::{Durability, Journal};
 use spinney_kernel::port::model::{self, Deltas, Missed, Model};
 use spinney_kernel::port::tool::{self, Tool};
 use spinney_kernel::report::Used;
 use spinney_kernel::world::TreeState;
+use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::definition;
 use spinney_testkit::spinney::{Drivers, Home, Tree};
+use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
 
 /// What a step says and what a tool returns: 200 bytes.
 pub(crate) const STEP_BYTES: usize = 200;
 
-/// A model that asks for tools for so many turns and then answers. The root of a fan-out asks for all children at
-/// once; a child answers at once.
+/// Children of each lead of a crowd: the most that one answer may ask for.
+pub(crate) const EACH: u32 = ASKS_MAX as u32;
+
+/// What the agents of a tree do, each by its depth.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Plan {
-    /// One tool in each of so many turns.
+    /// The root asks for one tool in each of so many turns, then answers.
     Turns(u32),
-    /// So many children in the first turn.
+    /// The root spawns so many children in its first turn; each answers at once.
     Children(u32),
     /// So many children, none of which ever answers.
     Stuck(u32),
+    /// So many leads below the root, each with as many children as one answer may ask for, which all do this.
+    Crowd(u32, Pastime),
 }
 
-struct Instant(Plan);
+/// What those at the bottom of a crowd do for ever.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Pastime {
+    /// Their model never answers.
+    Calling,
+    /// They wait for a person.
+    Asking,
+}
 
-impl Model for Instant {
-    fn call(&self, attempt: Arc<model::Attempt>, _: Deltas) -> Pending<Result<model::Answer, Missed>> {
-        let is_root = attempt.origin.depth() == 0;
-        let ask = |tool: &str, args: String, n: u32| ToolAsk {
-            id: format!("c{n}"),
-            tool: tool.to_owned(),
-            args,
-            tokens: None,
-        };
-        let spawn = |n| ask("spawn_agent", r#"{"agent":"child","goal":"Do it."}"#.to_owned(), n);
-        let asks = match self.0 {
-            Plan::Turns(turns) if attempt.turn <= turns => vec![ask("noop", "{}".to_owned(), attempt.turn)],
-            Plan::Children(count) | Plan::Stuck(count) if is_root && attempt.turn == 1 => {
-                (0..count).map(spawn).collect()
+/// A model that follows a plan and takes no time.
+pub(crate) struct Scripted {
+    plan: Plan,
+    /// How many calls are out that never end.
+    stuck: watch::Sender<usize>,
+}
+
+/// What a model does in one turn.
+enum Move {
+    Ask(Vec<ToolAsk>),
+    Answer,
+    Never,
+}
+
+impl Scripted {
+    pub(crate) fn new(plan: Plan) -> Arc<Self> {
+        Arc::new(Self { plan, stuck: watch::Sender::new(0) })
+    }
+
+    /// Waits until so many calls are out that never end.
+    pub(crate) async fn stuck(&self, count: usize) {
+        let waited = self.stuck.subscribe().wait_for(|stuck| *stuck >= count).await.map(drop);
+        assert!(waited.is_ok(), "whoever waits holds the model");
+    }
+
+    fn next(&self, depth: usize, turn: u32) -> Move {
+        match (self.plan, depth, turn) {
+            (Plan::Turns(turns), _, _) if turn <= turns => Move::Ask(vec![ask("noop", "{}", turn)]),
+            (Plan::Children(count) | Plan::Stuck(count) | Plan::Crowd(count, _), 0, 1) => spawn(count),
+            (Plan::Crowd(..), 1, 1) => spawn(EACH),
+            (Plan::Crowd(_, Pastime::Asking), 2, 1) => {
+                Move::Ask(vec![ask("ask_human", r#"{"question":"Which?"}"#, turn)])
             }
-            Plan::Stuck(_) if !is_root => return Box::pin(std::future::pending()),
-            Plan::Turns(_) | Plan::Children(_) | Plan::Stuck(_) => Vec::new(),
+            (Plan::Stuck(_), 1, _) | (Plan::Crowd(_, Pastime::Calling), 2, _) => Move::Never,
+            (Plan::Turns(_) | Plan::Children(_) | Plan::Stuck(_) | Plan::Crowd(..), _, _) => Move::Answer,
+        }
+    }
+}
+
+impl Model for Scripted {
+    fn call(&self, attempt: Arc<model::Attempt>, _: Deltas) -> Pending<Result<model::Answer, Missed>> {
+        let asks = match self.next(attempt.origin.depth(), attempt.turn) {
+            Move::Ask(asks) => asks,
+            Move::Answer => Vec::new(),
+            Move::Never => {
+                self.stuck.send_modify(|stuck| *stuck += 1);
+                return Box::pin(std::future::pending());
+            }
         };
         let used = Used::Tokens(Usage { input: 10, output: 50, ..Usage::default() });
         Box::pin(std::future::ready(Ok(model::Answer { text: "x".repeat(STEP_BYTES), asks, used })))
@@ -61,6 +108,16 @@ impl Model for Instant {
     fn used_when_stopped(&self, _: &model::Attempt, _: &str) -> Used {
         Used::NOTHING
     }
+}
+
+fn ask(tool: &str, args: &str, number: u32) -> ToolAsk {
+    ToolAsk { id: format!("c{number}"), tool: tool.to_owned(), args: args.to_owned(), tokens: None }
+}
+
+fn spawn(count: u32) -> Move {
+    Move::Ask(
+        (0..count).map(|number| ask("spawn_agent", r#"{"agent":"child","goal":"Do it."}"#, number)).collect(),
+    )
 }
 
 struct Noop;
@@ -86,13 +143,28 @@ pub(crate) fn runtime() -> Runtime {
 
 /// A home that follows a plan.
 pub(crate) fn home(journal: Arc<dyn Journal>, plan: Plan) -> Home {
-    let name = |text: &str| text.parse().unwrap_or_else(|error| panic!("{error}"));
+    home_with(journal, Scripted::new(plan))
+}
+
+/// A home with a model of its own.
+pub(crate) fn home_with(journal: Arc<dyn Journal>, model: Arc<dyn Model>) -> Home {
     let mut drivers =
         Drivers::new().with_tool("noop".parse().unwrap_or_else(|error| panic!("{error}")), Arc::new(Noop));
-    for model in ["m", "cheap", "free"] {
-        drivers = drivers.with_model(name(model), Arc::new(Instant(plan)));
+    for name in ["m", "cheap", "free"] {
+        let name = name.parse().unwrap_or_else(|error| panic!("{error}"));
+        drivers = drivers.with_model(name, Arc::clone(&model));
     }
     Home::open(journal, drivers)
+}
+
+/// A journal in a folder.
+pub(crate) fn sqlite(home: &Path) -> Arc<SqliteJournal> {
+    Arc::new(SqliteJournal::open(home, Access::Write).unwrap_or_else(|fault| panic!("{fault}")))
+}
+
+/// A folder that goes when it is dropped.
+pub(crate) fn folder() -> TempDir {
+    tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// A tree that has room for everything.

@@ -1,11 +1,13 @@
-//! Counts the bytes that are allocated, so that memory per agent is a fact and not a guess.
+//! Counts the bytes that are allocated, so that memory per agent is a fact and not a guess. Times are taken without
+//! it: two threads that count in one place would measure that place.
 #![expect(unsafe_code, reason = "an allocator that counts can only be written so")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 struct Counting;
 
+static ON: AtomicBool = AtomicBool::new(false);
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
 #[global_allocator]
@@ -14,19 +16,43 @@ static COUNTING: Counting = Counting;
 // SAFETY: every call goes to the system's allocator unchanged; only a counter is kept beside it.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        LIVE.fetch_add(layout.size(), Ordering::Relaxed);
+        changed(layout.size(), 0);
         // SAFETY: as the caller promised us.
         unsafe { System.alloc(layout) }
     }
 
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        changed(layout.size(), 0);
+        // SAFETY: as the caller promised us.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        changed(size, layout.size());
+        // SAFETY: as the caller promised us.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
+        changed(0, layout.size());
         // SAFETY: as the caller promised us.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
 
-/// Bytes that are allocated now.
+fn changed(taken: usize, freed: usize) {
+    if ON.load(Ordering::Relaxed) {
+        LIVE.fetch_add(taken.wrapping_sub(freed), Ordering::Relaxed);
+    }
+}
+
+/// Counts from now on.
+pub(crate) fn count() {
+    ON.store(true, Ordering::Relaxed);
+}
+
+/// Bytes allocated since counting began, less those freed. What was there before may be freed too, so only the
+/// difference of two of these, taken with `wrapping_sub`, says something.
 pub(crate) fn live_bytes() -> usize {
     LIVE.load(Ordering::Relaxed)
 }

@@ -6,9 +6,17 @@
 mod alloc;
 mod handle;
 mod kernel;
+#[expect(dead_code, reason = "one set of tables for all benches; not each uses all")]
 mod measure;
 mod memory;
 mod peer;
+
+/// The original of the parent-linked budget.
+const VERONICA: peer::Script = peer::Script {
+    home: "veronica",
+    packages: &["veronica-core==3.10.0"],
+    path: "benches/bench/veronica.py",
+};
 
 fn main() {
     // `cargo test --benches` only wants to know that it starts.
@@ -17,7 +25,7 @@ fn main() {
     }
     // The two are not measured at the same moment: each is taken at several, and the least of them counts.
     let mut lives = vec![kernel::life_ns()];
-    let peer = peer::measure();
+    let peer = peer::measure(&VERONICA).map_err(|why| println!("veronica-core is not measured: {why}")).ok();
     lives.push(kernel::life_ns());
     measure::title("hold + settle through the handle");
     handle::run(peer.as_ref());

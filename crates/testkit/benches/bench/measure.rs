@@ -46,9 +46,26 @@ pub(crate) fn row(what: &str, ours: &str, other: &str, relation: &str) {
     println!("{what:<44} {ours:>16} {other:>28}   {relation}");
 }
 
+/// The value that half of them do not exceed.
+pub(crate) fn median(values: Vec<f64>) -> f64 {
+    at_percent(values, 50)
+}
+
+/// The value that so many percent of them do not exceed.
+pub(crate) fn at_percent(mut values: Vec<f64>, percent: usize) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[(values.len() * percent).div_ceil(100) - 1]
+}
+
 /// A time that people can read.
 pub(crate) fn time(ns: f64) -> String {
-    if ns < 10_000.0 { format!("{ns:.1} ns") } else { format!("{:.1} µs", ns / 1_000.0) }
+    if ns < 10_000.0 {
+        format!("{ns:.1} ns")
+    } else if ns < 10_000_000.0 {
+        format!("{:.1} µs", ns / 1_000.0)
+    } else {
+        format!("{:.1} ms", ns / 1_000_000.0)
+    }
 }
 
 /// `1.23x (at most 3x: holds)`.

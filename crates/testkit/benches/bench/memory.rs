@@ -1,6 +1,6 @@
 //! What an agent takes in the world: while it idles, and when only its totals are left.
 
-use crate::alloc::live_bytes;
+use crate::alloc::{count, live_bytes};
 use crate::kernel::Nursery;
 use crate::measure::{row, verdict};
 use crate::peer::Peer;
@@ -10,6 +10,7 @@ const AGENTS: u32 = 10_000;
 /// Prints the table.
 pub(crate) fn run(peer: Option<&Peer>) {
     let mut nursery = Nursery::new(AGENTS * 3);
+    count();
     let before = live_bytes();
     let agents: Vec<_> = (0..AGENTS).map(|_| nursery.spawn()).collect();
     let idle = per_agent(before);
@@ -23,7 +24,7 @@ pub(crate) fn run(peer: Option<&Peer>) {
 }
 
 fn per_agent(before: usize) -> usize {
-    (live_bytes() - before) / AGENTS as usize
+    live_bytes().wrapping_sub(before) / AGENTS as usize
 }
 
 fn bound(bytes: usize, most: usize) -> String {

@@ -1,10 +1,20 @@
-//! The original of the parent-linked budget, veronica-core 3.10.0 from PyPI, measured in the same run where Python
-//! is present.
+//! Others that do the same, from PyPI, measured in the same run where Python is present. Each is a script beside the
+//! bench that prints one JSON object, run in an environment of its own below the build's temporary folder.
 
 use std::path::PathBuf;
 use std::process::Command;
 
-/// What the original needs.
+/// Another's script and what it needs.
+pub(crate) struct Script {
+    /// The environment; scripts with the same packages share one.
+    pub(crate) home: &'static str,
+    /// What is installed there, with versions.
+    pub(crate) packages: &'static [&'static str],
+    /// Where the script is, from the crate's folder.
+    pub(crate) path: &'static str,
+}
+
+/// What another needs.
 pub(crate) struct Peer(serde_json::Value);
 
 impl Peer {
@@ -14,33 +24,26 @@ impl Peer {
     }
 }
 
-/// Installs and measures the original; says why if that is not possible.
-pub(crate) fn measure() -> Option<Peer> {
-    match try_measure() {
-        Ok(peer) => Some(peer),
-        Err(why) => {
-            println!("veronica-core is not measured: {why}");
-            None
-        }
-    }
-}
-
-fn try_measure() -> Result<Peer, String> {
-    let home = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("veronica");
+/// Installs and measures another; says why if that is not possible.
+pub(crate) fn measure(script: &Script) -> Result<Peer, String> {
+    let home = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(script.home);
     let python = home.join("bin/python");
     if !python.exists() {
         run(Command::new("python3").args(["-m", "venv"]).arg(&home))?;
     }
-    run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "veronica-core==3.10.0"]))?;
-    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("benches/bench/veronica.py");
-    let printed = run(Command::new(&python).arg(script))?;
+    run(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).args(script.packages))?;
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(script.path);
+    let printed = run(Command::new(&python).arg(path))?;
     serde_json::from_str(&printed).map(Peer).map_err(|error| error.to_string())
 }
 
+/// Runs a command and gives what it printed; why it failed is the last line it said.
 fn run(command: &mut Command) -> Result<String, String> {
-    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    let named = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().map_err(|error| format!("{named}: {error}"))?;
     if !output.status.success() {
-        return Err(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr).trim()));
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{named}: {}", said.trim().lines().last().unwrap_or("it failed without a word")));
     }
     String::from_utf8(output.stdout).map_err(|error| error.to_string())
 }

@@ -1,0 +1,42 @@
+//! What a live agent takes, all told: its part of the world, its context, its task and its call. The journal is on the
+//! disk, where it belongs.
+
+use std::sync::Arc;
+
+use spinney_kernel::port::journal::Durability;
+use spinney_kernel::world::TreeState;
+
+use crate::alloc::{count, live_bytes};
+use crate::measure::{row, verdict};
+use crate::tree::{self, EACH, Pastime, Plan, Scripted};
+
+const LEADS: u32 = 10;
+const AGENTS: usize = (LEADS * EACH) as usize;
+
+/// Prints the table.
+pub(crate) fn run() {
+    count();
+    line("bytes per agent with a call out, 10,000 of them", Pastime::Calling, 8 * 1_024);
+    line("bytes per idle agent, 10,000 of them", Pastime::Asking, 2 * 1_024);
+}
+
+fn line(what: &str, pastime: Pastime, most: usize) {
+    let bytes = per_agent(pastime);
+    row(what, &bytes.to_string(), "", &format!("at most {most}: {}", verdict(bytes <= most)));
+}
+
+fn per_agent(pastime: Pastime) -> usize {
+    let runtime = tree::runtime();
+    let folder = tree::folder();
+    let before = live_bytes();
+    let model = Scripted::new(Plan::Crowd(LEADS, pastime));
+    let home = tree::home_with(tree::sqlite(folder.path()), Arc::clone(&model) as _);
+    runtime.block_on(async {
+        let tree = tree::start(&home, Durability::Normal).await;
+        match pastime {
+            Pastime::Calling => model.stuck(AGENTS).await,
+            Pastime::Asking => assert_eq!(tree.settled().await.state, TreeState::Waiting),
+        }
+    });
+    live_bytes().wrapping_sub(before) / AGENTS
+}

@@ -1,0 +1,101 @@
+//! Turns in memory: whether a late one costs what an early one costs, and what another's cost.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use spinney_kernel::port::Pending;
+use spinney_kernel::port::journal::Durability;
+use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
+use spinney_kernel::report::Used;
+use spinney_store::MemoryJournal;
+
+use crate::against;
+use crate::measure::{at_most, median, row, time};
+use crate::peer::{self, Script};
+use crate::tree::{self, Plan, Scripted};
+
+const ROUNDS: usize = 25;
+/// Turns that are timed together.
+const SPAN: usize = 100;
+const LATE: usize = 1_500;
+
+const OPENAI: Script = Script {
+    home: "openai-agents",
+    packages: &["openai-agents==0.24.0"],
+    path: "benches/trees/openai_turns.py",
+};
+
+/// Prints the table.
+pub(crate) fn run() {
+    let (early, late) = early_and_late();
+    let ratio = at_most(late / early, 1.2);
+    row("a turn, 1,500-1,600 against 1-100", &time(late), &time(early), &ratio);
+    let openai = peer::measure(&OPENAI);
+    for turns in [100, 400] {
+        let ours = per_turn(turns);
+        row(&format!("a turn of a tree of {turns}"), &time(ours), "", "");
+        against("OpenAI Agents SDK", &openai, &format!("turn_{turns}"), ours);
+    }
+}
+
+/// Nanoseconds per turn at the beginning of a tree and late in it; medians of many trees.
+fn early_and_late() -> (f64, f64) {
+    let runtime = tree::runtime();
+    let (mut early, mut late) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let model = Arc::new(Timed::new((LATE + SPAN) as u32));
+        let home = tree::home_with(Arc::new(MemoryJournal::new()), Arc::clone(&model) as Arc<dyn Model>);
+        runtime.block_on(tree::run(&home, Durability::Normal));
+        early.push(model.per_turn(0));
+        late.push(model.per_turn(LATE));
+    }
+    (median(early), median(late))
+}
+
+/// Nanoseconds per turn of a whole tree.
+fn per_turn(turns: u32) -> f64 {
+    let runtime = tree::runtime();
+    let one = |_| {
+        let home = tree::home(Arc::new(MemoryJournal::new()), Plan::Turns(turns));
+        let start = Instant::now();
+        runtime.block_on(tree::run(&home, Durability::Normal));
+        start.elapsed().as_nanos() as f64 / f64::from(turns)
+    };
+    median((0..ROUNDS).map(one).collect())
+}
+
+/// A model that remembers when it was called.
+struct Timed {
+    inner: Arc<Scripted>,
+    calls: Mutex<Vec<Instant>>,
+}
+
+impl Timed {
+    fn new(turns: u32) -> Self {
+        Self {
+            inner: Scripted::new(Plan::Turns(turns)),
+            calls: Mutex::new(Vec::with_capacity(turns as usize + 1)),
+        }
+    }
+
+    /// Nanoseconds per turn of those after so many.
+    fn per_turn(&self, after: usize) -> f64 {
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls[after + SPAN].duration_since(calls[after]).as_nanos() as f64 / SPAN as f64
+    }
+}
+
+impl Model for Timed {
+    fn call(&self, attempt: Arc<Attempt>, deltas: Deltas) -> Pending<Result<Answer, Missed>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
+        self.inner.call(attempt, deltas)
+    }
+
+    fn tokens(&self, text: &str) -> u64 {
+        self.inner.tokens(text)
+    }
+
+    fn used_when_stopped(&self, attempt: &Attempt, said: &str) -> Used {
+        self.inner.used_when_stopped(attempt, said)
+    }
+}
