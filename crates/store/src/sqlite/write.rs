@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use spinney_kernel::port::journal::{Appended, Durability, JournalFault};
+use spinney_kernel::port::journal::{Appended, JournalFault};
 
 use super::change::Encoded;
 use super::pen::{Ended, Job, Pen};
@@ -31,7 +31,7 @@ impl Desk {
 
     /// Writes a batch, here or through the thread.
     pub(super) fn append(&self, queue: &SyncSender<Job>, encoded: Box<Encoded>, done: Appended) {
-        let Some(mut pen) = self.take_pen(&encoded) else {
+        let Some(mut pen) = self.take_pen() else {
             return self.hand_over(queue, Job::Append(encoded, done));
         };
         let ended = pen.write(vec![Job::Append(encoded, done)]);
@@ -43,13 +43,10 @@ impl Desk {
         ended.into_iter().for_each(Ended::tell);
     }
 
-    /// The pen, if whoever appends should use it: nothing waits, so that no batch overtakes another; nobody holds it; and
-    /// the write will not wait for the disk.
-    fn take_pen(&self, encoded: &Encoded) -> Option<MutexGuard<'_, Pen>> {
-        if encoded.durability == Durability::Full || self.waiting.load(Ordering::Acquire) > 0 {
-            return None;
-        }
-        self.pen.try_lock().ok()
+    /// The pen, if whoever appends should use it: nothing waits, so that no batch overtakes another, and nobody holds
+    /// it. So at most one caller at a time waits for the disk, if its tree is `full`; everyone else goes on.
+    fn take_pen(&self) -> Option<MutexGuard<'_, Pen>> {
+        if self.waiting.load(Ordering::Acquire) > 0 { None } else { self.pen.try_lock().ok() }
     }
 
     /// Gives a job to the thread; if that is gone, whoever waits hears it.
