@@ -1,8 +1,6 @@
 //! What a live agent takes, all told: its part of the world, its context, its task and its call. The journal is on the
 //! disk, where it belongs.
 
-use std::sync::Arc;
-
 use spinney_kernel::port::journal::Durability;
 use spinney_kernel::world::TreeState;
 
@@ -30,7 +28,7 @@ fn per_agent(pastime: Pastime) -> usize {
     let folder = tree::folder();
     let before = live_bytes();
     let model = Scripted::new(Plan::Crowd(LEADS, pastime));
-    let home = tree::home_with(tree::sqlite(folder.path()), Arc::clone(&model) as _);
+    let home = tree::home_with(tree::sqlite(folder.path()), &model);
     runtime.block_on(async {
         let tree = tree::start(&home, Durability::Normal).await;
         match pastime {

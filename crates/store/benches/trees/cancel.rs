@@ -40,7 +40,7 @@ fn line(place: &str, times: Vec<f64>) {
 
 fn cancel(runtime: &Runtime, journal: Arc<dyn Journal>) -> f64 {
     let model = Scripted::new(Plan::Stuck(AGENTS));
-    let home = tree::home_with(journal, Arc::clone(&model) as _);
+    let home = tree::home_with(journal, &model);
     runtime.block_on(async {
         let tree = tree::start(&home, Durability::Normal).await;
         model.stuck(AGENTS as usize).await;

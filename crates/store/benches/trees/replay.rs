@@ -16,15 +16,16 @@ const ROUNDS: usize = 15;
 
 /// Prints the table.
 pub(crate) fn run() {
-    let home = tree::folder();
-    line("one agent, in memory", Arc::new(MemoryJournal::new()), Plan::Turns(4_000));
-    line("1,000 children, in memory", Arc::new(MemoryJournal::new()), Plan::Children(1_000));
-    line("one agent, on SQLite", tree::sqlite(home.path()), Plan::Turns(4_000));
+    let (home, memory) = (tree::folder(), Arc::new(MemoryJournal::new()) as Arc<dyn Journal>);
+    let sqlite = tree::sqlite(home.path()) as Arc<dyn Journal>;
+    line("one agent, in memory", &memory, Plan::Turns(4_000));
+    line("1,000 children, in memory", &memory, Plan::Children(1_000));
+    line("one agent, on SQLite", &sqlite, Plan::Turns(4_000));
 }
 
-fn line(what: &str, journal: Arc<dyn Journal>, plan: Plan) {
+fn line(what: &str, journal: &Arc<dyn Journal>, plan: Plan) {
     let runtime = tree::runtime();
-    let home = tree::home(Arc::clone(&journal), plan);
+    let home = tree::home(Arc::clone(journal), plan);
     let tree = runtime.block_on(tree::run(&home, Durability::Normal)).id();
     let (mut ours, mut other, mut events) = (Vec::new(), Vec::new(), 0);
     for _ in 0..ROUNDS {

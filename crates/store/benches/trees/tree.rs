@@ -76,8 +76,9 @@ impl Scripted {
     fn next(&self, depth: usize, turn: u32) -> Move {
         match (self.plan, depth, turn) {
             (Plan::Turns(turns), _, _) if turn <= turns => Move::Ask(vec![ask("noop", "{}", turn)]),
-            (Plan::Children(count) | Plan::Stuck(count) | Plan::Crowd(count, _), 0, 1) => spawn(count),
-            (Plan::Crowd(..), 1, 1) => spawn(EACH),
+            (Plan::Children(count) | Plan::Stuck(count), 0, 1) => spawn("child", count),
+            (Plan::Crowd(leads, _), 0, 1) => spawn("lead", leads),
+            (Plan::Crowd(..), 1, 1) => spawn("child", EACH),
             (Plan::Crowd(_, Pastime::Asking), 2, 1) => {
                 Move::Ask(vec![ask("ask_human", r#"{"question":"Which?"}"#, turn)])
             }
@@ -114,10 +115,9 @@ fn ask(tool: &str, args: &str, number: u32) -> ToolAsk {
     ToolAsk { id: format!("c{number}"), tool: tool.to_owned(), args: args.to_owned(), tokens: None }
 }
 
-fn spawn(count: u32) -> Move {
-    Move::Ask(
-        (0..count).map(|number| ask("spawn_agent", r#"{"agent":"child","goal":"Do it."}"#, number)).collect(),
-    )
+fn spawn(role: &str, count: u32) -> Move {
+    let args = format!(r#"{{"agent":"{role}","goal":"Do it."}}"#);
+    Move::Ask((0..count).map(|number| ask("spawn_agent", &args, number)).collect())
 }
 
 struct Noop;
@@ -143,16 +143,16 @@ pub(crate) fn runtime() -> Runtime {
 
 /// A home that follows a plan.
 pub(crate) fn home(journal: Arc<dyn Journal>, plan: Plan) -> Home {
-    home_with(journal, Scripted::new(plan))
+    home_with(journal, &Scripted::new(plan))
 }
 
 /// A home with a model of its own.
-pub(crate) fn home_with(journal: Arc<dyn Journal>, model: Arc<dyn Model>) -> Home {
+pub(crate) fn home_with<M: Model + 'static>(journal: Arc<dyn Journal>, model: &Arc<M>) -> Home {
     let mut drivers =
         Drivers::new().with_tool("noop".parse().unwrap_or_else(|error| panic!("{error}")), Arc::new(Noop));
     for name in ["m", "cheap", "free"] {
         let name = name.parse().unwrap_or_else(|error| panic!("{error}"));
-        drivers = drivers.with_model(name, Arc::clone(&model));
+        drivers = drivers.with_model(name, Arc::clone(model) as Arc<dyn Model>);
     }
     Home::open(journal, drivers)
 }
@@ -169,7 +169,7 @@ pub(crate) fn folder() -> TempDir {
 
 /// A tree that has room for everything.
 pub(crate) fn roomy(durability: Durability) -> Definition {
-    let mut definition = definition("root turns=1000000 / child later turns=9");
+    let mut definition = definition("root turns=1000000 / lead later turns=9 / child later turns=9");
     definition.durability = durability;
     definition.limits.agents_max = 1_000_000;
     definition.limits.children_max = 1_000_000;

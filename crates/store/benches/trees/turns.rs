@@ -44,7 +44,7 @@ fn early_and_late() -> (f64, f64) {
     let (mut early, mut late) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let model = Arc::new(Timed::new((LATE + SPAN) as u32));
-        let home = tree::home_with(Arc::new(MemoryJournal::new()), Arc::clone(&model) as Arc<dyn Model>);
+        let home = tree::home_with(Arc::new(MemoryJournal::new()), &model);
         runtime.block_on(tree::run(&home, Durability::Normal));
         early.push(model.per_turn(0));
         late.push(model.per_turn(LATE));
