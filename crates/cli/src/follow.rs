@@ -86,7 +86,16 @@ pub(crate) async fn follow(follow: Follow) -> Result<Exit> {
 async fn watch(tree: &Tree, events: &mut Events, screen: &mut Screen, mut seen: Seq) -> Result<()> {
     let is_attended = screen.style() == Style::Story && std::io::stdin().is_terminal();
     let mut asking: Option<Asking> = None;
+    let mut told_pause = false;
     loop {
+        let paused = tree.status().state == TreeState::Paused && tree.status().seq == seen;
+        if paused && !told_pause {
+            out::note(&format!(
+                "paused, and nothing runs: `spinney unpause {}` lets it go on",
+                short(tree.id())
+            ));
+        }
+        told_pause = paused;
         if let Some(look) = settled(tree, seen).await? {
             match (look.state, is_attended) {
                 (TreeState::Waiting, true) => ask(&look, &mut asking),
@@ -127,7 +136,8 @@ async fn settled(tree: &Tree, seen: Seq) -> Result<Option<Look>> {
 const fn rests(state: TreeState) -> bool {
     match state {
         TreeState::Waiting | TreeState::Halted => true,
-        TreeState::New | TreeState::Running | TreeState::Ended(_) => false,
+        // Whoever paused it may unpause it from where they did that.
+        TreeState::New | TreeState::Running | TreeState::Paused | TreeState::Ended(_) => false,
     }
 }
 

@@ -125,7 +125,9 @@ fn state(look: &Look) -> (&'static str, Exit) {
         },
         (None, TreeState::Halted) => ("halted", Exit::Halted),
         (None, TreeState::Waiting) => ("waiting", Exit::Waiting),
-        (None, TreeState::New | TreeState::Running | TreeState::Ended(_)) => ("stopped", Exit::Interrupted),
+        (None, TreeState::New | TreeState::Running | TreeState::Paused | TreeState::Ended(_)) => {
+            ("stopped", Exit::Interrupted)
+        }
     }
 }
 

@@ -55,7 +55,8 @@ impl Body {
     /// The most tokens that the text can have: what was counted, or else its bytes, because no token is shorter.
     #[must_use]
     pub fn tokens_max(&self) -> u64 {
-        self.tokens.unwrap_or(self.text.len() as u64)
+        let bytes = self.text.len() as u64;
+        self.tokens.map_or(bytes, |tokens| tokens.min(bytes))
     }
 
     pub(crate) fn checked(&self, what: &'static str) -> Result<(), Refusal> {

@@ -27,6 +27,10 @@ pub const TURNS_MAX: u32 = 20;
 pub const TURNS_CAP: u32 = 1_000_000;
 /// Most tool calls in one answer; what is beyond is dropped and the model is told.
 pub const ASKS_MAX: usize = 1_000;
+/// Largest arguments of all tool calls of one answer together, in bytes.
+pub const ASKS_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Most tokens that name whoever a message is from.
+pub const SENDER_TOKENS: u64 = 64;
 /// Longest id or name that a model may give a tool call, in bytes.
 pub const NAME_BYTES_MAX: usize = 128;
 /// Largest arguments of one tool call, in bytes.

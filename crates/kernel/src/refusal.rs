@@ -93,6 +93,8 @@ pub enum Refusal {
     OpenCallsLimit { open: usize, open_max: usize },
     #[error("model `{model}` is not available: its breaker is open; try another model or later")]
     ModelUnavailable { model: ModelName },
+    #[error("`{agent}` takes turns by itself: send it a message, or redirect it")]
+    TakesTurns { agent: AgentId },
     #[error("nothing to wait for: name at least one child, or wait for messages")]
     NothingToWaitFor,
     #[error("`{agent}` is not a child of `{parent}`: only a parent waits for a child")]

@@ -57,9 +57,11 @@ impl Drivers {
         self.tools.get(name)
     }
 
-    /// How many tokens a text has for a model, at most.
-    pub(crate) fn tokens(&self, model: &ModelName, text: &str) -> u64 {
-        self.models.get(model).map_or(text.len() as u64, |model| model.tokens(text))
+    /// How many tokens a text has at most, whichever model reads it: a child's answer is read by its parent's model, and
+    /// a call may go to another model on its way. Bytes are a bound for every tokenizer.
+    pub(crate) fn tokens(&self, text: &str) -> u64 {
+        let bytes = text.len() as u64;
+        self.models.values().map(|model| model.tokens(text)).max().unwrap_or(bytes).min(bytes)
     }
 
     /// Writes into a definition what only drivers know: what becomes of a lost call, how long a prompt is, and what
@@ -71,7 +73,7 @@ impl Drivers {
         }
         for role in definition.roles.values_mut() {
             if let Some(turns) = &mut role.turns {
-                turns.prompt.tokens = Some(self.tokens(&role.model, &turns.prompt.text));
+                turns.prompt.tokens = Some(self.tokens(&turns.prompt.text));
             }
         }
         for (name, tool) in &self.tools {

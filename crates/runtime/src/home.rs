@@ -27,6 +27,8 @@ pub struct Home {
     draws: Mutex<Draws>,
     trees: Mutex<BTreeMap<TreeId, Running>>,
     stop: CancellationToken,
+    /// Held while a tree is taken up or put down, so that nobody else does so with the same one.
+    door: tokio::sync::Mutex<()>,
 }
 
 #[derive(Clone)]
@@ -117,6 +119,7 @@ impl Home {
             draws: Mutex::new(draws),
             trees: Mutex::default(),
             stop: CancellationToken::new(),
+            door: tokio::sync::Mutex::default(),
         }
     }
 
@@ -145,6 +148,7 @@ impl Home {
     /// # Errors
     /// As [`start`](Self::start).
     pub async fn start_as(&self, id: TreeId, definition: Definition) -> Result<Tree, StartError> {
+        let door = self.door.lock().await;
         if self.stop.is_cancelled() {
             return Err(StartError::Shutdown);
         }
@@ -153,6 +157,7 @@ impl Home {
         let start = Request::Start(Start { definition: Arc::new(definition) });
         let _: Reply = seedling.ask(start).map_err(StartError::Refused)?;
         let tree = self.keep(seedling.grow());
+        drop(door);
         match tree.begun().await {
             Ok(()) => Ok(tree),
             Err(Stopped::Journal(fault)) => Err(StartError::Journal(fault)),
@@ -165,6 +170,7 @@ impl Home {
     /// # Errors
     /// If it has ended, runs already, is not there, or needs a driver that is not there.
     pub async fn resume(&self, tree: TreeId) -> Result<Tree, ResumeError> {
+        let _door = self.door.lock().await;
         if self.stop.is_cancelled() {
             return Err(ResumeError::Shutdown);
         }
@@ -188,6 +194,7 @@ impl Home {
     /// # Errors
     /// The refusal, or what the journal said. Nothing was written then.
     pub async fn apply(&self, tree: TreeId, request: Request) -> Result<Reply, ApplyError> {
+        let _door = self.door.lock().await;
         if self.trees().get(&tree).is_some_and(|running| !running.task.is_finished()) {
             return Err(ApplyError::Running { tree });
         }
@@ -216,7 +223,9 @@ impl Home {
                 tree.settled().await;
             }
         }
+        let door = self.door.lock().await;
         self.stop.cancel();
+        drop(door);
         for Running { task, over, .. } in self.running() {
             if how == Shutdown::Kill {
                 task.abort();

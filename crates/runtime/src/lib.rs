@@ -1,10 +1,11 @@
-//! Spinney for your own program: budgets, and soon whole trees, for AI agents that spawn agents.
+//! Spinney for your own program: trees of AI agents that spawn agents, on a journal that survives them.
 //!
-//! Today this is the plain [`budget`]: ceilings on money, tokens, steps, tool calls, retries and time that hold up
-//! the whole parent chain, without a journal and without a runtime. It stands on the kernel's ledger; every rule
-//! about amounts is decided there and nowhere else.
+//! A [`Home`] runs trees: it is opened on a journal, with the [`Drivers`] that call models and tools; it starts trees,
+//! takes them up again after a crash, and puts them away. A [`Tree`] is how callers hold one: ask, signal, wait, look
+//! and follow its events. A [`tree_file`] is what people write to describe a tree.
 //!
-//! Beside it stands the [`tree_file`]: what people write to describe a whole tree, read into the kernel's definition.
+//! Beside it stands the plain [`budget`], for those who want only that: ceilings on money, tokens, steps, tool calls,
+//! retries and time that hold up the whole parent chain, without a journal and without a runtime.
 
 mod breaker;
 pub mod budget;

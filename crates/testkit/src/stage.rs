@@ -21,6 +21,8 @@ pub struct Stage {
     journal: Arc<dyn Journal>,
     model: Arc<Recorder<ScriptedModel>>,
     drivers: Drivers,
+    /// One for all homes: time goes on while there is none.
+    clock: Arc<SystemClock>,
     seed: u64,
 }
 
@@ -49,7 +51,7 @@ impl Stage {
         for (name, tool) in script.tools() {
             drivers = drivers.with_tool(name, Arc::new(tool));
         }
-        Self { journal, model, drivers, seed: 1 }
+        Self { journal, model, drivers, clock: Arc::new(SystemClock::new()), seed: 1 }
     }
 
     /// This, with one more tool.
@@ -82,7 +84,7 @@ impl Stage {
     /// A home on this stage; opening another one is what a restart is.
     #[must_use]
     pub fn home(&self) -> Home {
-        self.home_on(Arc::new(SystemClock::new()))
+        self.home_on(Arc::<SystemClock>::clone(&self.clock))
     }
 
     /// A home on this stage, with a clock of the caller's own.

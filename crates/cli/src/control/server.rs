@@ -157,9 +157,7 @@ pub(super) async fn apply(home: &Home, tree: TreeId, request: Request) -> Answer
         Ok(_) => Answer::Done { goes_on: GoesOn::WhenResumed },
         Err(ApplyError::Refused(refusal)) => refused(refusal.to_string()),
         Err(ApplyError::Journal(fault)) => Answer::Failed { message: fault.to_string() },
-        Err(error @ (ApplyError::Running { .. } | ApplyError::StandsStill { .. })) => {
-            refused(error.to_string())
-        }
+        Err(error @ ApplyError::Running { .. }) => refused(error.to_string()),
     }
 }
 

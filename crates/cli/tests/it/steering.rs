@@ -60,8 +60,31 @@ fn refusals_are_told_to_whoever_asked() {
     insta::assert_snapshot!(refused(&["budget", "last", "--add-tokens", "5"]), @"spinney: nothing to raise: give an amount of something that has a ceiling: choose one of `cost`");
     running.kill();
     insta::assert_snapshot!(refused(&["answer", "last", "7", "blue"]), @"spinney: no question #7 is open: choose one of `#2`");
-    let still = refused(&["unpause", "last"]);
-    assert!(still.contains("resume it, then pause or unpause `lead`"), "{still}");
+    insta::assert_snapshot!(refused(&["unpause", "last"]), @"spinney: `lead` is not paused: nothing to unpause");
+}
+
+/// A pause is a person's word: it survives the process, it is said, and it can be taken back whether the tree runs or not.
+#[test]
+fn a_tree_that_a_person_paused_is_brought_back_by_unpausing_it() {
+    let stage = Stage::new();
+    let script = "
+rules:
+  - when: { turn: 1 }
+    call: [ { tool: look } ]
+  - say: 'I saw {{ last }}'
+tools: { look: { repeatable: true, think_ms: 300, say: it } }
+";
+    let mut running = stage.play(&["run", &stage.tree("look", script)]);
+    running.until("calls look");
+    ok(&stage.spinney(&["pause", "last"]));
+    running.kill();
+    let mut resumed = stage.play(&["resume", "last"]);
+    resumed.until_noted("paused, and nothing runs");
+    resumed.kill();
+    ok(&stage.spinney(&["unpause", "last"]));
+    let result = stage.spinney(&["resume", "last", "--json"]);
+    assert_eq!((result.code, &result.result()["output"]), (Some(0), &json!("I saw it")), "{}", result.err);
+    assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::told::{child_told, system, told};
+use super::told::{child_told, shown, system, told};
 use super::{Message, Origin, Packet, ToolAsk};
 use crate::agent::{Attachment, Exit, Spawned};
 use crate::body::Body;
@@ -80,7 +80,7 @@ impl Contexts {
                 self.letter(agent, Message::Heard { from: By::Person, text: instruction.clone() });
             }
             Event::MessageSent { from, to, body } => {
-                self.letter(to, Message::Heard { from: from.clone(), text: body.text.clone() });
+                self.letter(to, Message::Heard { from: from.clone(), text: shown(body) });
             }
             Event::CallAsked { call, agent, work } => self.asked(*call, agent, work),
             Event::WaitStarted { call, agent, ask, .. } | Event::QuestionAsked { call, agent, ask, .. } => {
@@ -200,11 +200,11 @@ impl Contexts {
             return;
         }
         let (text, is_error) = if let Outcome::Message { seq } = outcome {
-            (context.taken(*seq), false)
+            (context.taken(*seq).unwrap_or_default(), false)
         } else {
             told(outcome, |end| {
-                let told = context.taken(end.seq);
-                if told.is_empty() { format!("{} {}, as you know", end.agent, end.state) } else { told }
+                let known = || format!("{} {}, as you know", end.agent, end.state);
+                context.taken(end.seq).unwrap_or_else(known)
             })
         };
         if let Some(ask) = ask {
@@ -220,7 +220,7 @@ impl Contexts {
             self.end = Some(End { exit: exit.clone(), shown, spent: *spent });
             return;
         };
-        let (seq, told) = (self.seq, child_told(agent.as_str(), exit, &shown.text));
+        let (seq, told) = (self.seq, child_told(agent.as_str(), exit, &self::shown(&shown)));
         let Some(parent) = self.agents.get_mut(parent) else { return };
         match context.attachment {
             Attachment::Call { .. } => drop(parent.results.insert(seq, told)),
@@ -246,14 +246,14 @@ impl Context {
     }
 
     /// What an event brought, if nobody has read it.
-    fn taken(&mut self, seq: Seq) -> String {
+    fn taken(&mut self, seq: Seq) -> Option<String> {
         if let Some(told) = self.results.remove(&seq) {
-            return told;
+            return Some(told);
         }
-        let place = self.letters.iter().position(|(letter, _)| *letter == seq);
-        match place.map(|place| self.letters.remove(place)) {
-            Some((_, Message::Heard { text, .. })) => text,
-            Some(_) | None => String::new(),
+        let place = self.letters.iter().position(|(letter, _)| *letter == seq)?;
+        match self.letters.remove(place).1 {
+            Message::Heard { text, .. } => Some(text),
+            Message::System(_) | Message::Said { .. } | Message::Result { .. } => None,
         }
     }
 }

@@ -59,7 +59,8 @@ impl ToolAsk {
     /// The most tokens that it can have: what was counted, or else its bytes.
     #[must_use]
     pub fn tokens_max(&self) -> u64 {
-        self.tokens.unwrap_or((self.id.len() + self.tool.len() + self.args.len()) as u64)
+        let bytes = (self.id.len() + self.tool.len() + self.args.len()) as u64;
+        self.tokens.map_or(bytes, |tokens| tokens.min(bytes))
     }
 }
 

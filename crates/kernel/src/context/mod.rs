@@ -8,4 +8,4 @@ mod told;
 pub use fold::{Contexts, End};
 pub use message::{Message, Origin, Packet, ToolAsk};
 pub use told::system;
-pub(crate) use told::{child_tokens, first_tokens, told_tokens};
+pub(crate) use told::{child_tokens, first_tokens, shown_tokens, told_tokens};

@@ -1,7 +1,7 @@
 //! How a model is told: the first message of an agent, and the end of each call as a tool's result.
 
 use crate::agent::Exit;
-use crate::body::cut;
+use crate::body::{Body, cut};
 use crate::call::{ChildEnd, Outcome};
 use crate::caps::Caps;
 use crate::definition::{Definition, Turns};
@@ -14,6 +14,8 @@ const TASK: &str = "Your task: ";
 const TOOLS: &str = "Tools you may use:";
 const CLOSE: &str = "When you are done, answer with a clear summary of the result.";
 
+/// The most bytes that say that a text is only a preview.
+const PREVIEW_BYTES_MAX: u64 = 64;
 /// The most bytes that name a child, its end, and that this is known.
 const KNOWN_BYTES_MAX: usize = 96;
 
@@ -42,8 +44,10 @@ pub fn system(definition: &Definition, caps: &Caps, turns: &Turns, goal: &str) -
 /// The most tokens that the first message can have.
 pub(crate) fn first_tokens(definition: &Definition, caps: &Caps, turns: &Turns, goal: &str) -> u64 {
     let around = TASK.len() + TOOLS.len() + CLOSE.len() + 8;
-    let text = goal.len() + tool_lines(definition, caps).len() + around;
-    limit::MESSAGE_TOKENS + turns.prompt.tokens_max().saturating_add(text as u64)
+    let allowed = definition.tools.iter().filter(|(name, _)| caps.tools.has(name));
+    let schemas: usize = allowed.map(|(_, tool)| tool.schema.len()).sum();
+    let text = goal.len() + tool_lines(definition, caps).len() + schemas + around;
+    turns.prompt.tokens_max().saturating_add(text as u64).saturating_add(limit::MESSAGE_TOKENS)
 }
 
 fn tool_lines(definition: &Definition, caps: &Caps) -> String {
@@ -62,8 +66,8 @@ fn tool_lines(definition: &Definition, caps: &Caps) -> String {
 pub(crate) fn told(outcome: &Outcome, child: impl FnMut(&ChildEnd) -> String) -> (String, bool) {
     let notice = |text: String| (cut(&text, limit::NOTICE_BYTES_MAX), true);
     match outcome {
-        Outcome::Done { body, is_error, .. } => (body.text.clone(), *is_error),
-        Outcome::Answered { answer } => (answer.text.clone(), false),
+        Outcome::Done { body, is_error, .. } => (shown(body), *is_error),
+        Outcome::Answered { answer } => (shown(answer), false),
         Outcome::Children { ended } => (ended.iter().map(child).collect::<Vec<_>>().join("\n\n"), false),
         Outcome::Expired { ended } => {
             let told: Vec<String> = ended.iter().map(child).collect();
@@ -80,15 +84,30 @@ pub(crate) fn told(outcome: &Outcome, child: impl FnMut(&ChildEnd) -> String) ->
     }
 }
 
+/// A text as a model reads it. A preview says that it is one.
+pub(crate) fn shown(body: &Body) -> String {
+    match &body.rest {
+        Some(rest) => format!("{}\n[only the beginning: {} bytes in all]", body.text, rest.bytes),
+        None => body.text.clone(),
+    }
+}
+
+/// The most tokens that [`shown`] can have.
+pub(crate) fn shown_tokens(body: &Body) -> u64 {
+    body.tokens_max().saturating_add(if body.rest.is_some() { PREVIEW_BYTES_MAX } else { 0 })
+}
+
 /// The most tokens that [`told`] can have.
 pub(crate) fn told_tokens(outcome: &Outcome, child: impl Fn(&ChildEnd) -> u64) -> u64 {
     let notice = limit::NOTICE_BYTES_MAX as u64;
     match outcome {
         Outcome::Done { body, asks, .. } => {
-            let asked = |ask: &super::ToolAsk| ask.tokens_max().saturating_add(limit::MESSAGE_TOKENS);
-            body.tokens_max().saturating_add(asks.iter().map(asked).sum())
+            // Each result repeats the id and the name of what it answers.
+            let names = |ask: &super::ToolAsk| (ask.id.len() + ask.tool.len()) as u64;
+            let asked = |ask: &super::ToolAsk| ask.tokens_max() + names(ask) + limit::MESSAGE_TOKENS;
+            shown_tokens(body).saturating_add(asks.iter().map(asked).sum())
         }
-        Outcome::Answered { answer } => answer.tokens_max(),
+        Outcome::Answered { answer } => shown_tokens(answer),
         Outcome::Children { ended } => ended.iter().map(|end| child_tokens(&end.state, child(end))).sum(),
         Outcome::Expired { ended } => {
             notice + ended.iter().map(|end| child_tokens(&end.state, child(end))).sum::<u64>()

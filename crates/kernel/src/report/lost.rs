@@ -29,7 +29,8 @@ impl Lost {
         let Some(call) = running(draft, self.call, self.attempt) else { return Reply::Stale };
         let ix = call.agent;
         let spared = !call.stopped && call.losses < limit::LOSSES_MAX;
-        let live = matches!(draft.agent(ix).state, State::Live) && spared;
+        let in_time = draft.check_deadline(ix).is_ok();
+        let live = matches!(draft.agent(ix).state, State::Live) && spared && in_time;
         let in_vain = call::used_in_vain(draft.definition(), call, Used::Unknown);
         let (is_model, repeatable) = match &call.work {
             Work::Model(work) => {

@@ -15,6 +15,7 @@ use crate::id::{AgentId, ModelName, ToolName};
 use crate::input::By;
 use crate::limit;
 use crate::refusal::Refusal;
+use crate::turn;
 
 /// Hold for an effect and start it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,6 +62,9 @@ impl Hold {
     pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
         let ix = acting(draft, by, &self.agent)?;
         draft.check_deadline(ix)?;
+        if turn::takes_turns(draft, ix) {
+            return Err(Refusal::TakesTurns { agent: self.agent.clone() });
+        }
         room_for_call(draft, ix)?;
         let work = self.work(draft, ix)?;
         let call = draft.calls().next_id();

@@ -72,6 +72,11 @@ pub(crate) fn bounded(asks: &[ToolAsk]) -> Vec<ToolAsk> {
     asks.iter().take(limit::ASKS_MAX).map(bounded).collect()
 }
 
+/// Whether an agent takes turns by itself.
+pub(crate) fn takes_turns(world: &World, ix: AgentIx) -> bool {
+    turns_of(world, ix).is_some()
+}
+
 fn turns_of(world: &World, ix: AgentIx) -> Option<&Turns> {
     world.definition().roles.get(&world.agent(ix).charter.role)?.turns.as_ref()
 }

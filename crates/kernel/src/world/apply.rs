@@ -11,6 +11,7 @@ use crate::call::{ChildCall, ChildEnd, Outcome, Stage, Wait, Why, Work};
 use crate::context;
 use crate::event::{Alarm, Event};
 use crate::id::{AgentId, CallId, ModelName, Seq, TimerId};
+use crate::limit;
 
 impl World {
     /// Applies one event.
@@ -27,7 +28,7 @@ impl World {
                     self.stopped(agent);
                 }
             }
-            Event::MessageSent { to, body, .. } => self.delivered(to, body.tokens_max()),
+            Event::MessageSent { to, body, .. } => self.delivered(to, context::shown_tokens(body)),
             Event::AgentEnding { agent, exit, result } => {
                 self.ending(agent, Farewell { exit: exit.clone(), result: result.clone() });
             }
@@ -60,7 +61,7 @@ impl World {
             Event::CallEnded { call, outcome, spent, .. } => self.call_ended(*call, outcome, spent),
             Event::ToolAnswered { agent, body, .. } => {
                 let ix = self.place(agent);
-                self.agents.agent_mut(ix).progress.read(body.tokens_max());
+                self.agents.agent_mut(ix).progress.read(context::shown_tokens(body));
             }
             Event::Charged { agent, amounts, .. } => {
                 let account = self.agent(self.place(agent)).account;
@@ -116,7 +117,7 @@ impl World {
         let (ix, seq) = (self.place(to), self.seq);
         let agent = self.agents.agent_mut(ix);
         agent.inbox.push(seq);
-        agent.progress.read(tokens);
+        agent.progress.read(tokens.saturating_add(limit::SENDER_TOKENS));
     }
 
     fn stopped(&mut self, id: &AgentId) {
@@ -141,7 +142,7 @@ impl World {
         let (account, role, depth) = (agent.account, agent.charter.role.clone(), agent.charter.depth);
         let (parent, timer) = (agent.kin.parent, agent.timer.take());
         let detached = agent.charter.attachment == Attachment::Detached;
-        let tokens = result.map_or(agent.progress.said_tokens, Body::tokens_max);
+        let tokens = result.map_or(agent.progress.said_tokens, context::shown_tokens);
         self.clear_timer(timer);
         let spent = self.ledger.close(account);
         self.agents.retire(ix, Ended { role, parent, depth, word: exit.word(), at: self.seq, tokens, spent });
@@ -149,7 +150,8 @@ impl World {
             Some(parent) if detached => {
                 let agent = self.agents.agent_mut(parent);
                 agent.inbox.push(self.seq);
-                agent.progress.read(context::child_tokens(exit.word(), tokens));
+                let told = context::child_tokens(exit.word(), tokens);
+                agent.progress.read(told.saturating_add(limit::SENDER_TOKENS));
             }
             Some(_) => {}
             // The tree is over; what halted it no longer matters.

@@ -44,6 +44,8 @@ pub enum TreeState {
     Running,
     /// Only a person's answer brings it on.
     Waiting,
+    /// Nothing runs, and something waits for a person to unpause it.
+    Paused,
     /// Its ceiling is reached.
     Halted,
     /// It is over, and how, as one word.
@@ -58,6 +60,7 @@ impl TreeState {
             Self::New => "new",
             Self::Running => "running",
             Self::Waiting => "waiting",
+            Self::Paused => "paused",
             Self::Halted => "halted",
             Self::Ended(word) => word,
         }
@@ -122,11 +125,16 @@ impl World {
             return TreeState::Halted;
         }
         let asks = self.calls.all().any(|(_, call)| matches!(call.work, Work::Question(_)));
+        let paused = self.calls.all().any(|(_, call)| call.stage == Stage::Waiting(Why::Paused));
         let moves = self.calls.all().any(|(_, call)| match call.stage {
             Stage::Waiting(why) => matches!(why, Why::Backoff | Why::Rate),
             Stage::Asked | Stage::Running => true,
         });
-        if asks && !moves { TreeState::Waiting } else { TreeState::Running }
+        match (moves, paused, asks) {
+            (true, ..) | (false, false, false) => TreeState::Running,
+            (false, true, _) => TreeState::Paused,
+            (false, false, true) => TreeState::Waiting,
+        }
     }
 
     fn status(&self, ix: AgentIx) -> Status {

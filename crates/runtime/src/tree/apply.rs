@@ -8,7 +8,7 @@ use spinney_kernel::id::{AgentId, Seq, TreeId};
 use spinney_kernel::port::catalog::catalog_of;
 use spinney_kernel::port::journal::{Append, Journal, JournalFault};
 use spinney_kernel::report::Lost;
-use spinney_kernel::request::Pause;
+use spinney_kernel::request::{Pause, Unpause};
 use spinney_kernel::{Batch, By, Refusal, Reply, Report, Request, What};
 use tokio::sync::oneshot;
 
@@ -27,16 +27,6 @@ pub enum ApplyError {
         /// Which tree.
         tree: TreeId,
     },
-    /// Its root can be paused or unpaused only while it runs: a tree that nobody runs stands still as it is.
-    #[error(
-        "nobody runs tree {tree}, so it stands still already: resume it, then pause or unpause `{agent}`"
-    )]
-    StandsStill {
-        /// Which tree.
-        tree: TreeId,
-        /// Its root.
-        agent: AgentId,
-    },
     /// The journal says no.
     #[error(transparent)]
     Journal(JournalFault),
@@ -54,19 +44,22 @@ pub(crate) async fn apply(begin: Begin, request: Request) -> Result<Reply, Apply
     let mut written = Vec::new();
     let root = mind.world.agents().root().map(|root| mind.world.agents().id(root).clone());
     let aim = aim(&request, root.as_ref());
-    match (aim, root) {
-        (Aim::RootPause, Some(agent)) => return Err(ApplyError::StandsStill { tree, agent }),
-        (Aim::Other, Some(agent)) => {
-            // One that is paused already, by whomever, stays so.
-            if let Ok(batch) = decide(&mut mind, person(Request::Pause(Pause { agent }))) {
-                written.push(batch.0);
-                parked = true;
-            }
+    match (aim, &root) {
+        // Our own pause is not a person's: who pauses or unpauses the root finds it as it was before we parked it.
+        (Aim::RootPause, Some(agent)) if parked => {
+            let unpause = Request::Unpause(Unpause { agent: agent.clone() });
+            written.extend(decide(&mut mind, person(unpause)).ok().map(|decided| decided.0));
+            parked = false;
         }
+        (Aim::Other, Some(agent)) => parked |= park(&mut mind, agent, &mut written),
         (Aim::RootEnd | Aim::RootPause | Aim::Other, _) => {}
     }
     let (batch, reply) = decide(&mut mind, person(request)).map_err(ApplyError::Refused)?;
     written.push(batch);
+    if let (Aim::RootPause, Some(agent)) = (aim, &root) {
+        // What an unpause sets free waits until the tree is resumed. One that was paused stays paused.
+        parked = park(&mut mind, agent, &mut written);
+    }
     if aim == Aim::RootEnd {
         let calls = mind.world.calls().all().filter(|(_, call)| call.stage == Stage::Running);
         let out: Vec<Lost> = calls.map(|(call, found)| Lost { call, attempt: found.attempt }).collect();
@@ -74,14 +67,26 @@ pub(crate) async fn apply(begin: Begin, request: Request) -> Result<Reply, Apply
             out.into_iter().filter_map(|lost| decide(&mut mind, What::Report(Report::Lost(lost))).ok());
         written.extend(lost.map(|(batch, _)| batch));
     }
-    let state = if parked && !mind.world.is_over() { STOPPED } else { mind.world.state().word() };
+    let last = if parked && !mind.world.is_over() { STOPPED } else { mind.world.state().word() };
     let durability = mind.world.definition().durability;
-    let append = |(after, batch)| {
+    // Until the last batch is written the tree is not what it will be: whoever comes after a crash takes it up.
+    let count = written.len();
+    let append = |(at, (after, batch)): (usize, (Seq, Batch))| {
+        let state = if at + 1 == count { last } else { STOPPED };
         let (blobs, catalog) = (Vec::new(), catalog_of(tree, &batch));
         Append { tree, after, batch, blobs, catalog, state, durability }
     };
-    write(&journal, written.into_iter().map(append)).await.map_err(ApplyError::Journal)?;
+    write(&journal, written.into_iter().enumerate().map(append)).await.map_err(ApplyError::Journal)?;
     Ok(reply)
+}
+
+/// Pauses the root for as long as nobody runs the tree; says whether that was needed.
+fn park(mind: &mut Mind, root: &AgentId, written: &mut Vec<(Seq, Batch)>) -> bool {
+    let pause = person(Request::Pause(Pause { agent: root.clone() }));
+    // One that is paused already, by whomever, stays so.
+    let decided = decide(mind, pause).ok();
+    written.extend(decided.iter().map(|(batch, _)| batch.clone()));
+    decided.is_some()
 }
 
 /// What a request means to do to the root.

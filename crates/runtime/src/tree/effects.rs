@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
-use spinney_kernel::Report;
+use spinney_kernel::context::ToolAsk;
 use spinney_kernel::fault::{Fault, FaultKind};
-use spinney_kernel::id::{CallId, ModelName};
+use spinney_kernel::id::CallId;
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{self, Deltas, Missed, Model};
 use spinney_kernel::port::tool;
 use spinney_kernel::report::{Done, Failed, Used};
+use spinney_kernel::{Report, limit};
 use tokio::sync::mpsc::Sender;
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
@@ -62,29 +63,23 @@ impl Effects {
     pub(super) fn call_model(&mut self, ticket: Ticket, attempt: model::Attempt) {
         let (drivers, stop) = (Arc::clone(&self.drivers), CancellationToken::new());
         let stopped = stop.clone();
-        self.start(ticket.call, stop, async move {
+        self.start(ticket, stop, async move {
             let name = attempt.model.clone();
             match drivers.model(&name).cloned() {
                 Some(driver) => {
                     let ended = call_model(driver.as_ref(), attempt, stopped).await;
-                    model_report(&drivers, &name, ticket, ended)
+                    model_report(&drivers, ticket, ended)
                 }
                 None => failed(ticket, missing(&format!("model `{name}`"))),
             }
         });
     }
 
-    /// Starts an attempt at a tool call. The text that comes back is counted for `reader`.
-    pub(super) fn call_tool(
-        &mut self,
-        ticket: Ticket,
-        attempt: tool::Attempt,
-        timeout_ms: u64,
-        reader: ModelName,
-    ) {
+    /// Starts an attempt at a tool call.
+    pub(super) fn call_tool(&mut self, ticket: Ticket, attempt: tool::Attempt, timeout_ms: u64) {
         let (drivers, stop) = (Arc::clone(&self.drivers), CancellationToken::new());
         let stopped = stop.clone();
-        self.start(ticket.call, stop, async move {
+        self.start(ticket, stop, async move {
             let name = attempt.tool.clone();
             match drivers.tool(&name).cloned() {
                 Some(driver) => {
@@ -92,12 +87,7 @@ impl Effects {
                         tokio::time::timeout(Duration::from_millis(timeout_ms), driver.call(attempt));
                     let calling = calling.map(move |ended| ended.unwrap_or_else(|_| Err(late(timeout_ms))));
                     let ended = until_stopped(Box::pin(calling), stopped).await;
-                    tool_report(
-                        &drivers,
-                        &reader,
-                        ticket,
-                        ended.unwrap_or_else(|| Err(stopped_with(Used::Unknown))),
-                    )
+                    tool_report(&drivers, ticket, ended.unwrap_or_else(|| Err(stopped_with(Used::Unknown))))
                 }
                 None => failed(ticket, missing(&format!("tool `{name}`"))),
             }
@@ -118,17 +108,23 @@ impl Effects {
 
     fn start(
         &mut self,
-        call: CallId,
+        ticket: Ticket,
         stop: CancellationToken,
         work: impl Future<Output = Brought> + Send + 'static,
     ) {
         let reports = self.reports.clone();
         let task = tokio::spawn(async move {
-            let brought = work.await;
+            // A driver that panics has failed, and nobody else. What it said stays out of the journal: the panic hook
+            // has told it, and nobody knows what is in it.
+            let brought = AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| {
+                let fault =
+                    Fault { message: "the driver panicked".to_owned(), ..Fault::of(FaultKind::Invalid) };
+                failed(ticket, Missed { fault, used: Used::Unknown })
+            });
             // If nobody listens the tree is gone, and its recovery settles this call.
             let _ = reports.send(brought).await;
         });
-        self.out.insert(call, Out { stop, task: task.abort_handle() });
+        self.out.insert(ticket.call, Out { stop, task: task.abort_handle() });
     }
 }
 
@@ -148,7 +144,12 @@ async fn call_model(
     let said = Arc::new(Mutex::new(String::new()));
     let deltas: Deltas = {
         let said = Arc::clone(&said);
-        Arc::new(move |text: &str| said.lock().unwrap_or_else(PoisonError::into_inner).push_str(text))
+        Arc::new(move |text: &str| {
+            let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+            if said.len() + text.len() <= limit::BLOB_BYTES_MAX {
+                said.push_str(text);
+            }
+        })
     };
     match until_stopped(driver.call(Arc::clone(&attempt), deltas), stop).await {
         Some(ended) => ended,
@@ -159,23 +160,16 @@ async fn call_model(
     }
 }
 
-/// What a driver brings, unless it is stopped first. A driver that panics has failed, and nobody else.
+/// What a driver brings, unless it is stopped first.
 async fn until_stopped<T>(
     work: Pending<Result<T, Missed>>,
     stop: CancellationToken,
 ) -> Option<Result<T, Missed>> {
-    let mut work = AssertUnwindSafe(work).catch_unwind();
-    let ended = tokio::select! {
+    tokio::select! {
         biased;
-        ended = &mut work => ended,
-        () = stop.cancelled() => return None,
-    };
-    Some(ended.unwrap_or_else(|panic| {
-        let words = panic.downcast_ref::<&str>().map(ToString::to_string);
-        let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-        let message = format!("the driver panicked: {words}");
-        Err(Missed { fault: Fault { message, ..Fault::of(FaultKind::Invalid) }, used: Used::Unknown })
-    }))
+        ended = work => Some(ended),
+        () = stop.cancelled() => None,
+    }
 }
 
 fn stopped_with(used: Used) -> Missed {
@@ -192,41 +186,46 @@ fn missing(what: &str) -> Missed {
     Missed { fault: Fault { message, ..Fault::of(FaultKind::Invalid) }, used: Used::NOTHING }
 }
 
-fn failed(Ticket { call, attempt }: Ticket, Missed { fault, used }: Missed) -> Brought {
+fn failed(Ticket { call, attempt }: Ticket, Missed { mut fault, used }: Missed) -> Brought {
+    fault.message.truncate(fault.message.floor_char_boundary(limit::NOTE_BYTES_MAX));
     Brought { report: Report::Failed(Failed { call, attempt, fault, used }), blobs: Vec::new() }
 }
 
-fn model_report(
-    drivers: &Drivers,
-    model: &ModelName,
-    ticket: Ticket,
-    ended: Result<model::Answer, Missed>,
-) -> Brought {
+fn model_report(drivers: &Drivers, ticket: Ticket, ended: Result<model::Answer, Missed>) -> Brought {
     let model::Answer { text, mut asks, used } = match ended {
         Ok(answer) => answer,
         Err(missed) => return failed(ticket, missed),
     };
+    bound(&mut asks);
     for ask in &mut asks {
-        let tokens = |text: &str| drivers.tokens(model, text);
-        ask.tokens = Some(tokens(&ask.id) + tokens(&ask.tool) + tokens(&ask.args));
+        let parts = [&ask.id, &ask.tool, &ask.args].map(|text| drivers.tokens(text));
+        ask.tokens = Some(parts.into_iter().sum());
     }
-    let Payload { body, blobs } = payload(text, |text| drivers.tokens(model, text));
+    let Payload { body, blobs } = payload(text, |text| drivers.tokens(text));
     let Ticket { call, attempt } = ticket;
     let report = Report::Done(Done { call, attempt, used, body, asks, is_error: false });
     Brought { report, blobs }
 }
 
-fn tool_report(
-    drivers: &Drivers,
-    reader: &ModelName,
-    ticket: Ticket,
-    ended: Result<tool::Answer, Missed>,
-) -> Brought {
+/// Cuts what a model asks for to what a journal takes. The kernel says no to arguments that are too long, or cut.
+fn bound(asks: &mut Vec<ToolAsk>) {
+    asks.truncate(limit::ASKS_MAX);
+    let mut room = limit::ASKS_BYTES_MAX;
+    for ask in asks {
+        ask.id.truncate(ask.id.floor_char_boundary(limit::NAME_BYTES_MAX));
+        ask.tool.truncate(ask.tool.floor_char_boundary(limit::NAME_BYTES_MAX));
+        let most = room.min(limit::ARGS_BYTES_MAX + 1);
+        ask.args.truncate(ask.args.floor_char_boundary(most));
+        room -= ask.args.len();
+    }
+}
+
+fn tool_report(drivers: &Drivers, ticket: Ticket, ended: Result<tool::Answer, Missed>) -> Brought {
     let tool::Answer { text, is_error, used } = match ended {
         Ok(answer) => answer,
         Err(missed) => return failed(ticket, missed),
     };
-    let Payload { body, blobs } = payload(text, |text| drivers.tokens(reader, text));
+    let Payload { body, blobs } = payload(text, |text| drivers.tokens(text));
     let Ticket { call, attempt } = ticket;
     let report = Report::Done(Done { call, attempt, used, body, asks: Vec::new(), is_error });
     Brought { report, blobs }

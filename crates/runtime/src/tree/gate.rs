@@ -21,7 +21,7 @@ pub(super) enum Held {
     Look(oneshot::Sender<super::Look>, Box<super::Look>),
 }
 
-/// Where the journal's confirmations arrive. Only the last one counts: appends of one tree end in order.
+/// Where the journal's confirmations arrive. Only the furthest counts: what an append builds on is durable before it.
 #[derive(Clone)]
 pub(super) struct Confirmations(Arc<(Mutex<Confirmed>, Notify)>);
 
@@ -43,12 +43,35 @@ impl Confirmations {
     fn take(&self, seq: Seq, result: Result<ChainHash, JournalFault>) {
         let mut now = self.now();
         match result {
-            Ok(hash) if now.fault.is_none() => (now.seq, now.hash) = (seq, Some(hash)),
+            // One that overtook another says for both: an append names its predecessor.
+            Ok(hash) if now.fault.is_none() && seq > now.seq => (now.seq, now.hash) = (seq, Some(hash)),
             Ok(_) => {}
             Err(fault) => drop(now.fault.get_or_insert(fault)),
         }
         drop(now);
         self.0.1.notify_one();
+    }
+}
+
+/// The answer to one append. A journal that drops it unanswered is closed.
+struct Told {
+    confirmations: Confirmations,
+    seq: Seq,
+    is_told: bool,
+}
+
+impl Told {
+    fn tell(mut self, result: Result<ChainHash, JournalFault>) {
+        self.is_told = true;
+        self.confirmations.take(self.seq, result);
+    }
+}
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        if !self.is_told {
+            self.confirmations.take(self.seq, Err(JournalFault::Closed));
+        }
     }
 }
 
@@ -94,8 +117,8 @@ impl Gate {
     pub(super) fn append(&mut self, append: Append) {
         let seq = Seq(append.after.0 + append.batch.events.len() as u64);
         self.in_flight.push_back(seq);
-        let confirmations = self.confirmations.clone();
-        self.journal.append(append, Box::new(move |result| confirmations.take(seq, result)));
+        let told = Told { confirmations: self.confirmations.clone(), seq, is_told: false };
+        self.journal.append(append, Box::new(move |result| told.tell(result)));
     }
 
     /// Holds something until the last event that was decided is durable.

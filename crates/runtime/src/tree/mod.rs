@@ -198,7 +198,8 @@ impl Tree {
         self.until(|status| matches!(status.state, TreeState::Ended(_))).await
     }
 
-    /// Waits until it moves no more by itself: it has ended, is halted, waits for a person, or is no longer run.
+    /// Waits until it moves no more by itself: it has ended, is halted or paused, waits for a person, or is no longer
+    /// run.
     pub async fn settled(&self) -> Status {
         let moves = |status: &Status| matches!(status.state, TreeState::New | TreeState::Running);
         self.until(|status| !moves(status)).await
@@ -239,9 +240,14 @@ impl Tree {
         match (&status.stopped, status.state) {
             (Some(stopped), _) => RequestError::Stopped(stopped.clone()),
             (None, TreeState::Ended(_)) => RequestError::Refused(Refusal::TreeEnded),
-            (None, TreeState::New | TreeState::Running | TreeState::Waiting | TreeState::Halted) => {
-                RequestError::Stopped(Stopped::Bug)
-            }
+            (
+                None,
+                TreeState::New
+                | TreeState::Running
+                | TreeState::Waiting
+                | TreeState::Paused
+                | TreeState::Halted,
+            ) => RequestError::Stopped(Stopped::Bug),
         }
     }
 }

@@ -4,9 +4,6 @@ use spinney_kernel::body::{BlobRef, Body};
 use spinney_kernel::id::BlobHash;
 use spinney_kernel::limit;
 
-/// Largest blob that one call may bring.
-const BLOB_BYTES_MAX: usize = 16 * 1024 * 1024;
-
 /// A text on its way into the journal.
 pub(super) struct Payload {
     pub(super) body: Body,
@@ -20,7 +17,7 @@ pub(super) fn payload(text: String, tokens: impl Fn(&str) -> u64) -> Payload {
         return Payload { body: Body { text, rest: None, tokens }, blobs: Vec::new() };
     }
     let preview = cut(&text, limit::TEXT_BYTES_MAX).to_owned();
-    let whole = cut(&text, BLOB_BYTES_MAX).as_bytes().to_vec();
+    let whole = cut(&text, limit::BLOB_BYTES_MAX).as_bytes().to_vec();
     let rest = Some(BlobRef { hash: BlobHash::of(&whole), bytes: whole.len() as u64 });
     let tokens = Some(tokens(&preview));
     Payload { body: Body { text: preview, rest, tokens }, blobs: vec![whole] }
@@ -28,6 +25,5 @@ pub(super) fn payload(text: String, tokens: impl Fn(&str) -> u64) -> Payload {
 
 /// The longest beginning of a text that has at most so many bytes.
 fn cut(text: &str, bytes_max: usize) -> &str {
-    let end = (0..=text.len().min(bytes_max)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    &text[..end]
+    &text[..text.floor_char_boundary(bytes_max)]
 }

@@ -145,6 +145,10 @@ impl Seedling {
             // Whoever unpaused it meanwhile did this already.
             let _ = run.decide(person(Request::Unpause(Unpause { agent })), Vec::new());
         }
+        if run.mind.world.seq() != run.durable {
+            // What it was is over; what it is now is told when it is durable.
+            run.status.send_modify(|status| status.state = TreeState::Running);
+        }
     }
 
     /// Runs it to its end.
@@ -230,7 +234,8 @@ impl Run {
     /// nothing out and is left as it is, so that whoever lists trees sees what it waits for.
     fn stop(&mut self) {
         self.mode = Mode::Stopping;
-        let moves = !matches!(self.mind.world.state(), TreeState::Waiting | TreeState::Halted);
+        let state = self.mind.world.state();
+        let moves = !matches!(state, TreeState::Waiting | TreeState::Halted | TreeState::Paused);
         if let Some(agent) = self.root().filter(|_| moves) {
             self.mode = Mode::Parked;
             if self.decide(person(Request::Pause(Pause { agent })), Vec::new()).is_err() {
@@ -316,11 +321,9 @@ impl Run {
                 let args = asked.map_or(args, |ask| ask.args.clone());
                 let spec = world.definition().tools.get(&tool);
                 let timeout_ms = spec.and_then(|spec| spec.timeout_ms).unwrap_or(limit::TOOL_TIMEOUT_MS);
-                let Some(ix) = world.agents().find(&agent) else { return };
-                let reader = world.agents().agent(ix).charter.model.clone();
                 let ticket = Ticket { call, attempt };
                 let attempt = tool::Attempt { origin, tool, args, attempt, key };
-                self.effects.call_tool(ticket, attempt, timeout_ms, reader);
+                self.effects.call_tool(ticket, attempt, timeout_ms);
             }
         }
     }

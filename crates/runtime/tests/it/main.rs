@@ -14,6 +14,7 @@ mod failing_journal;
 mod guarding;
 mod lending;
 mod line;
+mod misbehaving;
 mod money;
 mod parallel;
 mod raising;

@@ -21,7 +21,7 @@ fn an_agent_takes_turns_until_it_answers() {
     #2 ended: done, spent tool_calls=1
     #3 ended: done, spent tool_calls=1
     #4 asked by root
-    #4 started: held $0.10 tokens=661 steps=1
+    #4 started: held $0.10 tokens=674 steps=1
     #4 ended: done, spent $0.014 tokens=14 steps=1
     root ended: completed, spent $0.026 tokens=26 steps=2 tool_calls=2
     root completed, spent $0.026 tokens=26 steps=2 tool_calls=2
@@ -43,7 +43,7 @@ fn l28_unknown_tools_and_malformed_arguments_are_results_that_the_model_can_act_
     root tool 4 error: no tool is called `Not`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `list_agents`, `cancel_agent`, `ask_human`, `read`, `write`
     root tool 5 error: no role is called `nobody`: choose one of `root`
     #2 asked by root
-    #2 started: held $0.10 tokens=1475 steps=1
+    #2 started: held $0.10 tokens=1524 steps=1
     #2 ended: done, spent $0.013 tokens=13 steps=1
     root ended: completed, spent $0.016 tokens=16 steps=2
     root completed, spent $0.016 tokens=16 steps=2
@@ -82,7 +82,7 @@ fn a_child_returns_its_answer_to_the_tool_call_that_spawned_it() {
     #2 ended: children h completed, spent nothing
     #4 ended: done, spent tool_calls=1
     #5 asked by root
-    #5 started: held $0.10 tokens=796 steps=1
+    #5 started: held $0.10 tokens=815 steps=1
     #5 ended: done, spent $0.009 tokens=9 steps=1
     root ended: completed, spent $0.026 tokens=26 steps=3 tool_calls=1
     root completed, spent $0.026 tokens=26 steps=3 tool_calls=1
@@ -104,12 +104,12 @@ fn a_detached_child_is_heard_of_before_the_next_turn() {
     #2 started: held $0.10 tokens=578 steps=1
     root tool 0 answer: spawned h
     #3 asked by root
-    #3 started: held $0.10 tokens=690 steps=1
+    #3 started: held $0.10 tokens=703 steps=1
     #2 ended: done, spent $0.007 tokens=7 steps=1
     h ended: completed, spent $0.007 tokens=7 steps=1
     #3 ended: done, spent $0.017 tokens=17 steps=1
     #4 asked by root
-    #4 started: held $0.10 tokens=826 steps=1
+    #4 started: held $0.10 tokens=903 steps=1
     #4 ended: done, spent $0.03 tokens=30 steps=1
     root ended: completed, spent $0.064 tokens=64 steps=4
     root completed, spent $0.064 tokens=64 steps=4
@@ -127,7 +127,7 @@ fn a_redirected_agent_reads_the_instruction_before_it_may_answer() {
     root redirected: Look at the other one.
     #1 ended: done, spent $0.02 tokens=20 steps=1
     #2 asked by root
-    #2 started: held $0.10 tokens=636 steps=1
+    #2 started: held $0.10 tokens=700 steps=1
     #2 ended: done, spent $0.02 tokens=20 steps=1
     root ended: completed, spent $0.04 tokens=40 steps=2
     root completed, spent $0.04 tokens=40 steps=2
@@ -140,7 +140,7 @@ fn a_redirected_agent_reads_the_instruction_before_it_may_answer() {
     root redirected: Look at the other one. stop
     #1 ended: failed (Stopped), spent nothing
     #2 asked by root
-    #2 started: held $0.10 tokens=613 steps=1
+    #2 started: held $0.10 tokens=677 steps=1
     #2 ended: done, spent $0.02 tokens=20 steps=1
     root ended: completed, spent $0.02 tokens=20 steps=1
     root completed, spent $0.02 tokens=20 steps=1
@@ -170,7 +170,7 @@ fn a_question_is_a_tool_call_that_a_person_answers() {
     #2 root asks: Which one?
     #2 ended: answered The left one., spent nothing
     #3 asked by root
-    #3 started: held $0.10 tokens=651 steps=1
+    #3 started: held $0.10 tokens=662 steps=1
     #3 ended: done, spent $0.011 tokens=11 steps=1
     root ended: completed, spent $0.011 tokens=11 steps=2
     root completed, spent $0.011 tokens=11 steps=2
@@ -198,7 +198,7 @@ fn an_agent_may_list_message_wait_for_and_cancel_its_own() {
     #3 started: held $0.10 tokens=577 steps=1
     root tool 1 answer: spawned two
     #4 asked by root
-    #4 started: held $0.10 tokens=780 steps=1
+    #4 started: held $0.10 tokens=806 steps=1
     #4 ended: done, spent steps=1
     root tool 0 answer: root role=root parent=- depth=0 idle
     one role=helper parent=root depth=1 running
@@ -210,7 +210,7 @@ fn an_agent_may_list_message_wait_for_and_cancel_its_own() {
     root tool 2 answer: done
     root tool 3 error: `root` may not do this to `root`: an agent acts for itself, and signals only its descendants
     #5 asked by root
-    #5 started: held $0.10 tokens=1192 steps=1
+    #5 started: held $0.10 tokens=1273 steps=1
     #2 ended: failed (Stopped), spent nothing
     one ended: cancelled (), spent nothing
     #5 ended: done, spent steps=1
@@ -218,12 +218,12 @@ fn an_agent_may_list_message_wait_for_and_cancel_its_own() {
     root tool 1 error: no agent is called `nobody` in this tree: list the agents to see their ids
     #3 ended: done, spent $0.006 tokens=6 steps=1
     #7 asked by two
-    #7 started: held $0.10 tokens=604 steps=1
+    #7 started: held $0.10 tokens=668 steps=1
     #7 ended: done, spent $0.008 tokens=8 steps=1
     two ended: completed, spent $0.014 tokens=14 steps=2
     #6 ended: children one cancelled, two completed, spent nothing
     #8 asked by root
-    #8 started: held $0.10 tokens=2623 steps=1
+    #8 started: held $0.10 tokens=2856 steps=1
     #8 ended: done, spent $0.007 tokens=7 steps=1
     root ended: completed, spent $0.021 tokens=21 steps=6
     root completed, spent $0.021 tokens=21 steps=6
