@@ -6,12 +6,14 @@ use clap::{ArgGroup, Args as Group, Parser, Subcommand};
 use spinney_kernel::id::AgentId;
 use spinney_kernel::written::Usd;
 
+use crate::hint;
+
 /// Runs trees of AI agents under budgets that hold.
 #[derive(Debug, Parser)]
 #[command(name = "spinney", version, propagate_version = true)]
 pub(crate) struct Args {
     /// Where trees are kept
-    #[arg(long, global = true, env = "SPINNEY_HOME", default_value = ".spinney", value_name = "DIR")]
+    #[arg(long, global = true, env = "SPINNEY_HOME", default_value = hint::HOME, value_name = "DIR")]
     pub(crate) home: PathBuf,
     #[command(subcommand)]
     pub(crate) command: Command,

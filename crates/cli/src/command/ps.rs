@@ -13,6 +13,7 @@ use spinney_kernel::port::journal::{Head, Journal};
 use crate::args;
 use crate::control::running;
 use crate::exit::Exit;
+use crate::hint::command;
 use crate::ids::short;
 use crate::wording::{ago, one_line};
 use crate::{out, place};
@@ -31,7 +32,7 @@ pub(super) async fn ps(home: &Path, args: &args::Ps) -> Result<Exit> {
         return Ok(Exit::Completed);
     }
     if heads.is_empty() {
-        out::line("no trees yet: `spinney run FILE` starts one")?;
+        out::line(&format!("no trees yet: `{}` starts one", command(home, "run FILE")))?;
         return Ok(Exit::Completed);
     }
     let now = SystemClock::new().now_ms();
@@ -50,7 +51,8 @@ pub(super) async fn ps(home: &Path, args: &args::Ps) -> Result<Exit> {
         out::line(&row(&columns))?;
     }
     if heads.iter().any(|head| state(head, &running) == INTERRUPTED) {
-        out::note("interrupted: its process is gone; `spinney resume ID` takes it up");
+        let resume = command(home, "resume ID");
+        out::note(&format!("interrupted: its process is gone; `{resume}` takes it up"));
     }
     Ok(Exit::Completed)
 }

@@ -22,7 +22,7 @@ const TRIES_MAX: u32 = 5;
 /// Tells or checks a tree's journal.
 pub(super) fn replay(home: &Path, args: &args::Replay) -> Result<Exit> {
     let journal = place::look(home)?;
-    let tree = find(&journal, &args.id)?.tree;
+    let tree = find(home, &journal, &args.id)?.tree;
     let expect = args.expect.as_deref().map(hash).transpose()?;
     let checks = args.verify || expect.is_some();
     if !checks {

@@ -16,6 +16,7 @@ use tokio::time::{sleep, timeout};
 use super::address::Address;
 use super::server::apply;
 use super::{Answer, Ask, EXCHANGE_MS_MAX, LINE_BYTES_MAX};
+use crate::hint::command;
 use crate::place;
 
 /// How often a process that has the home open but does not answer is tried: it may be starting or ending.
@@ -75,7 +76,8 @@ async fn exchange(home: &Path, ask: &Ask) -> Result<Answer, Unreached> {
         let mut told = Vec::new();
         BufReader::new(from.take(LINE_BYTES_MAX as u64)).read_until(b'\n', &mut told).await?;
         if told.is_empty() {
-            bail!("the process that has this home open went away before it answered: look with `spinney ps`");
+            let ps = command(home, "ps");
+            bail!("the process that has this home open went away before it answered: look with `{ps}`");
         }
         Ok(serde_json::from_slice(&told)?)
     };
@@ -83,7 +85,8 @@ async fn exchange(home: &Path, ask: &Ask) -> Result<Answer, Unreached> {
         Ok(answered) => answered.map_err(Unreached::Lost),
         Err(_) => {
             let seconds = EXCHANGE_MS_MAX / 1_000;
-            Err(Unreached::Lost(anyhow::anyhow!("no answer after {seconds} seconds: look with `spinney ps`")))
+            let ps = command(home, "ps");
+            Err(Unreached::Lost(anyhow::anyhow!("no answer after {seconds} seconds: look with `{ps}`")))
         }
     }
 }

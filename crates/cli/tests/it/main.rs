@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod example;
+mod hints;
 mod interrupting;
 mod looking;
 mod replaying;
