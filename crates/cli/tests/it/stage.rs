@@ -94,9 +94,9 @@ impl Stage {
     /// Types a line into a shell, as it was printed. The shell knows no home.
     pub(crate) fn shell(&self, line: &str) -> Ended {
         let binary = Path::new(env!("CARGO_BIN_EXE_spinney")).parent().unwrap();
-        let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap());
         let mut shell = Command::new("sh");
-        shell.args(["-c", line]).env("PATH", path).env_remove("SPINNEY_HOME");
+        shell.args(["-c", r#"PATH="$1:$PATH"; eval "$2""#, "sh"]).arg(binary).arg(line);
+        shell.env_remove("SPINNEY_HOME");
         Ended::from(shell.current_dir(self.folder.path()).stdin(Stdio::null()).output().unwrap())
     }
 
