@@ -85,7 +85,7 @@ pub(crate) struct Events {
     #[arg(long, value_name = "SEQ", default_value_t = 1)]
     pub(crate) from: u64,
     /// Show only this agent's events
-    #[arg(long)]
+    #[arg(long, value_parser = agent)]
     pub(crate) agent: Option<AgentId>,
     /// Write each event as a line of JSON
     #[arg(long)]
@@ -97,6 +97,7 @@ pub(crate) struct Cancel {
     /// Which tree
     pub(crate) id: String,
     /// Which agent; the root if left out
+    #[arg(value_parser = agent)]
     pub(crate) agent: Option<AgentId>,
     /// Why; it stands in the journal
     #[arg(long, default_value = "a person cancelled it")]
@@ -119,6 +120,7 @@ pub(crate) struct Send {
     /// Which tree
     pub(crate) id: String,
     /// To which agent
+    #[arg(value_parser = agent)]
     pub(crate) agent: AgentId,
     /// What
     pub(crate) text: String,
@@ -129,6 +131,7 @@ pub(crate) struct Whom {
     /// Which tree
     pub(crate) id: String,
     /// Which agent; the root if left out
+    #[arg(value_parser = agent)]
     pub(crate) agent: Option<AgentId>,
 }
 
@@ -138,6 +141,7 @@ pub(crate) struct Budget {
     /// Which tree
     pub(crate) id: String,
     /// Whose ceilings; the root's if left out
+    #[arg(value_parser = agent)]
     pub(crate) agent: Option<AgentId>,
     /// So many dollars more
     #[arg(long, group = "add", value_name = "USD")]
@@ -172,4 +176,10 @@ pub(crate) struct Replay {
 fn question(text: &str) -> Result<u64, String> {
     let number = text.strip_prefix('#').unwrap_or(text);
     number.parse().map_err(|_| "a question is named by its number, such as 7".to_owned())
+}
+
+/// An agent's id, also at the end of a path as events show it: ids are unique in a tree.
+fn agent(text: &str) -> Result<AgentId, String> {
+    let id = text.rsplit_once('/').map_or(text, |(_, last)| last);
+    id.parse().map_err(|error| format!("{error}"))
 }

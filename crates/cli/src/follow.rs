@@ -192,12 +192,13 @@ async fn rest(events: &mut Events, screen: &mut Screen) -> Result<()> {
 
 fn write(outcome: &Outcome, look: &Look, screen: &Screen, tree: (&Path, TreeId)) -> Result<()> {
     let questions = match outcome.exit() {
-        Exit::Waiting => write_questions(look, tree),
+        Exit::Waiting | Exit::Interrupted if !look.questions.is_empty() => write_questions(look, tree),
         Exit::Completed
         | Exit::Failed
         | Exit::Usage
         | Exit::Halted
         | Exit::Cancelled
+        | Exit::Waiting
         | Exit::Interrupted
         | Exit::Closed => Vec::new(),
     };

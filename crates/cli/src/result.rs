@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::value::RawValue;
-use spinney::tree::{Look, Status};
+use spinney::tree::{Look, OpenQuestion, Status};
 use spinney_kernel::agent;
 use spinney_kernel::body::Body;
 use spinney_kernel::budget::{Amounts, Resource, Shortfall, usd};
@@ -31,6 +31,7 @@ pub(crate) struct Outcome {
     elapsed_ms: u64,
     event_hash: String,
     error: Option<Trouble>,
+    questions: Vec<OpenQuestion>,
 }
 
 /// Why it is not completed, and what to do.
@@ -63,6 +64,7 @@ impl Outcome {
             elapsed_ms: 0,
             event_hash: status.hash.map(|hash| hash.to_string()).unwrap_or_default(),
             error: trouble(look, (home, tree)),
+            questions: look.questions.clone(),
         }
     }
 
@@ -98,8 +100,7 @@ impl Outcome {
         let to = |verb: &str| command(&self.home, &format!("{verb} {}", short(self.tree)));
         out::line(&format!("{} after {}", self.state, took(self.elapsed_ms)))?;
         if !self.output.trim().is_empty() {
-            let label = if self.exit == Exit::Completed { "answer" } else { "so far" };
-            block(label, &self.output)?;
+            block(label(self.exit), &self.output)?;
         }
         if let Some(trouble) = &self.error {
             block("why", &trouble.message)?;
@@ -115,6 +116,11 @@ impl Outcome {
         }
         Ok(())
     }
+}
+
+/// What the text of a tree is that ended so: only one that completed has answered.
+pub(crate) fn label(exit: Exit) -> &'static str {
+    if exit == Exit::Completed { "answer" } else { "so far" }
 }
 
 /// A label and what stands beside it; further lines are indented.
@@ -235,8 +241,31 @@ impl Serialize for Outcome {
         if let Some(error) = &self.error {
             map.serialize_entry("error", error)?;
         }
+        if !self.questions.is_empty() {
+            let questions: Vec<Asked<'_>> = self.questions.iter().map(Asked).collect();
+            map.serialize_entry("questions", &questions)?;
+        }
         map.end()
     }
+}
+
+struct Asked<'a>(&'a OpenQuestion);
+
+impl Serialize for Asked<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let OpenQuestion { question, path, text } = self.0;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("question", question)?;
+        map.serialize_entry("path", &joined(path))?;
+        map.serialize_entry("text", text)?;
+        map.end()
+    }
+}
+
+/// Ids from the root down, as events show them.
+fn joined(path: &[AgentId]) -> String {
+    let path: Vec<&str> = path.iter().map(AgentId::as_str).collect();
+    path.join("/")
 }
 
 struct Spent<'a>(&'a Amounts);
@@ -287,9 +316,8 @@ pub(crate) fn write_questions(look: &Look, (home, tree): (&Path, TreeId)) -> Vec
     let id = short(tree);
     let mut lines = vec![format!("{} to answer:", counted(look.questions.len() as u64, "question"))];
     for question in &look.questions {
-        let path: Vec<&str> = question.path.iter().map(AgentId::as_str).collect();
         let text = printable(question.text.trim_end()).replace('\n', "\n    ");
-        lines.push(format!("  {} asks: {text}", path.join("/")));
+        lines.push(format!("  {} asks: {text}", joined(&question.path)));
         let answer = command(home, &format!("answer {id} {} TEXT", question.question.0));
         lines.push(format!("    {answer}"));
     }

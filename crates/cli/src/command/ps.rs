@@ -11,7 +11,7 @@ use spinney_kernel::port::catalog::CatalogKind;
 use spinney_kernel::port::journal::{Head, Journal};
 
 use crate::args;
-use crate::control::running;
+use crate::control::{Running, running};
 use crate::exit::Exit;
 use crate::hint::command;
 use crate::ids::short;
@@ -25,6 +25,11 @@ pub(super) async fn ps(home: &Path, args: &args::Ps) -> Result<Exit> {
     let journal = place::look(home)?;
     let (heads, names, running) = (journal.heads(&[])?, names(&journal)?, running(home).await);
     let name = |tree: TreeId| names.get(&tree).map(String::as_str).unwrap_or_default();
+    if let Running::Silent(pid) = running {
+        out::note(&format!(
+            "process {pid} has this home open and does not answer: what says running may be interrupted"
+        ));
+    }
     if args.json {
         for head in heads {
             out::line(&line(&head, name(head.tree), &running))?;
@@ -59,9 +64,14 @@ pub(super) async fn ps(home: &Path, args: &args::Ps) -> Result<Exit> {
 
 const INTERRUPTED: &str = "interrupted";
 
-/// The stored state; one that says "running" although no process runs it was interrupted.
-fn state<'a>(head: &'a Head, running: &[TreeId]) -> &'a str {
-    let is_run = running.contains(&head.tree);
+/// The stored state; one that says "running" although no process runs it was interrupted. If the process that could
+/// say so does not, the stored state stands.
+fn state<'a>(head: &'a Head, running: &Running) -> &'a str {
+    let is_run = match running {
+        Running::Trees(trees) => trees.contains(&head.tree),
+        Running::Silent(_) => true,
+        Running::Nobody => false,
+    };
     if head.state == "running" && !is_run { INTERRUPTED } else { &head.state }
 }
 
@@ -69,7 +79,7 @@ fn row([tree, state, name, events, started, changed]: &[String; 6]) -> String {
     format!("{tree:<13} {state:<12} {name:<NAME_CHARS_MAX$} {events:>7}  {started:<16} {changed}")
 }
 
-fn line(head: &Head, name: &str, running: &[TreeId]) -> String {
+fn line(head: &Head, name: &str, running: &Running) -> String {
     let line = json!({
         "tree": head.tree,
         "state": state(head, running),

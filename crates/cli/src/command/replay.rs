@@ -11,7 +11,7 @@ use super::events;
 use crate::args;
 use crate::exit::Exit;
 use crate::ids::find;
-use crate::result::whole;
+use crate::result::{label, whole};
 use crate::screen::{Screen, Style};
 use crate::wording::printable;
 use crate::{out, place};
@@ -70,8 +70,9 @@ fn write(verified: &Verified, journal: &dyn Journal, how: &str) -> Result<()> {
     out::line(&format!("  state   {}", look.state.word()))?;
     if let Some(end) = &look.end {
         let answer = printable(whole(&end.shown, journal).trim_end());
+        let label = label(Exit::of_end(&end.exit));
         for (at, line) in answer.lines().enumerate() {
-            out::line(format!("  {:<7} {line}", if at == 0 { "answer" } else { "" }).trim_end())?;
+            out::line(format!("  {:<7} {line}", if at == 0 { label } else { "" }).trim_end())?;
         }
     }
     Ok(())

@@ -151,6 +151,8 @@ fn a_tree_that_needs_a_person_exits_with_five_and_says_how_to_answer() {
     let json = stage.spinney(&["run", &stage.tree("ask_human", ASKS), "--json"]);
     assert_eq!((json.code, json.result()["state"].clone()), (Some(5), json!("waiting")));
     assert!(json.err.contains("spinney answer"), "{}", json.err);
+    let asked = json!([{ "question": 2, "path": "lead", "text": "Which colour?" }]);
+    assert_eq!(json.result()["questions"], asked);
     let answered = stage.spinney(&["answer", "last", "2", "blue"]);
     assert_eq!(answered.code, Some(0), "{}", answered.err);
     let resumed = stage.spinney(&["resume", "last", "--json"]);
