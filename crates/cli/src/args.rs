@@ -6,12 +6,14 @@ use clap::{ArgGroup, Args as Group, Parser, Subcommand};
 use spinney_kernel::id::AgentId;
 use spinney_kernel::written::Usd;
 
+use crate::hint;
+
 /// Runs trees of AI agents under budgets that hold.
 #[derive(Debug, Parser)]
 #[command(name = "spinney", version, propagate_version = true)]
 pub(crate) struct Args {
     /// Where trees are kept
-    #[arg(long, global = true, env = "SPINNEY_HOME", default_value = ".spinney", value_name = "DIR")]
+    #[arg(long, global = true, env = "SPINNEY_HOME", default_value = hint::HOME, value_name = "DIR")]
     pub(crate) home: PathBuf,
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -83,7 +85,7 @@ pub(crate) struct Events {
     #[arg(long, value_name = "SEQ", default_value_t = 1)]
     pub(crate) from: u64,
     /// Show only this agent's events
-    #[arg(long)]
+    #[arg(long, value_parser = agent)]
     pub(crate) agent: Option<AgentId>,
     /// Write each event as a line of JSON
     #[arg(long)]
@@ -95,6 +97,7 @@ pub(crate) struct Cancel {
     /// Which tree
     pub(crate) id: String,
     /// Which agent; the root if left out
+    #[arg(value_parser = agent)]
     pub(crate) agent: Option<AgentId>,
     /// Why; it stands in the journal
     #[arg(long, default_value = "a person cancelled it")]
@@ -117,6 +120,7 @@ pub(crate) struct Send {
     /// Which tree
     pub(crate) id: String,
     /// To which agent
+    #[arg(value_parser = agent)]
     pub(crate) agent: AgentId,
     /// What
     pub(crate) text: String,
@@ -127,6 +131,7 @@ pub(crate) struct Whom {
     /// Which tree
     pub(crate) id: String,
     /// Which agent; the root if left out
+    #[arg(value_parser = agent)]
     pub(crate) agent: Option<AgentId>,
 }
 
@@ -136,6 +141,7 @@ pub(crate) struct Budget {
     /// Which tree
     pub(crate) id: String,
     /// Whose ceilings; the root's if left out
+    #[arg(value_parser = agent)]
     pub(crate) agent: Option<AgentId>,
     /// So many dollars more
     #[arg(long, group = "add", value_name = "USD")]
@@ -170,4 +176,10 @@ pub(crate) struct Replay {
 fn question(text: &str) -> Result<u64, String> {
     let number = text.strip_prefix('#').unwrap_or(text);
     number.parse().map_err(|_| "a question is named by its number, such as 7".to_owned())
+}
+
+/// An agent's id, also at the end of a path as events show it: ids are unique in a tree.
+fn agent(text: &str) -> Result<AgentId, String> {
+    let id = text.rsplit_once('/').map_or(text, |(_, last)| last);
+    id.parse().map_err(|error| format!("{error}"))
 }

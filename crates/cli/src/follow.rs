@@ -1,17 +1,19 @@
 //! Following a tree that runs in this process, until it ends, or until only a person can bring it on and none is here.
 
 use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Result;
 use spinney::tree::{Events, Look, RequestError, Stopped};
 use spinney::{Home, Shutdown, Tree};
-use spinney_kernel::id::{AgentId, CallId, Seq};
+use spinney_kernel::id::{AgentId, CallId, Seq, TreeId};
 use spinney_kernel::world::TreeState;
 use tokio::task::JoinHandle;
 
 use crate::control::Listening;
 use crate::exit::Exit;
+use crate::hint::command;
 use crate::ids::short;
 use crate::interrupt::Interrupts;
 use crate::out;
@@ -23,6 +25,8 @@ use crate::wording::printable;
 pub(crate) struct Follow {
     /// Where it runs.
     pub(crate) home: Arc<Home>,
+    /// That home's folder, as it was named.
+    pub(crate) path: PathBuf,
     /// It.
     pub(crate) tree: Tree,
     /// Where its events go.
@@ -52,8 +56,8 @@ impl Asking {
 
 /// Follows a tree and says how the process ends. When it returns, nothing of the tree runs and the home is closed.
 pub(crate) async fn follow(follow: Follow) -> Result<Exit> {
-    let Follow { home, tree, mut screen, seen, listening } = follow;
-    let interrupts = Interrupts::listen(Arc::clone(&home), tree.id())?;
+    let Follow { home, path, tree, mut screen, seen, listening } = follow;
+    let interrupts = Interrupts::listen(Arc::clone(&home), &path, tree.id())?;
     let server = listening.serve(Arc::clone(&home), tree.clone());
     let mut events = tree.events(seen);
     let watched = watch(&tree, &mut events, &mut screen, seen).await;
@@ -67,7 +71,8 @@ pub(crate) async fn follow(follow: Follow) -> Result<Exit> {
     interrupts.close().await;
     if let Err(error) = watched {
         if !matches!(tree.status().state, TreeState::Ended(_)) {
-            out::note(&format!("the tree is stopped. Go on with: spinney resume {}", short(tree.id())));
+            let resume = command(&path, &format!("resume {}", short(tree.id())));
+            out::note(&format!("the tree is stopped. Go on with: {resume}"));
         }
         return Err(error);
     }
@@ -76,9 +81,10 @@ pub(crate) async fn follow(follow: Follow) -> Result<Exit> {
     if let Some(stopped @ (Stopped::Journal(_) | Stopped::Bug)) = status.stopped {
         return Err(stop_error(stopped));
     }
-    let outcome = Outcome::of(&look, &status, home.journal().as_ref(), tree.id()).took(screen.elapsed_ms());
+    let outcome = Outcome::of(&look, &status, home.journal().as_ref(), (&path, tree.id()));
+    let outcome = outcome.took(screen.elapsed_ms());
     let outcome = if interrupted { outcome.interrupted() } else { outcome };
-    write(&outcome, &look, &screen, &tree)?;
+    write(&outcome, &look, &screen, (&path, tree.id()))?;
     Ok(outcome.exit())
 }
 
@@ -194,14 +200,15 @@ async fn rest(events: &mut Events, screen: &mut Screen) -> Result<()> {
     Ok(())
 }
 
-fn write(outcome: &Outcome, look: &Look, screen: &Screen, tree: &Tree) -> Result<()> {
+fn write(outcome: &Outcome, look: &Look, screen: &Screen, tree: (&Path, TreeId)) -> Result<()> {
     let questions = match outcome.exit() {
-        Exit::Waiting => write_questions(look, tree.id()),
+        Exit::Waiting | Exit::Interrupted if !look.questions.is_empty() => write_questions(look, tree),
         Exit::Completed
         | Exit::Failed
         | Exit::Usage
         | Exit::Halted
         | Exit::Cancelled
+        | Exit::Waiting
         | Exit::Interrupted
         | Exit::Closed => Vec::new(),
     };

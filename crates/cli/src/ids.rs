@@ -1,8 +1,12 @@
 //! Naming a tree: its id, any unique beginning of it, or `last`.
 
+use std::path::Path;
+
 use anyhow::{Result, bail};
 use spinney_kernel::id::TreeId;
 use spinney_kernel::port::journal::{Head, Journal};
+
+use crate::hint::command;
 
 /// So much of an id is shown: the moment it started. Two trees of one home hardly ever share it.
 const SHORT_DIGITS: usize = 12;
@@ -14,24 +18,25 @@ pub(crate) fn short(tree: TreeId) -> String {
     tree.to_string().chars().take(SHORT_DIGITS).collect()
 }
 
-/// The tree that a text names.
-pub(crate) fn find(journal: &dyn Journal, text: &str) -> Result<Head> {
+/// The tree of a home that a text names.
+pub(crate) fn find(home: &Path, journal: &dyn Journal, text: &str) -> Result<Head> {
     let mut heads = journal.heads(&[])?;
     let wanted = text.to_ascii_lowercase();
     if wanted == "last" {
         return match heads.pop() {
             Some(head) => Ok(head),
-            None => bail!("there is no tree in this home yet: `spinney run FILE` starts one"),
+            None => bail!("there is no tree in this home yet: `{}` starts one", command(home, "run FILE")),
         };
     }
     if wanted.is_empty() || wanted.len() > 32 || !wanted.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        bail!("`{text}` is no tree id: write the beginning of one that `spinney ps` shows, or `last`");
+        let ps = command(home, "ps");
+        bail!("`{text}` is no tree id: write the beginning of one that `{ps}` shows, or `last`");
     }
     let is_empty = heads.is_empty();
     heads.retain(|head| head.tree.to_string().starts_with(&wanted));
     match heads.len() {
         0 if is_empty => bail!("no tree `{text}`: there is none in this home yet"),
-        0 => bail!("no tree begins with `{text}`: `spinney ps` lists those there are"),
+        0 => bail!("no tree begins with `{text}`: `{}` lists those there are", command(home, "ps")),
         1 => Ok(heads.remove(0)),
         found => {
             let listed: Vec<String> = heads

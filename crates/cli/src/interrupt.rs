@@ -1,5 +1,6 @@
 //! Ctrl-C and SIGTERM: once, the home is shut down in good order; twice, the process ends where it stands.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use spinney::{Home, Shutdown};
@@ -9,6 +10,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::exit;
+use crate::hint::command;
 use crate::ids::short;
 use crate::out;
 
@@ -20,8 +22,9 @@ pub(crate) struct Interrupts {
 
 impl Interrupts {
     /// Starts to listen.
-    pub(crate) fn listen(home: Arc<Home>, tree: TreeId) -> std::io::Result<Self> {
+    pub(crate) fn listen(home: Arc<Home>, path: &Path, tree: TreeId) -> std::io::Result<Self> {
         let mut signals = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        let resume = command(path, &format!("resume {}", short(tree)));
         let (tell, came) = watch::channel(false);
         // A task of its own: who writes to a pipe that nobody empties must still be able to stop us.
         let task = tokio::spawn(async move {
@@ -32,7 +35,7 @@ impl Interrupts {
                 () = home.shutdown(Shutdown::Stop) => next(&mut signals).await,
                 () = next(&mut signals) => {}
             }
-            out::note(&format!("ended at once. Go on with: spinney resume {}", short(tree)));
+            out::note(&format!("ended at once. Go on with: {resume}"));
             exit::at_once()
         });
         Ok(Self { came, task })

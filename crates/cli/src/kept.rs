@@ -5,26 +5,36 @@
 //! <home>/trees/<tree>/kept.json        which model answers from which script
 //!                     tree.yaml        the tree file, in its own format
 //!                     script-1.yaml …  the scripts
+//!                     checksums        what each of these was, as `b3sum --check` reads it
 //! ```
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 use spinney::Drivers;
-use spinney_kernel::id::{ModelName, TreeId};
+use spinney::tree_file::FILE_BYTES_MAX;
+use spinney_kernel::id::{BlobHash, ModelName, TreeId};
 use spinney_testkit::scripted::SCRIPT_BYTES_MAX;
 
+use crate::hint::command;
+use crate::ids::short;
 use crate::source::{self, Parts, Source, Text};
 
 const FOLDER: &str = "trees";
 const LIST: &str = "kept.json";
+const CHECKSUMS: &str = "checksums";
 /// Before it is whole, a tree's folder has a name that begins like this.
 const UNFINISHED: &str = ".unfinished-";
 /// Largest list: far more models than a tree may have.
 const LIST_BYTES_MAX: usize = 1024 * 1024;
+/// Largest of the files that are kept.
+const KEPT_BYTES_MAX: usize = {
+    let most = if SCRIPT_BYTES_MAX > FILE_BYTES_MAX { SCRIPT_BYTES_MAX } else { FILE_BYTES_MAX };
+    if most > LIST_BYTES_MAX { most } else { LIST_BYTES_MAX }
+};
 
 /// What is in a tree's folder.
 #[derive(Serialize, Deserialize)]
@@ -56,28 +66,55 @@ pub(crate) fn forget(home: &Path, tree: TreeId) {
     let _ = fs::remove_dir_all(folder(home, tree));
 }
 
-/// The models and tools of a stored tree.
+/// The models and tools of a stored tree. Answers from a script that was changed would be another tree's: what is not
+/// as it was when the tree started is refused.
 pub(crate) fn drivers(home: &Path, tree: TreeId) -> Result<Drivers> {
     let folder = folder(home, tree);
     let read = || -> Result<Drivers> {
-        let list: List = serde_json::from_str(&source::read_text(&folder.join(LIST), LIST_BYTES_MAX)?)?;
-        let mut texts = Vec::new();
+        let texts = unchanged(&folder)?;
+        let text = |file: &str| texts.get(file).ok_or_else(|| anyhow!("`{file}` is not kept"));
+        let list: List = serde_json::from_str(text(LIST)?)?;
+        let mut scripts = Vec::new();
         let mut places = BTreeMap::new();
         for (file, name) in &list.scripts {
-            let plain = Path::new(file).file_name().is_some_and(|plain| plain == file.as_str());
-            let path = plain.then(|| folder.join(file)).ok_or_else(|| anyhow!("`{file}` is no file name"))?;
-            places.insert(file.as_str(), texts.len());
-            let text = source::read_text(&path, SCRIPT_BYTES_MAX).with_context(|| file.clone())?;
-            texts.push(Text { name: name.clone(), text });
+            places.insert(file.as_str(), scripts.len());
+            scripts.push(Text { name: name.clone(), text: text(file)?.clone() });
         }
         let part = |(model, file): (&ModelName, &String)| {
             let place = places.get(file.as_str()).copied();
             place.map(|place| (model.clone(), place)).ok_or_else(|| anyhow!("`{file}` is not kept"))
         };
         let parts = list.models.iter().map(part).collect::<Result<Parts>>()?;
-        source::drivers(&texts, &parts)
+        source::drivers(&scripts, &parts)
     };
-    read().with_context(|| format!("cannot read what {} keeps for this tree", folder.display()))
+    read().with_context(|| {
+        let cancel = command(home, &format!("cancel {}", short(tree)));
+        let kept = folder.display();
+        format!(
+            "this tree cannot go on from what {kept} keeps: put it back as it was, or give up with {cancel}"
+        )
+    })
+}
+
+/// Every file that is kept for a tree, if each is what it was.
+fn unchanged(folder: &Path) -> Result<BTreeMap<String, String>> {
+    let read = |file: &str, bytes_max| {
+        source::read_text(&folder.join(file), bytes_max).with_context(|| format!("cannot read `{file}`"))
+    };
+    let mut texts = BTreeMap::new();
+    for line in read(CHECKSUMS, LIST_BYTES_MAX)?.lines() {
+        let wrong = || anyhow!("`{CHECKSUMS}` was changed: `{line}` is no checksum and file name");
+        let (checksum, file) = line.split_once("  ").ok_or_else(wrong)?;
+        if Path::new(file).file_name().is_none_or(|plain| plain != file) {
+            return Err(wrong());
+        }
+        let text = read(file, KEPT_BYTES_MAX)?;
+        if BlobHash::of(text.as_bytes()).as_str() != checksum {
+            bail!("`{file}` was changed after the tree started");
+        }
+        texts.insert(file.to_owned(), text);
+    }
+    Ok(texts)
 }
 
 fn folder(home: &Path, tree: TreeId) -> PathBuf {
@@ -97,15 +134,21 @@ fn sweep(folder: &Path) -> std::io::Result<()> {
 }
 
 fn write(folder: &Path, source: &Source) -> std::io::Result<()> {
+    let mut checksums = String::new();
+    let mut put = |file: &str, text: &str| {
+        checksums += &format!("{}  {file}\n", BlobHash::of(text.as_bytes()));
+        fs::write(folder.join(file), text)
+    };
     let ending = Path::new(&source.text.name).extension().unwrap_or_default().to_string_lossy();
-    fs::write(folder.join(format!("tree.{}", ending.to_ascii_lowercase())), &source.text.text)?;
+    put(&format!("tree.{}", ending.to_ascii_lowercase()), &source.text.text)?;
     let file = |place: usize| format!("script-{}.yaml", place + 1);
     let mut scripts = BTreeMap::new();
     for (place, Text { name, text }) in source.scripts.iter().enumerate() {
-        fs::write(folder.join(file(place)), text)?;
+        put(&file(place), text)?;
         scripts.insert(file(place), name.clone());
     }
     let models = source.parts.iter().map(|(model, place)| (model.clone(), file(*place))).collect();
     let list = List { tree_file: source::plain(Path::new(&source.text.name)), scripts, models };
-    fs::write(folder.join(LIST), serde_json::to_string_pretty(&list)? + "\n")
+    put(LIST, &(serde_json::to_string_pretty(&list)? + "\n"))?;
+    fs::write(folder.join(CHECKSUMS), checksums)
 }

@@ -6,6 +6,7 @@ mod command;
 mod control;
 mod exit;
 mod follow;
+mod hint;
 mod ids;
 mod interrupt;
 mod kept;

@@ -1,9 +1,11 @@
 //! The result of a run: what became of the tree, as one JSON object or as a block of words.
 
+use std::path::{Path, PathBuf};
+
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::value::RawValue;
-use spinney::tree::{Look, Status};
+use spinney::tree::{Look, OpenQuestion, Status};
 use spinney_kernel::agent;
 use spinney_kernel::body::Body;
 use spinney_kernel::budget::{Amounts, Resource, Shortfall, usd};
@@ -12,12 +14,14 @@ use spinney_kernel::port::journal::Journal;
 use spinney_kernel::world::TreeState;
 
 use crate::exit::Exit;
+use crate::hint::command;
 use crate::ids::short;
 use crate::out::{self, Unwritten};
 use crate::wording::{counted, printable, spent, took};
 
 /// What became of a tree.
 pub(crate) struct Outcome {
+    home: PathBuf,
     tree: TreeId,
     state: &'static str,
     exit: Exit,
@@ -27,6 +31,7 @@ pub(crate) struct Outcome {
     elapsed_ms: u64,
     event_hash: String,
     error: Option<Trouble>,
+    questions: Vec<OpenQuestion>,
 }
 
 /// Why it is not completed, and what to do.
@@ -38,12 +43,18 @@ struct Trouble {
 }
 
 impl Outcome {
-    /// What became of a tree that is no longer run.
-    pub(crate) fn of(look: &Look, status: &Status, journal: &dyn Journal, tree: TreeId) -> Self {
+    /// What became of a tree of a home that is no longer run.
+    pub(crate) fn of(
+        look: &Look,
+        status: &Status,
+        journal: &dyn Journal,
+        (home, tree): (&Path, TreeId),
+    ) -> Self {
         let (state, exit) = state(look);
         let root = look.agents.first();
         let output = look.end.as_ref().map(|end| whole(&end.shown, journal)).unwrap_or_default();
         Self {
+            home: home.to_owned(),
             tree,
             state,
             exit,
@@ -52,7 +63,8 @@ impl Outcome {
             agents: look.agents.len(),
             elapsed_ms: 0,
             event_hash: status.hash.map(|hash| hash.to_string()).unwrap_or_default(),
-            error: trouble(look, tree),
+            error: trouble(look, (home, tree)),
+            questions: look.questions.clone(),
         }
     }
 
@@ -85,11 +97,10 @@ impl Outcome {
 
     /// As a block of words.
     pub(crate) fn write_plain(&self) -> Result<(), Unwritten> {
-        let id = short(self.tree);
+        let to = |verb: &str| command(&self.home, &format!("{verb} {}", short(self.tree)));
         out::line(&format!("{} after {}", self.state, took(self.elapsed_ms)))?;
         if !self.output.trim().is_empty() {
-            let label = if self.exit == Exit::Completed { "answer" } else { "so far" };
-            block(label, &self.output)?;
+            block(label(self.exit), &self.output)?;
         }
         if let Some(trouble) = &self.error {
             block("why", &trouble.message)?;
@@ -98,13 +109,18 @@ impl Outcome {
         block("spent", &spent(&self.spent))?;
         block("agents", &self.agents.to_string())?;
         block("tree", &self.tree.to_string())?;
-        block("look", &format!("spinney events {id}"))?;
+        block("look", &to("events"))?;
         if self.exit == Exit::Interrupted {
-            block("go on", &format!("spinney resume {id}"))?;
-            block("give up", &format!("spinney cancel {id}"))?;
+            block("go on", &to("resume"))?;
+            block("give up", &to("cancel"))?;
         }
         Ok(())
     }
+}
+
+/// What the text of a tree is that ended so: only one that completed has answered.
+pub(crate) fn label(exit: Exit) -> &'static str {
+    if exit == Exit::Completed { "answer" } else { "so far" }
 }
 
 /// A label and what stands beside it; further lines are indented.
@@ -131,7 +147,7 @@ fn state(look: &Look) -> (&'static str, Exit) {
     }
 }
 
-fn trouble(look: &Look, tree: TreeId) -> Option<Trouble> {
+fn trouble(look: &Look, tree: (&Path, TreeId)) -> Option<Trouble> {
     if let Some(end) = &look.end {
         return match &end.exit {
             agent::Exit::Completed | agent::Exit::Cancelled { .. } => None,
@@ -159,7 +175,7 @@ fn trouble(look: &Look, tree: TreeId) -> Option<Trouble> {
 }
 
 /// How a ceiling is raised by what is missing, and the tree taken up again.
-fn raise(numbers: &Shortfall, tree: TreeId) -> String {
+fn raise(numbers: &Shortfall, (home, tree): (&Path, TreeId)) -> String {
     let (id, missing) = (short(tree), missing(numbers));
     let flag = match numbers.resource {
         Resource::Cost => format!("--add-usd {}", usd(missing).trim_start_matches('$')),
@@ -168,7 +184,9 @@ fn raise(numbers: &Shortfall, tree: TreeId) -> String {
         Resource::ToolCalls => format!("--add-tool-calls {missing}"),
         Resource::Retries => format!("--add-retries {missing}"),
     };
-    format!("spinney budget {id} {flag}, or more; then spinney resume {id}")
+    let (budget, resume) =
+        (command(home, &format!("budget {id} {flag}")), command(home, &format!("resume {id}")));
+    format!("raise it by at least this: {budget} && {resume}")
 }
 
 /// The least raise that lets the call start. A reserve grows with its ceiling.
@@ -180,8 +198,7 @@ fn missing(numbers: &Shortfall) -> u64 {
     u64::try_from(whole.saturating_sub(u128::from(limit))).unwrap_or(u64::MAX).max(1)
 }
 
-fn remedy(code: &str, tree: TreeId) -> String {
-    let id = short(tree);
+fn remedy(code: &str, (home, tree): (&Path, TreeId)) -> String {
     match code {
         "timeout" => "give it more time with `budget.timeout` and run it again".to_owned(),
         "max_steps" => "raise `limits.max_steps` of the agent and run it again".to_owned(),
@@ -189,7 +206,7 @@ fn remedy(code: &str, tree: TreeId) -> String {
         "model_rate_limit" | "model_server" | "model_timeout" | "model_cut" => {
             "try again later, or give the model a `fallback`".to_owned()
         }
-        _ => format!("see what led to it: spinney events {id}"),
+        _ => format!("see what led to it: {}", command(home, &format!("events {}", short(tree)))),
     }
 }
 
@@ -226,8 +243,31 @@ impl Serialize for Outcome {
         if let Some(error) = &self.error {
             map.serialize_entry("error", error)?;
         }
+        if !self.questions.is_empty() {
+            let questions: Vec<Asked<'_>> = self.questions.iter().map(Asked).collect();
+            map.serialize_entry("questions", &questions)?;
+        }
         map.end()
     }
+}
+
+struct Asked<'a>(&'a OpenQuestion);
+
+impl Serialize for Asked<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let OpenQuestion { question, path, text } = self.0;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("question", question)?;
+        map.serialize_entry("path", &joined(path))?;
+        map.serialize_entry("text", text)?;
+        map.end()
+    }
+}
+
+/// Ids from the root down, as events show them.
+fn joined(path: &[AgentId]) -> String {
+    let path: Vec<&str> = path.iter().map(AgentId::as_str).collect();
+    path.join("/")
 }
 
 struct Spent<'a>(&'a Amounts);
@@ -274,15 +314,15 @@ impl Serialize for Trouble {
 }
 
 /// What a person is to do about open questions.
-pub(crate) fn write_questions(look: &Look, tree: TreeId) -> Vec<String> {
+pub(crate) fn write_questions(look: &Look, (home, tree): (&Path, TreeId)) -> Vec<String> {
     let id = short(tree);
     let mut lines = vec![format!("{} to answer:", counted(look.questions.len() as u64, "question"))];
     for question in &look.questions {
-        let path: Vec<&str> = question.path.iter().map(AgentId::as_str).collect();
         let text = printable(question.text.trim_end()).replace('\n', "\n    ");
-        lines.push(format!("  {} asks: {text}", path.join("/")));
-        lines.push(format!("    spinney answer {id} {} TEXT", question.question.0));
+        lines.push(format!("  {} asks: {text}", joined(&question.path)));
+        let answer = command(home, &format!("answer {id} {} TEXT", question.question.0));
+        lines.push(format!("    {answer}"));
     }
-    lines.push(format!("then: spinney resume {id}"));
+    lines.push(format!("then: {}", command(home, &format!("resume {id}"))));
     lines
 }

@@ -28,7 +28,7 @@ pub enum Refusal {
     TreeCannotMove,
 
     // --- who asks, and for whom
-    #[error("no agent is called `{agent}` in this tree: list the agents to see their ids")]
+    #[error("no agent is called `{agent}` in this tree: its events name every agent")]
     UnknownAgent { agent: AgentId },
     #[error("agent `{agent}` takes no more work, it is {state}: spawn another one")]
     AgentEnded { agent: AgentId, state: String },

@@ -8,6 +8,7 @@ use spinney_kernel::port::journal::Journal;
 
 use crate::args;
 use crate::exit::Exit;
+use crate::hint::command;
 use crate::ids::find;
 use crate::place;
 use crate::screen::{Screen, Style, told};
@@ -18,13 +19,14 @@ const PAGE: usize = 256;
 /// Shows what happened in a tree.
 pub(super) fn events(home: &Path, args: args::Events) -> Result<Exit> {
     let journal = place::look(home)?;
-    let head = find(&journal, &args.id)?;
+    let head = find(home, &journal, &args.id)?;
     let style = if args.json { Style::Json } else { Style::Log };
     let mut screen = Screen::new(head.tree, style).only(args.agent.clone());
     show(&journal, head.tree, &mut screen, Seq(args.from))?;
     match args.agent {
         Some(agent) if !screen.has_met() => {
-            bail!("no agent `{agent}` in this tree: `spinney events {}` shows who there is", args.id)
+            let events = command(home, &format!("events {}", args.id));
+            bail!("no agent `{agent}` in this tree: `{events}` shows who there is")
         }
         Some(_) | None => Ok(Exit::Completed),
     }

@@ -11,8 +11,9 @@ use spinney_kernel::port::catalog::CatalogKind;
 use spinney_kernel::port::journal::{Head, Journal};
 
 use crate::args;
-use crate::control::running;
+use crate::control::{Running, running};
 use crate::exit::Exit;
+use crate::hint::command;
 use crate::ids::short;
 use crate::wording::{ago, one_line};
 use crate::{out, place};
@@ -24,6 +25,11 @@ pub(super) async fn ps(home: &Path, args: &args::Ps) -> Result<Exit> {
     let journal = place::look(home)?;
     let (heads, names, running) = (journal.heads(&[])?, names(&journal)?, running(home).await);
     let name = |tree: TreeId| names.get(&tree).map(String::as_str).unwrap_or_default();
+    if let Running::Silent(pid) = running {
+        out::note(&format!(
+            "process {pid} has this home open and does not answer: what says running may be interrupted"
+        ));
+    }
     if args.json {
         for head in heads {
             out::line(&line(&head, name(head.tree), &running))?;
@@ -31,7 +37,7 @@ pub(super) async fn ps(home: &Path, args: &args::Ps) -> Result<Exit> {
         return Ok(Exit::Completed);
     }
     if heads.is_empty() {
-        out::line("no trees yet: `spinney run FILE` starts one")?;
+        out::line(&format!("no trees yet: `{}` starts one", command(home, "run FILE")))?;
         return Ok(Exit::Completed);
     }
     let now = SystemClock::new().now_ms();
@@ -50,16 +56,22 @@ pub(super) async fn ps(home: &Path, args: &args::Ps) -> Result<Exit> {
         out::line(&row(&columns))?;
     }
     if heads.iter().any(|head| state(head, &running) == INTERRUPTED) {
-        out::note("interrupted: its process is gone; `spinney resume ID` takes it up");
+        let resume = command(home, "resume ID");
+        out::note(&format!("interrupted: its process is gone; `{resume}` takes it up"));
     }
     Ok(Exit::Completed)
 }
 
 const INTERRUPTED: &str = "interrupted";
 
-/// The stored state; one that says "running" although no process runs it was interrupted.
-fn state<'a>(head: &'a Head, running: &[TreeId]) -> &'a str {
-    let is_run = running.contains(&head.tree);
+/// The stored state; one that says "running" although no process runs it was interrupted. If the process that could
+/// say so does not, the stored state stands.
+fn state<'a>(head: &'a Head, running: &Running) -> &'a str {
+    let is_run = match running {
+        Running::Trees(trees) => trees.contains(&head.tree),
+        Running::Silent(_) => true,
+        Running::Nobody => false,
+    };
     if head.state == "running" && !is_run { INTERRUPTED } else { &head.state }
 }
 
@@ -67,7 +79,7 @@ fn row([tree, state, name, events, started, changed]: &[String; 6]) -> String {
     format!("{tree:<13} {state:<12} {name:<NAME_CHARS_MAX$} {events:>7}  {started:<16} {changed}")
 }
 
-fn line(head: &Head, name: &str, running: &[TreeId]) -> String {
+fn line(head: &Head, name: &str, running: &Running) -> String {
     let line = json!({
         "tree": head.tree,
         "state": state(head, running),

@@ -11,7 +11,7 @@ use super::events;
 use crate::args;
 use crate::exit::Exit;
 use crate::ids::find;
-use crate::result::whole;
+use crate::result::{label, whole};
 use crate::screen::{Screen, Style};
 use crate::wording::printable;
 use crate::{out, place};
@@ -22,7 +22,7 @@ const TRIES_MAX: u32 = 5;
 /// Tells or checks a tree's journal.
 pub(super) fn replay(home: &Path, args: &args::Replay) -> Result<Exit> {
     let journal = place::look(home)?;
-    let tree = find(&journal, &args.id)?.tree;
+    let tree = find(home, &journal, &args.id)?.tree;
     let expect = args.expect.as_deref().map(hash).transpose()?;
     let checks = args.verify || expect.is_some();
     if !checks {
@@ -70,8 +70,9 @@ fn write(verified: &Verified, journal: &dyn Journal, how: &str) -> Result<()> {
     out::line(&format!("  state   {}", look.state.word()))?;
     if let Some(end) = &look.end {
         let answer = printable(whole(&end.shown, journal).trim_end());
+        let label = label(Exit::of_end(&end.exit));
         for (at, line) in answer.lines().enumerate() {
-            out::line(format!("  {:<7} {line}", if at == 0 { "answer" } else { "" }).trim_end())?;
+            out::line(format!("  {:<7} {line}", if at == 0 { label } else { "" }).trim_end())?;
         }
     }
     Ok(())

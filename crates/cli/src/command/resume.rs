@@ -23,7 +23,7 @@ const PAGE: usize = 256;
 
 /// Takes a tree up where it stopped.
 pub(super) async fn resume(path: &Path, args: &args::Resume) -> Result<Exit> {
-    let known = find(&place::look(path)?, &args.id)?;
+    let known = find(path, &place::look(path)?, &args.id)?;
     let journal = Arc::new(place::write(path)?);
     let listening = listen(path)?;
     let style = if args.json { Style::Json } else { Style::Story };
@@ -42,7 +42,7 @@ pub(super) async fn resume(path: &Path, args: &args::Resume) -> Result<Exit> {
     };
     let so_far = counted(seen.0, "event");
     head(style, &format!("{} · tree {} · taken up after {so_far}", one_line(&name, 60), short(known.tree)))?;
-    follow(Follow { home, tree, screen, seen, listening }).await
+    follow(Follow { home, path: path.to_owned(), tree, screen, seen, listening }).await
 }
 
 /// Whether a state is one that nothing follows.

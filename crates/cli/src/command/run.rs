@@ -54,7 +54,7 @@ pub(super) async fn run(path: &Path, args: args::Run) -> Result<Exit> {
     let style = if args.json { Style::Json } else { Style::Story };
     head(style, &format!("{} · tree {}", one_line(&name, 60), short(tree.id())))?;
     let screen = Screen::new(tree.id(), style);
-    follow(Follow { home, tree, screen, seen: Seq(0), listening }).await
+    follow(Follow { home, path: path.to_owned(), tree, screen, seen: Seq(0), listening }).await
 }
 
 /// Says what runs, and that no model is called. JSON has this in its events.

@@ -12,6 +12,7 @@ use spinney_kernel::{Event, Request};
 
 use crate::control::{self, GoesOn};
 use crate::exit::Exit;
+use crate::hint::command;
 use crate::ids::{find, short};
 use crate::{args, out, place};
 
@@ -19,35 +20,35 @@ pub(super) async fn cancel(home: &Path, args: args::Cancel) -> Result<Exit> {
     let (tree, agent) = whom(home, &args.id, args.agent)?;
     let said = format!("cancelled `{agent}`");
     let done = ask(home, tree, Request::Cancel(Cancel { agent, reason: args.reason })).await?;
-    Ok(finish(done, tree, &said, Next::Nothing))
+    Ok(finish(done, (home, tree), &said, Next::Nothing))
 }
 
 pub(super) async fn answer(home: &Path, args: args::Answer) -> Result<Exit> {
     let (tree, _) = whom(home, &args.id, None)?;
     let (question, answer) = (CallId(args.question), Body::text(args.text));
     let done = ask(home, tree, Request::Answer(Answer { question, answer })).await?;
-    Ok(finish(done, tree, &format!("answered question {}", args.question), Next::Resume))
+    Ok(finish(done, (home, tree), &format!("answered question {}", args.question), Next::Resume))
 }
 
 pub(super) async fn send(home: &Path, args: args::Send) -> Result<Exit> {
     let (tree, to) = whom(home, &args.id, Some(args.agent))?;
     let said = format!("sent to `{to}`");
     let done = ask(home, tree, Request::Send(Send { to, body: Body::text(args.text) })).await?;
-    Ok(finish(done, tree, &said, Next::Resume))
+    Ok(finish(done, (home, tree), &said, Next::Resume))
 }
 
 pub(super) async fn pause(home: &Path, args: args::Whom) -> Result<Exit> {
     let (tree, agent) = whom(home, &args.id, args.agent)?;
     let said = format!("paused `{agent}`: what runs may end, nothing new starts");
     let done = ask(home, tree, Request::Pause(Pause { agent })).await?;
-    Ok(finish(done, tree, &said, Next::Resume))
+    Ok(finish(done, (home, tree), &said, Next::Resume))
 }
 
 pub(super) async fn unpause(home: &Path, args: args::Whom) -> Result<Exit> {
     let (tree, agent) = whom(home, &args.id, args.agent)?;
     let said = format!("unpaused `{agent}`");
     let done = ask(home, tree, Request::Unpause(Unpause { agent })).await?;
-    Ok(finish(done, tree, &said, Next::Resume))
+    Ok(finish(done, (home, tree), &said, Next::Resume))
 }
 
 pub(super) async fn budget(home: &Path, args: args::Budget) -> Result<Exit> {
@@ -63,7 +64,7 @@ pub(super) async fn budget(home: &Path, args: args::Budget) -> Result<Exit> {
         given.iter().fold(Amounts::ZERO, |add, (resource, more)| add.with(*resource, more.unwrap_or(0)));
     let said = format!("`{agent}` may use {} more", crate::wording::spent_briefly(&add));
     let done = ask(home, tree, Request::Raise(Raise { agent, add })).await?;
-    Ok(finish(done, tree, &said, Next::Resume))
+    Ok(finish(done, (home, tree), &said, Next::Resume))
 }
 
 /// What is left to do if nobody runs the tree.
@@ -77,13 +78,12 @@ async fn ask(home: &Path, tree: TreeId, request: Request) -> Result<control::Ans
     control::ask(home, tree, request).await
 }
 
-fn finish(answer: control::Answer, tree: TreeId, said: &str, next: Next) -> Exit {
+fn finish(answer: control::Answer, (home, tree): (&Path, TreeId), said: &str, next: Next) -> Exit {
     match answer {
         control::Answer::Done { goes_on } => {
             let resume = goes_on == GoesOn::WhenResumed && next == Next::Resume;
-            let then =
-                if resume { format!("; go on with: spinney resume {}", short(tree)) } else { String::new() };
-            out::note(&format!("{said}{then}"));
+            let then = command(home, &format!("resume {}", short(tree)));
+            out::note(&if resume { format!("{said}; go on with: {then}") } else { said.to_owned() });
             Exit::Completed
         }
         control::Answer::Refused { message } => {
@@ -104,7 +104,7 @@ fn finish(answer: control::Answer, tree: TreeId, said: &str, next: Next) -> Exit
 /// The tree that is meant, and the agent: its root if none is named.
 fn whom(home: &Path, id: &str, agent: Option<AgentId>) -> Result<(TreeId, AgentId)> {
     let journal = place::look(home)?;
-    let tree = find(&journal, id)?.tree;
+    let tree = find(home, &journal, id)?.tree;
     match agent {
         Some(agent) => Ok((tree, agent)),
         None => Ok((tree, root(&journal, tree)?)),

@@ -1,5 +1,6 @@
 //! The side that steers: reaches the process that has a home open, or opens the home itself if none has.
 
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -16,12 +17,18 @@ use tokio::time::{sleep, timeout};
 use super::address::Address;
 use super::server::apply;
 use super::{Answer, Ask, EXCHANGE_MS_MAX, LINE_BYTES_MAX};
+use crate::hint::command;
+use crate::ids::short;
 use crate::place;
+use crate::source::read_text;
 
 /// How often a process that has the home open but does not answer is tried: it may be starting or ending.
 const TRIES_MAX: u32 = 40;
 /// The pause between two tries.
 const TRY_MS: u64 = 50;
+
+/// Longest text of a lock: a number and the end of its line.
+const PID_BYTES_MAX: usize = 32;
 
 /// Has something done that a person asks of a tree, by whoever has its home open.
 pub(crate) async fn ask(home: &Path, tree: TreeId, request: Request) -> Result<Answer> {
@@ -45,11 +52,37 @@ pub(crate) async fn ask(home: &Path, tree: TreeId, request: Request) -> Result<A
     }
 }
 
-/// The trees that a process runs in a home right now; none if no process answers.
-pub(crate) async fn running(home: &Path) -> Vec<TreeId> {
+/// Who runs trees in a home right now.
+pub(crate) enum Running {
+    /// A process runs these.
+    Trees(Vec<TreeId>),
+    /// This process has the home open and does not say what it runs.
+    Silent(u32),
+    /// Nobody.
+    Nobody,
+}
+
+/// Asks which trees a process runs in a home right now.
+pub(crate) async fn running(home: &Path) -> Running {
     match exchange(home, &Ask::Running).await {
-        Ok(Answer::Running { trees }) => trees,
-        Ok(Answer::Done { .. } | Answer::Refused { .. } | Answer::Failed { .. }) | Err(_) => Vec::new(),
+        Ok(Answer::Running { trees }) => Running::Trees(trees),
+        Ok(Answer::Done { .. } | Answer::Refused { .. } | Answer::Failed { .. }) | Err(_) => {
+            holder(home).map_or(Running::Nobody, Running::Silent)
+        }
+    }
+}
+
+/// The process that has a home open to write. The lock is touched only if its last holder seems to live: a look must
+/// not keep anyone from opening the home.
+fn holder(home: &Path) -> Option<u32> {
+    let path = home.join("lock");
+    let pid: u32 = read_text(&path, PID_BYTES_MAX).ok()?.trim().parse().ok()?;
+    if !Path::new("/proc").join(pid.to_string()).exists() {
+        return None;
+    }
+    match File::open(path).ok()?.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => Some(pid),
+        Ok(()) | Err(TryLockError::Error(_)) => None,
     }
 }
 
@@ -64,6 +97,10 @@ enum Unreached {
 async fn exchange(home: &Path, ask: &Ask) -> Result<Answer, Unreached> {
     let address = Address::of(home).map_err(Unreached::Closed)?;
     let stream = UnixStream::connect(address.path()).await.map_err(Unreached::Closed)?;
+    let look = match ask {
+        Ask::Running => command(home, "ps"),
+        Ask::Do { tree, .. } => command(home, &format!("events {}", short(*tree))),
+    };
     let talk = async {
         let mut line = serde_json::to_vec(ask)?;
         line.push(b'\n');
@@ -75,7 +112,9 @@ async fn exchange(home: &Path, ask: &Ask) -> Result<Answer, Unreached> {
         let mut told = Vec::new();
         BufReader::new(from.take(LINE_BYTES_MAX as u64)).read_until(b'\n', &mut told).await?;
         if told.is_empty() {
-            bail!("the process that has this home open went away before it answered: look with `spinney ps`");
+            bail!(
+                "the process that has this home open went away before it answered; what was asked may have been done: look with `{look}`"
+            );
         }
         Ok(serde_json::from_slice(&told)?)
     };
@@ -83,7 +122,9 @@ async fn exchange(home: &Path, ask: &Ask) -> Result<Answer, Unreached> {
         Ok(answered) => answered.map_err(Unreached::Lost),
         Err(_) => {
             let seconds = EXCHANGE_MS_MAX / 1_000;
-            Err(Unreached::Lost(anyhow::anyhow!("no answer after {seconds} seconds: look with `spinney ps`")))
+            Err(Unreached::Lost(anyhow::anyhow!(
+                "no answer after {seconds} seconds; what was asked may still be done: look with `{look}`"
+            )))
         }
     }
 }

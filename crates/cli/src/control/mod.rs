@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use spinney_kernel::Request;
 use spinney_kernel::id::TreeId;
 
-pub(crate) use client::{ask, running};
+pub(crate) use client::{Running, ask, running};
 pub(crate) use server::Listening;
 
 /// Longest line: the longest text that a request may hold, however it is escaped, and room to spare.

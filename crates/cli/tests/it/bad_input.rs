@@ -70,7 +70,7 @@ fn wrong_usage_exits_with_two() {
 #[test]
 fn trees_that_are_not_there_are_named() {
     let stage = Stage::new();
-    insta::assert_snapshot!(refused(&stage, &["ps"]), @"spinney: no home at [folder]/home: nothing was run there yet; --home or SPINNEY_HOME names another");
+    insta::assert_snapshot!(refused(&stage, &["ps"]), @"spinney: no home at .spinney: nothing was run there yet; --home or SPINNEY_HOME names another");
     stage.spinney(&["run", &stage.tree("", "rules: [ { say: hi } ]")]);
     insta::assert_snapshot!(refused(&stage, &["resume", "ffff"]), @"spinney: no tree begins with `ffff`: `spinney ps` lists those there are");
     insta::assert_snapshot!(refused(&stage, &["events", "first"]), @"spinney: `first` is no tree id: write the beginning of one that `spinney ps` shows, or `last`");

@@ -49,3 +49,27 @@ fn a_second_interrupt_ends_everything_at_once() {
     assert_eq!(running.end().code, Some(130));
     assert_eq!(stage.spinney(&["cancel", "last"]).code, Some(0));
 }
+
+#[test]
+fn questions_that_are_open_are_listed_after_an_interrupt() {
+    let stage = Stage::new();
+    let script = "
+rules:
+  - when: { turn: 1 }
+    call: [ { tool: ask_human, args: { question: Which colour? } }, { tool: look } ]
+  - say: done
+tools: { look: { think_ms: 800, say: it } }
+";
+    let mut running = stage.play(&["run", &stage.tree("ask_human, look", script)]);
+    running.until("calls look");
+    running.signal("INT");
+    let ended = running.end();
+    assert_eq!(ended.code, Some(130), "{}", ended.err);
+    let questions = &ended.out[ended.out.find("1 question").unwrap()..];
+    insta::assert_snapshot!(steady(questions), @"
+    1 question to answer:
+      lead asks: Which colour?
+        spinney answer [id] 2 TEXT
+    then: spinney resume [id]
+    ");
+}

@@ -51,6 +51,8 @@ fn events_are_shown_from_a_number_on_and_for_one_agent() {
     ");
     let all = stage.spinney(&["events", "last", "--agent", "lead"]);
     assert_eq!((all.code, all.out.lines().count()), (Some(0), 5));
+    let path = stage.spinney(&["events", "last", "--agent", "above/lead"]);
+    assert_eq!((path.code, path.out), (Some(0), all.out));
     let none = stage.spinney(&["events", "last", "--from", "99"]);
     assert_eq!((none.code, none.out.as_str()), (Some(0), ""));
 }

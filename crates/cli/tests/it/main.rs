@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod bad_input;
+mod documents;
 mod example;
+mod hints;
 mod interrupting;
 mod looking;
 mod replaying;

@@ -58,3 +58,22 @@ fn one_changed_byte_is_found_and_named() {
     assert_eq!(stage.spinney(&["events", "last"]).code, Some(1));
     assert_eq!(stage.spinney(&["ps", "--json"]).result()["state"], json!("completed"));
 }
+
+#[test]
+fn only_a_tree_that_completed_has_an_answer() {
+    let stage = Stage::new();
+    let script = "
+rules:
+  - when: { turn: 1 }
+    say: a beginning
+    call: [ { tool: look } ]
+  - fail: { kind: auth }
+tools: { look: { say: seen } }
+";
+    let run = stage.spinney(&["run", &stage.tree("look", script)]);
+    let replayed = stage.spinney(&["replay", "last"]);
+    assert_eq!(run.code, Some(1));
+    for told in [run.out, replayed.out] {
+        assert!(told.contains("  so far  a beginning") && !told.contains("  answer "), "{told}");
+    }
+}

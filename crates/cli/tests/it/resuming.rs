@@ -56,6 +56,30 @@ fn a_tree_that_has_ended_is_not_resumed() {
 }
 
 #[test]
+fn a_tree_is_not_resumed_from_a_file_that_was_changed() {
+    let stage = Stage::new();
+    let mut running = stage.play(&["run", &stage.tree("look", TWO_LOOKS)]);
+    running.until("calls look");
+    running.kill();
+    let id = stage.spinney(&["ps", "--json"]).result()["tree"].as_str().unwrap().to_owned();
+    for file in ["script-1.yaml", "tree.yaml", "kept.json", "checksums"] {
+        let path = stage.home().join("trees").join(&id).join(file);
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, format!("{text}# changed\n")).unwrap();
+        let refused = stage.spinney(&["resume", "last"]);
+        assert_eq!((refused.code, refused.out.as_str()), (Some(2), ""), "{}", refused.err);
+        assert!(refused.err.contains(&format!("`{file}` was changed")), "{}", refused.err);
+        let give_up = format!("give up with spinney cancel {}", &id[..12]);
+        assert!(refused.err.contains("put it back") && refused.err.contains(&give_up), "{}", refused.err);
+        std::fs::remove_file(&path).unwrap();
+        let missing = stage.spinney(&["resume", "last"]);
+        assert!(missing.err.contains(&format!("cannot read `{file}`")), "{}", missing.err);
+        std::fs::write(&path, text).unwrap();
+    }
+    assert_eq!(stage.spinney(&["resume", "last"]).code, Some(0));
+}
+
+#[test]
 fn nothing_of_a_machine_stands_in_the_journal() {
     let stage = Stage::new();
     let tree = stage.tree("", "rules: [ { fail: { kind: auth } } ]");

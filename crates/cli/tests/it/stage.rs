@@ -35,7 +35,7 @@ const PRICE: &str = "price: { input_per_mtok_usd: 0.25, output_per_mtok_usd: 1.2
 impl Stage {
     pub(crate) fn new() -> Self {
         let folder = TempDir::new().unwrap();
-        let home = folder.path().join("home");
+        let home = folder.path().join(".spinney");
         Self { folder, home }
     }
 
@@ -78,7 +78,10 @@ impl Stage {
 
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_spinney"));
-        command.args(args).env("SPINNEY_HOME", &self.home).current_dir(self.folder.path());
+        command.args(args).env_remove("SPINNEY_HOME").current_dir(self.folder.path());
+        if self.home != self.folder.path().join(".spinney") {
+            command.env("SPINNEY_HOME", &self.home);
+        }
         command.stdin(Stdio::null());
         command
     }
@@ -86,6 +89,15 @@ impl Stage {
     /// Runs a command to its end.
     pub(crate) fn spinney(&self, args: &[&str]) -> Ended {
         Ended::from(self.command(args).output().unwrap())
+    }
+
+    /// Types a line into a shell, as it was printed. The shell knows no home.
+    pub(crate) fn shell(&self, line: &str) -> Ended {
+        let binary = Path::new(env!("CARGO_BIN_EXE_spinney")).parent().unwrap();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", r#"PATH="$1:$PATH"; eval "$2""#, "sh"]).arg(binary).arg(line);
+        shell.env_remove("SPINNEY_HOME");
+        Ended::from(shell.current_dir(self.folder.path()).stdin(Stdio::null()).output().unwrap())
     }
 
     /// Starts a command.

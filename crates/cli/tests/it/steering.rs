@@ -179,3 +179,27 @@ fn nonsense_on_the_socket_is_refused_and_harms_nobody() {
     assert_eq!(stage.spinney(&["ps", "--json"]).result()["state"], json!("running"));
     running.kill();
 }
+
+#[test]
+fn a_process_that_does_not_answer_is_not_taken_for_dead() {
+    let stage = Stage::new();
+    let mut running = stage.play(&["run", &stage.tree("", "rules: [ { hang: true } ]")]);
+    running.until("starts");
+    running.signal("STOP");
+    let (listed, cancelled) = std::thread::scope(|scope| {
+        let listed = scope.spawn(|| stage.spinney(&["ps", "--json"]));
+        let cancelled = scope.spawn(|| stage.spinney(&["cancel", "last"]));
+        (listed.join().unwrap(), cancelled.join().unwrap())
+    });
+    let silent = format!("process {} has this home open and does not answer", running.pid());
+    assert_eq!(listed.result()["state"], json!("running"));
+    assert!(listed.err.contains(&silent) && !listed.err.contains("gone"), "{}", listed.err);
+    assert!(
+        cancelled.err.contains("what was asked may still be done: look with `spinney events"),
+        "{}",
+        cancelled.err
+    );
+    // And it is: the request waits in the socket.
+    running.signal("CONT");
+    assert_eq!(running.end().code, Some(4));
+}

@@ -115,7 +115,8 @@ impl Spawn {
         if let Some(id) = &self.id {
             return if taken(id) { Err(Refusal::DuplicateId { agent: id.clone() }) } else { Ok(id.clone()) };
         }
-        let first = draft.draw() as u32;
+        // Several may be spawned by one input: each begins where the one before it ended.
+        let first = (draft.draw() as u32).wrapping_add(draft.agents().len() as u32);
         let mut drawn = (0..=u32::MAX).map(|step| AgentId::drawn(&self.role, first.wrapping_add(step)));
         match drawn.find(|id| !taken(id)) {
             Some(id) => Ok(id),
