@@ -14,8 +14,8 @@ const AGENTS: usize = (LEADS * EACH) as usize;
 /// Prints the table.
 pub(crate) fn run() {
     count();
-    line("bytes per agent with a call out, 10,000 of them", Pastime::Calling, 8 * 1_024);
-    line("bytes per idle agent, 10,000 of them", Pastime::Asking, 2 * 1_024);
+    line("bytes per agent with a call out, of 10,000", Pastime::Calling, 8 * 1_024);
+    line("bytes per idle agent, of 10,000", Pastime::Asking, 2 * 1_024);
 }
 
 fn line(what: &str, pastime: Pastime, most: usize) {

@@ -19,9 +19,6 @@ mod replay;
 mod tree;
 mod turns;
 
-use measure::{row, time};
-use peer::Peer;
-
 /// Each by its name, with its heading. What counts bytes comes last: counting takes time.
 const TABLES: [(&str, &str, fn()); 6] = [
     ("turns", "turns, in memory", turns::run),
@@ -47,16 +44,5 @@ fn main() {
             measure::title(title);
             run();
         }
-    }
-}
-
-/// A line below ours: what another needs for the same, or why that is not known.
-fn against(name: &str, peer: &Result<Peer, String>, figure: &str, ours: f64) {
-    match peer {
-        Ok(peer) => {
-            let other = peer.figure(figure);
-            row("", "", &format!("{} ({name})", time(other)), &format!("{:.0}x better", other / ours));
-        }
-        Err(why) => row("", "", name, &format!("not measured: {why}")),
     }
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use spinney::Budget;
 use spinney::budget::{Amounts, Limits, Resource};
 
-use crate::measure::{at_least, at_most, least, least_of_both, row, time, verdict};
+use crate::measure::{at_least, at_most, better, least, least_of_both, row, time, verdict};
 use crate::peer::Peer;
 
 const COUNT: u32 = 20_000;
@@ -29,12 +29,7 @@ pub(crate) fn run(peer: Option<&Peer>) {
         );
         if let Some(peer) = peer {
             let original = peer.figure(&format!("call_{depth}"));
-            row(
-                "",
-                "",
-                &format!("{} (veronica)", time(original)),
-                &format!("{:.0}x better", original / ours),
-            );
+            row("", "", &format!("{} (veronica)", time(original)), &better(original / ours));
         }
     }
     deep();

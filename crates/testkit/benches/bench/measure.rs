@@ -68,6 +68,11 @@ pub(crate) fn time(ns: f64) -> String {
     }
 }
 
+/// `123x better`, and a small one with its fraction.
+pub(crate) fn better(ratio: f64) -> String {
+    if ratio < 10.0 { format!("{ratio:.1}x better") } else { format!("{ratio:.0}x better") }
+}
+
 /// `1.23x (at most 3x: holds)`.
 pub(crate) fn at_most(ratio: f64, bound: f64) -> String {
     format!("{ratio:.2}x (at most {bound}x: {})", verdict(ratio <= bound))
@@ -75,7 +80,7 @@ pub(crate) fn at_most(ratio: f64, bound: f64) -> String {
 
 /// `123x faster (at least 50x: holds)`.
 pub(crate) fn at_least(ratio: f64, bound: f64) -> String {
-    format!("{ratio:.0}x better (at least {bound}x: {})", verdict(ratio >= bound))
+    format!("{} (at least {bound}x: {})", better(ratio), verdict(ratio >= bound))
 }
 
 pub(crate) fn verdict(holds: bool) -> &'static str {

@@ -33,7 +33,7 @@ pub(crate) fn measure(script: &Script) -> Result<Peer, String> {
     }
     run(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).args(script.packages))?;
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(script.path);
-    let printed = run(Command::new(&python).arg(path))?;
+    let printed = run(Command::new(&python).arg(path).env("PYTHONDONTWRITEBYTECODE", "1"))?;
     serde_json::from_str(&printed).map(Peer).map_err(|error| error.to_string())
 }
 
