@@ -111,8 +111,8 @@ fn a_tree_at_its_ceiling_exits_with_three_and_goes_on_once_it_is_raised() {
     SCRIPTED: answers come from a file, no model is called
 
     halted after 0.00s
-      why     cost ceiling of `lead`: limit $0.003, spent $0.001025, held $0.00, asked $0.002539
-      remedy  raise it by at least this: spinney budget [id] --add-usd 0.000564 && spinney resume [id]
+      why     cost ceiling of `lead`: limit $0.003, spent $0.001025, held $0.00, asked $0.002542
+      remedy  raise it by at least this: spinney budget [id] --add-usd 0.000567 && spinney resume [id]
       spent   $0.001025 · 900 tokens · 1 step · 1 tool call · 0 retries
       agents  1
       tree    [tree]

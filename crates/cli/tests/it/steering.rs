@@ -56,7 +56,7 @@ fn refusals_are_told_to_whoever_asked() {
     };
     insta::assert_snapshot!(refused(&["answer", "last", "7", "blue"]), @"spinney: no question #7 is open: choose one of `#2`");
     insta::assert_snapshot!(refused(&["unpause", "last"]), @"spinney: `lead` is not paused: nothing to unpause");
-    insta::assert_snapshot!(refused(&["send", "last", "nobody", "hi"]), @"spinney: no agent is called `nobody` in this tree: list the agents to see their ids");
+    insta::assert_snapshot!(refused(&["send", "last", "nobody", "hi"]), @"spinney: no agent is called `nobody` in this tree: its events name every agent");
     insta::assert_snapshot!(refused(&["budget", "last", "--add-tokens", "5"]), @"spinney: nothing to raise: give an amount of something that has a ceiling: choose one of `cost`");
     running.kill();
     insta::assert_snapshot!(refused(&["answer", "last", "7", "blue"]), @"spinney: no question #7 is open: choose one of `#2`");

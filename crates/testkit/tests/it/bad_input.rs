@@ -252,7 +252,7 @@ fn a_request_that_makes_no_sense_is_refused_and_changes_nothing() {
     `root` may not do this to `a`: an agent acts for itself, and signals only its descendants
     agent `dead` takes no more work, it is completed: spawn another one
     agent `dying` takes no more work, it is ending: spawn another one
-    no agent is called `ghost` in this tree: list the agents to see their ids
+    no agent is called `ghost` in this tree: its events name every agent
     no model is called `ghost`: choose one of `m`, `cheap`, `free`
     no question #99 is open: choose one of `#1`
     no role is called `ghost`: choose one of `root`, `a`, `b`, `dying`, `deep`, `dead`

@@ -190,7 +190,7 @@ fn the_first_thing_wrong_with_a_spawn_is_the_refusal() {
     }
     assert!(play.ask(Request::Spawn(spawn)).is_ok(), "with all that mended it works");
     insta::assert_snapshot!(told.join("\n"), @"
-    no agent is called `ghost` in this tree: list the agents to see their ids
+    no agent is called `ghost` in this tree: its events name every agent
     the id `a` is taken: choose another one or leave it out
     the goal is empty: say something
     depth limit 2 reached at depth 2: do this part yourself

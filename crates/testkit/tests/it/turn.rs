@@ -215,7 +215,7 @@ fn an_agent_may_list_message_wait_for_and_cancel_its_own() {
     one ended: cancelled (), spent nothing
     #5 ended: done, spent steps=1
     #6 root waits
-    root tool 1 error: no agent is called `nobody` in this tree: list the agents to see their ids
+    root tool 1 error: no agent is called `nobody` in this tree: its events name every agent
     #3 ended: done, spent $0.006 tokens=6 steps=1
     #7 asked by two
     #7 started: held $0.10 tokens=668 steps=1
@@ -223,7 +223,7 @@ fn an_agent_may_list_message_wait_for_and_cancel_its_own() {
     two ended: completed, spent $0.014 tokens=14 steps=2
     #6 ended: children one cancelled, two completed, spent nothing
     #8 asked by root
-    #8 started: held $0.10 tokens=2856 steps=1
+    #8 started: held $0.10 tokens=2851 steps=1
     #8 ended: done, spent $0.007 tokens=7 steps=1
     root ended: completed, spent $0.021 tokens=21 steps=6
     root completed, spent $0.021 tokens=21 steps=6
