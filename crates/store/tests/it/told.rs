@@ -1,15 +1,17 @@
 //! Whoever appends is told exactly once, outside any lock, whether the batch was written here or by the thread.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
+use rusqlite::Connection;
 use spinney_kernel::Batch;
 use spinney_kernel::id::{Seq, TreeId};
 use spinney_kernel::port::journal::{Append, Durability, Journal};
 use spinney_store::MemoryJournal;
 use spinney_testkit::conformance;
 
-use super::{TREE, filled, open};
+use super::{TREE, file, filled, open};
 
 /// Appends the rest of the batches, each from the answer to the one before it.
 fn go_on(journal: &Arc<dyn Journal>, mut rest: Vec<Batch>, after: u64, finished: SyncSender<u64>) {
@@ -57,19 +59,51 @@ fn batches_sent_without_waiting_do_not_overtake_each_other() {
     assert_eq!(answers.iter().filter(Result::is_ok).count(), 2_000);
 }
 
+/// Somebody else holds the file: whoever appends first keeps the pen and waits, so that the thread gets all the others,
+/// as one group. The first of them that is told panics.
 #[test]
 fn an_answer_that_panics_stops_nobody_else() {
     let home = tempfile::tempdir().unwrap();
     filled(home.path(), Durability::Normal);
     let journal = open(home.path());
-    // A full batch is written by the thread.
     let other = |number| Append {
         durability: Durability::Full,
         ..conformance::of(TreeId::new([number; 16]), Seq(0), &conformance::batches()[0])
     };
-    journal.append(other(2), Box::new(|_| panic!("as this test wants it")));
-    assert!(conformance::append(&journal, other(3)).is_ok());
-    assert!(journal.head(TreeId::new([2; 16])).unwrap().is_some());
+    let holder = Connection::open(file(home.path())).unwrap();
+    holder.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let (told, all_told) = sync_channel(4);
+    let (handed_over, all_handed_over) = sync_channel(4);
+    let panicked = Arc::new(AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        for number in 2..6 {
+            let (told, handed_over, panicked) = (told.clone(), handed_over.clone(), Arc::clone(&panicked));
+            let journal = &journal;
+            scope.spawn(move || {
+                let here = std::thread::current().id();
+                let done = move |end: Result<_, _>| {
+                    let by_thread = std::thread::current().id() != here;
+                    told.send((by_thread, end.is_ok())).unwrap_or_default();
+                    let first = by_thread && !panicked.swap(true, Ordering::AcqRel);
+                    assert!(!first, "as this test wants it");
+                };
+                journal.append(other(number), Box::new(done));
+                handed_over.send(()).unwrap_or_default();
+            });
+        }
+        assert_eq!(all_handed_over.iter().take(3).count(), 3);
+        holder.execute_batch("COMMIT").unwrap();
+    });
+    let mut all: Vec<(bool, bool)> = all_told.iter().take(4).collect();
+    all.sort_unstable();
+    assert_eq!(all, [(false, true), (true, true), (true, true), (true, true)]);
+    assert!(panicked.load(Ordering::Acquire));
+    // The thread lives: a change always goes through it.
+    assert_eq!(journal.remove(TREE), Ok(()));
+    assert!(conformance::append(&journal, other(6)).is_ok());
+    for number in 2..7 {
+        assert!(journal.head(TreeId::new([number; 16])).unwrap().is_some());
+    }
 }
 
 /// The journal may go while its own thread tells somebody; what was handed over is written all the same.
