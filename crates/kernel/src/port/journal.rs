@@ -18,7 +18,8 @@ use super::catalog::{CatalogKind, CatalogRow, Fact};
 /// Where batches go.
 pub trait Journal: Send + Sync {
     /// Appends a batch. `done` is called exactly once: when the batch is durable, or with the reason why it is not.
-    /// That may be before this returns, and on any thread, but never under a lock: `done` may use the journal.
+    /// That may be before this returns, on any thread, and before the `done` of an earlier batch of the tree, but never
+    /// under a lock: `done` may read the journal and append to it. It must not wait for anything.
     fn append(&self, append: Append, done: Appended);
 
     /// Reads a page: batches with events after `after`, the oldest first, at most `batches_max` and about

@@ -1,5 +1,6 @@
 //! Ports: what a tree needs from the outside, as traits. Implementations live in other crates; the kernel calls none.
 
+pub mod blobs;
 pub mod catalog;
 pub mod chain;
 pub mod journal;

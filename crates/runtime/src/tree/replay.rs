@@ -6,8 +6,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use spinney_kernel::context::Contexts;
 use spinney_kernel::event::RULES;
 use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::journal::{ChainHash, Entry, Journal, JournalFault};
+use spinney_kernel::port::blobs::blobs_of;
+use spinney_kernel::port::journal::{ChainHash, Entry, Head, Journal, JournalFault};
 use spinney_kernel::port::page::pages;
+use spinney_kernel::world::TreeState;
 use spinney_kernel::{Event, World, decide};
 
 use super::Look;
@@ -53,6 +55,24 @@ pub enum Diverged {
         /// What was decided now.
         decided: String,
     },
+    /// A text that an event refers to is not what it was.
+    #[error("event {seq} refers to blob {hash}, which is {what}: restore the home from a copy")]
+    Blob {
+        /// Where.
+        seq: u64,
+        /// The blob.
+        hash: String,
+        /// Missing or altered.
+        what: &'static str,
+    },
+    /// What is known of the tree without reading it is not what its journal says.
+    #[error("the head says {head} and the journal says {journal}: the head was changed")]
+    Head {
+        /// What the head says.
+        head: String,
+        /// What the journal says.
+        journal: String,
+    },
     /// An event does not fit the tree as it is.
     #[error("event {seq} or one of its batch does not fit the tree: {reason}")]
     Misfit {
@@ -75,6 +95,7 @@ pub fn verify(journal: &dyn Journal, tree: TreeId, expect: Option<ChainHash>) ->
     for page in pages(journal, tree, Seq(0)) {
         // What a running tree appends meanwhile lies behind the head that was taken first.
         for entry in page.map_err(Diverged::Journal)?.into_iter().filter(|entry| entry.after < head.seq) {
+            check_blobs(journal, &entry)?;
             replay.take(entry)?;
         }
     }
@@ -88,10 +109,39 @@ pub fn verify(journal: &dyn Journal, tree: TreeId, expect: Option<ChainHash>) ->
     {
         return Err(cut(expected));
     }
+    check_head(&head, &replay.world)?;
     let Replay { world, contexts, rules, hash } = replay;
     let rules = rules.unwrap_or_default();
     let look = Look::at(&world, &contexts);
     Ok(Verified { events: seq.0, hash, rules, decided: rules == RULES, look })
+}
+
+/// Every text that the events of a batch refer to must be there, and be what it was.
+fn check_blobs(journal: &dyn Journal, entry: &Entry) -> Result<(), Diverged> {
+    for (event, seq) in entry.batch.events.iter().zip(entry.after.0 + 1..) {
+        for blob in blobs_of(event) {
+            let wrong = |what| Diverged::Blob { seq, hash: blob.hash.to_string(), what };
+            match journal.blob(blob) {
+                Ok(Some(_)) => {}
+                Ok(None) => return Err(wrong("missing")),
+                Err(JournalFault::DamagedBlob { .. }) => return Err(wrong("altered")),
+                Err(fault) => return Err(Diverged::Journal(fault)),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The head must be where the journal ends, and say that the tree is over if and only if it is.
+fn check_head(head: &Head, world: &World) -> Result<(), Diverged> {
+    let state = world.state();
+    let ends = ["completed", "failed", "cancelled", "exhausted"];
+    let over = matches!(state, TreeState::Ended(_)) || ends.contains(&head.state.as_str());
+    if head.seq == world.seq() && (!over || head.state == state.word()) {
+        return Ok(());
+    }
+    let said = |seq: Seq, state: &str| format!("event {}, {state}", seq.0);
+    Err(Diverged::Head { head: said(head.seq, &head.state), journal: said(world.seq(), state.word()) })
 }
 
 struct Replay {

@@ -2,6 +2,7 @@
 
 mod damage;
 mod disk;
+mod growth;
 mod mutated;
 mod older;
 mod process;

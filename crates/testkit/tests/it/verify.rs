@@ -38,6 +38,14 @@ async fn run(journal: Arc<dyn Journal>) -> (TreeId, ChainHash, u64) {
 struct Changed<F> {
     inner: Arc<dyn Journal>,
     change: F,
+    head: fn(&mut Head),
+    blobs: fn(Vec<u8>) -> Option<Vec<u8>>,
+}
+
+impl<F> Changed<F> {
+    fn new(inner: Arc<dyn Journal>, change: F) -> Self {
+        Self { inner, change, head: |_| {}, blobs: Some }
+    }
 }
 
 impl<F: Fn(&mut Vec<Entry>) + Send + Sync> Journal for Changed<F> {
@@ -52,7 +60,9 @@ impl<F: Fn(&mut Vec<Entry>) + Send + Sync> Journal for Changed<F> {
     }
 
     fn head(&self, tree: TreeId) -> Result<Option<Head>, JournalFault> {
-        self.inner.head(tree)
+        let mut head = self.inner.head(tree)?;
+        head.iter_mut().for_each(self.head);
+        Ok(head)
     }
 
     fn heads(&self, states: &[&str]) -> Result<Vec<Head>, JournalFault> {
@@ -68,7 +78,7 @@ impl<F: Fn(&mut Vec<Entry>) + Send + Sync> Journal for Changed<F> {
     }
 
     fn blob(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalFault> {
-        self.inner.blob(blob)
+        Ok(self.inner.blob(blob)?.and_then(self.blobs))
     }
 
     fn remove(&self, tree: TreeId) -> Result<(), JournalFault> {
@@ -96,7 +106,7 @@ async fn x8_a_replay_gives_the_same_hash_or_names_the_first_difference() {
             }
         }
     };
-    let forged = Changed { inner: Arc::clone(&inner), change: forge };
+    let forged = Changed::new(Arc::clone(&inner), forge);
     let entries = inner.read(tree, Seq(0), 99).unwrap();
     let is_child = |event: &Event| matches!(event, Event::AgentSpawned(spawned) if spawned.parent.is_some());
     let place = entries.iter().flat_map(|entry| &entry.batch.events).position(is_child).unwrap() as u64 + 1;
@@ -110,9 +120,35 @@ async fn x8_a_replay_gives_the_same_hash_or_names_the_first_difference() {
 
     let last = entries.last().unwrap().after;
     let cut = move |entries: &mut Vec<Entry>| entries.retain(|entry| entry.after != last);
-    let cut = Changed { inner, change: cut };
+    let cut = Changed::new(inner, cut);
     let found = verify(&cut, tree, None).unwrap_err();
     assert!(matches!(found, Diverged::OtherEnd { seq, .. } if seq == last.0), "{found}");
+}
+
+/// X8: a head that was moved or renamed and a large text that is gone are found, too: what a replay shows is what was.
+#[tokio::test(start_paused = true)]
+async fn x8_a_changed_head_and_a_missing_blob_are_found() {
+    let script = format!("rules: [{{ say: {} }}]", "ab ".repeat(20_000));
+    let inner = Arc::clone(Stage::new(&script).journal());
+    let stage = Stage::on(Arc::clone(&inner), &script);
+    let mut definition = spinney_testkit::definition("root turns=3");
+    definition.roles.values_mut().for_each(|role| role.turns.as_mut().unwrap().output_cap = 100_000);
+    let tree = stage.home().start(definition).await.unwrap();
+    tree.ended().await;
+    let id = tree.id();
+    assert!(verify(inner.as_ref(), id, None).is_ok());
+    let unchanged = || Changed::new(Arc::clone(&inner), |_: &mut Vec<Entry>| {});
+    let heads: [fn(&mut Head); 3] = [
+        |head| head.seq = Seq(head.seq.0 + 300),
+        |head| head.seq = Seq(head.seq.0 - 1),
+        |head| head.state = "running".to_owned(),
+    ];
+    for head in heads {
+        let found = verify(&Changed { head, ..unchanged() }, id, None).unwrap_err();
+        assert!(matches!(found, Diverged::Head { .. }), "{found}");
+    }
+    let found = verify(&Changed { blobs: |_| None, ..unchanged() }, id, None).unwrap_err();
+    assert!(matches!(found, Diverged::Blob { what: "missing", .. }), "{found}");
 }
 
 /// X8: a word that somebody changed in the file itself is found, and the last event that is whole is named.

@@ -1,0 +1,57 @@
+//! Which blobs an event refers to: what a replay must find whole.
+
+use crate::body::{BlobRef, Body};
+use crate::call::{OnTimeout, Outcome};
+use crate::event::Event;
+
+/// The blobs that an event refers to.
+#[must_use]
+pub fn blobs_of(event: &Event) -> Vec<&BlobRef> {
+    let bodies: Vec<&Body> = match event {
+        Event::AgentEnding { result, .. } | Event::AgentEnded { result, .. } => result.iter().collect(),
+        Event::ToolAnswered { body, .. } | Event::MessageSent { body, .. } => vec![body],
+        Event::CallEnded { outcome, .. } => of_outcome(outcome).into_iter().collect(),
+        Event::QuestionAsked { question, .. } => match &question.on_timeout {
+            OnTimeout::Default(answer) => vec![answer],
+            OnTimeout::Fail | OnTimeout::Cancel => Vec::new(),
+        },
+        Event::TreeStarted { definition, .. } => definition
+            .roles
+            .values()
+            .filter_map(|role| role.turns.as_ref())
+            .map(|turns| &turns.prompt)
+            .collect(),
+        Event::AgentSpawned(_)
+        | Event::AgentPaused { .. }
+        | Event::AgentUnpaused { .. }
+        | Event::AgentRedirected { .. }
+        | Event::CallAsked { .. }
+        | Event::CallWaiting { .. }
+        | Event::CallStarted { .. }
+        | Event::CallResumed { .. }
+        | Event::CallSwitched { .. }
+        | Event::AttemptFailed { .. }
+        | Event::WaitStarted { .. }
+        | Event::Charged { .. }
+        | Event::TreeHalted { .. }
+        | Event::TreeUnhalted
+        | Event::LimitRaised { .. }
+        | Event::BreakerChanged { .. }
+        | Event::RateLimited { .. } => Vec::new(),
+    };
+    bodies.into_iter().filter_map(|body| body.rest.as_ref()).collect()
+}
+
+const fn of_outcome(outcome: &Outcome) -> Option<&Body> {
+    match outcome {
+        Outcome::Done { body, .. } => Some(body),
+        Outcome::Answered { answer } => Some(answer),
+        Outcome::Failed { .. }
+        | Outcome::Lost
+        | Outcome::Cancelled
+        | Outcome::Refused { .. }
+        | Outcome::Children { .. }
+        | Outcome::Message { .. }
+        | Outcome::Expired { .. } => None,
+    }
+}

@@ -1,0 +1,32 @@
+//! What a tree leaves on the disk grows with what is new in it, and with nothing else.
+
+use std::sync::Arc;
+
+use rusqlite::Connection;
+use spinney_kernel::port::journal::Journal;
+use spinney_testkit::Stage;
+
+use super::{file, open};
+
+/// X9: a turn in the thousands takes as much room as the first ones, although the whole context goes into each call.
+#[tokio::test(start_paused = true)]
+async fn x9_a_late_turn_takes_no_more_room_than_an_early_one() {
+    let home = tempfile::tempdir().unwrap();
+    let words = "w".repeat(200);
+    let script = format!(
+        "rules:\n  - {{ when: {{ turn: 1001 }}, say: done }}\n  - {{ say: {words}, call: [{{ tool: look }}] }}\ntools: {{ look: {{ say: {words} }} }}"
+    );
+    let journal: Arc<dyn Journal> = Arc::new(open(home.path()));
+    let stage = Stage::on(journal, &script);
+    let tree = stage.start(&stage.home(), "root turns=2000").await;
+    tree.ended().await;
+    assert_eq!(stage.model().model().calls(), 1_001);
+    let connection = Connection::open(file(home.path())).unwrap();
+    let mut rows = connection.prepare("SELECT length(body) FROM journal ORDER BY after").unwrap();
+    let bytes: Vec<i64> = rows.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    // The first batch is the start; then each turn is two.
+    let turn = |number: usize| bytes[2 * number - 1] + bytes[2 * number];
+    let early: i64 = (1..=10).map(turn).sum();
+    let late: i64 = (991..=1_000).map(turn).sum();
+    assert!(late * 10 <= early * 11, "{early} bytes for the first ten turns, {late} for the last ten");
+}
