@@ -234,7 +234,9 @@ fn a_child_without_an_id_gets_its_role_and_eight_hex_digits() {
         let digits = id.strip_prefix("a-").unwrap();
         assert!(digits.len() == 8 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()), "{id}");
     }
-    let next = play.batches().last().map_or(0, |batch| batch.input.draw) + 2;
+    // Draws count up here, and a search begins after as many ids as there are agents.
+    let agents = play.world().agents().len() as u64 + 1;
+    let next = play.batches().last().map_or(0, |batch| batch.input.draw) + 2 + agents;
     play.must(spawn("root", "a", &format!("a-{next:08x}")));
     let Reply::Spawned { agent, .. } = play.must(Request::Spawn(Play::spawn("root", "a"))) else { panic!() };
     assert_eq!(agent.as_str(), format!("a-{:08x}", next + 1), "a drawn id that is taken is not used twice");
