@@ -35,6 +35,14 @@ pub enum What {
     Report(Report),
 }
 
+impl What {
+    /// A person asks.
+    #[must_use]
+    pub fn person(request: Request) -> Self {
+        Self::Request { by: By::Person, request: Box::new(request) }
+    }
+}
+
 /// Who acts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

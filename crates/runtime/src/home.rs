@@ -208,7 +208,7 @@ impl Home {
     pub async fn recover(&self) -> Result<Vec<(TreeId, Result<Tree, ResumeError>)>, JournalFault> {
         let mut resumed = Vec::new();
         for head in self.journal.heads(&[])? {
-            if !is_end(&head.state) {
+            if !head.is_over() {
                 resumed.push((head.tree, self.resume(head.tree).await));
             }
         }
@@ -268,9 +268,4 @@ impl Home {
     fn draws(&self) -> MutexGuard<'_, Draws> {
         self.draws.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Whether a state is one that nothing follows.
-fn is_end(state: &str) -> bool {
-    matches!(state, "completed" | "failed" | "cancelled" | "exhausted")
 }

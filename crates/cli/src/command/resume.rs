@@ -29,9 +29,9 @@ pub(super) async fn resume(path: &Path, args: &args::Resume) -> Result<Exit> {
     let style = if args.json { Style::Json } else { Style::Story };
     let mut screen = Screen::new(known.tree, style);
     let (name, seen) = past(journal.as_ref(), known.tree, &mut screen)?;
-    let drivers = match journal.head(known.tree)?.map(|head| head.state) {
+    let drivers = match journal.head(known.tree)? {
         // The home says better than a missing file that there is nothing to resume.
-        Some(state) if is_end(&state) => spinney::Drivers::new(),
+        Some(head) if head.is_over() => spinney::Drivers::new(),
         Some(_) | None => kept::drivers(path, known.tree)?,
     };
     let home = Arc::new(Home::open(journal, drivers));
@@ -43,11 +43,6 @@ pub(super) async fn resume(path: &Path, args: &args::Resume) -> Result<Exit> {
     let so_far = counted(seen.0, "event");
     head(style, &format!("{} · tree {} · taken up after {so_far}", one_line(&name, 60), short(known.tree)))?;
     follow(Follow { home, path: path.to_owned(), tree, screen, seen, listening }).await
-}
-
-/// Whether a state is one that nothing follows.
-fn is_end(state: &str) -> bool {
-    matches!(state, "completed" | "failed" | "cancelled" | "exhausted")
 }
 
 /// Lets the screen know what happened so far: the tree's name and its last event.

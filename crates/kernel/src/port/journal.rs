@@ -127,6 +127,14 @@ pub struct Head {
     pub changed: Time,
 }
 
+impl Head {
+    /// Whether its state is one that nothing follows.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        matches!(self.state.as_str(), "completed" | "failed" | "cancelled" | "exhausted")
+    }
+}
+
 /// What "durable" means for a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -9,7 +9,7 @@ use spinney_kernel::port::catalog::catalog_of;
 use spinney_kernel::port::journal::{Append, Journal, JournalFault};
 use spinney_kernel::report::Lost;
 use spinney_kernel::request::{Pause, Unpause};
-use spinney_kernel::{Batch, By, Refusal, Reply, Report, Request, What};
+use spinney_kernel::{Batch, Refusal, Reply, Report, Request, What};
 use tokio::sync::oneshot;
 
 use super::mind::Mind;
@@ -48,13 +48,13 @@ pub(crate) async fn apply(begin: Begin, request: Request) -> Result<Reply, Apply
         // Our own pause is not a person's: who pauses or unpauses the root finds it as it was before we parked it.
         (Aim::RootPause, Some(agent)) if parked => {
             let unpause = Request::Unpause(Unpause { agent: agent.clone() });
-            written.extend(decide(&mut mind, person(unpause)).ok().map(|decided| decided.0));
+            written.extend(decide(&mut mind, What::person(unpause)).ok().map(|decided| decided.0));
             parked = false;
         }
         (Aim::Other, Some(agent)) => parked |= park(&mut mind, agent, &mut written),
         (Aim::RootEnd | Aim::RootPause | Aim::Other, _) => {}
     }
-    let (batch, reply) = decide(&mut mind, person(request)).map_err(ApplyError::Refused)?;
+    let (batch, reply) = decide(&mut mind, What::person(request)).map_err(ApplyError::Refused)?;
     written.push(batch);
     if let (Aim::RootPause, Some(agent)) = (aim, &root) {
         // What an unpause sets free waits until the tree is resumed. One that was paused stays paused.
@@ -82,7 +82,7 @@ pub(crate) async fn apply(begin: Begin, request: Request) -> Result<Reply, Apply
 
 /// Pauses the root for as long as nobody runs the tree; says whether that was needed.
 fn park(mind: &mut Mind, root: &AgentId, written: &mut Vec<(Seq, Batch)>) -> bool {
-    let pause = person(Request::Pause(Pause { agent: root.clone() }));
+    let pause = What::person(Request::Pause(Pause { agent: root.clone() }));
     // One that is paused already, by whomever, stays so.
     let decided = decide(mind, pause).ok();
     written.extend(decided.iter().map(|(batch, _)| batch.clone()));
@@ -118,10 +118,6 @@ fn aim(request: &Request, root: Option<&AgentId>) -> Aim {
         | Request::Redirect(_)
         | Request::Raise(_) => Aim::Other,
     }
-}
-
-fn person(request: Request) -> What {
-    What::Request { by: By::Person, request: Box::new(request) }
 }
 
 fn decide(mind: &mut Mind, what: What) -> Result<((Seq, Batch), Reply), Refusal> {

@@ -135,8 +135,7 @@ fn check_blobs(journal: &dyn Journal, entry: &Entry) -> Result<(), Diverged> {
 /// The head must be where the journal ends, and say that the tree is over if and only if it is.
 fn check_head(head: &Head, world: &World) -> Result<(), Diverged> {
     let state = world.state();
-    let ends = ["completed", "failed", "cancelled", "exhausted"];
-    let over = matches!(state, TreeState::Ended(_)) || ends.contains(&head.state.as_str());
+    let over = matches!(state, TreeState::Ended(_)) || head.is_over();
     if head.seq == world.seq() && (!over || head.state == state.word()) {
         return Ok(());
     }

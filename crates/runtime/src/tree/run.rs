@@ -13,7 +13,7 @@ use spinney_kernel::report::{Lost, Timer};
 use spinney_kernel::request::{Pause, Unpause};
 use spinney_kernel::time::Time;
 use spinney_kernel::world::TreeState;
-use spinney_kernel::{Batch, By, Refusal, Reply, Report, Request, What, limit};
+use spinney_kernel::{Batch, Refusal, Reply, Report, Request, What, limit};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -117,8 +117,7 @@ impl Seedling {
 
     /// The first request of a tree; refused, nothing was written.
     pub(crate) fn ask(&mut self, request: Request) -> Result<Reply, Refusal> {
-        let what = What::Request { by: By::Person, request: Box::new(request) };
-        self.run.decide(what, Vec::new())
+        self.run.decide(What::person(request), Vec::new())
     }
 
     /// Takes up what was left: timers are set again, and every effect that was out is lost.
@@ -143,7 +142,7 @@ impl Seedling {
         run.mode = Mode::Running;
         if parked && let Some(agent) = run.root() {
             // Whoever unpaused it meanwhile did this already.
-            let _ = run.decide(person(Request::Unpause(Unpause { agent })), Vec::new());
+            let _ = run.decide(What::person(Request::Unpause(Unpause { agent })), Vec::new());
         }
         if run.mind.world.seq() != run.durable {
             // What it was is over; what it is now is told when it is durable.
@@ -238,7 +237,7 @@ impl Run {
         let moves = !matches!(state, TreeState::Waiting | TreeState::Halted | TreeState::Paused);
         if let Some(agent) = self.root().filter(|_| moves) {
             self.mode = Mode::Parked;
-            if self.decide(person(Request::Pause(Pause { agent })), Vec::new()).is_err() {
+            if self.decide(What::person(Request::Pause(Pause { agent })), Vec::new()).is_err() {
                 self.mode = Mode::Stopping;
             }
         }
@@ -349,8 +348,4 @@ impl Run {
             remaining: world.ledger().remaining(living.account),
         })
     }
-}
-
-fn person(request: Request) -> What {
-    What::Request { by: By::Person, request: Box::new(request) }
 }
