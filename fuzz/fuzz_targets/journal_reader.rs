@@ -39,7 +39,7 @@ impl Shelf {
 
     fn write(&self, bytes: &[u8]) -> rusqlite::Result<()> {
         self.back.execute_batch("BEGIN; DELETE FROM batches")?;
-        let (mut after, mut hash) = (0_i64, ChainHash::start(TREE));
+        let (mut after, mut batch, mut hash) = (0_i64, 1_i64, ChainHash::start(TREE));
         for row in bytes.split(|byte| *byte == 0xff) {
             let Some((lie, body)) = row.split_first() else { continue };
             hash = hash.then(Seq(after as u64), body);
@@ -48,17 +48,19 @@ impl Shelf {
                 2 => &[0; 32],
                 _ => body,
             };
-            let key = (1_i64 << 40) + after;
             let sql = if lie & 4 == 0 {
-                "REPLACE INTO batches VALUES (?1, ?2, CAST(?3 AS TEXT))"
+                "INSERT INTO batches VALUES (?1, 1, ?2, ?3, ?4, CAST(?5 AS TEXT))"
             } else {
-                "REPLACE INTO batches VALUES (?1, ?2, ?3)"
+                "INSERT INTO batches VALUES (?1, 1, ?2, ?3, ?4, ?5)"
             };
-            self.back.execute(sql, params![key, stored, body])?;
+            // The way back may be broken.
+            let before = if lie & 8 == 0 { batch - 1 } else { batch + i64::from(lie >> 4) - 8 };
+            self.back.execute(sql, params![batch, after, before, stored, body])?;
             after += i64::from(lie >> 4);
+            batch += 1;
         }
-        let head = "UPDATE trees SET seq = ?1, hash = ?2";
-        self.back.execute(head, params![after, hash.bytes()])?;
+        let head = "UPDATE trees SET seq = ?1, hash = ?2, last = ?3";
+        self.back.execute(head, params![after, hash.bytes(), batch - 1])?;
         self.back.execute_batch("COMMIT")
     }
 }

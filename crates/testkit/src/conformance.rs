@@ -18,9 +18,10 @@ use crate::Play;
 /// # Panics
 /// At the first thing that is not as it must be.
 pub fn journal(open: &dyn Fn() -> Box<dyn Journal>) {
-    let checks: [fn(&dyn Journal); 17] = [
+    let checks: [fn(&dyn Journal); 18] = [
         what_was_appended_is_read_back,
         pages_are_read_from_any_event,
+        trees_that_are_written_in_turns_are_read_apart,
         a_page_is_bounded_in_bytes,
         a_whole_chain_is_verified,
         a_stale_writer_is_told_and_writes_nothing,
@@ -134,6 +135,39 @@ fn pages_are_read_from_any_event(journal: &dyn Journal) {
         assert_eq!(journal.read(tree(1), beyond, 10), Ok(Vec::new()));
         assert_eq!(journal.read(tree(2), beyond, 10), Ok(Vec::new()));
     }
+}
+
+/// Trees that are written in turns, long enough that no journal finds them in one piece.
+fn trees_that_are_written_in_turns_are_read_apart(journal: &dyn Journal) {
+    let batch = &batches()[1];
+    let events = batch.events.len() as u64;
+    let count = 200;
+    for number in 0..count {
+        for which in [1, 2, 3] {
+            // The third has only a few.
+            if which < 3 || number % 70 == 0 {
+                let after = Seq(events * if which < 3 { number } else { number / 70 });
+                append(journal, of(tree(which), after, batch)).unwrap_or_else(|fault| panic!("{fault}"));
+            }
+        }
+    }
+    for (which, count) in [(1, count), (2, count), (3, 3)] {
+        for from in 0..=count {
+            for batches_max in [1, 2, 63, 64, 65, 129, usize::MAX] {
+                let page = journal.read(tree(which), Seq(from * events), batches_max);
+                let page = page.unwrap_or_else(|fault| panic!("{fault}"));
+                let left = (count - from) as usize;
+                let begins: Vec<u64> = page.iter().map(|entry| entry.after.0).collect();
+                let expected: Vec<u64> = (from..).map(|batch| batch * events).take(page.len()).collect();
+                assert_eq!(begins, expected, "tree {which} from {from}");
+                assert!(page.len() <= batches_max, "{} batches from {from}", page.len());
+                assert_eq!(page.is_empty(), left == 0, "tree {which} from {from}");
+            }
+        }
+        assert!(verify_chain(journal, tree(which), None).is_ok(), "tree {which}");
+    }
+    assert_eq!(journal.remove(tree(1)), Ok(()));
+    assert!(verify_chain(journal, tree(2), None).is_ok());
 }
 
 /// 20 MiB of journal: no page has more than 4 MiB of it, and together they are all of it.

@@ -2,21 +2,18 @@
 //! leaves on the disk.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Instant;
 
-use rusqlite::{Connection, params};
 use spinney_kernel::port::journal::Durability;
 use spinney_testkit::spinney::Shutdown;
-use tempfile::TempDir;
 
 use crate::LANGGRAPH_PACKAGES;
 use crate::measure::{at_most, better, median, row, time, verdict};
 use crate::peer::{self, Peer, Script};
+use crate::raw::Raw;
 use crate::tree::{self, Plan, STEP_BYTES};
 
 const ROUNDS: usize = 9;
-const TREES: usize = 100;
 
 const LANGGRAPH: Script =
     Script { home: "langgraph", packages: LANGGRAPH_PACKAGES, path: "benches/trees/langgraph_steps.py" };
@@ -36,10 +33,6 @@ pub(crate) fn run() {
             against("DBOS as it comes", &dbos, "default", ours / raw);
         }
     }
-    let (ours, raw) = many_trees();
-    let share = 100.0 * raw / ours;
-    let relation = format!("{share:.0} % of the rate (at least 40 %: {})", verdict(share >= 40.0));
-    row("100 trees at once, per batch", &time(ours), &format!("{} (bare, batched)", time(raw)), &relation);
     on_disk(langgraph.ok().as_ref());
 }
 
@@ -76,34 +69,6 @@ fn one_tree(durability: Durability, turns: u32) -> (f64, f64) {
     (median(ours), median(other))
 }
 
-/// Nanoseconds per batch of a hundred trees that run at once, and per row of bare inserts in transactions of 1,000.
-fn many_trees() -> (f64, f64) {
-    let runtime = tree::runtime();
-    let home = tree::folder();
-    let turns = 20;
-    let spinney = Arc::new(tree::home(tree::sqlite(home.path()), Plan::Turns(turns)));
-    let mut raw = Raw::new(Durability::Normal);
-    let batches = TREES as f64 * f64::from(2 * turns + 2);
-    let (mut ours, mut other) = (Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
-        let start = Instant::now();
-        runtime.block_on(async {
-            let mut trees = Vec::new();
-            for _ in 0..TREES {
-                trees.push(tree::start(&spinney, Durability::Normal).await);
-            }
-            for tree in trees {
-                tree.ended().await;
-            }
-        });
-        ours.push(start.elapsed().as_nanos() as f64 / batches);
-        let start = Instant::now();
-        raw.batched(4, 1_000);
-        other.push(start.elapsed().as_nanos() as f64 / 4_000.0);
-    }
-    (median(ours), median(other))
-}
-
 /// What steps leave on the disk, and whether later ones leave more.
 fn on_disk(langgraph: Option<&Peer>) {
     let runtime = tree::runtime();
@@ -136,47 +101,4 @@ fn megabytes(bytes: f64) -> String {
 fn size(home: &Path) -> u64 {
     let files = std::fs::read_dir(home).unwrap_or_else(|error| panic!("{error}"));
     files.filter_map(|file| file.ok()?.metadata().ok()).map(|file| file.len()).sum()
-}
-
-/// The least that any store must do: a row like ours in a table like ours.
-struct Raw {
-    connection: Connection,
-    body: String,
-    next: i64,
-    _home: TempDir,
-}
-
-impl Raw {
-    fn new(durability: Durability) -> Self {
-        let home = tree::folder();
-        let made = || -> rusqlite::Result<Connection> {
-            let connection = Connection::open(home.path().join("raw.sqlite3"))?;
-            connection.pragma_update(None, "journal_mode", "WAL")?;
-            let level = if durability == Durability::Full { "FULL" } else { "NORMAL" };
-            connection.pragma_update(None, "synchronous", level)?;
-            connection.execute_batch(
-                "CREATE TABLE batches (key INTEGER PRIMARY KEY, hash BLOB NOT NULL, body TEXT NOT NULL)",
-            )?;
-            Ok(connection)
-        };
-        let connection = made().unwrap_or_else(|error| panic!("{error}"));
-        Self { connection, body: "z".repeat(700), next: 0, _home: home }
-    }
-
-    fn insert(&mut self) {
-        let inserted = self
-            .connection
-            .prepare_cached("INSERT INTO batches (key, hash, body) VALUES (?1, ?2, ?3)")
-            .and_then(|mut row| row.execute(params![self.next, [7_u8; 32], self.body]));
-        assert_eq!(inserted, Ok(1));
-        self.next += 1;
-    }
-
-    fn batched(&mut self, transactions: usize, rows: usize) {
-        for _ in 0..transactions {
-            assert_eq!(self.connection.execute_batch("BEGIN IMMEDIATE"), Ok(()));
-            (0..rows).for_each(|_| self.insert());
-            assert_eq!(self.connection.execute_batch("COMMIT"), Ok(()));
-        }
-    }
 }

@@ -10,20 +10,23 @@ mod alloc;
 mod cancel;
 mod durable;
 mod fan;
+mod many;
 #[path = "../../../testkit/benches/bench/measure.rs"]
 #[expect(dead_code, reason = "one set of tables for all benches; not each uses all")]
 mod measure;
 #[path = "../../../testkit/benches/bench/peer.rs"]
 mod peer;
+mod raw;
 mod replay;
 mod tree;
 mod turns;
 
 /// Each by its name, with its heading. What counts bytes comes last: counting takes time.
-const TABLES: [(&str, &str, fn()); 6] = [
+const TABLES: [(&str, &str, fn()); 7] = [
     ("turns", "turns, in memory", turns::run),
     ("fan", "fan-out, in memory", fan::run),
     ("durable", "durable steps", durable::run),
+    ("many", "many trees at once", many::run),
     ("cancel", "cancel", cancel::run),
     ("replay", "replay", replay::run),
     ("agents", "live agents", agents::run),

@@ -10,8 +10,11 @@ use spinney_kernel::port::journal::{Append, ChainHash, Durability, JournalFault}
 use spinney_kernel::time::Time;
 
 use super::fault::from_sqlite;
-use super::schema::{SEQ_BITS, SEQ_MAX, TREES_MAX};
-use crate::{bound, codec};
+use super::schema::MARK_EVERY;
+use crate::codec;
+
+/// A page of the file.
+pub(super) const PAGE_BYTES: usize = 4_096;
 
 /// A batch on its way, encoded by whoever sent it.
 pub(super) struct Encoded {
@@ -28,18 +31,18 @@ pub(super) struct Encoded {
 }
 
 impl Encoded {
+    /// About how many bytes of the file it changes: its own, its tree's head, and a page for what is found by hash.
+    pub(super) fn weight(&self) -> usize {
+        let blobs: usize = self.blobs.iter().map(|(_, bytes)| bytes.len() + 2 * PAGE_BYTES).sum();
+        self.bytes.len() + blobs + 150
+    }
+
     pub(super) fn new(append: Append) -> Result<Self, JournalFault> {
         let Append { tree, after, batch, blobs, catalog, state, durability } = append;
         let (now, events) = (batch.input.now, batch.events.len() as u64);
         let bytes = codec::encode(batch)?;
         let blobs = blobs.into_iter().map(|bytes| (blake3::hash(&bytes), bytes)).collect();
         Ok(Self { tree, after, events, now, bytes, blobs, catalog, state, durability })
-    }
-
-    /// How many pages of the file it changes, roughly: its own, and the last ones of the tables.
-    pub(super) fn pages(&self) -> usize {
-        let blobs: usize = self.blobs.iter().map(|(_, bytes)| bytes.len()).sum();
-        2 + (self.bytes.len() + blobs) / 4_096 + 2 * self.blobs.len()
     }
 }
 
@@ -81,6 +84,10 @@ struct Tip {
     seq: Seq,
     hash: ChainHash,
     changed: Time,
+    /// Its last batch.
+    last: Option<i64>,
+    /// How many batches it had since one was marked.
+    unmarked: u32,
     /// Its state, if this process wrote it.
     state: Option<&'static str>,
     /// What its row says.
@@ -115,17 +122,20 @@ impl Known {
 impl Tip {
     fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
         let (seq, hash, at) = (self.seq.0 as i64, self.hash.bytes(), self.changed.0 as i64);
+        let (id, last) = (self.id, self.last);
         match self.row {
             Row::Current => Ok(0),
             // A column that is named is taken for changed, and then its index is written too.
             Row::OldHead => connection
-                .prepare_cached("UPDATE trees SET seq = ?1, hash = ?2, changed = ?3 WHERE id = ?4")?
-                .execute(params![seq, hash, at, self.id]),
+                .prepare_cached(
+                    "UPDATE trees SET seq = ?1, hash = ?2, changed = ?3, last = ?4 WHERE id = ?5",
+                )?
+                .execute(params![seq, hash, at, last, id]),
             Row::OldState => connection
                 .prepare_cached(
-                    "UPDATE trees SET seq = ?1, hash = ?2, changed = ?3, state = ?5 WHERE id = ?4",
+                    "UPDATE trees SET seq = ?1, hash = ?2, changed = ?3, last = ?4, state = ?6 WHERE id = ?5",
                 )?
-                .execute(params![seq, hash, at, self.id, self.state]),
+                .execute(params![seq, hash, at, last, id, self.state]),
         }
         .map(drop)
     }
@@ -144,10 +154,6 @@ pub(super) fn append(
     if found != *after {
         return Err(JournalFault::Stale { tree: *tree, expected: after.0, found: found.0 });
     }
-    bound::at_most("the number of events", (after.0 + events) as usize, SEQ_MAX)?;
-    if tip.is_none() {
-        check_trees(connection)?;
-    }
     check_keys(connection, tip.map(|tip| tip.id), &encoded.catalog)?;
     let before = tip.map_or_else(|| ChainHash::start(*tree), |tip| tip.hash);
     let hash = before.then(*after, bytes);
@@ -158,19 +164,22 @@ pub(super) fn append(
         }
         Some(Tip { id, .. }) => (id, Row::OldState),
     };
-    let text =
-        std::str::from_utf8(bytes).map_err(|error| JournalFault::Failed { reason: error.to_string() })?;
-    connection
-        .prepare_cached("INSERT INTO batches (key, hash, body) VALUES (?1, ?2, ?3)")
-        .and_then(|mut row| row.execute(params![id << SEQ_BITS | after.0 as i64, hash.bytes(), text]))
-        .map_err(sqlite)?;
+    let before = tip.and_then(|tip| tip.last);
+    let last = insert_batch(connection, (id, before), encoded, &hash).map_err(sqlite)?;
+    let unmarked = tip.map_or(MARK_EVERY, |tip| tip.unmarked + 1);
+    let unmarked = if unmarked >= MARK_EVERY {
+        mark(connection, id, *after, last).map_err(sqlite)?;
+        0
+    } else {
+        unmarked
+    };
     keep_blobs(connection, id, &encoded.blobs).map_err(sqlite)?;
     keep_rows(connection, id, &encoded.catalog).map_err(sqlite)?;
     if tip.is_none_or(|tip| tip.row == Row::Current) {
         known.moved.push(*tree);
     }
     let (seq, changed, state) = (Seq(after.0 + events), encoded.now, Some(encoded.state));
-    known.tips.insert(*tree, Tip { id, seq, hash, changed, state, row });
+    known.tips.insert(*tree, Tip { id, seq, hash, changed, last: Some(last), unmarked, state, row });
     Ok(hash)
 }
 
@@ -201,11 +210,10 @@ pub(super) fn change(connection: &Connection, known: &mut Known, change: Change)
 /// written behind a tail that was cut off.
 fn find_whole(connection: &Connection, known: &Known, tree: TreeId) -> Result<Option<Tip>, JournalFault> {
     let tip = find(connection, known, tree)?;
-    let Some(Tip { id, seq, hash, state: None, .. }) = tip else { return Ok(tip) };
-    let base = id << SEQ_BITS;
+    let Some(Tip { id, seq, hash, last, state: None, .. }) = tip else { return Ok(tip) };
     let last: Option<Vec<u8>> = connection
-        .prepare_cached("SELECT hash FROM batches WHERE key BETWEEN ?1 AND ?2 ORDER BY key DESC LIMIT 1")
-        .and_then(|mut found| found.query_row([base, base | SEQ_MAX as i64], |row| row.get(0)).optional())
+        .prepare_cached("SELECT hash FROM batches WHERE id = ?1 AND tree = ?2")
+        .and_then(|mut found| found.query_row(params![last, id], |row| row.get(0)).optional())
         .map_err(|error| from_sqlite(connection, &error))?;
     if last.as_deref() == Some(hash.bytes()) {
         return Ok(tip);
@@ -219,24 +227,18 @@ fn find(connection: &Connection, known: &Known, tree: TreeId) -> Result<Option<T
         return Ok(Some(*tip));
     }
     connection
-        .prepare_cached("SELECT id, seq, hash FROM trees WHERE tree = ?1")
+        .prepare_cached("SELECT id, seq, hash, last FROM trees WHERE tree = ?1")
         .and_then(|mut found| {
             let tip = found.query_row([tree.bytes().as_slice()], |row| {
                 let (seq, hash) = (Seq(row.get::<_, i64>(1)? as u64), ChainHash::from_bytes(row.get(2)?));
-                Ok(Tip { id: row.get(0)?, seq, hash, changed: Time(0), state: None, row: Row::Current })
+                let (id, last, changed) = (row.get(0)?, row.get(3)?, Time(0));
+                // Where the last mark is, nobody knows: the next batch gets one.
+                let unmarked = MARK_EVERY;
+                Ok(Tip { id, seq, hash, changed, last, unmarked, state: None, row: Row::Current })
             });
             tip.optional()
         })
         .map_err(|error| from_sqlite(connection, &error))
-}
-
-/// Refuses a tree for which there is no key left.
-fn check_trees(connection: &Connection) -> Result<(), JournalFault> {
-    let last: i64 = connection
-        .prepare_cached("SELECT coalesce(max(id), 0) FROM trees")
-        .and_then(|mut found| found.query_row([], |row| row.get(0)))
-        .map_err(|error| from_sqlite(connection, &error))?;
-    bound::at_most("the number of trees in one home", last as usize + 1, TREES_MAX)
 }
 
 /// Refuses rows whose keys are another tree's.
@@ -273,6 +275,28 @@ fn insert_tree(connection: &Connection, encoded: &Encoded) -> rusqlite::Result<i
     Ok(connection.last_insert_rowid())
 }
 
+/// Writes a batch of a tree, behind another of its batches, and gives its number.
+fn insert_batch(
+    connection: &Connection,
+    (tree, before): (i64, Option<i64>),
+    encoded: &Encoded,
+    hash: &ChainHash,
+) -> rusqlite::Result<i64> {
+    let body = std::str::from_utf8(&encoded.bytes)?;
+    connection
+        .prepare_cached("INSERT INTO batches (tree, after, before, hash, body) VALUES (?1, ?2, ?3, ?4, ?5)")?
+        .execute(params![tree, encoded.after.0 as i64, before, hash.bytes(), body])?;
+    Ok(connection.last_insert_rowid())
+}
+
+/// Remembers where in a tree a batch stands.
+fn mark(connection: &Connection, tree: i64, after: Seq, batch: i64) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("INSERT INTO marks (tree, after, batch) VALUES (?1, ?2, ?3)")?
+        .execute(params![tree, after.0 as i64, batch])
+        .map(drop)
+}
+
 fn keep_blobs(connection: &Connection, tree: i64, blobs: &[(blake3::Hash, Vec<u8>)]) -> rusqlite::Result<()> {
     for (hash, bytes) in blobs {
         let hash = hash.as_bytes().as_slice();
@@ -304,8 +328,13 @@ fn remove(connection: &Connection, tree: i64) -> rusqlite::Result<()> {
     let run = |sql: &str, values: &[i64]| {
         connection.prepare_cached(sql)?.execute(rusqlite::params_from_iter(values))
     };
-    let base = tree << SEQ_BITS;
-    run("DELETE FROM batches WHERE key BETWEEN ?1 AND ?2", &[base, base | SEQ_MAX as i64])?;
+    // Its first batch is marked; none lies before that.
+    run(
+        "DELETE FROM batches WHERE tree = ?1 AND id >=
+         coalesce((SELECT batch FROM marks WHERE tree = ?1 AND after = 0), 0)",
+        &[tree],
+    )?;
+    run("DELETE FROM marks WHERE tree = ?1", &[tree])?;
     run(
         "DELETE FROM blobs WHERE hash IN (SELECT hash FROM blob_uses WHERE tree = ?1) AND NOT EXISTS
          (SELECT 1 FROM blob_uses AS other WHERE other.hash = blobs.hash AND other.tree <> ?1)",

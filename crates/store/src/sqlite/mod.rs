@@ -3,14 +3,16 @@
 mod change;
 mod fault;
 mod lock;
+mod mover;
 mod pen;
+mod places;
 mod read;
 mod schema;
 mod write;
 
 use std::fs;
 use std::path::Path;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -47,8 +49,7 @@ pub struct SqliteJournal {
 
 struct Writer {
     desk: Arc<Desk>,
-    queue: SyncSender<Job>,
-    thread: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl SqliteJournal {
@@ -73,24 +74,28 @@ impl SqliteJournal {
         let lock = Lock::take(home)?;
         let file = home.join(FILE);
         not_cut(&file)?;
-        let connection = Connection::open(&file).map_err(|error| from_sqlite_at(&file, &error))?;
+        let connection = open_file(&file)?;
         schema::prepare(&connection)?;
         schema::bound(&connection, bytes_max)?;
-        let reader = look(home)?;
-        Ok(Self { reader: Mutex::new(reader), writer: Some(Writer::start(connection, lock)) })
+        let (reader, mover) = (look(home)?, open_file(&file)?);
+        Ok(Self { reader: Mutex::new(reader), writer: Some(Writer::start(connection, mover, lock)) })
     }
 
     /// Changes something and waits for it.
     fn change(&self, change: Change) -> Result<(), JournalFault> {
         let writer = self.writer.as_ref().ok_or(JournalFault::ReadOnly)?;
         let (answer, answered) = sync_channel(1);
-        writer.desk.hand_over(&writer.queue, Job::Change(change, answer));
+        writer.desk.write(Job::Change(change, answer));
         answered.recv().unwrap_or(Err(JournalFault::Closed))
     }
 
     fn reader(&self) -> MutexGuard<'_, Connection> {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn open_file(file: &Path) -> Result<Connection, JournalFault> {
+    Connection::open(file).map_err(|error| from_sqlite_at(file, &error))
 }
 
 /// Refuses a file of one byte: SQLite takes it for an empty one and would begin anew.
@@ -115,30 +120,34 @@ fn look(home: &Path) -> Result<Connection, JournalFault> {
 }
 
 impl Writer {
-    fn start(connection: Connection, lock: Lock) -> Self {
-        let desk = Arc::new(Desk::new(Pen::new(connection)));
-        let (queue, jobs) = sync_channel(write::QUEUE_MAX);
+    fn start(connection: Connection, mover: Connection, lock: Lock) -> Self {
+        let (full, told) = sync_channel(1);
+        let desk = Arc::new(Desk::new(Pen::new(connection), full));
+        let mover = std::thread::spawn({
+            let desk = Arc::clone(&desk);
+            move || mover::run(&mover, &desk, &told)
+        });
         let thread = std::thread::spawn({
             let desk = Arc::clone(&desk);
             move || {
-                desk.run(&jobs);
+                desk.run();
                 drop(lock);
             }
         });
-        Self { desk, queue, thread: Some(thread) }
+        Self { desk, threads: vec![thread, mover] }
     }
 }
 
 impl Drop for Writer {
     /// Everything that was handed over is written before the lock goes.
     fn drop(&mut self) {
-        let (closed, _) = sync_channel(0);
-        drop(std::mem::replace(&mut self.queue, closed));
-        let Some(thread) = self.thread.take() else { return };
-        // Whoever is told by the thread may be the last to hold the journal; the thread then ends by itself.
-        if thread.thread().id() != std::thread::current().id() {
-            // A writer that panicked has nothing left to write.
-            let _ = thread.join();
+        self.desk.close();
+        for thread in self.threads.drain(..) {
+            // Whoever is told by a thread may be the last to hold the journal; the thread then ends by itself.
+            if thread.thread().id() != std::thread::current().id() {
+                // One that panicked has nothing left to do.
+                let _ = thread.join();
+            }
         }
     }
 }
@@ -148,7 +157,7 @@ impl Journal for SqliteJournal {
         let Some(writer) = &self.writer else { return done(Err(JournalFault::ReadOnly)) };
         match bound::check(&append).and_then(|()| Encoded::new(append)) {
             Err(fault) => done(Err(fault)),
-            Ok(encoded) => writer.desk.append(&writer.queue, Box::new(encoded), done),
+            Ok(encoded) => writer.desk.write(Job::Append(Box::new(encoded), done)),
         }
     }
 

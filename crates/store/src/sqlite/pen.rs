@@ -6,25 +6,24 @@ use std::sync::mpsc::SyncSender;
 use rusqlite::Connection;
 use spinney_kernel::port::journal::{Appended, ChainHash, Durability, JournalFault};
 
-use super::change::{self, Change, Encoded, Known};
+use super::change::{self, Change, Encoded, Known, PAGE_BYTES};
 use super::fault::from_sqlite;
 
-/// Pages in the write-ahead file after which they are moved to their places. Until then a reader has to look in both.
-const MOVE_PAGES: usize = 1_000;
+/// Bytes in the write-ahead file after which they are moved to their places. Until then a reader has to look in both.
+const MOVE_BYTES: usize = 1_000 * PAGE_BYTES;
+/// About what a transaction writes besides: the last page of each table is written again.
+const AROUND_BYTES: usize = 2 * PAGE_BYTES;
 
 /// Something to write.
 pub(super) enum Job {
     Append(Box<Encoded>, Appended),
     Change(Change, SyncSender<Result<(), JournalFault>>),
-    /// Nothing: only see whether pages are to be moved.
-    Move,
 }
 
 /// How a job ended, and who wants to know.
 pub(super) enum Ended {
     Append(Appended, Result<ChainHash, JournalFault>),
     Change(SyncSender<Result<(), JournalFault>>, Result<(), JournalFault>),
-    Move,
 }
 
 impl Job {
@@ -33,14 +32,13 @@ impl Job {
         match self {
             Self::Append(_, done) => Ended::Append(done, Err(fault)),
             Self::Change(_, answer) => Ended::Change(answer, Err(fault)),
-            Self::Move => Ended::Move,
         }
     }
 
     fn durability(&self) -> Option<Durability> {
         match self {
             Self::Append(encoded, _) => Some(encoded.durability),
-            Self::Change(..) | Self::Move => None,
+            Self::Change(..) => None,
         }
     }
 }
@@ -52,7 +50,6 @@ impl Ended {
             Self::Append(done, end) => done(end),
             // Whoever asked may be gone.
             Self::Change(answer, end) => drop(answer.send(end)),
-            Self::Move => {}
         }
     }
 
@@ -60,7 +57,6 @@ impl Ended {
         match self {
             Self::Append(_, end) => end.as_ref().err(),
             Self::Change(_, end) => end.as_ref().err(),
-            Self::Move => None,
         }
     }
 
@@ -70,7 +66,6 @@ impl Ended {
         match self {
             Self::Append(done, end) => Self::Append(done, end.and_then(|_| Err(fault()))),
             Self::Change(answer, end) => Self::Change(answer, end.and_then(|()| Err(fault()))),
-            Self::Move => Self::Move,
         }
     }
 }
@@ -80,13 +75,13 @@ pub(super) struct Pen {
     connection: Connection,
     known: Known,
     synced: Durability,
-    /// Pages in the write-ahead file, roughly.
-    pages: usize,
+    /// Bytes in the write-ahead file, roughly.
+    waiting: usize,
 }
 
 impl Pen {
     pub(super) fn new(connection: Connection) -> Self {
-        Self { connection, known: Known::default(), synced: Durability::Normal, pages: 0 }
+        Self { connection, known: Known::default(), synced: Durability::Normal, waiting: 0 }
     }
 
     /// Writes a group in one transaction. Nobody is told yet.
@@ -95,6 +90,7 @@ impl Pen {
         if let Err(fault) = self.begin(durability) {
             return group.into_iter().map(|job| job.refused(fault.clone())).collect();
         }
+        self.waiting += AROUND_BYTES;
         let mut broken: Option<JournalFault> = None;
         let mut ended = Vec::with_capacity(group.len());
         for job in group {
@@ -120,16 +116,13 @@ impl Pen {
         }
     }
 
-    /// Whether enough pages wait in the write-ahead file.
-    pub(super) fn must_move(&self) -> bool {
-        self.pages >= MOVE_PAGES
-    }
-
-    /// Moves pages from the write-ahead file to their places, as far as no reader needs them. It takes as long as the
-    /// disk takes, so it is nothing for a thread that has other things to do. What fails is tried again later.
-    pub(super) fn move_pages(&mut self) {
-        self.pages = 0;
-        let _ = self.connection.pragma(None, "wal_checkpoint", "PASSIVE", |_| Ok(()));
+    /// Whether enough pages wait in the write-ahead file. Says so once.
+    pub(super) fn must_move(&mut self) -> bool {
+        let enough = self.waiting >= MOVE_BYTES;
+        if enough {
+            self.waiting = 0;
+        }
+        enough
     }
 
     fn begin(&mut self, durability: Durability) -> Result<(), JournalFault> {
@@ -144,13 +137,12 @@ impl Pen {
     fn carry_out(&mut self, job: Job) -> Ended {
         match job {
             Job::Append(encoded, done) => {
-                self.pages += encoded.pages();
+                self.waiting += encoded.weight();
                 Ended::Append(done, change::append(&self.connection, &mut self.known, &encoded))
             }
             Job::Change(change, answer) => {
                 Ended::Change(answer, change::change(&self.connection, &mut self.known, change))
             }
-            Job::Move => Ended::Move,
         }
     }
 

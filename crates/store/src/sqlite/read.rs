@@ -11,7 +11,7 @@ use spinney_kernel::port::journal::{ChainHash, Entry, Head, JournalFault};
 use spinney_kernel::time::Time;
 
 use super::fault::from_sqlite;
-use super::schema::{SEQ_BITS, SEQ_MAX};
+use super::places::{self, Place};
 use crate::codec::{self, Found, Link, Page};
 
 const HEAD: &str = "SELECT tree, seq, hash, state, started, changed, id FROM trees";
@@ -24,47 +24,55 @@ pub(super) fn entries(
     batches_max: usize,
 ) -> Result<Vec<Entry>, JournalFault> {
     let sqlite = |error| from_sqlite(connection, &error);
-    let id: Option<i64> = connection
-        .prepare_cached("SELECT id FROM trees WHERE tree = ?1")
-        .and_then(|mut found| found.query_row([tree.bytes().as_slice()], |row| row.get(0)).optional())
+    // All of it is read as of one moment.
+    let _moment = connection.unchecked_transaction().map_err(sqlite)?;
+    let found: Option<(i64, Option<i64>)> = connection
+        .prepare_cached("SELECT id, last FROM trees WHERE tree = ?1")
+        .and_then(|mut found| {
+            found.query_row([tree.bytes().as_slice()], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+        })
         .map_err(sqlite)?;
-    let base = id.ok_or(JournalFault::UnknownTree { tree })? << SEQ_BITS;
-    // No tree has so many events; the key of such a one would lie in the next tree.
-    let Some(from) = i64::try_from(after.0).ok().filter(|after| *after <= SEQ_MAX as i64) else {
-        return Ok(Vec::new());
-    };
-    let from = base | from;
-    let from = batch_at(connection, base, from).map_err(sqlite)?.unwrap_or(from);
+    let (id, last) = found.ok_or(JournalFault::UnknownTree { tree })?;
+    // No tree has so many events.
+    let Ok(from) = i64::try_from(after.0) else { return Ok(Vec::new()) };
+    let walked = places::walk(connection, (id, last), from, batches_max).map_err(sqlite)?;
+    match walked.map(|places| at(connection, tree, after, &places)) {
+        Some(Ok(page)) => Ok(page),
+        None | Some(Err(JournalFault::Damaged { .. })) => {
+            let places = places::scan(connection, id, from, batches_max).map_err(sqlite)?;
+            at(connection, tree, after, &places)
+        }
+        Some(Err(fault)) => Err(fault),
+    }
+}
+
+/// The batches that lie at these places, in order, as far as they fit a page.
+fn at(
+    connection: &Connection,
+    tree: TreeId,
+    after: Seq,
+    places: &[Place],
+) -> Result<Vec<Entry>, JournalFault> {
+    let sqlite = |error| from_sqlite(connection, &error);
+    let Some(first) = places.first() else { return Ok(Vec::new()) };
     let before: Option<[u8; 32]> = connection
-        .prepare_cached("SELECT hash FROM batches WHERE key < ?1 AND key >= ?2 ORDER BY key DESC LIMIT 1")
-        .and_then(|mut found| found.query_row([from, base], |row| row.get(0)).optional())
+        .prepare_cached("SELECT hash FROM batches WHERE id = ?1")
+        .and_then(|mut found| found.query_row([first.before], |row| row.get(0)).optional())
         .map_err(sqlite)?;
     let before = before.map_or_else(|| ChainHash::start(tree), ChainHash::from_bytes);
-    let mut page = Page::new(Link { tree, end: Seq((from - base) as u64), before });
-    let mut found = connection
-        .prepare_cached(
-            "SELECT key, hash, body FROM batches WHERE key BETWEEN ?1 AND ?2 ORDER BY key LIMIT ?3",
-        )
-        .map_err(sqlite)?;
-    let end = base | SEQ_MAX as i64;
-    let mut rows =
-        found.query([from, end, i64::try_from(batches_max).unwrap_or(i64::MAX)]).map_err(sqlite)?;
-    while let Some(row) = rows.next().map_err(sqlite)? {
-        let key: i64 = row.get(0).map_err(sqlite)?;
+    let mut page = Page::new(Link { tree, end: Seq(first.after as u64), before });
+    let mut found =
+        connection.prepare_cached("SELECT after, hash, body FROM batches WHERE id = ?1").map_err(sqlite)?;
+    for place in places {
+        let mut rows = found.query([place.batch]).map_err(sqlite)?;
+        let Some(row) = rows.next().map_err(sqlite)? else { break };
+        let after: i64 = row.get(0).map_err(sqlite)?;
         let (hash, bytes) = (bytes(row.get_ref(1).map_err(sqlite)?), bytes(row.get_ref(2).map_err(sqlite)?));
-        if page.take(&Found { after: Seq((key - base) as u64), hash, bytes })?.is_break() {
+        if page.take(&Found { after: Seq(after as u64), hash, bytes })?.is_break() {
             break;
         }
     }
     Ok(page.after(after))
-}
-
-/// The batch in which the event after `from` stands, or would stand: the last one that begins there or before. None
-/// if there is no such batch.
-fn batch_at(connection: &Connection, base: i64, from: i64) -> rusqlite::Result<Option<i64>> {
-    connection
-        .prepare_cached("SELECT max(key) FROM batches WHERE key BETWEEN ?1 AND ?2")?
-        .query_row([base, from], |row| row.get(0))
 }
 
 /// What a column holds; a value that was never written like this gives no bytes, which match no hash.

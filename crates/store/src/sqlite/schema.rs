@@ -7,13 +7,8 @@ use spinney_kernel::port::journal::JournalFault;
 
 use super::fault::from_sqlite;
 
-/// A batch's key: the tree's row number in the high bits, the event before it in the low ones. So a tree's batches
-/// lie together, in order, without a second index.
-pub(super) const SEQ_BITS: u32 = 40;
-/// Most events of one tree: what is left of the key below its tree.
-pub(super) const SEQ_MAX: usize = (1 << SEQ_BITS) - 1;
-/// Largest row number of a tree: what is left of the key above its events.
-pub(super) const TREES_MAX: usize = (1 << (63 - SEQ_BITS)) - 1;
+/// A tree's batches between two that are marked, at most.
+pub(super) const MARK_EVERY: u32 = 64;
 
 /// Most pages in the write-ahead file before SQLite itself moves them.
 const PAGES_WAITING_MAX: u32 = 10_000;
@@ -22,7 +17,7 @@ const STATEMENTS_MAX: usize = 64;
 /// The most pages that SQLite knows.
 const PAGES_MAX: u32 = u32::MAX - 1;
 
-const STEPS: [&str; 2] = [FIRST, CATALOG];
+const STEPS: [&str; 3] = [FIRST, CATALOG, ARRIVAL];
 
 const FIRST: &str = "
 CREATE TABLE trees (
@@ -69,6 +64,40 @@ INSERT INTO catalog (kind, key, tree, value)
     SELECT 'tree', lower(hex(tree)), id, body ->> '$.events[0].definition.name'
     FROM trees JOIN batches ON key = id << 40
     WHERE json_valid(body) AND body ->> '$.events[0].definition.name' IS NOT NULL;
+";
+
+/// Batches in the order in which they came, whosever they are, each with the one before it of its tree: so those that
+/// are written together lie together. Every so many batches of a tree are marked, to be found by their place in it.
+const ARRIVAL: &str = "
+DROP VIEW IF EXISTS journal;
+ALTER TABLE batches RENAME TO old_batches;
+CREATE TABLE batches (
+    id INTEGER PRIMARY KEY,
+    tree INTEGER NOT NULL,
+    after INTEGER NOT NULL,
+    before INTEGER,
+    hash BLOB NOT NULL,
+    body TEXT NOT NULL
+);
+CREATE TABLE marks (
+    tree INTEGER NOT NULL,
+    after INTEGER NOT NULL,
+    batch INTEGER NOT NULL,
+    PRIMARY KEY (tree, after)
+) WITHOUT ROWID;
+INSERT INTO batches (tree, after, hash, body)
+    SELECT key >> 40, key & 0xffffffffff, hash, body FROM old_batches ORDER BY key;
+DROP TABLE old_batches;
+UPDATE batches SET before = id - 1 WHERE after > 0;
+CREATE TEMP TABLE ends AS SELECT tree, min(id) AS first, max(id) AS last FROM batches GROUP BY tree;
+INSERT INTO marks (tree, after, batch)
+    SELECT tree, after, id FROM batches JOIN ends USING (tree) WHERE (id - first) % 64 = 0;
+ALTER TABLE trees ADD COLUMN last INTEGER;
+UPDATE trees SET last = (SELECT last FROM ends WHERE ends.tree = trees.id);
+DROP TABLE ends;
+CREATE VIEW journal AS
+    SELECT lower(hex(trees.tree)) AS tree, after, lower(hex(batches.hash)) AS hash, body
+    FROM batches JOIN trees ON trees.id = batches.tree ORDER BY batches.id;
 ";
 
 /// Makes the tables or brings them up to date.

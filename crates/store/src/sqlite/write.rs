@@ -1,86 +1,174 @@
-//! Who writes when. There is one pen. Whoever appends takes it if it lies there and nobody waits, because two hand-overs
-//! between threads cost more than the write. Otherwise a thread takes it for all that wait, in one transaction.
+//! Who writes when. There is one pen. Whoever appends puts the batch down and takes the pen, if it lies there, for
+//! everything that was put down by then: one transaction, and no hand-over between threads. If others append all the
+//! time, it is left until there are some together; a thread writes what has waited long enough.
 //! `docs/decisions/0012-writer.md` has the figures.
 
+use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::SyncSender;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Duration;
 
-use spinney_kernel::port::journal::{Appended, JournalFault};
+use spinney_kernel::port::journal::JournalFault;
 
-use super::change::Encoded;
+use super::mover::Word;
 use super::pen::{Ended, Job, Pen};
 
-/// Most jobs that wait for the writer; then whoever appends waits too.
-pub(super) const QUEUE_MAX: usize = 4_096;
+/// Most jobs that wait; then whoever brings another waits until it is written.
+const WAITING_MAX: usize = 4_096;
 /// Most jobs in one transaction.
 const GROUP_MAX: usize = 1_024;
+/// Most jobs for which the first waits.
+const COMPANY_MAX: usize = 32;
+/// How long it waits for them.
+const PATIENCE: Duration = Duration::from_micros(200);
 
-/// Where the pen lies.
+/// Where the pen lies, and what is to be written.
 pub(super) struct Desk {
     pen: Mutex<Pen>,
-    /// Jobs in the queue and in the thread's hands.
-    waiting: AtomicUsize,
+    tray: Mutex<Tray>,
+    /// The thread may have something to do.
+    wanted: Condvar,
+    /// Told when pages are to be moved.
+    mover: SyncSender<Word>,
+}
+
+struct Tray {
+    jobs: VecDeque<Job>,
+    /// How many are written together if they come soon. It grows while others come during a write.
+    company: usize,
+    /// How often the tray was emptied.
+    emptied: u64,
+    /// Nothing may be put down any more.
+    is_closed: bool,
+}
+
+impl Tray {
+    fn is_ready(&self) -> bool {
+        self.jobs.len() >= self.company
+    }
 }
 
 impl Desk {
-    pub(super) fn new(pen: Pen) -> Self {
-        Self { pen: Mutex::new(pen), waiting: AtomicUsize::new(0) }
+    pub(super) fn new(pen: Pen, mover: SyncSender<Word>) -> Self {
+        let tray = Tray { jobs: VecDeque::new(), company: 1, emptied: 0, is_closed: false };
+        Self { pen: Mutex::new(pen), tray: Mutex::new(tray), wanted: Condvar::new(), mover }
     }
 
-    /// Writes a batch, here or through the thread.
-    pub(super) fn append(&self, queue: &SyncSender<Job>, encoded: Box<Encoded>, done: Appended) {
-        let Some(mut pen) = self.take_pen() else {
-            return self.hand_over(queue, Job::Append(encoded, done));
-        };
-        let ended = pen.write(vec![Job::Append(encoded, done)]);
+    /// Writes a job, or leaves it to whoever comes next.
+    pub(super) fn write(&self, job: Job) {
+        let mut tray = self.tray();
+        if tray.is_closed {
+            drop(tray);
+            return job.refused(JournalFault::Closed).tell();
+        }
+        tray.jobs.push_back(job);
+        let (count, is_ready) = (tray.jobs.len(), tray.is_ready());
+        drop(tray);
+        if !is_ready {
+            // The first of them wakes the thread, which then looks at the clock.
+            if count == 1 {
+                self.wanted.notify_one();
+            }
+            return;
+        }
+        // Whoever holds the pen looks at the tray again after laying it down, so nothing is forgotten.
+        let pen = if count >= WAITING_MAX { Some(self.pen()) } else { self.free_pen() };
+        if let Some(pen) = pen {
+            self.write_all(pen);
+        }
+    }
+
+    /// Writes what is there in one transaction and tells everybody how it ended.
+    fn write_all(&self, mut pen: MutexGuard<'_, Pen>) {
+        let mut tray = self.tray();
+        let count = tray.jobs.len().min(GROUP_MAX);
+        let group: Vec<Job> = tray.jobs.drain(..count).collect();
+        tray.emptied += 1;
+        drop(tray);
+        let ended = if group.is_empty() { Vec::new() } else { pen.write(group) };
         let must_move = pen.must_move();
         drop(pen);
         if must_move {
-            self.hand_over(queue, Job::Move);
+            // If it cannot be told, it has been.
+            let _ = self.mover.try_send(Word::Full);
         }
-        ended.into_iter().for_each(Ended::tell);
+        self.look_again();
+        ended.into_iter().for_each(tell_safely);
     }
 
-    /// The pen, if whoever appends should use it: nothing waits, so that no batch overtakes another, and nobody holds
-    /// it. So at most one caller at a time waits for the disk, if its tree is `full`; everyone else goes on.
-    fn take_pen(&self) -> Option<MutexGuard<'_, Pen>> {
-        if self.waiting.load(Ordering::Acquire) > 0 { None } else { self.pen.try_lock().ok() }
-    }
-
-    /// Gives a job to the thread; if that is gone, whoever waits hears it.
-    pub(super) fn hand_over(&self, queue: &SyncSender<Job>, job: Job) {
-        self.waiting.fetch_add(1, Ordering::AcqRel);
-        if let Err(unsent) = queue.send(job) {
-            self.waiting.fetch_sub(1, Ordering::AcqRel);
-            unsent.0.refused(JournalFault::Closed).tell();
+    /// After the pen was laid down: whoever found it taken has left something.
+    fn look_again(&self) {
+        let mut tray = self.tray();
+        if !tray.jobs.is_empty() {
+            tray.company = (tray.company * 2).min(COMPANY_MAX);
+            self.wanted.notify_one();
         }
     }
 
-    /// The thread: takes jobs until nobody can send any.
-    pub(super) fn run(&self, queue: &Receiver<Job>) {
-        while let Ok(first) = queue.recv() {
-            let mut pen = self.pen();
-            let group: Vec<Job> =
-                std::iter::once(first).chain(queue.try_iter().take(GROUP_MAX - 1)).collect();
-            let count = group.len();
-            let ended = pen.write(group);
-            drop(pen);
-            // Before they are told: what they append next may find the pen lying there.
-            self.waiting.fetch_sub(count, Ordering::AcqRel);
-            ended.into_iter().for_each(tell_safely);
-            let mut pen = self.pen();
-            if pen.must_move() {
-                pen.move_pages();
+    /// Does something while nobody writes.
+    pub(super) fn pause(&self, work: impl FnOnce()) {
+        let pen = self.pen();
+        work();
+        drop(pen);
+        self.look_again();
+    }
+
+    /// The thread: writes what nobody else does, until the desk is closed.
+    pub(super) fn run(&self) {
+        let mut tray = self.tray();
+        loop {
+            tray = whole(self.wanted.wait_while(tray, |tray| tray.jobs.is_empty() && !tray.is_closed));
+            if tray.jobs.is_empty() {
+                return;
             }
+            let before = tray.emptied;
+            let alone = |tray: &mut Tray| tray.emptied == before && !tray.is_ready() && !tray.is_closed;
+            let waited = self.wanted.wait_timeout_while(tray, PATIENCE, alone);
+            let waited = waited.unwrap_or_else(PoisonError::into_inner);
+            tray = waited.0;
+            if tray.emptied != before {
+                continue;
+            }
+            if waited.1.timed_out() {
+                // Nobody came: the next does not wait for so many.
+                tray.company = (tray.jobs.len() / 2).max(1);
+            }
+            drop(tray);
+            self.write_all(self.pen());
+            tray = self.tray();
         }
     }
 
-    /// A pen that was dropped in a panic is good: it begins every transaction anew.
-    fn pen(&self) -> MutexGuard<'_, Pen> {
-        self.pen.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Nothing may be put down any more; the thread writes what is there and ends.
+    pub(super) fn close(&self) {
+        self.tray().is_closed = true;
+        self.wanted.notify_one();
+        // If nobody hears it, nobody is there.
+        let _ = self.mover.send(Word::Closed);
     }
+
+    fn tray(&self) -> MutexGuard<'_, Tray> {
+        whole(self.tray.lock())
+    }
+
+    /// The pen, as soon as it lies there.
+    fn pen(&self) -> MutexGuard<'_, Pen> {
+        whole(self.pen.lock())
+    }
+
+    fn free_pen(&self) -> Option<MutexGuard<'_, Pen>> {
+        match self.pen.try_lock() {
+            Ok(pen) => Some(pen),
+            Err(TryLockError::Poisoned(pen)) => Some(pen.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+}
+
+/// What somebody held who panicked is good: a pen begins every transaction anew, and a tray is never half changed.
+fn whole<T>(held: Result<T, PoisonError<T>>) -> T {
+    held.unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Tells one of a group. If that panics, the others are told all the same: a bug stops its own tree only, and the panic

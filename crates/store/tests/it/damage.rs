@@ -14,21 +14,29 @@ use super::{TREE, file, filled, open};
 
 /// What is changed behind the journal's back; the number of the last batch that is whole; what is said of it.
 const CHANGES: [(&str, usize, &str); 11] = [
-    ("UPDATE batches SET body = replace(body, 'all done', 'all dine') WHERE body LIKE '%all done%'",  LAST - 3, BYTES),
-    ("UPDATE batches SET body = body || ' ' WHERE key = (SELECT min(key) FROM batches)", 0, BYTES),
-    ("UPDATE batches SET body = 'not json' WHERE key = (SELECT max(key) FROM batches)", LAST - 1, BYTES),
-    ("UPDATE batches SET body = zeroblob(9) WHERE key = (SELECT max(key) FROM batches)", LAST - 1, BYTES),
-    ("UPDATE batches SET hash = zeroblob(32) WHERE key = (SELECT min(key) FROM batches)", 0, BYTES),
-    ("UPDATE batches SET hash = x'00' WHERE key = (SELECT min(key) FROM batches)", 0, "a hash of 1 bytes"),
-    ("DELETE FROM batches WHERE key = (SELECT key FROM batches ORDER BY key LIMIT 1 OFFSET 3)", 3, "the next batch begins after"),
     (
-        "UPDATE batches SET body = (SELECT other.body FROM batches AS other WHERE other.key <> batches.key AND
-         other.key IN (SELECT key FROM batches ORDER BY key LIMIT 2 OFFSET 5))
-         WHERE key IN (SELECT key FROM batches ORDER BY key LIMIT 2 OFFSET 5)",
+        "UPDATE batches SET body = replace(body, 'all done', 'all dine') WHERE body LIKE '%all done%'",
+        LAST - 3,
+        BYTES,
+    ),
+    ("UPDATE batches SET body = body || ' ' WHERE id = (SELECT min(id) FROM batches)", 0, BYTES),
+    ("UPDATE batches SET body = 'not json' WHERE id = (SELECT max(id) FROM batches)", LAST - 1, BYTES),
+    ("UPDATE batches SET body = zeroblob(9) WHERE id = (SELECT max(id) FROM batches)", LAST - 1, BYTES),
+    ("UPDATE batches SET hash = zeroblob(32) WHERE id = (SELECT min(id) FROM batches)", 0, BYTES),
+    ("UPDATE batches SET hash = x'00' WHERE id = (SELECT min(id) FROM batches)", 0, "a hash of 1 bytes"),
+    (
+        "DELETE FROM batches WHERE id = (SELECT id FROM batches ORDER BY id LIMIT 1 OFFSET 3)",
+        3,
+        "the next batch begins after",
+    ),
+    (
+        "UPDATE batches SET body = (SELECT other.body FROM batches AS other WHERE other.id <> batches.id AND
+         other.id IN (SELECT id FROM batches ORDER BY id LIMIT 2 OFFSET 5))
+         WHERE id IN (SELECT id FROM batches ORDER BY id LIMIT 2 OFFSET 5)",
         5,
         BYTES,
     ),
-    ("DELETE FROM batches WHERE key = (SELECT max(key) FROM batches)", LAST - 1, "its head is at event"),
+    ("DELETE FROM batches WHERE id = (SELECT max(id) FROM batches)", LAST - 1, "its head is at event"),
     ("UPDATE trees SET seq = seq + 1", LAST, "its head is at event"),
     ("UPDATE trees SET hash = zeroblob(32)", LAST, "its head says 0000"),
 ];
@@ -63,10 +71,11 @@ fn a_tail_that_was_cut_off_with_its_head_is_found_by_the_hash() {
     filled(home.path(), Durability::Normal);
     let right = open(home.path()).head(TREE).unwrap().unwrap().hash;
     let connection = Connection::open(file(home.path())).unwrap();
-    let cut = "DELETE FROM batches WHERE key = (SELECT max(key) FROM batches);
-        UPDATE trees SET hash = (SELECT hash FROM batches ORDER BY key DESC LIMIT 1);
-        UPDATE trees SET seq = (SELECT max(key) & 0xffffffffff FROM batches) +
-            (SELECT json_array_length(body, '$.events') FROM batches ORDER BY key DESC LIMIT 1);";
+    let cut = "DELETE FROM batches WHERE id = (SELECT max(id) FROM batches);
+        UPDATE trees SET last = (SELECT max(id) FROM batches);
+        UPDATE trees SET hash = (SELECT hash FROM batches ORDER BY id DESC LIMIT 1);
+        UPDATE trees SET seq = (SELECT max(after) FROM batches) +
+            (SELECT json_array_length(body, '$.events') FROM batches ORDER BY id DESC LIMIT 1);";
     connection.execute_batch(cut).unwrap();
     drop(connection);
     let journal = open(home.path());
@@ -76,12 +85,35 @@ fn a_tail_that_was_cut_off_with_its_head_is_found_by_the_hash() {
     assert!(matches!(found, Err(JournalFault::Damaged { .. })), "{found:?}");
 }
 
+/// What only helps to find batches may be wrong: they are found all the same.
+#[test]
+fn a_broken_way_to_a_batch_loses_none() {
+    for change in [
+        "UPDATE batches SET before = before - 1 WHERE id = 9",
+        "UPDATE batches SET before = id WHERE id = 9",
+        "UPDATE batches SET before = 1000 WHERE id = 9",
+        "UPDATE batches SET before = NULL WHERE id = 9",
+        "UPDATE trees SET last = 1000",
+        "UPDATE trees SET last = NULL",
+        "UPDATE marks SET batch = 1000, after = 5",
+        "DELETE FROM marks",
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        filled(home.path(), Durability::Normal);
+        let connection = Connection::open(file(home.path())).unwrap();
+        assert!(connection.execute(change, []).unwrap() > 0, "{change}");
+        drop(connection);
+        assert_eq!(all(home.path()), Ok(conformance::batches()), "{change}");
+        assert_eq!(open(home.path()).remove(TREE), Ok(()), "{change}");
+    }
+}
+
 #[test]
 fn nothing_is_written_behind_a_tail_that_was_cut_off() {
     let home = tempfile::tempdir().unwrap();
     let events = filled(home.path(), Durability::Normal);
     let connection = Connection::open(file(home.path())).unwrap();
-    connection.execute("DELETE FROM batches WHERE key = (SELECT max(key) FROM batches)", []).unwrap();
+    connection.execute("DELETE FROM batches WHERE id = (SELECT max(id) FROM batches)", []).unwrap();
     drop(connection);
     let journal = open(home.path());
     let more = conformance::of(TREE, Seq(events), &conformance::batches()[1]);

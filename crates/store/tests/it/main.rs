@@ -10,9 +10,8 @@ mod told;
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::Connection;
 use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::journal::{Append, Durability, Journal, JournalFault};
+use spinney_kernel::port::journal::{Append, Durability, Journal};
 use spinney_store::{Access, MemoryJournal, SqliteJournal};
 use spinney_testkit::conformance;
 
@@ -84,21 +83,6 @@ fn both_journals_give_the_same_hash_to_the_same_batches() {
         after += events;
     }
     assert_eq!(open(home.path()).head(TREE), memory.head(TREE));
-}
-
-#[test]
-fn a_tree_for_which_there_is_no_key_is_refused() {
-    let home = tempfile::tempdir().unwrap();
-    filled(home.path(), Durability::Normal);
-    let connection = Connection::open(file(home.path())).unwrap();
-    connection.execute("UPDATE trees SET id = (1 << 23) - 1", []).unwrap();
-    drop(connection);
-    let journal = open(home.path());
-    let next = conformance::of(TreeId::new([2; 16]), Seq(0), &conformance::batches()[0]);
-    let refused = conformance::append(&journal, next);
-    let what = "the number of trees in one home";
-    assert_eq!(refused, Err(JournalFault::TooLarge { what, size: 1 << 23, max: (1 << 23) - 1 }));
-    assert_eq!(journal.heads(&[]).unwrap().len(), 1);
 }
 
 /// Texts are stored once: an answer of 10,000 bytes takes little more than that.

@@ -1,0 +1,49 @@
+//! Many trees at once on one journal: what a batch costs against rows that are written a thousand at a time.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use spinney_kernel::port::journal::Durability;
+
+use crate::measure::{median, row, time, verdict};
+use crate::raw::Raw;
+use crate::tree::{self, Plan};
+
+const ROUNDS: usize = 15;
+const TREES: usize = 100;
+
+/// Prints the table.
+pub(crate) fn run() {
+    let (ours, raw) = many_trees();
+    let share = 100.0 * raw / ours;
+    let relation = format!("{share:.0} % of the rate (at least 40 %: {})", verdict(share >= 40.0));
+    row("100 trees at once, per batch", &time(ours), &format!("{} (bare, batched)", time(raw)), &relation);
+}
+
+/// Nanoseconds per batch of a hundred trees that run at once, and per row of bare inserts in transactions of 1,000.
+fn many_trees() -> (f64, f64) {
+    let runtime = tree::runtime();
+    let home = tree::folder();
+    let turns = 20;
+    let spinney = Arc::new(tree::home(tree::sqlite(home.path()), Plan::Turns(turns)));
+    let mut raw = Raw::new(Durability::Normal);
+    let batches = TREES as f64 * f64::from(2 * turns + 2);
+    let (mut ours, mut other) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        runtime.block_on(async {
+            let mut trees = Vec::new();
+            for _ in 0..TREES {
+                trees.push(tree::start(&spinney, Durability::Normal).await);
+            }
+            for tree in trees {
+                tree.ended().await;
+            }
+        });
+        ours.push(start.elapsed().as_nanos() as f64 / batches);
+        let start = Instant::now();
+        raw.batched(4, 1_000);
+        other.push(start.elapsed().as_nanos() as f64 / 4_000.0);
+    }
+    (median(ours), median(other))
+}

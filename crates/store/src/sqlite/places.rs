@@ -1,0 +1,73 @@
+//! Where a tree's batches lie among those of all trees. Each names the one before it, so they are found from behind,
+//! from a mark or from the last one. Should that way be broken, they are found by looking at all of them.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::schema::MARK_EVERY;
+
+/// Where a batch lies.
+pub(super) struct Place {
+    pub(super) batch: i64,
+    /// The last event before it.
+    pub(super) after: i64,
+    /// The batch before it.
+    pub(super) before: Option<i64>,
+}
+
+/// A marked batch that begins behind `from`, so far away that enough lie between; none if the tree ends before.
+fn mark(connection: &Connection, tree: i64, from: i64, batches_max: usize) -> rusqlite::Result<Option<i64>> {
+    let skipped = i64::try_from(batches_max / MARK_EVERY as usize).unwrap_or(i64::MAX);
+    connection
+        .prepare_cached(
+            "SELECT batch FROM marks WHERE tree = ?1 AND after > ?2 ORDER BY after LIMIT 1 OFFSET ?3",
+        )?
+        .query_row(params![tree, from, skipped], |row| row.get(0))
+        .optional()
+}
+
+/// The places of a tree's batches, the oldest first: the one in which the event after `from` stands or would stand,
+/// and those that follow, as many as are wanted at most. None if the way back leads nowhere.
+pub(super) fn walk(
+    connection: &Connection,
+    (tree, last): (i64, Option<i64>),
+    from: i64,
+    batches_max: usize,
+) -> rusqlite::Result<Option<Vec<Place>>> {
+    let mut next = mark(connection, tree, from, batches_max)?.or(last);
+    let mut found =
+        connection.prepare_cached("SELECT id, after, before FROM batches WHERE id = ?1 AND tree = ?2")?;
+    let mut places = Vec::new();
+    while let Some(batch) = next {
+        let Some(place) = found.query_row([batch, tree], to_place).optional()? else { return Ok(None) };
+        let (begins, before) = (place.after, place.before);
+        places.push(place);
+        if begins <= from {
+            places.reverse();
+            places.truncate(batches_max);
+            return Ok(Some(places));
+        }
+        // What a batch follows came before it: no way back is endless.
+        next = before.filter(|before| *before < batch);
+    }
+    Ok(None)
+}
+
+/// The same places, found the long way: whatever is left of the tree.
+pub(super) fn scan(
+    connection: &Connection,
+    tree: i64,
+    from: i64,
+    batches_max: usize,
+) -> rusqlite::Result<Vec<Place>> {
+    connection
+        .prepare_cached(
+            "SELECT id, after, before FROM batches WHERE tree = ?1 AND id >= coalesce(
+             (SELECT max(id) FROM batches WHERE tree = ?1 AND after <= ?2), 0) ORDER BY id LIMIT ?3",
+        )?
+        .query_map(params![tree, from, i64::try_from(batches_max).unwrap_or(i64::MAX)], to_place)?
+        .collect()
+}
+
+fn to_place(row: &Row<'_>) -> rusqlite::Result<Place> {
+    Ok(Place { batch: row.get(0)?, after: row.get(1)?, before: row.get(2)? })
+}
