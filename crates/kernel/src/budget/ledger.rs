@@ -38,6 +38,10 @@ impl Ledger {
                 AccountIx(ix)
             }
             None => {
+                // A quarter more at a time: a large ledger that doubles keeps as much room for nothing.
+                if self.accounts.len() == self.accounts.capacity() {
+                    self.accounts.reserve_exact(self.accounts.len() / 4 + 4);
+                }
                 self.accounts.push(account);
                 AccountIx(u32::try_from(self.accounts.len() - 1).unwrap_or(u32::MAX))
             }

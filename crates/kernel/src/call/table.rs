@@ -23,8 +23,6 @@ pub struct Call {
     pub stage: Stage,
     /// How many attempts were started.
     pub attempt: u32,
-    /// What the running attempt holds.
-    pub held: Amounts,
     /// Whether it was told to stop; it ends with its next report.
     pub(crate) stopped: bool,
     /// What the last attempt met, if it met a fault; the next one uses up a retry.
@@ -45,6 +43,21 @@ impl Call {
     pub const fn is_retry(&self) -> bool {
         self.fault.is_some()
     }
+
+    /// Whether an attempt is out.
+    #[must_use]
+    pub const fn is_running(&self) -> bool {
+        matches!(self.stage, Stage::Running { .. })
+    }
+
+    /// What the running attempt holds; nothing if none runs.
+    #[must_use]
+    pub const fn held(&self) -> Amounts {
+        match self.stage {
+            Stage::Running { held } => held,
+            Stage::Asked | Stage::Waiting(_) => Amounts::ZERO,
+        }
+    }
 }
 
 /// Where a call stands.
@@ -55,7 +68,10 @@ pub enum Stage {
     /// It cannot go on yet.
     Waiting(Why),
     /// An attempt is out.
-    Running,
+    Running {
+        /// What it holds.
+        held: Amounts,
+    },
 }
 
 /// What a call waits for.
@@ -162,7 +178,6 @@ impl Calls {
             work,
             stage: Stage::Asked,
             attempt: 0,
-            held: Amounts::ZERO,
             stopped: false,
             fault: None,
             faults: 0,
@@ -195,7 +210,7 @@ impl Calls {
                 self.startable.remove(&id);
                 self.slotless.remove(&id);
             }
-            Stage::Running => self.running -= 1,
+            Stage::Running { .. } => self.running -= 1,
             Stage::Asked => {}
         }
         match stage {
@@ -205,7 +220,7 @@ impl Calls {
                     self.slotless.insert(id);
                 }
             }
-            Stage::Running => self.running += 1,
+            Stage::Running { .. } => self.running += 1,
             Stage::Waiting(_) | Stage::Asked => {}
         }
     }

@@ -176,8 +176,7 @@ impl Contexts {
         let (role, goal): (_, Arc<str>) = (spawned.role.clone(), spawned.goal.as_str().into());
         let brief = self.briefs.of(definition, &role, &spawned.caps.tools);
         let takes_turns = definition.roles.get(&role).is_some_and(|role| role.turns.is_some());
-        let first =
-            takes_turns.then(|| Message::System(System::new(Arc::clone(&brief), Arc::clone(&goal))));
+        let first = takes_turns.then(|| Message::System(System::new(Arc::clone(&brief), Arc::clone(&goal))));
         let context = Context {
             origin: Arc::new(Origin { tree: self.tree, path, role, goal }),
             attachment: spawned.attachment,

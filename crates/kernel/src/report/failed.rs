@@ -70,7 +70,7 @@ impl Failed {
             return Next::GiveUp;
         }
         // The attempt that failed was a retry itself, maybe; it is used up by the time of the next one.
-        let retries = Amounts::ZERO.with(Resource::Retries, call.held.of(Resource::Retries) + 1);
+        let retries = Amounts::ZERO.with(Resource::Retries, call.held().of(Resource::Retries) + 1);
         if matches!(draft.ledger().fit(agent.account, &retries), Fit::Never(_, short) if short.resource == Resource::Retries)
         {
             return Next::GiveUp;
