@@ -46,10 +46,10 @@ impl Hasher for NameHasher {
     }
 }
 
-/// Makes room for one more, a quarter of what is there at a time: a large map that doubles keeps as much room for
+/// Makes room for one more, an eighth of what is there at a time: a large map that doubles keeps as much room for
 /// nothing.
 pub(crate) fn make_room<K: Eq + Hash, V>(map: &mut ByName<K, V>) {
     if map.len() == map.capacity() {
-        map.reserve_exact(map.len() / 4 + 4);
+        map.reserve_exact(map.len() / 8 + 4);
     }
 }

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use smallvec::SmallVec;
 
 use super::Work;
 use crate::agent::AgentIx;
@@ -25,23 +24,39 @@ pub struct Call {
     pub attempt: u32,
     /// Whether it was told to stop; it ends with its next report.
     pub(crate) stopped: bool,
+    /// What went wrong so far. Most calls have nothing of it.
+    past: Option<Box<Past>>,
+    /// The timer it waits for.
+    pub(crate) timer: Option<TimerId>,
+}
+
+/// What went wrong with a call so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Past {
     /// What the last attempt met, if it met a fault; the next one uses up a retry.
-    pub(crate) fault: Option<Box<Fault>>,
+    pub(crate) fault: Option<Fault>,
     /// How many attempts met a fault.
     pub(crate) faults: u32,
     /// How many attempts were lost with their process.
     pub(crate) losses: u32,
     /// Models that were tried or passed over before the present one.
-    pub(crate) tried: SmallVec<[ModelName; 1]>,
-    /// The timer it waits for.
-    pub(crate) timer: Option<TimerId>,
+    pub(crate) tried: Vec<ModelName>,
 }
 
 impl Call {
+    /// What went wrong so far, if anything did.
+    pub(crate) fn past(&self) -> Option<&Past> {
+        self.past.as_deref()
+    }
+
+    pub(crate) fn past_mut(&mut self) -> &mut Past {
+        self.past.get_or_insert_default()
+    }
+
     /// Whether the next attempt follows a fault and so uses up a retry.
     #[must_use]
-    pub const fn is_retry(&self) -> bool {
-        self.fault.is_some()
+    pub fn is_retry(&self) -> bool {
+        self.past().is_some_and(|past| past.fault.is_some())
     }
 
     /// Whether an attempt is out.
@@ -173,18 +188,8 @@ impl Calls {
     }
 
     pub(crate) fn insert(&mut self, id: CallId, agent: AgentIx, work: Work) {
-        let call = Call {
-            agent,
-            work,
-            stage: Stage::Asked,
-            attempt: 0,
-            stopped: false,
-            fault: None,
-            faults: 0,
-            losses: 0,
-            tried: SmallVec::new(),
-            timer: None,
-        };
+        let call =
+            Call { agent, work, stage: Stage::Asked, attempt: 0, stopped: false, past: None, timer: None };
         self.last = self.last.max(id.0);
         self.open.insert(id, Box::new(call));
     }

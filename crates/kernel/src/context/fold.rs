@@ -43,7 +43,8 @@ pub struct End {
 #[derive(Clone, Debug)]
 struct Context {
     origin: Arc<Origin>,
-    attachment: Attachment,
+    /// Whether a call of its parent waits for it.
+    is_waited_for: bool,
     brief: Arc<Brief>,
     messages: Arc<Vec<Arc<Message>>>,
     /// What came and is no message yet. Most agents have nothing of it most of the time.
@@ -179,7 +180,7 @@ impl Contexts {
         let first = takes_turns.then(|| Message::System(System::new(Arc::clone(&brief), Arc::clone(&goal))));
         let context = Context {
             origin: Arc::new(Origin { tree: self.tree, path, role, goal }),
-            attachment: spawned.attachment,
+            is_waited_for: matches!(spawned.attachment, Attachment::Call { .. }),
             brief,
             messages: Arc::new(first.into_iter().map(Arc::new).collect()),
             unread: None,
@@ -253,12 +254,11 @@ impl Contexts {
         };
         let (seq, told) = (self.seq, child_told(agent.as_str(), exit, self::shown(shown)));
         let Some(parent) = self.agents.get_mut(parent) else { return };
-        match context.attachment {
-            Attachment::Call { .. } => drop(parent.unread().results.insert(seq, told)),
-            Attachment::Detached | Attachment::Root => {
-                let from = By::Agent(agent.clone());
-                parent.unread().letters.push((seq, Message::Heard { from, text: told }));
-            }
+        if context.is_waited_for {
+            parent.unread().results.insert(seq, told);
+        } else {
+            let from = By::Agent(agent.clone());
+            parent.unread().letters.push((seq, Message::Heard { from, text: told }));
         }
     }
 }
@@ -266,7 +266,12 @@ impl Contexts {
 impl Context {
     /// Adds a message. A packet that is still out keeps what it had.
     fn push(&mut self, message: Message) {
-        Arc::make_mut(&mut self.messages).push(Arc::new(message));
+        let messages = Arc::make_mut(&mut self.messages);
+        // Most contexts of a large tree are short, and there are many of them.
+        if messages.len() == messages.capacity() {
+            messages.reserve_exact(messages.len() / 2 + 1);
+        }
+        messages.push(Arc::new(message));
     }
 
     fn unread(&mut self) -> &mut Unread {

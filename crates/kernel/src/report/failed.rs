@@ -64,7 +64,7 @@ impl Failed {
     fn next(&self, draft: &Draft<'_>) -> Next {
         let Some(call) = draft.call(self.call) else { return Next::GiveUp };
         let agent = draft.agent(call.agent);
-        let faults = call.faults + 1;
+        let faults = call.past().map_or(0, |past| past.faults) + 1;
         let over = !matches!(agent.state, State::Live) || call.stopped || faults >= limit::ATTEMPTS_MAX;
         if over || !self.fault.is_elsewhere() {
             return Next::GiveUp;

@@ -47,16 +47,16 @@ impl World {
                 }
             }
             Event::CallStarted { call, attempt, held } => self.started(*call, *attempt, held),
-            Event::CallResumed { call } => self.calls.call_mut(*call).losses += 1,
+            Event::CallResumed { call } => self.calls.call_mut(*call).past_mut().losses += 1,
             Event::CallSwitched { call, model, output_cap } => self.switched(*call, model, *output_cap),
             Event::AttemptFailed { call, fault, spent, .. } => {
                 self.settled(*call, spent);
-                let call = self.calls.call_mut(*call);
+                let past = self.calls.call_mut(*call).past_mut();
                 match fault {
-                    Some(_) => call.faults += 1,
-                    None => call.losses += 1,
+                    Some(_) => past.faults += 1,
+                    None => past.losses += 1,
                 }
-                call.fault = fault.clone().map(Box::new);
+                past.fault.clone_from(fault);
             }
             Event::CallEnded { call, outcome, spent, .. } => self.call_ended(*call, outcome, spent),
             Event::ToolAnswered { agent, body, .. } => {
@@ -217,11 +217,11 @@ impl World {
     fn switched(&mut self, id: CallId, model: &ModelName, output_cap: u64) {
         let call = self.calls.call_mut(id);
         let Work::Model(work) = &mut call.work else { unreachable!("only a model call is switched") };
+        work.output_cap = output_cap;
         if work.model != *model {
             let old = std::mem::replace(&mut work.model, model.clone());
-            call.tried.push(old);
+            call.past_mut().tried.push(old);
         }
-        work.output_cap = output_cap;
     }
 
     /// Ends the running attempt of a call and settles what it held.
