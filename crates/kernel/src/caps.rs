@@ -1,6 +1,7 @@
 //! Capabilities: what an agent may use and whom it may spawn. They only shrink downwards, and they are checked
 //! here, not in the prompt.
 
+use std::borrow::Borrow;
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
@@ -34,7 +35,10 @@ impl<T: Ord + Clone> Allow<T> {
 
     /// Whether `item` is allowed.
     #[must_use]
-    pub fn has(&self, item: &T) -> bool {
+    pub fn has<Q: Ord + ?Sized>(&self, item: &Q) -> bool
+    where
+        T: Borrow<Q>,
+    {
         match self {
             Self::All => true,
             Self::Only(set) => set.contains(item),

@@ -1,6 +1,8 @@
 //! Effects: what the outside is to do once the events behind it are durable. Each one follows from one event, and
 //! each call that was started ends in exactly one report.
 
+use std::fmt::Write as _;
+
 use serde::{Deserialize, Serialize};
 
 use crate::call::Work;
@@ -102,7 +104,7 @@ impl World {
                 agent,
                 model: work.model.clone(),
                 output_cap: work.output_cap,
-                key: format!("{}/{}", key(self.tree(), id), attempt),
+                key: key(self.tree(), id, Some(attempt)),
             }),
             Work::Tool(work) => {
                 let (tool, ask, args) = (work.tool.clone(), work.ask, work.args.clone());
@@ -113,7 +115,7 @@ impl World {
                     tool,
                     ask,
                     args,
-                    key: key(self.tree(), id),
+                    key: key(self.tree(), id, None),
                 })
             }
             Work::Child(_) | Work::Wait(_) | Work::Question(_) => None,
@@ -125,6 +127,13 @@ fn set(alarm: Alarm) -> Effect {
     Effect::SetTimer { timer: alarm.timer, at: alarm.at }
 }
 
-fn key(tree: TreeId, call: CallId) -> String {
-    format!("{tree}/{}", call.0)
+/// The same for every start of the same call, or of the same attempt at it.
+fn key(tree: TreeId, call: CallId, attempt: Option<u32>) -> String {
+    let mut key = String::with_capacity(56);
+    // Writing to a text does not fail.
+    let _ = write!(key, "{tree}/{}", call.0);
+    if let Some(attempt) = attempt {
+        let _ = write!(key, "/{attempt}");
+    }
+    key
 }

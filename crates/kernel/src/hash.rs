@@ -1,7 +1,7 @@
 //! Maps by name with a hash that is the same on every machine. The standard one draws randomness when a map is made,
 //! which the kernel does not do; floods of chosen names are bounded by the tree's own limits.
 
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 use indexmap::IndexMap;
 
@@ -43,5 +43,13 @@ impl Hasher for NameHasher {
     fn finish(&self) -> u64 {
         // The multiplication leaves the low bits weak; the map uses both ends.
         (self.0 ^ (self.0 >> 32)).wrapping_mul(MIX)
+    }
+}
+
+/// Makes room for one more, an eighth of what is there at a time: a large map that doubles keeps as much room for
+/// nothing.
+pub(crate) fn make_room<K: Eq + Hash, V>(map: &mut ByName<K, V>) {
+    if map.len() == map.capacity() {
+        map.reserve_exact(map.len() / 8 + 4);
     }
 }

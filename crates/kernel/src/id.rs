@@ -1,10 +1,13 @@
 //! Ids and names: newtypes that are valid once they exist, so nothing downstream has to check them again.
 
+use std::borrow::Borrow;
 use std::fmt;
+use std::marker::PhantomData;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smallvec::SmallVec;
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
@@ -91,12 +94,26 @@ impl From<TreeId> for String {
     }
 }
 
+/// Reads a text that is parsed where it stands.
+struct Parsed<T>(PhantomData<T>);
+
+impl<T: FromStr<Err = IdError>> Visitor<'_> for Parsed<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
+    }
+}
+
 /// A shared text that passed `$check` when it was made.
 macro_rules! name {
     ($(#[$doc:meta])* $name:ident, $what:literal, $check:ident, $rule:literal) => {
         $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(into = "String", try_from = "String")]
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(Arc<str>);
 
         impl $name {
@@ -114,16 +131,21 @@ macro_rules! name {
             }
         }
 
-        impl TryFrom<String> for $name {
-            type Error = IdError;
-            fn try_from(text: String) -> Result<Self, IdError> {
-                text.parse()
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
             }
         }
 
-        impl From<$name> for String {
-            fn from(name: $name) -> Self {
-                name.0.as_ref().to_owned()
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_str(Parsed(PhantomData))
             }
         }
 

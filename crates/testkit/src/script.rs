@@ -132,7 +132,7 @@ fn question(rest: &[&str]) -> Question {
     let said: Vec<&str> =
         rest.iter().copied().filter(|word| !word.contains('=') && *word != "cancel").collect();
     let on_timeout = match option(rest, "default") {
-        Some(answer) => OnTimeout::Default(Body::text(answer)),
+        Some(answer) => OnTimeout::answer(answer),
         None if rest.contains(&"cancel") => OnTimeout::Cancel,
         None => OnTimeout::Fail,
     };
@@ -197,7 +197,7 @@ fn used(play: &Play, call: CallId, rest: &[&str]) -> Used {
     }
     let cost = rest.iter().find(|word| word.starts_with('$')).map_or(0, |word| nanos(word));
     match play.world().call(call).map(|call| (&call.work, call.stage)) {
-        Some((Work::Model(work), Stage::Running)) => {
+        Some((Work::Model(work), Stage::Running { .. })) => {
             let per_token =
                 if work.model.as_str() == "cheap" { NANOS_PER_TOKEN / 10 } else { NANOS_PER_TOKEN };
             Used::Tokens(Usage { output: cost / per_token, ..Usage::default() })

@@ -10,7 +10,7 @@ use super::{Attachment, Phase, Progress, Spawned, State};
 use crate::budget::{AccountIx, Amounts};
 use crate::caps::Caps;
 use crate::definition::{OnLow, Recursion};
-use crate::hash::ByName;
+use crate::hash::{ByName, make_room};
 use crate::id::{AgentId, CallId, ModelName, RoleName, Seq, ThreadId, TimerId};
 use crate::time::Time;
 
@@ -34,8 +34,10 @@ impl AgentIx {
 /// A living agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agent {
-    /// What was fixed at its birth.
-    pub charter: Charter,
+    /// What was fixed at its birth; siblings share it where it is the same.
+    pub charter: Arc<Charter>,
+    /// How its result reaches its parent.
+    pub attachment: Attachment,
     /// Who is around it.
     pub(crate) kin: Kin,
     /// Its account.
@@ -77,8 +79,19 @@ pub struct Charter {
     pub goal: Option<Box<[u8; 16]>>,
     /// When its time is up.
     pub deadline: Option<Time>,
-    /// How its result reaches its parent.
-    pub attachment: Attachment,
+}
+
+impl Charter {
+    /// Whether this is the charter of such a sibling, too.
+    fn is_of(&self, spawned: &Spawned) -> bool {
+        self.goal.is_none()
+            && self.role == spawned.role
+            && self.model == spawned.model
+            && self.thread == spawned.thread
+            && self.deadline == spawned.deadline
+            && self.on_low == spawned.on_low
+            && *self.caps == spawned.caps
+    }
 }
 
 /// Links to living relatives.
@@ -113,7 +126,7 @@ pub struct Ended {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Slot {
     Living(Box<Agent>),
-    Ended(Ended),
+    Ended(Box<Ended>),
 }
 
 /// Every agent of a tree.
@@ -248,6 +261,7 @@ impl Agents {
         let sibling = parent.and_then(|ix| self.living(ix)).and_then(|parent| parent.kin.first_child);
         let agent = Agent {
             charter: self.charter(spawned, parent, recursive),
+            attachment: spawned.attachment,
             kin: Kin { parent, next: sibling, ..Kin::default() },
             account,
             state: State::Live,
@@ -267,6 +281,7 @@ impl Agents {
             kin.first_child = Some(ix);
             kin.children_live += 1;
         }
+        make_room(&mut self.slots);
         self.slots.insert(spawned.agent.clone(), Slot::Living(Box::new(agent)));
         ix
     }
@@ -290,7 +305,7 @@ impl Agents {
             }
         }
         if let Some((_, slot)) = self.slots.get_index_mut(ix.place()) {
-            *slot = Slot::Ended(ended);
+            *slot = Slot::Ended(Box::new(ended));
         }
     }
 
@@ -311,25 +326,24 @@ impl Agents {
         }
     }
 
-    /// Siblings of one role mostly have the same rights: they share them in memory.
-    fn charter(&self, spawned: &Spawned, parent: Option<AgentIx>, recursive: Recursion) -> Charter {
-        let sibling = parent
-            .and_then(|ix| self.living(ix))
-            .and_then(|parent| parent.kin.first_child.and_then(|ix| self.living(ix)));
-        let shared = [sibling, parent.and_then(|ix| self.living(ix))]
-            .into_iter()
-            .flatten()
-            .find(|kin| *kin.charter.caps == spawned.caps);
-        Charter {
+    /// Siblings of one role mostly have the same charter, and a child often its parent's rights.
+    fn charter(&self, spawned: &Spawned, parent: Option<AgentIx>, recursive: Recursion) -> Arc<Charter> {
+        let parent = parent.and_then(|ix| self.living(ix));
+        let sibling = parent.and_then(|parent| self.living(parent.kin.first_child?));
+        let recurses = recursive == Recursion::Allowed;
+        if let Some(sibling) = sibling.filter(|sibling| !recurses && sibling.charter.is_of(spawned)) {
+            return Arc::clone(&sibling.charter);
+        }
+        let shared = [sibling, parent].into_iter().flatten().find(|kin| *kin.charter.caps == spawned.caps);
+        Arc::new(Charter {
             role: spawned.role.clone(),
             model: spawned.model.clone(),
             thread: spawned.thread.clone(),
             caps: shared.map_or_else(|| Arc::new(spawned.caps.clone()), |kin| Arc::clone(&kin.charter.caps)),
             on_low: spawned.on_low.clone(),
-            depth: parent.and_then(|ix| self.living(ix)).map_or(0, |parent| parent.charter.depth + 1),
-            goal: (recursive == Recursion::Allowed).then(|| Box::new(goal_digest(&spawned.goal))),
+            depth: parent.map_or(0, |parent| parent.charter.depth + 1),
+            goal: recurses.then(|| Box::new(goal_digest(&spawned.goal))),
             deadline: spawned.deadline,
-            attachment: spawned.attachment,
-        }
+        })
     }
 }

@@ -3,7 +3,7 @@
 
 use super::{AgentIx, Attachment, Exit, Farewell, State};
 use crate::body::Body;
-use crate::call::{self, Outcome, Stage, Work};
+use crate::call::{self, Outcome, Work};
 use crate::decide::Draft;
 use crate::event::Event;
 
@@ -77,7 +77,7 @@ fn is_busy(draft: &Draft<'_>, ix: AgentIx) -> bool {
 /// Drops the calls of an agent that do not run, but for those that `keep` says.
 pub(crate) fn drop_waiting(draft: &mut Draft<'_>, ix: AgentIx, keep: fn(&Work) -> bool) {
     for id in draft.agent(ix).open.clone() {
-        if draft.call(id).is_some_and(|call| call.stage != Stage::Running && !keep(&call.work)) {
+        if draft.call(id).is_some_and(|call| !call.is_running() && !keep(&call.work)) {
             call::end(draft, id, Outcome::Cancelled);
         }
     }
@@ -88,7 +88,7 @@ pub(crate) fn drop_waiting(draft: &mut Draft<'_>, ix: AgentIx, keep: fn(&Work) -
 fn close(draft: &mut Draft<'_>, ix: AgentIx, exit: Exit, result: Option<Body>) {
     let agent = draft.agent_id(ix).clone();
     let spent = draft.account_of(ix).spent;
-    let attachment = draft.agent(ix).charter.attachment;
+    let attachment = draft.agent(ix).attachment;
     let parent = draft.agents().parent(ix);
     let said = if result.is_none() { draft.agent(ix).progress.said } else { None };
     draft.record(Event::AgentEnded { agent, exit, result, said, spent });

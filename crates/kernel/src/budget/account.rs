@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AccountIx, Amounts, Limits, ResourceSet};
+use super::{AccountIx, Amounts, Limits, ResourceSet, Seldom};
 
 /// The terms on which an account is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,19 +41,27 @@ pub struct Account {
     /// Held for effects that run.
     pub held: Amounts,
     /// Promised to accounts below that were opened with `lends`, as far as they have not spent it.
-    pub lent: Amounts,
+    pub lent: Seldom,
     /// Asked by calls that wait for this very account.
-    pub(super) line: Amounts,
+    pub(super) line: Seldom,
     /// Used beyond what was held for it, or charged beyond what was free.
-    pub overrun: Amounts,
+    pub overrun: Seldom,
     /// Takes no new hold, nor does anything below.
     pub shut: bool,
 }
 
 impl Account {
     pub(super) fn open(parent: Option<AccountIx>, terms: Terms) -> Self {
-        let zero = Amounts::ZERO;
-        Self { parent, terms, spent: zero, held: zero, lent: zero, line: zero, overrun: zero, shut: false }
+        Self {
+            parent,
+            terms,
+            spent: Amounts::ZERO,
+            held: Amounts::ZERO,
+            lent: Seldom::default(),
+            line: Seldom::default(),
+            overrun: Seldom::default(),
+            shut: false,
+        }
     }
 
     /// The ceilings as they bind accounts below: less the reserve.

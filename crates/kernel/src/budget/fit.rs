@@ -76,7 +76,7 @@ impl Ledger {
 
     #[cold]
     fn fit_exact(&self, at: AccountIx, ask: &Amounts) -> Fit {
-        self.fit_behind(at, ask, Asker::Own, |_, account| account.line)
+        self.fit_behind(at, ask, Asker::Own, |_, account| *account.line)
     }
 
     /// The common case of [`fit`](Self::fit), decided fast: every account up the chain has room to spare. If this
@@ -96,7 +96,7 @@ impl Ledger {
     /// Whether `ask` may be lent to a new account below `at`.
     #[must_use]
     pub fn fit_below(&self, at: AccountIx, ask: &Amounts) -> Fit {
-        self.fit_behind(at, ask, Asker::Below, |_, account| account.line)
+        self.fit_behind(at, ask, Asker::Below, |_, account| *account.line)
     }
 
     /// The walk up the chain. `ahead` says what earlier asks are entitled to at an account.

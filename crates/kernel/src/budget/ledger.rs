@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Account, Amounts, Fit, Limits, Line, Resource, ResourceSet, Shortfall, Terms};
+use super::{Account, Amounts, Fit, Limits, Line, Resource, ResourceSet, Seldom, Shortfall, Terms};
 
 /// The place of an account in its ledger. A closed account's place is used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,6 +38,10 @@ impl Ledger {
                 AccountIx(ix)
             }
             None => {
+                // An eighth more at a time: a large ledger that doubles keeps as much room for nothing.
+                if self.accounts.len() == self.accounts.capacity() {
+                    self.accounts.reserve_exact(self.accounts.len() / 8 + 4);
+                }
                 self.accounts.push(account);
                 AccountIx(u32::try_from(self.accounts.len() - 1).unwrap_or(u32::MAX))
             }
@@ -316,7 +320,7 @@ impl Shift {
         self.more.is_zero() && self.less.is_zero()
     }
 
-    fn apply(&self, lent: &mut Amounts) {
+    fn apply(&self, lent: &mut Seldom) {
         lent.add(&self.more);
         lent.take_away(&self.less);
     }

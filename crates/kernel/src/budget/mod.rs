@@ -10,6 +10,7 @@ mod fit;
 mod ledger;
 mod line;
 mod price;
+mod seldom;
 
 pub use account::{Account, Terms};
 pub use amount::{AMOUNT_MAX, AmountError, Amounts, Limits, Resource, ResourceSet, nanos_from_usd, usd};
@@ -17,3 +18,4 @@ pub use fit::{Fit, Shortfall};
 pub use ledger::{AccountIx, Ledger};
 pub use line::{Line, Scan, Waiter};
 pub use price::{Price, Usage};
+pub use seldom::Seldom;

@@ -167,7 +167,7 @@ fn wait(draft: &mut Draft<'_>, id: CallId, pause: Pause) {
 fn refuse(draft: &mut Draft<'_>, id: CallId, refusal: Refusal) -> Admitted {
     let Some(call) = draft.call(id) else { unreachable!("only open calls are refused") };
     let (ix, is_model) = (call.agent, matches!(call.work, Work::Model(_)));
-    if let Some(fault) = call.fault.as_deref().cloned() {
+    if let Some(fault) = call.past().and_then(|past| past.fault.clone()) {
         // It was only a retry: what counts is what went wrong before.
         end(draft, id, Outcome::Failed { fault });
         return Admitted::Refused(refusal);

@@ -43,15 +43,20 @@ pub(crate) fn model_work(
 pub(crate) fn fallback(world: &World, id: CallId) -> Option<(ModelName, u64)> {
     let call = world.call(id)?;
     let Work::Model(work) = &call.work else { return None };
-    let first = call.tried.first().unwrap_or(&work.model);
+    let first = tried(call).first().unwrap_or(&work.model);
     let chain = &world.definition().models.get(first)?.fallback;
     chain.iter().find_map(|name| elsewhere(world, call, work, name))
+}
+
+/// Models that were tried or passed over before the present one.
+fn tried(call: &Call) -> &[ModelName] {
+    call.past().map_or(&[], |past| &past.tried)
 }
 
 /// How a call goes on with another model: one that was not tried, is allowed and takes calls, within its own largest
 /// output.
 fn elsewhere(world: &World, call: &Call, work: &ModelCall, name: &ModelName) -> Option<(ModelName, u64)> {
-    if *name == work.model || call.tried.contains(name) || world.is_broken(name) {
+    if *name == work.model || tried(call).contains(name) || world.is_broken(name) {
         return None;
     }
     let most = check_model(world, call.agent, name).ok()?.output_max.unwrap_or(u64::MAX);

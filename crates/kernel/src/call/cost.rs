@@ -23,14 +23,14 @@ pub(crate) fn worst_case(definition: &Definition, call: &Call) -> Amounts {
 
 /// What an attempt that did its work used.
 pub(crate) fn used(definition: &Definition, call: &Call, used: Used) -> Amounts {
-    let counts = call.held.without(ResourceSet::MEASURED);
+    let counts = call.held().without(ResourceSet::MEASURED);
     metered(definition, call, used).plus(&counts)
 }
 
 /// What an attempt that came to nothing used. A turn that was not made is no step; a tool that was called counts,
 /// because it may have acted.
 pub(crate) fn used_in_vain(definition: &Definition, call: &Call, used: Used) -> Amounts {
-    let counts = call.held.without(ResourceSet::MEASURED).with(Resource::Steps, 0);
+    let counts = call.held().without(ResourceSet::MEASURED).with(Resource::Steps, 0);
     metered(definition, call, used).plus(&counts)
 }
 
@@ -38,7 +38,7 @@ fn metered(definition: &Definition, call: &Call, used: Used) -> Amounts {
     // Numbers that nobody can believe are as good as none.
     match used.checked().unwrap_or(Used::Unknown) {
         // Nobody knows: the worst case, because it may be billed in full.
-        Used::Unknown => call.held.only(ResourceSet::MEASURED),
+        Used::Unknown => call.held().only(ResourceSet::MEASURED),
         Used::Tokens(usage) => {
             let price = match &call.work {
                 Work::Model(work) => definition.models.get(&work.model).and_then(|model| model.price),

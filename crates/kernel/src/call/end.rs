@@ -25,5 +25,5 @@ pub(crate) fn attempt_failed(draft: &mut Draft<'_>, id: CallId, fault: Option<Fa
 }
 
 fn held(draft: &Draft<'_>, id: CallId) -> Amounts {
-    draft.call(id).map_or(Amounts::ZERO, |call| call.held)
+    draft.call(id).map_or(Amounts::ZERO, super::Call::held)
 }

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use smallvec::SmallVec;
 
 use super::Work;
 use crate::agent::AgentIx;
@@ -23,27 +22,56 @@ pub struct Call {
     pub stage: Stage,
     /// How many attempts were started.
     pub attempt: u32,
-    /// What the running attempt holds.
-    pub held: Amounts,
     /// Whether it was told to stop; it ends with its next report.
     pub(crate) stopped: bool,
+    /// What went wrong so far. Most calls have nothing of it.
+    past: Option<Box<Past>>,
+    /// The timer it waits for.
+    pub(crate) timer: Option<TimerId>,
+}
+
+/// What went wrong with a call so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Past {
     /// What the last attempt met, if it met a fault; the next one uses up a retry.
-    pub(crate) fault: Option<Box<Fault>>,
+    pub(crate) fault: Option<Fault>,
     /// How many attempts met a fault.
     pub(crate) faults: u32,
     /// How many attempts were lost with their process.
     pub(crate) losses: u32,
     /// Models that were tried or passed over before the present one.
-    pub(crate) tried: SmallVec<[ModelName; 1]>,
-    /// The timer it waits for.
-    pub(crate) timer: Option<TimerId>,
+    pub(crate) tried: Vec<ModelName>,
 }
 
 impl Call {
+    /// What went wrong so far, if anything did.
+    pub(crate) fn past(&self) -> Option<&Past> {
+        self.past.as_deref()
+    }
+
+    pub(crate) fn past_mut(&mut self) -> &mut Past {
+        self.past.get_or_insert_default()
+    }
+
     /// Whether the next attempt follows a fault and so uses up a retry.
     #[must_use]
-    pub const fn is_retry(&self) -> bool {
-        self.fault.is_some()
+    pub fn is_retry(&self) -> bool {
+        self.past().is_some_and(|past| past.fault.is_some())
+    }
+
+    /// Whether an attempt is out.
+    #[must_use]
+    pub const fn is_running(&self) -> bool {
+        matches!(self.stage, Stage::Running { .. })
+    }
+
+    /// What the running attempt holds; nothing if none runs.
+    #[must_use]
+    pub const fn held(&self) -> Amounts {
+        match self.stage {
+            Stage::Running { held } => held,
+            Stage::Asked | Stage::Waiting(_) => Amounts::ZERO,
+        }
     }
 }
 
@@ -55,7 +83,10 @@ pub enum Stage {
     /// It cannot go on yet.
     Waiting(Why),
     /// An attempt is out.
-    Running,
+    Running {
+        /// What it holds.
+        held: Amounts,
+    },
 }
 
 /// What a call waits for.
@@ -157,19 +188,8 @@ impl Calls {
     }
 
     pub(crate) fn insert(&mut self, id: CallId, agent: AgentIx, work: Work) {
-        let call = Call {
-            agent,
-            work,
-            stage: Stage::Asked,
-            attempt: 0,
-            held: Amounts::ZERO,
-            stopped: false,
-            fault: None,
-            faults: 0,
-            losses: 0,
-            tried: SmallVec::new(),
-            timer: None,
-        };
+        let call =
+            Call { agent, work, stage: Stage::Asked, attempt: 0, stopped: false, past: None, timer: None };
         self.last = self.last.max(id.0);
         self.open.insert(id, Box::new(call));
     }
@@ -195,7 +215,7 @@ impl Calls {
                 self.startable.remove(&id);
                 self.slotless.remove(&id);
             }
-            Stage::Running => self.running -= 1,
+            Stage::Running { .. } => self.running -= 1,
             Stage::Asked => {}
         }
         match stage {
@@ -205,7 +225,7 @@ impl Calls {
                     self.slotless.insert(id);
                 }
             }
-            Stage::Running => self.running += 1,
+            Stage::Running { .. } => self.running += 1,
             Stage::Waiting(_) | Stage::Asked => {}
         }
     }

@@ -13,7 +13,7 @@ pub enum Work {
     /// A model is to answer.
     Model(ModelCall),
     /// A tool is to act.
-    Tool(ToolCall),
+    Tool(Box<ToolCall>),
     /// The child that this call spawned is to end.
     Child(ChildCall),
     /// Children are to end, or a message is to come.
@@ -104,9 +104,17 @@ pub enum OnTimeout {
     #[default]
     Fail,
     /// This counts as the answer.
-    Default(Body),
+    Default(Box<Body>),
     /// The agent is cancelled.
     Cancel,
+}
+
+impl OnTimeout {
+    /// This text counts as the answer.
+    #[must_use]
+    pub fn answer(text: impl Into<String>) -> Self {
+        Self::Default(Box::new(Body::text(text)))
+    }
 }
 
 const fn is_zero(amount: &u64) -> bool {

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::System;
+use crate::body::Body;
 use crate::id::{AgentId, RoleName, ToolName, TreeId};
 use crate::input::By;
 
@@ -11,7 +13,7 @@ use crate::input::By;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// What the agent is and has to do.
-    System(String),
+    System(System),
     /// Somebody wrote to the agent, or a child that was not waited for has ended.
     Heard {
         /// Who.
@@ -22,7 +24,7 @@ pub enum Message {
     /// The model answered.
     Said {
         /// What.
-        text: String,
+        body: Body,
         /// The tools it wants called.
         asks: Vec<ToolAsk>,
     },
@@ -85,7 +87,7 @@ pub struct Origin {
     /// The agent's role.
     pub role: RoleName,
     /// What it is to do.
-    pub goal: String,
+    pub goal: Arc<str>,
 }
 
 impl Origin {

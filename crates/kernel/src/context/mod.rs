@@ -1,11 +1,13 @@
 //! Contexts: what an agent knows, as a list of messages that only grows, and the packet of them that one call sees.
 //! The world keeps counts; the texts stand in events, and this is the fold that reads them.
 
+mod brief;
 mod fold;
 mod message;
 mod told;
 
+pub use brief::System;
+pub(crate) use brief::first_tokens;
 pub use fold::{Contexts, End};
 pub use message::{Message, Origin, Packet, ToolAsk};
-pub use told::system;
-pub(crate) use told::{child_tokens, first_tokens, shown_tokens, told_tokens};
+pub(crate) use told::{child_tokens, shown_tokens, told_tokens};

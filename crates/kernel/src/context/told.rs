@@ -1,77 +1,27 @@
-//! How a model is told: the first message of an agent, and the end of each call as a tool's result.
+//! How a model is told the end of a call: as a tool's result.
 
 use crate::agent::Exit;
 use crate::body::{Body, cut};
 use crate::call::{ChildEnd, Outcome};
-use crate::caps::Caps;
-use crate::definition::{Definition, Turns};
 use crate::fault::FaultKind;
 use crate::limit;
-use crate::turn::Builtin;
-
-/// What stands around goal and tools in the first message.
-const TASK: &str = "Your task: ";
-const TOOLS: &str = "Tools you may use:";
-const CLOSE: &str = "When you are done, answer with a clear summary of the result.";
 
 /// The most bytes that say that a text is only a preview.
 const PREVIEW_BYTES_MAX: u64 = 64;
 /// The most bytes that name a child, its end, and that this is known.
 const KNOWN_BYTES_MAX: usize = 96;
 
-/// The first message of an agent: its role's prompt, its goal, its tools, and nothing else.
-#[must_use]
-pub fn system(definition: &Definition, caps: &Caps, turns: &Turns, goal: &str) -> String {
-    let mut text = String::new();
-    if !turns.prompt.text.is_empty() {
-        text.push_str(&turns.prompt.text);
-        text.push_str("\n\n");
-    }
-    text.push_str(TASK);
-    text.push_str(goal);
-    text.push_str("\n\n");
-    let lines = tool_lines(definition, caps);
-    if !lines.is_empty() {
-        text.push_str(TOOLS);
-        text.push('\n');
-        text.push_str(&lines);
-        text.push('\n');
-    }
-    text.push_str(CLOSE);
-    text
-}
-
-/// The most tokens that the first message can have.
-pub(crate) fn first_tokens(definition: &Definition, caps: &Caps, turns: &Turns, goal: &str) -> u64 {
-    let around = TASK.len() + TOOLS.len() + CLOSE.len() + 8;
-    let allowed = definition.tools.iter().filter(|(name, _)| caps.tools.has(name));
-    let schemas: usize = allowed.map(|(_, tool)| tool.schema.len()).sum();
-    let text = goal.len() + tool_lines(definition, caps).len() + schemas + around;
-    turns.prompt.tokens_max().saturating_add(text as u64).saturating_add(limit::MESSAGE_TOKENS)
-}
-
-fn tool_lines(definition: &Definition, caps: &Caps) -> String {
-    let own = definition.tools.iter().map(|(name, tool)| (name.as_str(), tool.description.as_str()));
-    let builtin = Builtin::ALL.into_iter().map(|builtin| (builtin.word(), builtin.description()));
-    let allowed = |name: &str| name.parse().is_ok_and(|name| caps.tools.has(&name));
-    builtin
-        .chain(own)
-        .filter(|(name, _)| allowed(name))
-        .map(|(name, description)| format!("- {name}: {}\n", description.trim()))
-        .collect()
-}
-
 /// The end of a call that is no model call, as its result: what the model reads, and whether it is an error. Ended
 /// children are told by `child`.
 pub(crate) fn told(outcome: &Outcome, child: impl FnMut(&ChildEnd) -> String) -> (String, bool) {
     let notice = |text: String| (cut(&text, limit::NOTICE_BYTES_MAX), true);
     match outcome {
-        Outcome::Done { body, is_error, .. } => (shown(body), *is_error),
-        Outcome::Answered { answer } => (shown(answer), false),
-        Outcome::Children { ended } => (ended.iter().map(child).collect::<Vec<_>>().join("\n\n"), false),
+        Outcome::Done { body, is_error, .. } => (shown(body.clone()), *is_error),
+        Outcome::Answered { answer } => (shown(answer.clone()), false),
+        Outcome::Children { ended } => (joined(ended.iter().map(child)), false),
         Outcome::Expired { ended } => {
-            let told: Vec<String> = ended.iter().map(child).collect();
-            (format!("time is up; ended by now: {}\n\n{}", ended.len(), told.join("\n\n")), true)
+            let told = joined(ended.iter().map(child));
+            (format!("time is up; ended by now: {}\n\n{told}", ended.len()), true)
         }
         Outcome::Message { .. } => ("a message came".to_owned(), false),
         Outcome::Failed { fault } if fault.kind == FaultKind::Stopped => notice("stopped".to_owned()),
@@ -84,11 +34,17 @@ pub(crate) fn told(outcome: &Outcome, child: impl FnMut(&ChildEnd) -> String) ->
     }
 }
 
+/// Texts with an empty line between them.
+fn joined(mut texts: impl Iterator<Item = String>) -> String {
+    let first = texts.next().unwrap_or_default();
+    texts.fold(first, |all, text| all + "\n\n" + &text)
+}
+
 /// A text as a model reads it. A preview says that it is one.
-pub(crate) fn shown(body: &Body) -> String {
-    match &body.rest {
-        Some(rest) => format!("{}\n[only the beginning: {} bytes in all]", body.text, rest.bytes),
-        None => body.text.clone(),
+pub(crate) fn shown(Body { text, rest, .. }: Body) -> String {
+    match rest {
+        Some(rest) => format!("{text}\n[only the beginning: {} bytes in all]", rest.bytes),
+        None => text,
     }
 }
 
@@ -128,9 +84,9 @@ pub(crate) fn child_tokens(state: &str, shown: u64) -> u64 {
 }
 
 /// A child's end, as its parent reads it.
-pub(crate) fn child_told(agent: &str, exit: &Exit, shown: &str) -> String {
+pub(crate) fn child_told(agent: &str, exit: &Exit, shown: String) -> String {
     let why = match exit {
-        Exit::Completed => return shown.to_owned(),
+        Exit::Completed => return shown,
         Exit::Exhausted { account, short } => format!("exhausted ({})", short.told(account)),
         Exit::Failed { error } => format!("failed ({}: {})", error.code, error.message),
         Exit::Cancelled { reason } => format!("cancelled ({reason})"),

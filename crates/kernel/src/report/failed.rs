@@ -64,13 +64,13 @@ impl Failed {
     fn next(&self, draft: &Draft<'_>) -> Next {
         let Some(call) = draft.call(self.call) else { return Next::GiveUp };
         let agent = draft.agent(call.agent);
-        let faults = call.faults + 1;
+        let faults = call.past().map_or(0, |past| past.faults) + 1;
         let over = !matches!(agent.state, State::Live) || call.stopped || faults >= limit::ATTEMPTS_MAX;
         if over || !self.fault.is_elsewhere() {
             return Next::GiveUp;
         }
         // The attempt that failed was a retry itself, maybe; it is used up by the time of the next one.
-        let retries = Amounts::ZERO.with(Resource::Retries, call.held.of(Resource::Retries) + 1);
+        let retries = Amounts::ZERO.with(Resource::Retries, call.held().of(Resource::Retries) + 1);
         if matches!(draft.ledger().fit(agent.account, &retries), Fit::Never(_, short) if short.resource == Resource::Retries)
         {
             return Next::GiveUp;

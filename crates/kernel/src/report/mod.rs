@@ -18,7 +18,7 @@ pub use rate::Rate;
 pub use timer::Timer;
 
 use crate::budget::{AMOUNT_MAX, AmountError, Usage};
-use crate::call::{Call, Stage};
+use crate::call::Call;
 use crate::decide::{Draft, Reply};
 use crate::id::CallId;
 use crate::world::World;
@@ -106,5 +106,5 @@ impl TryFrom<Unchecked> for Used {
 
 /// The running call that a report is about, if it still is about one: same call, same attempt.
 fn running(world: &World, id: CallId, attempt: u32) -> Option<&Call> {
-    world.call(id).filter(|call| call.stage == Stage::Running && call.attempt == attempt)
+    world.call(id).filter(|call| call.is_running() && call.attempt == attempt)
 }

@@ -47,7 +47,7 @@ fn call_due(draft: &mut Draft<'_>, id: CallId) {
         }
         Work::Question(question) => match question.on_timeout {
             OnTimeout::Fail => call::end(draft, id, Outcome::Expired { ended: Vec::new() }),
-            OnTimeout::Default(answer) => call::end(draft, id, Outcome::Answered { answer }),
+            OnTimeout::Default(answer) => call::end(draft, id, Outcome::Answered { answer: *answer }),
             OnTimeout::Cancel => {
                 agent::end(draft, ix, Exit::Cancelled { reason: "nobody answered in time".to_owned() }, None);
             }

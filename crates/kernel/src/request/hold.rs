@@ -88,7 +88,7 @@ impl Hold {
                 check_text("arguments", args, limit::ARGS_BYTES_MAX)?;
                 let (cost_nanos_max, lost) = (*cost_nanos_max, *lost);
                 let (tool, args) = (tool.clone(), args.clone());
-                Ok(Work::Tool(ToolCall { tool, ask: None, args, cost_nanos_max, lost }))
+                Ok(Work::Tool(Box::new(ToolCall { tool, ask: None, args, cost_nanos_max, lost })))
             }
         }
     }

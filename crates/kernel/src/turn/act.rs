@@ -70,7 +70,8 @@ fn call(
 ) -> Result<(), Refusal> {
     crate::request::room_for_call(draft, ix)?;
     let Tool { cost_nanos_max, lost, .. } = spec;
-    let work = Work::Tool(ToolCall { tool, ask: Some(place), args: String::new(), cost_nanos_max, lost });
+    let call = ToolCall { tool, ask: Some(place), args: String::new(), cost_nanos_max, lost };
+    let work = Work::Tool(Box::new(call));
     let (call, agent) = (draft.calls().next_id(), draft.agent_id(ix).clone());
     draft.record(Event::CallAsked { call, agent, work });
     admit(draft, call, None);

@@ -156,7 +156,7 @@ pub(super) fn run(
         }
         Builtin::AskHuman => {
             let AskArgs { question: text, timeout, default } = read(builtin, args)?;
-            let on_timeout = default.map_or(OnTimeout::Fail, |answer| OnTimeout::Default(Body::text(answer)));
+            let on_timeout = default.map_or(OnTimeout::Fail, OnTimeout::answer);
             let question = Question { text, on_timeout };
             Request::Ask(request::Ask { agent: agent.clone(), question, timeout_ms: timeout.map(Span::ms) })
         }

@@ -47,16 +47,16 @@ impl World {
                 }
             }
             Event::CallStarted { call, attempt, held } => self.started(*call, *attempt, held),
-            Event::CallResumed { call } => self.calls.call_mut(*call).losses += 1,
+            Event::CallResumed { call } => self.calls.call_mut(*call).past_mut().losses += 1,
             Event::CallSwitched { call, model, output_cap } => self.switched(*call, model, *output_cap),
             Event::AttemptFailed { call, fault, spent, .. } => {
                 self.settled(*call, spent);
-                let call = self.calls.call_mut(*call);
+                let past = self.calls.call_mut(*call).past_mut();
                 match fault {
-                    Some(_) => call.faults += 1,
-                    None => call.losses += 1,
+                    Some(_) => past.faults += 1,
+                    None => past.losses += 1,
                 }
-                call.fault = fault.clone().map(Box::new);
+                past.fault.clone_from(fault);
             }
             Event::CallEnded { call, outcome, spent, .. } => self.call_ended(*call, outcome, spent),
             Event::ToolAnswered { agent, body, .. } => {
@@ -141,7 +141,7 @@ impl World {
         let agent = self.agents.agent_mut(ix);
         let (account, role, depth) = (agent.account, agent.charter.role.clone(), agent.charter.depth);
         let (parent, timer) = (agent.kin.parent, agent.timer.take());
-        let detached = agent.charter.attachment == Attachment::Detached;
+        let detached = agent.attachment == Attachment::Detached;
         let tokens = result.map_or(agent.progress.said_tokens, context::shown_tokens);
         self.clear_timer(timer);
         let spent = self.ledger.close(account);
@@ -204,9 +204,9 @@ impl World {
 
     fn started(&mut self, id: CallId, attempt: u32, held: &Amounts) {
         self.ledger.line_leave(id.0);
-        self.calls.move_to(id, Stage::Running);
+        self.calls.move_to(id, Stage::Running { held: *held });
         let call = self.calls.call_mut(id);
-        (call.attempt, call.held) = (attempt, *held);
+        call.attempt = attempt;
         let (ix, timer) = (call.agent, call.timer.take());
         self.clear_timer(timer);
         let agent = self.agents.agent_mut(ix);
@@ -217,17 +217,17 @@ impl World {
     fn switched(&mut self, id: CallId, model: &ModelName, output_cap: u64) {
         let call = self.calls.call_mut(id);
         let Work::Model(work) = &mut call.work else { unreachable!("only a model call is switched") };
+        work.output_cap = output_cap;
         if work.model != *model {
             let old = std::mem::replace(&mut work.model, model.clone());
-            call.tried.push(old);
+            call.past_mut().tried.push(old);
         }
-        work.output_cap = output_cap;
     }
 
     /// Ends the running attempt of a call and settles what it held.
     fn settled(&mut self, id: CallId, spent: &Amounts) {
         let call = self.calls.call_mut(id);
-        let (ix, held) = (call.agent, std::mem::take(&mut call.held));
+        let (ix, held) = (call.agent, call.held());
         self.calls.move_to(id, Stage::Asked);
         let agent = self.agents.agent_mut(ix);
         agent.running -= 1;
@@ -236,10 +236,10 @@ impl World {
 
     fn call_ended(&mut self, id: CallId, outcome: &Outcome, spent: &Amounts) {
         let call = self.calls.call_mut(id);
-        let (ix, stage, timer) = (call.agent, call.stage, call.timer.take());
+        let (ix, is_running, timer) = (call.agent, call.is_running(), call.timer.take());
         let is_wait = matches!(call.work, Work::Wait(_));
         let is_model = matches!(call.work, Work::Model(_));
-        if stage == Stage::Running {
+        if is_running {
             self.settled(id, spent);
         }
         self.clear_timer(timer);
@@ -247,7 +247,9 @@ impl World {
         self.calls.remove(id);
         let told = context::told_tokens(outcome, |end| self.tokens_of(end));
         let agent = self.agents.agent_mut(ix);
-        agent.open.retain(|open| *open != id);
+        if let Some(place) = agent.open.iter().position(|open| *open == id) {
+            agent.open.remove(place);
+        }
         agent.waits -= u32::from(is_wait);
         if !is_model {
             agent.progress.read(told);

@@ -98,8 +98,8 @@ impl World {
             status: self.status(ix),
             spent: account.spent,
             held: account.held,
-            lent: account.lent,
-            overrun: account.overrun,
+            lent: *account.lent,
+            overrun: *account.overrun,
             limit: Some(account.terms.limit),
             remaining: Some(self.ledger.remaining(agent.account)),
             thread: Some(agent.charter.thread.clone()),
@@ -128,7 +128,7 @@ impl World {
         let paused = self.calls.all().any(|(_, call)| call.stage == Stage::Waiting(Why::Paused));
         let moves = self.calls.all().any(|(_, call)| match call.stage {
             Stage::Waiting(why) => matches!(why, Why::Backoff | Why::Rate),
-            Stage::Asked | Stage::Running => true,
+            Stage::Asked | Stage::Running { .. } => true,
         });
         match (moves, paused, asks) {
             (true, ..) | (false, false, false) => TreeState::Running,
@@ -153,7 +153,7 @@ impl World {
         }
         let why = agent.open.iter().find_map(|id| match self.call(*id).map(|call| call.stage) {
             Some(Stage::Waiting(why)) => Some(why),
-            Some(Stage::Asked | Stage::Running) | None => None,
+            Some(Stage::Asked | Stage::Running { .. }) | None => None,
         });
         why.map_or(Status::Idle, Status::Waiting)
     }

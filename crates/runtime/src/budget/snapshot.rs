@@ -64,8 +64,8 @@ impl Place {
             state: self.state(&account),
             spent: account.spent,
             held: account.held,
-            lent: account.lent,
-            overrun: account.overrun,
+            lent: *account.lent,
+            overrun: *account.overrun,
             deadline_ms: self.deadline_ms,
             tags: Arc::clone(&self.tags),
         }

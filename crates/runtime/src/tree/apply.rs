@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use spinney_kernel::call::Stage;
 use spinney_kernel::id::{AgentId, Seq, TreeId};
 use spinney_kernel::port::catalog::catalog_of;
 use spinney_kernel::port::journal::{Append, Journal, JournalFault};
@@ -61,7 +60,7 @@ pub(crate) async fn apply(begin: Begin, request: Request) -> Result<Reply, Apply
         parked = park(&mut mind, agent, &mut written);
     }
     if aim == Aim::RootEnd {
-        let calls = mind.world.calls().all().filter(|(_, call)| call.stage == Stage::Running);
+        let calls = mind.world.calls().all().filter(|(_, call)| call.is_running());
         let out: Vec<Lost> = calls.map(|(call, found)| Lost { call, attempt: found.attempt }).collect();
         let lost =
             out.into_iter().filter_map(|lost| decide(&mut mind, What::Report(Report::Lost(lost))).ok());

@@ -11,6 +11,9 @@ use tokio::sync::{Notify, oneshot};
 /// Most batches of one tree that are on their way to the journal.
 pub(super) const IN_FLIGHT_MAX: usize = 256;
 
+/// How many things that wait the gate keeps room for.
+const HELD_KEPT: usize = 64;
+
 /// Something that waits for its events to be durable.
 pub(super) enum Held {
     /// An effect to start.
@@ -132,6 +135,11 @@ impl Gate {
             self.in_flight.pop_front();
         }
         let free = self.held.iter().take_while(|(seq, _)| *seq <= durable).count();
-        self.held.drain(..free).map(|(_, held)| held).collect()
+        let freed = self.held.drain(..free).map(|(_, held)| held).collect();
+        // A step that started very many effects leaves no room behind that nobody needs.
+        if self.held.is_empty() && self.held.capacity() > HELD_KEPT {
+            self.held.shrink_to(HELD_KEPT);
+        }
+        freed
     }
 }

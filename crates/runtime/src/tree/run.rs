@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use spinney_kernel::call::{ModelCall, Stage, Work};
+use spinney_kernel::call::{ModelCall, Work};
 use spinney_kernel::effect::Effect;
 use spinney_kernel::event::Alarm;
 use spinney_kernel::id::{AgentId, Seq, TreeId};
@@ -130,7 +130,7 @@ impl Seedling {
             .world
             .calls()
             .all()
-            .filter(|(_, call)| call.stage == Stage::Running)
+            .filter(|(_, call)| call.is_running())
             .map(|(id, call)| Lost { call: id, attempt: call.attempt })
             .collect();
         // The head says that it was stopped until the pause is over: a crash in between must not leave it paused.

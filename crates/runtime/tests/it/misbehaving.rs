@@ -27,10 +27,10 @@ struct Fake {
 
 fn bytes(m: &Message) -> Vec<String> {
     match m {
-        Message::System(t) => vec![t.clone()],
+        Message::System(system) => vec![system.to_string()],
         Message::Heard { text, .. } => vec![text.clone()],
-        Message::Said { text, asks } => {
-            let mut v = vec![text.clone()];
+        Message::Said { body, asks } => {
+            let mut v = vec![body.text.clone()];
             for a in asks {
                 v.extend([a.id.clone(), a.tool.clone(), a.args.clone()]);
             }

@@ -162,7 +162,7 @@ fn context(attempt: &Attempt) -> Value {
     let path: Vec<&str> = attempt.origin.path.iter().map(|id| id.as_str()).collect();
     context! {
         agent => attempt.origin.role.as_str(),
-        goal => attempt.origin.goal.as_str(),
+        goal => &*attempt.origin.goal,
         turn => attempt.turn,
         path => path.join("/"),
         last => when::last(attempt),

@@ -1,5 +1,7 @@
 //! When a rule matches, and what of an attempt it looks at.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use spinney_kernel::context::Message;
 use spinney_kernel::id::RoleName;
@@ -37,23 +39,22 @@ impl When {
 }
 
 /// The text of the last message; empty if there is none.
-pub(super) fn last(attempt: &Attempt) -> &str {
-    attempt.packet.messages.last().map_or("", |message| text(message))
+pub(super) fn last(attempt: &Attempt) -> Cow<'_, str> {
+    attempt.packet.messages.last().map_or(Cow::Borrowed(""), |message| text(message))
 }
 
 /// The tool results since the model last spoke, the newest first.
-fn results(attempt: &Attempt) -> impl Iterator<Item = &str> {
+fn results(attempt: &Attempt) -> impl Iterator<Item = Cow<'_, str>> {
     let since = attempt.packet.messages.iter().rev();
     let since = since.take_while(|message| !matches!(message.as_ref(), Message::Said { .. }));
     since.filter(|message| matches!(message.as_ref(), Message::Result { .. })).map(|message| text(message))
 }
 
-fn text(message: &Message) -> &str {
+fn text(message: &Message) -> Cow<'_, str> {
     match message {
-        Message::System(text)
-        | Message::Heard { text, .. }
-        | Message::Said { text, .. }
-        | Message::Result { text, .. } => text,
+        Message::System(system) => system.to_string().into(),
+        Message::Said { body, .. } => body.text.as_str().into(),
+        Message::Heard { text, .. } | Message::Result { text, .. } => text.into(),
     }
 }
 

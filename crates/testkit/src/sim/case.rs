@@ -1,6 +1,6 @@
 //! One case: a random tree under random load, with crashes, wound up and then replayed.
 
-use spinney_kernel::call::{Stage, Why};
+use spinney_kernel::call::Why;
 use spinney_kernel::id::{AgentId, CallId, TreeId};
 use spinney_kernel::report::Lost;
 use spinney_kernel::request::{Cancel, Start};
@@ -224,7 +224,7 @@ impl Case {
     }
 
     fn running(&self) -> Vec<CallId> {
-        self.world.calls().all().filter(|(_, call)| call.stage == Stage::Running).map(|(id, _)| id).collect()
+        self.world.calls().all().filter(|(_, call)| call.is_running()).map(|(id, _)| id).collect()
     }
 }
 

@@ -105,9 +105,9 @@ impl Witness {
         let mut held: BTreeMap<AgentId, Amounts> = BTreeMap::new();
         let mut running = BTreeSet::new();
         for (id, call) in world.calls().all() {
-            if call.stage == Stage::Running {
+            if call.is_running() {
                 running.insert(id);
-                self.add_up(world, world.agents().id(call.agent), call.held, &mut held);
+                self.add_up(world, world.agents().id(call.agent), call.held(), &mut held);
             }
         }
         hold(running == self.holding, || format!("running {running:?}, holding {:?}", self.holding))?;
@@ -153,7 +153,7 @@ impl Witness {
                 Stage::Waiting(Why::Message) => {
                     hold(agent.inbox.is_empty(), || format!("{id} waits for a message that came"))?;
                 }
-                Stage::Waiting(_) | Stage::Running => {}
+                Stage::Waiting(_) | Stage::Running { .. } => {}
             }
         }
         Ok(())

@@ -3,7 +3,7 @@
 use spinney_kernel::agent::Failure;
 use spinney_kernel::body::Body;
 use spinney_kernel::budget::{Amounts, Resource, Usage};
-use spinney_kernel::call::{OnTimeout, Question, Stage, Wait as WaitFor, WaitNeed, Work};
+use spinney_kernel::call::{OnTimeout, Question, Wait as WaitFor, WaitNeed, Work};
 use spinney_kernel::definition::Lost as OnLost;
 use spinney_kernel::event::Breaker as Gate;
 use spinney_kernel::fault::{Fault, FaultKind};
@@ -121,7 +121,7 @@ fn hold_for(dice: &mut Dice) -> HoldFor {
 
 fn report_call(dice: &mut Dice, world: &World) -> What {
     let running: Vec<CallId> =
-        world.calls().all().filter(|(_, call)| call.stage == Stage::Running).map(|(id, _)| id).collect();
+        world.calls().all().filter(|(_, call)| call.is_running()).map(|(id, _)| id).collect();
     let id = dice.pick(&running).unwrap_or_else(|| CallId(dice.below(200)));
     let Some(call) = world.call(id) else {
         let used = Used::Unknown;
@@ -199,7 +199,7 @@ fn gate(dice: &mut Dice, now: Time) -> What {
 fn question(dice: &mut Dice) -> Question {
     let on_timeout = match dice.below(3) {
         0 => OnTimeout::Fail,
-        1 => OnTimeout::Default(Body::text("fine")),
+        1 => OnTimeout::answer("fine"),
         _ => OnTimeout::Cancel,
     };
     Question { text: "May I?".to_owned(), on_timeout }

@@ -2,7 +2,7 @@
 
 use spinney_kernel::agent::{Agent, AgentIx, Spawned};
 use spinney_kernel::budget::{Amounts, Resource, ResourceSet};
-use spinney_kernel::call::{Call, Stage, Work};
+use spinney_kernel::call::{Call, Work};
 use spinney_kernel::definition::{Recursion, Unpriced};
 use spinney_kernel::id::CallId;
 use spinney_kernel::time::Time;
@@ -126,9 +126,8 @@ impl Before<'_> {
         for ix in std::iter::once(asker).chain(agents.above(asker)) {
             let account = self.world.ledger().account(agents.agent(ix).account);
             let below = |call: &Call| call.agent == ix || agents.above(call.agent).any(|above| above == ix);
-            let running =
-                self.world.calls().all().filter(|(_, call)| call.stage == Stage::Running && below(call));
-            let sum = running.fold(account.spent.plus(held), |sum, (_, call)| sum.plus(&call.held));
+            let running = self.world.calls().all().filter(|(_, call)| call.is_running() && below(call));
+            let sum = running.fold(account.spent.plus(held), |sum, (_, call)| sum.plus(&call.held()));
             for resource in Resource::ALL {
                 let free = ix == asker || lent.has(resource);
                 let reserve = if free { 0 } else { account.terms.reserve.of(resource) };

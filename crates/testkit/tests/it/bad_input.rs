@@ -176,7 +176,7 @@ fn by_the_wrong_one() -> Vec<What> {
 fn malformed() -> Vec<What> {
     let (note, long) = (text(limit::NOTE_BYTES_MAX + 1), text(limit::TEXT_BYTES_MAX + 1));
     let failure = |code: &str| Failure { code: code.to_owned(), message: "why".to_owned() };
-    let answer = OnTimeout::Default(Body::text(long.clone()));
+    let answer = OnTimeout::answer(long.clone());
     let downgrade =
         |model: &str| BudgetSpec { on_low: Some(OnLow::Downgrade(name(model))), ..BudgetSpec::default() };
     let call = |model: &str| HoldFor::Model { model: Some(name(model)), input_tokens: 1, output_cap: None };

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use spinney_kernel::body::Body;
 use spinney_kernel::budget::{Limits, Usage};
 use spinney_kernel::context::{Message, Origin, Packet};
 use spinney_kernel::id::TreeId;
@@ -19,7 +20,7 @@ pub(crate) fn attempt() -> Attempt {
         attempt: 1,
         key: "k".to_owned(),
         output_cap: 2_000,
-        packet: packet(vec![Message::System("You lead.".to_owned())]),
+        packet: packet(vec![Message::System("You lead.".into())]),
         remaining: Limits::NONE,
     }
 }
@@ -29,7 +30,7 @@ pub(crate) fn origin() -> Origin {
         tree: TreeId::new([7; 16]),
         path: vec!["root".parse().unwrap(), "a".parse().unwrap()],
         role: "lead".parse().unwrap(),
-        goal: "Compare PyTorch and JAX.".to_owned(),
+        goal: "Compare PyTorch and JAX.".into(),
     }
 }
 
@@ -43,7 +44,7 @@ pub(crate) fn heard(text: &str) -> Message {
 }
 
 pub(crate) fn said(text: &str) -> Message {
-    Message::Said { text: text.to_owned(), asks: Vec::new() }
+    Message::Said { body: Body::text(text), asks: Vec::new() }
 }
 
 pub(crate) fn result(text: &str) -> Message {

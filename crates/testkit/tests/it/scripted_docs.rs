@@ -22,7 +22,7 @@ fn example() -> Script {
 
 fn researcher(turn: u32, number: u32) -> Attempt {
     let role = "researcher".parse().unwrap();
-    let origin = Origin { role, goal: "Research JAX.".to_owned(), ..origin() };
+    let origin = Origin { role, goal: "Research JAX.".into(), ..origin() };
     Attempt { origin: origin.into(), turn, attempt: number, ..attempt() }
 }
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use spinney_kernel::agent::{Exit, Spawned};
 use spinney_kernel::budget::{Amounts, Resource};
-use spinney_kernel::call::{Outcome, Stage};
+use spinney_kernel::call::Outcome;
 use spinney_kernel::id::{AgentId, CallId};
 use spinney_kernel::request::{Hold, HoldFor};
 use spinney_kernel::{By, Effect, Event, Refusal, Reply, Report, Request, What};
@@ -66,7 +66,7 @@ pub(crate) fn effects(play: &mut Play, script: &str) -> Vec<Effect> {
 
 /// The calls that run.
 pub(crate) fn running(play: &Play) -> Vec<CallId> {
-    play.world().calls().all().filter(|(_, call)| call.stage == Stage::Running).map(|(id, _)| id).collect()
+    play.world().calls().all().filter(|(_, call)| call.is_running()).map(|(id, _)| id).collect()
 }
 
 /// How many attempts were ever started.

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use spinney::tree::Look;
 use spinney_kernel::budget::{Amounts, ResourceSet};
-use spinney_kernel::call::{Outcome, Stage, Work};
+use spinney_kernel::call::{Outcome, Work};
 use spinney_kernel::context::{Contexts, Packet};
 use spinney_kernel::fault::FaultKind;
 use spinney_kernel::id::{AgentId, CallId, Seq, TreeId};
@@ -127,7 +127,7 @@ impl Record {
         let mut kept = self.kept();
         let runs = call
             .and_then(|call| kept.tree.as_ref()?.world.call(call))
-            .is_some_and(|call| call.stage == Stage::Running && call.attempt == attempt);
+            .is_some_and(|call| call.is_running() && call.attempt == attempt);
         if !runs {
             kept.broken
                 .get_or_insert(format!("effect {key} attempt {attempt} was made and is not durably running"));
@@ -232,7 +232,7 @@ fn presumed_in_full(world: &World, event: &Event) -> Law {
     else {
         return Ok(());
     };
-    let held = world.call(*call).map(|call| call.held).unwrap_or_default();
+    let held = world.call(*call).map(|call| call.held()).unwrap_or_default();
     let full = |amounts: &Amounts| amounts.only(ResourceSet::MEASURED);
     hold(full(spent) == full(&held), || format!("{call} was cut off: it held {held:?}, settled at {spent:?}"))
 }

@@ -37,13 +37,13 @@ fn digest(packet: &Packet) -> u64 {
     };
     for message in packet.messages.iter() {
         match message.as_ref() {
-            Message::System(text) => take(text),
+            Message::System(system) => take(&system.to_string()),
             Message::Heard { from, text } => {
                 take(&format!("{from:?}"));
                 take(text);
             }
-            Message::Said { text, asks } => {
-                take(text);
+            Message::Said { body, asks } => {
+                take(&body.text);
                 asks.iter().for_each(|ask| take(&ask.args));
             }
             Message::Result { id, tool, text, is_error } => {
