@@ -8,15 +8,12 @@ use spinney_kernel::id::{BlobHash, Seq, TreeId};
 use spinney_kernel::limit::{BATCH_BYTES_MAX, PAGE_BYTES_MAX};
 use spinney_kernel::port::journal::{ChainHash, Entry, JournalFault};
 
-use crate::bound;
+use crate::{bound, json};
 
 /// A batch as bytes.
 pub(crate) fn encode(mut batch: Batch) -> Result<Vec<u8>, JournalFault> {
     batch.fold();
-    let failed = |error: serde_json::Error| JournalFault::Failed { reason: error.to_string() };
-    // Most steps fit without growing.
-    let mut bytes = Vec::with_capacity(1_024);
-    serde_json::to_writer(&mut bytes, &batch).map_err(failed)?;
+    let bytes = json::to_vec(&batch).map_err(|error| JournalFault::Failed { reason: error.to_string() })?;
     bound::at_most("a batch in bytes", bytes.len(), BATCH_BYTES_MAX)?;
     Ok(bytes)
 }

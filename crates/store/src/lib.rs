@@ -5,6 +5,7 @@
 
 mod bound;
 mod codec;
+mod json;
 mod memory;
 mod sqlite;
 

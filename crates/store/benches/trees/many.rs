@@ -9,7 +9,7 @@ use crate::measure::{median, row, time, verdict};
 use crate::raw::Raw;
 use crate::tree::{self, Plan};
 
-const ROUNDS: usize = 15;
+const ROUNDS: usize = 9;
 const TREES: usize = 100;
 
 /// Prints the table.
@@ -24,7 +24,7 @@ pub(crate) fn run() {
 fn many_trees() -> (f64, f64) {
     let runtime = tree::runtime();
     let home = tree::folder();
-    let turns = 20;
+    let turns = 100;
     let spinney = Arc::new(tree::home(tree::sqlite(home.path()), Plan::Turns(turns)));
     let mut raw = Raw::new(Durability::Normal);
     let batches = TREES as f64 * f64::from(2 * turns + 2);
