@@ -190,6 +190,21 @@ name!(
 );
 
 name!(
+    /// What a message is about, for whoever watches: words with dots between, the widest first.
+    Topic, "topic", is_label,
+    "1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit"
+);
+name!(
+    /// What sort of message one is.
+    MessageKind, "message type", is_label,
+    "1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit"
+);
+name!(
+    /// What a message belongs to: a reply carries the one of its request.
+    Correlation, "correlation id", is_label,
+    "1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit"
+);
+name!(
     /// The BLAKE3 hash of a blob.
     BlobHash, "blob hash", is_hash,
     "64 lowercase hex digits"
@@ -219,6 +234,36 @@ impl ToolName {
     /// The name of a tool that the kernel itself answers.
     pub(crate) fn of_builtin(word: &'static str) -> Self {
         Self(word.into())
+    }
+}
+
+impl Topic {
+    /// One of the kernel's own topics.
+    pub(crate) fn of_word(word: &'static str) -> Self {
+        Self(word.into())
+    }
+
+    /// Whether it is this topic or lies below it: `agent` covers `agent.spawn`.
+    #[must_use]
+    pub fn covers(&self, other: &Self) -> bool {
+        match other.0.strip_prefix(&*self.0) {
+            Some(rest) => rest.is_empty() || rest.starts_with('.'),
+            None => false,
+        }
+    }
+}
+
+impl Correlation {
+    /// What a spawn and its result have in common: the child.
+    #[must_use]
+    pub fn of_agent(agent: &AgentId) -> Self {
+        Self(Arc::clone(&agent.0))
+    }
+
+    /// What every event of a call has in common.
+    #[must_use]
+    pub fn of_call(call: CallId) -> Self {
+        Self(format!("call-{}", call.0).into())
     }
 }
 

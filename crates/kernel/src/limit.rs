@@ -45,6 +45,8 @@ pub const TOOL_TIMEOUT_MS: u64 = 60_000;
 pub const OPEN_CALLS_MAX: usize = 1_024;
 /// Most messages that wait for one agent.
 pub const INBOX_MAX: usize = 1_024;
+/// Most agents that are not there yet and have messages waiting: more are mistakes in a name.
+pub const UNBORN_MAX: usize = 256;
 
 /// Most attempts at one call that meet a fault, every fallback included.
 pub const ATTEMPTS_MAX: u32 = 4;

@@ -119,7 +119,7 @@ impl Tree {
     /// # Errors
     /// The refusal, or why nobody runs the tree.
     pub async fn send(&self, to: AgentId, text: impl Into<String>) -> Result<(), RequestError> {
-        self.ask(Request::Send(Send { to, body: Body::text(text) })).await.map(drop)
+        self.ask(Request::Send(Send::plain(to, Body::text(text)))).await.map(drop)
     }
 
     /// Answers a question.
