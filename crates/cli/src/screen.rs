@@ -5,7 +5,6 @@ use serde_json::{Map, Value};
 use spinney::tree::Told;
 use spinney_kernel::Event;
 use spinney_kernel::id::{AgentId, Topic, TreeId};
-use spinney_kernel::port::journal::Entry;
 use spinney_kernel::time::Time;
 use spinney_kernel::trace::{Hop, Trace};
 
@@ -143,13 +142,6 @@ impl Screen {
         let who = hop.agent.as_ref().map(|agent| format!("{agent} ")).unwrap_or_default();
         Some(format!("{since:>7}  {indent}{who}{text}"))
     }
-}
-
-/// The events of a stored batch, each with its place.
-pub(crate) fn told(entry: Entry) -> impl Iterator<Item = Told> {
-    let (at, first) = (entry.batch.input.now, entry.after.0 + 1);
-    let numbered = entry.batch.events.into_iter().zip(first..);
-    numbered.map(move |(event, seq)| Told { seq: spinney_kernel::id::Seq(seq), at, event })
 }
 
 /// Ids from the root down, with slashes between.

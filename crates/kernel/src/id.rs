@@ -243,6 +243,19 @@ impl Topic {
         Self(word.into())
     }
 
+    /// The topic of replies to messages without one.
+    #[must_use]
+    pub fn reply() -> Self {
+        Self::of_word("reply")
+    }
+
+    /// The topic of replies to messages with this one. A very long one is cut: replies are told apart by what they
+    /// belong to.
+    #[must_use]
+    pub fn reply_to(topic: &Self) -> Self {
+        Self(format!("reply.{topic}").chars().take(128).collect::<String>().into())
+    }
+
     /// Whether it is this topic or lies below it: `agent` covers `agent.spawn`.
     #[must_use]
     pub fn covers(&self, other: &Self) -> bool {
@@ -258,6 +271,12 @@ impl Correlation {
     #[must_use]
     pub fn of_agent(agent: &AgentId) -> Self {
         Self(Arc::clone(&agent.0))
+    }
+
+    /// One that was given none: by the last event when it was drawn, and a count.
+    #[must_use]
+    pub fn drawn(seq: Seq, count: u64) -> Self {
+        Self(format!("ask-{}-{count}", seq.0).into())
     }
 
     /// What every event of a call has in common.

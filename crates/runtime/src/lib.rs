@@ -9,6 +9,7 @@
 
 mod breaker;
 pub mod budget;
+pub mod bus;
 pub mod clock;
 pub mod draw;
 mod drivers;

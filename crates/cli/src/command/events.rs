@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use spinney::tree::tell;
 use spinney_kernel::id::{Seq, TreeId};
 use spinney_kernel::port::journal::{Journal, JournalFault};
 
@@ -13,7 +14,7 @@ use crate::exit::Exit;
 use crate::hint::command;
 use crate::ids::find;
 use crate::place;
-use crate::screen::{Screen, Style, Wanted, told};
+use crate::screen::{Screen, Style, Wanted};
 
 /// Batches read at once.
 const PAGE: usize = 256;
@@ -63,7 +64,7 @@ pub(super) fn show(
         }
         // A batch whose first events were seen is read again.
         let before = seen;
-        for event in page.into_iter().flat_map(told).filter(|event| event.seq > before) {
+        for event in page.into_iter().flat_map(tell).filter(|event| event.seq > before) {
             seen = event.seq;
             if event.seq < from {
                 screen.skip(&event);

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
+use spinney::tree::tell;
 use spinney::{Home, ResumeError};
 use spinney_kernel::Event;
 use spinney_kernel::id::{Seq, TreeId};
@@ -14,7 +15,7 @@ use crate::args;
 use crate::exit::Exit;
 use crate::follow::{Follow, follow};
 use crate::ids::{find, short};
-use crate::screen::{Screen, Style, told};
+use crate::screen::{Screen, Style};
 use crate::wording::{counted, one_line};
 use crate::{kept, place};
 
@@ -53,7 +54,7 @@ fn past(journal: &dyn Journal, tree: TreeId, screen: &mut Screen) -> Result<(Str
         if page.is_empty() {
             return Ok((name, seen));
         }
-        for event in page.into_iter().flat_map(told) {
+        for event in page.into_iter().flat_map(tell) {
             if let Event::TreeStarted { definition, .. } = &event.event {
                 name.clone_from(&definition.name);
             }

@@ -149,6 +149,11 @@ impl Playing {
         }
     }
 
+    /// What it wrote so far, as far as it was waited for.
+    pub(crate) fn said(&self) -> String {
+        self.said.clone()
+    }
+
     /// Waits for a line on standard error with this in it.
     pub(crate) fn until_noted(&mut self, part: &str) {
         loop {

@@ -19,6 +19,7 @@ use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::payload::{Payload, payload};
+use crate::bus::{Delta, Hub};
 use crate::drivers::Drivers;
 
 /// Most reports that wait for a tree; then effects that ended wait too.
@@ -35,6 +36,7 @@ pub(super) struct Effects {
     drivers: Arc<Drivers>,
     reports: Sender<Brought>,
     out: BTreeMap<CallId, Out>,
+    hub: Arc<Hub>,
 }
 
 struct Out {
@@ -50,8 +52,8 @@ pub(super) struct Ticket {
 }
 
 impl Effects {
-    pub(super) fn new(drivers: Arc<Drivers>, reports: Sender<Brought>) -> Self {
-        Self { drivers, reports, out: BTreeMap::new() }
+    pub(super) fn new(drivers: Arc<Drivers>, reports: Sender<Brought>, hub: Arc<Hub>) -> Self {
+        Self { drivers, reports, out: BTreeMap::new(), hub }
     }
 
     /// How many are out.
@@ -62,12 +64,12 @@ impl Effects {
     /// Starts an attempt at a model call.
     pub(super) fn call_model(&mut self, ticket: Ticket, attempt: model::Attempt) {
         let (drivers, stop) = (Arc::clone(&self.drivers), CancellationToken::new());
-        let stopped = stop.clone();
+        let (stopped, hub) = (stop.clone(), Arc::clone(&self.hub));
         self.start(ticket, stop, async move {
             let name = attempt.model.clone();
             match drivers.model(&name).cloned() {
                 Some(driver) => {
-                    let ended = call_model(driver.as_ref(), attempt, stopped).await;
+                    let ended = call_model(driver.as_ref(), (ticket, attempt), stopped, hub).await;
                     model_report(&drivers, ticket, ended)
                 }
                 None => failed(ticket, missing(&format!("model `{name}`"))),
@@ -137,18 +139,26 @@ impl Drop for Effects {
 
 async fn call_model(
     driver: &dyn Model,
-    attempt: model::Attempt,
+    (Ticket { call, attempt: number }, attempt): (Ticket, model::Attempt),
     stop: CancellationToken,
+    hub: Arc<Hub>,
 ) -> Result<model::Answer, Missed> {
     let attempt = Arc::new(attempt);
     let said = Arc::new(Mutex::new(String::new()));
     let deltas: Deltas = {
-        let said = Arc::clone(&said);
+        let (said, origin) = (Arc::clone(&said), Arc::clone(&attempt.origin));
         Arc::new(move |text: &str| {
             let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-            if said.len() + text.len() <= limit::BLOB_BYTES_MAX {
-                said.push_str(text);
+            let offset = said.len();
+            if offset + text.len() > limit::BLOB_BYTES_MAX {
+                return;
             }
+            said.push_str(text);
+            // Under the lock, so that they come in order.
+            hub.say(|after| {
+                let (origin, text) = (Arc::clone(&origin), text.to_owned());
+                Delta { origin, call, attempt: number, offset, text, after }
+            });
         })
     };
     match until_stopped(driver.call(Arc::clone(&attempt), deltas), stop).await {

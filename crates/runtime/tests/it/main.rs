@@ -27,6 +27,7 @@ mod stopping;
 mod tree_file;
 mod tree_file_errors;
 mod turns;
+mod watching;
 
 use spinney::budget::{Amounts, Budget, Limits, spend};
 
