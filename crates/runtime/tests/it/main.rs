@@ -28,6 +28,7 @@ mod tree_file;
 mod tree_file_errors;
 mod turns;
 mod watching;
+mod watching_crowd;
 
 use spinney::budget::{Amounts, Budget, Limits, spend};
 
