@@ -243,6 +243,12 @@ impl Topic {
         Self(word.into())
     }
 
+    /// The topic of agents' results.
+    #[must_use]
+    pub fn result() -> Self {
+        Self::of_word("agent.result")
+    }
+
     /// The topic of replies to messages without one.
     #[must_use]
     pub fn reply() -> Self {

@@ -17,6 +17,7 @@ mod home;
 mod sync;
 pub mod tree;
 pub mod tree_file;
+pub mod wire;
 
 pub use budget::{Budget, Limits};
 pub use drivers::{Drivers, NoDriver};

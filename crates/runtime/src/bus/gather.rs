@@ -10,7 +10,7 @@ use spinney_kernel::id::{AgentId, Correlation, Seq, Topic};
 use spinney_kernel::request::{Publish, Send};
 use spinney_kernel::{By, Event, Reply, Request};
 
-use super::{Seen, Sight, Watch, WatchFault};
+use super::{Seen, Sight, Watch, WatchFault, Watcher};
 use crate::tree::{RequestError, Tree};
 
 /// A message for the bus.
@@ -90,20 +90,8 @@ impl Tree {
         correlation: &Correlation,
         (after, timeout): (Seq, Duration),
     ) -> Result<Arc<Sight>, Waited> {
-        let mut watcher = self.watch(Watch { after, topic: Some(topic), ..Watch::default() });
-        let waiting = async {
-            loop {
-                match watcher.next().await {
-                    Some(Ok(Seen::Event(sight))) if sight.hop.correlation.as_ref() == Some(correlation) => {
-                        return Ok(sight);
-                    }
-                    Some(Ok(_)) => {}
-                    Some(Err(fault)) => return Err(Waited::Watch(fault)),
-                    None => return Err(Waited::Ended),
-                }
-            }
-        };
-        tokio::time::timeout(timeout, waiting).await.unwrap_or(Err(Waited::TooLong { timeout }))
+        let watcher = self.watch(Watch { after, topic: Some(topic), ..Watch::default() });
+        until(watcher, correlation, timeout).await
     }
 
     /// Puts a note on the bus and waits for the first reply to it.
@@ -112,9 +100,10 @@ impl Tree {
     /// If the note is refused, time is up, or the tree ends first.
     pub async fn call(&self, by: By, note: Note, timeout: Duration) -> Result<Arc<Sight>, Waited> {
         let (note, topic, correlation) = self.correlated(note);
-        let after = self.status().seq;
+        // From before it is sent: no reply can come earlier.
+        let watcher = self.watch_replies(topic);
         self.publish(by, note).await.map_err(Waited::Request)?;
-        self.wait_for(topic, &correlation, (after, timeout)).await
+        until(watcher, &correlation, timeout).await
     }
 
     /// Puts a note on the bus and gathers replies until there are enough or time is up.
@@ -128,9 +117,8 @@ impl Tree {
         (need, timeout): (Need, Duration),
     ) -> Result<Gathered, Waited> {
         let (note, topic, correlation) = self.correlated(note);
-        let after = self.status().seq;
+        let mut watcher = self.watch_replies(topic);
         self.publish(by, note).await.map_err(Waited::Request)?;
-        let mut watcher = self.watch(Watch { after, topic: Some(topic), ..Watch::default() });
         let mut tally = Tally { need, replies: Vec::new() };
         let gathering = async {
             while !tally.is_complete() {
@@ -151,6 +139,10 @@ impl Tree {
         }
     }
 
+    fn watch_replies(&self, topic: Topic) -> Watcher {
+        self.watch(Watch { after: self.status().seq, topic: Some(topic), ..Watch::default() })
+    }
+
     /// A note with a correlation of its own if it has none, and the topic on which replies come.
     fn correlated(&self, mut note: Note) -> (Note, Topic, Correlation) {
         let correlation = note.envelope.correlation.take().unwrap_or_else(|| self.draw_correlation());
@@ -158,6 +150,27 @@ impl Tree {
         let topic = reply_topic(note.envelope.topic.as_ref());
         (note, topic, correlation)
     }
+}
+
+/// The first event with this correlation.
+async fn until(
+    mut watcher: Watcher,
+    correlation: &Correlation,
+    timeout: Duration,
+) -> Result<Arc<Sight>, Waited> {
+    let waiting = async {
+        loop {
+            match watcher.next().await {
+                Some(Ok(Seen::Event(sight))) if sight.hop.correlation.as_ref() == Some(correlation) => {
+                    return Ok(sight);
+                }
+                Some(Ok(_)) => {}
+                Some(Err(fault)) => return Err(Waited::Watch(fault)),
+                None => return Err(Waited::Ended),
+            }
+        }
+    };
+    tokio::time::timeout(timeout, waiting).await.unwrap_or(Err(Waited::TooLong { timeout }))
 }
 
 /// The note that answers an event, if it is one that can be answered.

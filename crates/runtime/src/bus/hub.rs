@@ -1,7 +1,7 @@
 //! The hub of a tree: takes events when they are durable and puts them on the lines of those who asked for them.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -20,6 +20,8 @@ pub(crate) struct Hub {
     inner: Mutex<Inner>,
     /// Everybody who watches, live or not.
     watchers: AtomicUsize,
+    /// Whether there is a trace that goes on: whoever comes next need not read the journal for one.
+    is_warm: AtomicBool,
     /// The last durable event.
     published: AtomicU64,
     /// Something became durable, or nothing will.
@@ -35,7 +37,7 @@ struct Inner {
     live: Index,
     /// Those of them that the tree waits for.
     patient: BTreeMap<u64, Arc<Line>>,
-    /// The trace as of the last durable event, while anybody is live.
+    /// The trace as of the last durable event, since somebody went live.
     trace: Option<Trace>,
     next_id: u64,
     is_over: bool,
@@ -63,6 +65,7 @@ impl Hub {
         Self {
             inner: Mutex::new(inner),
             watchers: AtomicUsize::new(0),
+            is_warm: AtomicBool::new(false),
             published: AtomicU64::new(published.0),
             moved: Notify::new(),
             freed: Notify::new(),
@@ -71,9 +74,9 @@ impl Hub {
         }
     }
 
-    /// Whether anybody watches: only then are events kept for them.
+    /// Whether anybody watches or did: only then are events kept for them.
     pub(crate) fn is_watched(&self) -> bool {
-        self.watchers.load(Ordering::Acquire) > 0
+        self.watchers.load(Ordering::Acquire) > 0 || self.is_warm.load(Ordering::Acquire)
     }
 
     /// The last durable event.
@@ -84,11 +87,8 @@ impl Hub {
     /// Everything up to `end` is durable. `told` is what came since the last time, if somebody watched then already.
     pub(crate) fn publish(&self, told: Vec<Told>, end: Seq) {
         let mut inner = self.inner();
-        if inner.live.len() > 0 {
-            inner.put(self.published(), told, end);
-        } else {
-            inner.trace = None;
-        }
+        inner.put(self.published(), told, end);
+        self.is_warm.store(inner.trace.is_some(), Ordering::Release);
         // Under the lock: whoever goes live sees either all of it or none.
         self.published.store(end.0, Ordering::Release);
         drop(inner);
@@ -188,14 +188,15 @@ impl Hub {
             return Attached::Over;
         }
         inner.trace.get_or_insert_with(|| trace.clone());
-        inner.next_id += 1;
-        let id = inner.next_id;
-        line.go_live();
-        inner.live.insert(id, Arc::clone(line));
-        if let Overflow::Wait(_) = line.watch.overflow {
-            inner.patient.insert(id, Arc::clone(line));
-        }
-        Attached::Live(id)
+        self.is_warm.store(true, Ordering::Release);
+        Attached::Live(inner.insert(line))
+    }
+
+    /// Lets a watcher go live that wants only what is to come, if the hub knows who is who.
+    pub(super) fn attach_now(&self, line: &Arc<Line>) -> Option<u64> {
+        let mut inner = self.inner();
+        let may = inner.trace.is_some() && !inner.is_over && line.watch.after >= self.published();
+        may.then(|| inner.insert(line))
     }
 
     /// Whether nothing more will come.
@@ -211,7 +212,8 @@ impl Hub {
 impl Inner {
     /// Puts events on the lines that want them.
     fn put(&mut self, before: Seq, told: Vec<Told>, end: Seq) {
-        let Some(mut trace) = self.trace.take() else { unreachable!("whoever went live brought it") };
+        // Without one nobody is live.
+        let Some(mut trace) = self.trace.take() else { return };
         let is_whole = told.len() as u64 == end.0.saturating_sub(before.0);
         if !is_whole {
             // Some of it was decided before anybody watched.
@@ -238,6 +240,16 @@ impl Inner {
         self.live.all().for_each(|(_, line)| line.fall_behind(at, trace));
         self.live.clear();
         self.patient.clear();
+    }
+
+    fn insert(&mut self, line: &Arc<Line>) -> u64 {
+        self.next_id += 1;
+        line.go_live();
+        self.live.insert(self.next_id, Arc::clone(line));
+        if let Overflow::Wait(_) = line.watch.overflow {
+            self.patient.insert(self.next_id, Arc::clone(line));
+        }
+        self.next_id
     }
 
     fn remove(&mut self, id: u64, line: &Line) {

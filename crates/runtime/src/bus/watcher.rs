@@ -62,13 +62,15 @@ impl Watcher {
     pub(crate) fn new(tree: TreeId, journal: Arc<dyn Journal>, hub: Arc<Hub>, watch: Watch) -> Self {
         hub.enter();
         let deltas = watch.deltas.then(|| hub.deltas.watch(watch.agent.as_ref()));
+        let (seen, line) = (watch.after, Arc::new(Line::new(watch)));
+        let mode = hub.attach_now(&line).map_or_else(|| Mode::Reading(Seq(0), Box::default()), Mode::Live);
         Self {
             tree,
             journal,
             hub,
-            seen: watch.after,
-            line: Arc::new(Line::new(watch)),
-            mode: Mode::Reading(Seq(0), Box::default()),
+            seen,
+            line,
+            mode,
             read: VecDeque::new(),
             deltas,
             delta: None,

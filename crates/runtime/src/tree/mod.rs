@@ -13,7 +13,7 @@ mod timers;
 
 use spinney_kernel::body::Body;
 use spinney_kernel::id::{AgentId, CallId, Correlation, Seq, TreeId};
-use spinney_kernel::port::journal::{ChainHash, JournalFault};
+use spinney_kernel::port::journal::{ChainHash, Journal, JournalFault};
 use spinney_kernel::request::{Answer, Cancel, Pause, Raise, Redirect, Send, Unpause};
 use spinney_kernel::world::TreeState;
 use spinney_kernel::{By, Refusal, Reply, Request};
@@ -245,6 +245,10 @@ impl Tree {
     #[must_use]
     pub fn watchers(&self) -> (usize, usize) {
         self.hub.count()
+    }
+
+    pub(crate) fn journal(&self) -> &Arc<dyn Journal> {
+        &self.events.0
     }
 
     pub(crate) fn draw_correlation(&self) -> Correlation {
