@@ -68,6 +68,11 @@ pub const OUTPUT_TOKENS_MIN: u64 = 16;
 /// Default output cap of one model call.
 pub const OUTPUT_TOKENS: u64 = 2_000;
 
+/// Default files that one agent may have among its outputs, in sub-folders too: what a person still looks through.
+pub const OUTPUT_FILES_MAX: u64 = 10;
+/// Default bytes of all outputs of one agent together: a megabyte is a long report.
+pub const OUTPUT_BYTES_MAX: u64 = 1_000_000;
+
 /// Default time a question waits for its answer: a person may have gone home.
 pub const QUESTION_TIMEOUT_MS: u64 = 24 * 60 * 60 * 1_000;
 /// Default time a wait for children or messages lasts: nothing waits for ever.

@@ -17,7 +17,7 @@ use crate::follow::{Follow, follow};
 use crate::ids::{find, short};
 use crate::screen::{Screen, Style};
 use crate::wording::{counted, one_line};
-use crate::{kept, place};
+use crate::{kept, place, scribing};
 
 /// Batches read at once.
 const PAGE: usize = 256;
@@ -32,7 +32,10 @@ pub(super) async fn resume(path: &Path, args: &args::Resume) -> Result<Exit> {
     let (name, seen) = past(journal.as_ref(), known.tree, &mut screen)?;
     let drivers = match journal.head(known.tree)? {
         // The home says better than a missing file that there is nothing to resume.
-        Some(head) if head.is_over() => spinney::Drivers::new(),
+        Some(head) if head.is_over() => {
+            scribing::mend(path, journal.as_ref(), known.tree);
+            spinney::Drivers::new()
+        }
         Some(_) | None => kept::drivers(path, known.tree)?,
     };
     let home = Arc::new(Home::open(journal, drivers));

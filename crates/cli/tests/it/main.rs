@@ -15,3 +15,4 @@ mod resuming;
 mod scenarios;
 mod stage;
 mod steering;
+mod workspace;
