@@ -9,12 +9,12 @@ use serde::ser::{
     Serializer,
 };
 
-/// A value as JSON.
+/// A value as JSON, with room for about so many bytes from the start.
 ///
 /// # Errors
 /// If it holds something that no journal holds.
-pub(crate) fn to_vec<T: Serialize>(value: &T) -> Result<Vec<u8>, Unwritable> {
-    let mut out = Out::new();
+pub(crate) fn to_vec<T: Serialize>(value: &T, room: usize) -> Result<Vec<u8>, Unwritable> {
+    let mut out = Out { room: vec![0; room], end: 0 };
     value.serialize(&mut Writer { out: &mut out })?;
     Ok(out.into_bytes())
 }
@@ -47,11 +47,6 @@ struct Out {
 }
 
 impl Out {
-    fn new() -> Self {
-        // Most steps fit without growing.
-        Self { room: vec![0; 1_024], end: 0 }
-    }
-
     fn into_bytes(mut self) -> Vec<u8> {
         self.room.truncate(self.end);
         self.room
@@ -504,7 +499,7 @@ mod tests {
     proptest! {
         #[test]
         fn bytes_are_those_of_serde_json(thing in thing()) {
-            prop_assert_eq!(to_vec(&thing).unwrap(), serde_json::to_vec(&thing).unwrap());
+            prop_assert_eq!(to_vec(&thing, 16).unwrap(), serde_json::to_vec(&thing).unwrap());
         }
     }
 
@@ -515,7 +510,7 @@ mod tests {
                 let mut text = "é".repeat(5) + &"x".repeat(20);
                 text.insert(10 + place, char::from(byte));
                 assert_eq!(
-                    to_vec(&text).unwrap(),
+                    to_vec(&text, 16).unwrap(),
                     serde_json::to_vec(&text).unwrap(),
                     "{byte:#x} at {place}"
                 );
@@ -525,7 +520,7 @@ mod tests {
 
     #[test]
     fn what_no_journal_holds_is_refused() {
-        assert!(to_vec(&1.5_f64).is_err());
-        assert!(to_vec(&BTreeMap::from([(1, 2)])).is_err());
+        assert!(to_vec(&1.5_f64, 16).is_err());
+        assert!(to_vec(&BTreeMap::from([(1, 2)]), 16).is_err());
     }
 }
