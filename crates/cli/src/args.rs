@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args as Group, Parser, Subcommand};
-use spinney_kernel::id::AgentId;
+use spinney_kernel::id::{AgentId, Topic};
 use spinney_kernel::written::Usd;
 
 use crate::hint;
@@ -87,6 +87,12 @@ pub(crate) struct Events {
     /// Show only this agent's events
     #[arg(long, value_parser = agent)]
     pub(crate) agent: Option<AgentId>,
+    /// Show only events about this topic, or below it: `agent` covers `agent.spawn`
+    #[arg(long, value_parser = topic)]
+    pub(crate) topic: Option<Topic>,
+    /// Go on as the tree goes on, until it has ended
+    #[arg(long, short)]
+    pub(crate) follow: bool,
     /// Write each event as a line of JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -176,6 +182,10 @@ pub(crate) struct Replay {
 fn question(text: &str) -> Result<u64, String> {
     let number = text.strip_prefix('#').unwrap_or(text);
     number.parse().map_err(|_| "a question is named by its number, such as 7".to_owned())
+}
+
+fn topic(text: &str) -> Result<Topic, String> {
+    text.parse().map_err(|error| format!("{error}"))
 }
 
 /// An agent's id, also at the end of a path as events show it: ids are unique in a tree.

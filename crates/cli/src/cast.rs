@@ -1,5 +1,5 @@
-//! Who is on stage: the fold of events that knows each living agent's path and what each open call is for. Events name
-//! calls by number and tools by their place in an answer; people want to read who, and what.
+//! Who is on stage: the fold of events that knows what each open call is for. Events name calls by number and tools by
+//! their place in an answer; people want to read what.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +12,9 @@ use spinney_kernel::id::{AgentId, CallId, ModelName, ToolName};
 /// The living agents and their open calls.
 #[derive(Default)]
 pub(crate) struct Cast {
-    agents: BTreeMap<AgentId, Part>,
+    /// The tools that each one's last answer asked for.
+    agents: BTreeMap<AgentId, Vec<ToolAsk>>,
     calls: BTreeMap<CallId, Open>,
-}
-
-struct Part {
-    path: String,
-    depth: usize,
-    /// The tools that its model's last answer asked for.
-    asks: Vec<ToolAsk>,
 }
 
 /// A call that has not ended.
@@ -46,12 +40,7 @@ impl Cast {
     pub(crate) fn enter(&mut self, event: &Event) {
         match event {
             Event::AgentSpawned(spawned) => {
-                let above = spawned.parent.as_ref().and_then(|parent| self.agents.get(parent));
-                let (path, depth) = match above {
-                    Some(part) => (format!("{}/{}", part.path, spawned.agent), part.depth + 1),
-                    None => (spawned.agent.to_string(), 0),
-                };
-                self.agents.insert(spawned.agent.clone(), Part { path, depth, asks: Vec::new() });
+                self.agents.insert(spawned.agent.clone(), Vec::new());
                 if let (Attachment::Call { call, .. }, Some(parent)) = (spawned.attachment, &spawned.parent) {
                     self.calls.insert(call, Open { agent: parent.clone(), aim: Aim::Wait });
                 }
@@ -69,9 +58,9 @@ impl Cast {
             }
             Event::CallEnded { call, outcome: Outcome::Done { asks, .. }, .. } => {
                 if let Some(Open { agent, aim: Aim::Model(_) }) = self.calls.get(call)
-                    && let Some(part) = self.agents.get_mut(agent)
+                    && let Some(asked) = self.agents.get_mut(agent)
                 {
-                    part.asks.clone_from(asks);
+                    asked.clone_from(asks);
                 }
             }
             Event::TreeStarted { .. }
@@ -89,6 +78,7 @@ impl Cast {
             | Event::ToolAnswered { .. }
             | Event::Charged { .. }
             | Event::MessageSent { .. }
+            | Event::MessagePublished { .. }
             | Event::TreeHalted { .. }
             | Event::TreeUnhalted
             | Event::LimitRaised { .. }
@@ -107,46 +97,6 @@ impl Cast {
         }
     }
 
-    /// Whom an event is about; nobody if it is about the whole tree.
-    pub(crate) fn subject<'a>(&'a self, event: &'a Event) -> Option<&'a AgentId> {
-        match event {
-            Event::AgentSpawned(spawned) => Some(&spawned.agent),
-            Event::AgentPaused { agent }
-            | Event::AgentUnpaused { agent }
-            | Event::AgentRedirected { agent, .. }
-            | Event::AgentEnding { agent, .. }
-            | Event::AgentEnded { agent, .. }
-            | Event::CallAsked { agent, .. }
-            | Event::WaitStarted { agent, .. }
-            | Event::QuestionAsked { agent, .. }
-            | Event::ToolAnswered { agent, .. }
-            | Event::Charged { agent, .. }
-            | Event::TreeHalted { agent, .. }
-            | Event::LimitRaised { agent, .. } => Some(agent),
-            Event::MessageSent { to, .. } => Some(to),
-            Event::CallWaiting { call, .. }
-            | Event::CallStarted { call, .. }
-            | Event::CallResumed { call }
-            | Event::CallSwitched { call, .. }
-            | Event::AttemptFailed { call, .. }
-            | Event::CallEnded { call, .. } => self.calls.get(call).map(|open| &open.agent),
-            Event::TreeStarted { .. }
-            | Event::TreeUnhalted
-            | Event::BreakerChanged { .. }
-            | Event::RateLimited { .. } => None,
-        }
-    }
-
-    /// Ids from the root down to an agent, with slashes between; nothing for nobody.
-    pub(crate) fn path(&self, agent: Option<&AgentId>) -> &str {
-        agent.and_then(|agent| self.agents.get(agent)).map_or("", |part| &part.path)
-    }
-
-    /// How far below the root an agent is.
-    pub(crate) fn depth(&self, agent: Option<&AgentId>) -> usize {
-        agent.and_then(|agent| self.agents.get(agent)).map_or(0, |part| part.depth)
-    }
-
     /// An open call.
     pub(crate) fn call(&self, call: CallId) -> Option<&Open> {
         self.calls.get(&call)
@@ -154,6 +104,6 @@ impl Cast {
 
     /// One of the tools that an agent's last answer asked for.
     pub(crate) fn ask(&self, agent: &AgentId, ask: u32) -> Option<&ToolAsk> {
-        self.agents.get(agent)?.asks.get(ask as usize)
+        self.agents.get(agent)?.get(ask as usize)
     }
 }

@@ -19,6 +19,7 @@ use crate::interrupt::Interrupts;
 use crate::out;
 use crate::result::{Outcome, write_questions};
 use crate::screen::{Screen, Style};
+use crate::scribing::Scribing;
 use crate::wording::printable;
 
 /// A tree that runs here, and how it is shown.
@@ -59,10 +60,12 @@ pub(crate) async fn follow(follow: Follow) -> Result<Exit> {
     let Follow { home, path, tree, mut screen, seen, listening } = follow;
     let interrupts = Interrupts::listen(Arc::clone(&home), &path, tree.id())?;
     let server = listening.serve(Arc::clone(&home), tree.clone());
+    let scribing = Scribing::begin(&path, &tree, seen);
     let mut events = tree.events(seen);
     let watched = watch(&tree, &mut events, &mut screen, seen).await;
     server.close().await;
     home.shutdown(Shutdown::Stop).await;
+    scribing.end().await;
     let watched = match watched {
         Ok(()) => rest(&mut events, &mut screen).await,
         Err(error) => Err(error),

@@ -14,6 +14,7 @@ mod out;
 mod place;
 mod result;
 mod screen;
+mod scribing;
 mod source;
 mod story;
 mod wording;

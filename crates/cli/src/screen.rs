@@ -4,9 +4,9 @@
 use serde_json::{Map, Value};
 use spinney::tree::Told;
 use spinney_kernel::Event;
-use spinney_kernel::id::{AgentId, TreeId};
-use spinney_kernel::port::journal::Entry;
+use spinney_kernel::id::{AgentId, Topic, TreeId};
 use spinney_kernel::time::Time;
+use spinney_kernel::trace::{Hop, Trace};
 
 use crate::cast::Cast;
 use crate::out::{self, Unwritten};
@@ -27,12 +27,29 @@ pub(crate) enum Style {
 /// Deepest indentation, in agents: a chain of thousands still fits the terminal.
 const INDENT_MAX: usize = 16;
 
+/// Which events are wanted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wanted {
+    /// Only those about this agent.
+    pub(crate) agent: Option<AgentId>,
+    /// Only those of this topic and of those below it.
+    pub(crate) topic: Option<Topic>,
+}
+
+impl Wanted {
+    fn has(&self, hop: &Hop) -> bool {
+        let agent = self.agent.is_none() || hop.agent == self.agent;
+        agent && self.topic.as_ref().is_none_or(|topic| topic.covers(&hop.topic))
+    }
+}
+
 /// Writes the events of one tree.
 pub(crate) struct Screen {
     tree: TreeId,
     style: Style,
-    only: Option<AgentId>,
+    only: Wanted,
     cast: Cast,
+    trace: Trace,
     started: Option<Time>,
     last: Option<Time>,
     /// Whether the agent that was asked for has appeared.
@@ -47,8 +64,9 @@ impl Screen {
         Self {
             tree,
             style,
-            only: None,
+            only: Wanted::default(),
             cast: Cast::default(),
+            trace: Trace::default(),
             started: None,
             last: None,
             met: false,
@@ -56,9 +74,9 @@ impl Screen {
         }
     }
 
-    /// Only what is about one agent.
-    pub(crate) fn only(mut self, agent: Option<AgentId>) -> Self {
-        self.only = agent;
+    /// Only what is wanted.
+    pub(crate) fn only(mut self, wanted: Wanted) -> Self {
+        self.only = wanted;
         self
     }
 
@@ -69,7 +87,7 @@ impl Screen {
 
     /// Whether the agent that was asked for was ever there.
     pub(crate) const fn has_met(&self) -> bool {
-        self.met || self.only.is_none()
+        self.met || self.only.agent.is_none()
     }
 
     /// Whether anything was written.
@@ -84,11 +102,8 @@ impl Screen {
 
     /// Takes an event in and writes it.
     pub(crate) fn show(&mut self, told: &Told) -> Result<(), Unwritten> {
-        self.enter(told);
-        let subject = self.cast.subject(&told.event);
-        let wanted = self.only.is_none() || subject == self.only.as_ref();
-        self.met |= wanted;
-        let line = if wanted { self.line(told, subject) } else { None };
+        let hop = self.enter(told);
+        let line = if self.only.has(&hop) { self.line(told, &hop) } else { None };
         self.cast.leave(&told.event);
         self.lines += u64::from(line.is_some());
         line.map_or(Ok(()), |line| out::line(&line))
@@ -97,53 +112,67 @@ impl Screen {
     /// Takes an event in without a word.
     pub(crate) fn skip(&mut self, told: &Told) {
         self.enter(told);
-        self.met |= self.cast.subject(&told.event) == self.only.as_ref();
         self.cast.leave(&told.event);
     }
 
-    fn enter(&mut self, told: &Told) {
+    fn enter(&mut self, told: &Told) -> Hop {
         self.started.get_or_insert(told.at);
         self.last = Some(told.at);
         self.cast.enter(&told.event);
+        let hop = self.trace.take(told.at, &told.event);
+        self.met |= hop.agent == self.only.agent;
+        hop
     }
 
     /// What is written about an event, if anything.
-    fn line(&self, told: &Told, subject: Option<&AgentId>) -> Option<String> {
-        let path = self.cast.path(subject);
+    fn line(&self, told: &Told, hop: &Hop) -> Option<String> {
         if self.style == Style::Json {
-            return Some(json(self.tree, told, path));
+            return Some(json(self.tree, told, hop));
         }
         let Line { text, weight } = tell(&self.cast, &told.event);
         let since = took(told.at.0.saturating_sub(self.started.unwrap_or_default().0));
         if self.style == Style::Log {
-            let path = if path.is_empty() { "-" } else { path };
+            let path = if hop.path().is_empty() { "-".to_owned() } else { path(hop) };
             return Some(format!("{:>5}  {since:>7}  {path}  {text}", told.seq.0));
         }
         if weight == Weight::Detail {
             return None;
         }
-        let indent = "  ".repeat(self.cast.depth(subject).min(INDENT_MAX));
-        let who = subject.map(|agent| format!("{agent} ")).unwrap_or_default();
+        let indent = "  ".repeat(hop.path().len().saturating_sub(1).min(INDENT_MAX));
+        let who = hop.agent.as_ref().map(|agent| format!("{agent} ")).unwrap_or_default();
         Some(format!("{since:>7}  {indent}{who}{text}"))
     }
 }
 
-/// The events of a stored batch, each with its place.
-pub(crate) fn told(entry: Entry) -> impl Iterator<Item = Told> {
-    let (at, first) = (entry.batch.input.now, entry.after.0 + 1);
-    let numbered = entry.batch.events.into_iter().zip(first..);
-    numbered.map(move |(event, seq)| Told { seq: spinney_kernel::id::Seq(seq), at, event })
+/// Ids from the root down, with slashes between.
+fn path(hop: &Hop) -> String {
+    let ids: Vec<&str> = hop.path().iter().map(AgentId::as_str).collect();
+    ids.join("/")
 }
 
-/// An event as a line of JSON: first what every event has, then its own fields.
-fn json(tree: TreeId, told: &Told, path: &str) -> String {
+/// An event as a line of JSON: first what every event has, then where it stands in the story, then its own fields.
+fn json(tree: TreeId, told: &Told, hop: &Hop) -> String {
     let mut line = Map::new();
     let mut fields = fields(&told.event);
     line.insert("type".to_owned(), fields.shift_remove("type").unwrap_or_default());
     line.insert("tree".to_owned(), tree.to_string().into());
     line.insert("seq".to_owned(), told.seq.0.into());
     line.insert("at".to_owned(), told.at.0.into());
-    line.insert("path".to_owned(), path.into());
+    line.insert("path".to_owned(), path(hop).into());
+    let since = hop.since.map(|since| since.0);
+    let ended = Some(told.at.0).filter(|_| hop.is_end);
+    let facts = [
+        ("topic", Some(hop.topic.as_str().into())),
+        ("thread", hop.thread().map(|thread| thread.as_str().into())),
+        ("caller", hop.caller.as_ref().map(|caller| caller.as_str().into())),
+        ("recipient", hop.recipient.as_ref().map(|recipient| recipient.as_str().into())),
+        ("message_type", hop.message.as_ref().map(|kind| kind.as_str().into())),
+        ("correlation", hop.correlation.as_ref().map(|correlation| correlation.as_str().into())),
+        ("start", since.map(Value::from)),
+        ("end", ended.map(Value::from)),
+        ("agent", hop.agent.as_ref().map(|agent| agent.as_str().into())),
+    ];
+    line.extend(facts.into_iter().filter_map(|(name, fact)| Some((name.to_owned(), fact?))));
     line.extend(fields);
     Value::Object(line).to_string()
 }

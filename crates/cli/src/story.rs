@@ -6,7 +6,7 @@ use spinney_kernel::agent::{Attachment, Exit};
 use spinney_kernel::call::{ChildEnd, Outcome, ToolCall, Wait, WaitNeed, Why, Work};
 use spinney_kernel::event::Breaker;
 use spinney_kernel::fault::Fault;
-use spinney_kernel::id::{AgentId, CallId};
+use spinney_kernel::id::{AgentId, CallId, Topic};
 use spinney_kernel::input::By;
 
 use crate::cast::{Aim, Cast};
@@ -79,11 +79,11 @@ pub(crate) fn tell(cast: &Cast, event: &Event) -> Line {
             story(format!("is charged {}: {}", spent_briefly(amounts), short(note)))
         }
         Event::MessageSent { from, body, .. } => {
-            let from = match from {
-                By::Person => "a person",
-                By::Agent(agent) => agent.as_str(),
-            };
-            story(format!("gets a message from {from}: {}", short(&body.text)))
+            story(format!("gets a message from {}: {}", sender(from), short(&body.text)))
+        }
+        Event::MessagePublished { body, envelope, .. } => {
+            let topic = envelope.topic.as_ref().map_or("", Topic::as_str);
+            story(format!("to all who watch {topic}: {}", short(&body.text)))
         }
         Event::TreeHalted { account, short, .. } => {
             story(format!("wants more than there is; the tree is halted: {}", short.told(account)))
@@ -104,6 +104,13 @@ pub(crate) fn tell(cast: &Cast, event: &Event) -> Line {
         | Event::CallSwitched { .. }
         | Event::AttemptFailed { .. }
         | Event::CallEnded { .. } => tell_call(cast, event),
+    }
+}
+
+fn sender(from: &By) -> &str {
+    match from {
+        By::Person => "a person",
+        By::Agent(agent) => agent.as_str(),
     }
 }
 
@@ -146,6 +153,7 @@ fn tell_call(cast: &Cast, event: &Event) -> Line {
         | Event::ToolAnswered { .. }
         | Event::Charged { .. }
         | Event::MessageSent { .. }
+        | Event::MessagePublished { .. }
         | Event::TreeHalted { .. }
         | Event::TreeUnhalted
         | Event::LimitRaised { .. }

@@ -72,6 +72,7 @@ fn twice<'a>(input: &'a mut Input, events: &'a [Event]) -> Option<(&'a mut Strin
         What::Request { request, .. } => match request.as_mut() {
             Request::Spawn(spawn) => &mut spawn.goal,
             Request::Send(send) => &mut send.body.text,
+            Request::Publish(publish) => &mut publish.body.text,
             Request::Answer(answer) => &mut answer.answer.text,
             Request::Finish(finish) => &mut finish.result.text,
             Request::Redirect(redirect) => &mut redirect.instruction,
@@ -95,7 +96,7 @@ fn copied(event: &Event) -> Option<&String> {
     match event {
         Event::CallEnded { outcome: Outcome::Answered { answer }, .. } => Some(&answer.text),
         Event::AgentSpawned(spawned) => Some(&spawned.goal),
-        Event::MessageSent { body, .. } => Some(&body.text),
+        Event::MessageSent { body, .. } | Event::MessagePublished { body, .. } => Some(&body.text),
         Event::AgentEnding { result, .. } | Event::AgentEnded { result, .. } => {
             result.as_ref().map(|body| &body.text)
         }

@@ -30,6 +30,11 @@ pub struct Decision {
 pub enum Reply {
     /// It is so.
     Done,
+    /// Nobody is called so yet; the message waits until somebody is.
+    Queued {
+        /// For whom.
+        agent: AgentId,
+    },
     /// This agent was spawned; the call, if any, ends with its result.
     Spawned {
         /// Who.
@@ -198,6 +203,7 @@ fn stirs(event: &Event) -> bool {
         | Event::QuestionAsked { .. }
         | Event::ToolAnswered { .. }
         | Event::MessageSent { .. }
+        | Event::MessagePublished { .. }
         | Event::TreeHalted { .. } => false,
     }
 }

@@ -86,6 +86,7 @@ impl World {
             | Event::ToolAnswered { .. }
             | Event::Charged { .. }
             | Event::MessageSent { .. }
+            | Event::MessagePublished { .. }
             | Event::TreeHalted { .. }
             | Event::TreeUnhalted
             | Event::LimitRaised { .. }

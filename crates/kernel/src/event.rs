@@ -10,6 +10,7 @@ use crate::body::Body;
 use crate::budget::{Amounts, Shortfall};
 use crate::call::{Outcome, Question, Wait, Why, Work};
 use crate::definition::Definition;
+use crate::envelope::Envelope;
 use crate::fault::Fault;
 use crate::id::{AgentId, CallId, ModelName, Seq, TimerId};
 use crate::input::By;
@@ -198,7 +199,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         note: String,
     },
-    /// A message waits for an agent.
+    /// A message waits for an agent, which may not be there yet.
     MessageSent {
         /// From whom.
         from: By,
@@ -206,6 +207,18 @@ pub enum Event {
         to: AgentId,
         /// What it says.
         body: Body,
+        /// What stands on it.
+        #[serde(default, skip_serializing_if = "Envelope::is_plain")]
+        envelope: Envelope,
+    },
+    /// A message is there for whoever watches its topic.
+    MessagePublished {
+        /// From whom.
+        from: By,
+        /// What it says.
+        body: Body,
+        /// What stands on it: its topic, at least.
+        envelope: Envelope,
     },
     /// The root's ceiling was reached: nothing new starts until somebody raises it.
     TreeHalted {
@@ -241,6 +254,40 @@ pub enum Event {
         /// Until when.
         until: Time,
     },
+}
+
+impl Event {
+    /// Its type as one word, the same that stands in the journal.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::TreeStarted { .. } => "tree_started",
+            Self::AgentSpawned(_) => "agent_spawned",
+            Self::AgentPaused { .. } => "agent_paused",
+            Self::AgentUnpaused { .. } => "agent_unpaused",
+            Self::AgentRedirected { .. } => "agent_redirected",
+            Self::AgentEnding { .. } => "agent_ending",
+            Self::AgentEnded { .. } => "agent_ended",
+            Self::CallAsked { .. } => "call_asked",
+            Self::CallWaiting { .. } => "call_waiting",
+            Self::CallStarted { .. } => "call_started",
+            Self::CallResumed { .. } => "call_resumed",
+            Self::CallSwitched { .. } => "call_switched",
+            Self::AttemptFailed { .. } => "attempt_failed",
+            Self::CallEnded { .. } => "call_ended",
+            Self::WaitStarted { .. } => "wait_started",
+            Self::QuestionAsked { .. } => "question_asked",
+            Self::ToolAnswered { .. } => "tool_answered",
+            Self::Charged { .. } => "charged",
+            Self::MessageSent { .. } => "message_sent",
+            Self::MessagePublished { .. } => "message_published",
+            Self::TreeHalted { .. } => "tree_halted",
+            Self::TreeUnhalted => "tree_unhalted",
+            Self::LimitRaised { .. } => "limit_raised",
+            Self::BreakerChanged { .. } => "breaker_changed",
+            Self::RateLimited { .. } => "rate_limited",
+        }
+    }
 }
 
 /// A timer and when it fires.

@@ -190,6 +190,21 @@ name!(
 );
 
 name!(
+    /// What a message is about, for whoever watches: words with dots between, the widest first.
+    Topic, "topic", is_label,
+    "1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit"
+);
+name!(
+    /// What sort of message one is.
+    MessageKind, "message type", is_label,
+    "1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit"
+);
+name!(
+    /// What a message belongs to: a reply carries the one of its request.
+    Correlation, "correlation id", is_label,
+    "1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit"
+);
+name!(
     /// The BLAKE3 hash of a blob.
     BlobHash, "blob hash", is_hash,
     "64 lowercase hex digits"
@@ -219,6 +234,61 @@ impl ToolName {
     /// The name of a tool that the kernel itself answers.
     pub(crate) fn of_builtin(word: &'static str) -> Self {
         Self(word.into())
+    }
+}
+
+impl Topic {
+    /// One of the kernel's own topics.
+    pub(crate) fn of_word(word: &'static str) -> Self {
+        Self(word.into())
+    }
+
+    /// The topic of agents' results.
+    #[must_use]
+    pub fn result() -> Self {
+        Self::of_word("agent.result")
+    }
+
+    /// The topic of replies to messages without one.
+    #[must_use]
+    pub fn reply() -> Self {
+        Self::of_word("reply")
+    }
+
+    /// The topic of replies to messages with this one. A very long one is cut: replies are told apart by what they
+    /// belong to.
+    #[must_use]
+    pub fn reply_to(topic: &Self) -> Self {
+        Self(format!("reply.{topic}").chars().take(128).collect::<String>().into())
+    }
+
+    /// Whether it is this topic or lies below it: `agent` covers `agent.spawn`.
+    #[must_use]
+    pub fn covers(&self, other: &Self) -> bool {
+        match other.0.strip_prefix(&*self.0) {
+            Some(rest) => rest.is_empty() || rest.starts_with('.'),
+            None => false,
+        }
+    }
+}
+
+impl Correlation {
+    /// What a spawn and its result have in common: the child.
+    #[must_use]
+    pub fn of_agent(agent: &AgentId) -> Self {
+        Self(Arc::clone(&agent.0))
+    }
+
+    /// One that was given none: by the last event when it was drawn, and a count.
+    #[must_use]
+    pub fn drawn(seq: Seq, count: u64) -> Self {
+        Self(format!("ask-{}-{count}", seq.0).into())
+    }
+
+    /// What every event of a call has in common.
+    #[must_use]
+    pub fn of_call(call: CallId) -> Self {
+        Self(format!("call-{}", call.0).into())
     }
 }
 

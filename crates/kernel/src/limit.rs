@@ -45,6 +45,8 @@ pub const TOOL_TIMEOUT_MS: u64 = 60_000;
 pub const OPEN_CALLS_MAX: usize = 1_024;
 /// Most messages that wait for one agent.
 pub const INBOX_MAX: usize = 1_024;
+/// Most agents that are not there yet and have messages waiting: more are mistakes in a name.
+pub const UNBORN_MAX: usize = 256;
 
 /// Most attempts at one call that meet a fault, every fallback included.
 pub const ATTEMPTS_MAX: u32 = 4;
@@ -65,6 +67,11 @@ pub const ANSWER_RESERVE_PERCENT_MAX: u8 = 90;
 pub const OUTPUT_TOKENS_MIN: u64 = 16;
 /// Default output cap of one model call.
 pub const OUTPUT_TOKENS: u64 = 2_000;
+
+/// Default files that one agent may have among its outputs, in sub-folders too: what a person still looks through.
+pub const OUTPUT_FILES_MAX: u64 = 10;
+/// Default bytes of all outputs of one agent together: a megabyte is a long report.
+pub const OUTPUT_BYTES_MAX: u64 = 1_000_000;
 
 /// Default time a question waits for its answer: a person may have gone home.
 pub const QUESTION_TIMEOUT_MS: u64 = 24 * 60 * 60 * 1_000;

@@ -118,6 +118,8 @@ pub enum Refusal {
     TooMany { what: String, count: usize, count_max: usize },
     #[error("the inbox of `{agent}` is full ({waiting} messages): let it read first")]
     InboxFull { agent: AgentId, waiting: usize },
+    #[error("the message was forwarded as often as its ttl allows: leave it")]
+    Forwarded,
     #[error("`{agent}` is paused already: unpause it to go on")]
     AlreadyPaused { agent: AgentId },
     #[error("`{agent}` is not paused: nothing to unpause")]

@@ -9,6 +9,7 @@
 
 mod breaker;
 pub mod budget;
+pub mod bus;
 pub mod clock;
 pub mod draw;
 mod drivers;
@@ -16,6 +17,7 @@ mod home;
 mod sync;
 pub mod tree;
 pub mod tree_file;
+pub mod wire;
 
 pub use budget::{Budget, Limits};
 pub use drivers::{Drivers, NoDriver};

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use spinney_kernel::agent::Exit;
 use spinney_kernel::budget::{Amounts, Limits, Resource};
 use spinney_kernel::call::Outcome;
+use spinney_kernel::id::Topic;
 use spinney_kernel::world::{AgentView, World};
 use spinney_kernel::{By, Event};
 
@@ -97,12 +98,12 @@ pub(crate) fn event(event: &Event) -> String {
             format!("{agent} tool {ask} {how}: {}", body.text)
         }
         Event::Charged { agent, amounts: charged, .. } => format!("{agent} charged {}", amounts(charged)),
-        Event::MessageSent { from, to, body } => {
-            let from = match from {
-                By::Person => "a person".to_owned(),
-                By::Agent(id) => id.to_string(),
-            };
-            format!("message from {from} to {to}: {}", body.text)
+        Event::MessageSent { from, to, body, .. } => {
+            format!("message from {} to {to}: {}", sender(from), body.text)
+        }
+        Event::MessagePublished { from, body, envelope } => {
+            let topic = envelope.topic.as_ref().map_or("", Topic::as_str);
+            format!("message from {} about {topic}: {}", sender(from), body.text)
         }
         Event::TreeHalted { account, short, .. } => format!("tree halted: {} of {account}", short.resource),
         Event::TreeUnhalted => "tree unhalted".to_owned(),
@@ -166,5 +167,12 @@ fn one(resource: Resource, amount: u64) -> String {
         Resource::Tokens | Resource::Steps | Resource::ToolCalls | Resource::Retries => {
             format!("{resource}={amount}")
         }
+    }
+}
+
+fn sender(from: &By) -> String {
+    match from {
+        By::Person => "a person".to_owned(),
+        By::Agent(id) => id.to_string(),
     }
 }

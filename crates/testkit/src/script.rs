@@ -73,7 +73,7 @@ fn request(verb: &str, rest: &[&str]) -> Request {
         "spawn" => Request::Spawn(spawn(name, rest)),
         "charge" => Request::Charge(Charge { agent: agent(), amounts: amounts(rest), note: String::new() }),
         "raise" => Request::Raise(Raise { agent: agent(), add: amounts(rest) }),
-        "send" => Request::Send(Send { to: agent(), body: Body::text(said()) }),
+        "send" => Request::Send(Send::plain(agent(), Body::text(said()))),
         "wait" => Request::Wait(Wait { agent: agent(), wait: wait_for(rest), timeout_ms: timeout(rest) }),
         "ask" => Request::Ask(Ask { agent: agent(), question: question(rest), timeout_ms: timeout(rest) }),
         "answer" => Request::Answer(Answer { question: call_id(name), answer: Body::text(said()) }),

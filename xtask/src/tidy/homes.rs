@@ -78,6 +78,7 @@ const TABOOS: [Taboo; 12] = [
             Home::Path("crates/cli/"),
             Home::Path("crates/testkit/src/bin/"),
             Home::Path("crates/store/tests/it/process.rs"),
+            Home::Path("crates/drivers/tests/it/killed.rs"),
             Home::Path("xtask/"),
             Home::Benches,
         ],

@@ -19,7 +19,7 @@ pub(crate) async fn run(args: Args) -> Result<Exit> {
         Command::Run(args) => run::run(home, args).await,
         Command::Resume(args) => resume::resume(home, &args).await,
         Command::Ps(args) => ps::ps(home, &args).await,
-        Command::Events(args) => events::events(home, args),
+        Command::Events(args) => events::events(home, args).await,
         Command::Replay(args) => replay::replay(home, &args),
         Command::Cancel(args) => steer::cancel(home, args).await,
         Command::Answer(args) => steer::answer(home, args).await,

@@ -26,7 +26,7 @@ pub(super) fn replay(home: &Path, args: &args::Replay) -> Result<Exit> {
     let expect = args.expect.as_deref().map(hash).transpose()?;
     let checks = args.verify || expect.is_some();
     if !checks {
-        events::show(&journal, tree, &mut Screen::new(tree, Style::Story), Seq(0))?;
+        events::show(&journal, tree, &mut Screen::new(tree, Style::Story), (Seq(0), Seq(0)))?;
         out::line("")?;
     }
     match checked(&journal, tree, expect)? {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
+use spinney::tree::tell;
 use spinney::{Home, ResumeError};
 use spinney_kernel::Event;
 use spinney_kernel::id::{Seq, TreeId};
@@ -14,9 +15,9 @@ use crate::args;
 use crate::exit::Exit;
 use crate::follow::{Follow, follow};
 use crate::ids::{find, short};
-use crate::screen::{Screen, Style, told};
+use crate::screen::{Screen, Style};
 use crate::wording::{counted, one_line};
-use crate::{kept, place};
+use crate::{kept, place, scribing};
 
 /// Batches read at once.
 const PAGE: usize = 256;
@@ -31,7 +32,10 @@ pub(super) async fn resume(path: &Path, args: &args::Resume) -> Result<Exit> {
     let (name, seen) = past(journal.as_ref(), known.tree, &mut screen)?;
     let drivers = match journal.head(known.tree)? {
         // The home says better than a missing file that there is nothing to resume.
-        Some(head) if head.is_over() => spinney::Drivers::new(),
+        Some(head) if head.is_over() => {
+            scribing::mend(path, journal.as_ref(), known.tree);
+            spinney::Drivers::new()
+        }
         Some(_) | None => kept::drivers(path, known.tree)?,
     };
     let home = Arc::new(Home::open(journal, drivers));
@@ -53,7 +57,7 @@ fn past(journal: &dyn Journal, tree: TreeId, screen: &mut Screen) -> Result<(Str
         if page.is_empty() {
             return Ok((name, seen));
         }
-        for event in page.into_iter().flat_map(told) {
+        for event in page.into_iter().flat_map(tell) {
             if let Event::TreeStarted { definition, .. } = &event.event {
                 name.clone_from(&definition.name);
             }

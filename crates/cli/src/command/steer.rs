@@ -33,7 +33,7 @@ pub(super) async fn answer(home: &Path, args: args::Answer) -> Result<Exit> {
 pub(super) async fn send(home: &Path, args: args::Send) -> Result<Exit> {
     let (tree, to) = whom(home, &args.id, Some(args.agent))?;
     let said = format!("sent to `{to}`");
-    let done = ask(home, tree, Request::Send(Send { to, body: Body::text(args.text) })).await?;
+    let done = ask(home, tree, Request::Send(Send::plain(to, Body::text(args.text)))).await?;
     Ok(finish(done, (home, tree), &said, Next::Resume))
 }
 
@@ -81,9 +81,14 @@ async fn ask(home: &Path, tree: TreeId, request: Request) -> Result<control::Ans
 fn finish(answer: control::Answer, (home, tree): (&Path, TreeId), said: &str, next: Next) -> Exit {
     match answer {
         control::Answer::Done { goes_on } => {
-            let resume = goes_on == GoesOn::WhenResumed && next == Next::Resume;
             let then = command(home, &format!("resume {}", short(tree)));
-            out::note(&if resume { format!("{said}; go on with: {then}") } else { said.to_owned() });
+            out::note(&match (goes_on, next) {
+                (GoesOn::WhenResumed, Next::Resume) => format!("{said}; go on with: {then}"),
+                (GoesOn::WhenSpawned, _) => {
+                    format!("{said}: no agent is called so yet; the message waits until one is spawned")
+                }
+                (GoesOn::Now | GoesOn::WhenResumed, _) => said.to_owned(),
+            });
             Exit::Completed
         }
         control::Answer::Refused { message } => {

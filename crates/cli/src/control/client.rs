@@ -19,8 +19,8 @@ use super::server::apply;
 use super::{Answer, Ask, EXCHANGE_MS_MAX, LINE_BYTES_MAX};
 use crate::hint::command;
 use crate::ids::short;
-use crate::place;
 use crate::source::read_text;
+use crate::{place, scribing};
 
 /// How often a process that has the home open but does not answer is tried: it may be starting or ending.
 const TRIES_MAX: u32 = 40;
@@ -36,8 +36,12 @@ pub(crate) async fn ask(home: &Path, tree: TreeId, request: Request) -> Result<A
     let mut tries = 0;
     loop {
         if let Some(journal) = place::write_if_free(home)? {
-            let home = Home::open(Arc::new(journal), Drivers::new());
-            return Ok(apply(&home, tree, request).await);
+            let opened = Home::open(Arc::new(journal), Drivers::new());
+            let answer = apply(&opened, tree, request).await;
+            if let Answer::Done { .. } = answer {
+                scribing::mend(home, opened.journal().as_ref(), tree);
+            }
+            return Ok(answer);
         }
         match exchange(home, &ask).await {
             Ok(answer) => return Ok(answer),

@@ -6,8 +6,8 @@ mod client;
 mod server;
 
 use serde::{Deserialize, Serialize};
-use spinney_kernel::Request;
 use spinney_kernel::id::TreeId;
+use spinney_kernel::{Reply, Request};
 
 pub(crate) use client::{Running, ask, running};
 pub(crate) use server::Listening;
@@ -66,4 +66,13 @@ pub(crate) enum GoesOn {
     Now,
     /// It stands still until somebody resumes it.
     WhenResumed,
+    /// When an agent is spawned that is not there yet.
+    WhenSpawned,
+}
+
+impl GoesOn {
+    /// What a tree's reply says; otherwise what its asker knows.
+    fn after(reply: &Reply, otherwise: Self) -> Self {
+        if let Reply::Queued { .. } = reply { Self::WhenSpawned } else { otherwise }
+    }
 }

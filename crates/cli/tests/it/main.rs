@@ -5,6 +5,7 @@
 mod bad_input;
 mod documents;
 mod example;
+mod following;
 mod hints;
 mod interrupting;
 mod looking;
@@ -14,3 +15,4 @@ mod resuming;
 mod scenarios;
 mod stage;
 mod steering;
+mod workspace;

@@ -149,6 +149,16 @@ impl Playing {
         }
     }
 
+    /// What it wrote so far, as far as it was waited for.
+    pub(crate) fn said(&self) -> String {
+        self.said.clone()
+    }
+
+    /// The next line of output; none once it has ended.
+    pub(crate) fn line(&mut self) -> Option<String> {
+        self.out.next().map(Result::unwrap)
+    }
+
     /// Waits for a line on standard error with this in it.
     pub(crate) fn until_noted(&mut self, part: &str) {
         loop {

@@ -60,6 +60,23 @@ pub struct Agent {
     pub(crate) timer: Option<TimerId>,
 }
 
+/// A message that an agent has not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Letter {
+    /// The event that brought it.
+    pub seq: Seq,
+    /// How many tokens it has at most.
+    pub tokens: u64,
+}
+
+impl Agent {
+    /// Puts a message into its inbox.
+    pub(crate) fn take(&mut self, Letter { seq, tokens }: Letter) {
+        self.inbox.push(seq);
+        self.progress.read(tokens);
+    }
+}
+
 /// What was fixed at an agent's birth.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Charter {

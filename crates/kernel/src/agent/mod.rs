@@ -7,7 +7,7 @@ mod progress;
 mod spawned;
 mod state;
 
-pub use arena::{Agent, AgentIx, Agents, Charter, Ended};
+pub use arena::{Agent, AgentIx, Agents, Charter, Ended, Letter};
 pub(crate) use arena::{Birth, goal_digest};
 pub(crate) use end::{drop_waiting, end, end_if_drained};
 pub use exit::{Exit, Failure};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::brief::{Brief, Briefs, System};
-use super::told::{child_told, shown, told};
+use super::told::{child_told, heard, shown, told};
 use super::{Message, Origin, Packet, ToolAsk};
 use crate::agent::{Attachment, Exit, Spawned};
 use crate::body::Body;
@@ -27,6 +27,8 @@ pub struct Contexts {
     agents: ByName<AgentId, Context>,
     open: BTreeMap<CallId, Opened>,
     end: Option<End>,
+    /// Letters for agents that are not there yet.
+    unborn: BTreeMap<AgentId, Vec<(Seq, Message)>>,
 }
 
 /// How a tree ended, in full.
@@ -61,6 +63,12 @@ struct Unread {
     letters: Vec<(Seq, Message)>,
     /// Results of attached children that no call has taken yet.
     results: BTreeMap<Seq, String>,
+}
+
+impl Unread {
+    fn with(letters: Vec<(Seq, Message)>) -> Box<Self> {
+        Box::new(Self { letters, ..Self::default() })
+    }
 }
 
 /// A call that has not ended, as far as its result will be read.
@@ -99,6 +107,7 @@ impl Contexts {
             agents: ByName::default(),
             open: BTreeMap::new(),
             end: None,
+            unborn: BTreeMap::new(),
         }
     }
 
@@ -111,8 +120,9 @@ impl Contexts {
             Event::AgentRedirected { agent, instruction, .. } => {
                 self.letter(agent, Message::Heard { from: By::Person, text: instruction.clone() });
             }
-            Event::MessageSent { from, to, body } => {
-                self.letter(to, Message::Heard { from: from.clone(), text: shown(body.clone()) });
+            Event::MessageSent { from, to, body, envelope } => {
+                let text = heard(body.clone(), envelope);
+                self.letter(to, Message::Heard { from: from.clone(), text });
             }
             Event::CallAsked { call, agent, work } => self.asked(*call, agent, work),
             Event::WaitStarted { call, agent, ask, .. } | Event::QuestionAsked { call, agent, ask, .. } => {
@@ -138,6 +148,7 @@ impl Contexts {
             | Event::TreeUnhalted
             | Event::LimitRaised { .. }
             | Event::BreakerChanged { .. }
+            | Event::MessagePublished { .. }
             | Event::RateLimited { .. } => {}
         }
     }
@@ -183,7 +194,7 @@ impl Contexts {
             is_waited_for: matches!(spawned.attachment, Attachment::Call { .. }),
             brief,
             messages: Arc::new(first.into_iter().map(Arc::new).collect()),
-            unread: None,
+            unread: self.unborn.remove(&spawned.agent).map(Unread::with),
         };
         make_room(&mut self.agents);
         self.agents.insert(spawned.agent.clone(), context);
@@ -193,10 +204,11 @@ impl Contexts {
     }
 
     fn letter(&mut self, to: &AgentId, message: Message) {
-        let seq = self.seq;
-        if let Some(context) = self.agents.get_mut(to) {
-            context.unread().letters.push((seq, message));
-        }
+        let letters = match self.agents.get_mut(to) {
+            Some(context) => &mut context.unread().letters,
+            None => self.unborn.entry(to.clone()).or_default(),
+        };
+        letters.push((self.seq, message));
     }
 
     fn opened(&mut self, call: CallId, agent: &AgentId, kind: Kind) {

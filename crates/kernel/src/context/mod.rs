@@ -10,4 +10,4 @@ pub use brief::System;
 pub(crate) use brief::first_tokens;
 pub use fold::{Contexts, End};
 pub use message::{Message, Origin, Packet, ToolAsk};
-pub(crate) use told::{child_tokens, shown_tokens, told_tokens};
+pub(crate) use told::{child_tokens, heard_tokens, shown_tokens, told_tokens};

@@ -3,6 +3,7 @@
 use crate::agent::Exit;
 use crate::body::{Body, cut};
 use crate::call::{ChildEnd, Outcome};
+use crate::envelope::Envelope;
 use crate::fault::FaultKind;
 use crate::limit;
 
@@ -46,6 +47,21 @@ pub(crate) fn shown(Body { text, rest, .. }: Body) -> String {
         Some(rest) => format!("{text}\n[only the beginning: {} bytes in all]", rest.bytes),
         None => text,
     }
+}
+
+/// A message as a model reads it: what stands on it, and its text.
+pub(crate) fn heard(body: Body, envelope: &Envelope) -> String {
+    let mut text = envelope.line();
+    if text.is_empty() {
+        return shown(body);
+    }
+    text.push_str(&shown(body));
+    text
+}
+
+/// The most tokens that [`heard`] can have.
+pub(crate) fn heard_tokens(body: &Body, envelope: &Envelope) -> u64 {
+    shown_tokens(body).saturating_add(envelope.line().len() as u64)
 }
 
 /// The most tokens that [`shown`] can have.

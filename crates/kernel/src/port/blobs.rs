@@ -9,7 +9,9 @@ use crate::event::Event;
 pub fn blobs_of(event: &Event) -> Vec<&BlobRef> {
     let bodies: Vec<&Body> = match event {
         Event::AgentEnding { result, .. } | Event::AgentEnded { result, .. } => result.iter().collect(),
-        Event::ToolAnswered { body, .. } | Event::MessageSent { body, .. } => vec![body],
+        Event::ToolAnswered { body, .. }
+        | Event::MessageSent { body, .. }
+        | Event::MessagePublished { body, .. } => vec![body],
         Event::CallEnded { outcome, .. } => of_outcome(outcome).into_iter().collect(),
         Event::QuestionAsked { question, .. } => match &question.on_timeout {
             OnTimeout::Default(answer) => vec![answer],

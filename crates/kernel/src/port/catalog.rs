@@ -83,6 +83,7 @@ pub fn catalog_rows(tree: TreeId, event: &Event) -> Vec<CatalogRow> {
         | Event::ToolAnswered { .. }
         | Event::Charged { .. }
         | Event::MessageSent { .. }
+        | Event::MessagePublished { .. }
         | Event::TreeHalted { .. }
         | Event::TreeUnhalted
         | Event::LimitRaised { .. }

@@ -11,6 +11,7 @@ mod fail;
 mod finish;
 mod hold;
 mod pause;
+mod publish;
 mod raise;
 mod redirect;
 mod send;
@@ -29,6 +30,7 @@ pub use fail::Fail;
 pub use finish::Finish;
 pub use hold::{Hold, HoldFor};
 pub use pause::Pause;
+pub use publish::Publish;
 pub use raise::Raise;
 pub use redirect::Redirect;
 pub use send::Send;
@@ -55,6 +57,7 @@ pub enum Request {
     Hold(Hold),
     Charge(Charge),
     Send(Send),
+    Publish(Publish),
     Wait(Wait),
     Ask(Ask),
     Answer(Answer),
@@ -75,6 +78,7 @@ impl Request {
             Self::Hold(request) => request.decide(draft, by),
             Self::Charge(request) => request.decide(draft, by),
             Self::Send(request) => request.decide(draft, by),
+            Self::Publish(request) => request.decide(draft, by),
             Self::Wait(request) => request.decide(draft, by),
             Self::Ask(request) => request.decide(draft, by),
             Self::Answer(request) => request.decide(draft, by),

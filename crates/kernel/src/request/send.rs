@@ -1,10 +1,11 @@
-//! Send a message to an agent of the tree.
+//! Send a message to an agent of the tree, or to one that is yet to come.
 
 use serde::{Deserialize, Serialize};
 
 use crate::body::{Body, check_said};
 use crate::call::wake_waits;
 use crate::decide::{Draft, Reply};
+use crate::envelope::Envelope;
 use crate::event::Event;
 use crate::id::AgentId;
 use crate::input::By;
@@ -19,21 +20,71 @@ pub struct Send {
     pub to: AgentId,
     /// What.
     pub body: Body,
+    /// What stands on it.
+    #[serde(default, skip_serializing_if = "Envelope::is_plain")]
+    pub envelope: Envelope,
 }
 
 impl Send {
+    /// A message with nothing but its text.
+    #[must_use]
+    pub fn plain(to: AgentId, body: Body) -> Self {
+        Self { to, body, envelope: Envelope::default() }
+    }
+
     pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
-        if let By::Agent(from) = by {
-            draft.living(from)?;
-        }
-        let ix = draft.living(&self.to)?;
-        check_said("message", &self.body.text, limit::TEXT_BYTES_MAX)?;
-        let waiting = draft.agent(ix).inbox.len();
-        if waiting >= limit::INBOX_MAX {
-            return Err(Refusal::InboxFull { agent: self.to.clone(), waiting });
-        }
-        draft.record(Event::MessageSent { from: by.clone(), to: self.to.clone(), body: self.body.clone() });
+        check_message(draft, by, &self.body, &self.envelope)?;
+        let to = self.to.clone();
+        let Some(ix) = draft.agents().find(&to) else { return self.keep(draft, by) };
+        let ix = draft.living(&to).map(|_| ix)?;
+        room(draft.agent(ix).inbox.len(), &to)?;
+        self.record(draft, by);
         wake_waits(draft, ix);
         Ok(Reply::Done)
     }
+
+    /// Nobody is called so yet: the message waits for whoever will be.
+    fn keep(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+        let to = &self.to;
+        match draft.unborn().get(to) {
+            Some(letters) => room(letters.len(), to)?,
+            None if draft.unborn().len() >= limit::UNBORN_MAX => {
+                let what = "agents that are not there and have messages waiting".to_owned();
+                let count = draft.unborn().len() + 1;
+                return Err(Refusal::TooMany { what, count, count_max: limit::UNBORN_MAX });
+            }
+            None => {}
+        }
+        self.record(draft, by);
+        Ok(Reply::Queued { agent: to.clone() })
+    }
+
+    fn record(&self, draft: &mut Draft<'_>, by: &By) {
+        let Self { to, body, envelope } = self.clone();
+        draft.record(Event::MessageSent { from: by.clone(), to, body, envelope });
+    }
+}
+
+fn room(waiting: usize, agent: &AgentId) -> Result<(), Refusal> {
+    if waiting < limit::INBOX_MAX {
+        return Ok(());
+    }
+    Err(Refusal::InboxFull { agent: agent.clone(), waiting })
+}
+
+/// Refuses what no message may be, whoever it is for.
+pub(super) fn check_message(
+    draft: &Draft<'_>,
+    by: &By,
+    body: &Body,
+    envelope: &Envelope,
+) -> Result<(), Refusal> {
+    draft.check_running()?;
+    if let By::Agent(from) = by {
+        draft.living(from)?;
+    }
+    if envelope.ttl == Some(0) {
+        return Err(Refusal::Forwarded);
+    }
+    check_said("message", &body.text, limit::TEXT_BYTES_MAX)
 }

@@ -7,7 +7,8 @@ use crate::agent::AgentIx;
 use crate::body::{Body, cut};
 use crate::call::{OnTimeout, Question, Wait, WaitNeed};
 use crate::decide::{Draft, Reply};
-use crate::id::{AgentId, ModelName, RoleName, ToolName};
+use crate::envelope::Envelope;
+use crate::id::{AgentId, Correlation, MessageKind, ModelName, RoleName, ToolName, Topic};
 use crate::input::By;
 use crate::limit;
 use crate::refusal::Refusal;
@@ -105,6 +106,10 @@ struct WaitArgs {
 struct SendArgs {
     to: AgentId,
     text: String,
+    topic: Option<Topic>,
+    #[serde(rename = "type")]
+    kind: Option<MessageKind>,
+    correlation: Option<Correlation>,
 }
 
 #[derive(Deserialize)]
@@ -143,8 +148,9 @@ pub(super) fn run(
             Request::Wait(request::Wait { agent: agent.clone(), wait, timeout_ms })
         }
         Builtin::SendMessage => {
-            let SendArgs { to, text } = read(builtin, args)?;
-            Request::Send(request::Send { to, body: Body::text(text) })
+            let SendArgs { to, text, topic, kind, correlation } = read(builtin, args)?;
+            let envelope = Envelope { topic, kind, correlation, ttl: None };
+            Request::Send(request::Send { to, body: Body::text(text), envelope })
         }
         Builtin::ListAgents => {
             let ListArgs {} = read(builtin, args)?;
@@ -165,6 +171,9 @@ pub(super) fn run(
     let reply = request.decide(draft, &By::Agent(agent))?;
     Ok(match reply {
         Reply::Spawned { call: Some(_), .. } | Reply::Waiting { .. } => None,
+        Reply::Queued { agent } => Some(Body::text(format!(
+            "no agent is called `{agent}` yet: the message is kept, and read when one is spawned under that id"
+        ))),
         Reply::Spawned { agent, call: None } => Some(Body::text(format!("spawned {agent}"))),
         // A wait that had at once what it waited for has ended with the answer.
         Reply::Done if waits => None,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::{Halt, Subject, World};
-use crate::agent::{AgentIx, Attachment, Birth, Ended, Exit, Farewell, Phase, Spawned, State};
+use crate::agent::{AgentIx, Attachment, Birth, Ended, Exit, Farewell, Letter, Phase, Spawned, State};
 use crate::body::Body;
 use crate::budget::{Amounts, Waiter};
 use crate::call::{ChildCall, ChildEnd, Outcome, Stage, Wait, Why, Work};
@@ -28,7 +28,10 @@ impl World {
                     self.stopped(agent);
                 }
             }
-            Event::MessageSent { to, body, .. } => self.delivered(to, context::shown_tokens(body)),
+            Event::MessageSent { to, body, envelope, .. } => {
+                self.delivered(to, context::heard_tokens(body, envelope));
+            }
+            Event::MessagePublished { .. } => {}
             Event::AgentEnding { agent, exit, result } => {
                 self.ending(agent, Farewell { exit: exit.clone(), result: result.clone() });
             }
@@ -42,9 +45,7 @@ impl World {
             }
             Event::CallWaiting { call, why, account, alarm } => {
                 self.waiting(*call, *why, *alarm);
-                if let (Why::Budget { ask }, Some(account)) = (*why, account) {
-                    self.in_line(*call, account, ask);
-                }
+                self.in_line(*call, account.as_ref(), *why);
             }
             Event::CallStarted { call, attempt, held } => self.started(*call, *attempt, held),
             Event::CallResumed { call } => self.calls.call_mut(*call).past_mut().losses += 1,
@@ -102,6 +103,9 @@ impl World {
             Some(owner) => *owner = ix,
             None => self.owners.push(ix),
         }
+        for letter in self.unborn.remove(&spawned.agent).unwrap_or_default() {
+            self.agents.agent_mut(ix).take(letter);
+        }
         self.set_timer(spawned.alarm, Subject::Deadline(ix));
         if let (Attachment::Call { call, .. }, Some(parent)) = (spawned.attachment, &spawned.parent) {
             self.asked(call, parent, Work::Child(ChildCall { agent: spawned.agent.clone() }), None);
@@ -114,10 +118,11 @@ impl World {
     }
 
     fn delivered(&mut self, to: &AgentId, tokens: u64) {
-        let (ix, seq) = (self.place(to), self.seq);
-        let agent = self.agents.agent_mut(ix);
-        agent.inbox.push(seq);
-        agent.progress.read(tokens.saturating_add(limit::SENDER_TOKENS));
+        let letter = Letter { seq: self.seq, tokens: tokens.saturating_add(limit::SENDER_TOKENS) };
+        match self.agents.find(to) {
+            Some(ix) => self.agents.agent_mut(ix).take(letter),
+            None => self.unborn.entry(to.clone()).or_default().push(letter),
+        }
     }
 
     fn stopped(&mut self, id: &AgentId) {
@@ -148,10 +153,9 @@ impl World {
         self.agents.retire(ix, Ended { role, parent, depth, word: exit.word(), at: self.seq, tokens, spent });
         match parent {
             Some(parent) if detached => {
-                let agent = self.agents.agent_mut(parent);
-                agent.inbox.push(self.seq);
                 let told = context::child_tokens(exit.word(), tokens);
-                agent.progress.read(told.saturating_add(limit::SENDER_TOKENS));
+                let letter = Letter { seq: self.seq, tokens: told.saturating_add(limit::SENDER_TOKENS) };
+                self.agents.agent_mut(parent).take(letter);
             }
             Some(_) => {}
             // The tree is over; what halted it no longer matters.
@@ -196,7 +200,9 @@ impl World {
         self.set_timer(alarm, Subject::Call(id));
     }
 
-    fn in_line(&mut self, id: CallId, blocked: &AgentId, ask: Amounts) {
+    /// A call that waits for budget stands in line at the account that blocks it.
+    fn in_line(&mut self, id: CallId, blocked: Option<&AgentId>, why: Why) {
+        let (Why::Budget { ask }, Some(blocked)) = (why, blocked) else { return };
         let ix = self.calls.call_mut(id).agent;
         let (at, blocked) = (self.agent(ix).account, self.agent(self.place(blocked)).account);
         self.ledger.line_join(id.0, Waiter { at, blocked, ask });

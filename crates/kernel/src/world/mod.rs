@@ -7,7 +7,7 @@ mod view;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::agent::{Agent, AgentIx, Agents, State};
+use crate::agent::{Agent, AgentIx, Agents, Letter, State};
 use crate::budget::{Account, AccountIx, Ledger, Shortfall};
 use crate::call::{Call, Calls};
 use crate::definition::{Definition, TreeLimits};
@@ -32,6 +32,8 @@ pub struct World {
     timers: Timers,
     gates: BTreeMap<ModelName, Gate>,
     halted: Option<Halt>,
+    /// Messages for agents that are not there yet.
+    unborn: BTreeMap<AgentId, Vec<Letter>>,
 }
 
 /// Why the tree takes no new work.
@@ -81,6 +83,7 @@ impl World {
             timers: Timers::default(),
             gates: BTreeMap::new(),
             halted: None,
+            unborn: BTreeMap::new(),
         }
     }
 
@@ -100,6 +103,12 @@ impl World {
     #[must_use]
     pub const fn agents(&self) -> &Agents {
         &self.agents
+    }
+
+    /// Messages for agents that are not there yet.
+    #[must_use]
+    pub const fn unborn(&self) -> &BTreeMap<AgentId, Vec<Letter>> {
+        &self.unborn
     }
 
     /// Every open call.

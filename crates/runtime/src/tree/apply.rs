@@ -106,6 +106,7 @@ fn aim(request: &Request, root: Option<&AgentId>) -> Aim {
         | Request::Hold(_)
         | Request::Charge(_)
         | Request::Send(_)
+        | Request::Publish(_)
         | Request::Wait(_)
         | Request::Ask(_)
         | Request::Answer(_)

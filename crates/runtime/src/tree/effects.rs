@@ -19,6 +19,7 @@ use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
 use super::payload::{Payload, payload};
+use crate::bus::{Delta, Hub};
 use crate::drivers::Drivers;
 
 /// Most reports that wait for a tree; then effects that ended wait too.
@@ -39,6 +40,7 @@ pub(super) struct Effects {
     reports: Sender<Brought>,
     /// By call. Most come last and go first, so a queue moves little.
     out: VecDeque<Out>,
+    hub: Arc<Hub>,
 }
 
 struct Out {
@@ -59,8 +61,8 @@ pub(super) struct Ticket {
 }
 
 impl Effects {
-    pub(super) fn new(drivers: Arc<Drivers>, reports: Sender<Brought>) -> Self {
-        Self { drivers, reports, out: VecDeque::new() }
+    pub(super) fn new(drivers: Arc<Drivers>, reports: Sender<Brought>, hub: Arc<Hub>) -> Self {
+        Self { drivers, reports, out: VecDeque::new(), hub }
     }
 
     /// How many are out.
@@ -73,10 +75,11 @@ impl Effects {
         // A task is moved several times before it runs: what it carries is small.
         let (drivers, attempt) = (Arc::clone(&self.drivers), Arc::new(attempt));
         let (stop, stopped) = oneshot::channel();
+        let hub = Arc::clone(&self.hub);
         self.start(ticket, stop, async move {
             match drivers.model(&attempt.model) {
                 Some(driver) => {
-                    let ended = call_model(driver.as_ref(), attempt, stopped).await;
+                    let ended = call_model(driver.as_ref(), (ticket, attempt), stopped, hub).await;
                     model_report(&drivers, ticket, ended)
                 }
                 None => failed(ticket, missing(&format!("model `{}`", attempt.model))),
@@ -164,17 +167,25 @@ impl Drop for Effects {
 
 async fn call_model(
     driver: &dyn Model,
-    attempt: Arc<model::Attempt>,
+    (Ticket { call, attempt: number }, attempt): (Ticket, Arc<model::Attempt>),
     stop: Stop,
+    hub: Arc<Hub>,
 ) -> Result<model::Answer, Missed> {
     let said = Arc::new(Mutex::new(String::new()));
     let deltas: Deltas = {
-        let said = Arc::clone(&said);
+        let (said, origin) = (Arc::clone(&said), Arc::clone(&attempt.origin));
         Arc::new(move |text: &str| {
             let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-            if said.len() + text.len() <= limit::BLOB_BYTES_MAX {
-                said.push_str(text);
+            let offset = said.len();
+            if offset + text.len() > limit::BLOB_BYTES_MAX {
+                return;
             }
+            said.push_str(text);
+            // Under the lock, so that they come in order.
+            hub.say(|after| {
+                let (origin, text) = (Arc::clone(&origin), text.to_owned());
+                Delta { origin, call, attempt: number, offset, text, after }
+            });
         })
     };
     match until_stopped(driver.call(Arc::clone(&attempt), deltas), stop).await {

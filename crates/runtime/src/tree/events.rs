@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use spinney_kernel::Event;
 use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::journal::{Journal, JournalFault};
+use spinney_kernel::port::journal::{Entry, Journal, JournalFault};
 use spinney_kernel::time::Time;
 
-use super::progress::Progress;
+use crate::bus::Hub;
 
 /// Batches read at once.
 const PAGE: usize = 256;
@@ -28,6 +28,13 @@ pub struct Told {
     pub event: Event,
 }
 
+/// The events of a stored batch, each with its place and time.
+pub fn tell(entry: Entry) -> impl Iterator<Item = Told> {
+    let (at, first) = (entry.batch.input.now, entry.after.0 + 1);
+    let numbered = entry.batch.events.into_iter().zip(first..);
+    numbered.map(move |(event, seq)| Told { seq: Seq(seq), at, event })
+}
+
 /// The events of a tree, one after the other.
 pub struct Events {
     source: Source,
@@ -35,12 +42,12 @@ pub struct Events {
     /// The last one that was read from the journal.
     seen: Seq,
     read: VecDeque<Told>,
-    progress: Progress,
+    hub: Arc<Hub>,
 }
 
 impl Events {
-    pub(super) fn new(source: Source, tree: TreeId, after: Seq, progress: Progress) -> Self {
-        Self { source, tree, seen: after, read: VecDeque::new(), progress }
+    pub(super) fn new(source: Source, tree: TreeId, after: Seq, hub: Arc<Hub>) -> Self {
+        Self { source, tree, seen: after, read: VecDeque::new(), hub }
     }
 
     /// The next event; none once the tree has ended or is no longer run, and everything durable was told.
@@ -53,7 +60,7 @@ impl Events {
                 return Some(Ok(told));
             }
             let seen = self.seen;
-            let known = self.progress.past(seen).await;
+            let known = self.hub.past(seen).await;
             if known <= seen {
                 return None;
             }
@@ -67,13 +74,11 @@ impl Events {
         let (source, tree, seen) = (self.source.clone(), self.tree, self.seen);
         let read = tokio::task::spawn_blocking(move || source.0.read(tree, seen, PAGE));
         let page = read.await.unwrap_or(Err(JournalFault::Closed))?;
-        for entry in page {
-            for (event, seq) in entry.batch.events.into_iter().zip(entry.after.0 + 1..) {
-                // What is not confirmed yet may be read already; it is told when it is.
-                if seq > self.seen.0 && seq <= known.0 {
-                    self.seen = Seq(seq);
-                    self.read.push_back(Told { seq: Seq(seq), at: entry.batch.input.now, event });
-                }
+        for told in page.into_iter().flat_map(tell) {
+            // What is not confirmed yet may be read already; it is told when it is.
+            if told.seq > self.seen && told.seq <= known {
+                self.seen = told.seq;
+                self.read.push_back(told);
             }
         }
         Ok(())

@@ -7,23 +7,24 @@ mod gate;
 mod look;
 mod mind;
 mod payload;
-mod progress;
 mod replay;
 mod run;
 mod timers;
 
 use spinney_kernel::body::Body;
-use spinney_kernel::id::{AgentId, CallId, Seq, TreeId};
-use spinney_kernel::port::journal::{ChainHash, JournalFault};
+use spinney_kernel::id::{AgentId, CallId, Correlation, Seq, TreeId};
+use spinney_kernel::port::journal::{ChainHash, Journal, JournalFault};
 use spinney_kernel::request::{Answer, Cancel, Pause, Raise, Redirect, Send, Unpause};
 use spinney_kernel::world::TreeState;
 use spinney_kernel::{By, Refusal, Reply, Request};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::bus::{Hub, Watch, Watcher};
+
 pub use apply::ApplyError;
 pub(crate) use apply::apply;
-pub use events::{Events, Told};
+pub use events::{Events, Told, tell};
 pub use look::{Look, OpenQuestion};
 pub use replay::{Diverged, Verified, verify};
 pub(crate) use run::{Begin, begin};
@@ -37,7 +38,7 @@ pub struct Tree {
     id: TreeId,
     requests: mpsc::Sender<Asked>,
     status: watch::Receiver<Status>,
-    progress: progress::Progress,
+    hub: Arc<Hub>,
     events: events::Source,
 }
 
@@ -119,7 +120,7 @@ impl Tree {
     /// # Errors
     /// The refusal, or why nobody runs the tree.
     pub async fn send(&self, to: AgentId, text: impl Into<String>) -> Result<(), RequestError> {
-        self.ask(Request::Send(Send { to, body: Body::text(text) })).await.map(drop)
+        self.ask(Request::Send(Send::plain(to, Body::text(text)))).await.map(drop)
     }
 
     /// Answers a question.
@@ -231,7 +232,27 @@ impl Tree {
     /// Its events after `after`, and then those to come, each once and in order, until it is no longer run.
     #[must_use]
     pub fn events(&self, after: Seq) -> Events {
-        Events::new(self.events.clone(), self.id, after, self.progress.clone())
+        Events::new(self.events.clone(), self.id, after, Arc::clone(&self.hub))
+    }
+
+    /// Watches it: what was asked for, from any event on, each once and in order, until it is no longer run.
+    #[must_use]
+    pub fn watch(&self, watch: Watch) -> Watcher {
+        Watcher::new(self.id, Arc::clone(&self.events.0), Arc::clone(&self.hub), watch)
+    }
+
+    /// How many watch it, and how many places are kept for what they ask for.
+    #[must_use]
+    pub fn watchers(&self) -> (usize, usize) {
+        self.hub.count()
+    }
+
+    pub(crate) fn journal(&self) -> &Arc<dyn Journal> {
+        &self.events.0
+    }
+
+    pub(crate) fn draw_correlation(&self) -> Correlation {
+        self.hub.draw_correlation()
     }
 
     /// Why nobody answers.

@@ -1,10 +1,11 @@
 //! The one loop of a tree: input, decide, append, apply, effects, reports. One task, no locks.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use spinney_kernel::call::{ModelCall, Work};
 use spinney_kernel::effect::Effect;
-use spinney_kernel::event::Alarm;
+use spinney_kernel::event::{Alarm, Event};
 use spinney_kernel::id::{AgentId, Seq, TreeId};
 use spinney_kernel::port::catalog::catalog_of;
 use spinney_kernel::port::journal::{Append, Journal, JournalFault};
@@ -21,9 +22,9 @@ use super::effects::{Brought, Effects, REPORTS_MAX, Ticket};
 use super::events::Source;
 use super::gate::{Confirmations, Confirmed, Gate, Held};
 use super::mind::Mind;
-use super::progress::{EndOnDrop, Progress};
 use super::timers::Timers;
-use super::{Asked, Look, REQUESTS_MAX, Status, Stopped, Tree};
+use super::{Asked, Look, REQUESTS_MAX, Status, Stopped, Told, Tree};
+use crate::bus::{EndOnDrop, Hub};
 use crate::clock::Clock;
 use crate::draw::Draws;
 use crate::drivers::Drivers;
@@ -65,8 +66,10 @@ struct Run {
     timers: Timers,
     durable: Seq,
     status: watch::Sender<Status>,
-    /// The last durable event, for those who follow.
-    progress: EndOnDrop,
+    /// Those who watch.
+    hub: EndOnDrop,
+    /// What they are to see when it is durable.
+    tail: VecDeque<Told>,
     mode: Mode,
 }
 
@@ -89,12 +92,12 @@ pub(crate) fn begin(begin: Begin) -> Result<Seedling, JournalFault> {
     let hash = head.map(|head| head.hash);
     let status = Status { seq: durable, hash, state: mind.world.state(), last: None, stopped: None };
     let (status, watched) = watch::channel(status);
-    let progress = Progress::new(durable);
+    let hub = Arc::new(Hub::new(durable));
     let (requests, asked) = mpsc::channel(REQUESTS_MAX);
     let (reports, brought) = mpsc::channel(REPORTS_MAX);
     let gate = Gate::new(Arc::clone(&journal), Confirmed { seq: durable, hash, fault: None });
     let inlets = Inlets { requests: asked, reports: brought, confirmations: gate.confirmations(), stop };
-    let effects = Effects::new(drivers, reports);
+    let effects = Effects::new(drivers, reports, Arc::clone(&hub));
     let run = Run {
         mind,
         gate,
@@ -102,10 +105,11 @@ pub(crate) fn begin(begin: Begin) -> Result<Seedling, JournalFault> {
         timers: Timers::new(),
         durable,
         status,
-        progress: EndOnDrop(progress.clone()),
+        hub: EndOnDrop(Arc::clone(&hub)),
+        tail: VecDeque::new(),
         mode: Mode::Running,
     };
-    let tree = Tree { id, requests, status: watched, progress: progress.clone(), events: Source(journal) };
+    let tree = Tree { id, requests, status: watched, hub, events: Source(journal) };
     Ok(Seedling { run, inlets, tree })
 }
 
@@ -163,7 +167,8 @@ impl Run {
         let mut stop = std::pin::pin!(inlets.stop.cancelled());
         self.let_go();
         while !self.is_done() {
-            let room = self.gate.has_room();
+            let is_held = self.hub.0.is_held();
+            let room = self.gate.has_room() && !is_held;
             tokio::select! {
                 biased;
                 Confirmed { seq, hash, fault } = inlets.confirmations.next() => {
@@ -174,6 +179,7 @@ impl Run {
                     self.tell(hash);
                     self.let_go();
                 }
+                () = self.hub.0.released(), if is_held => {}
                 Some(brought) = inlets.reports.recv(), if room => self.take(brought),
                 Some(asked) = inlets.requests.recv(), if room && self.mode == Mode::Running => self.asked(asked),
                 () = self.timers.next(|at| self.mind.ms_until(at)), if room && self.mode != Mode::Stopping => self.fire(),
@@ -267,6 +273,12 @@ impl Run {
         }
         let parked = self.mode == Mode::Parked && !world.is_over();
         let state = if parked { STOPPED } else { world.state().word() };
+        if self.hub.0.is_watched() {
+            let numbered = decision.events.iter().zip(after.0 + 1..);
+            let told =
+                |(event, seq): (&Event, u64)| Told { seq: Seq(seq), at: input.now, event: event.clone() };
+            self.tail.extend(numbered.map(told));
+        }
         let batch = Batch { input, events: decision.events };
         let (tree, durability) = (world.tree(), world.definition().durability);
         let catalog = catalog_of(tree, &batch);
@@ -275,7 +287,7 @@ impl Run {
     }
 
     /// Tells whoever watches how far the tree is.
-    fn tell(&self, hash: Option<spinney_kernel::port::journal::ChainHash>) {
+    fn tell(&mut self, hash: Option<spinney_kernel::port::journal::ChainHash>) {
         let whole = self.durable == self.mind.world.seq();
         // Whoever waits for the end need not wake up for every step.
         self.status.send_if_modified(|status| {
@@ -286,7 +298,9 @@ impl Run {
             }
             first || status.state != before
         });
-        self.progress.0.reach(self.durable);
+        let ready = self.tail.partition_point(|told| told.seq <= self.durable);
+        let told = self.tail.drain(..ready).collect();
+        self.hub.0.publish(told, self.durable);
     }
 
     /// Lets out what waited for its events to be durable.

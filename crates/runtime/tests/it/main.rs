@@ -27,6 +27,9 @@ mod stopping;
 mod tree_file;
 mod tree_file_errors;
 mod turns;
+mod watching;
+mod watching_crowd;
+mod wire;
 
 use spinney::budget::{Amounts, Budget, Limits, spend};
 

@@ -83,7 +83,7 @@ rules:
     call:
       - { tool: no_such_tool, args: {} }
       - { tool: spawn_agent, args: '{"agent": "hel' }
-      - { tool: send_message, args: { to: nobody, text: hello } }
+      - { tool: send_message, args: { to: No body, text: hello } }
   - say: Without then.
 "#,
     );

@@ -7,6 +7,7 @@
 mod agents;
 #[path = "../../../testkit/benches/bench/alloc.rs"]
 mod alloc;
+mod bus;
 mod cancel;
 mod durable;
 mod fan;
@@ -22,11 +23,12 @@ mod tree;
 mod turns;
 
 /// Each by its name, with its heading. What counts bytes comes last: counting takes time.
-const TABLES: [(&str, &str, fn()); 7] = [
+const TABLES: [(&str, &str, fn()); 8] = [
     ("turns", "turns, in memory", turns::run),
     ("fan", "fan-out, in memory", fan::run),
     ("durable", "durable steps", durable::run),
     ("many", "many trees at once", many::run),
+    ("bus", "the bus, in memory", bus::run),
     ("cancel", "cancel", cancel::run),
     ("replay", "replay", replay::run),
     ("agents", "live agents", agents::run),

@@ -35,6 +35,8 @@ pub(crate) enum Plan {
     Children(u32),
     /// So many children, none of which ever answers.
     Stuck(u32),
+    /// The root never answers.
+    Still,
     /// So many leads below the root, each with as many children as one answer may ask for, which all do this.
     Crowd(u32, Pastime),
 }
@@ -82,7 +84,9 @@ impl Scripted {
             (Plan::Crowd(_, Pastime::Asking), 2, 1) => {
                 Move::Ask(vec![ask("ask_human", r#"{"question":"Which?"}"#, turn)])
             }
-            (Plan::Stuck(_), 1, _) | (Plan::Crowd(_, Pastime::Calling), 2, _) => Move::Never,
+            (Plan::Still, _, _) | (Plan::Stuck(_), 1, _) | (Plan::Crowd(_, Pastime::Calling), 2, _) => {
+                Move::Never
+            }
             (Plan::Turns(_) | Plan::Children(_) | Plan::Stuck(_) | Plan::Crowd(..), _, _) => Move::Answer,
         }
     }

@@ -248,7 +248,7 @@ fn may_act(before: &World, what: &What) -> Law {
         Request::Pause(request) => below(&request.agent),
         Request::Unpause(request) => below(&request.agent),
         Request::Cancel(request) => below(&request.agent),
-        Request::Send(_) => Ok(()),
+        Request::Send(_) | Request::Publish(_) => Ok(()),
         Request::Start(_)
         | Request::Charge(_)
         | Request::Answer(_)

@@ -92,6 +92,7 @@ impl Witness {
             | Event::QuestionAsked { .. }
             | Event::ToolAnswered { .. }
             | Event::MessageSent { .. }
+            | Event::MessagePublished { .. }
             | Event::TreeHalted { .. }
             | Event::TreeUnhalted
             | Event::LimitRaised { .. }

@@ -61,7 +61,11 @@ fn request(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
         18..38 => Request::Hold(Hold { agent, effect: hold_for(dice) }),
         38..39 => Request::Charge(Charge { agent, amounts: some_amounts(dice), note: "bill".to_owned() }),
         39..41 => raise(dice, agent),
-        41..42 => Request::Send(Send { to: agent, body: Body::text("hello") }),
+        41..42 => {
+            // Sometimes to one that is not there yet.
+            let to = if dice.once_in(3) { parse(&format!("named-{}", dice.below(20))) } else { agent };
+            Request::Send(Send::plain(to, Body::text("hello")))
+        }
         42..45 => Request::Wait(Wait { wait: wait_for(dice, world, &agent), agent, timeout_ms: Some(5_000) }),
         45..47 => {
             Request::Ask(Ask { agent, question: question(dice), timeout_ms: Some(dice.between(1, 9_000)) })

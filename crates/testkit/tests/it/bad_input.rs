@@ -5,13 +5,14 @@ use spinney_kernel::body::Body;
 use spinney_kernel::budget::Amounts;
 use spinney_kernel::call::{OnTimeout, Question, Wait as WaitFor, WaitNeed};
 use spinney_kernel::definition::{BudgetSpec, OnLow};
+use spinney_kernel::envelope::Envelope;
 use spinney_kernel::event::Breaker as Gate;
 use spinney_kernel::fault::{Fault, FaultKind};
 use spinney_kernel::id::{AgentId, CallId, ModelName, RoleName, ThreadId, TimerId, ToolName, TreeId};
 use spinney_kernel::report::{Breaker, Done, Failed, Lost, Rate, Timer, Used};
 use spinney_kernel::request::{
-    Answer, Ask, Cancel, Charge, Fail, Finish, Hold, HoldFor, Pause, Raise, Redirect, Send, Spawn, Start,
-    Unpause, Wait,
+    Answer, Ask, Cancel, Charge, Fail, Finish, Hold, HoldFor, Pause, Publish, Raise, Redirect, Send, Spawn,
+    Start, Unpause, Wait,
 };
 use spinney_kernel::signal::Running;
 use spinney_kernel::time::Time;
@@ -120,7 +121,6 @@ fn about_nobody() -> Vec<What> {
         all.extend([
             Request::Spawn(spawn(id, "a", "x")),
             model_call(id, 1),
-            Request::Send(Send { to: name(id), body: Body::text("hello") }),
             Request::Wait(Wait { agent: name(id), wait: WaitFor::Message, timeout_ms: None }),
             Request::Ask(Ask { agent: name(id), question: question("Which?"), timeout_ms: None }),
             Request::Finish(Finish { agent: name(id), result: Body::text("ok") }),
@@ -132,6 +132,8 @@ fn about_nobody() -> Vec<What> {
             Request::Raise(Raise { agent: name(id), add: turn(1) }),
         ]);
     }
+    // A message waits for who never was.
+    all.extend(["dead", "dying"].map(|id| Request::Send(Send::plain(name(id), Body::text("hello")))));
     all.push(Request::Charge(Charge { agent: name("ghost"), amounts: turn(1), note: String::new() }));
     all.into_iter().map(person).collect()
 }
@@ -167,9 +169,14 @@ fn by_the_wrong_one() -> Vec<What> {
         ]
         .map(|request| agent("a", request)),
     );
-    all.push(agent("dead", Request::Send(Send { to: to(), body: Body::text("boo") })));
-    all.push(agent("ghost", Request::Send(Send { to: to(), body: Body::text("boo") })));
+    all.push(agent("dead", Request::Send(Send::plain(to(), Body::text("boo")))));
+    all.push(agent("ghost", Request::Send(Send::plain(to(), Body::text("boo")))));
     all
+}
+
+/// What stands on a message that was forwarded too often.
+fn spent() -> Envelope {
+    Envelope { topic: Some(name("news")), ttl: Some(0), ..Envelope::default() }
 }
 
 /// Requests whose texts, numbers or names are wrong.
@@ -189,8 +196,11 @@ fn malformed() -> Vec<What> {
         Request::Spawn(Spawn { model: Some(name("ghost")), ..spawn("root", "a", "x") }),
         Request::Spawn(Spawn { budget: downgrade("ghost"), ..spawn("root", "a", "x") }),
         Request::Hold(Hold { agent: a(), effect: call("ghost") }),
-        Request::Send(Send { to: a(), body: Body::text("") }),
-        Request::Send(Send { to: a(), body: Body::text(long.clone()) }),
+        Request::Send(Send::plain(a(), Body::text(""))),
+        Request::Send(Send::plain(a(), Body::text(long.clone()))),
+        Request::Send(Send { envelope: spent(), ..Send::plain(a(), Body::text("hello")) }),
+        Request::Publish(Publish { body: Body::text("hello"), envelope: Envelope::default() }),
+        Request::Publish(Publish { body: Body::text("hello"), envelope: spent() }),
         Request::Wait(Wait { agent: a(), wait: children(&[]), timeout_ms: None }),
         Request::Wait(Wait { agent: a(), wait: children(&["ghost"]), timeout_ms: None }),
         Request::Wait(Wait { agent: a(), wait: children(&["dead"]), timeout_ms: None }),
@@ -270,11 +280,13 @@ fn a_request_that_makes_no_sense_is_refused_and_changes_nothing() {
     the instruction has 32769 bytes and the limit is 32768: shorten it or pass a reference
     the message has 32769 bytes and the limit is 32768: shorten it or pass a reference
     the message is empty: say something
+    the message was forwarded as often as its ttl allows: leave it
     the note has 1025 bytes and the limit is 1024: shorten it or pass a reference
     the partial result has 32769 bytes and the limit is 32768: shorten it or pass a reference
     the question has 32769 bytes and the limit is 32768: shorten it or pass a reference
     the reason has 1025 bytes and the limit is 1024: shorten it or pass a reference
     the result has 32769 bytes and the limit is 32768: shorten it or pass a reference
+    the topic is empty: say something
     the tree was started already: a tree starts once
     ");
 }
@@ -421,7 +433,7 @@ fn open_calls_and_messages_are_bounded() {
     for _ in 0..limit::INBOX_MAX {
         play.run("send b hello");
     }
-    let more = Request::Send(Send { to: name("b"), body: Body::text("one more") });
+    let more = Request::Send(Send::plain(name("b"), Body::text("one more")));
     let refusal = refused(&mut play, person(more));
     assert_eq!(refusal, Refusal::InboxFull { agent: name("b"), waiting: limit::INBOX_MAX });
     // A flood of messages keeps no person from redirecting.

@@ -69,7 +69,7 @@ impl Audit {
             match event {
                 Event::AgentSpawned(_) => self.agents += 1,
                 Event::AgentEnded { exit, .. } => self.completed += u64::from(exit.is_success()),
-                Event::MessageSent { .. } => self.messages += 1,
+                Event::MessageSent { .. } | Event::MessagePublished { .. } => self.messages += 1,
                 Event::QuestionAsked { .. } => self.questions += 1,
                 Event::CallResumed { call } => *self.resumed.entry(*call).or_default() += 1,
                 Event::AttemptFailed { fault: None, spent, .. } => {

@@ -120,6 +120,7 @@ impl People {
             | Event::ToolAnswered { .. }
             | Event::Charged { .. }
             | Event::MessageSent { .. }
+            | Event::MessagePublished { .. }
             | Event::LimitRaised { .. }
             | Event::BreakerChanged { .. }
             | Event::RateLimited { .. } => {}
@@ -197,7 +198,10 @@ impl People {
                 let running = if stops { Running::Stops } else { Running::Finishes };
                 Request::Redirect(Redirect { instruction: format!("{agent}, go elsewhere"), agent, running })
             }
-            Wish::Send(to) => Request::Send(Send { body: Body::text(format!("hello {to}")), to }),
+            Wish::Send(to) => {
+                let body = Body::text(format!("hello {to}"));
+                Request::Send(Send::plain(to, body))
+            }
             Wish::Pause(agent) => Request::Pause(Pause { agent }),
             Wish::Unpause(agent) => Request::Unpause(Unpause { agent }),
             Wish::Cancel(agent) => Request::Cancel(Cancel { agent, reason: "enough".to_owned() }),

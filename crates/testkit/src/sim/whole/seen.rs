@@ -58,6 +58,7 @@ pub(super) fn shown(event: &Event) -> Option<&'static str> {
         Event::CallEnded { outcome, .. } => return ended(outcome),
         Event::ToolAnswered { is_error: true, .. } => "a tool was refused",
         Event::MessageSent { .. } => "a message was sent",
+        Event::MessagePublished { .. } => "a message was published",
         Event::TreeHalted { .. } => "the tree halted",
         Event::TreeStarted { .. }
         | Event::AgentUnpaused { .. }

@@ -1,0 +1,107 @@
+//! Keeping the workspaces of a tree up to date: beside the tree while it runs here, and at once where nobody runs it.
+//! Step files are for people; what goes wrong with them is told and never stops a tree.
+
+use std::path::{Path, PathBuf};
+
+use spinney::Tree;
+use spinney::tree::{Told, tell};
+use spinney_drivers::workspace::{Scribe, WorkspaceFault, Workspaces};
+use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::port::journal::Journal;
+use spinney_kernel::port::page::pages;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::hint::command;
+use crate::ids::short;
+use crate::out;
+
+/// Events that wait to be written. If there are more, they stay in the journal until there is room: a slow disk does not
+/// hold the tree up, and nothing piles up in memory.
+const WAITING_MAX: usize = 256;
+
+/// Writes the step files of a tree that runs here, in a thread of its own.
+pub(crate) struct Scribing {
+    home: PathBuf,
+    tree: TreeId,
+    writer: JoinHandle<Missing>,
+}
+
+/// What could not be written.
+#[derive(Default)]
+struct Missing {
+    first: Option<WorkspaceFault>,
+    count: u64,
+}
+
+impl Missing {
+    fn note(&mut self, done: Result<(), WorkspaceFault>) {
+        if let Err(fault) = done {
+            self.count += 1;
+            self.first.get_or_insert(fault);
+        }
+    }
+
+    /// Says what is missing, if anything is, and what to do about it.
+    fn told(self, home: &Path, tree: TreeId) {
+        let Self { first: Some(fault), count } = self else { return };
+        let again = command(home, &format!("resume {}", short(tree)));
+        let others = if count > 1 { format!(" (and {} more)", count - 1) } else { String::new() };
+        let folder = home.join("workspace");
+        out::complain(&format!(
+            "the step files in {} are not complete: {fault}{others}. The tree itself is safe in the journal; once that is put right, {again} writes them again",
+            folder.display()
+        ));
+    }
+}
+
+impl Scribing {
+    /// Begins at the tree's first event. Up to `past`, an earlier process may have written before.
+    pub(crate) fn begin(home: &Path, tree: &Tree, past: Seq) -> Self {
+        let (events, mut waiting) = mpsc::channel::<Told>(WAITING_MAX);
+        let mut all = tree.events(Seq(0));
+        tokio::spawn(async move {
+            // A journal that cannot be read is told by whoever follows the tree.
+            while let Some(Ok(told)) = all.next().await {
+                if events.send(told).await.is_err() {
+                    return;
+                }
+            }
+        });
+        let (home, tree) = (home.to_owned(), tree.id());
+        let folder = home.clone();
+        let writer = tokio::task::spawn_blocking(move || {
+            let next = std::iter::from_fn(|| waiting.blocking_recv());
+            write(&folder, tree, past, next)
+        });
+        Self { home, tree, writer }
+    }
+
+    /// Waits until everything is written. The tree is no longer run by then.
+    pub(crate) async fn end(self) {
+        match self.writer.await {
+            Ok(missing) => missing.told(&self.home, self.tree),
+            Err(error) => out::complain(&format!("writing step files broke off: {error}")),
+        }
+    }
+}
+
+/// Makes the workspaces of a tree that nobody runs what its journal says.
+pub(crate) fn mend(home: &Path, journal: &dyn Journal, tree: TreeId) {
+    let past = match journal.head(tree) {
+        Ok(head) => head.map_or(Seq(0), |head| head.seq),
+        Err(_) => return,
+    };
+    // A journal that cannot be read is told by whoever asked for the tree.
+    let events = pages(journal, tree, Seq(0)).map_while(Result::ok).flatten().flat_map(tell);
+    write(home, tree, past, events).told(home, tree);
+}
+
+fn write(home: &Path, tree: TreeId, past: Seq, events: impl Iterator<Item = Told>) -> Missing {
+    let mut missing = Missing::default();
+    match Workspaces::open(home, tree).map(|workspaces| Scribe::new(workspaces, past)) {
+        Ok(mut scribe) => events.for_each(|told| missing.note(scribe.take(told.seq, told.at, &told.event))),
+        Err(fault) => missing.note(Err(fault)),
+    }
+    missing
+}

@@ -1,0 +1,4 @@
+//! Drivers: what acts outside on behalf of agents, and guards the folders that they work in. Today the workspaces; models
+//! and tools come here. Nothing in here decides, reads the time or knows how a tree is run or stored.
+
+pub mod workspace;

@@ -1,0 +1,324 @@
+//! The fold: events in, steps out. A step is one tool call that ended, one child that was spawned, or one answer; a
+//! model's answer that only asks for tools is none, because its tools are. It keeps what is open and nothing of what
+//! is over, so that a journal of any length folds in little memory.
+
+use std::collections::BTreeMap;
+use std::mem::take;
+
+use serde_json::{Map, Value, json};
+use spinney_kernel::Event;
+use spinney_kernel::agent::{Attachment, Spawned};
+use spinney_kernel::budget::Amounts;
+use spinney_kernel::call::{Outcome, ToolCall, Wait, Work};
+use spinney_kernel::context::ToolAsk;
+use spinney_kernel::id::{AgentId, CallId, Seq, TreeId};
+use spinney_kernel::port::journal::Durability;
+use spinney_kernel::time::Time;
+use spinney_kernel::trace::{Hop, Trace};
+use spinney_kernel::turn::Builtin;
+
+use super::name::step_id;
+use super::short::{args, remark};
+use super::step::{Metadata, Step};
+use super::told::Told;
+
+/// What an agent's answer is called among its steps.
+const ANSWER: &str = "agent:answer";
+/// A child that an agent has.
+const SPAWN: &str = "agent:spawn";
+/// A wait, and a question, that no model asked for.
+const WAIT: &str = "agent:wait";
+const ASK: &str = "agent:ask";
+/// How much of a goal the step of a spawn shows, in characters.
+const GOAL_CHARS: usize = 50;
+
+/// What an event means for the workspaces of its tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// An agent exists; it has no steps.
+    Born {
+        /// Who.
+        agent: AgentId,
+    },
+    /// An agent's next step ended.
+    Did {
+        /// Whose.
+        agent: AgentId,
+        /// Its number; the first is 1.
+        number: u32,
+        /// What.
+        step: Box<Step>,
+    },
+    /// An agent has ended and takes no further step.
+    Gone {
+        /// Who.
+        agent: AgentId,
+        /// How many steps it took.
+        steps: u32,
+    },
+}
+
+/// The steps of a tree's agents, as far as its events were taken in.
+#[derive(Clone, Debug)]
+pub struct Steps {
+    tree: TreeId,
+    durability: Durability,
+    /// Whom each event is about, and since when.
+    trace: Trace,
+    living: BTreeMap<AgentId, Life>,
+    open: BTreeMap<CallId, Open>,
+}
+
+/// What is known of a living agent beside its trace.
+#[derive(Clone, Debug, Default)]
+struct Life {
+    steps: u32,
+    /// The tools that its model's last answer asked for.
+    asks: Vec<Asked>,
+    /// What its model said with that, until a step shows it.
+    said: Option<String>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Asked {
+    tool: String,
+    args: Map<String, Value>,
+}
+
+/// A call that has not ended.
+#[derive(Clone, Debug)]
+struct Open {
+    is_model: bool,
+    asked: Asked,
+    said: Option<String>,
+}
+
+/// When and how a step ended.
+#[derive(Clone, Copy)]
+struct Ended<'h> {
+    seq: Seq,
+    at: Time,
+    /// Where the event stands.
+    hop: &'h Hop,
+    call: Option<CallId>,
+    since: Option<Time>,
+    spent: Amounts,
+}
+
+impl Steps {
+    /// Before a tree's first event.
+    #[must_use]
+    pub fn new(tree: TreeId) -> Self {
+        Self {
+            tree,
+            durability: Durability::default(),
+            trace: Trace::default(),
+            living: BTreeMap::new(),
+            open: BTreeMap::new(),
+        }
+    }
+
+    /// What the tree's events survive, as its definition says.
+    #[must_use]
+    pub const fn durability(&self) -> Durability {
+        self.durability
+    }
+
+    /// Who lives, and how many steps they took.
+    pub fn living(&self) -> impl Iterator<Item = (&AgentId, u32)> {
+        self.living.iter().map(|(agent, life)| (agent, life.steps))
+    }
+
+    /// Takes in the next event of the tree and says what it means.
+    pub fn take(&mut self, seq: Seq, at: Time, event: &Event) -> Vec<Deed> {
+        let hop = &self.trace.take(at, event);
+        let now = Ended { seq, at, hop, call: None, since: None, spent: Amounts::ZERO };
+        match event {
+            Event::TreeStarted { definition, .. } => {
+                self.durability = definition.durability;
+                Vec::new()
+            }
+            Event::AgentSpawned(spawned) => self.spawned(spawned, now),
+            Event::CallAsked { call, agent, work } => {
+                self.asked(*call, agent, work);
+                Vec::new()
+            }
+            Event::WaitStarted { call, agent, ask, wait, .. } => {
+                self.opened(*call, (agent, *ask), || waits(wait));
+                Vec::new()
+            }
+            Event::QuestionAsked { call, agent, ask, question, .. } => {
+                let asked = || Asked {
+                    tool: ASK.to_owned(),
+                    args: map(json!({ "question": remark(&question.text) })),
+                };
+                self.opened(*call, (agent, *ask), asked);
+                Vec::new()
+            }
+            Event::CallSwitched { call, model, .. } => {
+                if let Some(open) = self.open.get_mut(call) {
+                    open.asked.args = map(json!({ "model": model }));
+                }
+                Vec::new()
+            }
+            Event::ToolAnswered { agent, ask, body, is_error } => {
+                let Some((asked, said)) = self.ask(agent, *ask) else { return Vec::new() };
+                // A spawn that worked has its step already.
+                if asked.tool == Builtin::SpawnAgent.word() && !is_error {
+                    return Vec::new();
+                }
+                self.did(agent, (asked, said), Told::answer(body, *is_error, seq), now)
+            }
+            Event::CallEnded { call, outcome, spent, .. } => self.ended(
+                *call,
+                outcome,
+                Ended { call: Some(*call), since: hop.since, spent: *spent, ..now },
+            ),
+            Event::AgentEnded { agent, exit, result, .. } => {
+                let asked = Asked { tool: ANSWER.to_owned(), args: Map::new() };
+                let told = result.as_ref().map(|result| Told::exit(result, exit, seq));
+                let mut deeds = told.map_or_else(Vec::new, |told| self.did(agent, (asked, None), told, now));
+                let steps = self.living.remove(agent).map(|life| life.steps);
+                deeds.extend(steps.map(|steps| Deed::Gone { agent: agent.clone(), steps }));
+                deeds
+            }
+            Event::AgentPaused { .. }
+            | Event::AgentUnpaused { .. }
+            | Event::AgentRedirected { .. }
+            | Event::AgentEnding { .. }
+            | Event::CallWaiting { .. }
+            | Event::CallStarted { .. }
+            | Event::CallResumed { .. }
+            | Event::AttemptFailed { .. }
+            | Event::Charged { .. }
+            | Event::MessageSent { .. }
+            | Event::MessagePublished { .. }
+            | Event::TreeHalted { .. }
+            | Event::TreeUnhalted
+            | Event::LimitRaised { .. }
+            | Event::BreakerChanged { .. }
+            | Event::RateLimited { .. } => Vec::new(),
+        }
+    }
+
+    /// A child is a step of its parent and begins without any of its own.
+    fn spawned(&mut self, spawned: &Spawned, now: Ended<'_>) -> Vec<Deed> {
+        let (agent, parent) = (&spawned.agent, spawned.parent.as_ref());
+        self.living.insert(agent.clone(), Life::default());
+        let mut deeds = vec![Deed::Born { agent: agent.clone() }];
+        let Some(parent) = parent else { return deeds };
+        let call = if let Attachment::Call { call, .. } = spawned.attachment { Some(call) } else { None };
+        let asked = Asked { tool: SPAWN.to_owned(), args: map(json!({ "child_id": agent })) };
+        let said = self.living.get_mut(parent).and_then(|life| life.said.take());
+        let goal: String = spawned.goal.chars().take(GOAL_CHARS).collect();
+        let told = Told::well(format!("Spawned {agent} with goal: {goal}..."));
+        deeds.extend(self.did(parent, (asked, said), told, Ended { call, ..now }));
+        deeds
+    }
+
+    fn asked(&mut self, call: CallId, agent: &AgentId, work: &Work) {
+        match work {
+            Work::Model(model) => {
+                let asked = Asked { tool: ANSWER.to_owned(), args: map(json!({ "model": model.model })) };
+                self.open.insert(call, Open { is_model: true, asked, said: None });
+            }
+            Work::Tool(tool) => {
+                let ToolCall { tool, ask, args: given, .. } = tool.as_ref();
+                self.opened(call, (agent, *ask), || Asked { tool: tool.to_string(), args: args(given) });
+            }
+            Work::Child(_) | Work::Wait(_) | Work::Question(_) => {}
+        }
+    }
+
+    /// A call is open: for one of the tools that the agent's last answer asked for, or for what `other` says.
+    fn opened(&mut self, call: CallId, (agent, ask): (&AgentId, Option<u32>), other: impl FnOnce() -> Asked) {
+        let asked = ask.and_then(|ask| self.ask(agent, ask));
+        let (asked, said) = asked.unwrap_or_else(|| (other(), None));
+        self.open.insert(call, Open { is_model: false, asked, said });
+    }
+
+    /// One of the tools that the agent's last answer asked for. Each is asked for once.
+    fn ask(&mut self, agent: &AgentId, ask: u32) -> Option<(Asked, Option<String>)> {
+        let life = self.living.get_mut(agent)?;
+        let asked = life.asks.get_mut(ask as usize)?;
+        Some((take(asked), life.said.take()))
+    }
+
+    fn ended(&mut self, call: CallId, outcome: &Outcome, now: Ended<'_>) -> Vec<Deed> {
+        // The call of a spawn is not in here: its step is the spawn, and what the child has to show is its own.
+        let (Some(open), Some(agent)) = (self.open.remove(&call), &now.hop.agent) else { return Vec::new() };
+        let Open { is_model, asked, said } = open;
+        if let (true, Outcome::Done { body, asks, .. }) = (is_model, outcome) {
+            let Some(life) = self.living.get_mut(agent) else { return Vec::new() };
+            life.asks = asks.iter().map(Asked::from).collect();
+            life.said = (!body.text.trim().is_empty() && !asks.is_empty()).then(|| remark(&body.text));
+            if !asks.is_empty() {
+                return Vec::new();
+            }
+        }
+        self.did(agent, (asked, said), Told::outcome(outcome, now.seq), now)
+    }
+
+    /// An agent's next step.
+    fn did(
+        &mut self,
+        agent: &AgentId,
+        (asked, said): (Asked, Option<String>),
+        told: Told,
+        ended: Ended<'_>,
+    ) -> Vec<Deed> {
+        let Ended { seq, at, hop, call, since, spent } = ended;
+        let (Some(life), Some(thread)) = (self.living.get_mut(agent), hop.thread()) else {
+            return Vec::new();
+        };
+        life.steps += 1;
+        // What is about a child is a step of the agent above it.
+        let above = hop.path().iter().take_while(|id| *id != agent).chain([agent]);
+        let metadata = Metadata {
+            tree: self.tree,
+            path: above.map(AgentId::as_str).collect::<Vec<_>>().join("/"),
+            thread: thread.clone(),
+            seq,
+            call,
+            took_ms: since.map(|since| at.0.saturating_sub(since.0)),
+            spent,
+            said,
+        };
+        let step = Step {
+            id: step_id(life.steps),
+            tool_name: asked.tool,
+            minimal_args: asked.args,
+            observation: told.observation,
+            success: told.error.is_none(),
+            timestamp_ms: at.0,
+            outcome_ref: told.outcome_ref,
+            error: told.error,
+            metadata,
+        };
+        vec![Deed::Did { agent: agent.clone(), number: life.steps, step: Box::new(step) }]
+    }
+}
+
+impl From<&ToolAsk> for Asked {
+    fn from(ask: &ToolAsk) -> Self {
+        Self { tool: ask.tool.clone(), args: args(&ask.args) }
+    }
+}
+
+fn waits(wait: &Wait) -> Asked {
+    let args = match wait {
+        Wait::Children { agents, .. } => {
+            let names: Vec<&str> = agents.iter().map(AgentId::as_str).collect();
+            json!({ "agents": remark(&names.join(", ")) })
+        }
+        Wait::Message => json!({ "for": "message" }),
+    };
+    Asked { tool: WAIT.to_owned(), args: map(args) }
+}
+
+fn map(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
+    }
+}

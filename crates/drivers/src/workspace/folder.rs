@@ -1,0 +1,25 @@
+//! A folder in a folder: made if it is not there, and never reached through a link.
+
+use std::io::{self, ErrorKind};
+
+use cap_fs_ext::DirExt;
+use cap_std::fs::Dir;
+
+/// Opens a folder, and makes it if it is not there. A link or a file in its place is an error.
+pub(super) fn open(above: &Dir, name: &str) -> io::Result<Dir> {
+    match above.open_dir_nofollow(name) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            make(above, name)?;
+            above.open_dir_nofollow(name)
+        }
+        opened => opened,
+    }
+}
+
+/// Makes a folder, unless something has its name. Somebody else may make it at the same moment.
+pub(super) fn make(above: &Dir, name: &str) -> io::Result<()> {
+    match above.create_dir(name) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    }
+}

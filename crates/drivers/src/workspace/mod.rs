@@ -1,0 +1,31 @@
+//! Workspaces: one folder per agent, which no other agent shares.
+//!
+//! ```text
+//! <home>/workspace/<tree>/<agent>/history/step_001.json …   what the agent did, for people: a fold of the journal
+//!                                 outputs/{kind}_{NNN}.{ext} what the agent made, within limits
+//! ```
+//!
+//! `history/` is ours: whatever is in it and is not what the journal says is replaced or removed. `outputs/` is the
+//! agent's: nothing in it is ever changed or removed from here. Below `<tree>` every folder is opened by a handle of
+//! the one above it and no link is followed, so that nothing an agent plants leads us out.
+
+mod atomic;
+mod fault;
+mod fold;
+mod folder;
+mod history;
+mod name;
+mod outputs;
+mod place;
+mod scribe;
+mod short;
+mod step;
+mod told;
+
+pub use fault::WorkspaceFault;
+pub use fold::{Deed, Steps};
+pub use name::{BadName, OutputName};
+pub use outputs::{OutputLimits, Over, PutError};
+pub use place::{Workspace, Workspaces};
+pub use scribe::Scribe;
+pub use step::{Metadata, Step};

@@ -1,0 +1,195 @@
+//! The outputs of an agent: files that it made, counted with everything below before one more is written.
+
+use std::fmt;
+use std::io::{self, ErrorKind};
+
+use cap_fs_ext::DirExt;
+use cap_std::fs::Dir;
+use spinney_kernel::limit;
+
+use super::atomic::{self, Sync};
+use super::fault::WorkspaceFault;
+use super::folder;
+use super::history;
+use super::name::OutputName;
+
+/// The folder's name.
+const OUTPUTS: &str = "outputs";
+/// The name of an output that is not whole yet. It stands in `history/`, where leftovers are ours to remove.
+const UNFINISHED: &str = ".unfinished-output";
+/// Deepest folder below `outputs/` that is counted: what nests deeper nobody looks through.
+const DEPTH_MAX: u32 = 32;
+
+/// What one agent may have among its outputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutputLimits {
+    /// Files, in sub-folders too.
+    pub files_max: u64,
+    /// Bytes of all of them.
+    pub bytes_max: u64,
+}
+
+impl Default for OutputLimits {
+    fn default() -> Self {
+        Self { files_max: limit::OUTPUT_FILES_MAX, bytes_max: limit::OUTPUT_BYTES_MAX }
+    }
+}
+
+/// A limit that an output would pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// `max_output_files`.
+    Files,
+    /// `max_output_size_bytes`.
+    Bytes,
+    /// How deep folders may nest.
+    Depth,
+}
+
+impl fmt::Display for Over {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Files => "max_output_files",
+            Self::Bytes => "max_output_size_bytes",
+            Self::Depth => "depth of folders",
+        })
+    }
+}
+
+/// Why an output was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum PutError {
+    /// It would pass a limit.
+    #[error(
+        "{over} of `{place}`: limit {limit}, there {used}, asked {asked}: write less, or remove what is not needed"
+    )]
+    Limit {
+        /// Which.
+        over: Over,
+        /// Whose workspace.
+        place: String,
+        /// The most there may be.
+        limit: u64,
+        /// What there is.
+        used: u64,
+        /// What was to come.
+        asked: u64,
+    },
+    /// It could not be written.
+    #[error(transparent)]
+    Fault(WorkspaceFault),
+}
+
+/// Why nothing was written, before anybody knows whose workspace it is.
+pub(super) enum Stopped {
+    Limit { over: Over, limit: u64, used: u64, asked: u64 },
+    Io(io::Error),
+}
+
+impl Stopped {
+    pub(super) fn at(self, place: &str) -> PutError {
+        match self {
+            Self::Limit { over, limit, used, asked } => {
+                PutError::Limit { over, place: place.to_owned(), limit, used, asked }
+            }
+            Self::Io(error) => PutError::Fault(WorkspaceFault::at(format!("{place}/{OUTPUTS}"))(error)),
+        }
+    }
+}
+
+impl From<io::Error> for Stopped {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// Makes the folder. Whatever has its name already is the agent's, and is found out about when something is written.
+pub(super) fn make(agent: &Dir) -> io::Result<()> {
+    folder::make(agent, OUTPUTS)
+}
+
+/// Writes one more output.
+pub(super) fn put(
+    agent: &Dir,
+    name: &OutputName,
+    bytes: &[u8],
+    limits: OutputLimits,
+) -> Result<String, Stopped> {
+    make(agent)?;
+    let (outputs, history) = (agent.open_dir_nofollow(OUTPUTS)?, history::open(agent)?);
+    let mut used = Used::default();
+    used.count(&outputs, limits, 0)?;
+    used.check(limits, 1, bytes.len() as u64)?;
+    let first = 1 + last(&outputs, name)?;
+    atomic::create(&history, UNFINISHED, bytes, Sync::No)?;
+    let linked = link(&history, &outputs, name, first);
+    let removed = atomic::remove(&history, UNFINISHED);
+    let file = linked?;
+    removed?;
+    Ok(format!("{OUTPUTS}/{file}"))
+}
+
+/// Gives the file that is whole the next free name. A link to it, unlike a rename, replaces nothing.
+fn link(history: &Dir, outputs: &Dir, name: &OutputName, first: u32) -> io::Result<String> {
+    let mut number = first;
+    loop {
+        let file = name.file(number);
+        match history.hard_link(UNFINISHED, outputs, &file) {
+            // The agent's own tools were faster.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
+            linked => return linked.map(|()| file),
+        }
+    }
+}
+
+/// The highest number of a name so far.
+fn last(outputs: &Dir, name: &OutputName) -> io::Result<u32> {
+    let mut last = 0;
+    for entry in outputs.entries()? {
+        let number = entry?.file_name().to_str().and_then(|file| name.number(file));
+        last = last.max(number.unwrap_or_default());
+    }
+    Ok(last)
+}
+
+/// What there is.
+#[derive(Clone, Copy, Default)]
+struct Used {
+    files: u64,
+    bytes: u64,
+}
+
+impl Used {
+    /// Counts a folder with everything below. A link is a file of its own size; what it leads to is not counted. Stops
+    /// as soon as there is too much.
+    fn count(&mut self, folder: &Dir, limits: OutputLimits, depth: u32) -> Result<(), Stopped> {
+        if depth > DEPTH_MAX {
+            let (limit, used) = (u64::from(DEPTH_MAX), u64::from(depth));
+            return Err(Stopped::Limit { over: Over::Depth, limit, used, asked: 0 });
+        }
+        for entry in folder.entries()? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let found = folder.symlink_metadata(&name)?;
+            if found.is_dir() {
+                self.count(&folder.open_dir_nofollow(&name)?, limits, depth + 1)?;
+            } else {
+                self.files += 1;
+                self.bytes = self.bytes.saturating_add(found.len());
+                self.check(limits, 1, 0)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check(self, limits: OutputLimits, files: u64, bytes: u64) -> Result<(), Stopped> {
+        let over = |over, limit, used, asked| Err(Stopped::Limit { over, limit, used, asked });
+        if self.files.saturating_add(files) > limits.files_max {
+            return over(Over::Files, limits.files_max, self.files, files);
+        }
+        if self.bytes.saturating_add(bytes) > limits.bytes_max {
+            return over(Over::Bytes, limits.bytes_max, self.bytes, bytes);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,109 @@
+//! The folders of one tree: made and opened by handles, never through a link. Ids are the only names that enter here, and
+//! an id holds no path.
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use spinney_kernel::id::{AgentId, TreeId};
+
+use super::atomic::Sync;
+use super::fault::WorkspaceFault;
+use super::folder;
+use super::history;
+use super::name::OutputName;
+use super::outputs::{self, OutputLimits, PutError};
+use super::step::Step;
+
+/// The folder of a home that holds the workspaces of all trees.
+const WORKSPACE: &str = "workspace";
+
+/// The workspaces of one tree.
+#[derive(Clone, Debug)]
+pub struct Workspaces {
+    tree: TreeId,
+    folder: Arc<Dir>,
+    /// One output at a time: a limit that was checked still holds when the file is there. Clones share it.
+    putting: Arc<Mutex<()>>,
+}
+
+/// The workspace of one agent.
+#[derive(Debug)]
+pub struct Workspace {
+    /// As a path below the home's workspaces, for faults.
+    place: String,
+    folder: Dir,
+    putting: Arc<Mutex<()>>,
+}
+
+impl Workspaces {
+    /// Opens the workspaces of a tree in a home, and makes the folder if it is not there. The home and its `workspace`
+    /// may be links: whoever owns the home may put it where they like.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub fn open(home: &Path, tree: TreeId) -> Result<Self, WorkspaceFault> {
+        let (name, all) = (tree.to_string(), home.join(WORKSPACE));
+        let opened = fs::create_dir_all(&all)
+            .and_then(|()| Dir::open_ambient_dir(&all, ambient_authority()))
+            .and_then(|all| folder::open(&all, &name));
+        let folder = Arc::new(opened.map_err(WorkspaceFault::at(name))?);
+        Ok(Self { tree, folder, putting: Arc::default() })
+    }
+
+    /// Whose they are.
+    #[must_use]
+    pub const fn tree(&self) -> TreeId {
+        self.tree
+    }
+
+    /// Opens the workspace of an agent, and makes its folders if they are not there.
+    ///
+    /// # Errors
+    /// What the operating system says; also if a link or a file stands where the folder is to be.
+    pub fn agent(&self, agent: &AgentId) -> Result<Workspace, WorkspaceFault> {
+        let workspace = self.found(agent)?;
+        let made = history::open(&workspace.folder).and_then(|_| outputs::make(&workspace.folder));
+        made.map_err(WorkspaceFault::at(workspace.place.as_str()))?;
+        Ok(workspace)
+    }
+
+    /// The workspace of an agent whose folders were made.
+    pub(super) fn found(&self, agent: &AgentId) -> Result<Workspace, WorkspaceFault> {
+        let place = format!("{}/{agent}", self.tree);
+        match folder::open(&self.folder, agent.as_str()) {
+            Ok(folder) => Ok(Workspace { place, folder, putting: Arc::clone(&self.putting) }),
+            Err(source) => Err(WorkspaceFault { place, source }),
+        }
+    }
+}
+
+impl Workspace {
+    /// Writes an output as the next one of its name, or refuses before anything is written. The file is there whole or
+    /// not at all, and replaces nothing. The name it got is returned, as `outputs/page_001.html`.
+    ///
+    /// # Errors
+    /// The limit with its numbers, or what the operating system says.
+    pub fn put(&self, name: &OutputName, bytes: &[u8], limits: OutputLimits) -> Result<String, PutError> {
+        let putting = self.putting.lock().unwrap_or_else(PoisonError::into_inner);
+        let put = outputs::put(&self.folder, name, bytes, limits);
+        drop(putting);
+        put.map_err(|stopped| stopped.at(&self.place))
+    }
+
+    pub(super) fn write(&self, number: u32, step: &Step, sync: Sync) -> Result<(), WorkspaceFault> {
+        let written =
+            history::open(&self.folder).and_then(|history| history::write(&history, number, step, sync));
+        written.map_err(WorkspaceFault::at(format!("{}/history/{}.json", self.place, step.id)))
+    }
+
+    pub(super) fn sweep(&self, steps: u32) -> Result<(), WorkspaceFault> {
+        // An output that is on its way stands in the history, too, and is no leftover.
+        let putting = self.putting.lock().unwrap_or_else(PoisonError::into_inner);
+        let swept = history::open(&self.folder).and_then(|history| history::sweep(&history, steps));
+        drop(putting);
+        swept.map_err(WorkspaceFault::at(format!("{}/history", self.place)))
+    }
+}

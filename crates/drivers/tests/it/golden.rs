@@ -1,0 +1,55 @@
+//! Journals that earlier versions wrote: they fold, and what was a step once stays that step.
+
+use std::path::Path;
+
+use spinney_kernel::Batch;
+use spinney_kernel::id::{Seq, TreeId};
+use spinney_testkit::spinney::tree::Told;
+
+use crate::{Ran, files};
+
+/// Every golden journal, by name.
+fn journals() -> Vec<(String, Ran)> {
+    let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testkit/golden");
+    let texts =
+        files(&all).into_iter().filter(|(path, _)| path.extension().is_some_and(|ext| ext == "jsonl"));
+    let read = |(path, text): (std::path::PathBuf, Vec<u8>)| {
+        let text = String::from_utf8(text).unwrap_or_else(|error| panic!("{error}"));
+        let batch =
+            |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let batches = text.lines().map(batch);
+        let events = batches
+            .flat_map(|Batch { input, events }| events.into_iter().map(move |event| (input.now, event)));
+        let told = events.zip(1..).map(|((at, event), seq)| Told { seq: Seq(seq), at, event }).collect();
+        (path.display().to_string(), Ran { tree: TreeId::new([9; 16]), told })
+    };
+    texts.map(read).collect()
+}
+
+/// A step is final when it is there: whatever happens later changes and renumbers none of those before.
+#[test]
+fn what_was_a_step_stays_that_step() {
+    let journals = journals();
+    assert!(journals.len() >= 6);
+    for (name, ran) in journals {
+        let all = ran.all_steps();
+        assert!(all.values().any(|steps| !steps.is_empty()), "{name}");
+        for events in 0..ran.told.len() {
+            for (agent, steps) in ran.steps(events) {
+                assert!(all[&agent].starts_with(&steps), "{name}: `{agent}` after {events} events");
+            }
+        }
+    }
+}
+
+/// And on disk they are the same from wherever they are taken up.
+#[test]
+fn every_golden_journal_is_mended_from_anywhere() {
+    for (name, ran) in journals() {
+        let home = tempfile::tempdir().unwrap();
+        for cut in [0, ran.told.len() / 3, ran.told.len() / 2, ran.told.len()] {
+            ran.write_after(home.path(), Seq(cut as u64)).unwrap();
+            assert_eq!(files(home.path()), ran.files(home.path()), "{name} after {cut}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Workspaces, with whole trees from scripts and real folders.
+
+mod golden;
+mod isolation;
+mod killed;
+mod outputs;
+mod plants;
+mod steps;
+mod writing;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use spinney_drivers::workspace::{Deed, Scribe, Step, Steps, WorkspaceFault, Workspaces};
+use spinney_kernel::id::{Seq, TreeId};
+use spinney_testkit::spinney::Shutdown;
+use spinney_testkit::spinney::tree::Told;
+use spinney_testkit::{Stage, SteadyClock, told};
+
+/// A tree that ran until it moved no more by itself, and its events.
+pub(crate) struct Ran {
+    pub(crate) tree: TreeId,
+    pub(crate) told: Vec<Told>,
+}
+
+impl Ran {
+    /// Plays a fixture. Time stands still but for what the script takes, so that the same script gives the same events.
+    pub(crate) async fn play(stage: &Stage, fixture: &str) -> Self {
+        let home = stage.home_on(Arc::new(SteadyClock::new()));
+        let tree = stage.start(&home, fixture).await;
+        tree.settled().await;
+        home.shutdown(Shutdown::Stop).await;
+        Self { tree: tree.id(), told: told(&tree).await }
+    }
+
+    /// Its last event.
+    pub(crate) fn last(&self) -> Seq {
+        self.told.last().map_or(Seq(0), |told| told.seq)
+    }
+
+    /// Writes its workspaces into a home, as a process does that runs the tree from its first event.
+    pub(crate) fn write(&self, home: &Path) {
+        self.write_after(home, Seq(0)).unwrap_or_else(|fault| panic!("{fault}"));
+    }
+
+    /// Writes them as a process does that takes the tree up.
+    pub(crate) fn mend(&self, home: &Path) -> Result<(), WorkspaceFault> {
+        self.write_after(home, self.last())
+    }
+
+    pub(crate) fn write_after(&self, home: &Path, past: Seq) -> Result<(), WorkspaceFault> {
+        let mut scribe = Scribe::new(Workspaces::open(home, self.tree)?, past);
+        let take = |told: &Told| scribe.take(told.seq, told.at, &told.event);
+        self.told.iter().map(take).fold(Ok(()), Result::and)
+    }
+
+    /// The folder of an agent in a home.
+    pub(crate) fn agent(&self, home: &Path, agent: &str) -> PathBuf {
+        home.join("workspace").join(self.tree.to_string()).join(agent)
+    }
+
+    /// The steps of each agent, folded from the first `events` events.
+    pub(crate) fn steps(&self, events: usize) -> BTreeMap<String, Vec<Step>> {
+        let mut steps = Steps::new(self.tree);
+        let mut by_agent = BTreeMap::new();
+        for told in &self.told[..events] {
+            for deed in steps.take(told.seq, told.at, &told.event) {
+                match deed {
+                    Deed::Born { agent } => drop(by_agent.insert(agent.to_string(), Vec::new())),
+                    Deed::Did { agent, number, step } => {
+                        let steps =
+                            by_agent.get_mut(agent.as_str()).unwrap_or_else(|| panic!("{agent} is not born"));
+                        steps.push(*step);
+                        assert_eq!(steps.len(), number as usize);
+                    }
+                    Deed::Gone { agent, steps } => assert_eq!(by_agent[agent.as_str()].len(), steps as usize),
+                }
+            }
+        }
+        by_agent
+    }
+
+    /// The steps of each agent.
+    pub(crate) fn all_steps(&self) -> BTreeMap<String, Vec<Step>> {
+        self.steps(self.told.len())
+    }
+
+    /// Every file that the workspaces of this tree should have.
+    pub(crate) fn files(&self, home: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+        let mut files = BTreeMap::new();
+        for (agent, steps) in self.all_steps() {
+            let history = self.agent(home, &agent).join("history");
+            files.extend(steps.iter().map(|step| (history.join(format!("{}.json", step.id)), step.bytes())));
+        }
+        files
+    }
+}
+
+/// Every file below a folder, with what is in it. Links are not followed.
+pub(crate) fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+        let path = entry.unwrap_or_else(|error| panic!("{error}")).path();
+        if path.is_dir() && !path.is_symlink() {
+            found.extend(files(&path));
+        } else {
+            let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            found.insert(path, bytes);
+        }
+    }
+    found
+}
+
+/// The names in a folder, in order.
+pub(crate) fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut names: Vec<String> =
+        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}

@@ -1,0 +1,291 @@
+//! What a step looks like, for each kind of thing an agent can do.
+
+use std::collections::BTreeSet;
+
+use insta::assert_snapshot;
+use serde_json::Value;
+use spinney_drivers::workspace::Step;
+use spinney_kernel::id::BlobHash;
+use spinney_testkit::Stage;
+
+use crate::Ran;
+
+/// A step as its file shows it.
+fn shown(step: &Step) -> String {
+    String::from_utf8(step.bytes()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Name, success, observation and error of each step.
+fn briefly(steps: &[Step]) -> String {
+    let line = |step: &Step| {
+        let args = Value::Object(step.minimal_args.clone());
+        let ended = if step.success { "ok" } else { "no" };
+        let error = step.error.as_deref().unwrap_or("-");
+        format!("{} {} {args} {ended}: {} | {error}", step.id, step.tool_name, step.observation)
+    };
+    steps.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+const FAMILY: &str = r#"
+rules:
+  - when: { agent: root, turn: 1 }
+    say: I look it up first.
+    call: [ { tool: search, args: { query: trees } } ]
+  - when: { agent: root, turn: 2 }
+    call: [ { tool: spawn_agent, args: { agent: helper, id: h, goal: "Count every tree of the wood behind the house, twice, and say how many." } } ]
+  - when: { agent: root }
+    say: Seven.
+  - when: { agent: helper }
+    think_ms: 50
+    say: There are seven.
+tools:
+  search: { think_ms: 20, say: "three results for {{ args.query }}" }
+"#;
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_call_that_went_well_is_a_step() {
+    let ran = Ran::play(&Stage::new(FAMILY), "root $9.00 turns=20 / helper later turns=3").await;
+    assert_snapshot!(shown(&ran.all_steps()["root"][0]), @r#"
+    {
+      "id": "step_001",
+      "tool_name": "search",
+      "minimal_args": {
+        "query": "trees"
+      },
+      "observation": "three results for trees",
+      "success": true,
+      "timestamp_ms": 1700000000020,
+      "outcome_ref": null,
+      "error": null,
+      "metadata": {
+        "tree": "018bcfe56800910abeeb8da1658eec67",
+        "path": "root",
+        "thread": "018bcfe56800910abeeb8da1658eec67",
+        "seq": 8,
+        "call": 2,
+        "took_ms": 20,
+        "spent": {
+          "tool_calls": 1
+        },
+        "said": "I look it up first."
+      }
+    }
+    "#);
+}
+
+/// L4: a spawn is exactly one new step of the parent.
+#[tokio::test(start_paused = true)]
+async fn l4_a_spawn_is_exactly_one_step_of_the_parent() {
+    let ran = Ran::play(&Stage::new(FAMILY), "root $9.00 turns=20 / helper later turns=3").await;
+    let steps = &ran.all_steps()["root"];
+    assert_snapshot!(briefly(steps), @r#"
+    step_001 search {"query":"trees"} ok: three results for trees | -
+    step_002 agent:spawn {"child_id":"h"} ok: Spawned h with goal: Count every tree of the wood behind the house, twi... | -
+    step_003 agent:answer {"model":"m"} ok: Seven. | -
+    "#);
+    assert_snapshot!(shown(&steps[1]), @r#"
+    {
+      "id": "step_002",
+      "tool_name": "agent:spawn",
+      "minimal_args": {
+        "child_id": "h"
+      },
+      "observation": "Spawned h with goal: Count every tree of the wood behind the house, twi...",
+      "success": true,
+      "timestamp_ms": 1700000000020,
+      "outcome_ref": null,
+      "error": null,
+      "metadata": {
+        "tree": "018bcfe56800910abeeb8da1658eec67",
+        "path": "root",
+        "thread": "018bcfe56800910abeeb8da1658eec67",
+        "seq": 12,
+        "call": 4
+      }
+    }
+    "#);
+}
+
+/// L4: so is a spawn that is not waited for, whose tool call is answered at once.
+#[tokio::test(start_paused = true)]
+async fn l4_a_detached_spawn_is_exactly_one_step_too() {
+    let script = r#"
+rules:
+  - when: { agent: root, turn: 1 }
+    call: [ { tool: spawn_agent, args: { agent: helper, id: h, goal: Count., detach: true } } ]
+  - when: { agent: root, turn: 2 }
+    call: [ { tool: wait_agent, args: { agents: [h] } } ]
+  - when: { agent: root }
+    say: Done.
+  - when: { agent: helper }
+    think_ms: 50
+    say: There are seven.
+"#;
+    let ran = Ran::play(&Stage::new(script), "root $9.00 turns=20 / helper later turns=3").await;
+    assert_snapshot!(briefly(&ran.all_steps()["root"]), @r#"
+    step_001 agent:spawn {"child_id":"h"} ok: Spawned h with goal: Count.... | -
+    step_002 wait_agent {"agents":["h"]} ok: h completed | -
+    step_003 agent:answer {"model":"m"} ok: Done. | -
+    "#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_is_a_step() {
+    let ran = Ran::play(&Stage::new(FAMILY), "root $9.00 turns=20 / helper later turns=3").await;
+    assert_snapshot!(shown(&ran.all_steps()["h"][0]), @r#"
+    {
+      "id": "step_001",
+      "tool_name": "agent:answer",
+      "minimal_args": {
+        "model": "m"
+      },
+      "observation": "There are seven.",
+      "success": true,
+      "timestamp_ms": 1700000000070,
+      "outcome_ref": null,
+      "error": null,
+      "metadata": {
+        "tree": "018bcfe56800910abeeb8da1658eec67",
+        "path": "root/h",
+        "thread": "018bcfe56800910abeeb8da1658eec67",
+        "seq": 15,
+        "call": 5,
+        "took_ms": 50,
+        "spent": {
+          "cost_nanos": 4000000,
+          "tokens": 540,
+          "steps": 1
+        }
+      }
+    }
+    "#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_refused_or_failed_is_a_step_without_success() {
+    let script = r#"
+rules:
+  - when: { turn: 1 }
+    say: Trying things.
+    call:
+      - { tool: serach, args: { query: trees } }
+      - { tool: fetch, args: { url: "http://example.org" } }
+      - { tool: spawn_agent, args: { agent: nobody, goal: x } }
+      - { tool: hang }
+  - { say: never, fail: { kind: auth, times: 9 } }
+tools:
+  fetch: { error: no such host }
+  hang: { hang: true }
+"#;
+    let ran = Ran::play(&Stage::new(script), "root $9.00 turns=20").await;
+    let steps = &ran.all_steps()["root"];
+    assert_snapshot!(briefly(steps), @r#"
+    step_001 serach {"query":"trees"} no: no tool is called `serach`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `list_agents`, `cancel_agent`, `ask_human`, `fetch`, `hang` | no tool is called `serach`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `list_agents`, `cancel_agent`, `ask_human`, `fetch`, `hang`
+    step_002 spawn_agent {"agent":"nobody","goal":"x"} no: no role is called `nobody`: choose one of `root` | no role is called `nobody`: choose one of `root`
+    step_003 fetch {"url":"http://example.org"} no: no such host | no such host
+    step_004 hang {} no: timeout: no end after 60000 ms | timeout: no end after 60000 ms
+    step_005 agent:answer {"model":"cheap"} no: auth: rule 2 of script.yaml: attempt 2 fails as scripted | auth: rule 2 of script.yaml: attempt 2 fails as scripted
+    "#);
+    assert_snapshot!(shown(&steps[0]), @r#"
+    {
+      "id": "step_001",
+      "tool_name": "serach",
+      "minimal_args": {
+        "query": "trees"
+      },
+      "observation": "no tool is called `serach`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `list_agents`, `cancel_agent`, `ask_human`, `fetch`, `hang`",
+      "success": false,
+      "timestamp_ms": 1700000000000,
+      "outcome_ref": null,
+      "error": "no tool is called `serach`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `list_agents`, `cancel_agent`, `ask_human`, `fetch`, `hang`",
+      "metadata": {
+        "tree": "018bcfe56800910abeeb8da1658eec67",
+        "path": "root",
+        "thread": "018bcfe56800910abeeb8da1658eec67",
+        "seq": 6,
+        "said": "Trying things."
+      }
+    }
+    "#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_is_a_step_once_it_is_answered() {
+    let script = r#"
+rules:
+  - when: { turn: 1 }
+    call: [ { tool: ask_human, args: { question: "May I?", default: "yes", timeout: 5s } } ]
+  - say: Done.
+"#;
+    let ran = Ran::play(&Stage::new(script), "root $9.00 turns=20").await;
+    assert!(ran.all_steps()["root"].is_empty());
+    let script = script.replace(", default: \"yes\", timeout: 5s", "");
+    let stage = Stage::new(&script);
+    let home = stage.home();
+    let tree = stage.start(&home, "root $9.00 turns=20").await;
+    tree.settled().await;
+    let question = tree.look().await.unwrap().questions[0].question;
+    tree.answer(question, "Yes, you may.").await.unwrap();
+    tree.ended().await;
+    let ran = Ran { tree: tree.id(), told: spinney_testkit::told(&tree).await };
+    assert_snapshot!(briefly(&ran.all_steps()["root"]), @r#"
+    step_001 ask_human {"question":"May I?"} ok: Yes, you may. | -
+    step_002 agent:answer {"model":"m"} ok: Done. | -
+    "#);
+}
+
+/// What is too long for a page stands in the journal, and what is too long for the journal in a blob; the step says
+/// where.
+#[tokio::test(start_paused = true)]
+async fn a_long_output_is_a_preview_and_a_reference() {
+    let script = r#"
+rules:
+  - when: { turn: 1 }
+    call: [ { tool: long, args: { times: 1000 } }, { tool: long, args: { times: 10000 } } ]
+  - say: Done.
+tools:
+  long: { say: "{{ '0123456789' * (args.times | int) }}" }
+"#;
+    let ran = Ran::play(&Stage::new(script), "root $9.00 turns=20").await;
+    let steps = &ran.all_steps()["root"];
+    let preview = format!("{}…", &"0123456789".repeat(1_000)[..4_096]);
+    assert_eq!([&steps[0].observation, &steps[1].observation], [&preview, &preview]);
+    let event = format!("event:{}", steps[0].metadata.seq.0);
+    let blob = format!("blob:{}", BlobHash::of("0123456789".repeat(10_000).as_bytes()));
+    assert_eq!([&steps[0].outcome_ref, &steps[1].outcome_ref], [&Some(event), &Some(blob)]);
+    assert!(steps.iter().all(|step| step.bytes().len() < 8_192 && step.success));
+    // It is no output of the agent's.
+    let home = tempfile::tempdir().unwrap();
+    ran.write(home.path());
+    assert_eq!(crate::names(&ran.agent(home.path(), "root").join("outputs")), [""; 0]);
+}
+
+/// L10: each step has the nine fields, all of them, always.
+#[tokio::test(start_paused = true)]
+async fn l10_each_step_has_the_nine_fields() {
+    let ran = Ran::play(&Stage::new(FAMILY), "root $9.00 turns=20 / helper later turns=3").await;
+    let nine = [
+        "id",
+        "tool_name",
+        "minimal_args",
+        "observation",
+        "success",
+        "timestamp_ms",
+        "outcome_ref",
+        "error",
+        "metadata",
+    ];
+    let home = tempfile::tempdir().unwrap();
+    ran.write(home.path());
+    let files = crate::files(home.path());
+    assert_eq!(files.len(), 4);
+    for (path, bytes) in files {
+        let read: serde_json::Map<String, Value> = serde_json::from_slice(&bytes).unwrap();
+        assert_eq!(read.keys().collect::<Vec<_>>(), nine, "{}", path.display());
+        let step: Step = serde_json::from_slice(&bytes).unwrap();
+        assert_eq!(step.bytes(), bytes);
+        assert_eq!(path.file_stem().unwrap().to_str().unwrap(), step.id);
+    }
+    let ids: BTreeSet<String> = ran.all_steps()["root"].iter().map(|step| step.id.clone()).collect();
+    assert_eq!(ids, ["step_001", "step_002", "step_003"].map(str::to_owned).into());
+}

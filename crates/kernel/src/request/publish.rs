@@ -1,0 +1,33 @@
+//! Publish a message to whoever watches its topic.
+
+use serde::{Deserialize, Serialize};
+
+use super::send::check_message;
+use crate::body::Body;
+use crate::decide::{Draft, Reply};
+use crate::envelope::Envelope;
+use crate::event::Event;
+use crate::input::By;
+use crate::refusal::Refusal;
+
+/// Publish a message. No agent reads it; those who watch its topic do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Publish {
+    /// What.
+    pub body: Body,
+    /// With its topic.
+    pub envelope: Envelope,
+}
+
+impl Publish {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+        check_message(draft, by, &self.body, &self.envelope)?;
+        if self.envelope.topic.is_none() {
+            return Err(Refusal::TextEmpty { what: "topic".to_owned() });
+        }
+        let (from, body, envelope) = (by.clone(), self.body.clone(), self.envelope.clone());
+        draft.record(Event::MessagePublished { from, body, envelope });
+        Ok(Reply::Done)
+    }
+}

@@ -1,0 +1,237 @@
+//! Requests and replies between whoever watches: a note goes out with a correlation, and what comes back with the same
+//! one is gathered. Nothing is left behind: a watcher goes when its answer is there, late or not.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use spinney_kernel::body::Body;
+use spinney_kernel::envelope::Envelope;
+use spinney_kernel::id::{AgentId, Correlation, Seq, Topic};
+use spinney_kernel::request::{Publish, Send};
+use spinney_kernel::{By, Event, Reply, Request};
+
+use super::{Seen, Sight, Watch, WatchFault, Watcher};
+use crate::tree::{RequestError, Tree};
+
+/// A message for the bus.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// For whom; for everybody who watches its topic if left out.
+    pub to: Option<AgentId>,
+    /// What stands on it.
+    pub envelope: Envelope,
+    /// What it says.
+    pub text: String,
+}
+
+/// How many replies are enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// The first so many, each from another sender.
+    First(usize),
+    /// The same answer from more than half of so many senders.
+    Majority(usize),
+    /// One from each of so many senders.
+    All(usize),
+}
+
+/// What came back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gathered {
+    /// The replies that count, one per sender, in the order in which they came. A person has no id.
+    pub replies: Vec<(Option<AgentId>, String)>,
+    /// Whether there were enough before time was up.
+    pub is_complete: bool,
+}
+
+/// Why nothing came.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Waited {
+    /// It took too long.
+    #[error("nothing came within {} ms: wait longer, or look who is there", timeout.as_millis())]
+    TooLong {
+        /// How long was waited.
+        timeout: Duration,
+    },
+    /// The tree has ended or is no longer run.
+    #[error("the tree has ended: nothing more will come")]
+    Ended,
+    /// It could not be watched.
+    #[error(transparent)]
+    Watch(WatchFault),
+    /// It could not be asked.
+    #[error(transparent)]
+    Request(RequestError),
+}
+
+impl Tree {
+    /// Puts a note on the bus. It is durable when this returns; says whether its recipient is there already.
+    ///
+    /// # Errors
+    /// The refusal, or why nobody runs the tree.
+    pub async fn publish(&self, by: By, note: Note) -> Result<bool, RequestError> {
+        let Note { to, envelope, text } = note;
+        let body = Body::text(text);
+        let request = match to {
+            Some(to) => Request::Send(Send { to, body, envelope }),
+            None => Request::Publish(Publish { body, envelope }),
+        };
+        let reply = self.request(by, request).await?;
+        Ok(!matches!(reply, Reply::Queued { .. }))
+    }
+
+    /// Waits for the first event after `after` with this topic, or one below it, and this correlation.
+    ///
+    /// # Errors
+    /// If time is up, the tree ends first, or it cannot be watched.
+    pub async fn wait_for(
+        &self,
+        topic: Topic,
+        correlation: &Correlation,
+        (after, timeout): (Seq, Duration),
+    ) -> Result<Arc<Sight>, Waited> {
+        let watcher = self.watch(Watch { after, topic: Some(topic), ..Watch::default() });
+        until(watcher, correlation, timeout).await
+    }
+
+    /// Puts a note on the bus and waits for the first reply to it.
+    ///
+    /// # Errors
+    /// If the note is refused, time is up, or the tree ends first.
+    pub async fn call(&self, by: By, note: Note, timeout: Duration) -> Result<Arc<Sight>, Waited> {
+        let (note, topic, correlation) = self.correlated(note);
+        // From before it is sent: no reply can come earlier.
+        let watcher = self.watch_replies(topic);
+        self.publish(by, note).await.map_err(Waited::Request)?;
+        until(watcher, &correlation, timeout).await
+    }
+
+    /// Puts a note on the bus and gathers replies until there are enough or time is up.
+    ///
+    /// # Errors
+    /// If the note is refused, or the tree cannot be watched.
+    pub async fn gather(
+        &self,
+        by: By,
+        note: Note,
+        (need, timeout): (Need, Duration),
+    ) -> Result<Gathered, Waited> {
+        let (note, topic, correlation) = self.correlated(note);
+        let mut watcher = self.watch_replies(topic);
+        self.publish(by, note).await.map_err(Waited::Request)?;
+        let mut tally = Tally { need, replies: Vec::new() };
+        let gathering = async {
+            while !tally.is_complete() {
+                match watcher.next().await {
+                    Some(Ok(Seen::Event(sight))) if sight.hop.correlation.as_ref() == Some(&correlation) => {
+                        tally.take(&sight);
+                    }
+                    Some(Ok(_)) => {}
+                    Some(Err(fault)) => return Err(Waited::Watch(fault)),
+                    None => return Ok(()),
+                }
+            }
+            Ok(())
+        };
+        match tokio::time::timeout(timeout, gathering).await {
+            Ok(Err(fault)) => Err(fault),
+            Ok(Ok(())) | Err(_) => Ok(tally.end()),
+        }
+    }
+
+    fn watch_replies(&self, topic: Topic) -> Watcher {
+        self.watch(Watch { after: self.status().seq, topic: Some(topic), ..Watch::default() })
+    }
+
+    /// A note with a correlation of its own if it has none, and the topic on which replies come.
+    fn correlated(&self, mut note: Note) -> (Note, Topic, Correlation) {
+        let correlation = note.envelope.correlation.take().unwrap_or_else(|| self.draw_correlation());
+        note.envelope.correlation = Some(correlation.clone());
+        let topic = reply_topic(note.envelope.topic.as_ref());
+        (note, topic, correlation)
+    }
+}
+
+/// The first event with this correlation.
+async fn until(
+    mut watcher: Watcher,
+    correlation: &Correlation,
+    timeout: Duration,
+) -> Result<Arc<Sight>, Waited> {
+    let waiting = async {
+        loop {
+            match watcher.next().await {
+                Some(Ok(Seen::Event(sight))) if sight.hop.correlation.as_ref() == Some(correlation) => {
+                    return Ok(sight);
+                }
+                Some(Ok(_)) => {}
+                Some(Err(fault)) => return Err(Waited::Watch(fault)),
+                None => return Err(Waited::Ended),
+            }
+        }
+    };
+    tokio::time::timeout(timeout, waiting).await.unwrap_or(Err(Waited::TooLong { timeout }))
+}
+
+/// The note that answers an event, if it is one that can be answered.
+#[must_use]
+pub fn reply(to: &Sight, text: impl Into<String>) -> Option<Note> {
+    let (Event::MessageSent { envelope, .. } | Event::MessagePublished { envelope, .. }) = &to.told.event
+    else {
+        return None;
+    };
+    let correlation = Some(envelope.correlation.clone()?);
+    let topic = Some(reply_topic(envelope.topic.as_ref()));
+    Some(Note {
+        to: None,
+        envelope: Envelope { topic, correlation, ..Envelope::default() },
+        text: text.into(),
+    })
+}
+
+/// The topic on which replies to a note come.
+fn reply_topic(topic: Option<&Topic>) -> Topic {
+    topic.map_or_else(Topic::reply, Topic::reply_to)
+}
+
+/// Replies as they come, one per sender.
+struct Tally {
+    need: Need,
+    replies: Vec<(Option<AgentId>, String)>,
+}
+
+impl Tally {
+    fn take(&mut self, sight: &Sight) {
+        let (Event::MessageSent { body, .. } | Event::MessagePublished { body, .. }) = &sight.told.event
+        else {
+            return;
+        };
+        let sender = &sight.hop.caller;
+        if self.replies.iter().all(|(known, _)| known != sender) {
+            self.replies.push((sender.clone(), body.text.clone()));
+        }
+    }
+
+    /// The answer that more than half gave.
+    fn majority(&self, of: usize) -> Option<&String> {
+        let votes = |text: &String| self.replies.iter().filter(|(_, other)| other == text).count();
+        self.replies.iter().map(|(_, text)| text).find(|text| 2 * votes(text) > of)
+    }
+
+    fn is_complete(&self) -> bool {
+        match self.need {
+            Need::First(count) | Need::All(count) => self.replies.len() >= count,
+            Need::Majority(of) => self.majority(of).is_some(),
+        }
+    }
+
+    fn end(mut self) -> Gathered {
+        let is_complete = self.is_complete();
+        if let Need::Majority(of) = self.need
+            && let Some(answer) = self.majority(of).cloned()
+        {
+            self.replies.retain(|(_, text)| *text == answer);
+        }
+        Gathered { replies: self.replies, is_complete }
+    }
+}

@@ -1,0 +1,106 @@
+//! The bus: everyone may watch a tree. It is the journal's tail: a watcher begins after any event, sees every event that
+//! it asked for once and in order, and holds nobody up. One that is too slow reads the journal until it has caught up;
+//! only deltas, which no journal holds, can be missed, and then it is told how many.
+
+mod delta;
+mod gather;
+mod hub;
+mod index;
+mod line;
+mod watcher;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use spinney_kernel::id::{AgentId, Seq, Topic};
+use spinney_kernel::port::journal::JournalFault;
+use spinney_kernel::trace::Hop;
+
+use crate::tree::Told;
+
+pub use delta::Delta;
+pub use gather::{Gathered, Need, Note, Waited, reply};
+pub(crate) use hub::{EndOnDrop, Hub};
+pub use watcher::{Count, Watcher};
+
+/// Default number of events that wait for one watcher before it has to read the journal.
+const ROOM: usize = 1_024;
+
+/// What somebody wants to see of a tree. What is left out is not asked for: the default is every event.
+#[derive(Clone, Debug, Default)]
+pub struct Watch {
+    /// Only what comes after this event.
+    pub after: Seq,
+    /// Only what is about this agent.
+    pub agent: Option<AgentId>,
+    /// Only this topic, and those below it.
+    pub topic: Option<Topic>,
+    /// Only events of this type: `agent_spawned`, `call_ended` and so on.
+    pub kind: Option<String>,
+    /// Text as models say it, too.
+    pub deltas: bool,
+    /// What happens if it is too slow.
+    pub overflow: Overflow,
+    /// How many events may wait for it; 1,024 if left out.
+    pub room: Option<usize>,
+}
+
+/// What happens to a watcher that is too slow. None of it harms another watcher.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overflow {
+    /// The oldest deltas are dropped, and it is told how many. Events it reads from the journal: none is lost.
+    #[default]
+    DropDeltas,
+    /// The tree takes no further input until there is room; a watcher that takes longer than this is disconnected.
+    /// Deltas are dropped as above.
+    Wait(Duration),
+    /// It is disconnected.
+    Disconnect,
+}
+
+/// What a watcher sees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// An event, which is durable.
+    Event(Arc<Sight>),
+    /// Text that a model says right now. It is void if the call is tried again.
+    Delta(Arc<Delta>),
+    /// So many deltas were dropped here.
+    Missed(u64),
+}
+
+/// An event, and where it stands in the story of its tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sight {
+    /// The event with its place and time.
+    pub told: Told,
+    /// Whom it is about, who caused it, and since when.
+    pub hop: Hop,
+}
+
+/// Why a watcher sees no more.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WatchFault {
+    /// It was too slow, and wanted to be disconnected then.
+    #[error("this watcher was too slow and is disconnected: watch again after event {}", seen.0)]
+    TooSlow {
+        /// The last event that it took in.
+        seen: Seq,
+    },
+    /// The journal cannot be read.
+    #[error(transparent)]
+    Journal(JournalFault),
+}
+
+impl Watch {
+    /// Whether an event is asked for.
+    fn wants(&self, Sight { told, hop }: &Sight) -> bool {
+        let agent = told.seq > self.after && (self.agent.is_none() || self.agent == hop.agent);
+        let topic = self.topic.as_ref().is_none_or(|topic| topic.covers(&hop.topic));
+        agent && topic && self.kind.as_deref().is_none_or(|kind| kind == told.event.word())
+    }
+
+    fn room(&self) -> usize {
+        self.room.unwrap_or(ROOM).max(1)
+    }
+}

@@ -1,0 +1,448 @@
+//! Watching: everybody sees what they asked for, once and in order, and nobody harms another by being slow.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use spinney::Tree;
+use spinney::bus::{Need, Note, Overflow, Seen, Sight, Waited, Watch, WatchFault, Watcher, reply};
+use spinney::clock::{Clock, SystemClock};
+use spinney_kernel::By;
+use spinney_kernel::envelope::Envelope;
+use spinney_kernel::id::{AgentId, Seq, Topic};
+use spinney_kernel::world::TreeState;
+use spinney_testkit::{Stage, definition, settled, told};
+
+/// A root that spawns two children, each of which looks twice.
+const SCRIPT: &str = "
+rules:
+  - when: { agent: root, turn: 1 }
+    think_ms: 10
+    say: Off you go.
+    call:
+      - { tool: spawn_agent, args: { agent: a, goal: Look left., id: a } }
+      - { tool: spawn_agent, args: { agent: b, goal: Look right., id: b } }
+  - when: { agent: root }
+    think_ms: 10
+    say: Both have looked.
+  - when: { turn: 3 }
+    think_ms: 10
+    say: I have looked twice now.
+  - think_ms: 10
+    say: Looking.
+    call: [ { tool: look } ]
+tools: { look: { say: something } }
+";
+const TREE: &str = "root $9.00 turns=9 / a later turns=9 / b later turns=9";
+
+/// A root that waits for a person, so that a tree lives as long as a test needs it.
+const WAITING: &str = "
+rules:
+  - when: { turn: 1 }
+    say: Hm.
+    call: [ { tool: ask_human, args: { question: Which? } } ]
+  - say: Thank you.
+";
+
+fn name<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
+    text.parse().unwrap_or_else(|error| panic!("{error:?}"))
+}
+
+fn to(topic: &str, text: &str) -> Note {
+    let envelope = Envelope { topic: Some(name(topic)), ..Envelope::default() };
+    Note { to: None, envelope, text: text.to_owned() }
+}
+
+async fn all(mut watcher: Watcher) -> Vec<Seen> {
+    let mut seen = Vec::new();
+    while let Some(next) = watcher.next().await {
+        seen.push(next.unwrap_or_else(|fault| panic!("{fault}")));
+    }
+    seen
+}
+
+fn sights(seen: &[Seen]) -> Vec<Arc<Sight>> {
+    seen.iter()
+        .filter_map(|seen| if let Seen::Event(sight) = seen { Some(Arc::clone(sight)) } else { None })
+        .collect()
+}
+
+fn seqs(sights: &[Arc<Sight>]) -> Vec<u64> {
+    sights.iter().map(|sight| sight.told.seq.0).collect()
+}
+
+/// O16: from any event on, whether the tree runs or has ended, a watcher sees exactly what is left.
+#[tokio::test(start_paused = true)]
+async fn o16_a_watcher_that_comes_back_sees_exactly_what_it_missed() {
+    let stage = Stage::new(SCRIPT);
+    let home = stage.home();
+    let tree = stage.start(&home, TREE).await;
+    let first = tokio::spawn(all(tree.watch(Watch::default())));
+    settled(&tree).await;
+    let whole: Vec<u64> = told(&tree).await.iter().map(|told| told.seq.0).collect();
+    assert_eq!(seqs(&sights(&first.await.unwrap())), whole);
+    for after in 0..=whole.len() as u64 {
+        let watch = Watch { after: Seq(after), ..Watch::default() };
+        assert_eq!(seqs(&sights(&all(tree.watch(watch)).await)), whole[after as usize..]);
+    }
+}
+
+/// A watcher sees what it asked for and nothing else, by agent, topic and type alike.
+#[tokio::test(start_paused = true)]
+async fn a_watcher_sees_only_what_it_asked_for() {
+    let stage = Stage::new(SCRIPT);
+    let home = stage.home();
+    let tree = stage.start(&home, TREE).await;
+    let watches = [
+        Watch { agent: Some(name("a")), ..Watch::default() },
+        Watch { topic: Some(name("agent.spawn")), ..Watch::default() },
+        Watch { topic: Some(name("tool")), ..Watch::default() },
+        Watch { kind: Some("call_ended".to_owned()), ..Watch::default() },
+        Watch { agent: Some(name("b")), topic: Some(name("model")), ..Watch::default() },
+    ];
+    let live: Vec<_> = watches.iter().map(|watch| tokio::spawn(all(tree.watch(watch.clone())))).collect();
+    settled(&tree).await;
+    let everything = sights(&all(tree.watch(Watch::default())).await);
+    let expected = |wanted: &dyn Fn(&Sight) -> bool| -> Vec<u64> {
+        everything.iter().filter(|sight| wanted(sight)).map(|sight| sight.told.seq.0).collect()
+    };
+    let wanted: [&dyn Fn(&Sight) -> bool; 5] = [
+        &|sight| sight.hop.agent == Some(name("a")),
+        &|sight| sight.told.event.word() == "agent_spawned",
+        &|sight| sight.hop.topic.as_str().starts_with("tool."),
+        &|sight| sight.told.event.word() == "call_ended",
+        &|sight| sight.hop.agent == Some(name("b")) && sight.hop.topic.as_str() == "model.call",
+    ];
+    for ((live, watch), wanted) in live.into_iter().zip(watches).zip(wanted) {
+        let expected = expected(wanted);
+        assert!(!expected.is_empty(), "{watch:?}");
+        assert_eq!(seqs(&sights(&live.await.unwrap())), expected, "{watch:?}");
+        assert_eq!(seqs(&sights(&all(tree.watch(watch.clone())).await)), expected, "{watch:?}");
+    }
+}
+
+/// P19: with two agents at once, whatever a watcher sees says whose it is, in every interleaving.
+#[tokio::test(start_paused = true)]
+async fn p19_nothing_is_mistagged_while_two_agents_run_at_once() {
+    for seed in 0..50 {
+        let stage = Stage::new(SCRIPT).with_seed(seed);
+        let home = stage.home();
+        let tree = stage.start(&home, TREE).await;
+        let live = tokio::spawn(all(tree.watch(Watch { deltas: true, ..Watch::default() })));
+        settled(&tree).await;
+        let live = live.await.unwrap();
+        let mut calls = std::collections::BTreeMap::new();
+        for sight in sights(&live) {
+            let (Some(agent), Some(of)) = (&sight.hop.agent, &sight.hop.correlation) else { continue };
+            assert_eq!(
+                sight.hop.thread().map(|thread| thread.as_str().to_owned()),
+                Some(tree.id().to_string())
+            );
+            assert_eq!(sight.hop.path().last(), Some(agent));
+            // Every event of a call is about the same agent.
+            assert_eq!(calls.entry(of.clone()).or_insert_with(|| agent.clone()), agent);
+        }
+        for seen in live {
+            let Seen::Delta(delta) = seen else { continue };
+            let agent = &calls[&spinney_kernel::id::Correlation::of_call(delta.call)];
+            assert_eq!((delta.origin.agent(), delta.origin.tree), (agent, tree.id()));
+        }
+    }
+}
+
+/// O17, S26: what a deep agent says reaches whoever watches the root before that agent ends, with its path.
+#[tokio::test(start_paused = true)]
+async fn o17_s26_a_deep_agents_text_is_seen_before_it_ends() {
+    let stage = Stage::new(SCRIPT);
+    let home = stage.home();
+    let tree = stage.start(&home, TREE).await;
+    let live = tokio::spawn(all(tree.watch(Watch { deltas: true, ..Watch::default() })));
+    let only =
+        tokio::spawn(all(tree.watch(Watch { deltas: true, agent: Some(name("a")), ..Watch::default() })));
+    settled(&tree).await;
+    let seen = live.await.unwrap();
+    let end = |agent: &str| {
+        let is_end = |seen: &Seen| matches!(seen, Seen::Event(sight) if sight.hop.agent == Some(name(agent)) && sight.told.event.word() == "agent_ended");
+        seen.iter().position(is_end).unwrap()
+    };
+    for agent in ["a", "b"] {
+        let mut text = String::new();
+        for seen in &seen[..end(agent)] {
+            let Seen::Delta(delta) = seen else { continue };
+            if delta.origin.agent() == &name::<AgentId>(agent) {
+                assert_eq!(delta.origin.path, [name::<AgentId>("root"), name(agent)]);
+                text.push_str(&delta.text);
+            }
+        }
+        assert_eq!(text, "Looking.Looking.I have looked twice now.");
+    }
+    for seen in only.await.unwrap() {
+        if let Seen::Delta(delta) = seen {
+            assert_eq!(delta.origin.agent(), &name::<AgentId>("a"));
+        }
+    }
+}
+
+/// A delta is never seen before the start of its call, nor after its end.
+#[tokio::test(start_paused = true)]
+async fn a_delta_comes_between_the_start_and_the_end_of_its_call() {
+    let stage = Stage::new(SCRIPT);
+    let home = stage.home();
+    let tree = stage.start(&home, TREE).await;
+    let live = tokio::spawn(all(tree.watch(Watch { deltas: true, ..Watch::default() })));
+    settled(&tree).await;
+    let mut open = std::collections::BTreeSet::new();
+    let mut deltas = 0;
+    for seen in live.await.unwrap() {
+        match seen {
+            Seen::Event(sight) => match sight.told.event.word() {
+                "call_started" => drop(open.insert(sight.hop.correlation.clone())),
+                "call_ended" => drop(open.remove(&sight.hop.correlation)),
+                _ => {}
+            },
+            Seen::Delta(delta) => {
+                let call = spinney_kernel::id::Correlation::of_call(delta.call);
+                assert!(open.contains(&Some(call)), "{delta:?}");
+                deltas += 1;
+            }
+            Seen::Missed(_) => panic!("nothing was missed"),
+        }
+    }
+    assert!(deltas >= 8, "{deltas}");
+}
+
+/// A tree that waits for a person, and a flood of notes on it.
+async fn flooded(stage: &Stage, count: usize, watch: Watch) -> (Tree, Watcher) {
+    let home = stage.home();
+    let tree = stage.start(&home, "root $9.00 turns=9").await;
+    settled(&tree).await;
+    let mut watcher = tree.watch(Watch { topic: Some(name("flood")), ..watch });
+    assert!(tree.publish(By::Person, to("flood", "first")).await.is_ok());
+    assert!(matches!(watcher.next().await, Some(Ok(Seen::Event(_)))));
+    // It is live once it has nothing left to read.
+    assert!(tokio::time::timeout(Duration::from_millis(1), watcher.next()).await.is_err());
+    for number in 0..count {
+        let published = tree.publish(By::Person, to("flood", &number.to_string())).await;
+        assert_eq!(published, Ok(true));
+    }
+    std::mem::forget(home);
+    (tree, watcher)
+}
+
+/// L36: one that stalls holds nobody up, and finds the rest in the journal when it goes on.
+#[tokio::test(start_paused = true)]
+async fn l36_a_watcher_that_stalls_harms_nobody_and_misses_nothing() {
+    let stage = Stage::new(WAITING);
+    let (tree, mut slow) = flooded(&stage, 100, Watch { room: Some(10), ..Watch::default() }).await;
+    assert!(slow.waiting() <= 11, "{}", slow.waiting());
+    let fast = tree.watch(Watch { topic: Some(name("flood")), ..Watch::default() });
+    tree.cancel(name("root"), "enough").await.unwrap();
+    assert_eq!(sights(&all(fast).await).len(), 101);
+    let mut seen = Vec::new();
+    while let Some(next) = slow.next().await {
+        let Ok(Seen::Event(sight)) = next else { panic!("{next:?}") };
+        seen.push(sight.told.seq.0);
+    }
+    assert_eq!(seen.len(), 100);
+    assert!(seen.is_sorted());
+    // L39: what came, what was taken, what waits: the numbers are true.
+    assert_eq!((slow.count().events, slow.count().dropped, slow.waiting()), (101, 0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn l36_a_watcher_that_wants_it_is_disconnected_when_it_is_too_slow() {
+    let stage = Stage::new(WAITING);
+    let watch = Watch { room: Some(10), overflow: Overflow::Disconnect, ..Watch::default() };
+    let (tree, mut slow) = flooded(&stage, 100, watch).await;
+    let mut seen = 1;
+    let fault = loop {
+        match slow.next().await {
+            Some(Ok(_)) => seen += 1,
+            Some(Err(fault)) => break fault,
+            None => panic!("it was not disconnected"),
+        }
+    };
+    assert_eq!((seen, fault), (11, WatchFault::TooSlow { seen: slow.seen() }));
+    assert_eq!(slow.next().await.map(drop_ok), None);
+    // Whoever watches again after what it saw misses nothing.
+    let again = tree.watch(Watch { after: slow.seen(), topic: Some(name("flood")), ..Watch::default() });
+    tree.cancel(name("root"), "enough").await.unwrap();
+    assert_eq!(sights(&all(again).await).len(), 90);
+}
+
+fn drop_ok(next: Result<Seen, WatchFault>) -> Option<WatchFault> {
+    next.err()
+}
+
+/// L36: a tree waits for a watcher only as long as that watcher said.
+#[tokio::test(start_paused = true)]
+async fn l36_a_tree_waits_for_a_watcher_as_long_as_it_was_told() {
+    let stage = Stage::new(WAITING);
+    let patience = Duration::from_millis(500);
+    let watch = Watch { room: Some(10), overflow: Overflow::Wait(patience), ..Watch::default() };
+    let clock = SystemClock::new();
+    let start = clock.now_ms();
+    let (tree, mut slow) = flooded(&stage, 30, watch).await;
+    assert_eq!(clock.now_ms() - start, 501);
+    let mut seen = 1;
+    while let Some(Ok(_)) = slow.next().await {
+        seen += 1;
+    }
+    assert_eq!(seen, 11);
+    // One that keeps up is never disconnected.
+    let watch = Watch {
+        after: slow.seen(),
+        topic: Some(name("flood")),
+        room: Some(1),
+        overflow: Overflow::Wait(patience),
+        ..Watch::default()
+    };
+    let mut brisk = tree.watch(watch);
+    for number in 0..50 {
+        let published = tree.publish(By::Person, to("flood", &number.to_string()));
+        let (published, next) = tokio::join!(published, brisk.next());
+        assert_eq!(published, Ok(true));
+        assert!(matches!(next, Some(Ok(_))), "{next:?}");
+    }
+}
+
+/// L39: of deltas that come too fast the oldest are dropped, and what was dropped and what was seen is all there was.
+#[tokio::test(start_paused = true)]
+async fn l39_deltas_that_were_dropped_are_counted() {
+    let text = "x".repeat(16 * 400);
+    let script = format!(
+        "rules:\n  - when: {{ turn: 15 }}\n    say: {text}\n  - think_ms: 10\n    say: {text}\n    call: [ {{ tool: look }} ]\ntools: {{ look: {{ say: it }} }}"
+    );
+    let stage = Stage::new(&script);
+    let home = stage.home();
+    let mut definition = definition("root $900.00 turns=20");
+    definition.models.values_mut().for_each(|model| model.output_max = None);
+    let turns = definition.roles.values_mut().filter_map(|role| role.turns.as_mut());
+    turns.for_each(|turns| turns.output_cap = 4_000);
+    let tree = home.start(definition).await.unwrap();
+    let mut slow = tree.watch(Watch { deltas: true, ..Watch::default() });
+    let mut strict = tree.watch(Watch { deltas: true, overflow: Overflow::Disconnect, ..Watch::default() });
+    assert_eq!(settled(&tree).await.state, TreeState::Ended("completed"));
+    let mut last = None;
+    while let Some(next) = slow.next().await {
+        if let Ok(Seen::Delta(delta)) = next {
+            let place = (delta.call, delta.offset);
+            assert!(last < Some(place), "in order");
+            last = Some(place);
+        }
+    }
+    let count = slow.count();
+    assert_eq!(last.map(|(_, offset)| offset), Some(16 * 399));
+    assert_eq!((count.deltas + count.dropped, count.dropped), (15 * 400, 15 * 400 - 4_096));
+    let ended = loop {
+        match strict.next().await {
+            Some(Ok(_)) => {}
+            Some(Err(fault)) => break Some(fault),
+            None => break None,
+        }
+    };
+    assert!(matches!(ended, Some(WatchFault::TooSlow { .. })), "{ended:?}");
+}
+
+/// Someone who answers every request on a topic, and asks another one first.
+async fn serve(tree: Tree, topic: &'static str, ask_first: Option<&'static str>) {
+    let mut watcher =
+        tree.watch(Watch { after: tree.status().seq, topic: Some(name(topic)), ..Watch::default() });
+    while let Some(Ok(Seen::Event(request))) = watcher.next().await {
+        let help = match ask_first {
+            Some(other) => {
+                let helped = tree.call(By::Person, to(other, "help"), Duration::from_secs(9)).await;
+                format!(" with help {:?}", helped.map(|sight| sight.hop.topic.to_string()))
+            }
+            None => String::new(),
+        };
+        if let Some(note) = reply(&request, format!("done{help}")) {
+            let _ = tree.publish(By::Person, note).await;
+        }
+    }
+}
+
+/// L37, L38: requests find their replies, also from one who asks somebody else meanwhile, and leave nothing behind.
+#[tokio::test(start_paused = true)]
+async fn l37_l38_requests_find_their_replies_and_leave_nothing_behind() {
+    let stage = Stage::new(WAITING);
+    let home = stage.home();
+    let tree = stage.start(&home, "root $9.00 turns=9").await;
+    settled(&tree).await;
+    let servers = [
+        tokio::spawn(serve(tree.clone(), "left", Some("right"))),
+        tokio::spawn(serve(tree.clone(), "right", None)),
+    ];
+    // Both watch once they have answered.
+    for topic in ["right", "left"] {
+        while tree.call(By::Person, to(topic, "ready?"), Duration::from_millis(50)).await.is_err() {}
+    }
+    let before = tree.watchers();
+    let correlations: Vec<_> = futures::future::join_all(
+        (0..300).map(|_| tree.call(By::Person, to("right", "now"), Duration::from_secs(9))),
+    )
+    .await;
+    assert!(correlations.iter().all(Result::is_ok));
+    let deep = tree.call(By::Person, to("left", "now"), Duration::from_secs(9)).await.unwrap();
+    let spinney_kernel::Event::MessagePublished { body, .. } = &deep.told.event else { panic!("{deep:?}") };
+    assert_eq!(body.text, "done with help Ok(\"reply.right\")");
+    let late = tree.call(By::Person, to("nowhere", "hello?"), Duration::from_millis(10)).await;
+    assert_eq!(late, Err(Waited::TooLong { timeout: Duration::from_millis(10) }));
+    let (watchers, places) = tree.watchers();
+    assert_eq!(watchers, before.0);
+    assert!(places <= watchers, "{places}");
+    tree.cancel(name("root"), "enough").await.unwrap();
+    for server in servers {
+        server.await.unwrap();
+    }
+    assert_eq!(tree.watchers(), (0, 0));
+}
+
+/// L34: of those who reply twice one reply counts; a majority is more than half with the same answer.
+#[tokio::test(start_paused = true)]
+async fn l34_replies_are_counted_once_per_sender() {
+    let stage = Stage::new(
+        SCRIPT
+            .replace(
+                "say: I have looked twice now.",
+                "call: [ { tool: ask_human, args: { question: Which? } } ]",
+            )
+            .as_str(),
+    );
+    let home = stage.home();
+    let tree = stage.start(&home, TREE).await;
+    settled(&tree).await;
+    let cases = [
+        (Need::First(2), vec![("a", "x"), ("a", "y"), ("b", "z")], vec![("a", "x"), ("b", "z")], true),
+        (
+            Need::Majority(3),
+            vec![("a", "x"), ("b", "y"), ("root", "x")],
+            vec![("a", "x"), ("root", "x")],
+            true,
+        ),
+        (Need::Majority(4), vec![("a", "x"), ("a", "x"), ("b", "x")], vec![("a", "x"), ("b", "x")], false),
+        (Need::All(3), vec![("a", "x"), ("b", "y")], vec![("a", "x"), ("b", "y")], false),
+    ];
+    for (number, (need, replies, counted, is_complete)) in cases.into_iter().enumerate() {
+        let correlation = Some(name(&format!("poll-{number}")));
+        let envelope =
+            Envelope { topic: Some(name("poll")), correlation: correlation.clone(), ..Envelope::default() };
+        let note = Note { to: None, envelope, text: "What do you say?".to_owned() };
+        let answers = async {
+            for (agent, text) in replies {
+                let envelope = Envelope {
+                    topic: Some(name::<Topic>("reply.poll")),
+                    correlation: correlation.clone(),
+                    ..Envelope::default()
+                };
+                let note = Note { to: None, envelope, text: text.to_owned() };
+                tree.publish(By::Agent(name(agent)), note).await.unwrap();
+            }
+        };
+        let (gathered, ()) =
+            tokio::join!(tree.gather(By::Person, note, (need, Duration::from_secs(1))), answers);
+        let gathered = gathered.unwrap();
+        let counted: Vec<(Option<AgentId>, String)> =
+            counted.into_iter().map(|(agent, text)| (Some(name(agent)), text.to_owned())).collect();
+        assert_eq!((gathered.replies, gathered.is_complete), (counted, is_complete), "{need:?}");
+    }
+}

@@ -1,0 +1,232 @@
+//! The bus: what it costs to publish beside watchers who want something else, how fast deltas go, and what watchers cost
+//! the trees they watch.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use spinney_kernel::By;
+use spinney_kernel::envelope::Envelope;
+use spinney_kernel::id::Topic;
+use spinney_kernel::port::Pending;
+use spinney_kernel::port::journal::Durability;
+use spinney_kernel::port::model::{self, Deltas, Missed, Model};
+use spinney_kernel::report::Used;
+use spinney_store::MemoryJournal;
+use spinney_testkit::spinney::Tree;
+use spinney_testkit::spinney::bus::{Note, Seen, Watch, Watcher, reply};
+use tokio::sync::broadcast;
+use tokio::task::JoinHandle;
+
+use crate::measure::{at_most, median, row, time, verdict};
+use crate::tree::{self, Plan};
+
+const ROUNDS: usize = 7;
+const NOTES: u32 = 2_000;
+const CROWD: usize = 50_000;
+const DELTAS: usize = 500_000;
+const WATCHERS: usize = 10;
+const ASKS: usize = 10_000;
+
+/// Prints the table.
+pub(crate) fn run() {
+    beside_a_crowd();
+    deltas();
+    requests();
+}
+
+fn topic(text: &str) -> Topic {
+    text.parse().unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn note(about: &str) -> Note {
+    let envelope = Envelope { topic: Some(topic(about)), ..Envelope::default() };
+    Note { to: None, envelope, text: "x".repeat(tree::STEP_BYTES) }
+}
+
+/// A tree whose only agent never answers.
+async fn still() -> (spinney_testkit::spinney::Home, Tree) {
+    let home = tree::home(Arc::new(MemoryJournal::new()), Plan::Still);
+    let tree = tree::start(&home, Durability::Normal).await;
+    (home, tree)
+}
+
+async fn publish(tree: &Tree) -> f64 {
+    let start = Instant::now();
+    for _ in 0..NOTES {
+        let published = tree.publish(By::Person, note("news")).await;
+        assert_eq!(published, Ok(true));
+    }
+    start.elapsed().as_nanos() as f64 / f64::from(NOTES)
+}
+
+/// What a note costs while so many watch for something else, and while nobody does.
+fn beside_a_crowd() {
+    let runtime = tree::runtime();
+    let (mut with, mut without) = (Vec::new(), Vec::new());
+    runtime.block_on(async {
+        let ((_quiet_home, quiet), (_loud_home, loud)) = (still().await, still().await);
+        let crowd: Vec<JoinHandle<()>> =
+            (0..CROWD).map(|number| tokio::spawn(drain(watch(&loud, number)))).collect();
+        while loud.watchers().1 < CROWD {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        for _ in 0..ROUNDS {
+            without.push(publish(&quiet).await);
+            with.push(publish(&loud).await);
+        }
+        crowd.iter().for_each(JoinHandle::abort);
+    });
+    let (with, without) = (median(with), median(without));
+    row(
+        "a note beside 50,000 unrelated watchers",
+        &time(with),
+        &format!("{} (none)", time(without)),
+        &at_most(with / without, 1.5),
+    );
+}
+
+/// Half of them watch another topic, half another agent.
+fn watch(tree: &Tree, number: usize) -> Watcher {
+    let watch = if number.is_multiple_of(2) {
+        Watch { topic: Some(topic(&format!("other.{number}"))), ..Watch::default() }
+    } else {
+        let agent = format!("other-{number}").parse().unwrap_or_else(|error| panic!("{error}"));
+        Watch { agent: Some(agent), ..Watch::default() }
+    };
+    tree.watch(watch)
+}
+
+async fn drain(mut watcher: Watcher) {
+    while let Some(Ok(_)) = watcher.next().await {}
+}
+
+/// A model that says very much in very small pieces.
+struct Talker;
+
+/// How many pieces are said before others get their turn.
+const BREATH: usize = 256;
+
+impl Model for Talker {
+    fn call(&self, _: Arc<model::Attempt>, deltas: Deltas) -> Pending<Result<model::Answer, Missed>> {
+        Box::pin(async move {
+            for number in 0..DELTAS {
+                deltas("word ");
+                if number.is_multiple_of(BREATH) {
+                    tokio::task::yield_now().await;
+                }
+            }
+            Ok(model::Answer { text: "done".to_owned(), asks: Vec::new(), used: Used::NOTHING })
+        })
+    }
+}
+
+/// Deltas to ten watchers, and the same through a bare channel of tokio's.
+fn deltas() {
+    let (mut ours, mut bare, mut seen) = (Vec::new(), Vec::new(), 0);
+    for _ in 0..ROUNDS {
+        let (took, count) = through_a_tree();
+        ours.push(took);
+        seen = count;
+        bare.push(through_a_channel());
+    }
+    let (ours, bare) = (median(ours), median(bare));
+    let rate = 1_000.0 / ours;
+    let relation = format!(
+        "{rate:.2} M/s, {:.1}x (at least 1 M/s or at most 3x: {})",
+        ours / bare,
+        verdict(rate >= 1.0 || ours / bare <= 3.0)
+    );
+    row("a delta to 10 watchers", &time(ours), &format!("{} (bare broadcast)", time(bare)), &relation);
+    row("of 500,000 deltas a watcher took", &seen.to_string(), "", "the rest was dropped and counted");
+}
+
+/// Nanoseconds per delta until every watcher has seen the end, and how many one of them took.
+fn through_a_tree() -> (f64, u64) {
+    let runtime = tree::runtime();
+    runtime.block_on(async {
+        let home = tree::home_with(Arc::new(MemoryJournal::new()), &Arc::new(Talker));
+        let start = Instant::now();
+        let tree = tree::start(&home, Durability::Normal).await;
+        let watchers: Vec<_> = (0..WATCHERS)
+            .map(|_| {
+                let mut watcher = tree.watch(Watch { deltas: true, ..Watch::default() });
+                tokio::spawn(async move {
+                    while let Some(Ok(_)) = watcher.next().await {}
+                    watcher.count().deltas
+                })
+            })
+            .collect();
+        let mut seen = 0;
+        for watcher in watchers {
+            seen = watcher.await.unwrap_or_default();
+        }
+        (start.elapsed().as_nanos() as f64 / DELTAS as f64, seen)
+    })
+}
+
+fn through_a_channel() -> f64 {
+    let runtime = tree::runtime();
+    runtime.block_on(async {
+        let start = Instant::now();
+        let sender = broadcast::Sender::<Arc<String>>::new(4_096);
+        let watchers: Vec<_> = (0..WATCHERS)
+            .map(|_| {
+                let mut receiver = sender.subscribe();
+                tokio::spawn(async move {
+                    while !matches!(receiver.recv().await, Err(broadcast::error::RecvError::Closed)) {}
+                })
+            })
+            .collect();
+        let talker = tokio::spawn(async move {
+            for number in 0..DELTAS {
+                let _ = sender.send(Arc::new("word ".to_owned()));
+                if number.is_multiple_of(BREATH) {
+                    tokio::task::yield_now().await;
+                }
+            }
+        });
+        let _ = talker.await;
+        for watcher in watchers {
+            let _ = watcher.await;
+        }
+        start.elapsed().as_nanos() as f64 / DELTAS as f64
+    })
+}
+
+/// Requests that are answered, and what they leave.
+fn requests() {
+    let runtime = tree::runtime();
+    let (took, left) = runtime.block_on(async {
+        let (_home, tree) = still().await;
+        let before = tree.watchers();
+        let server = tokio::spawn(serve(tree.clone()));
+        while tree.watchers().1 == before.1 {
+            tokio::task::yield_now().await;
+        }
+        let start = Instant::now();
+        for _ in 0..ASKS {
+            let answered = tree.call(By::Person, note("ask"), Duration::from_secs(60)).await;
+            assert!(answered.is_ok(), "{answered:?}");
+        }
+        let took = start.elapsed().as_nanos() as f64 / ASKS as f64;
+        server.abort();
+        let _ = server.await;
+        (took, tree.watchers() == before)
+    });
+    row(
+        "a request and its reply, of 10,000",
+        &time(took),
+        "",
+        &format!("nothing left behind: {}", verdict(left)),
+    );
+}
+
+async fn serve(tree: Tree) {
+    let mut watcher =
+        tree.watch(Watch { after: tree.status().seq, topic: Some(topic("ask")), ..Watch::default() });
+    while let Some(Ok(Seen::Event(asked))) = watcher.next().await {
+        if let Some(note) = reply(&asked, "here") {
+            let _ = tree.publish(By::Person, note).await;
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Messages: to agents that are there, to agents that are yet to come, and to whoever watches a topic.
+
+use spinney_kernel::body::Body;
+use spinney_kernel::context::{Contexts, Message};
+use spinney_kernel::envelope::Envelope;
+use spinney_kernel::request::{Publish, Send, Spawn};
+use spinney_kernel::{Refusal, Reply, Request, limit};
+use spinney_testkit::Play;
+
+use crate::seen::{events, name};
+
+fn send(to: &str, text: &str) -> Request {
+    Request::Send(Send::plain(name(to), Body::text(text)))
+}
+
+/// How many messages an agent has not read.
+fn unread(play: &Play, agent: &str) -> usize {
+    let agents = play.world().agents();
+    agents.find(&name(agent)).and_then(|ix| agents.living(ix)).map_or(0, |agent| agent.inbox.len())
+}
+
+/// What an agent's next call would see beyond its first message.
+fn heard(play: &mut Play, agent: &str) -> Vec<String> {
+    play.run(&format!("call {agent} $0.01"));
+    let mut contexts = Contexts::new(play.world().tree());
+    events(play).iter().for_each(|event| contexts.apply(event));
+    let packet = contexts.packet(&name(agent), 0).unwrap_or_default();
+    let text = |message: &Message| match message {
+        Message::Heard { text, .. } => Some(text.clone()),
+        Message::System(_) | Message::Said { .. } | Message::Result { .. } => None,
+    };
+    packet.messages.iter().filter_map(|message| text(message)).collect()
+}
+
+/// P20: a message for an agent that is not there is kept, and delivered once when it is spawned.
+#[test]
+fn p20_a_message_for_an_agent_that_is_yet_to_come_is_delivered_once() {
+    let mut play = Play::grow("root $9.00 / a / c later");
+    let queued = Reply::Queued { agent: name("c") };
+    assert_eq!(play.ask(send("c", "first")), Ok(queued.clone()));
+    assert_eq!(play.ask(send("c", "second")), Ok(queued));
+    assert_eq!(play.ask(send("a", "other")), Ok(Reply::Done));
+    assert_eq!((unread(&play, "a"), unread(&play, "c")), (1, 0));
+    let spawn = Spawn { id: Some(name("c")), ..Play::spawn("a", "c") };
+    assert!(play.ask(Request::Spawn(spawn)).is_ok());
+    assert_eq!(unread(&play, "c"), 2);
+    assert!(play.world().unborn().is_empty());
+    assert_eq!(heard(&mut play, "c"), ["first", "second"]);
+    assert_eq!(heard(&mut play, "a"), ["other"]);
+    assert_eq!(play.ask(send("c", "third")), Ok(Reply::Done));
+    assert_eq!(heard(&mut play, "c"), ["first", "second", "third"]);
+}
+
+#[test]
+fn messages_for_those_who_never_come_are_bounded() {
+    let mut play = Play::grow("root $9.00");
+    for number in 0..limit::UNBORN_MAX {
+        assert!(play.ask(send(&format!("late-{number}"), "hello")).is_ok());
+    }
+    let refused = play.ask(send("one-more", "hello"));
+    assert!(matches!(refused, Err(Refusal::TooMany { count_max: limit::UNBORN_MAX, .. })), "{refused:?}");
+    for _ in 1..limit::INBOX_MAX {
+        assert!(play.ask(send("late-0", "hello")).is_ok());
+    }
+    let refused = play.ask(send("late-0", "hello"));
+    assert!(matches!(refused, Err(Refusal::InboxFull { .. })), "{refused:?}");
+}
+
+/// A model reads what stands on a message, so that it can answer to it, and what it reads is counted.
+#[test]
+fn what_stands_on_a_message_is_read_and_counted() {
+    let envelope = Envelope {
+        topic: Some(name("review.ask")),
+        kind: Some(name("request")),
+        correlation: Some(name("r-1")),
+        ttl: Some(3),
+    };
+    let mut play = Play::grow("root $9.00 / a");
+    let message = Send { envelope, ..Send::plain(name("a"), Body::text("Is it good?")) };
+    assert_eq!(play.ask(Request::Send(message)), Ok(Reply::Done));
+    play.run("call a $0.01");
+    let mut contexts = Contexts::new(play.world().tree());
+    events(&play).iter().for_each(|event| contexts.apply(event));
+    let packet = contexts.packet(&name("a"), 0).unwrap();
+    let Some(Message::Heard { text, .. }) = packet.messages.last().map(AsRef::as_ref) else {
+        panic!("{packet:?}")
+    };
+    insta::assert_snapshot!(text, @r"
+    [topic review.ask, type request, correlation r-1]
+    Is it good?
+    ");
+}
+
+/// P20: without a recipient a message is for those who watch its topic; no agent reads it.
+#[test]
+fn p20_a_message_without_recipient_reaches_no_agent() {
+    let mut play = Play::grow("root $9.00 / a / b");
+    let envelope = Envelope { topic: Some(name("news")), ..Envelope::default() };
+    let publish = Publish { body: Body::text("all of you"), envelope };
+    assert_eq!(play.ask(Request::Publish(publish)), Ok(Reply::Done));
+    for agent in ["root", "a", "b"] {
+        assert_eq!(unread(&play, agent), 0);
+        assert_eq!(heard(&mut play, agent), [""; 0]);
+    }
+}
+
+/// L39: what may be handled once is not forwarded.
+#[test]
+fn l39_a_ttl_of_one_is_not_forwarded() {
+    let with = |ttl| Envelope { ttl, ..Envelope::default() };
+    assert_eq!(with(None).forwarded(), Some(with(None)));
+    assert_eq!(with(Some(3)).forwarded(), Some(with(Some(2))));
+    assert_eq!(with(Some(1)).forwarded(), None);
+    assert_eq!(with(Some(0)).forwarded(), None);
+}
