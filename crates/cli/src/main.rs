@@ -22,9 +22,14 @@ mod wording;
 use std::process::ExitCode;
 
 use clap::Parser;
+use mimalloc::MiMalloc;
 
 use crate::args::Args;
 use crate::exit::Exit;
+
+/// What one thread allocates another frees all the time here, and this one takes that well: `docs/decisions/0007-dependencies.md`.
+#[global_allocator]
+static MEMORY: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let args = Args::parse();

@@ -10,10 +10,17 @@ use spinney_kernel::port::journal::{ChainHash, Entry, JournalFault};
 
 use crate::{bound, json};
 
+/// What most batches have room in.
+const BATCH_BYTES: usize = 1_024;
+/// About what an event takes.
+const EVENT_BYTES: usize = 256;
+
 /// A batch as bytes.
 pub(crate) fn encode(mut batch: Batch) -> Result<Vec<u8>, JournalFault> {
     batch.fold();
-    let bytes = json::to_vec(&batch).map_err(|error| JournalFault::Failed { reason: error.to_string() })?;
+    let room = BATCH_BYTES.max(batch.events.len() * EVENT_BYTES).min(BATCH_BYTES_MAX);
+    let bytes =
+        json::to_vec(&batch, room).map_err(|error| JournalFault::Failed { reason: error.to_string() })?;
     bound::at_most("a batch in bytes", bytes.len(), BATCH_BYTES_MAX)?;
     Ok(bytes)
 }

@@ -9,15 +9,14 @@ use serde::ser::{
     Serializer,
 };
 
-/// A value as JSON.
+/// A value as JSON, with room for about so many bytes from the start.
 ///
 /// # Errors
 /// If it holds something that no journal holds.
-pub(crate) fn to_vec<T: Serialize>(value: &T) -> Result<Vec<u8>, Unwritable> {
-    // Most steps fit without growing.
-    let mut out = Vec::with_capacity(1_024);
+pub(crate) fn to_vec<T: Serialize>(value: &T, room: usize) -> Result<Vec<u8>, Unwritable> {
+    let mut out = Out { room: vec![0; room], end: 0 };
     value.serialize(&mut Writer { out: &mut out })?;
-    Ok(out)
+    Ok(out.into_bytes())
 }
 
 /// Why a value cannot be written.
@@ -40,28 +39,95 @@ impl serde::ser::Error for Unwritable {
 
 type Written = Result<(), Unwritable>;
 
+/// The bytes so far, with room behind them that is there already: most of what is written is a few bytes long, and a
+/// copy whose length is known is a load and a store.
+struct Out {
+    room: Vec<u8>,
+    end: usize,
+}
+
+impl Out {
+    fn into_bytes(mut self) -> Vec<u8> {
+        self.room.truncate(self.end);
+        self.room
+    }
+
+    #[inline]
+    fn push(&mut self, byte: u8) {
+        self.put([byte]);
+    }
+
+    #[inline]
+    fn put<const N: usize>(&mut self, bytes: [u8; N]) {
+        if let Some(place) = self.take(N).first_chunk_mut() {
+            *place = bytes;
+        }
+    }
+
+    /// The next so many bytes.
+    #[inline]
+    fn take(&mut self, count: usize) -> &mut [u8] {
+        let begin = self.end;
+        self.end += count;
+        if self.end > self.room.len() {
+            self.grow();
+        }
+        &mut self.room[begin..self.end]
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.room.resize(self.end.next_power_of_two(), 0);
+    }
+
+    /// Short texts are written as two halves that may overlap.
+    #[inline]
+    fn extend(&mut self, bytes: &[u8]) {
+        let place = self.take(bytes.len());
+        let halves = halves::<16>(place, bytes) || halves::<8>(place, bytes) || halves::<4>(place, bytes);
+        if !halves {
+            place.copy_from_slice(bytes);
+        }
+    }
+}
+
+/// Copies what is `N` to `2 * N` bytes long.
+#[inline]
+fn halves<const N: usize>(to: &mut [u8], from: &[u8]) -> bool {
+    if from.len() > 2 * N {
+        return false;
+    }
+    let (Some(first), Some(last)) = (from.first_chunk::<N>(), from.last_chunk::<N>()) else { return false };
+    if let Some(place) = to.first_chunk_mut() {
+        *place = *first;
+    }
+    if let Some(place) = to.last_chunk_mut() {
+        *place = *last;
+    }
+    true
+}
+
 struct Writer<'o> {
-    out: &'o mut Vec<u8>,
+    out: &'o mut Out,
 }
 
 impl Writer<'_> {
     fn integer(&mut self, value: impl itoa::Integer) {
-        self.out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+        self.out.extend(itoa::Buffer::new().format(value).as_bytes());
     }
 
     fn text(&mut self, text: &str) {
-        self.out.reserve(text.len() + 2);
         self.out.push(b'"');
         let mut rest = text.as_bytes();
         while let Some(at) = first_special(rest) {
             let (plain, special) = rest.split_at(at);
-            self.out.extend_from_slice(plain);
+            self.out.extend(plain);
             if let Some((byte, after)) = special.split_first() {
                 self.escape(*byte);
                 rest = after;
             }
         }
-        self.out.extend_from_slice(rest);
+        self.out.extend(rest);
         self.out.push(b'"');
     }
 
@@ -76,13 +142,12 @@ impl Writer<'_> {
             0x0c => b'f',
             _ => {
                 const DIGITS: &[u8; 16] = b"0123456789abcdef";
-                let digits = [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
-                self.out.extend_from_slice(b"\\u00");
-                self.out.extend_from_slice(&digits);
+                self.out.put(*b"\\u00");
+                self.out.put([DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
                 return;
             }
         };
-        self.out.extend_from_slice(&[b'\\', short]);
+        self.out.put([b'\\', short]);
     }
 }
 
@@ -92,6 +157,10 @@ fn first_special(bytes: &[u8]) -> Option<usize> {
     let (words, _) = bytes.as_chunks::<8>();
     let plain = words.iter().take_while(|word| !has_special(u64::from_le_bytes(**word))).count() * 8;
     let rest = bytes.get(plain..)?;
+    // The last bytes of a longer text are looked at together with some that were looked at before.
+    if rest.len() < 8 && bytes.last_chunk().is_some_and(|last| !has_special(u64::from_le_bytes(*last))) {
+        return None;
+    }
     rest.iter().position(is_special).map(|at| plain + at)
 }
 
@@ -128,18 +197,20 @@ impl<'w, 'o> Items<'w, 'o> {
     }
 
     fn field<T: ?Sized + Serialize>(&mut self, name: &'static str, value: &T) -> Written {
-        self.next();
-        // A name in our own code needs no escape.
         let out = &mut self.writer.out;
-        out.reserve(name.len() + 3);
-        out.push(b'"');
-        out.extend_from_slice(name.as_bytes());
-        out.extend_from_slice(b"\":");
+        if std::mem::take(&mut self.is_first) {
+            out.push(b'"');
+        } else {
+            out.put(*b",\"");
+        }
+        // A name in our own code needs no escape.
+        out.extend(name.as_bytes());
+        out.put(*b"\":");
         value.serialize(&mut *self.writer)
     }
 
     fn close(self) {
-        self.writer.out.extend_from_slice(self.close);
+        self.writer.out.extend(self.close);
     }
 }
 
@@ -177,9 +248,9 @@ impl SerializeMap for Items<'_, '_> {
 
     fn serialize_key<T: ?Sized + Serialize>(&mut self, key: &T) -> Written {
         self.next();
-        let begin = self.writer.out.len();
+        let begin = self.writer.out.end;
         key.serialize(&mut *self.writer)?;
-        if self.writer.out.get(begin) == Some(&b'"') {
+        if self.writer.out.room.get(begin) == Some(&b'"') {
             return Ok(());
         }
         Err(Unwritable::custom("a key that is no text"))
@@ -251,7 +322,7 @@ impl<'w, 'o> Serializer for &'w mut Writer<'o> {
     );
 
     fn serialize_bool(self, value: bool) -> Written {
-        self.out.extend_from_slice(if value { b"true" } else { b"false" });
+        self.out.extend(if value { b"true" } else { b"false" });
         Ok(())
     }
 
@@ -286,7 +357,7 @@ impl<'w, 'o> Serializer for &'w mut Writer<'o> {
     }
 
     fn serialize_unit(self) -> Written {
-        self.out.extend_from_slice(b"null");
+        self.out.put(*b"null");
         Ok(())
     }
 
@@ -428,7 +499,7 @@ mod tests {
     proptest! {
         #[test]
         fn bytes_are_those_of_serde_json(thing in thing()) {
-            prop_assert_eq!(to_vec(&thing).unwrap(), serde_json::to_vec(&thing).unwrap());
+            prop_assert_eq!(to_vec(&thing, 16).unwrap(), serde_json::to_vec(&thing).unwrap());
         }
     }
 
@@ -439,7 +510,7 @@ mod tests {
                 let mut text = "é".repeat(5) + &"x".repeat(20);
                 text.insert(10 + place, char::from(byte));
                 assert_eq!(
-                    to_vec(&text).unwrap(),
+                    to_vec(&text, 16).unwrap(),
                     serde_json::to_vec(&text).unwrap(),
                     "{byte:#x} at {place}"
                 );
@@ -449,7 +520,7 @@ mod tests {
 
     #[test]
     fn what_no_journal_holds_is_refused() {
-        assert!(to_vec(&1.5_f64).is_err());
-        assert!(to_vec(&BTreeMap::from([(1, 2)])).is_err());
+        assert!(to_vec(&1.5_f64, 16).is_err());
+        assert!(to_vec(&BTreeMap::from([(1, 2)]), 16).is_err());
     }
 }

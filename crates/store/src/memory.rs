@@ -7,6 +7,7 @@ use spinney_kernel::body::BlobRef;
 use spinney_kernel::id::{Seq, TreeId};
 use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, Fact};
 use spinney_kernel::port::journal::{Append, Appended, ChainHash, Entry, Head, Journal, JournalFault};
+use spinney_kernel::time::Time;
 
 use crate::bound;
 use crate::codec::{self, Found, Link, Page};
@@ -55,9 +56,31 @@ impl MemoryJournal {
     }
 }
 
-impl Shelf {
-    fn append(&mut self, append: Append) -> Result<ChainHash, JournalFault> {
+/// A batch on its way, encoded before anybody else has to wait for it.
+struct Encoded {
+    tree: TreeId,
+    after: Seq,
+    events: u64,
+    now: Time,
+    bytes: Vec<u8>,
+    blobs: Vec<Vec<u8>>,
+    catalog: Vec<CatalogRow>,
+    state: &'static str,
+}
+
+impl Encoded {
+    fn new(append: Append) -> Result<Self, JournalFault> {
+        bound::check(&append)?;
         let Append { tree, after, batch, blobs, catalog, state, .. } = append;
+        let (now, events) = (batch.input.now, batch.events.len() as u64);
+        let bytes = codec::encode(batch)?;
+        Ok(Self { tree, after, events, now, bytes, blobs, catalog, state })
+    }
+}
+
+impl Shelf {
+    fn append(&mut self, encoded: Encoded) -> Result<ChainHash, JournalFault> {
+        let Encoded { tree, after, events, now, bytes, blobs, catalog, state } = encoded;
         let (found, before) = match self.trees.get(&tree) {
             Some(stored) => (stored.head.seq, stored.head.hash),
             None => (Seq(0), ChainHash::start(tree)),
@@ -66,8 +89,6 @@ impl Shelf {
             return Err(JournalFault::Stale { tree, expected: after.0, found: found.0 });
         }
         self.check_keys(tree, &catalog)?;
-        let (now, events) = (batch.input.now, batch.events.len() as u64);
-        let bytes = codec::encode(batch)?;
         let hash = before.then(after, &bytes);
         let stored = self.trees.entry(tree).or_insert_with(|| {
             let number = self.order.last_key_value().map_or(0, |(last, _)| last + 1);
@@ -77,7 +98,10 @@ impl Shelf {
         });
         stored.batches.push((after, hash, bytes));
         (stored.head.seq, stored.head.hash) = (Seq(after.0 + events), hash);
-        (stored.head.changed, stored.head.state) = (now, state.to_owned());
+        stored.head.changed = now;
+        if stored.head.state != state {
+            state.clone_into(&mut stored.head.state);
+        }
         for bytes in blobs {
             let name = *blake3::hash(&bytes).as_bytes();
             if stored.blobs.insert(name) {
@@ -158,8 +182,7 @@ impl Shelf {
 
 impl Journal for MemoryJournal {
     fn append(&self, append: Append, done: Appended) {
-        let bounded = bound::check(&append);
-        let appended = bounded.and_then(|()| self.shelf().append(append));
+        let appended = Encoded::new(append).and_then(|encoded| self.shelf().append(encoded));
         done(appended);
     }
 

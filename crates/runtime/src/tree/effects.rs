@@ -1,6 +1,6 @@
 //! Effects: calls of models and tools as tasks. Each can be stopped, and each ends in exactly one report.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,8 +15,8 @@ use spinney_kernel::port::tool;
 use spinney_kernel::report::{Done, Failed, Used};
 use spinney_kernel::{Report, limit};
 use tokio::sync::mpsc::Sender;
+use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
-use tokio_util::sync::CancellationToken;
 
 use super::payload::{Payload, payload};
 use crate::bus::{Delta, Hub};
@@ -24,6 +24,9 @@ use crate::drivers::Drivers;
 
 /// Most reports that wait for a tree; then effects that ended wait too.
 pub(super) const REPORTS_MAX: usize = 1_024;
+
+/// How many calls that are out a tree keeps room for.
+const OUT_KEPT: usize = 16;
 
 /// What an effect brings back: the report, and bytes that are too large to stand in it.
 pub(super) struct Brought {
@@ -35,14 +38,20 @@ pub(super) struct Brought {
 pub(super) struct Effects {
     drivers: Arc<Drivers>,
     reports: Sender<Brought>,
-    out: BTreeMap<CallId, Out>,
+    /// By call. Most come last and go first, so a queue moves little.
+    out: VecDeque<Out>,
     hub: Arc<Hub>,
 }
 
 struct Out {
-    stop: CancellationToken,
+    call: CallId,
+    /// Gone once it was told to stop.
+    stop: Option<oneshot::Sender<()>>,
     task: AbortHandle,
 }
+
+/// Hears once that a call is to stop.
+type Stop = oneshot::Receiver<()>;
 
 /// Which attempt at which call.
 #[derive(Clone, Copy)]
@@ -53,7 +62,7 @@ pub(super) struct Ticket {
 
 impl Effects {
     pub(super) fn new(drivers: Arc<Drivers>, reports: Sender<Brought>, hub: Arc<Hub>) -> Self {
-        Self { drivers, reports, out: BTreeMap::new(), hub }
+        Self { drivers, reports, out: VecDeque::new(), hub }
     }
 
     /// How many are out.
@@ -63,55 +72,70 @@ impl Effects {
 
     /// Starts an attempt at a model call.
     pub(super) fn call_model(&mut self, ticket: Ticket, attempt: model::Attempt) {
-        let (drivers, stop) = (Arc::clone(&self.drivers), CancellationToken::new());
-        let (stopped, hub) = (stop.clone(), Arc::clone(&self.hub));
+        // A task is moved several times before it runs: what it carries is small.
+        let (drivers, attempt) = (Arc::clone(&self.drivers), Arc::new(attempt));
+        let (stop, stopped) = oneshot::channel();
+        let hub = Arc::clone(&self.hub);
         self.start(ticket, stop, async move {
-            let name = attempt.model.clone();
-            match drivers.model(&name).cloned() {
+            match drivers.model(&attempt.model) {
                 Some(driver) => {
                     let ended = call_model(driver.as_ref(), (ticket, attempt), stopped, hub).await;
                     model_report(&drivers, ticket, ended)
                 }
-                None => failed(ticket, missing(&format!("model `{name}`"))),
+                None => failed(ticket, missing(&format!("model `{}`", attempt.model))),
             }
         });
     }
 
     /// Starts an attempt at a tool call.
     pub(super) fn call_tool(&mut self, ticket: Ticket, attempt: tool::Attempt, timeout_ms: u64) {
-        let (drivers, stop) = (Arc::clone(&self.drivers), CancellationToken::new());
-        let stopped = stop.clone();
+        let drivers = Arc::clone(&self.drivers);
+        let (stop, stopped) = oneshot::channel();
         self.start(ticket, stop, async move {
-            let name = attempt.tool.clone();
-            match drivers.tool(&name).cloned() {
+            match drivers.tool(&attempt.tool).cloned() {
                 Some(driver) => {
-                    let calling =
-                        tokio::time::timeout(Duration::from_millis(timeout_ms), driver.call(attempt));
-                    let calling = calling.map(move |ended| ended.unwrap_or_else(|_| Err(late(timeout_ms))));
-                    let ended = until_stopped(Box::pin(calling), stopped).await;
-                    tool_report(&drivers, ticket, ended.unwrap_or_else(|| Err(stopped_with(Used::Unknown))))
+                    let ended = call_tool(driver.call(attempt), timeout_ms, stopped).await;
+                    tool_report(&drivers, ticket, ended)
                 }
-                None => failed(ticket, missing(&format!("tool `{name}`"))),
+                None => failed(ticket, missing(&format!("tool `{}`", attempt.tool))),
             }
         });
     }
 
     /// Tells a call to stop; it still reports.
-    pub(super) fn stop(&self, call: CallId) {
-        if let Some(out) = self.out.get(&call) {
-            out.stop.cancel();
+    pub(super) fn stop(&mut self, call: CallId) {
+        if let Ok(at) = self.find(call)
+            && let Some(stop) = self.out.get_mut(at).and_then(|out| out.stop.take())
+        {
+            // If it does not hear, it has ended.
+            let _ = stop.send(());
         }
     }
 
     /// A call has reported.
     pub(super) fn ended(&mut self, call: CallId) {
-        self.out.remove(&call);
+        if let Ok(at) = self.find(call) {
+            self.out.remove(at);
+        }
+        // Many that went out at once leave no room behind that nobody needs.
+        if self.out.is_empty() && self.out.capacity() > OUT_KEPT {
+            self.out.shrink_to(OUT_KEPT);
+        }
+    }
+
+    /// Where a call is, or would be.
+    fn find(&self, call: CallId) -> Result<usize, usize> {
+        match self.out.front() {
+            Some(first) if first.call == call => Ok(0),
+            Some(_) => self.out.binary_search_by_key(&call, |out| out.call),
+            None => Err(0),
+        }
     }
 
     fn start(
         &mut self,
         ticket: Ticket,
-        stop: CancellationToken,
+        stop: oneshot::Sender<()>,
         work: impl Future<Output = Brought> + Send + 'static,
     ) {
         let reports = self.reports.clone();
@@ -126,24 +150,27 @@ impl Effects {
             // If nobody listens the tree is gone, and its recovery settles this call.
             let _ = reports.send(brought).await;
         });
-        self.out.insert(ticket.call, Out { stop, task: task.abort_handle() });
+        let out = Out { call: ticket.call, stop: Some(stop), task: task.abort_handle() };
+        match self.find(ticket.call) {
+            Ok(at) => self.out[at] = out,
+            Err(at) => self.out.insert(at, out),
+        }
     }
 }
 
 impl Drop for Effects {
     /// Nothing outlives its tree.
     fn drop(&mut self) {
-        self.out.values().for_each(|out| out.task.abort());
+        self.out.iter().for_each(|out| out.task.abort());
     }
 }
 
 async fn call_model(
     driver: &dyn Model,
-    (Ticket { call, attempt: number }, attempt): (Ticket, model::Attempt),
-    stop: CancellationToken,
+    (Ticket { call, attempt: number }, attempt): (Ticket, Arc<model::Attempt>),
+    stop: Stop,
     hub: Arc<Hub>,
 ) -> Result<model::Answer, Missed> {
-    let attempt = Arc::new(attempt);
     let said = Arc::new(Mutex::new(String::new()));
     let deltas: Deltas = {
         let (said, origin) = (Arc::clone(&said), Arc::clone(&attempt.origin));
@@ -170,15 +197,26 @@ async fn call_model(
     }
 }
 
-/// What a driver brings, unless it is stopped first.
-async fn until_stopped<T>(
-    work: Pending<Result<T, Missed>>,
-    stop: CancellationToken,
-) -> Option<Result<T, Missed>> {
+async fn call_tool(
+    work: Pending<Result<tool::Answer, Missed>>,
+    timeout_ms: u64,
+    stop: Stop,
+) -> Result<tool::Answer, Missed> {
+    let timed = tokio::time::timeout(Duration::from_millis(timeout_ms), work);
+    match until_stopped(timed, stop).await {
+        Some(Ok(ended)) => ended,
+        Some(Err(_)) => Err(late(timeout_ms)),
+        None => Err(stopped_with(Used::Unknown)),
+    }
+}
+
+/// What something brings, unless it is stopped first.
+async fn until_stopped<T>(work: impl Future<Output = T>, stop: Stop) -> Option<T> {
     tokio::select! {
         biased;
         ended = work => Some(ended),
-        () = stop.cancelled() => None,
+        // If nobody can say so any more, nobody has.
+        Ok(()) = stop => None,
     }
 }
 

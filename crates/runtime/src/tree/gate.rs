@@ -1,12 +1,14 @@
 //! The gate: what was decided may leave the process only when the events behind it are durable.
 
 use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 use spinney_kernel::id::Seq;
 use spinney_kernel::port::journal::{Append, ChainHash, Journal, JournalFault};
 use spinney_kernel::{Effect, Refusal, Reply};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 
 /// Most batches of one tree that are on their way to the journal.
 pub(super) const IN_FLIGHT_MAX: usize = 256;
@@ -26,33 +28,62 @@ pub(super) enum Held {
 
 /// Where the journal's confirmations arrive. Only the furthest counts: what an append builds on is durable before it.
 #[derive(Clone)]
-pub(super) struct Confirmations(Arc<(Mutex<Confirmed>, Notify)>);
+pub(super) struct Confirmations(Arc<Mutex<Arrivals>>);
+
+struct Arrivals {
+    last: Confirmed,
+    /// Whether it was not taken yet.
+    is_new: bool,
+    /// Who waits for it.
+    waits: Option<Waker>,
+}
 
 impl Confirmations {
     fn new(start: Confirmed) -> Self {
-        Self(Arc::new((Mutex::new(start), Notify::new())))
+        Self(Arc::new(Mutex::new(Arrivals { last: start, is_new: false, waits: None })))
     }
 
     /// Waits for a confirmation after the last one that was taken.
-    pub(super) async fn next(&self) -> Confirmed {
-        self.0.1.notified().await;
-        self.now().clone()
+    pub(super) fn next(&self) -> impl Future<Output = Confirmed> {
+        poll_fn(|context| self.poll(context))
     }
 
-    fn now(&self) -> MutexGuard<'_, Confirmed> {
-        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn poll(&self, context: &Context<'_>) -> Poll<Confirmed> {
+        let mut arrivals = self.arrivals();
+        if std::mem::take(&mut arrivals.is_new) {
+            return Poll::Ready(arrivals.last.clone());
+        }
+        match &mut arrivals.waits {
+            Some(waits) => waits.clone_from(context.waker()),
+            waits @ None => *waits = Some(context.waker().clone()),
+        }
+        Poll::Pending
+    }
+
+    /// Whoever waited is awake, and asks again before it sleeps.
+    fn is_awake(&self) {
+        self.arrivals().waits = None;
+    }
+
+    fn arrivals(&self) -> MutexGuard<'_, Arrivals> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn take(&self, seq: Seq, result: Result<ChainHash, JournalFault>) {
-        let mut now = self.now();
+        let mut arrivals = self.arrivals();
+        let last = &mut arrivals.last;
         match result {
             // One that overtook another says for both: an append names its predecessor.
-            Ok(hash) if now.fault.is_none() && seq > now.seq => (now.seq, now.hash) = (seq, Some(hash)),
+            Ok(hash) if last.fault.is_none() && seq > last.seq => (last.seq, last.hash) = (seq, Some(hash)),
             Ok(_) => {}
-            Err(fault) => drop(now.fault.get_or_insert(fault)),
+            Err(fault) => drop(last.fault.get_or_insert(fault)),
         }
-        drop(now);
-        self.0.1.notify_one();
+        arrivals.is_new = true;
+        let waits = arrivals.waits.take();
+        drop(arrivals);
+        if let Some(waits) = waits {
+            waits.wake();
+        }
     }
 }
 
@@ -120,6 +151,7 @@ impl Gate {
     pub(super) fn append(&mut self, append: Append) {
         let seq = Seq(append.after.0 + append.batch.events.len() as u64);
         self.in_flight.push_back(seq);
+        self.confirmations.is_awake();
         let told = Told { confirmations: self.confirmations.clone(), seq, is_told: false };
         self.journal.append(append, Box::new(move |result| told.tell(result)));
     }
@@ -129,17 +161,22 @@ impl Gate {
         self.held.push_back((seq, held));
     }
 
-    /// What may leave now, in order.
-    pub(super) fn release(&mut self, durable: Seq) -> Vec<Held> {
+    /// Everything up to here is durable.
+    pub(super) fn reach(&mut self, durable: Seq) {
         while self.in_flight.front().is_some_and(|seq| *seq <= durable) {
             self.in_flight.pop_front();
         }
-        let free = self.held.iter().take_while(|(seq, _)| *seq <= durable).count();
-        let freed = self.held.drain(..free).map(|(_, held)| held).collect();
+    }
+
+    /// The next that may leave now, in order.
+    pub(super) fn release(&mut self, durable: Seq) -> Option<Held> {
+        if self.held.front().is_some_and(|(seq, _)| *seq <= durable) {
+            return self.held.pop_front().map(|(_, held)| held);
+        }
         // A step that started very many effects leaves no room behind that nobody needs.
         if self.held.is_empty() && self.held.capacity() > HELD_KEPT {
             self.held.shrink_to(HELD_KEPT);
         }
-        freed
+        None
     }
 }

@@ -163,6 +163,8 @@ impl Seedling {
 
 impl Run {
     async fn run(mut self, mut inlets: Inlets) {
+        // Asked for once and not in every round: to begin waiting for it takes a lock.
+        let mut stop = std::pin::pin!(inlets.stop.cancelled());
         self.let_go();
         while !self.is_done() {
             let is_held = self.hub.0.is_held();
@@ -181,7 +183,7 @@ impl Run {
                 Some(brought) = inlets.reports.recv(), if room => self.take(brought),
                 Some(asked) = inlets.requests.recv(), if room && self.mode == Mode::Running => self.asked(asked),
                 () = self.timers.next(|at| self.mind.ms_until(at)), if room && self.mode != Mode::Stopping => self.fire(),
-                () = inlets.stop.cancelled(), if self.mode == Mode::Running => self.stop(),
+                () = &mut stop, if self.mode == Mode::Running => self.stop(),
             }
         }
         let shut = self.mode != Mode::Running && !self.mind.world.is_over();
@@ -303,7 +305,8 @@ impl Run {
 
     /// Lets out what waited for its events to be durable.
     fn let_go(&mut self) {
-        for held in self.gate.release(self.durable) {
+        self.gate.reach(self.durable);
+        while let Some(held) = self.gate.release(self.durable) {
             match held {
                 // Whoever asked may be gone.
                 Held::Answer(answer, decided) => drop(answer.send(decided)),
@@ -319,7 +322,8 @@ impl Run {
             Effect::StopCalls { agent } => {
                 let world = &self.mind.world;
                 let living = world.agents().find(&agent).and_then(|ix| world.agents().living(ix));
-                living.iter().flat_map(|agent| &agent.open).for_each(|call| self.effects.stop(*call));
+                let effects = &mut self.effects;
+                living.iter().flat_map(|agent| &agent.open).for_each(|call| effects.stop(*call));
             }
             Effect::CallModel { call, attempt, agent, model, output_cap, key } => {
                 let ticket = Ticket { call, attempt };

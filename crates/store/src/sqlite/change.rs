@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 use spinney_kernel::id::{Seq, TreeId};
 use spinney_kernel::port::catalog::CatalogRow;
 use spinney_kernel::port::journal::{Append, ChainHash, Durability, JournalFault};
@@ -104,12 +104,30 @@ enum Row {
     OldState,
 }
 
+/// The connection, and the two statements that every batch needs.
+pub(super) struct Sheet<'c> {
+    pub(super) connection: &'c Connection,
+    batch: CachedStatement<'c>,
+    head: CachedStatement<'c>,
+}
+
+impl<'c> Sheet<'c> {
+    pub(super) fn new(connection: &'c Connection) -> Result<Self, JournalFault> {
+        let ready = |sql| connection.prepare_cached(sql).map_err(|error| from_sqlite(connection, &error));
+        let batch =
+            ready("INSERT INTO batches (tree, after, before, hash, body) VALUES (?1, ?2, ?3, ?4, ?5)")?;
+        // A column that is named is taken for changed, and then its index is written too.
+        let head = ready("UPDATE trees SET seq = ?1, hash = ?2, changed = ?3, last = ?4 WHERE id = ?5")?;
+        Ok(Self { connection, batch, head })
+    }
+}
+
 impl Known {
     /// Writes the heads of the trees that moved: once each, however many batches they had.
-    pub(super) fn write_heads(&mut self, connection: &Connection) -> Result<(), JournalFault> {
+    pub(super) fn write_heads(&mut self, sheet: &mut Sheet<'_>) -> Result<(), JournalFault> {
         for tree in self.moved.drain(..) {
             let Some(tip) = self.tips.get_mut(&tree) else { continue };
-            tip.write(connection).map_err(|error| from_sqlite(connection, &error))?;
+            tip.write(sheet).map_err(|error| from_sqlite(sheet.connection, &error))?;
             tip.row = Row::Current;
         }
         if self.tips.len() > TIPS_MAX {
@@ -120,18 +138,14 @@ impl Known {
 }
 
 impl Tip {
-    fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
+    fn write(&self, sheet: &mut Sheet<'_>) -> rusqlite::Result<()> {
         let (seq, hash, at) = (self.seq.0 as i64, self.hash.bytes(), self.changed.0 as i64);
         let (id, last) = (self.id, self.last);
         match self.row {
             Row::Current => Ok(0),
-            // A column that is named is taken for changed, and then its index is written too.
-            Row::OldHead => connection
-                .prepare_cached(
-                    "UPDATE trees SET seq = ?1, hash = ?2, changed = ?3, last = ?4 WHERE id = ?5",
-                )?
-                .execute(params![seq, hash, at, last, id]),
-            Row::OldState => connection
+            Row::OldHead => sheet.head.execute(params![seq, hash, at, last, id]),
+            Row::OldState => sheet
+                .connection
                 .prepare_cached(
                     "UPDATE trees SET seq = ?1, hash = ?2, changed = ?3, last = ?4, state = ?6 WHERE id = ?5",
                 )?
@@ -143,10 +157,11 @@ impl Tip {
 
 /// Appends a batch to its tree; the head is written when the transaction ends.
 pub(super) fn append(
-    connection: &Connection,
+    sheet: &mut Sheet<'_>,
     known: &mut Known,
     encoded: &Encoded,
 ) -> Result<ChainHash, JournalFault> {
+    let connection = sheet.connection;
     let Encoded { tree, after, events, bytes, .. } = encoded;
     let sqlite = |error| from_sqlite(connection, &error);
     let tip = find_whole(connection, known, *tree)?;
@@ -165,7 +180,7 @@ pub(super) fn append(
         Some(Tip { id, .. }) => (id, Row::OldState),
     };
     let before = tip.and_then(|tip| tip.last);
-    let last = insert_batch(connection, (id, before), encoded, &hash).map_err(sqlite)?;
+    let last = insert_batch(sheet, (id, before), encoded, &hash).map_err(sqlite)?;
     let unmarked = tip.map_or(MARK_EVERY, |tip| tip.unmarked + 1);
     let unmarked = if unmarked >= MARK_EVERY {
         mark(connection, id, *after, last).map_err(sqlite)?;
@@ -277,16 +292,13 @@ fn insert_tree(connection: &Connection, encoded: &Encoded) -> rusqlite::Result<i
 
 /// Writes a batch of a tree, behind another of its batches, and gives its number.
 fn insert_batch(
-    connection: &Connection,
+    sheet: &mut Sheet<'_>,
     (tree, before): (i64, Option<i64>),
     encoded: &Encoded,
     hash: &ChainHash,
 ) -> rusqlite::Result<i64> {
     let body = std::str::from_utf8(&encoded.bytes)?;
-    connection
-        .prepare_cached("INSERT INTO batches (tree, after, before, hash, body) VALUES (?1, ?2, ?3, ?4, ?5)")?
-        .execute(params![tree, encoded.after.0 as i64, before, hash.bytes(), body])?;
-    Ok(connection.last_insert_rowid())
+    sheet.batch.insert(params![tree, encoded.after.0 as i64, before, hash.bytes(), body])
 }
 
 /// Remembers where in a tree a batch stands.

@@ -6,7 +6,7 @@ use std::sync::mpsc::SyncSender;
 use rusqlite::Connection;
 use spinney_kernel::port::journal::{Appended, ChainHash, Durability, JournalFault};
 
-use super::change::{self, Change, Encoded, Known, PAGE_BYTES};
+use super::change::{self, Change, Encoded, Known, PAGE_BYTES, Sheet};
 use super::fault::from_sqlite;
 
 /// Bytes in the write-ahead file after which they are moved to their places. Until then a reader has to look in both.
@@ -32,6 +32,14 @@ impl Job {
         match self {
             Self::Append(_, done) => Ended::Append(done, Err(fault)),
             Self::Change(_, answer) => Ended::Change(answer, Err(fault)),
+        }
+    }
+
+    /// About how many bytes of the file it changes.
+    fn weight(&self) -> usize {
+        match self {
+            Self::Append(encoded, _) => encoded.weight(),
+            Self::Change(..) => PAGE_BYTES,
         }
     }
 
@@ -90,24 +98,10 @@ impl Pen {
         if let Err(fault) = self.begin(durability) {
             return group.into_iter().map(|job| job.refused(fault.clone())).collect();
         }
-        self.waiting += AROUND_BYTES;
-        let mut broken: Option<JournalFault> = None;
+        self.waiting += AROUND_BYTES + group.iter().map(Job::weight).sum::<usize>();
         let mut ended = Vec::with_capacity(group.len());
-        for job in group {
-            let end = match &broken {
-                Some(fault) => job.refused(fault.clone()),
-                None => self.carry_out(job),
-            };
-            if broken.is_none() {
-                broken = end.fault().filter(|fault| !change::is_refusal(fault)).cloned();
-            }
-            ended.push(end);
-        }
-        let written = match broken {
-            Some(fault) => Err(fault),
-            None => self.known.write_heads(&self.connection).and_then(|()| self.run("COMMIT")),
-        };
-        match written {
+        let filled = fill(&self.connection, &mut self.known, group, &mut ended);
+        match filled.and_then(|()| self.run("COMMIT")) {
             Ok(()) => ended,
             Err(fault) => {
                 self.undo();
@@ -132,18 +126,6 @@ impl Pen {
         }
         self.sync_as(durability)?;
         self.run("BEGIN IMMEDIATE")
-    }
-
-    fn carry_out(&mut self, job: Job) -> Ended {
-        match job {
-            Job::Append(encoded, done) => {
-                self.waiting += encoded.weight();
-                Ended::Append(done, change::append(&self.connection, &mut self.known, &encoded))
-            }
-            Job::Change(change, answer) => {
-                Ended::Change(answer, change::change(&self.connection, &mut self.known, change))
-            }
-        }
     }
 
     /// Nothing of the transaction stays, and what we thought we knew may be wrong.
@@ -177,5 +159,33 @@ impl Pen {
             self.synced = durability;
         }
         Ok(())
+    }
+}
+
+/// Carries out a group inside a transaction; after a fault that is not one job's own, nothing more.
+fn fill(
+    connection: &Connection,
+    known: &mut Known,
+    group: Vec<Job>,
+    ended: &mut Vec<Ended>,
+) -> Result<(), JournalFault> {
+    let mut sheet = Sheet::new(connection);
+    for job in group {
+        let end = match &mut sheet {
+            Ok(sheet) => carry_out(sheet, known, job),
+            Err(fault) => job.refused(fault.clone()),
+        };
+        if let Some(fault) = end.fault().filter(|fault| !change::is_refusal(fault)) {
+            sheet = Err(fault.clone());
+        }
+        ended.push(end);
+    }
+    known.write_heads(&mut sheet?)
+}
+
+fn carry_out(sheet: &mut Sheet<'_>, known: &mut Known, job: Job) -> Ended {
+    match job {
+        Job::Append(encoded, done) => Ended::Append(done, change::append(sheet, known, &encoded)),
+        Job::Change(change, answer) => Ended::Change(answer, change::change(sheet.connection, known, change)),
     }
 }

@@ -41,6 +41,8 @@ struct Tray {
     emptied: u64,
     /// Nothing may be put down any more.
     is_closed: bool,
+    /// The thread does not look at the clock: it has to be woken.
+    is_asleep: bool,
 }
 
 impl Tray {
@@ -51,7 +53,7 @@ impl Tray {
 
 impl Desk {
     pub(super) fn new(pen: Pen, mover: SyncSender<Word>) -> Self {
-        let tray = Tray { jobs: VecDeque::new(), company: 1, emptied: 0, is_closed: false };
+        let tray = Tray { jobs: VecDeque::new(), company: 1, emptied: 0, is_closed: false, is_asleep: false };
         Self { pen: Mutex::new(pen), tray: Mutex::new(tray), wanted: Condvar::new(), mover }
     }
 
@@ -64,14 +66,10 @@ impl Desk {
         }
         tray.jobs.push_back(job);
         let (count, is_ready) = (tray.jobs.len(), tray.is_ready());
-        drop(tray);
         if !is_ready {
-            // The first of them wakes the thread, which then looks at the clock.
-            if count == 1 {
-                self.wanted.notify_one();
-            }
-            return;
+            return self.wake(tray);
         }
+        drop(tray);
         // Whoever holds the pen looks at the tray again after laying it down, so nothing is forgotten.
         let pen = if count >= WAITING_MAX { Some(self.pen()) } else { self.free_pen() };
         if let Some(pen) = pen {
@@ -102,6 +100,16 @@ impl Desk {
         let mut tray = self.tray();
         if !tray.jobs.is_empty() {
             tray.company = (tray.company * 2).min(COMPANY_MAX);
+            self.wake(tray);
+        }
+    }
+
+    /// Something lies in the tray: the thread is to write it, or to look at the clock. If it does that already it is left
+    /// alone, because to wake it takes as long as to write.
+    fn wake(&self, mut tray: MutexGuard<'_, Tray>) {
+        let must_wake = std::mem::take(&mut tray.is_asleep) || tray.is_ready();
+        drop(tray);
+        if must_wake {
             self.wanted.notify_one();
         }
     }
@@ -118,10 +126,14 @@ impl Desk {
     pub(super) fn run(&self) {
         let mut tray = self.tray();
         loop {
-            tray = whole(self.wanted.wait_while(tray, |tray| tray.jobs.is_empty() && !tray.is_closed));
-            if tray.jobs.is_empty() {
-                return;
+            while tray.jobs.is_empty() {
+                if tray.is_closed {
+                    return;
+                }
+                tray.is_asleep = true;
+                tray = whole(self.wanted.wait(tray));
             }
+            tray.is_asleep = false;
             let before = tray.emptied;
             let alone = |tray: &mut Tray| tray.emptied == before && !tray.is_ready() && !tray.is_closed;
             let waited = self.wanted.wait_timeout_while(tray, PATIENCE, alone);

@@ -2,8 +2,10 @@
 //! it: two threads that count in one place would measure that place.
 #![expect(unsafe_code, reason = "an allocator that counts can only be written so")]
 
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use mimalloc::MiMalloc;
 
 struct Counting;
 
@@ -13,30 +15,30 @@ static LIVE: AtomicUsize = AtomicUsize::new(0);
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-// SAFETY: every call goes to the system's allocator unchanged; only a counter is kept beside it.
+// SAFETY: every call goes to the binary's allocator unchanged; only a counter is kept beside it.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         changed(layout.size(), 0);
         // SAFETY: as the caller promised us.
-        unsafe { System.alloc(layout) }
+        unsafe { MiMalloc.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         changed(layout.size(), 0);
         // SAFETY: as the caller promised us.
-        unsafe { System.alloc_zeroed(layout) }
+        unsafe { MiMalloc.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         changed(size, layout.size());
         // SAFETY: as the caller promised us.
-        unsafe { System.realloc(pointer, layout, size) }
+        unsafe { MiMalloc.realloc(pointer, layout, size) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         changed(0, layout.size());
         // SAFETY: as the caller promised us.
-        unsafe { System.dealloc(pointer, layout) }
+        unsafe { MiMalloc.dealloc(pointer, layout) }
     }
 }
 
