@@ -7,8 +7,9 @@ use rusqlite::Connection;
 
 use super::write::Desk;
 
-/// Pages in the write-ahead file that are too many: then nobody writes until all are moved, and it begins anew.
-const PAGES_MAX: i64 = 4_000;
+/// Pages in the write-ahead file that are too many: if some are left, nobody writes until all are moved, and it begins
+/// anew.
+const PAGES_MAX: i64 = 1_000;
 
 /// What the mover is told.
 pub(super) enum Word {
