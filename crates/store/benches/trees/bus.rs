@@ -18,7 +18,7 @@ use tokio::sync::broadcast;
 use tokio::task::JoinHandle;
 
 use crate::measure::{at_most, median, row, time, verdict};
-use crate::tree::{self, Plan};
+use crate::tree::{self, Plan, Scripted};
 
 const ROUNDS: usize = 7;
 const NOTES: u32 = 2_000;
@@ -32,6 +32,16 @@ pub(crate) fn run() {
     beside_a_crowd();
     deltas();
     requests();
+    for (think, pace) in [(Duration::from_millis(10), "10 ms a call"), (Duration::ZERO, "no time a call")] {
+        let (with, without) = watched_trees(think);
+        let what = format!("100 trees, 1,000 watchers, {pace}");
+        let relation = if think.is_zero() {
+            "both cores are busy without them".to_owned()
+        } else {
+            at_most(with / without, 1.1)
+        };
+        row(&what, &time(with), &format!("{} (none)", time(without)), &relation);
+    }
 }
 
 fn topic(text: &str) -> Topic {
@@ -191,6 +201,67 @@ fn through_a_channel() -> f64 {
         }
         start.elapsed().as_nanos() as f64 / DELTAS as f64
     })
+}
+
+/// A model that thinks for a while, and asks for a tool in each of some turns.
+struct Thinker(Arc<Scripted>, Duration);
+
+impl Model for Thinker {
+    fn call(&self, attempt: Arc<model::Attempt>, deltas: Deltas) -> Pending<Result<model::Answer, Missed>> {
+        let (answer, think) = (self.0.call(attempt, deltas), self.1);
+        Box::pin(async move {
+            if !think.is_zero() {
+                tokio::time::sleep(think).await;
+            }
+            answer.await
+        })
+    }
+}
+
+/// How long a hundred trees of fifty turns take with ten watchers each, some of which stall, and with none.
+fn watched_trees(think: Duration) -> (f64, f64) {
+    let runtime = tree::runtime();
+    let (mut with, mut without) = (Vec::new(), Vec::new());
+    for _ in 0..3 {
+        without.push(runtime.block_on(hundred(think, 0)));
+        with.push(runtime.block_on(hundred(think, WATCHERS)));
+    }
+    (median(with), median(without))
+}
+
+async fn hundred(think: Duration, watchers: usize) -> f64 {
+    let model = Arc::new(Thinker(Scripted::new(Plan::Turns(50)), think));
+    let home = tree::home_with(Arc::new(MemoryJournal::new()), &model);
+    let start = Instant::now();
+    let mut trees = Vec::new();
+    for _ in 0..100 {
+        let tree = tree::start(&home, Durability::Normal).await;
+        for number in 0..watchers {
+            tokio::spawn(some(tree.watch(Watch { deltas: true, ..a_tenth(number) }), number));
+        }
+        trees.push(tree);
+    }
+    for tree in &trees {
+        tree.ended().await;
+    }
+    start.elapsed().as_nanos() as f64
+}
+
+/// Of ten watchers two want everything, and the others one thing each.
+fn a_tenth(number: usize) -> Watch {
+    let topic = ["tool", "model", "agent", "tree"][number % 4];
+    if number < 2 { Watch::default() } else { Watch { topic: Some(self::topic(topic)), ..Watch::default() } }
+}
+
+/// Takes what comes; one in five stalls after a while, and stays.
+async fn some(mut watcher: Watcher, number: usize) {
+    let mut taken = 0;
+    while let Some(Ok(_)) = watcher.next().await {
+        taken += 1;
+        if number.is_multiple_of(5) && taken > 20 {
+            std::future::pending::<()>().await;
+        }
+    }
 }
 
 /// Requests that are answered, and what they leave.
