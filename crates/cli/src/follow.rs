@@ -115,8 +115,8 @@ async fn watch(tree: &Tree, events: &mut Events, screen: &mut Screen, mut seen: 
             next = events.next() => match next {
                 None => return Ok(()),
                 Some(told) => {
-                                        let told = told?;
-                                        asking.iter_mut().for_each(Asking::leave_line);
+                    let told = told?;
+                    asking.iter_mut().for_each(Asking::leave_line);
                     screen.show(&told)?;
                     seen = told.seq;
                 }
