@@ -13,7 +13,7 @@ use crate::peer::{self, Peer, Script};
 use crate::raw::Raw;
 use crate::tree::{self, Plan, STEP_BYTES};
 
-const ROUNDS: usize = 9;
+const ROUNDS: usize = 15;
 
 const LANGGRAPH: Script =
     Script { home: "langgraph", packages: LANGGRAPH_PACKAGES, path: "benches/trees/langgraph_steps.py" };

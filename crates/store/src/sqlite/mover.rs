@@ -7,9 +7,8 @@ use rusqlite::Connection;
 
 use super::write::Desk;
 
-/// Pages in the write-ahead file that are too many: if some are left, nobody writes until all are moved, and it begins
-/// anew.
-const PAGES_MAX: i64 = 1_000;
+/// How often pages are moved beside whoever writes: each time fewer are left that were written meanwhile.
+const PASSES: usize = 2;
 
 /// What the mover is told.
 pub(super) enum Word {
@@ -19,29 +18,16 @@ pub(super) enum Word {
     Closed,
 }
 
-/// Moves pages whenever it is told.
+/// Moves pages whenever it is told: most of them beside whoever writes, what was written meanwhile while nobody does.
+/// Only then is nothing left, and the file begins anew instead of growing for ever.
 pub(super) fn run(connection: &Connection, desk: &Desk, told: &Receiver<Word>) {
     while let Ok(Word::Full) = told.recv() {
-        let left = move_pages(connection);
-        if left.is_some_and(|left| left.pages > PAGES_MAX && left.unmoved > 0) {
-            desk.pause(|| {
-                move_pages(connection);
-            });
-        }
+        (0..PASSES).for_each(|_| move_pages(connection));
+        desk.pause(|| move_pages(connection));
     }
 }
 
-/// What is in the write-ahead file afterwards.
-struct Left {
-    pages: i64,
-    unmoved: i64,
-}
-
 /// Moves what no reader needs where it is. What fails is tried again next time.
-fn move_pages(connection: &Connection) -> Option<Left> {
-    let to_left = |row: &rusqlite::Row<'_>| {
-        let (pages, moved): (i64, i64) = (row.get(1)?, row.get(2)?);
-        Ok(Left { pages, unmoved: pages - moved })
-    };
-    connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], to_left).ok()
+fn move_pages(connection: &Connection) {
+    let _ = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
 }

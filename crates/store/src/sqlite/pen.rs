@@ -10,7 +10,9 @@ use super::change::{self, Change, Encoded, Known, PAGE_BYTES, Sheet};
 use super::fault::from_sqlite;
 
 /// Bytes in the write-ahead file after which they are moved to their places. Until then a reader has to look in both.
-const MOVE_BYTES: usize = 1_000 * PAGE_BYTES;
+const MOVE_BYTES: usize = 4_000 * PAGE_BYTES;
+/// The same while commits wait for the disk: they take more than half as long again if the file grows with each.
+const MOVE_BYTES_FULL: usize = 500 * PAGE_BYTES;
 /// About what a transaction writes besides: the last page of each table is written again.
 const AROUND_BYTES: usize = 2 * PAGE_BYTES;
 
@@ -112,7 +114,10 @@ impl Pen {
 
     /// Whether enough pages wait in the write-ahead file. Says so once.
     pub(super) fn must_move(&mut self) -> bool {
-        let enough = self.waiting >= MOVE_BYTES;
+        let enough = match self.synced {
+            Durability::Full => self.waiting >= MOVE_BYTES_FULL,
+            Durability::Normal | Durability::Off => self.waiting >= MOVE_BYTES,
+        };
         if enough {
             self.waiting = 0;
         }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use rusqlite::Connection;
-use spinney_kernel::port::journal::Journal;
-use spinney_testkit::Stage;
+use spinney_kernel::id::Seq;
+use spinney_kernel::port::journal::{Append, Durability, Journal};
+use spinney_testkit::{Stage, conformance};
 
-use super::{file, open};
+use super::{TREE, file, open};
 
 /// X9: a turn in the thousands takes as much room as the first ones, although the whole context goes into each call.
 #[tokio::test(start_paused = true)]
@@ -29,4 +30,24 @@ async fn x9_a_late_turn_takes_no_more_room_than_an_early_one() {
     let early: i64 = (1..=10).map(turn).sum();
     let late: i64 = (991..=1_000).map(turn).sum();
     assert!(late * 10 <= early * 11, "{early} bytes for the first ten turns, {late} for the last ten");
+}
+
+/// A write-ahead file that is written all the time begins anew all the same: one that grew with every commit would make
+/// every commit that waits for the disk slower, and fill the disk.
+#[test]
+fn a_busy_write_ahead_file_begins_anew() {
+    const STEPS: usize = 6_000;
+    const BYTES_MAX: u64 = 4_000 * 4_096;
+    let home = tempfile::tempdir().unwrap();
+    let journal = open(home.path());
+    let batch = conformance::batches().swap_remove(3);
+    let mut after = 0;
+    for step in 0..STEPS {
+        let durability = if step % 100 == 0 { Durability::Full } else { Durability::Normal };
+        let append = Append { durability, ..conformance::of(TREE, Seq(after), &batch) };
+        conformance::append(&journal, append).unwrap();
+        after += batch.events.len() as u64;
+    }
+    let bytes = std::fs::metadata(file(home.path()).with_extension("sqlite3-wal")).unwrap().len();
+    assert!(bytes <= 2 * BYTES_MAX, "{bytes} bytes after {STEPS} commits");
 }
