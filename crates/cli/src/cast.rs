@@ -64,6 +64,9 @@ impl Cast {
                 }
             }
             Event::TreeStarted { .. }
+            | Event::WindowSet { .. }
+            | Event::ContextShared { .. }
+            | Event::ContextCut { .. }
             | Event::AgentPaused { .. }
             | Event::AgentUnpaused { .. }
             | Event::AgentRedirected { .. }

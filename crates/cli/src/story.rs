@@ -4,10 +4,11 @@
 use spinney_kernel::Event;
 use spinney_kernel::agent::{Attachment, Exit};
 use spinney_kernel::call::{ChildEnd, Outcome, ToolCall, Wait, WaitNeed, Why, Work};
-use spinney_kernel::event::Breaker;
+use spinney_kernel::event::{Breaker, Clamped};
 use spinney_kernel::fault::Fault;
 use spinney_kernel::id::{AgentId, CallId, Topic};
 use spinney_kernel::input::By;
+use spinney_kernel::window::{Category, LeftOut, Span};
 
 use crate::cast::{Aim, Cast};
 use crate::wording::{LINE_CHARS_MAX, counted, one_line, spent_briefly};
@@ -57,6 +58,9 @@ pub(crate) fn tell(cast: &Cast, event: &Event) -> Line {
             };
             story(format!("{how}: {}", short(&spawned.goal)))
         }
+        Event::WindowSet { size, clamped, .. } => windowed(*size, *clamped),
+        Event::ContextShared { from, spans, as_is, .. } => told(from, spans, *as_is),
+        Event::ContextCut { left_out, .. } => cut(left_out),
         Event::AgentPaused { .. } => story("is paused".to_owned()),
         Event::AgentUnpaused { .. } => story("goes on".to_owned()),
         Event::AgentRedirected { instruction, .. } => {
@@ -107,6 +111,36 @@ pub(crate) fn tell(cast: &Cast, event: &Event) -> Line {
     }
 }
 
+fn windowed(size: u64, clamped: Option<Clamped>) -> Line {
+    let size = counted(size, "token");
+    match clamped {
+        Some(clamped) => {
+            let above = counted(clamped.parent_size, "token");
+            story(format!("has a window of {size}, its parent one of {above}"))
+        }
+        None => detail(format!("has a window of {size}")),
+    }
+}
+
+fn told(from: &AgentId, spans: &[Span], as_is: bool) -> Line {
+    let messages = counted(Span::places(spans).count() as u64, "message");
+    story(format!("{} {messages} of {from}", if as_is { "goes on from" } else { "is told" }))
+}
+
+fn cut(left_out: &[(Category, LeftOut)]) -> Line {
+    let (mut messages, mut tokens) = (0, 0);
+    for (_, left) in left_out {
+        messages += u64::from(left.messages);
+        tokens += left.tokens;
+    }
+    let words: Vec<&str> = left_out.iter().map(|(category, _)| category.word()).collect();
+    let (messages, tokens) = (counted(messages, "message"), counted(tokens, "token"));
+    story(match words.as_slice() {
+        [] => "has more images than its window may hold: the oldest become placeholders".to_owned(),
+        words => format!("has a full window: leaves out {messages} of {}, {tokens}", words.join(" and ")),
+    })
+}
+
 fn sender(from: &By) -> &str {
     match from {
         By::Person => "a person",
@@ -143,6 +177,9 @@ fn tell_call(cast: &Cast, event: &Event) -> Line {
         Event::CallEnded { call, outcome, .. } => ended(cast, *call, outcome),
         Event::TreeStarted { .. }
         | Event::AgentSpawned(_)
+        | Event::WindowSet { .. }
+        | Event::ContextShared { .. }
+        | Event::ContextCut { .. }
         | Event::AgentPaused { .. }
         | Event::AgentUnpaused { .. }
         | Event::AgentRedirected { .. }

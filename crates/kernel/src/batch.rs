@@ -80,6 +80,8 @@ fn twice<'a>(input: &'a mut Input, events: &'a [Event]) -> Option<(&'a mut Strin
             | Request::Hold(_)
             | Request::Charge(_)
             | Request::Wait(_)
+            | Request::Refresh(_)
+            | Request::Broadcast(_)
             | Request::Ask(_)
             | Request::Fail(_)
             | Request::Pause(_)
@@ -103,6 +105,9 @@ fn copied(event: &Event) -> Option<&String> {
         Event::AgentRedirected { instruction, .. } => Some(instruction),
         Event::TreeStarted { .. }
         | Event::AgentPaused { .. }
+        | Event::WindowSet { .. }
+        | Event::ContextShared { .. }
+        | Event::ContextCut { .. }
         | Event::AgentUnpaused { .. }
         | Event::CallAsked { .. }
         | Event::CallWaiting { .. }

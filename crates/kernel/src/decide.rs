@@ -193,6 +193,9 @@ fn stirs(event: &Event) -> bool {
         Event::TreeStarted { .. }
         | Event::AgentSpawned(_)
         | Event::AgentPaused { .. }
+        | Event::WindowSet { .. }
+        | Event::ContextShared { .. }
+        | Event::ContextCut { .. }
         | Event::AgentRedirected { .. }
         | Event::AgentEnding { .. }
         | Event::CallAsked { .. }

@@ -6,12 +6,14 @@ use serde::{Deserialize, Serialize};
 use crate::body::{Body, check_said, check_text};
 use crate::budget::{Amounts, Limits, Price, Resource};
 use crate::caps::Caps;
+use crate::context::Share;
 use crate::hash::ByName;
 use crate::id::{ModelName, RoleName, ThreadId, ToolName};
 use crate::limit;
 use crate::port::journal::Durability;
 use crate::refusal::Refusal;
 use crate::turn::Builtin;
+use crate::window::WindowSpec;
 
 /// Everything a tree is made of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,6 +84,9 @@ pub struct Model {
     /// The largest output cap one call may ask for; none of its own if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_max: Option<u64>,
+    /// How many tokens of input and output together it takes, if somebody says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<u64>,
     /// Models to try instead when this one fails, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<ModelName>,
@@ -130,11 +135,18 @@ pub struct Turns {
     pub turns_max: u32,
     /// The most output tokens of one turn.
     pub output_cap: u64,
+    /// What one call sees of its context.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<WindowSpec>,
+    /// What its agents know at their birth, unless their spawner says otherwise.
+    #[serde(skip_serializing_if = "Share::is_goal")]
+    pub share: Share,
 }
 
 impl Default for Turns {
     fn default() -> Self {
-        Self { prompt: Body::default(), turns_max: limit::TURNS_MAX, output_cap: limit::OUTPUT_TOKENS }
+        let (turns_max, output_cap) = (limit::TURNS_MAX, limit::OUTPUT_TOKENS);
+        Self { prompt: Body::default(), turns_max, output_cap, window: None, share: Share::Goal }
     }
 }
 
@@ -151,7 +163,8 @@ impl Turns {
             });
         }
         Amounts::ZERO.with(Resource::Tokens, self.output_cap).checked()?;
-        Ok(())
+        self.share.check()?;
+        self.window.as_ref().map_or(Ok(()), WindowSpec::check)
     }
 }
 

@@ -76,6 +76,9 @@ impl World {
             Event::AgentSpawned(spawned) => spawned.alarm.map(set),
             Event::TreeStarted { .. }
             | Event::AgentPaused { .. }
+            | Event::WindowSet { .. }
+            | Event::ContextShared { .. }
+            | Event::ContextCut { .. }
             | Event::AgentUnpaused { .. }
             | Event::AgentRedirected { .. }
             | Event::AgentEnded { .. }

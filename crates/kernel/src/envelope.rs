@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{Correlation, MessageKind, Topic};
+use crate::window::Category;
 
 /// What stands on a message. Most messages have nothing of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +23,13 @@ pub struct Envelope {
     /// How often it may still be handled; whoever forwards it passes on one less.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<u32>,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "is_dialog")]
+    pub category: Category,
+}
+
+fn is_dialog(category: &Category) -> bool {
+    *category == Category::Dialog
 }
 
 impl Envelope {
@@ -43,7 +51,7 @@ impl Envelope {
     /// The line above the text, as a model reads it; nothing if nothing stands on it.
     #[must_use]
     pub(crate) fn line(&self) -> String {
-        let Self { topic, kind, correlation, ttl: _ } = self;
+        let Self { topic, kind, correlation, ttl: _, category: _ } = self;
         let mut line = String::new();
         let words = [
             ("topic", topic.as_ref().map(Topic::as_str)),

@@ -16,6 +16,7 @@ use crate::id::{AgentId, CallId, ModelName, Seq, TimerId};
 use crate::input::By;
 use crate::signal::Running;
 use crate::time::Time;
+use crate::window::{Category, Cut, LeftOut, Span};
 
 /// The version of the rules by which this kernel decides. A journal names the one it was written under.
 pub const RULES: u32 = 1;
@@ -51,6 +52,40 @@ pub enum Event {
         instruction: String,
         /// What becomes of what runs.
         running: Running,
+    },
+    /// A packet of this agent has at most so many tokens.
+    WindowSet {
+        /// Who.
+        agent: AgentId,
+        /// So many.
+        size: u64,
+        /// If that is less than its parent's: how many those are, and whether the parent is told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        clamped: Option<Clamped>,
+    },
+    /// An agent was told what another knows, by reference.
+    ContextShared {
+        /// Whose it is.
+        from: AgentId,
+        /// Who was told.
+        to: AgentId,
+        /// Which messages of the one's window.
+        spans: Vec<Span>,
+        /// Whether they are the other's own conversation from here on, and not what somebody told it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        as_is: bool,
+        /// Which messages of the other's window go for it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        replaces: Vec<Span>,
+    },
+    /// An agent's window was full: from here on its packets leave something out. Nothing of its context is lost.
+    ContextCut {
+        /// Who.
+        agent: AgentId,
+        /// What.
+        cut: Cut,
+        /// How much that is, by category.
+        left_out: Vec<(Category, LeftOut)>,
     },
     /// It is decided how an agent ends; its calls and children are being stopped.
     AgentEnding {
@@ -266,6 +301,9 @@ impl Event {
             Self::AgentPaused { .. } => "agent_paused",
             Self::AgentUnpaused { .. } => "agent_unpaused",
             Self::AgentRedirected { .. } => "agent_redirected",
+            Self::WindowSet { .. } => "window_set",
+            Self::ContextShared { .. } => "context_shared",
+            Self::ContextCut { .. } => "context_cut",
             Self::AgentEnding { .. } => "agent_ending",
             Self::AgentEnded { .. } => "agent_ended",
             Self::CallAsked { .. } => "call_asked",
@@ -288,6 +326,16 @@ impl Event {
             Self::RateLimited { .. } => "rate_limited",
         }
     }
+}
+
+/// A child's window is smaller than its parent's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Clamped {
+    /// The tokens of the parent's window.
+    pub parent_size: u64,
+    /// Whether the parent is told.
+    pub is_told: bool,
 }
 
 /// A timer and when it fires.

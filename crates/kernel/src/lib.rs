@@ -33,6 +33,7 @@ pub mod signal;
 pub mod time;
 pub mod trace;
 pub mod turn;
+pub mod window;
 pub mod world;
 pub mod written;
 

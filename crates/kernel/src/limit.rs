@@ -39,6 +39,26 @@ pub const ARGS_BYTES_MAX: usize = 256 * 1024;
 pub const NOTICE_BYTES_MAX: usize = 512;
 /// Tokens that a message costs beside its text, at most: who speaks, where it begins and ends.
 pub const MESSAGE_TOKENS: u64 = 8;
+/// Share of what a model takes that a window may have, in percent: the rest is for the answer, and for what a provider
+/// counts otherwise.
+pub const WINDOW_PERCENT: u64 = 85;
+/// Share of a window that is left when it was full and something had to go, in percent: the next packets begin with the
+/// same bytes until it is full again.
+pub const TRIM_PERCENT: u64 = 80;
+/// Share of a window for telling in short what was left out of it, in percent.
+pub const FOLDED_PERCENT: u64 = 10;
+/// Least tokens for that: how many messages were left out.
+pub const FOLDED_TOKENS_MIN: u64 = 64;
+/// Smallest window: a goal and a line of answer.
+pub const WINDOW_TOKENS_MIN: u64 = 256;
+/// Default images of one packet.
+pub const IMAGES_MAX: u32 = 5;
+/// Most tokens that one image has: what providers bill for the largest that they do not shrink.
+pub const IMAGE_TOKENS: u64 = 1_600;
+/// Most turns that a child may be told of its parent's conversation.
+pub const FORK_TURNS_MAX: u32 = 1_000;
+/// Most agents that one message of the machine goes to, and most messages that a child is given at its birth.
+pub const SHARES_MAX: usize = 256;
 /// Default time one tool call may take.
 pub const TOOL_TIMEOUT_MS: u64 = 60_000;
 /// Most calls of one agent that have not ended: bounds a tool storm in one answer.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::budget::{AmountError, Resource, Shortfall};
 use crate::id::{AgentId, CallId, ModelName, RoleName, ToolName};
 use crate::time::Time;
+use crate::window::Category;
 
 /// Why a request was refused. The world is as it was before.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
@@ -108,6 +109,16 @@ pub enum Refusal {
     BadArguments { tool: ToolName, reason: String },
     #[error("a tool may not be called `{tool}`: Spinney answers that one itself")]
     ToolNameTaken { tool: ToolName },
+
+    // --- windows
+    #[error("a window of {size} tokens is too small: at least {tokens} have to fit in")]
+    WindowTooSmall { tokens: u64, size: u64 },
+    #[error("messages of category {} are Spinney's own: send `dialog` or `context`", category.word())]
+    CategoryNotAllowed { category: Category },
+    #[error("the root was told nothing by anybody: refresh one of its children")]
+    NobodyAbove { agent: AgentId },
+    #[error("`{agent}` cannot be told what it knows itself: name another agent")]
+    TellsItself { agent: AgentId },
 
     // --- texts and signals
     #[error("the {what} is empty: say something")]

@@ -179,6 +179,9 @@ impl Trace {
             | Event::QuestionAsked { call, .. } => return self.kind_of_call(*call, false),
             Event::CallEnded { call, .. } => return self.kind_of_call(*call, true),
             Event::AgentEnding { agent, .. } => (Some(agent), "agent.ending"),
+            Event::WindowSet { agent, .. } => (Some(agent), "context.window"),
+            Event::ContextShared { to, .. } => (Some(to), "context.share"),
+            Event::ContextCut { agent, .. } => (Some(agent), "context.cut"),
             Event::AgentPaused { agent } => (Some(agent), "agent.pause"),
             Event::AgentUnpaused { agent } => (Some(agent), "agent.unpause"),
             Event::AgentRedirected { agent, .. } => (Some(agent), "agent.redirect"),
@@ -225,7 +228,7 @@ impl Hop {
             By::Person => None,
             By::Agent(agent) => Some(agent.clone()),
         };
-        let Envelope { topic, kind, correlation, ttl: _ } = envelope.clone();
+        let Envelope { topic, kind, correlation, ttl: _, category: _ } = envelope.clone();
         if let Some(topic) = topic {
             self.topic = topic;
         }

@@ -119,6 +119,9 @@ impl SpawnRequest {
             tools: Some(tools).filter(|tools| !tools.is_empty()),
             budget: BudgetSpec { timeout_ms: Some(timeout_ms).filter(|ms| *ms > 0), ..BudgetSpec::default() },
             collect: Collect::Detached,
+            share: None,
+            messages: Vec::new(),
+            window: None,
         })
     }
 }

@@ -88,6 +88,9 @@ impl Play {
             tools: None,
             budget: Default::default(),
             collect: Default::default(),
+            share: None,
+            messages: Vec::new(),
+            window: None,
         }
     }
 

@@ -6,6 +6,7 @@ use spinney_kernel::agent::Exit;
 use spinney_kernel::budget::{Amounts, Limits, Resource};
 use spinney_kernel::call::Outcome;
 use spinney_kernel::id::Topic;
+use spinney_kernel::window::Span;
 use spinney_kernel::world::{AgentView, World};
 use spinney_kernel::{By, Event};
 
@@ -51,6 +52,10 @@ fn line(view: &AgentView) -> String {
     parts.join(", ")
 }
 
+fn places(spans: &[Span]) -> usize {
+    Span::places(spans).count()
+}
+
 /// One event, as short as it can be said.
 pub(crate) fn event(event: &Event) -> String {
     match event {
@@ -61,6 +66,16 @@ pub(crate) fn event(event: &Event) -> String {
             let parent = spawned.parent.as_ref().map_or_else(String::new, |parent| format!(" by {parent}"));
             format!("{} spawned{parent}: {}", spawned.agent, limits(&spawned.terms.limit))
         }
+        Event::WindowSet { agent, size, clamped } => {
+            let below = clamped.map_or_else(String::new, |clamped| format!(" below {}", clamped.parent_size));
+            format!("{agent} has a window of {size}{below}")
+        }
+        Event::ContextShared { from, to, spans, as_is, replaces } => {
+            let (as_is, replaced) = (if *as_is { " as its own" } else { "" }, places(replaces));
+            let instead = if replaced > 0 { format!(" instead of {replaced}") } else { String::new() };
+            format!("{to} told {} messages of {from}{as_is}{instead}", places(spans))
+        }
+        Event::ContextCut { agent, cut, .. } => format!("{agent} cut: {} messages", places(&cut.drop)),
         Event::AgentPaused { agent } => format!("{agent} paused"),
         Event::AgentUnpaused { agent } => format!("{agent} unpaused"),
         Event::AgentRedirected { agent, instruction, .. } => format!("{agent} redirected: {instruction}"),

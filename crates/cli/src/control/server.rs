@@ -170,6 +170,8 @@ fn is_for_people(request: &Request) -> bool {
     match request {
         Request::Send(_)
         | Request::Publish(_)
+        | Request::Refresh(_)
+        | Request::Broadcast(_)
         | Request::Answer(_)
         | Request::Pause(_)
         | Request::Unpause(_)

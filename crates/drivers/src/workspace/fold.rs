@@ -175,14 +175,13 @@ impl Steps {
                 Ended { call: Some(*call), since: hop.since, spent: *spent, ..now },
             ),
             Event::AgentEnded { agent, exit, result, .. } => {
-                let asked = Asked { tool: ANSWER.to_owned(), args: Map::new() };
                 let told = result.as_ref().map(|result| Told::exit(result, exit, seq));
-                let mut deeds = told.map_or_else(Vec::new, |told| self.did(agent, (asked, None), told, now));
-                let steps = self.living.remove(agent).map(|life| life.steps);
-                deeds.extend(steps.map(|steps| Deed::Gone { agent: agent.clone(), steps }));
-                deeds
+                self.gone(agent, told, now)
             }
-            Event::AgentPaused { .. }
+            Event::WindowSet { .. }
+            | Event::ContextShared { .. }
+            | Event::ContextCut { .. }
+            | Event::AgentPaused { .. }
             | Event::AgentUnpaused { .. }
             | Event::AgentRedirected { .. }
             | Event::AgentEnding { .. }
@@ -202,6 +201,15 @@ impl Steps {
     }
 
     /// A child is a step of its parent and begins without any of its own.
+    /// An agent has ended, and this is what it has to show.
+    fn gone(&mut self, agent: &AgentId, told: Option<Told>, now: Ended<'_>) -> Vec<Deed> {
+        let asked = Asked { tool: ANSWER.to_owned(), args: Map::new() };
+        let mut deeds = told.map_or_else(Vec::new, |told| self.did(agent, (asked, None), told, now));
+        let steps = self.living.remove(agent).map(|life| life.steps);
+        deeds.extend(steps.map(|steps| Deed::Gone { agent: agent.clone(), steps }));
+        deeds
+    }
+
     fn spawned(&mut self, spawned: &Spawned, now: Ended<'_>) -> Vec<Deed> {
         let (agent, parent) = (&spawned.agent, spawned.parent.as_ref());
         self.living.insert(agent.clone(), Life::default());

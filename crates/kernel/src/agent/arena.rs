@@ -12,7 +12,9 @@ use crate::caps::Caps;
 use crate::definition::{OnLow, Recursion};
 use crate::hash::{ByName, make_room};
 use crate::id::{AgentId, CallId, ModelName, RoleName, Seq, ThreadId, TimerId};
+use crate::limit;
 use crate::time::Time;
+use crate::window::{Category, Header, Tie};
 
 /// The place of an agent in its tree. Never used again for another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -67,13 +69,26 @@ pub struct Letter {
     pub seq: Seq,
     /// How many tokens it has at most.
     pub tokens: u64,
+    /// What it is for.
+    pub category: Category,
 }
 
 impl Agent {
     /// Puts a message into its inbox.
-    pub(crate) fn take(&mut self, Letter { seq, tokens }: Letter) {
+    pub(crate) fn take(&mut self, Letter { seq, tokens, category }: Letter) {
         self.inbox.push(seq);
         self.progress.read(tokens);
+        self.progress.window.push(Header::new(tokens + limit::MESSAGE_TOKENS, category, Tie::Letter));
+    }
+
+    /// Takes messages out of its inbox that it need not read a second time.
+    pub(crate) fn put_away(&mut self, is_known: impl Fn(Seq) -> bool) {
+        for place in (0..self.inbox.len()).rev() {
+            if is_known(self.inbox[place]) {
+                self.inbox.remove(place);
+                self.progress.window.take_letter(place);
+            }
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::call::Outcome;
 use crate::id::Seq;
 use crate::limit;
+use crate::window::{Category, Header, Tie, Window};
 
 /// How far an agent's turns have come.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub struct Progress {
     pub(crate) said_tokens: u64,
     /// Why its model's last call came to nothing.
     pub(crate) failed: Option<Box<Outcome>>,
+    /// What its next packet holds.
+    pub window: Window,
 }
 
 impl Progress {
@@ -32,9 +35,18 @@ impl Progress {
     }
 
     /// Its model has taken a turn.
-    pub(crate) fn said(&mut self, at: Seq, tokens: u64) {
+    pub(crate) fn said(&mut self, at: Seq, tokens: u64, asks: bool) {
         self.turns = self.turns.saturating_add(1);
         (self.said, self.said_tokens) = (Some(at), tokens);
         self.read(tokens);
+        let tie = if asks { Tie::Asks } else { Tie::Free };
+        self.window.said(Header::new(tokens.saturating_add(limit::MESSAGE_TOKENS), Category::Dialog, tie));
+    }
+
+    /// A tool that its model asked for has returned.
+    pub(crate) fn answered(&mut self, tokens: u64) {
+        self.read(tokens);
+        let tokens = tokens.saturating_add(limit::MESSAGE_TOKENS);
+        self.window.answer(Header::new(tokens, Category::Output, Tie::Answers));
     }
 }

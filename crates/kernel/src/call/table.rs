@@ -24,6 +24,8 @@ pub struct Call {
     pub attempt: u32,
     /// Whether it was told to stop; it ends with its next report.
     pub(crate) stopped: bool,
+    /// Whether a tool that its agent's model asked for ends with it.
+    pub(crate) is_asked: bool,
     /// What went wrong so far. Most calls have nothing of it.
     past: Option<Box<Past>>,
     /// The timer it waits for.
@@ -41,6 +43,17 @@ pub(crate) struct Past {
     pub(crate) losses: u32,
     /// Models that were tried or passed over before the present one.
     pub(crate) tried: Vec<ModelName>,
+}
+
+impl Past {
+    /// An attempt met this, or was lost with its process.
+    pub(crate) fn take(&mut self, fault: Option<&Fault>) {
+        match fault {
+            Some(_) => self.faults += 1,
+            None => self.losses += 1,
+        }
+        self.fault = fault.cloned();
+    }
 }
 
 impl Call {
@@ -187,9 +200,9 @@ impl Calls {
         self.slotless.first().is_some_and(|first| *first < id)
     }
 
-    pub(crate) fn insert(&mut self, id: CallId, agent: AgentIx, work: Work) {
-        let call =
-            Call { agent, work, stage: Stage::Asked, attempt: 0, stopped: false, past: None, timer: None };
+    pub(crate) fn insert(&mut self, id: CallId, agent: AgentIx, work: Work, is_asked: bool) {
+        let (stage, attempt, stopped) = (Stage::Asked, 0, false);
+        let call = Call { agent, work, stage, attempt, stopped, is_asked, past: None, timer: None };
         self.last = self.last.max(id.0);
         self.open.insert(id, Box::new(call));
     }

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::brief::{Brief, Briefs, System};
+use super::brief::{Briefs, System};
+use super::known::{Context, Unread};
 use super::told::{child_told, heard, shown, told};
 use super::{Message, Origin, Packet, ToolAsk};
 use crate::agent::{Attachment, Exit, Spawned};
@@ -16,6 +17,7 @@ use crate::event::Event;
 use crate::hash::{ByName, make_room};
 use crate::id::{AgentId, CallId, Seq, TreeId};
 use crate::input::By;
+use crate::window::{Category, Span};
 
 /// The contexts of a tree's living agents, and how the tree ended.
 #[derive(Clone, Debug)]
@@ -29,6 +31,8 @@ pub struct Contexts {
     end: Option<End>,
     /// Letters for agents that are not there yet.
     unborn: BTreeMap<AgentId, Vec<(Seq, Message)>>,
+    /// Whether every message is kept, and not only what a window holds.
+    keeps_all: bool,
 }
 
 /// How a tree ended, in full.
@@ -40,35 +44,6 @@ pub struct End {
     pub shown: Body,
     /// What all of it used.
     pub spent: Amounts,
-}
-
-#[derive(Clone, Debug)]
-struct Context {
-    origin: Arc<Origin>,
-    /// Whether a call of its parent waits for it.
-    is_waited_for: bool,
-    brief: Arc<Brief>,
-    messages: Arc<Vec<Arc<Message>>>,
-    /// What came and is no message yet. Most agents have nothing of it most of the time.
-    unread: Option<Box<Unread>>,
-}
-
-/// What came to an agent and its model has not been shown.
-#[derive(Clone, Debug, Default)]
-struct Unread {
-    /// What the tools of the last answer returned, in the order they were asked for: what a model reads does not
-    /// depend on which was faster.
-    answers: BTreeMap<u32, Message>,
-    /// Letters, by the event that brought them.
-    letters: Vec<(Seq, Message)>,
-    /// Results of attached children that no call has taken yet.
-    results: BTreeMap<Seq, String>,
-}
-
-impl Unread {
-    fn with(letters: Vec<(Seq, Message)>) -> Box<Self> {
-        Box::new(Self { letters, ..Self::default() })
-    }
 }
 
 /// A call that has not ended, as far as its result will be read.
@@ -108,7 +83,14 @@ impl Contexts {
             open: BTreeMap::new(),
             end: None,
             unborn: BTreeMap::new(),
+            keeps_all: false,
         }
+    }
+
+    /// No context yet; every message will be kept, also what no window holds any more.
+    #[must_use]
+    pub fn whole(tree: TreeId) -> Self {
+        Self { keeps_all: true, ..Self::new(tree) }
     }
 
     /// Takes in the next event of the tree.
@@ -118,11 +100,13 @@ impl Contexts {
             Event::TreeStarted { definition, .. } => self.definition = Some(Arc::clone(definition)),
             Event::AgentSpawned(spawned) => self.spawned(spawned),
             Event::AgentRedirected { agent, instruction, .. } => {
-                self.letter(agent, Message::Heard { from: By::Person, text: instruction.clone() });
+                let (from, text, category) = (By::Person, instruction.clone(), Category::Dialog);
+                self.letter(agent, Message::Heard { from, text, category });
             }
             Event::MessageSent { from, to, body, envelope } => {
                 let text = heard(body.clone(), envelope);
-                self.letter(to, Message::Heard { from: from.clone(), text });
+                let category = envelope.category;
+                self.letter(to, Message::Heard { from: from.clone(), text, category });
             }
             Event::CallAsked { call, agent, work } => self.asked(*call, agent, work),
             Event::WaitStarted { call, agent, ask, .. } | Event::QuestionAsked { call, agent, ask, .. } => {
@@ -135,7 +119,24 @@ impl Contexts {
             Event::AgentEnded { agent, exit, result, spent, .. } => {
                 self.ended(agent, exit, result.as_ref(), spent);
             }
-            Event::AgentPaused { .. }
+            Event::WindowSet { agent, size, clamped: Some(clamped) } if clamped.is_told => {
+                self.clamped(agent, *size, clamped.parent_size);
+            }
+            Event::ContextShared { from, to, spans, as_is, replaces } => {
+                let known = self.agents.get(from).map(|context| {
+                    Span::places(spans).filter_map(|place| context.at(place)).collect::<Vec<_>>()
+                });
+                let (Some(known), Some(context)) = (known, self.agents.get_mut(to)) else { return };
+                context.forget(replaces);
+                context.told(from, known, *as_is);
+            }
+            Event::ContextCut { agent, cut, .. } => {
+                if let Some(context) = self.agents.get_mut(agent) {
+                    context.cut(cut);
+                }
+            }
+            Event::WindowSet { .. }
+            | Event::AgentPaused { .. }
             | Event::AgentUnpaused { .. }
             | Event::AgentEnding { .. }
             | Event::CallWaiting { .. }
@@ -165,7 +166,20 @@ impl Contexts {
         self.agents.get(agent).map(|context| &context.origin)
     }
 
-    /// What the next model call of a living agent sees: all of its context.
+    /// Everything that a living agent was told or said, if all of it is kept; otherwise what its window holds.
+    #[must_use]
+    pub fn messages(&self, agent: &AgentId) -> Option<&[Arc<Message>]> {
+        let context = self.agents.get(agent)?;
+        Some(context.all.as_deref().unwrap_or(&context.messages))
+    }
+
+    /// How many messages the window of a living agent holds, read or not.
+    #[must_use]
+    pub fn count(&self, agent: &AgentId) -> Option<usize> {
+        self.agents.get(agent).map(Context::count)
+    }
+
+    /// What the next model call of a living agent sees.
     #[must_use]
     pub fn packet(&self, agent: &AgentId, tokens: u64) -> Option<Packet> {
         let context = self.agents.get(agent)?;
@@ -189,17 +203,32 @@ impl Contexts {
         let brief = self.briefs.of(definition, &role, &spawned.caps.tools);
         let takes_turns = definition.roles.get(&role).is_some_and(|role| role.turns.is_some());
         let first = takes_turns.then(|| Message::System(System::new(Arc::clone(&brief), Arc::clone(&goal))));
-        let context = Context {
+        let mut context = Context {
             origin: Arc::new(Origin { tree: self.tree, path, role, goal }),
             is_waited_for: matches!(spawned.attachment, Attachment::Call { .. }),
             brief,
-            messages: Arc::new(first.into_iter().map(Arc::new).collect()),
+            all: self.keeps_all.then(Vec::new),
+            messages: Arc::default(),
             unread: self.unborn.remove(&spawned.agent).map(Unread::with),
         };
+        first.into_iter().for_each(|first| context.push(Arc::new(first)));
         make_room(&mut self.agents);
         self.agents.insert(spawned.agent.clone(), context);
         if let (Attachment::Call { call, ask }, Some(parent)) = (spawned.attachment, &spawned.parent) {
             self.opened(call, parent, Kind::of(ask));
+        }
+    }
+
+    /// An agent is told that the window of its child is smaller than its own.
+    fn clamped(&mut self, child: &AgentId, size: u64, parent_size: u64) {
+        let Some(context) = self.agents.get(child) else { return };
+        let [.., parent, _] = context.origin.path.as_slice() else { return };
+        let (parent, seq) = (parent.clone(), self.seq);
+        let text = format!(
+            "the window of {child} has {size} tokens and yours has {parent_size}: give it less to read at once"
+        );
+        if let Some(context) = self.agents.get_mut(&parent) {
+            context.unread().letters.push((seq, Message::Note(text)));
         }
     }
 
@@ -239,7 +268,7 @@ impl Contexts {
         let Some(context) = self.agents.get_mut(&agent) else { return };
         if let Kind::Model = kind {
             if let Outcome::Done { body, asks, .. } = outcome {
-                context.push(Message::Said { body: body.clone(), asks: asks.clone() });
+                context.push(Arc::new(Message::Said { body: body.clone(), asks: asks.clone() }));
             }
             return;
         }
@@ -270,57 +299,8 @@ impl Contexts {
             parent.unread().results.insert(seq, told);
         } else {
             let from = By::Agent(agent.clone());
-            parent.unread().letters.push((seq, Message::Heard { from, text: told }));
-        }
-    }
-}
-
-impl Context {
-    /// Adds a message. A packet that is still out keeps what it had.
-    fn push(&mut self, message: Message) {
-        let messages = Arc::make_mut(&mut self.messages);
-        // Most contexts of a large tree are short, and there are many of them.
-        if messages.len() == messages.capacity() {
-            messages.reserve_exact(messages.len() / 2 + 1);
-        }
-        messages.push(Arc::new(message));
-    }
-
-    fn unread(&mut self) -> &mut Unread {
-        self.unread.get_or_insert_default()
-    }
-
-    /// Makes messages of what came.
-    fn read(&mut self) {
-        let Some(mut unread) = self.unread.take() else { return };
-        let answers = std::mem::take(&mut unread.answers).into_values();
-        let letters = std::mem::take(&mut unread.letters).into_iter().map(|(_, message)| message);
-        answers.chain(letters).for_each(|message| self.push(message));
-        self.unread = Some(unread).filter(|unread| !unread.results.is_empty());
-    }
-
-    /// The last thing that its model said, and the tools it asked for.
-    fn said(&self) -> Option<(&Body, &[ToolAsk])> {
-        self.messages.iter().rev().find_map(|message| match message.as_ref() {
-            Message::Said { body, asks } => Some((body, asks.as_slice())),
-            Message::System(_) | Message::Heard { .. } | Message::Result { .. } => None,
-        })
-    }
-
-    fn ask(&self, ask: u32) -> Option<&ToolAsk> {
-        self.said()?.1.get(ask as usize)
-    }
-
-    /// What an event brought, if nobody has read it.
-    fn taken(&mut self, seq: Seq) -> Option<String> {
-        let unread = self.unread.as_mut()?;
-        if let Some(told) = unread.results.remove(&seq) {
-            return Some(told);
-        }
-        let place = unread.letters.iter().position(|(letter, _)| *letter == seq)?;
-        match unread.letters.remove(place).1 {
-            Message::Heard { text, .. } => Some(text),
-            Message::System(_) | Message::Said { .. } | Message::Result { .. } => None,
+            let category = Category::Output;
+            parent.unread().letters.push((seq, Message::Heard { from, text: told, category }));
         }
     }
 }

@@ -1,13 +1,15 @@
 //! Messages and packets: what a model is shown.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::System;
+use super::{Folded, System};
 use crate::body::Body;
 use crate::id::{AgentId, RoleName, ToolName, TreeId};
 use crate::input::By;
+use crate::window::Category;
 
 /// One message of a context.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +22,8 @@ pub enum Message {
         from: By,
         /// What.
         text: String,
+        /// What it is for.
+        category: Category,
     },
     /// The model answered.
     Said {
@@ -39,6 +43,44 @@ pub enum Message {
         /// Whether it could not do what it was asked.
         is_error: bool,
     },
+    /// What another agent knows, by reference.
+    Told {
+        /// Who.
+        from: AgentId,
+        /// Its message.
+        message: Arc<Self>,
+    },
+    /// What the machine tells the agent and nobody else.
+    Note(String),
+    /// What was left out of the packet, in short.
+    Folded(Box<Folded>),
+}
+
+impl Message {
+    /// What it is for.
+    #[must_use]
+    pub const fn category(&self) -> Category {
+        match self {
+            Self::System(_) => Category::System,
+            Self::Heard { category, .. } => *category,
+            Self::Said { .. } => Category::Dialog,
+            Self::Result { .. } => Category::Output,
+            Self::Told { .. } | Self::Folded(_) => Category::Context,
+            Self::Note(_) => Category::Internal,
+        }
+    }
+
+    /// Its text, as a model reads it.
+    #[must_use]
+    pub fn text(&self) -> Cow<'_, str> {
+        match self {
+            Self::System(system) => system.to_string().into(),
+            Self::Heard { text, .. } | Self::Result { text, .. } | Self::Note(text) => text.into(),
+            Self::Said { body, .. } => body.text.as_str().into(),
+            Self::Told { from, message } => format!("[what {from} knows]\n{}", message.text()).into(),
+            Self::Folded(folded) => folded.to_string().into(),
+        }
+    }
 }
 
 /// A tool call as a model asks for it. Nothing in it is checked yet: the tool may not exist, the arguments may be

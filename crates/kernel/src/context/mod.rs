@@ -3,11 +3,16 @@
 
 mod brief;
 mod fold;
+mod folded;
+mod known;
 mod message;
+mod share;
 mod told;
 
 pub use brief::System;
 pub(crate) use brief::first_tokens;
 pub use fold::{Contexts, End};
+pub use folded::Folded;
 pub use message::{Message, Origin, Packet, ToolAsk};
+pub use share::{Given, Share};
 pub(crate) use told::{child_tokens, heard_tokens, shown_tokens, told_tokens};

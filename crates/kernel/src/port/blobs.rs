@@ -24,6 +24,9 @@ pub fn blobs_of(event: &Event) -> Vec<&BlobRef> {
             .map(|turns| &turns.prompt)
             .collect(),
         Event::AgentSpawned(_)
+        | Event::WindowSet { .. }
+        | Event::ContextShared { .. }
+        | Event::ContextCut { .. }
         | Event::AgentPaused { .. }
         | Event::AgentUnpaused { .. }
         | Event::AgentRedirected { .. }

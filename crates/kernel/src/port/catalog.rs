@@ -67,6 +67,9 @@ pub fn catalog_rows(tree: TreeId, event: &Event) -> Vec<CatalogRow> {
         }
         Event::AgentSpawned(_)
         | Event::AgentPaused { .. }
+        | Event::WindowSet { .. }
+        | Event::ContextShared { .. }
+        | Event::ContextCut { .. }
         | Event::AgentUnpaused { .. }
         | Event::AgentRedirected { .. }
         | Event::AgentEnding { .. }

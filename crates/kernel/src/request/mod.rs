@@ -5,6 +5,7 @@
 
 mod answer;
 mod ask;
+mod broadcast;
 mod cancel;
 mod charge;
 mod fail;
@@ -14,6 +15,7 @@ mod pause;
 mod publish;
 mod raise;
 mod redirect;
+mod refresh;
 mod send;
 mod spawn;
 mod start;
@@ -24,6 +26,7 @@ use serde::{Deserialize, Serialize};
 
 pub use answer::Answer;
 pub use ask::Ask;
+pub use broadcast::Broadcast;
 pub use cancel::Cancel;
 pub use charge::Charge;
 pub use fail::Fail;
@@ -33,6 +36,7 @@ pub use pause::Pause;
 pub use publish::Publish;
 pub use raise::Raise;
 pub use redirect::Redirect;
+pub use refresh::Refresh;
 pub use send::Send;
 pub use spawn::{Collect, Spawn};
 pub use start::Start;
@@ -58,6 +62,8 @@ pub enum Request {
     Charge(Charge),
     Send(Send),
     Publish(Publish),
+    Refresh(Refresh),
+    Broadcast(Broadcast),
     Wait(Wait),
     Ask(Ask),
     Answer(Answer),
@@ -79,6 +85,8 @@ impl Request {
             Self::Charge(request) => request.decide(draft, by),
             Self::Send(request) => request.decide(draft, by),
             Self::Publish(request) => request.decide(draft, by),
+            Self::Refresh(request) => request.decide(draft, by),
+            Self::Broadcast(request) => request.decide(draft, by),
             Self::Wait(request) => request.decide(draft, by),
             Self::Ask(request) => request.decide(draft, by),
             Self::Answer(request) => request.decide(draft, by),

@@ -11,6 +11,7 @@ use crate::id::AgentId;
 use crate::input::By;
 use crate::limit;
 use crate::refusal::Refusal;
+use crate::turn::check_category;
 
 /// Send a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,5 +87,6 @@ pub(super) fn check_message(
     if envelope.ttl == Some(0) {
         return Err(Refusal::Forwarded);
     }
+    check_category(envelope.category)?;
     check_said("message", &body.text, limit::TEXT_BYTES_MAX)
 }

@@ -11,6 +11,7 @@ use crate::body::check_said;
 use crate::budget::{Amounts, Fit, Limits, Resource, ResourceSet, Terms};
 use crate::call::check_model;
 use crate::caps::{Allow, Caps};
+use crate::context::{Given, Share};
 use crate::decide::{Draft, Reply};
 use crate::definition::{BudgetSpec, Lend, OnLow, Role};
 use crate::event::{Alarm, Event};
@@ -19,7 +20,7 @@ use crate::input::By;
 use crate::limit;
 use crate::refusal::Refusal;
 use crate::time::Time;
-use crate::turn;
+use crate::turn::{self, Opening, Wish};
 
 /// Spawn a child.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +47,15 @@ pub struct Spawn {
     /// How the parent gets the result.
     #[serde(default)]
     pub collect: Collect,
+    /// What it knows at its birth; what its role says if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<Share>,
+    /// Messages that it is given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<Given>,
+    /// The most tokens of its window, if its parent wants it smaller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<u64>,
 }
 
 /// How a parent gets its child's result.
@@ -103,7 +113,10 @@ impl Spawn {
             alarm,
             attachment,
         };
+        let wish = Wish { share: self.share, messages: &self.messages, window: self.window };
+        let opening = Opening::of(draft, Some(parent), (&spawned, role), &wish)?;
         draft.record(Event::AgentSpawned(Box::new(spawned)));
+        opening.record(draft, Some(parent), &agent, by);
         let call = if let Attachment::Call { call, .. } = attachment { Some(call) } else { None };
         turn::begin(draft, &agent, &self.goal);
         Ok(Reply::Spawned { agent, call })

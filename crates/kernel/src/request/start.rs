@@ -14,7 +14,7 @@ use crate::id::{AgentId, ThreadId};
 use crate::input::By;
 use crate::limit;
 use crate::refusal::Refusal;
-use crate::turn;
+use crate::turn::{self, Opening};
 
 /// Start a tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,8 +54,10 @@ impl Start {
             alarm,
             attachment: Attachment::Root,
         };
+        let opening = Opening::of_root(definition, (&spawned, role));
         draft.record(Event::TreeStarted { rules: RULES, definition: Arc::clone(definition) });
         draft.record(Event::AgentSpawned(Box::new(spawned)));
+        opening.record(draft, None, &agent, by);
         turn::begin(draft, &agent, &definition.goal);
         Ok(Reply::Spawned { agent, call: None })
     }

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use crate::agent::AgentIx;
 use crate::body::{Body, cut};
 use crate::call::{OnTimeout, Question, Wait, WaitNeed};
+use crate::context::Share;
 use crate::decide::{Draft, Reply};
 use crate::envelope::Envelope;
 use crate::id::{AgentId, Correlation, MessageKind, ModelName, RoleName, ToolName, Topic};
@@ -90,6 +91,7 @@ struct SpawnArgs {
     timeout: Option<Span>,
     #[serde(default)]
     detach: bool,
+    share: Option<Share>,
 }
 
 #[derive(Deserialize)]
@@ -149,7 +151,7 @@ pub(super) fn run(
         }
         Builtin::SendMessage => {
             let SendArgs { to, text, topic, kind, correlation } = read(builtin, args)?;
-            let envelope = Envelope { topic, kind, correlation, ttl: None };
+            let envelope = Envelope { topic, kind, correlation, ..Envelope::default() };
             Request::Send(request::Send { to, body: Body::text(text), envelope })
         }
         Builtin::ListAgents => {
@@ -191,11 +193,24 @@ fn read<'a, T: Deserialize<'a>>(builtin: Builtin, args: &'a str) -> Result<T, Re
 }
 
 fn spawn(parent: AgentId, args: SpawnArgs) -> Request {
-    let SpawnArgs { agent: role, goal, id, model, tools, budget, timeout, detach } = args;
+    let SpawnArgs { agent: role, goal, id, model, tools, budget, timeout, detach, share } = args;
     let mut budget = budget.spec();
     budget.timeout_ms = timeout.map(Span::ms).or(budget.timeout_ms);
     let collect = if detach { Collect::Detached } else { Collect::Call };
-    Request::Spawn(request::Spawn { parent, role, goal, id, model, tools, budget, collect })
+    let (messages, window) = (Vec::new(), None);
+    Request::Spawn(request::Spawn {
+        parent,
+        role,
+        goal,
+        id,
+        model,
+        tools,
+        budget,
+        collect,
+        share,
+        messages,
+        window,
+    })
 }
 
 /// Every agent, one line each, as far as a text may be long.

@@ -3,6 +3,8 @@
 
 mod act;
 mod builtin;
+mod opening;
+mod tell;
 
 use crate::agent::{self, AgentIx, Exit, State};
 use crate::body::cut;
@@ -13,16 +15,20 @@ use crate::definition::Turns;
 use crate::event::Event;
 use crate::id::AgentId;
 use crate::limit;
+use crate::window::{self, Bounds, TooSmall};
 use crate::world::World;
 
 pub use builtin::Builtin;
+pub(crate) use opening::{Opening, Wish, check_category};
+pub(crate) use tell::{Before, tell};
 
 /// An agent that takes turns has its first one.
 pub(crate) fn begin(draft: &mut Draft<'_>, agent: &AgentId, goal: &str) {
     let Some(ix) = draft.agents().find(agent) else { unreachable!("it was just spawned") };
     let Some(turns) = turns_of(draft, ix) else { return };
     let first = context::first_tokens(draft.definition(), &draft.agent(ix).charter.caps, turns, goal);
-    ask_model(draft, ix, first);
+    // Somebody may have written to it before it was there.
+    ask_model(draft, ix, first.saturating_add(draft.agent(ix).progress.tokens));
 }
 
 /// An agent's model has answered: its tools are called, or that was its answer.
@@ -92,7 +98,11 @@ fn ask_model(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) {
         agent::end(draft, ix, Exit::failed("max_steps", message), None);
         return;
     }
-    match call::model_work(draft, ix, &agent.charter.model, tokens, output_cap) {
+    let tokens = match fit(draft, ix, tokens) {
+        Ok(tokens) => tokens,
+        Err(exit) => return agent::end(draft, ix, exit, None),
+    };
+    match call::model_work(draft, ix, &draft.agent(ix).charter.model, tokens, output_cap) {
         Ok(work) => {
             let call = draft.calls().next_id();
             let agent = draft.agent_id(ix).clone();
@@ -101,6 +111,28 @@ fn ask_model(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) {
         }
         Err(refusal) => agent::end(draft, ix, Exit::failed(&refusal.code(), refusal.to_string()), None),
     }
+}
+
+/// Cuts an agent's window if it is full, and says how many tokens its next packet has.
+fn fit(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) -> Result<u64, Exit> {
+    let window = &draft.agent(ix).progress.window;
+    let Some(size) = window.size() else { return Ok(tokens) };
+    let spec = turns_of(draft, ix).and_then(|turns| turns.window.clone()).unwrap_or_default();
+    let bounds = Bounds { size, preset: spec.preset, images_max: spec.images, compact: spec.compact };
+    match window::trim(window, &bounds) {
+        Ok(None) => {}
+        Ok(Some(cut)) => {
+            let (agent, left_out) = (draft.agent_id(ix).clone(), window.dropped(&cut));
+            draft.record(Event::ContextCut { agent, cut, left_out });
+        }
+        Err(TooSmall { tokens, system, size }) => {
+            let message = format!(
+                "{tokens} tokens have to be in the window and {size} fit in, {system} of them what the agent is and has to do: raise `window.size`, use a model that takes more, or ask for less at once"
+            );
+            return Err(Exit::failed("window_too_small", message));
+        }
+    }
+    Ok(draft.agent(ix).progress.window.tokens())
 }
 
 /// How an agent ends whose model call came to nothing.

@@ -4,14 +4,17 @@
 use std::sync::Arc;
 
 use super::{Halt, Subject, World};
-use crate::agent::{AgentIx, Attachment, Birth, Ended, Exit, Farewell, Letter, Phase, Spawned, State};
+use crate::agent::{
+    AgentIx, Attachment, Birth, Ended, Exit, Farewell, Letter, Phase, Progress, Spawned, State,
+};
 use crate::body::Body;
-use crate::budget::{Amounts, Waiter};
+use crate::budget::{AccountIx, Amounts, Waiter};
 use crate::call::{ChildCall, ChildEnd, Outcome, Stage, Wait, Why, Work};
 use crate::context;
-use crate::event::{Alarm, Event};
+use crate::event::{Alarm, Clamped, Event};
 use crate::id::{AgentId, CallId, ModelName, Seq, TimerId};
 use crate::limit;
+use crate::window::{Category, Header, Span, Tie, Window};
 
 impl World {
     /// Applies one event.
@@ -23,25 +26,34 @@ impl World {
             Event::AgentPaused { agent } => self.set_paused(agent, true),
             Event::AgentUnpaused { agent } => self.set_paused(agent, false),
             Event::AgentRedirected { agent, running, instruction } => {
-                self.delivered(agent, instruction.len() as u64);
+                self.delivered(agent, instruction.len() as u64, Category::Dialog);
                 if running.stops() {
                     self.stopped(agent);
                 }
             }
             Event::MessageSent { to, body, envelope, .. } => {
-                self.delivered(to, context::heard_tokens(body, envelope));
+                self.delivered(to, context::heard_tokens(body, envelope), envelope.category);
             }
             Event::MessagePublished { .. } => {}
+            Event::WindowSet { agent, size, clamped } => self.window_set(agent, *size, *clamped),
+            Event::ContextShared { from, to, spans, as_is, replaces } => {
+                self.window_mut(to).remove(replaces);
+                self.told(from, to, (spans, *as_is));
+            }
+            Event::ContextCut { agent, cut, .. } => self.window_mut(agent).cut(cut),
             Event::AgentEnding { agent, exit, result } => {
                 self.ending(agent, Farewell { exit: exit.clone(), result: result.clone() });
             }
             Event::AgentEnded { agent, exit, result, .. } => self.ended(agent, exit, result.as_ref()),
-            Event::CallAsked { call, agent, work } => self.asked(*call, agent, work.clone(), None),
-            Event::WaitStarted { call, agent, wait, alarm, .. } => {
-                self.asked(*call, agent, Work::Wait(wait.clone()), Some(*alarm));
+            Event::CallAsked { call, agent, work } => {
+                let is_asked = matches!(work, Work::Tool(work) if work.ask.is_some());
+                self.asked((*call, is_asked), agent, work.clone(), None);
             }
-            Event::QuestionAsked { call, agent, question, alarm, .. } => {
-                self.asked(*call, agent, Work::Question(question.clone()), Some(*alarm));
+            Event::WaitStarted { call, agent, wait, alarm, ask } => {
+                self.asked((*call, ask.is_some()), agent, Work::Wait(wait.clone()), Some(*alarm));
+            }
+            Event::QuestionAsked { call, agent, question, alarm, ask } => {
+                self.asked((*call, ask.is_some()), agent, Work::Question(question.clone()), Some(*alarm));
             }
             Event::CallWaiting { call, why, account, alarm } => {
                 self.waiting(*call, *why, *alarm);
@@ -52,29 +64,21 @@ impl World {
             Event::CallSwitched { call, model, output_cap } => self.switched(*call, model, *output_cap),
             Event::AttemptFailed { call, fault, spent, .. } => {
                 self.settled(*call, spent);
-                let past = self.calls.call_mut(*call).past_mut();
-                match fault {
-                    Some(_) => past.faults += 1,
-                    None => past.losses += 1,
-                }
-                past.fault.clone_from(fault);
+                self.calls.call_mut(*call).past_mut().take(fault.as_ref());
             }
             Event::CallEnded { call, outcome, spent, .. } => self.call_ended(*call, outcome, spent),
             Event::ToolAnswered { agent, body, .. } => {
-                let ix = self.place(agent);
-                self.agents.agent_mut(ix).progress.read(context::shown_tokens(body));
+                self.progress_mut(agent).answered(context::shown_tokens(body));
             }
             Event::Charged { agent, amounts, .. } => {
-                let account = self.agent(self.place(agent)).account;
-                self.ledger.charge(account, amounts);
+                self.ledger.charge(self.account(agent), amounts);
             }
             Event::TreeHalted { account, call, short, .. } => {
                 self.halted = Some(Halt { call: *call, account: account.clone(), short: *short });
             }
             Event::TreeUnhalted => self.halted = None,
             Event::LimitRaised { agent, add } => {
-                let account = self.agent(self.place(agent)).account;
-                self.ledger.raise(account, add);
+                self.ledger.raise(self.account(agent), add);
             }
             Event::BreakerChanged { model, breaker } => {
                 self.gates.entry(model.clone()).or_default().breaker = *breaker;
@@ -92,6 +96,10 @@ impl World {
         }
     }
 
+    fn account(&self, agent: &AgentId) -> AccountIx {
+        self.agent(self.place(agent)).account
+    }
+
     fn spawned(&mut self, spawned: &Spawned) {
         let parent = spawned.parent.as_ref().map(|id| self.place(id));
         let account = self.ledger.open(parent.map(|ix| self.agent(ix).account), spawned.terms);
@@ -103,12 +111,21 @@ impl World {
             Some(owner) => *owner = ix,
             None => self.owners.push(ix),
         }
+        if let Some(turns) = self.definition().roles.get(&spawned.role).and_then(|role| role.turns.as_ref()) {
+            let first = context::first_tokens(self.definition(), &spawned.caps, turns, &spawned.goal);
+            self.agents.agent_mut(ix).progress.window.open(first);
+        }
         for letter in self.unborn.remove(&spawned.agent).unwrap_or_default() {
             self.agents.agent_mut(ix).take(letter);
         }
         self.set_timer(spawned.alarm, Subject::Deadline(ix));
-        if let (Attachment::Call { call, .. }, Some(parent)) = (spawned.attachment, &spawned.parent) {
-            self.asked(call, parent, Work::Child(ChildCall { agent: spawned.agent.clone() }), None);
+        if let (Attachment::Call { call, ask }, Some(parent)) = (spawned.attachment, &spawned.parent) {
+            self.asked(
+                (call, ask.is_some()),
+                parent,
+                Work::Child(ChildCall { agent: spawned.agent.clone() }),
+                None,
+            );
         }
     }
 
@@ -117,8 +134,38 @@ impl World {
         self.agents.agent_mut(ix).paused = paused;
     }
 
-    fn delivered(&mut self, to: &AgentId, tokens: u64) {
-        let letter = Letter { seq: self.seq, tokens: tokens.saturating_add(limit::SENDER_TOKENS) };
+    fn progress_mut(&mut self, agent: &AgentId) -> &mut Progress {
+        let ix = self.place(agent);
+        &mut self.agents.agent_mut(ix).progress
+    }
+
+    fn window_mut(&mut self, agent: &AgentId) -> &mut Window {
+        &mut self.progress_mut(agent).window
+    }
+
+    fn told(&mut self, from: &AgentId, to: &AgentId, (spans, as_is): (&[Span], bool)) {
+        let known = self.agent(self.place(from)).progress.window.clone();
+        let progress = self.progress_mut(to);
+        let before = progress.window.tokens();
+        progress.window.told(from, &known, spans, as_is);
+        progress.tokens = progress.tokens.saturating_add(progress.window.tokens() - before);
+    }
+
+    fn window_set(&mut self, agent: &AgentId, size: u64, clamped: Option<Clamped>) {
+        let ix = self.place(agent);
+        self.agents.agent_mut(ix).progress.window.bound(size);
+        let parent = self.agent(ix).kin.parent.filter(|_| clamped.is_some_and(|clamped| clamped.is_told));
+        if let Some(parent) = parent {
+            let tokens = limit::NOTICE_BYTES_MAX as u64;
+            let progress = &mut self.agents.agent_mut(parent).progress;
+            progress.read(tokens);
+            let note = Header::new(tokens + limit::MESSAGE_TOKENS, Category::Internal, Tie::Free);
+            progress.window.push(note);
+        }
+    }
+
+    fn delivered(&mut self, to: &AgentId, tokens: u64, category: Category) {
+        let letter = Letter { seq: self.seq, tokens: tokens.saturating_add(limit::SENDER_TOKENS), category };
         match self.agents.find(to) {
             Some(ix) => self.agents.agent_mut(ix).take(letter),
             None => self.unborn.entry(to.clone()).or_default().push(letter),
@@ -154,7 +201,8 @@ impl World {
         match parent {
             Some(parent) if detached => {
                 let told = context::child_tokens(exit.word(), tokens);
-                let letter = Letter { seq: self.seq, tokens: told.saturating_add(limit::SENDER_TOKENS) };
+                let tokens = told.saturating_add(limit::SENDER_TOKENS);
+                let letter = Letter { seq: self.seq, tokens, category: Category::Output };
                 self.agents.agent_mut(parent).take(letter);
             }
             Some(_) => {}
@@ -163,7 +211,7 @@ impl World {
         }
     }
 
-    fn asked(&mut self, id: CallId, agent: &AgentId, work: Work, alarm: Option<Alarm>) {
+    fn asked(&mut self, (id, is_asked): (CallId, bool), agent: &AgentId, work: Work, alarm: Option<Alarm>) {
         let ix = self.place(agent);
         let why = match &work {
             Work::Model(_) | Work::Tool(_) => None,
@@ -182,11 +230,12 @@ impl World {
                 .is_some_and(|role| role.turns.is_some())
             {
                 agent.inbox.clear();
+                agent.progress.window.read();
             }
         }
         agent.open.push(id);
         agent.waits += u32::from(matches!(work, Work::Wait(_)));
-        self.calls.insert(id, ix, work);
+        self.calls.insert(id, ix, work, is_asked);
         if let Some(why) = why {
             self.waiting(id, why, alarm);
         }
@@ -244,7 +293,7 @@ impl World {
         let call = self.calls.call_mut(id);
         let (ix, is_running, timer) = (call.agent, call.is_running(), call.timer.take());
         let is_wait = matches!(call.work, Work::Wait(_));
-        let is_model = matches!(call.work, Work::Model(_));
+        let (is_model, is_asked) = (matches!(call.work, Work::Model(_)), call.is_asked);
         if is_running {
             self.settled(id, spent);
         }
@@ -257,18 +306,20 @@ impl World {
             agent.open.remove(place);
         }
         agent.waits -= u32::from(is_wait);
-        if !is_model {
+        if is_asked {
+            agent.progress.answered(told);
+        } else if !is_model {
             agent.progress.read(told);
-        } else if matches!(outcome, Outcome::Done { .. }) {
-            agent.progress.said(self.seq, told);
+        } else if let Outcome::Done { asks, .. } = outcome {
+            agent.progress.said(self.seq, told, !asks.is_empty());
         } else {
             agent.progress.failed = Some(Box::new(outcome.clone()));
         }
         match outcome {
-            Outcome::Message { seq } => agent.inbox.retain(|letter| letter != seq),
+            Outcome::Message { seq } => agent.put_away(|letter| letter == *seq),
             // What a wait brought need not be read a second time.
             Outcome::Children { ended } | Outcome::Expired { ended } => {
-                agent.inbox.retain(|letter| ended.iter().all(|end| end.seq != *letter));
+                agent.put_away(|letter| ended.iter().any(|end| end.seq == letter));
             }
             Outcome::Done { .. }
             | Outcome::Failed { .. }

@@ -107,6 +107,8 @@ fn aim(request: &Request, root: Option<&AgentId>) -> Aim {
         | Request::Charge(_)
         | Request::Send(_)
         | Request::Publish(_)
+        | Request::Refresh(_)
+        | Request::Broadcast(_)
         | Request::Wait(_)
         | Request::Ask(_)
         | Request::Answer(_)

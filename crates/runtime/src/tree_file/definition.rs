@@ -7,20 +7,24 @@ use spinney_kernel::ByName;
 use spinney_kernel::body::Body;
 use spinney_kernel::budget::{AMOUNT_MAX, Price};
 use spinney_kernel::caps::{Allow, Caps, Network};
+use spinney_kernel::context::Share;
 use spinney_kernel::definition::{
     BudgetSpec, Definition, Lost, Model, OnLow, Recursion, Role, TreeLimits, Turns,
 };
 use spinney_kernel::id::{ModelName, RoleName};
 use spinney_kernel::limit;
+use spinney_kernel::window::WindowSpec;
 use spinney_kernel::written::{BudgetKeys, Count, Usd};
 
 use super::error::FileError;
-use super::keys::{AgentKeys, ModelKeys, PriceKeys, TreeKeys, TreeLimitKeys};
+use super::keys::{AgentKeys, ModelKeys, PriceKeys, Switch, TreeKeys, TreeLimitKeys, WindowKeys};
 use super::nearest;
 use super::node::{Kind, Node, Step};
 use super::wrong::cut;
 use super::{ModelSource, TreeFile};
 
+/// Tokens of a window, or of what a model takes, that make sense.
+const CONTEXT_TOKENS: RangeInclusive<u64> = limit::WINDOW_TOKENS_MIN..=u32::MAX as u64;
 /// The providers that this version can talk to.
 const PROVIDERS: [&str; 1] = ["scripted"];
 
@@ -125,6 +129,7 @@ impl Reader<'_> {
         Ok(Model {
             price: keys.price.as_ref().map(price),
             output_max: self.bounded(&max_output, keys.max_output, 1..=AMOUNT_MAX)?,
+            context: self.bounded(&[at[0], at[1], Step::Key("context")], keys.context, CONTEXT_TOKENS)?,
             fallback: keys.fallback.clone(),
             lost: Lost::default(),
         })
@@ -184,8 +189,35 @@ impl Reader<'_> {
                 prompt: Body::text(keys.prompt.clone()),
                 turns_max: turns.map_or(default.turns_max, narrow),
                 output_cap: cap.unwrap_or(default.output_cap),
+                window: self.window(&at("window"), keys.window.as_ref())?,
+                share: self.share(&at("share"), keys.share)?,
             }),
         })
+    }
+
+    fn window(&self, path: Path<'_>, keys: Option<&WindowKeys>) -> Result<Option<WindowSpec>, FileError> {
+        let Some(keys) = keys else { return Ok(None) };
+        let at = |key| path.iter().copied().chain([Step::Key(key)]).collect::<Vec<_>>();
+        let images = self.bounded(&at("images"), keys.images, 0..=u64::from(u8::MAX))?;
+        let default = WindowSpec::default();
+        Ok(Some(WindowSpec {
+            size: self.bounded(&at("size"), keys.size, CONTEXT_TOKENS)?,
+            preset: keys.preset.unwrap_or(default.preset),
+            images: images.map_or(default.images, narrow),
+            compact: keys.compact.unwrap_or(default.compact),
+            clamp_note: keys.clamp_note.is_none_or(|note| note == Switch::On),
+        }))
+    }
+
+    fn share(&self, path: Path<'_>, share: Option<Share>) -> Result<Share, FileError> {
+        match share {
+            Some(Share::Fork(turns)) if turns == 0 || turns > limit::FORK_TURNS_MAX => {
+                let error = self.wrong(path, format!("`fork` of {turns} turns is out of bounds"));
+                Err(error.with_help(format!("write a number from 1 to {}", limit::FORK_TURNS_MAX)))
+            }
+            Some(share) => Ok(share),
+            None => Ok(Share::default()),
+        }
     }
 
     fn one_timeout(&self, path: Path<'_>, budget: &BudgetSpec) -> Result<(), FileError> {

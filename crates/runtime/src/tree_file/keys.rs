@@ -2,9 +2,11 @@
 
 use serde::Deserialize;
 use spinney_kernel::ByName;
+use spinney_kernel::context::Share;
 use spinney_kernel::definition::Unpriced;
 use spinney_kernel::id::{ModelName, RoleName, ThreadId, ToolName};
 use spinney_kernel::port::journal::Durability;
+use spinney_kernel::window::{Compact, Preset};
 use spinney_kernel::written::{BudgetKeys, Count, Span, Usd};
 
 #[derive(Deserialize)]
@@ -41,6 +43,7 @@ pub(super) struct ModelKeys {
     pub(super) provider: String,
     pub(super) script: Option<String>,
     pub(super) max_output: Option<Count>,
+    pub(super) context: Option<Count>,
     pub(super) price: Option<PriceKeys>,
     #[serde(default)]
     pub(super) fallback: Vec<ModelName>,
@@ -70,6 +73,25 @@ pub(super) struct AgentKeys {
     pub(super) budget: BudgetKeys,
     #[serde(default)]
     pub(super) recursive: bool,
+    pub(super) share: Option<Share>,
+    pub(super) window: Option<WindowKeys>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "the keys of a window")]
+pub(super) struct WindowKeys {
+    pub(super) size: Option<Count>,
+    pub(super) preset: Option<Preset>,
+    pub(super) images: Option<Count>,
+    pub(super) compact: Option<Compact>,
+    pub(super) clamp_note: Option<Switch>,
+}
+
+#[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case", expecting = "`on` or `off`")]
+pub(super) enum Switch {
+    On,
+    Off,
 }
 
 #[derive(Default, Deserialize)]

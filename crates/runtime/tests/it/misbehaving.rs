@@ -37,6 +37,7 @@ fn bytes(m: &Message) -> Vec<String> {
             v
         }
         Message::Result { id, tool, text, .. } => vec![id.clone(), tool.clone(), text.clone()],
+        Message::Told { .. } | Message::Note(_) | Message::Folded(_) => vec![m.text().into_owned()],
     }
 }
 

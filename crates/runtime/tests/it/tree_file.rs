@@ -7,6 +7,7 @@ use spinney::tree_file::{FILE_BYTES_MAX, ModelSource, TreeFile};
 use spinney_kernel::body::Body;
 use spinney_kernel::budget::{Limits, Price, Resource};
 use spinney_kernel::caps::{Allow, Caps, Network};
+use spinney_kernel::context::Share;
 use spinney_kernel::definition::{
     BudgetSpec, Definition, Lend, Lost, Model, OnLow, Recursion, Role, TreeLimits, Turns, Unpriced,
 };
@@ -183,6 +184,7 @@ fn every_key() -> Definition {
         output_max: Some(4_000),
         fallback: vec![name("small")],
         lost: Lost::default(),
+        context: None,
     };
     let lead = Role {
         model: name("fast"),
@@ -205,6 +207,8 @@ fn every_key() -> Definition {
             prompt: Body::text("You coordinate researchers."),
             turns_max: 8,
             output_cap: 500,
+            window: None,
+            share: Share::Goal,
         }),
     };
     Definition {

@@ -77,11 +77,9 @@ fn an_unknown_key_names_its_place_and_the_nearest_key() {
 fn a_key_of_a_later_release_is_unknown_today() {
     insta::assert_snapshot!(edited("entry: lead", "pipeline: {}"), @"tree.yaml:18:1: unknown key `pipeline`: known keys: name, goal, budget, limits, models, agents, entry, durability, unpriced, thread");
     insta::assert_snapshot!(edited("entry: lead", "tags: [a]"), @"tree.yaml:18:1: unknown key `tags`: known keys: name, goal, budget, limits, models, agents, entry, durability, unpriced, thread");
-    insta::assert_snapshot!(edited("script: fast", "base_url: http"), @"tree.yaml:8:5: unknown key `base_url`: known keys: provider, script, max_output, price, fallback");
-    insta::assert_snapshot!(edited("script: fast", "key_env: KEY"), @"tree.yaml:8:5: unknown key `key_env`: known keys: provider, script, max_output, price, fallback");
-    insta::assert_snapshot!(edited("script: fast", "context: 8000"), @"tree.yaml:8:5: unknown key `context`: known keys: provider, script, max_output, price, fallback");
+    insta::assert_snapshot!(edited("script: fast", "base_url: http"), @"tree.yaml:8:5: unknown key `base_url`: known keys: provider, script, max_output, context, price, fallback");
+    insta::assert_snapshot!(edited("script: fast", "key_env: KEY"), @"tree.yaml:8:5: unknown key `key_env`: known keys: provider, script, max_output, context, price, fallback");
     insta::assert_snapshot!(edited("prompt: You lead.", "limits: { children: 3 }"), @"tree.yaml:13:15: unknown key `children`: known keys: max_steps, max_tokens_per_step, timeout, depth");
-    insta::assert_snapshot!(edited("prompt: You lead.", "window: { size: 5 }"), @"tree.yaml:13:5: unknown key `window`: known keys: model, prompt, tools, subagents, limits, budget, recursive");
 }
 
 #[test]
@@ -295,4 +293,15 @@ agents:
 entry: two
 ";
     insta::assert_snapshot!(told(text), @"tree.yaml:4:48: unknown key `tokns`: did you mean `tokens`?");
+}
+
+/// A window in which nothing has room, and turns that nobody took, are named with the numbers that make sense.
+#[test]
+fn a_window_says_what_may_stand_in_it() {
+    insta::assert_snapshot!(edited("prompt: You lead.", "window: { size: 5 }"), @"tree.yaml:13:21: `size` of 5 is out of bounds: write a number from 256 to 4294967295");
+    insta::assert_snapshot!(edited("prompt: You lead.", "window: { preset: wide }"), @"tree.yaml:13:23: unknown word `wide`: known words: dialog, tools");
+    insta::assert_snapshot!(edited("prompt: You lead.", "window: { clamp_note: maybe }"), @"tree.yaml:13:27: unknown word `maybe`: known words: on, off");
+    insta::assert_snapshot!(edited("prompt: You lead.", "window: { images: 900 }"), @"tree.yaml:13:23: `images` of 900 is out of bounds: write a number from 0 to 255");
+    insta::assert_snapshot!(edited("prompt: You lead.", "share: everything"), @"tree.yaml:13:12: unknown word `everything`: known words: goal, briefing, fork");
+    insta::assert_snapshot!(edited("prompt: You lead.", "share: { fork: 0 }"), @"tree.yaml:13:12: `fork` of 0 turns is out of bounds: write a number from 1 to 1000");
 }

@@ -53,7 +53,12 @@ async fn results_are_read_in_the_order_they_were_asked_for() {
 fn result(message: &Message) -> Option<String> {
     match message {
         Message::Result { tool, text, .. } => Some(format!("{tool}: {text}")),
-        Message::System(_) | Message::Heard { .. } | Message::Said { .. } => None,
+        Message::System(_)
+        | Message::Heard { .. }
+        | Message::Said { .. }
+        | Message::Told { .. }
+        | Message::Note(_)
+        | Message::Folded(_) => None,
     }
 }
 

@@ -128,7 +128,7 @@ fn definition() -> Definition {
         caps: Caps::all(2),
         budget: BudgetSpec::default(),
         recursive: Default::default(),
-        turns: Some(Turns { prompt: Body::text("You work."), turns_max: 6, output_cap: 2_000 }),
+        turns: Some(Turns { prompt: Body::text("You work."), turns_max: 6, ..Turns::default() }),
     };
     Definition {
         name: "campaign".to_owned(),
@@ -204,7 +204,12 @@ fn summary(packet: &spinney_kernel::context::Packet) -> String {
         .filter_map(|message| match message.as_ref() {
             Message::Heard { text, .. } => Some(text.as_str()),
             Message::Result { tool, text, .. } if tool != "post" => Some(text),
-            Message::System(_) | Message::Said { .. } | Message::Result { .. } => None,
+            Message::System(_)
+            | Message::Said { .. }
+            | Message::Result { .. }
+            | Message::Told { .. }
+            | Message::Note(_)
+            | Message::Folded(_) => None,
         })
         .collect();
     heard.sort_unstable();

@@ -40,22 +40,14 @@ impl When {
 
 /// The text of the last message; empty if there is none.
 pub(super) fn last(attempt: &Attempt) -> Cow<'_, str> {
-    attempt.packet.messages.last().map_or(Cow::Borrowed(""), |message| text(message))
+    attempt.packet.messages.last().map_or(Cow::Borrowed(""), |message| message.text())
 }
 
 /// The tool results since the model last spoke, the newest first.
 fn results(attempt: &Attempt) -> impl Iterator<Item = Cow<'_, str>> {
     let since = attempt.packet.messages.iter().rev();
     let since = since.take_while(|message| !matches!(message.as_ref(), Message::Said { .. }));
-    since.filter(|message| matches!(message.as_ref(), Message::Result { .. })).map(|message| text(message))
-}
-
-fn text(message: &Message) -> Cow<'_, str> {
-    match message {
-        Message::System(system) => system.to_string().into(),
-        Message::Said { body, .. } => body.text.as_str().into(),
-        Message::Heard { text, .. } | Message::Result { text, .. } => text.into(),
-    }
+    since.filter(|message| matches!(message.as_ref(), Message::Result { .. })).map(|message| message.text())
 }
 
 fn holds<T: ?Sized>(condition: Option<&T>, test: impl Fn(&T) -> bool) -> bool {

@@ -1,6 +1,7 @@
 //! One case: a random tree under random load, with crashes, wound up and then replayed.
 
-use spinney_kernel::call::Why;
+use spinney_kernel::call::{Why, Work};
+use spinney_kernel::context::Contexts;
 use spinney_kernel::id::{AgentId, CallId, TreeId};
 use spinney_kernel::report::Lost;
 use spinney_kernel::request::{Cancel, Start};
@@ -69,6 +70,8 @@ struct Case {
     now: Time,
     batches: Vec<Batch>,
     witness: Witness,
+    /// The texts beside the world: both must hold the same messages.
+    contexts: Contexts,
     tally: Tally,
 }
 
@@ -80,6 +83,7 @@ impl Case {
             now: Time(0),
             batches: Vec::new(),
             witness: Witness::default(),
+            contexts: Contexts::new(TreeId::new([1; 16])),
             tally: Tally { cases: 1, ..Tally::default() },
         }
     }
@@ -127,6 +131,8 @@ impl Case {
                     let exact = !self.witness.overrun_possible;
                     Before { world: &shadow, now: self.now, exact }.judge(event)?;
                     self.witness.see(event)?;
+                    check_packet(&shadow, event)?;
+                    self.contexts.apply(event);
                     shadow.apply(event);
                 }
                 if shadow != self.world {
@@ -137,6 +143,7 @@ impl Case {
                 }
                 self.batches.push(Batch { input, events: decision.events });
                 self.witness.check(&self.world)?;
+                check_windows(&self.world, &self.contexts)?;
             }
         }
         if self.world.is_over() { Ok(()) } else { Witness::check_nobody_stuck(&self.world) }
@@ -155,9 +162,11 @@ impl Case {
         self.batches.truncate(usize::try_from(kept).unwrap_or(usize::MAX));
         self.world = World::new(self.world.tree());
         self.witness = Witness::default();
+        self.contexts = Contexts::new(self.world.tree());
         for batch in self.batches.clone() {
             for event in &batch.events {
                 self.world.apply(event);
+                self.contexts.apply(event);
                 self.witness.see(event)?;
             }
         }
@@ -248,12 +257,41 @@ fn may_act(before: &World, what: &What) -> Law {
         Request::Pause(request) => below(&request.agent),
         Request::Unpause(request) => below(&request.agent),
         Request::Cancel(request) => below(&request.agent),
+        Request::Broadcast(request) => own(&request.from),
         Request::Send(_) | Request::Publish(_) => Ok(()),
         Request::Start(_)
+        | Request::Refresh(_)
         | Request::Charge(_)
         | Request::Answer(_)
         | Request::Redirect(_)
         | Request::Raise(_) => Err(format!("{by} did what only a person may")),
+    }
+}
+
+/// What the world counts is what a model will read: as many messages.
+fn check_windows(world: &World, contexts: &Contexts) -> Law {
+    for view in world.directory() {
+        let Some(ix) = world.agents().find(&view.agent) else { continue };
+        let Some(agent) = world.agents().living(ix) else { continue };
+        let window = &agent.progress.window;
+        let (counted, read) = (window.headers().len(), contexts.count(&view.agent).unwrap_or(0));
+        if counted > 0 && counted != read {
+            return Err(format!("{} has {read} messages and {counted} are counted", view.agent));
+        }
+    }
+    Ok(())
+}
+
+/// No packet is larger than its window.
+fn check_packet(before: &World, event: &Event) -> Law {
+    let Event::CallAsked { agent, work: Work::Model(work), .. } = event else { return Ok(()) };
+    let ix = before.agents().find(agent);
+    let agent = ix.and_then(|ix| before.agents().living(ix));
+    match agent.and_then(|agent| agent.progress.window.size()) {
+        Some(size) if work.input_tokens > size => {
+            Err(format!("a packet of {} tokens in a window of {size}", work.input_tokens))
+        }
+        Some(_) | None => Ok(()),
     }
 }
 

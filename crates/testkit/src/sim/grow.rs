@@ -5,11 +5,14 @@ use std::sync::Arc;
 use spinney_kernel::body::Body;
 use spinney_kernel::budget::{Limits, Price, Resource};
 use spinney_kernel::caps::{Allow, Caps, Network};
+use spinney_kernel::context::Share;
 use spinney_kernel::definition::{
     BudgetSpec, Definition, Lend, Lost, Model, OnLow, Recursion, Role, Tool, TreeLimits, Turns, Unpriced,
 };
 use spinney_kernel::id::RoleName;
+use spinney_kernel::limit;
 use spinney_kernel::turn::Builtin;
+use spinney_kernel::window::{Preset, WindowSpec};
 
 use super::dice::Dice;
 use crate::fixture::parse;
@@ -83,6 +86,7 @@ fn model(dice: &mut Dice, name: &str) -> Model {
         output_max: dice.once_in(2).then(|| dice.between(20, 300)),
         fallback: if name == "big" { vec![parse("small"), parse("odd")] } else { Vec::new() },
         lost: if dice.once_in(3) { Lost::Repeatable } else { Lost::Presumed },
+        context: dice.once_in(3).then(|| dice.between(700, 5_000)),
     }
 }
 
@@ -112,7 +116,23 @@ fn role(dice: &mut Dice) -> Role {
 
 fn turns(dice: &mut Dice) -> Turns {
     let prompt = Body { tokens: Some(dice.below(30)), ..Body::text("You work.") };
-    Turns { prompt, turns_max: dice.between(1, 8) as u32, output_cap: dice.below(120) }
+    let (turns_max, output_cap) = (dice.between(1, 8) as u32, dice.below(120));
+    let window = dice.once_in(3).then(|| WindowSpec {
+        size: dice.once_in(2).then(|| dice.between(limit::WINDOW_TOKENS_MIN, 3_000)),
+        preset: if dice.once_in(2) { Preset::Dialog } else { Preset::Tools },
+        clamp_note: !dice.once_in(3),
+        ..WindowSpec::default()
+    });
+    Turns { prompt, turns_max, output_cap, window, share: share(dice) }
+}
+
+/// What a child is told at its birth.
+pub(super) fn share(dice: &mut Dice) -> Share {
+    match dice.below(6) {
+        0 => Share::Briefing,
+        1 => Share::Fork(dice.between(1, 4) as u32),
+        _ => Share::Goal,
+    }
 }
 
 fn tool(dice: &mut Dice) -> Tool {

@@ -83,6 +83,9 @@ impl Witness {
             }
             Event::AgentEnded { agent, spent, .. } => self.agent_ended(agent, spent),
             Event::TreeStarted { .. }
+            | Event::WindowSet { .. }
+            | Event::ContextShared { .. }
+            | Event::ContextCut { .. }
             | Event::AgentPaused { .. }
             | Event::AgentUnpaused { .. }
             | Event::AgentRedirected { .. }

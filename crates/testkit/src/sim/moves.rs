@@ -4,22 +4,25 @@ use spinney_kernel::agent::Failure;
 use spinney_kernel::body::Body;
 use spinney_kernel::budget::{Amounts, Resource, Usage};
 use spinney_kernel::call::{OnTimeout, Question, Wait as WaitFor, WaitNeed, Work};
+use spinney_kernel::context::Given;
 use spinney_kernel::definition::Lost as OnLost;
+use spinney_kernel::envelope::Envelope;
 use spinney_kernel::event::Breaker as Gate;
 use spinney_kernel::fault::{Fault, FaultKind};
 use spinney_kernel::id::{AgentId, CallId, TimerId};
 use spinney_kernel::report::{Breaker, Done, Failed, Lost, Rate, Timer, Used};
 use spinney_kernel::request::{
-    Answer, Ask, Cancel, Charge, Collect, Fail, Finish, Hold, HoldFor, Pause, Raise, Redirect, Send, Spawn,
-    Unpause, Wait,
+    Answer, Ask, Broadcast, Cancel, Charge, Collect, Fail, Finish, Hold, HoldFor, Pause, Raise, Redirect,
+    Refresh, Send, Spawn, Unpause, Wait,
 };
 use spinney_kernel::signal::Running;
 use spinney_kernel::time::Time;
+use spinney_kernel::window::Category;
 use spinney_kernel::{By, Report, Request, What, World};
 
 use super::asks::asks;
 use super::dice::Dice;
-use super::grow::{MODELS, ROLES, TOOLS, budget};
+use super::grow::{MODELS, ROLES, TOOLS, budget, share};
 use crate::fixture::parse;
 
 /// The next thing that happens to a tree.
@@ -61,11 +64,7 @@ fn request(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
         18..38 => Request::Hold(Hold { agent, effect: hold_for(dice) }),
         38..39 => Request::Charge(Charge { agent, amounts: some_amounts(dice), note: "bill".to_owned() }),
         39..41 => raise(dice, agent),
-        41..42 => {
-            // Sometimes to one that is not there yet.
-            let to = if dice.once_in(3) { parse(&format!("named-{}", dice.below(20))) } else { agent };
-            Request::Send(Send::plain(to, Body::text("hello")))
-        }
+        41..42 => tell(dice, world, agent),
         42..45 => Request::Wait(Wait { wait: wait_for(dice, world, &agent), agent, timeout_ms: Some(5_000) }),
         45..47 => {
             Request::Ask(Ask { agent, question: question(dice), timeout_ms: Some(dice.between(1, 9_000)) })
@@ -92,6 +91,30 @@ fn raise(dice: &mut Dice, agent: AgentId) -> Request {
     Request::Raise(Raise { agent, add: some_amounts(dice) })
 }
 
+/// A message, or what another agent knows.
+fn tell(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
+    match dice.below(6) {
+        0 => Request::Refresh(Refresh { agent, replace: dice.once_in(2) }),
+        1 => {
+            let to = vec![an_agent(dice, world), an_agent(dice, world)];
+            let categories = vec![dice.pick(&[Category::Context, Category::System]).unwrap_or_default()];
+            Request::Broadcast(Broadcast { from: agent, to, categories })
+        }
+        _ => {
+            // Sometimes to one that is not there yet.
+            let to = if dice.once_in(3) { parse(&format!("named-{}", dice.below(20))) } else { agent };
+            let category = if dice.once_in(2) { Category::Context } else { Category::Dialog };
+            let envelope = Envelope { category, ..Envelope::default() };
+            Request::Send(Send { envelope, ..Send::plain(to, Body::text("hello")) })
+        }
+    }
+}
+
+fn given(dice: &mut Dice) -> Given {
+    let category = if dice.once_in(8) { Category::System } else { Category::Context };
+    Given { category, body: Body::text(format!("Fact {}.", dice.below(9))) }
+}
+
 fn spawn(dice: &mut Dice, parent: AgentId) -> Spawn {
     let role = if dice.once_in(30) { "nobody" } else { dice.pick(&ROLES).unwrap_or("worker") };
     let tools = dice.once_in(4).then(|| dice.pick(&TOOLS).into_iter().map(parse).collect());
@@ -104,6 +127,9 @@ fn spawn(dice: &mut Dice, parent: AgentId) -> Spawn {
         tools,
         budget: if dice.once_in(2) { budget(dice, 400) } else { Default::default() },
         collect: if dice.once_in(2) { Collect::Call } else { Collect::Detached },
+        share: dice.once_in(3).then(|| share(dice)),
+        messages: if dice.once_in(5) { vec![given(dice)] } else { Vec::new() },
+        window: dice.once_in(5).then(|| dice.between(200, 2_000)),
     }
 }
 

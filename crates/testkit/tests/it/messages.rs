@@ -27,7 +27,12 @@ fn heard(play: &mut Play, agent: &str) -> Vec<String> {
     let packet = contexts.packet(&name(agent), 0).unwrap_or_default();
     let text = |message: &Message| match message {
         Message::Heard { text, .. } => Some(text.clone()),
-        Message::System(_) | Message::Said { .. } | Message::Result { .. } => None,
+        Message::System(_)
+        | Message::Said { .. }
+        | Message::Result { .. }
+        | Message::Told { .. }
+        | Message::Note(_)
+        | Message::Folded(_) => None,
     };
     packet.messages.iter().filter_map(|message| text(message)).collect()
 }
@@ -74,6 +79,7 @@ fn what_stands_on_a_message_is_read_and_counted() {
         kind: Some(name("request")),
         correlation: Some(name("r-1")),
         ttl: Some(3),
+        ..Envelope::default()
     };
     let mut play = Play::grow("root $9.00 / a");
     let message = Send { envelope, ..Send::plain(name("a"), Body::text("Is it good?")) };

@@ -8,6 +8,7 @@ use spinney_kernel::context::{Message, Origin, Packet};
 use spinney_kernel::id::TreeId;
 use spinney_kernel::port::model::{Answer, Attempt, Missed, Model};
 use spinney_kernel::report::Used;
+use spinney_kernel::window::Category;
 use spinney_kernel::{By, port::tool};
 use spinney_testkit::scripted::{Script, ScriptedModel};
 
@@ -40,7 +41,7 @@ pub(crate) fn packet(messages: Vec<Message>) -> Packet {
 }
 
 pub(crate) fn heard(text: &str) -> Message {
-    Message::Heard { from: By::Person, text: text.to_owned() }
+    Message::Heard { from: By::Person, text: text.to_owned(), category: Category::Dialog }
 }
 
 pub(crate) fn said(text: &str) -> Message {

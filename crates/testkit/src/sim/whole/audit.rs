@@ -81,6 +81,9 @@ impl Audit {
                 }
                 Event::CallEnded { outcome: Outcome::Answered { .. }, .. } => self.answers += 1,
                 Event::TreeStarted { .. }
+                | Event::WindowSet { .. }
+                | Event::ContextShared { .. }
+                | Event::ContextCut { .. }
                 | Event::AgentPaused { .. }
                 | Event::AgentUnpaused { .. }
                 | Event::AgentRedirected { .. }

@@ -109,6 +109,9 @@ impl People {
                 self.asked.insert(spawned.agent.clone(), 0);
             }
             Event::TreeStarted { .. }
+            | Event::WindowSet { .. }
+            | Event::ContextShared { .. }
+            | Event::ContextCut { .. }
             | Event::AgentPaused { .. }
             | Event::CallAsked { .. }
             | Event::CallWaiting { .. }

@@ -4,9 +4,11 @@
 use spinney_kernel::body::Body;
 use spinney_kernel::budget::{Limits, Price, Resource};
 use spinney_kernel::caps::Caps;
+use spinney_kernel::context::Share;
 use spinney_kernel::definition::{
     BudgetSpec, Definition, Lost, Model, OnLow, Recursion, Role, TreeLimits, Turns, Unpriced,
 };
+use spinney_kernel::window::WindowSpec;
 
 use super::super::dice::Dice;
 use crate::fixture::parse;
@@ -148,14 +150,19 @@ impl Plot {
             cache_write_per_mtok: None,
         };
         let fallback = if small { Vec::new() } else { vec![parse("small")] };
-        Model { price: Some(price), output_max: None, fallback, lost: self.lost(name) }
+        let lost = self.lost(name);
+        Model { price: Some(price), fallback, lost, ..Model::default() }
     }
 
     fn role(&self, name: &str) -> Role {
         let mut dice = self.dice(&format!("role/{name}"));
         let prompt = Body::text(format!("You are the {name}."));
-        let turns =
-            Turns { prompt, turns_max: dice.between(2, 5) as u32, output_cap: dice.between(150, 400) };
+        let (turns_max, output_cap) = (dice.between(2, 5) as u32, dice.between(150, 400));
+        let window = dice
+            .once_in(2)
+            .then(|| WindowSpec { size: Some(dice.between(600, 2_400)), ..WindowSpec::default() });
+        let share = if dice.once_in(3) { Share::Briefing } else { Share::Goal };
+        let turns = Turns { prompt, turns_max, output_cap, window, share };
         // Helpers spawn nobody, so their own ceilings do not depend on who is faster.
         let own = match self.mode {
             Mode::Serial | Mode::Wild => dice.once_in(4),

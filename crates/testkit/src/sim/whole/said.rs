@@ -38,7 +38,7 @@ fn digest(packet: &Packet) -> u64 {
     for message in packet.messages.iter() {
         match message.as_ref() {
             Message::System(system) => take(&system.to_string()),
-            Message::Heard { from, text } => {
+            Message::Heard { from, text, .. } => {
                 take(&format!("{from:?}"));
                 take(text);
             }
@@ -50,6 +50,7 @@ fn digest(packet: &Packet) -> u64 {
                 [id.as_str(), tool, text].into_iter().for_each(&mut take);
                 take(if *is_error { "error" } else { "" });
             }
+            Message::Told { .. } | Message::Note(_) | Message::Folded(_) => take(&message.text()),
         }
     }
     hash

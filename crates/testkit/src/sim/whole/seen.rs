@@ -6,7 +6,7 @@ use spinney_kernel::call::{Outcome, Why};
 use spinney_kernel::signal::Running;
 
 /// What has to happen somewhere for a run to count.
-pub const TELLING: [&str; 24] = [
+pub const TELLING: [&str; 26] = [
     "a child was spawned",
     "a detached child was spawned",
     "an agent was paused",
@@ -31,6 +31,8 @@ pub const TELLING: [&str; 24] = [
     "a tool was refused",
     "a message was sent",
     "the tree halted",
+    "a window was cut",
+    "a child was told what its parent knows",
 ];
 
 /// What an event shows, if it is one of the telling ones.
@@ -42,6 +44,8 @@ pub(super) fn shown(event: &Event) -> Option<&'static str> {
             spinney_kernel::agent::Attachment::Detached => "a detached child was spawned",
         },
         Event::AgentPaused { .. } => "an agent was paused",
+        Event::ContextCut { .. } => "a window was cut",
+        Event::ContextShared { .. } => "a child was told what its parent knows",
         Event::AgentRedirected { running: Running::Finishes, .. } => "an agent was redirected",
         Event::AgentRedirected { running: Running::Stops, .. } => "an agent was redirected and stopped",
         Event::AgentEnded { exit, .. } => match exit {
@@ -61,6 +65,7 @@ pub(super) fn shown(event: &Event) -> Option<&'static str> {
         Event::MessagePublished { .. } => "a message was published",
         Event::TreeHalted { .. } => "the tree halted",
         Event::TreeStarted { .. }
+        | Event::WindowSet { .. }
         | Event::AgentUnpaused { .. }
         | Event::AgentEnding { .. }
         | Event::CallAsked { .. }

@@ -1,0 +1,107 @@
+//! What was left out of a packet, in short: a line for each step, as far as there is room. Failures stay longest,
+//! because whoever forgets them tries the same again.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+use super::{Message, ToolAsk};
+use crate::body::cut;
+use crate::input::By;
+
+/// Longest line of a step that went well, in bytes.
+const LINE_BYTES_MAX: usize = 120;
+/// Longest line of a failure, in bytes.
+const FAILURE_BYTES_MAX: usize = 400;
+/// Longest arguments in a line, in bytes.
+const ARGS_BYTES_MAX: usize = 48;
+/// The most bytes of what stands above the lines.
+const HEAD_BYTES_MAX: usize = 64;
+
+/// What was left out of a packet, in short.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Folded {
+    lines: VecDeque<Line>,
+    /// Bytes of all lines.
+    bytes: usize,
+    /// Steps that have no line any more.
+    omitted: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Line {
+    text: String,
+    is_failure: bool,
+}
+
+impl Folded {
+    /// Adds messages that are left out from now on, the oldest first, and keeps to so many bytes.
+    pub(super) fn add(&mut self, messages: &[Arc<Message>], bytes_max: usize) {
+        let mut asks: &[ToolAsk] = &[];
+        for message in messages {
+            match message.as_ref() {
+                Message::Said { body, asks: asked } if asked.is_empty() => {
+                    self.push(format!("- you said: {}", short(&body.text, LINE_BYTES_MAX)), false);
+                }
+                Message::Said { asks: asked, .. } => asks = asked,
+                Message::Result { id, tool, text, is_error } => {
+                    let args = asks.iter().find(|ask| ask.id == *id).map_or("", |ask| &ask.args);
+                    let args = short(args, ARGS_BYTES_MAX);
+                    let line = if *is_error {
+                        format!("- {tool} {args} failed: {}", short(text, FAILURE_BYTES_MAX))
+                    } else {
+                        format!("- {tool} {args}: {} bytes", text.len())
+                    };
+                    self.push(line, *is_error);
+                }
+                Message::Heard { from, text, .. } => {
+                    let who = match from {
+                        By::Person => "a person",
+                        By::Agent(agent) => agent.as_str(),
+                    };
+                    self.push(format!("- {who} wrote: {}", short(text, LINE_BYTES_MAX)), false);
+                }
+                Message::Told { from, message } => {
+                    self.push(format!("- {from} knows: {}", short(&message.text(), LINE_BYTES_MAX)), false);
+                }
+                Message::Note(text) => self.push(format!("- note: {}", short(text, LINE_BYTES_MAX)), false),
+                Message::System(_) | Message::Folded(_) => {}
+            }
+        }
+        self.keep_to(bytes_max.saturating_sub(HEAD_BYTES_MAX));
+    }
+
+    /// How many steps are told or omitted.
+    #[must_use]
+    pub fn steps(&self) -> usize {
+        self.lines.len() + self.omitted as usize
+    }
+
+    fn push(&mut self, text: String, is_failure: bool) {
+        self.bytes += text.len() + 1;
+        self.lines.push_back(Line { text, is_failure });
+    }
+
+    /// Omits the oldest steps that went well, then the oldest failures.
+    fn keep_to(&mut self, bytes_max: usize) {
+        while self.bytes > bytes_max {
+            let place = self.lines.iter().position(|line| !line.is_failure).unwrap_or(0);
+            let Some(line) = self.lines.remove(place) else { return };
+            self.bytes -= line.text.len() + 1;
+            self.omitted += 1;
+        }
+    }
+}
+
+impl fmt::Display for Folded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Earlier steps in short ({} more omitted):", self.omitted)?;
+        self.lines.iter().try_for_each(|line| write!(f, "\n{}", line.text))
+    }
+}
+
+/// A text on one line, cut to so many bytes.
+fn short(text: &str, bytes_max: usize) -> String {
+    let line = cut(text, bytes_max).replace(['\n', '\r'], " ");
+    if line.len() < text.len() { format!("{line}…") } else { line }
+}

@@ -1,0 +1,48 @@
+//! What a child knows at its birth.
+
+use serde::{Deserialize, Serialize};
+
+use crate::body::Body;
+use crate::limit;
+use crate::refusal::Refusal;
+use crate::window::Category;
+
+/// What a child knows at its birth, beside its goal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Share {
+    /// Nothing.
+    #[default]
+    Goal,
+    /// What its parent was told itself: its first message and its context messages, as they are then.
+    Briefing,
+    /// The last so many turns of its parent.
+    Fork(u32),
+}
+
+impl Share {
+    pub(crate) fn check(self) -> Result<(), Refusal> {
+        match self {
+            Self::Goal | Self::Briefing => Ok(()),
+            Self::Fork(turns) if turns <= limit::FORK_TURNS_MAX => Ok(()),
+            Self::Fork(turns) => {
+                let (what, count) = ("turns to fork".to_owned(), turns as usize);
+                Err(Refusal::TooMany { what, count, count_max: limit::FORK_TURNS_MAX as usize })
+            }
+        }
+    }
+
+    pub(crate) fn is_goal(&self) -> bool {
+        *self == Self::Goal
+    }
+}
+
+/// A message that a child is given at its birth.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Given {
+    /// What it is for.
+    pub category: Category,
+    /// What it says.
+    pub body: Body,
+}

@@ -1,0 +1,111 @@
+//! How the context of a new agent opens: what its packets may hold, and what it is told at its birth beside its goal.
+
+use crate::agent::{AgentIx, Spawned};
+use crate::body::check_said;
+use crate::context::{Given, Share};
+use crate::decide::Draft;
+use crate::definition::{Definition, Role};
+use crate::envelope::Envelope;
+use crate::event::{Clamped, Event};
+use crate::id::AgentId;
+use crate::input::By;
+use crate::limit;
+use crate::refusal::Refusal;
+use crate::window::{self, Category, News, Window, check_size};
+
+/// How the context of a new agent opens. Everything in it was checked.
+pub(crate) struct Opening {
+    size: Option<u64>,
+    clamped: Option<Clamped>,
+    share: Share,
+    messages: Vec<Given>,
+}
+
+/// What a spawner says about it.
+pub(crate) struct Wish<'a> {
+    pub(crate) share: Option<Share>,
+    pub(crate) messages: &'a [Given],
+    pub(crate) window: Option<u64>,
+}
+
+impl Opening {
+    /// Refuses what nobody may be told, and a window in which nothing has room.
+    pub(crate) fn of(
+        draft: &Draft<'_>,
+        parent: Option<AgentIx>,
+        (spawned, role): (&Spawned, &Role),
+        wish: &Wish<'_>,
+    ) -> Result<Self, Refusal> {
+        let Some(turns) = &role.turns else {
+            return Ok(Self { size: None, clamped: None, share: Share::Goal, messages: Vec::new() });
+        };
+        let share = wish.share.unwrap_or(turns.share);
+        share.check()?;
+        wish.window.map_or(Ok(()), check_size)?;
+        if wish.messages.len() > limit::SHARES_MAX {
+            let (what, count) = ("messages".to_owned(), wish.messages.len());
+            return Err(Refusal::TooMany { what, count, count_max: limit::SHARES_MAX });
+        }
+        for Given { category, body } in wish.messages {
+            check_category(*category)?;
+            check_said("message", &body.text, limit::TEXT_BYTES_MAX)?;
+        }
+        let own = turns.window.as_ref().and_then(|window| window.size);
+        let given = [own, wish.window];
+        let size = window::effective(draft.definition(), &spawned.model, &spawned.on_low, given);
+        let above = parent.and_then(|parent| draft.agent(parent).progress.window.size());
+        let clamped = above.filter(|_| window::is_below(size, above)).map(|parent_size| {
+            let is_told = parent.is_some_and(|parent| tells(draft, parent));
+            Clamped { parent_size, is_told }
+        });
+        Ok(Self { size, clamped, share, messages: wish.messages.to_vec() })
+    }
+
+    /// The root's: nobody is above it, and nobody wishes anything.
+    pub(crate) fn of_root(definition: &Definition, (spawned, role): (&Spawned, &Role)) -> Self {
+        let own = role.turns.as_ref().and_then(|turns| turns.window.as_ref()?.size);
+        let takes_turns = role.turns.is_some();
+        let size = window::effective(definition, &spawned.model, &spawned.on_low, [own, None]);
+        let size = size.filter(|_| takes_turns);
+        Self { size, clamped: None, share: Share::Goal, messages: Vec::new() }
+    }
+
+    /// Records it for an agent that was just spawned.
+    pub(crate) fn record(self, draft: &mut Draft<'_>, parent: Option<AgentIx>, agent: &AgentId, by: &By) {
+        if let Some(size) = self.size {
+            draft.record(Event::WindowSet { agent: agent.clone(), size, clamped: self.clamped });
+        }
+        if let Some(parent) = parent {
+            let (from, window) = (draft.agent_id(parent).clone(), &draft.agent(parent).progress.window);
+            let (spans, as_is) = match self.share {
+                Share::Goal => (Vec::new(), false),
+                Share::Briefing => (window.news(&Window::default(), &from, News::Briefing), false),
+                Share::Fork(turns) => (window.turns(turns), true),
+            };
+            if !spans.is_empty() {
+                let (to, replaces) = (agent.clone(), Vec::new());
+                draft.record(Event::ContextShared { from, to, spans, as_is, replaces });
+            }
+        }
+        for Given { category, body } in self.messages {
+            let envelope = Envelope { category, ..Envelope::default() };
+            draft.record(Event::MessageSent { from: by.clone(), to: agent.clone(), body, envelope });
+        }
+    }
+}
+
+/// Whether an agent is told when a child's window is smaller than its own.
+fn tells(draft: &Draft<'_>, parent: AgentIx) -> bool {
+    super::turns_of(draft, parent)
+        .is_some_and(|turns| turns.window.as_ref().is_none_or(|window| window.clamp_note))
+}
+
+/// Refuses a message of a category that is Spinney's own.
+pub(crate) fn check_category(category: Category) -> Result<(), Refusal> {
+    match category {
+        Category::Context | Category::Dialog => Ok(()),
+        Category::System | Category::Output | Category::Error | Category::Internal | Category::Unknown => {
+            Err(Refusal::CategoryNotAllowed { category })
+        }
+    }
+}

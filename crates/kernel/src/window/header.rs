@@ -1,0 +1,48 @@
+//! What a window keeps of a message.
+
+use super::Category;
+
+/// What a window keeps of a message: eight bytes, and no text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The most tokens it has, what stands around it included.
+    pub tokens: u32,
+    /// What it is for.
+    pub category: Category,
+    /// What it hangs together with.
+    pub tie: Tie,
+    /// How many images are in it, up to 255.
+    pub images: u8,
+}
+
+/// What a message hangs together with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tie {
+    /// Nothing.
+    Free,
+    /// It came through the inbox; the newest that somebody wrote stays.
+    Letter,
+    /// It asks for tools; what they return follows.
+    Asks,
+    /// It answers the last message that asked: never without it.
+    Answers,
+    /// Another agent knows it: the one at this place among those that told something.
+    Told(u8),
+    /// It tells in short what was left out. Never left out itself.
+    Folded,
+}
+
+impl Header {
+    /// Of a message with so many tokens.
+    #[must_use]
+    pub fn new(tokens: u64, category: Category, tie: Tie) -> Self {
+        let tokens = u32::try_from(tokens).unwrap_or(u32::MAX);
+        Self { tokens, category, tie, images: 0 }
+    }
+
+    /// The same with so many images.
+    #[must_use]
+    pub fn with_images(self, images: usize) -> Self {
+        Self { images: u8::try_from(images).unwrap_or(u8::MAX), ..self }
+    }
+}

@@ -1,0 +1,301 @@
+//! The messages that a window holds at present, by their headers.
+
+use std::num::NonZeroU32;
+
+use super::trim::{Cut, LeftOut, Span};
+use super::{Category, Header, Tie};
+use crate::id::AgentId;
+
+/// The messages that the next packet of an agent holds, by their headers. What it has not read stands at the end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Window {
+    headers: Vec<Header>,
+    /// How many at the end came after the model was asked last.
+    unread: u32,
+    /// The most tokens of a packet; everything is shown if absent.
+    size: Option<NonZeroU32>,
+    /// What most windows have nothing of.
+    seldom: Option<Box<Seldom>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Seldom {
+    left_out: [LeftOut; Category::COUNT],
+    /// Who told what they know.
+    tellers: Vec<Teller>,
+}
+
+/// What an agent tells another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum News {
+    /// Its context messages.
+    Context,
+    /// Its first message, too.
+    Briefing,
+}
+
+/// An agent that told what it knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Teller {
+    agent: AgentId,
+    /// How many of its context messages are known by that.
+    contexts: u32,
+    /// Whether its first message is.
+    system: bool,
+}
+
+impl Window {
+    /// What it holds, the oldest first.
+    #[must_use]
+    pub fn headers(&self) -> &[Header] {
+        &self.headers
+    }
+
+    /// How many of them, at the end, came after the model was asked last.
+    #[must_use]
+    pub const fn unread(&self) -> usize {
+        self.unread as usize
+    }
+
+    /// The most tokens of a packet, if there is a bound.
+    #[must_use]
+    pub fn size(&self) -> Option<u64> {
+        self.size.map(|size| u64::from(size.get()))
+    }
+
+    /// How many tokens it holds.
+    #[must_use]
+    pub fn tokens(&self) -> u64 {
+        self.headers.iter().map(|header| u64::from(header.tokens)).sum()
+    }
+
+    /// How many tokens of one category it holds.
+    #[must_use]
+    pub fn tokens_of(&self, category: Category) -> u64 {
+        let of = self.headers.iter().filter(|header| header.category == category);
+        of.map(|header| u64::from(header.tokens)).sum()
+    }
+
+    /// What was left out so far, by category.
+    pub fn left_out(&self) -> impl Iterator<Item = (Category, LeftOut)> {
+        let left_out = self.seldom.as_ref().map(|seldom| seldom.left_out).unwrap_or_default();
+        Category::ALL.into_iter().zip(left_out).filter(|(_, left)| left.messages > 0)
+    }
+
+    /// What would be left out by a cut, by category.
+    #[must_use]
+    pub fn dropped(&self, cut: &Cut) -> Vec<(Category, LeftOut)> {
+        let mut left_out = [LeftOut::default(); Category::COUNT];
+        for (_, header) in (0..).zip(&self.headers).filter(|(place, _)| cut.drops(*place)) {
+            left_out[header.category.place()].add(header);
+        }
+        Category::ALL.into_iter().zip(left_out).filter(|(_, left)| left.messages > 0).collect()
+    }
+
+    /// What another agent may be told of it and was not: context messages beyond those that it knows, and for a briefing
+    /// the first message.
+    #[must_use]
+    pub fn news(&self, for_whom: &Self, from: &AgentId, news: News) -> Vec<Span> {
+        let teller = for_whom.teller(from).map(|(_, teller)| teller);
+        let (known, knows_system) = teller.map_or((0, false), |teller| (teller.contexts, teller.system));
+        let kept = self.headers.iter().filter(|header| is_own_context(header)).count() as u32;
+        let gone = self.context_messages() - kept;
+        let mut skip = known.saturating_sub(gone);
+        let mut spans = Vec::new();
+        for (place, header) in (0..).zip(&self.headers) {
+            let is_own = is_own_context(header);
+            let is_news =
+                if place == 0 { news == News::Briefing && !knows_system } else { is_own && skip == 0 };
+            skip = skip.saturating_sub(u32::from(is_own));
+            if is_news {
+                Span::join(&mut spans, place, place + 1);
+            }
+        }
+        spans
+    }
+
+    /// The last so many turns, without the one that is under way.
+    #[must_use]
+    pub fn turns(&self, turns: u32) -> Vec<Span> {
+        if !self.is_open() {
+            return Vec::new();
+        }
+        let said = |header: &Header| {
+            header.category == Category::Dialog && matches!(header.tie, Tie::Asks | Tie::Free)
+        };
+        let mut places = (0..self.headers.len()).rev().filter(|place| said(&self.headers[*place]));
+        let to = places.next().unwrap_or(1);
+        let from = places.take(turns as usize).last().unwrap_or(to);
+        // What was written to the agent before the first of these turns belongs to it.
+        let letters = self.headers[..from].iter().rev();
+        let from = from - letters.take_while(|header| header.tie == Tie::Letter).count();
+        let span = Span { from: from as u32, to: to as u32 };
+        if from < to && turns > 0 { vec![span] } else { Vec::new() }
+    }
+
+    /// What the agent was told before by another one.
+    #[must_use]
+    pub fn told_places(&self, from: &AgentId) -> Vec<Span> {
+        let Some((place, _)) = self.teller(from) else { return Vec::new() };
+        let mut spans = Vec::new();
+        for (at, header) in (0..).zip(&self.headers) {
+            if header.tie == Tie::Told(place) {
+                Span::join(&mut spans, at, at + 1);
+            }
+        }
+        spans
+    }
+
+    /// Context messages ever, of its own.
+    fn context_messages(&self) -> u32 {
+        let gone =
+            self.seldom.as_ref().map_or(0, |seldom| seldom.left_out[Category::Context.place()].messages);
+        gone + self.headers.iter().filter(|header| is_own_context(header)).count() as u32
+    }
+
+    /// Somebody who told something, and the place among those who did.
+    fn teller(&self, from: &AgentId) -> Option<(u8, &Teller)> {
+        let tellers = &self.seldom.as_ref()?.tellers;
+        (0..=u8::MAX).zip(tellers).find(|(_, teller)| teller.agent == *from)
+    }
+
+    pub(crate) fn bound(&mut self, size: u64) {
+        self.size = NonZeroU32::new(u32::try_from(size).unwrap_or(u32::MAX));
+    }
+
+    /// Whether its agent takes turns: only then is anything kept.
+    pub(crate) const fn is_open(&self) -> bool {
+        !self.headers.is_empty()
+    }
+
+    /// The first message.
+    pub(crate) fn open(&mut self, tokens: u64) {
+        self.insert(0, Header::new(tokens, Category::System, Tie::Free));
+    }
+
+    /// The next message; it is unread.
+    pub(crate) fn push(&mut self, header: Header) {
+        if self.is_open() {
+            self.insert(self.headers.len(), header);
+            self.unread += 1;
+        }
+    }
+
+    /// What its model said: before everything that came meanwhile.
+    pub(crate) fn said(&mut self, header: Header) {
+        if self.is_open() {
+            self.insert(self.headers.len() - self.unread(), header);
+        }
+    }
+
+    /// What a tool returned: behind the message that asked and before everything that came meanwhile.
+    pub(crate) fn answer(&mut self, header: Header) {
+        let asked = self.headers.iter().rposition(|header| header.tie == Tie::Asks);
+        let Some(asked) = asked else { return };
+        let answers = self.headers[asked + 1..].iter().take_while(|header| header.tie == Tie::Answers);
+        self.insert(asked + 1 + answers.count(), header);
+        self.unread += 1;
+    }
+
+    /// The model reads everything.
+    pub(crate) const fn read(&mut self) {
+        self.unread = 0;
+    }
+
+    /// A letter was taken from the inbox, where it had this place.
+    pub(crate) fn take_letter(&mut self, place: usize) {
+        let first = self.headers.len() - self.unread();
+        let unread = self.headers.iter().enumerate().skip(first);
+        if let Some((at, _)) = unread.filter(|(_, header)| header.tie == Tie::Letter).nth(place) {
+            self.headers.remove(at);
+            self.unread -= 1;
+        }
+    }
+
+    /// Leaves out what was decided.
+    pub(crate) fn cut(&mut self, cut: &Cut) {
+        for (category, left) in self.dropped(cut) {
+            let all = &mut self.seldom().left_out[category.place()];
+            all.messages = all.messages.saturating_add(left.messages);
+            all.tokens = all.tokens.saturating_add(left.tokens);
+        }
+        self.remove(&cut.drop);
+        for blank in &cut.blank {
+            if let Some(header) = self.headers.get_mut(blank.at as usize) {
+                header.images = header.images.saturating_sub(blank.images);
+            }
+        }
+        self.fold(cut.folded);
+    }
+
+    /// Takes what another agent knows: of those the headers at these places. `as_is` if it is its own conversation from
+    /// here on.
+    pub(crate) fn told(&mut self, from: &AgentId, window: &Self, spans: &[Span], as_is: bool) {
+        if !self.is_open() {
+            return;
+        }
+        let (contexts, system) = (window.context_messages(), Span::has(spans, 0));
+        let tie = if as_is { None } else { Some(Tie::Told(self.note_teller(from, contexts, system))) };
+        for header in Span::places(spans).filter_map(|place| window.headers.get(place)) {
+            let header = match tie {
+                Some(tie) => {
+                    let tokens = u64::from(header.tokens) + crate::limit::SENDER_TOKENS;
+                    Header { images: header.images, ..Header::new(tokens, Category::Context, tie) }
+                }
+                None => *header,
+            };
+            self.said(header);
+        }
+    }
+
+    /// Forgets what is at these places.
+    pub(crate) fn remove(&mut self, spans: &[Span]) {
+        let mut place = 0;
+        let read = self.headers.len() - self.unread();
+        let mut gone_unread = 0;
+        self.headers.retain(|_| {
+            let goes = Span::has(spans, place);
+            gone_unread += u32::from(goes && place as usize >= read);
+            place += 1;
+            !goes
+        });
+        self.unread -= gone_unread;
+    }
+
+    fn note_teller(&mut self, from: &AgentId, contexts: u32, system: bool) -> u8 {
+        let tellers = &mut self.seldom().tellers;
+        let place = tellers.iter().position(|teller| teller.agent == *from).unwrap_or(tellers.len());
+        match tellers.get_mut(place) {
+            Some(teller) => (teller.contexts, teller.system) = (contexts, teller.system || system),
+            None => tellers.push(Teller { agent: from.clone(), contexts, system }),
+        }
+        u8::try_from(place).unwrap_or(u8::MAX)
+    }
+
+    /// Behind the first message stands what tells in short what was left out.
+    fn fold(&mut self, tokens: u32) {
+        let folded = Header::new(tokens.into(), Category::Context, Tie::Folded);
+        match self.headers.get_mut(1) {
+            Some(header) if header.tie == Tie::Folded => *header = folded,
+            Some(_) | None if tokens > 0 => self.insert(1.min(self.headers.len()), folded),
+            Some(_) | None => {}
+        }
+    }
+
+    fn seldom(&mut self) -> &mut Seldom {
+        self.seldom.get_or_insert_default()
+    }
+
+    fn insert(&mut self, place: usize, header: Header) {
+        // Most windows of a large tree hold little, and there are many of them.
+        if self.headers.len() == self.headers.capacity() {
+            self.headers.reserve_exact(self.headers.len() / 2 + 1);
+        }
+        self.headers.insert(place, header);
+    }
+}
+
+/// Whether it is a context message that nobody else told.
+fn is_own_context(header: &Header) -> bool {
+    header.category == Category::Context && !matches!(header.tie, Tie::Folded | Tie::Told(_))
+}

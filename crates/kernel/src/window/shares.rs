@@ -1,0 +1,53 @@
+//! Shares: how much of a window each category may have before it is the first to be cut.
+
+use serde::{Deserialize, Serialize};
+
+use super::Category;
+
+/// Shares that fit a kind of work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Preset {
+    /// Long conversations.
+    Dialog,
+    /// Work with tools.
+    #[default]
+    Tools,
+}
+
+impl Preset {
+    /// Percent of the window for system, context, dialog and output. Errors, internal notes and the unknown have none of
+    /// their own: they borrow what is idle.
+    #[must_use]
+    pub const fn percent(self) -> [u64; Category::COUNT] {
+        match self {
+            Self::Dialog => [10, 35, 50, 5, 0, 0, 0],
+            Self::Tools => [10, 30, 40, 20, 0, 0, 0],
+        }
+    }
+}
+
+/// The tokens that each category may have. They follow from preset and size and are nowhere kept, so what one request
+/// borrows is gone with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shares([u64; Category::COUNT]);
+
+impl Shares {
+    /// Of a window of so many tokens.
+    #[must_use]
+    pub fn of(preset: Preset, size: u64) -> Self {
+        Self(preset.percent().map(|percent| size / 100 * percent + size % 100 * percent / 100))
+    }
+
+    /// The share of one category.
+    #[must_use]
+    pub const fn get(&self, category: Category) -> u64 {
+        self.0[category.place()]
+    }
+
+    /// All shares together.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+}

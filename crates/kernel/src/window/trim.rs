@@ -1,0 +1,267 @@
+//! Trimming: what is left out when a window is full. First those categories give that have more than their share, then
+//! all of them; the least important first, the oldest of it first. It goes down to 80 %, so that the next packets begin
+//! with the same bytes until the window is full again.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Category, Compact, Header, Preset, Shares, Tie, Window};
+use crate::limit;
+
+/// What is left out of a window from now on. Places are those that the messages had in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cut {
+    /// Runs of messages that go, in order.
+    pub drop: Vec<Span>,
+    /// Among those that stay: whose images become placeholders.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blank: Vec<Blank>,
+    /// The most tokens that tell in short what was left out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub folded: u32,
+}
+
+/// The oldest images of a message become placeholders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Blank {
+    /// The place of the message among those that stay.
+    pub at: u32,
+    /// How many of its images.
+    pub images: u8,
+}
+
+/// What a packet must keep to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// The most tokens.
+    pub size: u64,
+    /// How they are shared.
+    pub preset: Preset,
+    /// The most images.
+    pub images_max: u32,
+    /// What becomes of what is left out.
+    pub compact: Compact,
+}
+
+impl Bounds {
+    /// The most tokens that tell in short what was left out.
+    #[must_use]
+    pub fn folded(&self) -> u32 {
+        let tokens = match self.compact {
+            Compact::Lines => share(self.size, limit::FOLDED_PERCENT),
+            Compact::Count => 0,
+        };
+        u32::try_from(tokens.max(limit::FOLDED_TOKENS_MIN)).unwrap_or(u32::MAX)
+    }
+}
+
+/// A run of messages: the first of them, and the first behind them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Span {
+    /// The first of them.
+    pub from: u32,
+    /// The first behind them.
+    pub to: u32,
+}
+
+/// How much of a category was left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LeftOut {
+    /// How many messages.
+    pub messages: u32,
+    /// How many tokens they had at most.
+    pub tokens: u64,
+}
+
+impl LeftOut {
+    pub(super) fn add(&mut self, header: &Header) {
+        self.messages = self.messages.saturating_add(1);
+        self.tokens = self.tokens.saturating_add(header.tokens.into());
+    }
+}
+
+/// What must stay has no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooSmall {
+    /// How many tokens must stay.
+    pub tokens: u64,
+    /// How many of them are the first message.
+    pub system: u64,
+    /// How many there is room for.
+    pub size: u64,
+}
+
+const fn is_zero(amount: &u32) -> bool {
+    *amount == 0
+}
+
+impl Cut {
+    /// Whether the message at this place goes.
+    #[must_use]
+    pub fn drops(&self, place: u32) -> bool {
+        Span::has(&self.drop, place)
+    }
+}
+
+impl Span {
+    /// Whether one of some runs, which are in order, has this place.
+    #[must_use]
+    pub fn has(spans: &[Self], place: u32) -> bool {
+        let after = spans.partition_point(|span| span.to <= place);
+        spans.get(after).is_some_and(|span| span.from <= place)
+    }
+
+    /// Every place of some runs.
+    pub fn places(spans: &[Self]) -> impl Iterator<Item = usize> {
+        spans.iter().flat_map(|span| span.from as usize..span.to as usize)
+    }
+
+    /// Adds a run behind some, as part of the last where they meet.
+    pub(super) fn join(spans: &mut Vec<Self>, from: u32, to: u32) {
+        match spans.last_mut() {
+            Some(span) if span.to == from => span.to = to,
+            Some(_) | None => spans.push(Self { from, to }),
+        }
+    }
+}
+
+/// What to leave out of a window so that it keeps to its bounds; none if nothing is to go.
+///
+/// # Errors
+/// If what must stay is larger: the first message, the newest that somebody wrote, and what the model is to read now.
+pub fn trim(window: &Window, bounds: &Bounds) -> Result<Option<Cut>, TooSmall> {
+    let (headers, size) = (window.headers(), bounds.size);
+    let total = headers.iter().map(|header| u64::from(header.tokens)).sum::<u64>();
+    let mut cut = Cut { drop: Vec::new(), blank: Vec::new(), folded: folded(headers) };
+    if total > size {
+        let mut units = Units::of(headers, window.unread());
+        if cut.folded == 0 {
+            cut.folded = bounds.folded();
+            units.total += u64::from(cut.folded);
+        }
+        let target = share(size, limit::TRIM_PERCENT);
+        let shares = Shares::of(bounds.preset, size);
+        for category in Category::ALL.into_iter().rev() {
+            units.drop_oldest(category, |total, of| total > target && of > shares.get(category));
+        }
+        for category in Category::ALL.into_iter().rev() {
+            units.drop_oldest(category, |total, _| total > target);
+        }
+        if units.total > size {
+            let system = headers.first().map_or(0, |header| header.tokens.into());
+            return Err(TooSmall { tokens: units.total, system, size });
+        }
+        cut.drop = units.spans();
+    }
+    cut.blank = old_images(headers, &cut, bounds.images_max);
+    Ok((!cut.drop.is_empty() || !cut.blank.is_empty()).then_some(cut))
+}
+
+/// What tells in short what was left out has so many tokens, if something was.
+fn folded(headers: &[Header]) -> u32 {
+    headers.get(1).filter(|header| header.tie == Tie::Folded).map_or(0, |header| header.tokens)
+}
+
+fn share(size: u64, percent: u64) -> u64 {
+    size / 100 * percent + size % 100 * percent / 100
+}
+
+/// The images that are too many among the messages that stay: the newest are kept.
+fn old_images(headers: &[Header], cut: &Cut, images_max: u32) -> Vec<Blank> {
+    let stay = headers.iter().zip(0..).filter(|(_, place)| !cut.drops(*place)).map(|(header, _)| header);
+    let stay: Vec<u8> = stay.map(|header| header.images).collect();
+    let mut over = stay.iter().map(|images| u32::from(*images)).sum::<u32>().saturating_sub(images_max);
+    let mut blank = Vec::new();
+    for (at, images) in (0..).zip(stay).filter(|(_, images)| *images > 0) {
+        if over == 0 {
+            break;
+        }
+        let images = u8::try_from(over).unwrap_or(u8::MAX).min(images);
+        over -= u32::from(images);
+        blank.push(Blank { at, images });
+    }
+    blank
+}
+
+/// What goes or stays as one: a message, or one that asks with all that answer it.
+struct Unit {
+    from: u32,
+    to: u32,
+    tokens: u64,
+    category: Category,
+    is_pinned: bool,
+    is_gone: bool,
+}
+
+struct Units {
+    units: Vec<Unit>,
+    /// Tokens that stay.
+    total: u64,
+    /// Tokens that stay, by category.
+    of: [u64; Category::COUNT],
+}
+
+impl Units {
+    fn of(headers: &[Header], unread: usize) -> Self {
+        let newest = |tie, category| headers.iter().rposition(|h| h.tie == tie && h.category == category);
+        let user = newest(Tie::Letter, Category::Dialog);
+        // What the model is to read now, and the message that it asked with.
+        let fresh = headers.len() - unread;
+        let answered = headers.get(fresh).is_some_and(|header| header.tie == Tie::Answers);
+        let fresh = if answered {
+            headers[..fresh].iter().rposition(|header| header.tie == Tie::Asks).unwrap_or(fresh)
+        } else {
+            fresh
+        };
+        let (mut units, mut of): (Vec<Unit>, _) = (Vec::new(), [0; Category::COUNT]);
+        for (place, header) in headers.iter().enumerate() {
+            let (from, tokens) = (place as u32, u64::from(header.tokens));
+            let is_pinned = header.category == Category::System
+                || header.tie == Tie::Folded
+                || place >= fresh
+                || Some(place) == user;
+            match (header.tie, units.last_mut()) {
+                (Tie::Answers, Some(unit)) if unit.category == Category::Output || unit.to == from => {
+                    // Together they are what tools returned.
+                    of[unit.category.place()] -= unit.tokens;
+                    unit.category = Category::Output;
+                    unit.tokens += tokens;
+                    unit.to = from + 1;
+                    unit.is_pinned |= is_pinned;
+                    of[unit.category.place()] += unit.tokens;
+                }
+                (Tie::Free | Tie::Letter | Tie::Asks | Tie::Answers | Tie::Told(_) | Tie::Folded, _) => {
+                    let category = header.category;
+                    of[category.place()] += tokens;
+                    units.push(Unit { from, to: from + 1, tokens, category, is_pinned, is_gone: false });
+                }
+            }
+        }
+        Self { units, total: of.iter().sum(), of }
+    }
+
+    /// Lets the oldest of a category go while more must: by all tokens that stay, and by those of the category.
+    fn drop_oldest(&mut self, category: Category, must: impl Fn(u64, u64) -> bool) {
+        let of = &mut self.of[category.place()];
+        let mine = |unit: &&mut Unit| unit.category == category && !unit.is_pinned && !unit.is_gone;
+        for unit in self.units.iter_mut().filter(mine) {
+            if !must(self.total, *of) {
+                return;
+            }
+            unit.is_gone = true;
+            self.total -= unit.tokens;
+            *of -= unit.tokens;
+        }
+    }
+
+    fn spans(&self) -> Vec<Span> {
+        let mut spans: Vec<Span> = Vec::new();
+        for unit in self.units.iter().filter(|unit| unit.is_gone) {
+            Span::join(&mut spans, unit.from, unit.to);
+        }
+        spans
+    }
+}
