@@ -1,31 +1,38 @@
 //! The hub of a tree: takes events when they are durable and puts them on the lines of those who asked for them.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use spinney_kernel::id::{Correlation, Seq};
-use spinney_kernel::trace::Trace;
+use spinney_kernel::id::{Correlation, Seq, TreeId};
+use spinney_kernel::port::journal::{Entry, Journal, JournalFault};
 use tokio::sync::Notify;
 
 use super::delta::{Delta, Deltas};
 use super::index::Index;
 use super::line::Line;
+use super::story::Story;
 use super::{Overflow, Sight};
-use crate::tree::Told;
+use crate::tree::{Told, tell};
+
+/// Batches read at once.
+const PAGE: usize = 256;
 
 /// Where the watchers of one running tree meet.
 pub(crate) struct Hub {
+    tree: TreeId,
+    journal: Arc<dyn Journal>,
     inner: Mutex<Inner>,
     /// Everybody who watches, live or not.
     watchers: AtomicUsize,
-    /// Whether there is a trace that goes on: whoever comes next need not read the journal for one.
+    /// Whether the story goes on: whoever comes next need not read the journal for it.
     is_warm: AtomicBool,
     /// The last durable event.
     published: AtomicU64,
     /// Something became durable, or nothing will.
     moved: Notify,
+    /// A page was read into the story, or could not be.
+    read: Notify,
     /// A line that held the tree up may have room.
     freed: Notify,
     pub(super) deltas: Deltas,
@@ -34,40 +41,39 @@ pub(crate) struct Hub {
 }
 
 struct Inner {
+    /// Nobody is live unless the story has everything that is durable.
     live: Index,
-    /// Those of them that the tree waits for.
-    patient: BTreeMap<u64, Arc<Line>>,
-    /// The trace as of the last durable event, since somebody went live.
-    trace: Option<Trace>,
-    next_id: u64,
+    story: Story,
+    /// Whether a page is being read into it.
+    is_reading: bool,
     is_over: bool,
 }
 
-/// Whether a watcher may go live.
-pub(super) enum Attached {
-    /// It is: the tree writes to its line.
+/// How a watcher goes on.
+pub(super) enum Joined {
+    /// It is live: the tree writes to its line, and what it missed is there already.
     Live(u64),
-    /// More became durable meanwhile.
-    NotYet,
-    /// Nothing more will come.
-    Over,
+    /// With these, up to an event. Then it asks again.
+    Partly(Seq, VecDeque<Arc<Sight>>),
+    /// It begins before what the hub remembers.
+    Beyond,
+    /// With these. Nothing more will come.
+    Over(VecDeque<Arc<Sight>>),
 }
 
 impl Hub {
-    pub(crate) fn new(published: Seq) -> Self {
-        let inner = Inner {
-            live: Index::default(),
-            patient: BTreeMap::new(),
-            trace: None,
-            next_id: 0,
-            is_over: false,
-        };
+    pub(crate) fn new(tree: TreeId, journal: Arc<dyn Journal>, published: Seq) -> Self {
+        let inner =
+            Inner { live: Index::default(), story: Story::default(), is_reading: false, is_over: false };
         Self {
+            tree,
+            journal,
             inner: Mutex::new(inner),
             watchers: AtomicUsize::new(0),
             is_warm: AtomicBool::new(false),
             published: AtomicU64::new(published.0),
             moved: Notify::new(),
+            read: Notify::new(),
             freed: Notify::new(),
             deltas: Deltas::new(),
             drawn: AtomicU64::new(0),
@@ -87,8 +93,9 @@ impl Hub {
     /// Everything up to `end` is durable. `told` is what came since the last time, if somebody watched then already.
     pub(crate) fn publish(&self, told: Vec<Told>, end: Seq) {
         let mut inner = self.inner();
-        inner.put(self.published(), told, end);
-        self.is_warm.store(inner.trace.is_some(), Ordering::Release);
+        if !inner.hear(told, end) {
+            self.is_warm.store(false, Ordering::Release);
+        }
         // Under the lock: whoever goes live sees either all of it or none.
         self.published.store(end.0, Ordering::Release);
         drop(inner);
@@ -99,10 +106,10 @@ impl Hub {
     pub(crate) fn end(&self) {
         let mut inner = self.inner();
         inner.is_over = true;
-        let lines: Vec<Arc<Line>> = inner.live.all().map(|(_, line)| Arc::clone(line)).collect();
+        inner.live.all().for_each(|line| line.moved.notify_one());
         drop(inner);
-        lines.iter().for_each(|line| line.moved.notify_one());
         self.moved.notify_waiters();
+        self.forget();
     }
 
     /// Waits until there is something after `seen`, or nothing more will come; says how far it is.
@@ -121,21 +128,22 @@ impl Hub {
 
     /// Whether a watcher that the tree waits for has no room.
     pub(crate) fn is_held(&self) -> bool {
-        self.is_watched() && self.inner().holding().next().is_some()
+        self.is_watched() && self.inner().live.holding().next().is_some()
     }
 
     /// Waits until nobody holds the tree up. Whoever does so for too long is disconnected.
     pub(crate) async fn released(&self) {
         let freed = self.freed.notified();
-        let Some(patience) = self.inner().holding().map(|(_, _, patience)| patience).min() else { return };
+        let Some(patience) = self.inner().live.holding().map(|(_, _, patience)| patience).min() else {
+            return;
+        };
         if tokio::time::timeout(patience, freed).await.is_err() {
-            let mut inner = self.inner();
+            let Inner { live, story, .. } = &mut *self.inner();
             let slow: Vec<(u64, Arc<Line>)> =
-                inner.holding().map(|(id, line, _)| (id, Arc::clone(line))).collect();
-            let (at, trace) = (self.published(), inner.trace.clone().unwrap_or_default());
+                live.holding().map(|(id, line, _)| (id, Arc::clone(line))).collect();
             for (id, line) in slow {
-                inner.remove(id, &line);
-                line.leave(at, &trace);
+                live.remove(id, &line.watch);
+                line.leave(story.seen(), story.trace());
             }
         }
     }
@@ -163,12 +171,14 @@ impl Hub {
     }
 
     pub(super) fn leave(&self) {
-        self.watchers.fetch_sub(1, Ordering::AcqRel);
+        if self.watchers.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.forget();
+        }
     }
 
     /// A line is live no more.
     pub(super) fn detach(&self, id: u64, line: &Line) {
-        self.inner().remove(id, line);
+        self.inner().live.remove(id, &line.watch);
         // It may have held the tree up.
         self.freed.notify_one();
     }
@@ -178,30 +188,72 @@ impl Hub {
         self.freed.notify_one();
     }
 
-    /// Lets a watcher go live that has read everything up to `seen`.
-    pub(super) fn attach(&self, line: &Arc<Line>, seen: Seq, trace: &Trace) -> Attached {
+    /// Lets a watcher go on that has everything up to `place`. It goes live if what it missed fits into its room: one
+    /// that is still far behind is not yet measured by how fast it is.
+    pub(super) fn join(&self, line: &Arc<Line>, place: Seq) -> Joined {
         let mut inner = self.inner();
-        if self.published() != seen {
-            return Attached::NotYet;
+        let Some(recent) = inner.story.after(place) else { return Joined::Beyond };
+        let missed: VecDeque<Arc<Sight>> = recent.filter(|sight| line.watch.wants(sight)).cloned().collect();
+        let is_current = inner.story.seen() == self.published();
+        if is_current && inner.is_over {
+            return Joined::Over(missed);
         }
-        if inner.is_over {
-            return Attached::Over;
+        if !is_current || missed.len() >= line.watch.room() {
+            return Joined::Partly(inner.story.seen(), missed);
         }
-        inner.trace.get_or_insert_with(|| trace.clone());
         self.is_warm.store(true, Ordering::Release);
-        Attached::Live(inner.insert(line))
+        line.go_live(missed);
+        Joined::Live(inner.live.insert(line))
     }
 
-    /// Lets a watcher go live that wants only what is to come, if the hub knows who is who.
-    pub(super) fn attach_now(&self, line: &Arc<Line>) -> Option<u64> {
-        let mut inner = self.inner();
-        let may = inner.trace.is_some() && !inner.is_over && line.watch.after >= self.published();
-        may.then(|| inner.insert(line))
+    /// Brings the story beyond `seen` if it is not, by a page of the journal. Whoever else asks meanwhile waits for the
+    /// same page. It is read to its end whatever becomes of those who wait; if it cannot be, the next of them tries.
+    ///
+    /// # Errors
+    /// What the journal says.
+    pub(super) async fn read_on(self: &Arc<Self>, seen: Seq) -> Result<(), JournalFault> {
+        loop {
+            // Registered before looking, so that nothing in between is missed.
+            let read = self.read.notified();
+            let page = {
+                let mut inner = self.inner();
+                if inner.story.seen() > seen {
+                    return Ok(());
+                }
+                let was_reading = std::mem::replace(&mut inner.is_reading, true);
+                (!was_reading).then(|| Page(Arc::clone(self)))
+            };
+            let Some(page) = page else {
+                read.await;
+                continue;
+            };
+            let page = tokio::task::spawn_blocking(move || page.read());
+            return page.await.unwrap_or(Err(JournalFault::Closed));
+        }
+    }
+
+    /// Batches with events after `after`.
+    pub(super) fn page(&self, after: Seq) -> Result<Vec<Entry>, JournalFault> {
+        self.journal.read(self.tree, after, PAGE)
+    }
+
+    /// What the journal of this tree is if an event after `after` is not there.
+    pub(super) fn damaged(&self, after: Seq) -> JournalFault {
+        let reason = "an event that was confirmed is not there".to_owned();
+        JournalFault::Damaged { tree: self.tree, after: after.0, reason }
     }
 
     /// Whether nothing more will come.
     pub(super) fn is_over(&self) -> bool {
         self.inner().is_over
+    }
+
+    /// Once nothing more will come and nobody is there, nothing is kept.
+    fn forget(&self) {
+        let mut inner = self.inner();
+        if inner.is_over && !inner.is_reading && self.watchers.load(Ordering::Acquire) == 0 {
+            inner.story = Story::default();
+        }
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -210,59 +262,67 @@ impl Hub {
 }
 
 impl Inner {
-    /// Puts events on the lines that want them.
-    fn put(&mut self, before: Seq, told: Vec<Told>, end: Seq) {
-        // Without one nobody is live.
-        let Some(mut trace) = self.trace.take() else { return };
-        let is_whole = told.len() as u64 == end.0.saturating_sub(before.0);
-        if !is_whole {
-            // Some of it was decided before anybody watched.
-            return self.send_away(before, &trace);
+    /// Takes in what became durable, up to `end`; says whether the story has all of it.
+    fn hear(&mut self, told: Vec<Told>, end: Seq) -> bool {
+        self.story.trim();
+        told.into_iter().for_each(|told| self.tell(told));
+        let is_current = self.story.seen() == end;
+        if !is_current {
+            // Some of it was decided before anybody watched: everybody finds it in the journal, and comes back.
+            self.live.all().for_each(|line| line.send_away(self.story.seen()));
+            self.live.clear();
         }
-        for told in told {
-            let (seq, hop) = (told.seq, trace.take(told.at, &told.event));
-            let sight = Arc::new(Sight { told, hop });
-            let is_full = |(_, line): &(u64, &Arc<Line>)| {
-                !line.put(&sight) && !matches!(line.watch.overflow, Overflow::Wait(_))
-            };
-            let full: Vec<(u64, Arc<Line>)> =
-                self.live.wanting(&sight).filter(is_full).map(|(id, line)| (id, Arc::clone(line))).collect();
-            for (id, line) in full {
-                self.remove(id, &line);
-                line.leave(seq, &trace);
-            }
+        is_current
+    }
+
+    /// Puts an event on the lines that want it, if it is the next one.
+    fn tell(&mut self, told: Told) {
+        let Self { live, story, .. } = self;
+        let Some(sight) = story.take(told) else { return };
+        let is_full = |(_, line): &(u64, &Arc<Line>)| {
+            !line.put(&sight) && !matches!(line.watch.overflow, Overflow::Wait(_))
+        };
+        let full: Vec<(u64, Arc<Line>)> =
+            live.wanting(&sight).filter(is_full).map(|(id, line)| (id, Arc::clone(line))).collect();
+        for (id, line) in full {
+            live.remove(id, &line.watch);
+            line.leave(story.seen(), story.trace());
         }
-        self.trace = Some(trace);
     }
+}
 
-    /// Everybody reads the journal from here on, and comes back.
-    fn send_away(&mut self, at: Seq, trace: &Trace) {
-        self.live.all().for_each(|(_, line)| line.fall_behind(at, trace));
-        self.live.clear();
-        self.patient.clear();
-    }
+/// A page that is being read into the story. There is never more than one.
+struct Page(Arc<Hub>);
 
-    fn insert(&mut self, line: &Arc<Line>) -> u64 {
-        self.next_id += 1;
-        line.go_live();
-        self.live.insert(self.next_id, Arc::clone(line));
-        if let Overflow::Wait(_) = line.watch.overflow {
-            self.patient.insert(self.next_id, Arc::clone(line));
+impl Page {
+    fn read(self) -> Result<(), JournalFault> {
+        let hub = &self.0;
+        let after = hub.inner().story.seen();
+        let page = hub.page(after)?;
+        hub.inner().story.trim();
+        // Batch by batch, so that the tree need not wait for the page.
+        for entry in page {
+            let mut inner = hub.inner();
+            let (seen, known) = (inner.story.seen(), hub.published());
+            // What is not confirmed yet may be read already; it is told when it is.
+            let new = |told: &Told| told.seq > seen && told.seq <= known;
+            tell(entry).filter(new).for_each(|told| inner.tell(told));
         }
-        self.next_id
+        let mut inner = hub.inner();
+        while let Some(told) = inner.story.held() {
+            inner.tell(told);
+        }
+        let has_moved = inner.story.seen() > after;
+        drop(inner);
+        if has_moved { Ok(()) } else { Err(hub.damaged(after)) }
     }
+}
 
-    fn remove(&mut self, id: u64, line: &Line) {
-        self.live.remove(id, &line.watch);
-        self.patient.remove(&id);
-    }
-
-    /// The lines that hold the tree up, and for how long they may.
-    fn holding(&self) -> impl Iterator<Item = (u64, &Arc<Line>, Duration)> {
-        self.patient.iter().filter_map(|(id, line)| match line.watch.overflow {
-            Overflow::Wait(patience) if line.is_full() => Some((*id, line, patience)),
-            Overflow::Wait(_) | Overflow::DropDeltas | Overflow::Disconnect => None,
-        })
+impl Drop for Page {
+    fn drop(&mut self) {
+        self.0.inner().is_reading = false;
+        self.0.read.notify_waiters();
+        self.0.forget();
     }
 }
 

@@ -1,49 +1,60 @@
 //! Who wants what: lines by what they ask for, so that an event costs the same however many ask for something else.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use spinney_kernel::id::{AgentId, Topic};
+use spinney_kernel::id::Topic;
 
 use super::line::Line;
-use super::{Sight, Watch};
+use super::{Overflow, Sight, Watch};
 
 /// Live lines, each in one place.
 #[derive(Default)]
 pub(super) struct Index {
-    lines: BTreeMap<Key, BTreeMap<u64, Arc<Line>>>,
+    lines: BTreeMap<Key<'static>, BTreeMap<u64, Arc<Line>>>,
+    /// Those of them that the tree waits for.
+    patient: BTreeMap<u64, Arc<Line>>,
     count: usize,
+    drawn: u64,
 }
 
 /// The narrowest thing that a watcher asks for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Key {
+enum Key<'a> {
     All,
-    Agent(AgentId),
-    Topic(String),
-    Kind(String),
+    Agent(Cow<'a, str>),
+    Topic(Cow<'a, str>),
+    Kind(Cow<'a, str>),
 }
 
-impl Key {
+impl Key<'static> {
     fn of(watch: &Watch) -> Self {
+        let own = |text: &str| Cow::Owned(text.to_owned());
         match (&watch.agent, &watch.topic, &watch.kind) {
-            (Some(agent), _, _) => Self::Agent(agent.clone()),
-            (None, Some(topic), _) => Self::Topic(topic.as_str().to_owned()),
-            (None, None, Some(kind)) => Self::Kind(kind.clone()),
+            (Some(agent), _, _) => Self::Agent(own(agent.as_str())),
+            (None, Some(topic), _) => Self::Topic(own(topic.as_str())),
+            (None, None, Some(kind)) => Self::Kind(own(kind)),
             (None, None, None) => Self::All,
         }
     }
 }
 
 impl Index {
-    pub(super) fn len(&self) -> usize {
+    pub(super) const fn len(&self) -> usize {
         self.count
     }
 
-    pub(super) fn insert(&mut self, id: u64, line: Arc<Line>) {
-        if self.lines.entry(Key::of(&line.watch)).or_default().insert(id, line).is_none() {
-            self.count += 1;
+    /// Puts a line in its place; gives its number.
+    pub(super) fn insert(&mut self, line: &Arc<Line>) -> u64 {
+        self.drawn += 1;
+        self.count += 1;
+        self.lines.entry(Key::of(&line.watch)).or_default().insert(self.drawn, Arc::clone(line));
+        if let Overflow::Wait(_) = line.watch.overflow {
+            self.patient.insert(self.drawn, Arc::clone(line));
         }
+        self.drawn
     }
 
     pub(super) fn remove(&mut self, id: u64, watch: &Watch) {
@@ -55,28 +66,39 @@ impl Index {
         if lines.is_empty() {
             self.lines.remove(&key);
         }
+        self.patient.remove(&id);
     }
 
     /// Every line.
-    pub(super) fn all(&self) -> impl Iterator<Item = (u64, &Arc<Line>)> {
-        self.lines.values().flatten().map(|(id, line)| (*id, line))
+    pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Line>> {
+        self.lines.values().flat_map(BTreeMap::values)
     }
 
-    /// Forgets every line.
+    /// Forgets every line. No number is given twice.
     pub(super) fn clear(&mut self) {
-        *self = Self::default();
+        *self = Self { drawn: self.drawn, ..Self::default() };
     }
 
     /// The lines that want an event.
     pub(super) fn wanting<'a>(&'a self, sight: &'a Sight) -> impl Iterator<Item = (u64, &'a Arc<Line>)> {
-        let mut keys = vec![Key::All, Key::Kind(sight.told.event.word().to_owned())];
-        keys.extend(sight.hop.agent.clone().map(Key::Agent));
-        keys.extend(above(&sight.hop.topic).map(|topic| Key::Topic(topic.to_owned())));
-        keys.into_iter()
-            .filter_map(|key| self.lines.get(&key))
+        let lines: &'a BTreeMap<Key<'a>, _> = &self.lines;
+        let agent = sight.hop.agent.as_ref().map(|agent| Key::Agent(Cow::Borrowed(agent.as_str())));
+        [Key::All, Key::Kind(Cow::Borrowed(sight.told.event.word()))]
+            .into_iter()
+            .chain(agent)
+            .chain(above(&sight.hop.topic).map(|topic| Key::Topic(Cow::Borrowed(topic))))
+            .filter_map(move |key| lines.get(&key))
             .flatten()
-            .filter(move |(_, line)| line.watch.wants(sight))
+            .filter(|(_, line)| line.watch.wants(sight))
             .map(|(id, line)| (*id, line))
+    }
+
+    /// The lines that hold the tree up, and for how long they may.
+    pub(super) fn holding(&self) -> impl Iterator<Item = (u64, &Arc<Line>, Duration)> {
+        self.patient.iter().filter_map(|(id, line)| match line.watch.overflow {
+            Overflow::Wait(patience) if line.is_full() => Some((*id, line, patience)),
+            Overflow::Wait(_) | Overflow::DropDeltas | Overflow::Disconnect => None,
+        })
     }
 }
 

@@ -26,10 +26,18 @@ struct Queue {
 pub(super) enum State {
     /// It does.
     Live,
-    /// It was too slow: the rest is in the journal, after this event.
-    Behind(Seq, Box<Trace>),
+    /// No more: this is where it goes on.
+    Behind(Place),
     /// It was too slow and wanted to be disconnected then. Also one that has not begun.
     Cut,
+}
+
+/// How far a watcher is that is not live, and how it goes on.
+pub(super) enum Place {
+    /// With the others, as the hub's story does.
+    Shared(Seq),
+    /// By itself, because it begins before what the hub remembers: it needs to know who is who.
+    Own(Seq, Box<Trace>),
 }
 
 /// What a watcher finds.
@@ -37,8 +45,8 @@ pub(super) enum Found {
     Sight(Arc<Sight>),
     /// Nothing yet.
     Nothing,
-    /// Nothing more: read the journal.
-    Behind(Seq, Box<Trace>),
+    /// Nothing more: this is where it goes on.
+    Behind(Place),
     /// Nothing more.
     Cut,
 }
@@ -49,9 +57,9 @@ impl Line {
         Self { watch, queue: Mutex::new(queue), moved: Notify::new() }
     }
 
-    /// From here on a tree writes to it.
-    pub(super) fn go_live(&self) {
-        self.queue().state = State::Live;
+    /// From here on a tree writes to it, after these.
+    pub(super) fn go_live(&self, sights: VecDeque<Arc<Sight>>) {
+        *self.queue() = Queue { sights, state: State::Live };
     }
 
     /// Puts an event down; says whether there is room for another.
@@ -69,18 +77,21 @@ impl Line {
         self.queue().sights.len() >= self.watch.room()
     }
 
-    /// From here on nothing is put down. Whoever did not want to be disconnected finds the rest in the journal.
+    /// It is too slow, and nothing more is put down. Whoever did not want to be disconnected then reads the journal.
     pub(super) fn leave(&self, at: Seq, trace: &Trace) {
-        self.queue().state = match self.watch.overflow {
-            Overflow::DropDeltas => State::Behind(at, Box::new(trace.clone())),
+        self.turn(match self.watch.overflow {
+            Overflow::DropDeltas => State::Behind(Place::Own(at, Box::new(trace.clone()))),
             Overflow::Wait(_) | Overflow::Disconnect => State::Cut,
-        };
-        self.moved.notify_one();
+        });
     }
 
-    /// From here on nothing is put down, and all of the rest is in the journal.
-    pub(super) fn fall_behind(&self, at: Seq, trace: &Trace) {
-        self.queue().state = State::Behind(at, Box::new(trace.clone()));
+    /// Nothing more is put down, through no fault of its own.
+    pub(super) fn send_away(&self, at: Seq) {
+        self.turn(State::Behind(Place::Shared(at)));
+    }
+
+    fn turn(&self, state: State) {
+        self.queue().state = state;
         self.moved.notify_one();
     }
 
@@ -96,15 +107,17 @@ impl Line {
                 queue.state = State::Live;
                 Found::Nothing
             }
-            State::Behind(at, trace) => Found::Behind(at, trace),
+            State::Behind(place) => Found::Behind(place),
             State::Cut => Found::Cut,
         };
         (found, false)
     }
 
-    /// The place of the next event, if one waits.
-    pub(super) fn next_seq(&self) -> Option<Seq> {
-        self.queue().sights.front().map(|sight| sight.told.seq)
+    /// The next event, if one waits, and whether all that is durable is on it.
+    pub(super) fn look(&self) -> (Option<Seq>, bool) {
+        let queue = self.queue();
+        let next = queue.sights.front().map(|sight| sight.told.seq);
+        (next, matches!(queue.state, State::Live))
     }
 
     /// How many events wait.

@@ -7,6 +7,7 @@ mod gather;
 mod hub;
 mod index;
 mod line;
+mod story;
 mod watcher;
 
 use std::sync::Arc;

@@ -1,32 +1,26 @@
-//! A watcher: reads the journal until it has caught up, then takes what the tree puts on its line, and goes back to the
-//! journal whenever it was too slow.
+//! A watcher: goes on where the hub's story has come to, or reads the journal until it gets there; then takes what the
+//! tree puts on its line, and goes back to the journal whenever it was too slow.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::journal::{Journal, JournalFault};
-use spinney_kernel::trace::Trace;
+use spinney_kernel::id::Seq;
+use spinney_kernel::port::journal::JournalFault;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::TryRecvError;
 
 use super::delta::Delta;
-use super::hub::{Attached, Hub};
-use super::line::{Found, Line};
+use super::hub::{Hub, Joined};
+use super::line::{Found, Line, Place};
 use super::{Overflow, Seen, Sight, Watch, WatchFault};
 use crate::tree::{Told, tell};
 
-/// Batches read at once.
-const PAGE: usize = 256;
-
 /// Somebody who watches a tree. Dropping it ends that.
 pub struct Watcher {
-    tree: TreeId,
-    journal: Arc<dyn Journal>,
     hub: Arc<Hub>,
     line: Arc<Line>,
     mode: Mode,
-    /// What was read from the journal and not taken yet.
+    /// What it found before it was live and has not taken yet.
     read: VecDeque<Arc<Sight>>,
     deltas: Option<broadcast::Receiver<Arc<Delta>>>,
     /// A delta that was taken from its channel and waits for its event.
@@ -50,8 +44,8 @@ pub struct Count {
 
 /// Where its events come from.
 enum Mode {
-    /// The journal, after what the trace has taken in.
-    Reading(Seq, Box<Trace>),
+    /// What is behind, after this place.
+    Reading(Place),
     /// Its line, by its number at the hub.
     Live(u64),
     /// Nowhere: nothing more will come.
@@ -59,24 +53,23 @@ enum Mode {
 }
 
 impl Watcher {
-    pub(crate) fn new(tree: TreeId, journal: Arc<dyn Journal>, hub: Arc<Hub>, watch: Watch) -> Self {
+    pub(crate) fn new(hub: Arc<Hub>, watch: Watch) -> Self {
         hub.enter();
         let deltas = watch.deltas.then(|| hub.deltas.watch(watch.agent.as_ref()));
         let (seen, line) = (watch.after, Arc::new(Line::new(watch)));
-        let mode = hub.attach_now(&line).map_or_else(|| Mode::Reading(Seq(0), Box::default()), Mode::Live);
-        Self {
-            tree,
-            journal,
+        let mut watcher = Self {
             hub,
             seen,
             line,
-            mode,
+            mode: Mode::Reading(Place::Shared(seen)),
             read: VecDeque::new(),
             deltas,
             delta: None,
             missed: 0,
             count: Count::default(),
-        }
+        };
+        watcher.join(seen);
+        watcher
     }
 
     /// What comes next; none once the tree has ended or is no longer run, and everything was seen.
@@ -92,7 +85,7 @@ impl Watcher {
             }
             match &self.mode {
                 Mode::Over => return None,
-                Mode::Reading(..) => {
+                Mode::Reading(_) => {
                     if let Err(fault) = self.read_on().await {
                         return Some(Err(self.cut(WatchFault::Journal(fault))));
                     }
@@ -130,8 +123,9 @@ impl Watcher {
             self.count.dropped += self.missed;
             return Ok(Some(Seen::Missed(std::mem::take(&mut self.missed))));
         }
-        let event = self.read.front().map(|sight| sight.told.seq).or_else(|| self.line.next_seq());
-        if let Some(delta) = self.delta.take_if(|delta| is_due(delta, event, &self.mode)) {
+        let (on_line, is_live) = self.line.look();
+        let event = self.read.front().map(|sight| sight.told.seq).or(on_line);
+        if let Some(delta) = self.delta.take_if(|delta| is_due(delta, event, (&self.mode, is_live))) {
             self.count.deltas += 1;
             return Ok(Some(Seen::Delta(delta)));
         }
@@ -152,7 +146,7 @@ impl Watcher {
         }
         match found {
             Found::Sight(sight) => return Ok(Some(sight)),
-            Found::Behind(at, trace) => self.turn(Mode::Reading(at, trace)),
+            Found::Behind(place) => self.turn(Mode::Reading(place)),
             Found::Cut => return Err(WatchFault::TooSlow { seen: self.seen }),
             Found::Nothing if self.hub.is_over() && self.line.len() == 0 => self.turn(Mode::Over),
             Found::Nothing => {}
@@ -170,36 +164,60 @@ impl Watcher {
         }
     }
 
-    /// Reads the next page; at the end of it the line goes live.
+    /// Goes on with what the hub remembers, or by a page of the journal.
     async fn read_on(&mut self) -> Result<(), JournalFault> {
-        let Mode::Reading(seen, trace) = &mut self.mode else { return Ok(()) };
-        let known = self.hub.published();
-        if known > *seen {
-            let (journal, tree, after) = (Arc::clone(&self.journal), self.tree, *seen);
-            let page = tokio::task::spawn_blocking(move || journal.read(tree, after, PAGE));
-            let page = page.await.unwrap_or(Err(JournalFault::Closed))?;
-            // What is not confirmed yet may be read already; it is told when it is.
-            let new = |told: &Told| told.seq > after && told.seq <= known;
-            for told in page.into_iter().flat_map(tell).filter(new) {
-                *seen = told.seq;
-                let hop = trace.take(told.at, &told.event);
-                let sight = Sight { told, hop };
-                if sight.told.seq > self.seen && self.line.watch.wants(&sight) {
-                    self.read.push_back(Arc::new(sight));
-                }
+        let Mode::Reading(place) = &self.mode else { return Ok(()) };
+        let place = match place {
+            Place::Shared(place) => *place,
+            Place::Own(place, _) => self.seen.max(*place),
+        };
+        match self.join(place) {
+            Some(story) => self.hub.read_on(story).await,
+            None => self.read_alone().await,
+        }
+    }
+
+    /// Goes on with what the hub remembers. Gives the last event of its story if that has to go on first.
+    fn join(&mut self, place: Seq) -> Option<Seq> {
+        let joined = self.hub.join(&self.line, place);
+        let is_own = matches!(self.mode, Mode::Reading(Place::Own(..)));
+        match joined {
+            Joined::Live(id) => self.mode = Mode::Live(id),
+            Joined::Over(missed) => (self.read, self.mode) = (missed, Mode::Over),
+            // It keeps its trace until it is live: without it, it might have to begin anew.
+            Joined::Partly(..) | Joined::Beyond if is_own => {}
+            Joined::Partly(story, missed) => {
+                self.mode = Mode::Reading(Place::Shared(story.max(place)));
+                self.read = missed;
+                return self.read.is_empty().then_some(story);
             }
-            if *seen == after {
-                let reason = "an event that was confirmed is not there".to_owned();
-                return Err(JournalFault::Damaged { tree, after: after.0, reason });
-            }
+            Joined::Beyond => self.mode = Mode::Reading(Place::Own(Seq(0), Box::default())),
+        }
+        None
+    }
+
+    /// Reads a page by itself, if that is how it reads.
+    async fn read_alone(&mut self) -> Result<(), JournalFault> {
+        let Mode::Reading(Place::Own(place, trace)) = &mut self.mode else { return Ok(()) };
+        let (after, known) = (*place, self.hub.published());
+        if after == known {
+            // The story is not as far.
+            self.mode = Mode::Reading(Place::Shared(after));
             return Ok(());
         }
-        match self.hub.attach(&self.line, *seen, trace) {
-            Attached::Live(id) => self.mode = Mode::Live(id),
-            Attached::Over => self.mode = Mode::Over,
-            Attached::NotYet => {}
+        let hub = Arc::clone(&self.hub);
+        let page = tokio::task::spawn_blocking(move || hub.page(after)).await;
+        // What is not confirmed yet may be read already; it is told when it is.
+        let new = |told: &Told| told.seq > after && told.seq <= known;
+        for told in page.unwrap_or(Err(JournalFault::Closed))?.into_iter().flat_map(tell).filter(new) {
+            *place = told.seq;
+            let hop = trace.take(told.at, &told.event);
+            let sight = Sight { told, hop };
+            if sight.told.seq > self.seen && self.line.watch.wants(&sight) {
+                self.read.push_back(Arc::new(sight));
+            }
         }
-        Ok(())
+        if *place == after { Err(self.hub.damaged(after)) } else { Ok(()) }
     }
 
     /// Waits until something is on the line, or a delta.
@@ -234,13 +252,15 @@ impl Watcher {
 }
 
 /// Whether a delta comes before whatever else there is: not before the event after which it was said.
-fn is_due(delta: &Delta, event: Option<Seq>, mode: &Mode) -> bool {
-    let before_event = event.is_none_or(|event| event > delta.after);
-    before_event
-        && match mode {
-            Mode::Live(_) | Mode::Over => true,
-            Mode::Reading(seen, _) => *seen >= delta.after,
-        }
+fn is_due(delta: &Delta, event: Option<Seq>, (mode, is_live): (&Mode, bool)) -> bool {
+    event.map_or_else(
+        || match mode {
+            Mode::Live(_) => is_live,
+            Mode::Over => true,
+            Mode::Reading(Place::Shared(place) | Place::Own(place, _)) => *place >= delta.after,
+        },
+        |event| event > delta.after,
+    )
 }
 
 impl Drop for Watcher {

@@ -238,7 +238,7 @@ impl Tree {
     /// Watches it: what was asked for, from any event on, each once and in order, until it is no longer run.
     #[must_use]
     pub fn watch(&self, watch: Watch) -> Watcher {
-        Watcher::new(self.id, Arc::clone(&self.events.0), Arc::clone(&self.hub), watch)
+        Watcher::new(Arc::clone(&self.hub), watch)
     }
 
     /// How many watch it, and how many places are kept for what they ask for.

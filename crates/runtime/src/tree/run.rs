@@ -92,7 +92,7 @@ pub(crate) fn begin(begin: Begin) -> Result<Seedling, JournalFault> {
     let hash = head.map(|head| head.hash);
     let status = Status { seq: durable, hash, state: mind.world.state(), last: None, stopped: None };
     let (status, watched) = watch::channel(status);
-    let hub = Arc::new(Hub::new(durable));
+    let hub = Arc::new(Hub::new(id, Arc::clone(&journal), durable));
     let (requests, asked) = mpsc::channel(REQUESTS_MAX);
     let (reports, brought) = mpsc::channel(REPORTS_MAX);
     let gate = Gate::new(Arc::clone(&journal), Confirmed { seq: durable, hash, fault: None });

@@ -29,6 +29,7 @@ mod tree_file_errors;
 mod turns;
 mod watching;
 mod watching_crowd;
+mod watching_past;
 mod wire;
 
 use spinney::budget::{Amounts, Budget, Limits, spend};

@@ -1,0 +1,115 @@
+//! The story of a tree as its hub knows it: who is who as of the last event that it took in, and the sights that came
+//! last, so that whoever begins among them need not read the journal.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use spinney_kernel::Event;
+use spinney_kernel::call::{Outcome, Work};
+use spinney_kernel::id::Seq;
+use spinney_kernel::limit;
+use spinney_kernel::trace::Trace;
+
+use super::Sight;
+use crate::tree::Told;
+
+/// Sights that are kept, besides those that came last. More than a page of the journal has as a rule, so that all who
+/// wait for one find it.
+const RECENT_MAX: usize = 1_024;
+/// About how many bytes they may have.
+const RECENT_BYTES_MAX: usize = limit::PAGE_BYTES_MAX;
+/// Events that wait for those before them.
+const HELD_MAX: usize = 1_024;
+
+/// What came so far, and the last of it in full.
+#[derive(Default)]
+pub(super) struct Story {
+    seen: Seq,
+    trace: Trace,
+    /// The last ones, without a gap up to `seen`.
+    recent: VecDeque<Arc<Sight>>,
+    recent_bytes: usize,
+    /// Durable events that came after a gap, without one among them. Without these, a tree that is faster than its
+    /// journal is read would never be caught up with.
+    held: VecDeque<Told>,
+}
+
+impl Story {
+    /// The last event that it took in.
+    pub(super) const fn seen(&self) -> Seq {
+        self.seen
+    }
+
+    /// Who is who after that event.
+    pub(super) const fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// Takes in the next event. One that comes after a gap is held until that is filled.
+    pub(super) fn take(&mut self, told: Told) -> Option<Arc<Sight>> {
+        if told.seq != next(self.seen) {
+            self.hold(told);
+            return None;
+        }
+        self.seen = told.seq;
+        let hop = self.trace.take(told.at, &told.event);
+        let sight = Arc::new(Sight { told, hop });
+        self.recent_bytes += weight(&sight.told.event);
+        self.recent.push_back(Arc::clone(&sight));
+        Some(sight)
+    }
+
+    /// Forgets what is no longer recent. Before events are taken in and not after, so that whoever waited for them
+    /// finds all of them.
+    pub(super) fn trim(&mut self) {
+        while self.recent.len() > RECENT_MAX || self.recent_bytes > RECENT_BYTES_MAX {
+            let Some(oldest) = self.recent.pop_front() else { return };
+            self.recent_bytes -= weight(&oldest.told.event);
+        }
+    }
+
+    /// The sights after an event; none if that is longer ago than what is kept.
+    pub(super) fn after(&self, place: Seq) -> Option<impl Iterator<Item = &Arc<Sight>>> {
+        let oldest = self.recent.front().map_or(next(self.seen), |sight| sight.told.seq);
+        let known = self.recent.partition_point(|sight| sight.told.seq <= place);
+        (next(place) >= oldest).then(|| self.recent.range(known..))
+    }
+
+    /// The next event, if it is held.
+    pub(super) fn held(&mut self) -> Option<Told> {
+        while self.held.pop_front_if(|told| told.seq <= self.seen).is_some() {}
+        self.held.pop_front_if(|told| told.seq == next(self.seen))
+    }
+
+    fn hold(&mut self, told: Told) {
+        if self.held.back().is_some_and(|last| next(last.seq) != told.seq) {
+            self.held.clear();
+        }
+        if self.held.len() == HELD_MAX {
+            self.held.pop_front();
+        }
+        self.held.push_back(told);
+    }
+}
+
+/// The place after this one.
+const fn next(seq: Seq) -> Seq {
+    Seq(seq.0.saturating_add(1))
+}
+
+/// About how many bytes an event has: the texts that may be long.
+fn weight(event: &Event) -> usize {
+    if let Event::CallEnded { outcome: Outcome::Done { body, asks, .. }, .. } = event {
+        body.text.len() + asks.iter().map(|ask| ask.args.len()).sum::<usize>()
+    } else if let Event::CallAsked { work: Work::Tool(tool), .. } = event {
+        tool.args.len()
+    } else if let Event::ToolAnswered { body, .. }
+    | Event::MessageSent { body, .. }
+    | Event::MessagePublished { body, .. }
+    | Event::AgentEnded { result: Some(body), .. } = event
+    {
+        body.text.len()
+    } else {
+        0
+    }
+}

@@ -1,0 +1,347 @@
+//! Beginning in the past: whoever begins among what the hub remembers reads no journal, one page is read for all who
+//! wait for it, and whatever becomes of those who asked for it, nobody misses anything or hangs.
+
+use std::future::Future;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+
+use futures::FutureExt;
+use spinney::Tree;
+use spinney::bus::{Note, Overflow, Seen, Watch, WatchFault, Watcher};
+use spinney_kernel::By;
+use spinney_kernel::body::BlobRef;
+use spinney_kernel::envelope::Envelope;
+use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, Fact};
+use spinney_kernel::port::journal::{Append, Appended, Entry, Head, Journal, JournalFault};
+use spinney_testkit::{Stage, settled};
+
+/// A root that waits for a person, so that a tree lives as long as a test needs it.
+const WAITING: &str = "
+rules:
+  - when: { turn: 1 }
+    say: Hm.
+    call: [ { tool: ask_human, args: { question: Which? } } ]
+  - say: Thank you.
+";
+
+/// A journal whose reads are counted, wait while it is shut, and fail as often as they are told to.
+struct Gate {
+    inner: Arc<dyn Journal>,
+    reads: AtomicUsize,
+    faults: AtomicUsize,
+    is_shut: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl Gate {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            inner: Arc::clone(Stage::new(WAITING).journal()),
+            reads: AtomicUsize::new(0),
+            faults: AtomicUsize::new(0),
+            is_shut: Mutex::new(false),
+            opened: Condvar::new(),
+        })
+    }
+
+    fn shut(&self) {
+        *self.is_shut.lock().unwrap() = true;
+    }
+
+    fn open(&self) {
+        *self.is_shut.lock().unwrap() = false;
+        self.opened.notify_all();
+    }
+
+    fn reads(&self) -> usize {
+        self.reads.load(Ordering::SeqCst)
+    }
+}
+
+impl Journal for Gate {
+    fn append(&self, append: Append, done: Appended) {
+        self.inner.append(append, done);
+    }
+
+    fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Result<Vec<Entry>, JournalFault> {
+        self.reads.fetch_add(1, Ordering::SeqCst);
+        drop(self.opened.wait_while(self.is_shut.lock().unwrap(), |is_shut| *is_shut).unwrap());
+        let fails = |left: usize| left.checked_sub(1);
+        match self.faults.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fails) {
+            Ok(_) => Err(JournalFault::DiskFull),
+            Err(_) => self.inner.read(tree, after, batches_max),
+        }
+    }
+
+    fn head(&self, tree: TreeId) -> Result<Option<Head>, JournalFault> {
+        self.inner.head(tree)
+    }
+
+    fn heads(&self, states: &[&str]) -> Result<Vec<Head>, JournalFault> {
+        self.inner.heads(states)
+    }
+
+    fn catalog(&self, kind: CatalogKind, prefix: &str) -> Result<Vec<Fact>, JournalFault> {
+        self.inner.catalog(kind, prefix)
+    }
+
+    fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Result<(), JournalFault> {
+        self.inner.replace_catalog(tree, at, rows)
+    }
+
+    fn blob(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalFault> {
+        self.inner.blob(blob)
+    }
+
+    fn remove(&self, tree: TreeId) -> Result<(), JournalFault> {
+        self.inner.remove(tree)
+    }
+}
+
+/// A tree that waits for a person, with so many notes.
+async fn noted(gate: &Arc<Gate>, notes: usize) -> Tree {
+    let stage = Stage::on(Arc::<Gate>::clone(gate), WAITING);
+    let home = stage.home();
+    let tree = stage.start(&home, "root $9.00 turns=9").await;
+    settled(&tree).await;
+    publish(&tree, notes).await;
+    std::mem::forget(home);
+    tree
+}
+
+async fn publish(tree: &Tree, notes: usize) {
+    for number in 0..notes {
+        let topic = ["left", "right"][number % 2].parse().unwrap();
+        let envelope = Envelope { topic: Some(topic), ..Envelope::default() };
+        let note = Note { to: None, envelope, text: number.to_string() };
+        assert_eq!(tree.publish(By::Person, note).await, Ok(true));
+    }
+}
+
+/// What a watcher sees up to an event, which it wants.
+async fn until(watcher: &mut Watcher, end: Seq) -> Vec<u64> {
+    let mut seen = Vec::new();
+    while seen.last() != Some(&end.0) {
+        match watcher.next().await {
+            Some(Ok(Seen::Event(sight))) => seen.push(sight.told.seq.0),
+            other => panic!("{other:?}"),
+        }
+    }
+    seen
+}
+
+fn after(seq: u64) -> Watch {
+    Watch { after: Seq(seq), ..Watch::default() }
+}
+
+/// Looks once, as a `select!` does that is decided by another branch.
+fn glance<T>(future: impl Future<Output = T>) -> Option<T> {
+    future.now_or_never()
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_begins_among_what_is_remembered_reads_no_journal() {
+    let gate = Gate::new();
+    let tree = noted(&gate, 300).await;
+    let end = tree.status().seq;
+    let mut first = tree.watch(after(0));
+    let whole: Vec<u64> = (1..=end.0).collect();
+    assert_eq!(until(&mut first, end).await, whole);
+    let reads = gate.reads();
+    for place in 0..end.0 {
+        let mut watcher = tree.watch(after(place));
+        // Even what must not be waited for is there.
+        let at_once = glance(watcher.next());
+        assert!(matches!(at_once, Some(Some(Ok(Seen::Event(sight)))) if sight.told.seq.0 == place + 1));
+        if place + 1 < end.0 {
+            assert_eq!(until(&mut watcher, end).await, whole[place as usize + 1..]);
+        }
+    }
+    let right = Watch { topic: Some("right".parse().unwrap()), ..Watch::default() };
+    assert_eq!(until(&mut tree.watch(right), end).await.len(), 150);
+    // It is the same for one with little room, and for what is still to come.
+    let mut narrow = tree.watch(Watch { room: Some(3), overflow: Overflow::Disconnect, ..after(0) });
+    publish(&tree, 20).await;
+    let end = tree.status().seq;
+    assert_eq!(until(&mut narrow, end).await, (1..=end.0).collect::<Vec<u64>>());
+    assert_eq!(gate.reads(), reads);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_begins_before_what_is_remembered_reads_the_journal() {
+    let gate = Gate::new();
+    let tree = noted(&gate, 100).await;
+    let mut first = tree.watch(after(0));
+    until(&mut first, tree.status().seq).await;
+    publish(&tree, 1_500).await;
+    let end = tree.status().seq;
+    let reads = gate.reads();
+    let mut recent = tree.watch(after(end.0 - 500));
+    assert_eq!(until(&mut recent, end).await, (end.0 - 499..=end.0).collect::<Vec<u64>>());
+    assert_eq!(gate.reads(), reads);
+    let mut old = tree.watch(after(7));
+    assert_eq!(until(&mut old, end).await, (8..=end.0).collect::<Vec<u64>>());
+    assert!(gate.reads() > reads);
+    // The first one fell behind meanwhile, and all three are live by now.
+    until(&mut first, end).await;
+    let reads = gate.reads();
+    publish(&tree, 1).await;
+    for watcher in [&mut first, &mut recent, &mut old] {
+        assert_eq!(until(watcher, Seq(end.0 + 1)).await, [end.0 + 1]);
+    }
+    assert_eq!(gate.reads(), reads);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_page_is_read_for_all_who_wait_for_it() {
+    let gate = Gate::new();
+    let tree = noted(&gate, 100).await;
+    let end = tree.status().seq;
+    let reads = gate.reads();
+    let mut crowd: Vec<Watcher> = (0..100).map(|place| tree.watch(after(place))).collect();
+    let seen = crowd.iter_mut().map(|watcher| until(watcher, end));
+    for (place, seen) in futures::future::join_all(seen).await.into_iter().enumerate() {
+        assert_eq!(seen, (place as u64 + 1..=end.0).collect::<Vec<u64>>());
+    }
+    assert_eq!(gate.reads(), reads + 1);
+}
+
+/// Whoever asked for a page may be gone, or never look again: the others get it.
+#[tokio::test(start_paused = true)]
+async fn a_page_comes_whatever_becomes_of_whoever_asked_for_it() {
+    for is_dropped in [true, false] {
+        let gate = Gate::new();
+        let tree = noted(&gate, 100).await;
+        let end = tree.status().seq;
+        gate.shut();
+        let (mut asks, mut waits) = (tree.watch(after(0)), tree.watch(after(0)));
+        let mut asking = Box::pin(asks.next());
+        assert!(glance(&mut asking).is_none());
+        assert!(glance(waits.next()).is_none());
+        if is_dropped {
+            drop(asking);
+            drop(asks);
+            gate.open();
+            assert_eq!(until(&mut waits, end).await.len() as u64, end.0);
+        } else {
+            gate.open();
+            assert_eq!(until(&mut waits, end).await.len() as u64, end.0);
+            // It goes on where it stood.
+            assert!(matches!(asking.await, Some(Ok(Seen::Event(sight))) if sight.told.seq == Seq(1)));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_that_cannot_be_read_is_tried_again_by_the_next() {
+    let gate = Gate::new();
+    let tree = noted(&gate, 100).await;
+    let end = tree.status().seq;
+    gate.shut();
+    gate.faults.store(1, Ordering::SeqCst);
+    let (mut first, mut second) = (tree.watch(after(0)), tree.watch(after(0)));
+    let both = async { tokio::join!(first.next(), until(&mut second, end)) };
+    let mut both = Box::pin(both);
+    assert!(glance(&mut both).is_none());
+    gate.open();
+    let (failed, seen) = both.await;
+    assert_eq!(failed, Some(Err(WatchFault::Journal(JournalFault::DiskFull))));
+    assert_eq!(seen.len() as u64, end.0);
+    assert_eq!(first.next().await, None);
+}
+
+/// Of a tree that has ended, nothing is kept once nobody looks; whoever comes then sees all of it all the same.
+#[tokio::test(start_paused = true)]
+async fn what_has_ended_is_read_again_by_whoever_comes_later() {
+    let gate = Gate::new();
+    let tree = noted(&gate, 10).await;
+    tree.cancel("root".parse().unwrap(), "enough").await.unwrap();
+    tree.ended().await;
+    let end = tree.status().seq;
+    for _ in 0..3 {
+        let mut watchers = [tree.watch(after(0)), tree.watch(after(0))];
+        for watcher in &mut watchers {
+            assert_eq!(until(watcher, end).await.len() as u64, end.0);
+            assert_eq!(watcher.next().await, None);
+        }
+    }
+    assert_eq!(tree.watchers(), (0, 0));
+}
+
+/// Draws that repeat.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides
+    }
+}
+
+/// Follows a tree from a random place with random patience until it ends, and says what it saw of what it asked for.
+async fn follow(tree: Tree, watch: Watch, mut dice: Dice) -> Vec<u64> {
+    let mut seen = Vec::new();
+    let mut watcher = tree.watch(watch.clone());
+    loop {
+        let next = match dice.below(4) {
+            0 => glance(watcher.next()),
+            _ => Some(watcher.next().await),
+        };
+        match next {
+            Some(Some(Ok(Seen::Event(sight)))) => seen.push(sight.told.seq.0),
+            Some(Some(Ok(Seen::Delta(_) | Seen::Missed(_)))) => {}
+            Some(Some(Err(WatchFault::TooSlow { seen }))) => {
+                watcher = tree.watch(Watch { after: seen, ..watch.clone() });
+            }
+            Some(Some(Err(fault @ WatchFault::Journal(_)))) => panic!("{fault}"),
+            Some(None) => return seen,
+            None => tokio::task::yield_now().await,
+        }
+        for _ in 0..dice.below(8).saturating_sub(5) {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn watchers_that_begin_anywhere_see_exactly_the_journal() {
+    for seed in 0..8 {
+        let mut dice = Dice(seed);
+        let gate = Gate::new();
+        let tree = noted(&gate, dice.below(700) as usize).await;
+        let mut watchers = Vec::new();
+        for _ in 0..30 {
+            publish(&tree, dice.below(60) as usize).await;
+            let place = dice.below(tree.status().seq.0 + 5);
+            let topic = ["left", "right", "agent"].get(dice.below(5) as usize);
+            let watch = Watch {
+                topic: topic.map(|topic| topic.parse().unwrap()),
+                deltas: dice.below(2) == 0,
+                room: [None, Some(1), Some(5), Some(100)][dice.below(4) as usize],
+                overflow: [Overflow::DropDeltas, Overflow::Disconnect][dice.below(2) as usize],
+                ..after(place)
+            };
+            let own = Dice(dice.below(u64::from(u32::MAX)));
+            watchers.push((watch.clone(), tokio::spawn(follow(tree.clone(), watch, own))));
+        }
+        tree.cancel("root".parse().unwrap(), "enough").await.unwrap();
+        let mut whole = Vec::new();
+        let mut all = tree.watch(Watch::default());
+        while let Some(next) = all.next().await {
+            let Ok(Seen::Event(sight)) = next else { panic!("{next:?}") };
+            whole.push(sight);
+        }
+        assert!(whole.iter().map(|sight| sight.told.seq.0).eq(1..=tree.status().seq.0));
+        drop(all);
+        for (watch, watcher) in watchers {
+            let wanted = whole.iter().filter(|sight| {
+                let topic = watch.topic.as_ref().is_none_or(|topic| topic.covers(&sight.hop.topic));
+                topic && sight.told.seq > watch.after
+            });
+            let wanted: Vec<u64> = wanted.map(|sight| sight.told.seq.0).collect();
+            assert_eq!(watcher.await.unwrap(), wanted, "seed {seed}: {watch:?}");
+        }
+        assert_eq!(tree.watchers(), (0, 0));
+    }
+}
