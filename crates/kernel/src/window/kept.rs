@@ -45,6 +45,13 @@ struct Teller {
 }
 
 impl Window {
+    /// One that holds these, of which so many at the end are unread.
+    #[must_use]
+    pub fn of(headers: Vec<Header>, unread: usize) -> Self {
+        let unread = u32::try_from(unread.min(headers.len())).unwrap_or(u32::MAX);
+        Self { headers, unread, ..Self::default() }
+    }
+
     /// What it holds, the oldest first.
     #[must_use]
     pub fn headers(&self) -> &[Header] {
@@ -174,7 +181,7 @@ impl Window {
     }
 
     /// The next message; it is unread.
-    pub(crate) fn push(&mut self, header: Header) {
+    pub fn push(&mut self, header: Header) {
         if self.is_open() {
             self.insert(self.headers.len(), header);
             self.unread += 1;
@@ -198,7 +205,7 @@ impl Window {
     }
 
     /// The model reads everything.
-    pub(crate) const fn read(&mut self) {
+    pub const fn read(&mut self) {
         self.unread = 0;
     }
 
@@ -213,7 +220,7 @@ impl Window {
     }
 
     /// Leaves out what was decided.
-    pub(crate) fn cut(&mut self, cut: &Cut) {
+    pub fn cut(&mut self, cut: &Cut) {
         for (category, left) in self.dropped(cut) {
             let all = &mut self.seldom().left_out[category.place()];
             all.messages = all.messages.saturating_add(left.messages);

@@ -1,0 +1,278 @@
+//! What a child is told, and how large its window is: nothing else ever crosses.
+
+use spinney_kernel::body::Body;
+use spinney_kernel::context::{Contexts, Given, Message, Share};
+use spinney_kernel::definition::Definition;
+use spinney_kernel::envelope::Envelope;
+use spinney_kernel::event::Clamped;
+use spinney_kernel::id::{AgentId, ModelName, RoleName};
+use spinney_kernel::request::{Broadcast, Collect, Refresh, Send, Spawn};
+use spinney_kernel::window::{Category, WindowSpec};
+use spinney_kernel::{By, Event, Refusal, Reply, Request};
+use spinney_testkit::Play;
+
+use crate::seen::{events, name, person, refused};
+
+const FIXTURE: &str = "root $9.00 turns=20 / b later turns=20 / c later turns=20";
+
+/// A window for each role, or none.
+fn windows(definition: &mut Definition, sizes: [(&str, u64); 2]) {
+    for (role, size) in sizes {
+        let role = definition.roles.get_mut(&name::<RoleName>(role)).and_then(|role| role.turns.as_mut());
+        if let Some(turns) = role {
+            turns.window = Some(WindowSpec { size: Some(size), ..WindowSpec::default() });
+        }
+    }
+}
+
+fn spawn(id: &str, share: Share) -> Request {
+    let (id, share) = (Some(name(id)), Some(share));
+    Request::Spawn(Spawn { id, share, collect: Collect::Detached, ..Play::spawn("root", "b") })
+}
+
+fn send(to: &str, category: Category, text: &str) -> Request {
+    let envelope = Envelope { category, ..Envelope::default() };
+    Request::Send(Send { envelope, ..Send::plain(name(to), Body::text(text)) })
+}
+
+/// Everything that an agent's next packet shows, by category and text.
+fn packet(play: &Play, agent: &str) -> Vec<(Category, String)> {
+    let mut contexts = Contexts::new(play.world().tree());
+    events(play).iter().for_each(|event| contexts.apply(event));
+    let agent: AgentId = name(agent);
+    let packet = contexts.packet(&agent, 0).unwrap_or_default();
+    let read = |message: &std::sync::Arc<Message>| (message.category(), message.text().into_owned());
+    packet.messages.iter().map(read).collect()
+}
+
+fn count(play: &Play, agent: &str, text: &str) -> usize {
+    packet(play, agent).iter().filter(|(_, shown)| shown.contains(text)).count()
+}
+
+/// A parent that was told a fact, said something and read what a tool returned.
+fn busy() -> Play {
+    let mut play = Play::grow(FIXTURE);
+    play.must(send("root", Category::Context, "FACT-1 stays true."));
+    play.must(send("root", Category::Dialog, "DIALOG-1 from a person."));
+    play.run("said #1 SAID-1 to myself. | read {\"path\":\"ARGS-1\"}\ndone #2");
+    play
+}
+
+fn window(play: &Play, agent: &str) -> Option<u64> {
+    let agents = play.world().agents();
+    agents.find(&name(agent)).and_then(|ix| agents.living(ix))?.progress.window.size()
+}
+
+/// P10: a child's window is the least of what its role and its spawner say, and its parent's stays.
+#[test]
+fn p10_the_least_that_anybody_says_is_the_window_of_a_child() {
+    let mut play =
+        Play::grow_as(FIXTURE, |definition| windows(definition, [("root", 100_000), ("b", 8_000)]));
+    let spawn = Spawn { window: Some(16_000), id: Some(name("b1")), ..Play::spawn("root", "b") };
+    play.must(Request::Spawn(spawn.clone()));
+    assert_eq!((window(&play, "b1"), window(&play, "root")), (Some(8_000), Some(100_000)));
+    play.must(Request::Spawn(Spawn { window: Some(4_000), id: Some(name("b2")), ..spawn.clone() }));
+    assert_eq!(window(&play, "b2"), Some(4_000));
+    let small = Spawn { window: Some(10), id: Some(name("b3")), ..spawn };
+    let refusal = refused(&mut play, person(Request::Spawn(small)));
+    assert_eq!(refusal, Refusal::WindowTooSmall { tokens: 256, size: 10 });
+}
+
+/// P10: a window leaves room for the answer, with every model that the calls may go to.
+#[test]
+fn p10_a_window_fits_each_model_that_a_call_may_go_to() {
+    let play = Play::grow_as(FIXTURE, |definition| {
+        for (model, context) in [("m", 10_000), ("cheap", 4_000)] {
+            definition.models.get_mut(&name::<ModelName>(model)).unwrap().context = Some(context);
+        }
+    });
+    assert_eq!(window(&play, "root"), Some(3_400));
+}
+
+/// P11: a parent is told of a smaller window once, with the number that counts, and of none that is as large.
+#[test]
+fn p11_a_parent_is_told_when_and_only_when_a_child_was_clamped() {
+    let sizes =
+        |small| Play::grow_as(FIXTURE, |definition| windows(definition, [("root", 100_000), ("b", small)]));
+    let mut play = sizes(8_000);
+    play.must(spawn("b1", Share::Goal));
+    let clamped = |event: &Event| matches!(event, Event::WindowSet { clamped: Some(_), .. });
+    let told = Clamped { parent_size: 100_000, is_told: true };
+    let set = events(&play).into_iter().filter(clamped).collect::<Vec<_>>();
+    assert_eq!(set, [Event::WindowSet { agent: name("b1"), size: 8_000, clamped: Some(told) }]);
+    play.run("said #1 Hm. | read {}\ndone #3");
+    assert_eq!(count(&play, "root", "the window of b1 has 8000 tokens"), 1);
+    assert_eq!(packet(&play, "root").last().map(|(category, _)| *category), Some(Category::Internal));
+    let mut play = sizes(100_000);
+    play.must(spawn("b1", Share::Goal));
+    assert!(!events(&play).iter().any(clamped));
+    play.run("said #1 Hm. | read {}\ndone #3");
+    assert_eq!(count(&play, "root", "the window of"), 0);
+}
+
+/// P11: whoever does not want the note does not get it; the event is there all the same.
+#[test]
+fn p11_the_note_can_be_switched_off() {
+    let mut play = Play::grow_as(FIXTURE, |definition| {
+        windows(definition, [("root", 100_000), ("b", 8_000)]);
+        let root = definition.roles.get_mut(&name::<RoleName>("root")).and_then(|role| role.turns.as_mut());
+        root.and_then(|turns| turns.window.as_mut()).unwrap().clamp_note = false;
+    });
+    play.must(spawn("b1", Share::Goal));
+    play.run("said #1 Hm. | read {}\ndone #3");
+    assert_eq!(count(&play, "root", "the window of"), 0);
+    assert!(events(&play).iter().any(|event| matches!(event, Event::WindowSet { clamped: Some(_), .. })));
+}
+
+/// P12: a briefed child holds what its parent was told, once, and nothing that was said or returned; what comes later
+/// does not appear by itself.
+#[test]
+fn p12_a_briefing_is_the_parents_task_and_context_once() {
+    let mut play = busy();
+    play.must(spawn("b1", Share::Briefing));
+    let told = packet(&play, "b1");
+    let categories: Vec<Category> = told.iter().map(|(category, _)| *category).collect();
+    assert_eq!(categories, [Category::System, Category::Context, Category::Context]);
+    assert_eq!(told.iter().filter(|(_, text)| text.contains("Your task: Grow.")).count(), 1);
+    assert_eq!(count(&play, "b1", "FACT-1"), 1);
+    for secret in ["DIALOG-1", "SAID-1", "ARGS-1"] {
+        assert_eq!((secret, count(&play, "b1", secret)), (secret, 0));
+    }
+    play.must(send("root", Category::Context, "FACT-2 is new."));
+    assert_eq!(count(&play, "b1", "FACT-2"), 0);
+}
+
+/// P13: a refresh tells each new item once however often it runs; with replace what is no longer known goes, and the
+/// child's own conversation stays.
+#[test]
+fn p13_a_refresh_tells_what_is_new_once() {
+    let mut play = busy();
+    play.must(spawn("b1", Share::Briefing));
+    play.must(send("b1", Category::Dialog, "DIALOG-2 for the child."));
+    play.must(send("root", Category::Context, "FACT-2 is new."));
+    let refresh = |replace| Request::Refresh(Refresh { agent: name("b1"), replace });
+    play.must(refresh(false));
+    let events_then = events(&play).len();
+    play.must(refresh(false));
+    assert_eq!(events(&play).len(), events_then, "a second refresh is nothing");
+    for fact in ["Your task: Grow.", "FACT-1", "FACT-2"] {
+        assert_eq!((fact, count(&play, "b1", fact)), (fact, 1));
+    }
+    play.must(refresh(true));
+    for fact in ["Your task: Grow.", "FACT-1", "FACT-2"] {
+        assert_eq!((fact, count(&play, "b1", fact)), (fact, 1));
+    }
+    play.run("said #4 Thinking. | read {}\ndone #5");
+    assert_eq!(count(&play, "b1", "DIALOG-2"), 1);
+    let nobody =
+        refused(&mut play, person(Request::Refresh(Refresh { agent: name("root"), replace: false })));
+    assert_eq!(nobody, Refusal::NobodyAbove { agent: name("root") });
+}
+
+/// P15: only those who are named are told, by reference and with the name of whoever knows it.
+#[test]
+fn p15_a_broadcast_reaches_those_who_are_named() {
+    let mut play = busy();
+    for id in ["b1", "b2", "b3"] {
+        play.must(spawn(id, Share::Goal));
+    }
+    let (from, to, categories) = (name("root"), vec![name("b1"), name("b2")], vec![Category::Context]);
+    let broadcast = Request::Broadcast(Broadcast { from, to, categories });
+    play.must(broadcast.clone());
+    play.must(broadcast);
+    let seen = |agent| count(&play, agent, "[what root knows]\nFACT-1 stays true.");
+    assert_eq!([seen("b1"), seen("b2"), seen("b3")], [1, 1, 0]);
+    assert_eq!(count(&play, "b1", "Your task: Grow."), 0);
+    let stored = events(&play).iter().filter(|event| format!("{event:?}").contains("FACT-1")).count();
+    assert_eq!(stored, 1, "told by reference");
+}
+
+/// P15: what an agent said and read is its own: no broadcast takes it, and an agent cannot pass on its first message.
+#[test]
+fn p15_a_broadcast_takes_nothing_that_is_private() {
+    let mut play = busy();
+    play.must(spawn("b1", Share::Goal));
+    for category in [Category::Dialog, Category::Output, Category::Error, Category::Internal] {
+        let (from, to, categories) = (name("root"), vec![name("b1")], vec![category]);
+        let refusal = refused(&mut play, person(Request::Broadcast(Broadcast { from, to, categories })));
+        assert_eq!(refusal, Refusal::CategoryNotAllowed { category });
+    }
+    let (from, to) = (name("root"), vec![name("nobody")]);
+    let unknown = Request::Broadcast(Broadcast { from, to, categories: vec![Category::Context] });
+    assert!(matches!(refused(&mut play, person(unknown)), Refusal::UnknownAgent { .. }));
+    let (from, to) = (name("root"), vec![name("b1")]);
+    let stolen = Request::Broadcast(Broadcast { from, to, categories: vec![Category::Context] });
+    let by = By::Agent(name("b1"));
+    assert!(matches!(play.ask_as(by, stolen), Err(Refusal::NotYours { .. })));
+}
+
+/// A fork goes on from the last turns of its parent, each whole; the one under way is not among them.
+#[test]
+fn a_forked_child_goes_on_from_whole_turns() {
+    let mut play = busy();
+    play.run("said #3 SAID-2. | read {}\ndone #4");
+    play.run("said #5 SAID-3. | spawn_agent {\"agent\":\"b\",\"goal\":\"Go on.\",\"id\":\"b1\",\"share\":{\"fork\":1}}");
+    let texts: Vec<String> = packet(&play, "b1").into_iter().map(|(_, text)| text).collect();
+    let [first, fact, letter, said, result] = texts.as_slice() else { panic!("{texts:?}") };
+    assert!(first.contains("Your task: Go on."), "{first}");
+    // What came before the turn was read in it.
+    assert_eq!((fact.as_str(), letter.as_str()), ("FACT-1 stays true.", "DIALOG-1 from a person."));
+    assert_eq!((said.as_str(), result.as_str()), ("SAID-2.", "ok"));
+}
+
+/// Messages that a caller of the library gives a child are there from the first packet on; Spinney's own categories are
+/// refused.
+#[test]
+fn given_messages_are_in_the_first_packet() {
+    let mut play = busy();
+    let given = |category| Given { category, body: Body::text("GIVEN-1") };
+    let born = |category| Spawn {
+        messages: vec![given(category)],
+        id: Some(name("b1")),
+        ..Play::spawn("root", "b")
+    };
+    for category in [Category::System, Category::Internal, Category::Output] {
+        let refusal = refused(&mut play, person(Request::Spawn(born(category))));
+        assert_eq!(refusal, Refusal::CategoryNotAllowed { category });
+    }
+    play.must(Request::Spawn(born(Category::Context)));
+    assert_eq!(
+        packet(&play, "b1").iter().map(|(_, text)| text.as_str()).skip(1).collect::<Vec<_>>(),
+        ["GIVEN-1"]
+    );
+}
+
+/// P16: a bad id, itself as parent or an id that is taken is refused, and nothing changed.
+#[test]
+fn p16_a_bad_spawn_changes_nothing() {
+    let mut play = busy();
+    for bad in ["../x", "", "a/b", "x y", "\0", "."] {
+        assert!(bad.parse::<AgentId>().is_err(), "{bad:?}");
+    }
+    let args = "{\"agent\":\"b\",\"goal\":\"Go.\",\"id\":\"../x\"}";
+    let before = play.world().agents().len();
+    play.run(&format!(
+        "said #3 Hm. | spawn_agent {args} | spawn_agent {{\"agent\":\"b\",\"goal\":\"Go.\",\"spite\":1}}"
+    ));
+    assert_eq!(play.world().agents().len(), before);
+    let taken = Request::Spawn(Spawn { id: Some(name("root")), ..Play::spawn("root", "b") });
+    assert_eq!(refused(&mut play, person(taken)), Refusal::DuplicateId { agent: name("root") });
+    let orphan = Request::Spawn(Spawn { id: Some(name("x")), ..Play::spawn("x", "b") });
+    assert!(matches!(refused(&mut play, person(orphan)), Refusal::UnknownAgent { .. }));
+}
+
+/// P18: what is meant for one agent changes that one only, and an agent that is not there is an error.
+#[test]
+fn p18_what_is_meant_for_one_agent_changes_that_one_only() {
+    let mut play = busy();
+    play.must(spawn("b1", Share::Goal));
+    play.must(spawn("b2", Share::Goal));
+    let others = |play: &Play| [packet(play, "root"), packet(play, "b2")];
+    let before = others(&play);
+    assert_eq!(play.must(send("b1", Category::Dialog, "only you")), Reply::Done);
+    play.run("said #4 I read. | read {}\ndone #6");
+    assert_eq!(count(&play, "b1", "only you"), 1);
+    assert_eq!(others(&play), before);
+    let unknown = person(Request::Refresh(Refresh { agent: name("nobody"), replace: false }));
+    assert!(matches!(refused(&mut play, unknown), Refusal::UnknownAgent { .. }));
+}

@@ -1,0 +1,225 @@
+//! The window: shares, what goes first, what stays, and how packets follow each other.
+
+use proptest::prelude::*;
+use spinney_kernel::limit;
+use spinney_kernel::window::{
+    Bounds, Category, Compact, Cut, Header, Preset, Shares, Span, Tie, TooSmall, Window, trim,
+};
+
+const TOOLS: Bounds = Bounds { size: 1_000, preset: Preset::Tools, images_max: 5, compact: Compact::Count };
+
+fn header(tokens: u64, category: Category) -> Header {
+    Header::new(tokens, category, Tie::Free)
+}
+
+fn system(tokens: u64) -> Header {
+    header(tokens, Category::System)
+}
+
+/// What a model said to ask for tools, and what they returned.
+fn unit(said: u64, results: &[u64]) -> Vec<Header> {
+    let answers = results.iter().map(|tokens| Header::new(*tokens, Category::Output, Tie::Answers));
+    std::iter::once(Header::new(said, Category::Dialog, Tie::Asks)).chain(answers).collect()
+}
+
+fn dropped(headers: &[Header], bounds: &Bounds) -> Vec<usize> {
+    let cut = trim(&Window::of(headers.to_vec(), 0), bounds).unwrap().unwrap_or_default();
+    Span::places(&cut.drop).collect()
+}
+
+/// P1: shares are exactly those of the preset, never above the whole, and follow the size at once.
+#[test]
+fn p1_shares_follow_preset_and_size() {
+    let of = |preset, size| Category::ALL.map(|category| Shares::of(preset, size).get(category));
+    assert_eq!(of(Preset::Tools, 100_000), [10_000, 30_000, 40_000, 20_000, 0, 0, 0]);
+    assert_eq!(of(Preset::Dialog, 100_000), [10_000, 35_000, 50_000, 5_000, 0, 0, 0]);
+    assert_eq!(of(Preset::Tools, 50_000), [5_000, 15_000, 20_000, 10_000, 0, 0, 0]);
+    for size in [0, 1, 99, 101, 12_345, u64::from(u32::MAX)] {
+        assert!(Shares::of(Preset::Dialog, size).total() <= size);
+        assert!(Shares::of(Preset::Tools, size).total() <= size);
+    }
+}
+
+/// P2: what the agent is stays, whatever it takes; if it alone is too much, both numbers are named.
+#[test]
+fn p2_the_first_message_stays_and_is_named_when_it_is_too_large() {
+    let mut headers = vec![system(700)];
+    headers.extend((0..10).map(|_| header(40, Category::Dialog)));
+    let window = Window::of(headers, 0);
+    let mut after = window.clone();
+    after.cut(&trim(&window, &TOOLS).unwrap().unwrap());
+    assert!(after.tokens() <= TOOLS.size, "{}", after.tokens());
+    assert_eq!(after.headers()[0], system(700));
+    let too_large = trim(&Window::of(vec![system(1_001)], 0), &TOOLS);
+    let folded = limit::FOLDED_TOKENS_MIN;
+    assert_eq!(too_large, Err(TooSmall { tokens: 1_001 + folded, system: 1_001, size: 1_000 }));
+}
+
+/// P3: the unknown goes first and context last, the oldest of each first; what stays keeps its order.
+#[test]
+fn p3_the_least_important_goes_first_and_the_oldest_of_it() {
+    // Five messages of each category, in turns, so that each has more than its share of a thousand.
+    let kinds = &Category::ALL[1..];
+    let mut headers = vec![system(10)];
+    headers.extend((0..5).flat_map(|_| kinds).map(|kind| header(100, *kind)));
+    let gone = |size| {
+        let gone = dropped(&headers, &Bounds { size, ..TOOLS });
+        let of = |category: &Category| {
+            let of_it: Vec<usize> =
+                (1..headers.len()).filter(|at| headers[*at].category == *category).collect();
+            let count = of_it.iter().filter(|place| gone.contains(place)).count();
+            assert!(of_it[..count].iter().all(|place| gone.contains(place)), "not the oldest {category:?}");
+            format!("{} {count}", category.word())
+        };
+        kinds.iter().rev().map(of).collect::<Vec<_>>().join(", ")
+    };
+    let told = [3_000, 2_500, 2_000, 1_500, 1_000, 500].map(gone).join("\n");
+    insta::assert_snapshot!(told, @"
+    unknown 5, internal 2, error 0, output 0, dialog 0, context 0
+    unknown 5, internal 5, error 1, output 0, dialog 0, context 0
+    unknown 5, internal 5, error 5, output 0, dialog 0, context 0
+    unknown 5, internal 5, error 5, output 3, dialog 0, context 1
+    unknown 5, internal 5, error 5, output 5, dialog 1, context 2
+    unknown 5, internal 5, error 5, output 5, dialog 3, context 4
+    ");
+}
+
+/// P4: a call is never without its results, and what somebody wrote last is kept although it is above its share.
+#[test]
+fn p4_pairs_stay_together_and_the_newest_word_of_a_person_stays() {
+    let mut headers = vec![system(50)];
+    headers.push(Header::new(600, Category::Dialog, Tie::Letter));
+    headers.extend(unit(20, &[100, 100]));
+    headers.extend(unit(20, &[100]));
+    headers.extend(unit(20, &[50, 50]));
+    let gone = dropped(&headers, &TOOLS);
+    assert!(!gone.contains(&1));
+    for unit in [2..5, 5..7, 7..10] {
+        let of_it = unit.clone().filter(|place| gone.contains(place)).count();
+        assert!(of_it == 0 || of_it == unit.len(), "{unit:?} of {gone:?}");
+    }
+    assert!(gone.contains(&2), "{gone:?}");
+}
+
+/// P5: of seven images in a window for five the two oldest become placeholders.
+#[test]
+fn p5_the_oldest_images_become_placeholders() {
+    let images = |count| header(10, Category::Dialog).with_images(count);
+    let window = Window::of(vec![system(10), images(1), images(3), images(2), images(1)], 0);
+    let cut = trim(&window, &TOOLS).unwrap().unwrap();
+    assert!(cut.drop.is_empty());
+    let blank: Vec<(u32, u8)> = cut.blank.iter().map(|blank| (blank.at, blank.images)).collect();
+    assert_eq!(blank, [(1, 1), (2, 1)]);
+    let mut after = window;
+    after.cut(&cut);
+    assert_eq!(after.headers().iter().map(|header| header.images).sum::<u8>(), 5);
+    assert_eq!(trim(&after, &TOOLS), Ok(None));
+}
+
+/// P6: context above its share is not cut while dialog is idle, and the next request begins with the shares again.
+#[test]
+fn p6_what_is_idle_is_borrowed_for_one_request() {
+    let mut headers = vec![system(50)];
+    headers.extend((0..8).map(|_| header(100, Category::Context)));
+    assert_eq!(dropped(&headers, &TOOLS), [0_usize; 0]);
+    let mut later = headers;
+    later.extend((0..3).map(|_| header(100, Category::Dialog)));
+    // Dialog keeps to its share of 400, so context gives back what it borrowed.
+    assert_eq!(dropped(&later, &TOOLS), [1, 2, 3, 4, 5]);
+}
+
+fn any_headers() -> impl Strategy<Value = Vec<Header>> {
+    let single = (0_u64..200, 1_usize..7, any::<bool>()).prop_map(|(tokens, category, is_letter)| {
+        let category = Category::ALL[category];
+        let tie = if is_letter { Tie::Letter } else { Tie::Free };
+        vec![Header::new(tokens, category, tie)]
+    });
+    let pair = (0_u64..100, proptest::collection::vec(0_u64..150, 1..4))
+        .prop_map(|(said, results)| unit(said, &results));
+    let messages = proptest::collection::vec(prop_oneof![single, pair], 0..60);
+    (1_u64..150, messages)
+        .prop_map(|(first, rest)| std::iter::once(system(first)).chain(rest.into_iter().flatten()).collect())
+}
+
+proptest! {
+    /// P2, P3, P4: a packet never exceeds its window, splits no pair, loses nothing that is pinned and keeps its order;
+    /// what is stored is not touched.
+    #[test]
+    fn p4_random_windows_are_cut_by_the_rules(
+        headers in any_headers(),
+        unread in 0_usize..4,
+        size in 256_u64..6_000,
+        lines in any::<bool>(),
+    ) {
+        let compact = if lines { Compact::Lines } else { Compact::Count };
+        let bounds = Bounds { size, compact, ..TOOLS };
+        // What is unread does not begin between a call and its results.
+        let unread = (unread..headers.len()).find(|count| {
+            headers.get(headers.len() - count).is_none_or(|header| header.tie != Tie::Answers)
+        });
+        let unread = unread.unwrap_or(0);
+        let window = Window::of(headers.clone(), unread);
+        let total: u64 = window.tokens();
+        match trim(&window, &bounds) {
+            Ok(None) => prop_assert!(total <= size),
+            Ok(Some(cut)) => check_cut(&window, &cut, size)?,
+            Err(too_small) => {
+                prop_assert!(too_small.tokens > size);
+                prop_assert!(total + u64::from(bounds.folded()) > size);
+            }
+        }
+    }
+
+    /// P9: between two cuts packets only grow at their end, and a cut leaves a fifth free.
+    #[test]
+    fn p9_packets_share_their_beginning_until_the_window_is_full_again(
+        tokens in proptest::collection::vec(1_u64..120, 1..200),
+        size in 512_u64..3_000,
+    ) {
+        let bounds = Bounds { size, ..TOOLS };
+        let mut window = Window::of(vec![system(40)], 0);
+        let mut packet = window.headers().to_vec();
+        for tokens in tokens {
+            window.push(header(tokens, Category::Dialog));
+            let cut = trim(&window, &bounds).unwrap_or_default();
+            window.read();
+            match cut {
+                None => prop_assert_eq!(&window.headers()[..packet.len()], packet.as_slice()),
+                Some(cut) => {
+                    window.cut(&cut);
+                    prop_assert!(window.tokens() * 100 <= size * limit::TRIM_PERCENT);
+                }
+            }
+            packet = window.headers().to_vec();
+        }
+    }
+}
+
+fn check_cut(window: &Window, cut: &Cut, size: u64) -> Result<(), TestCaseError> {
+    let headers = window.headers();
+    let mut after = window.clone();
+    after.cut(cut);
+    prop_assert!(after.tokens() <= size, "{} of {size}", after.tokens());
+    let gone: Vec<usize> = Span::places(&cut.drop).collect();
+    prop_assert!(gone.is_sorted());
+    let newest = headers.iter().rposition(|h| h.tie == Tie::Letter && h.category == Category::Dialog);
+    for place in gone.iter().copied() {
+        prop_assert!(headers[place].category != Category::System);
+        prop_assert!(Some(place) != newest);
+        prop_assert!(place < headers.len() - window.unread());
+    }
+    let goes = |place: usize| gone.contains(&place);
+    for (place, header) in headers.iter().enumerate() {
+        if header.tie == Tie::Answers {
+            prop_assert_eq!(goes(place), goes(place - 1), "a pair is split at {}", place);
+        }
+    }
+    let stay: Vec<Header> =
+        headers.iter().enumerate().filter(|(place, _)| !goes(*place)).map(|(_, header)| *header).collect();
+    let kept: Vec<Header> =
+        after.headers().iter().filter(|header| header.tie != Tie::Folded).copied().collect();
+    prop_assert_eq!(kept, stay);
+    let left: u32 = after.left_out().map(|(_, left)| left.messages).sum();
+    prop_assert_eq!(left as usize, gone.len());
+    Ok(())
+}
