@@ -49,6 +49,9 @@ pub enum Event {
         agent: AgentId,
         /// What to do from here on.
         instruction: String,
+        /// How many tokens that has at most, if somebody counted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tokens: Option<u64>,
         /// What becomes of what runs.
         running: Running,
     },

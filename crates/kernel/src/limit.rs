@@ -37,8 +37,13 @@ pub const NAME_BYTES_MAX: usize = 128;
 pub const ARGS_BYTES_MAX: usize = 256 * 1024;
 /// Longest notice that the kernel itself writes into a context, in bytes; it counts as so many tokens.
 pub const NOTICE_BYTES_MAX: usize = 512;
-/// Tokens that a message costs beside its text, at most: who speaks, where it begins and ends.
+/// Tokens that a message costs beside its text, at most: who speaks, where it begins and ends. OpenAI's chat form takes
+/// three and the role, and three once for the beginning of the answer; a message of an agent has one more for the
+/// sender's name, which counts as [`SENDER_TOKENS`].
 pub const MESSAGE_TOKENS: u64 = 8;
+/// Tokens that a tool costs beside its name, description and schema, at most. OpenAI's form takes seven, and twelve once
+/// for the end of the list; its own way to write a schema is shorter than the JSON that is counted.
+pub const TOOL_TOKENS: u64 = 24;
 /// Default time one tool call may take.
 pub const TOOL_TIMEOUT_MS: u64 = 60_000;
 /// Most calls of one agent that have not ended: bounds a tool storm in one answer.

@@ -7,7 +7,7 @@ mod message;
 mod told;
 
 pub use brief::System;
-pub(crate) use brief::first_tokens;
+pub(crate) use brief::{Goal, around_tokens, first_tokens, tool_tokens};
 pub use fold::{Contexts, End};
 pub use message::{Message, Origin, Packet, ToolAsk};
 pub(crate) use told::{child_tokens, heard_tokens, shown_tokens, told_tokens};

@@ -11,6 +11,7 @@ use crate::body::check_said;
 use crate::budget::{Amounts, Fit, Limits, Resource, ResourceSet, Terms};
 use crate::call::check_model;
 use crate::caps::{Allow, Caps};
+use crate::context::Goal;
 use crate::decide::{Draft, Reply};
 use crate::definition::{BudgetSpec, Lend, OnLow, Role};
 use crate::event::{Alarm, Event};
@@ -31,6 +32,9 @@ pub struct Spawn {
     pub role: RoleName,
     /// To do what.
     pub goal: String,
+    /// How many tokens the goal adds at most to the child's first message, if somebody counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal_tokens: Option<u64>,
     /// Its id; drawn if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<AgentId>,
@@ -105,7 +109,7 @@ impl Spawn {
         };
         draft.record(Event::AgentSpawned(Box::new(spawned)));
         let call = if let Attachment::Call { call, .. } = attachment { Some(call) } else { None };
-        turn::begin(draft, &agent, &self.goal);
+        turn::begin(draft, &agent, Goal { text: &self.goal, tokens: self.goal_tokens });
         Ok(Reply::Spawned { agent, call })
     }
 

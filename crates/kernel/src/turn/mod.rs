@@ -7,7 +7,7 @@ mod builtin;
 use crate::agent::{self, AgentIx, Exit, State};
 use crate::body::cut;
 use crate::call::{self, Outcome};
-use crate::context::{self, ToolAsk};
+use crate::context::{self, Goal, ToolAsk};
 use crate::decide::Draft;
 use crate::definition::Turns;
 use crate::event::Event;
@@ -18,7 +18,7 @@ use crate::world::World;
 pub use builtin::Builtin;
 
 /// An agent that takes turns has its first one.
-pub(crate) fn begin(draft: &mut Draft<'_>, agent: &AgentId, goal: &str) {
+pub(crate) fn begin(draft: &mut Draft<'_>, agent: &AgentId, goal: Goal<'_>) {
     let Some(ix) = draft.agents().find(agent) else { unreachable!("it was just spawned") };
     let Some(turns) = turns_of(draft, ix) else { return };
     let first = context::first_tokens(draft.definition(), &draft.agent(ix).charter.caps, turns, goal);
@@ -68,6 +68,7 @@ pub(crate) fn bounded(asks: &[ToolAsk]) -> Vec<ToolAsk> {
         tool: cut(&ask.tool, limit::NAME_BYTES_MAX),
         args: cut(&ask.args, limit::ARGS_BYTES_MAX),
         tokens: ask.tokens,
+        told_tokens: ask.told_tokens,
     };
     asks.iter().take(limit::ASKS_MAX).map(bounded).collect()
 }

@@ -22,8 +22,9 @@ impl World {
             Event::AgentSpawned(spawned) => self.spawned(spawned),
             Event::AgentPaused { agent } => self.set_paused(agent, true),
             Event::AgentUnpaused { agent } => self.set_paused(agent, false),
-            Event::AgentRedirected { agent, running, instruction } => {
-                self.delivered(agent, instruction.len() as u64);
+            Event::AgentRedirected { agent, running, instruction, tokens } => {
+                let bytes = instruction.len() as u64;
+                self.delivered(agent, tokens.map_or(bytes, |tokens| tokens.min(bytes)));
                 if running.stops() {
                     self.stopped(agent);
                 }

@@ -184,6 +184,7 @@ impl Reader<'_> {
                 prompt: Body::text(keys.prompt.clone()),
                 turns_max: turns.map_or(default.turns_max, narrow),
                 output_cap: cap.unwrap_or(default.output_cap),
+                around_tokens: None,
             }),
         })
     }

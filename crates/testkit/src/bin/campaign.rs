@@ -128,7 +128,12 @@ fn definition() -> Definition {
         caps: Caps::all(2),
         budget: BudgetSpec::default(),
         recursive: Default::default(),
-        turns: Some(Turns { prompt: Body::text("You work."), turns_max: 6, output_cap: 2_000 }),
+        turns: Some(Turns {
+            prompt: Body::text("You work."),
+            turns_max: 6,
+            output_cap: 2_000,
+            around_tokens: None,
+        }),
     };
     Definition {
         name: "campaign".to_owned(),
@@ -229,6 +234,7 @@ impl Model for Actor {
                 tool: tool.to_owned(),
                 args,
                 tokens: None,
+                told_tokens: None,
             })
             .collect();
         let text = format!("{agent} {} {}", attempt.turn, summary(&attempt.packet));

@@ -112,7 +112,7 @@ fn role(dice: &mut Dice) -> Role {
 
 fn turns(dice: &mut Dice) -> Turns {
     let prompt = Body { tokens: Some(dice.below(30)), ..Body::text("You work.") };
-    Turns { prompt, turns_max: dice.between(1, 8) as u32, output_cap: dice.below(120) }
+    Turns { prompt, turns_max: dice.between(1, 8) as u32, output_cap: dice.below(120), ..Turns::default() }
 }
 
 fn tool(dice: &mut Dice) -> Tool {

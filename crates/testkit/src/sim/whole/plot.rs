@@ -154,8 +154,8 @@ impl Plot {
     fn role(&self, name: &str) -> Role {
         let mut dice = self.dice(&format!("role/{name}"));
         let prompt = Body::text(format!("You are the {name}."));
-        let turns =
-            Turns { prompt, turns_max: dice.between(2, 5) as u32, output_cap: dice.between(150, 400) };
+        let (turns_max, output_cap) = (dice.between(2, 5) as u32, dice.between(150, 400));
+        let turns = Turns { prompt, turns_max, output_cap, around_tokens: None };
         // Helpers spawn nobody, so their own ceilings do not depend on who is faster.
         let own = match self.mode {
             Mode::Serial | Mode::Wild => dice.once_in(4),
