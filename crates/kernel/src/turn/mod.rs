@@ -22,7 +22,9 @@ pub(crate) fn begin(draft: &mut Draft<'_>, agent: &AgentId, goal: Goal<'_>) {
     let Some(ix) = draft.agents().find(agent) else { unreachable!("it was just spawned") };
     let Some(turns) = turns_of(draft, ix) else { return };
     let first = context::first_tokens(draft.definition(), &draft.agent(ix).charter.caps, turns, goal);
-    ask_model(draft, ix, first);
+    // What was written to it before it was there is read with its first turn.
+    let letters = draft.agent(ix).progress.tokens;
+    ask_model(draft, ix, first.saturating_add(letters));
 }
 
 /// An agent's model has answered: its tools are called, or that was its answer.
