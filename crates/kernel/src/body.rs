@@ -37,6 +37,11 @@ impl Body {
         Self { text: text.into(), rest: None, tokens: None }
     }
 
+    /// Has its text counted.
+    pub fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
+        self.tokens = Some(tokens(&self.text));
+    }
+
     /// This, cut to what a journal takes. Reports are not refused, so they are cut.
     pub(crate) fn bounded(&self) -> Self {
         Self {

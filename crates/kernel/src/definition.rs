@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::body::{Body, check_said, check_text};
 use crate::budget::{Amounts, Limits, Price, Resource};
 use crate::caps::Caps;
-use crate::context::Share;
+use crate::context::{Share, around_tokens, tool_tokens};
 use crate::hash::ByName;
 use crate::id::{ModelName, RoleName, ThreadId, ToolName};
 use crate::limit;
@@ -135,6 +135,10 @@ pub struct Turns {
     pub turns_max: u32,
     /// The most output tokens of one turn.
     pub output_cap: u64,
+    /// How many tokens the kernel's own words in the first message have at most, and the tools that it answers itself,
+    /// if somebody counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub around_tokens: Option<u64>,
     /// What one call sees of its context.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<WindowSpec>,
@@ -146,7 +150,8 @@ pub struct Turns {
 impl Default for Turns {
     fn default() -> Self {
         let (turns_max, output_cap) = (limit::TURNS_MAX, limit::OUTPUT_TOKENS);
-        Self { prompt: Body::default(), turns_max, output_cap, window: None, share: Share::Goal }
+        let (window, share, around_tokens) = (None, Share::Goal, None);
+        Self { prompt: Body::default(), turns_max, output_cap, around_tokens, window, share }
     }
 }
 
@@ -185,6 +190,9 @@ pub struct Tool {
     /// How long one call may take; a default if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+    /// How many tokens it adds at most to what a model reads, if somebody counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
 }
 
 impl Tool {
@@ -346,6 +354,20 @@ impl Definition {
     pub fn tool_names(&self) -> impl Iterator<Item = ToolName> {
         let builtin = Builtin::ALL.into_iter().map(|builtin| ToolName::of_builtin(builtin.word()));
         builtin.chain(self.tools.keys().cloned())
+    }
+
+    /// Has everything counted that stands in it and that a model will read. The kernel never tokenises: whoever makes
+    /// the definition brings the counts along, and without them bytes count.
+    pub fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
+        for role in self.roles.values_mut() {
+            if let Some(turns) = &mut role.turns {
+                turns.prompt.count(tokens);
+                turns.around_tokens = Some(around_tokens(&role.caps.tools, tokens));
+            }
+        }
+        for (name, tool) in &mut self.tools {
+            tool.tokens = Some(tool_tokens((name.as_str(), &tool.description), &tool.schema, tokens));
+        }
     }
 
     /// Everything that can be wrong with it, before anything runs.

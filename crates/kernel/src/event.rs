@@ -50,6 +50,9 @@ pub enum Event {
         agent: AgentId,
         /// What to do from here on.
         instruction: String,
+        /// How many tokens that has at most, if somebody counted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tokens: Option<u64>,
         /// What becomes of what runs.
         running: Running,
     },
@@ -59,6 +62,8 @@ pub enum Event {
         agent: AgentId,
         /// So many.
         size: u64,
+        /// The most tokens that its first message has, and the tools that are told beside it.
+        first: u64,
         /// If that is less than its parent's: how many those are, and whether the parent is told.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         clamped: Option<Clamped>,

@@ -31,14 +31,21 @@ pub const ASKS_MAX: usize = 1_000;
 pub const ASKS_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Most tokens that name whoever a message is from.
 pub const SENDER_TOKENS: u64 = 64;
+/// Most tokens that say who knows what an agent is told of another's context.
+pub const TOLD_TOKENS: u64 = SENDER_TOKENS + 16;
 /// Longest id or name that a model may give a tool call, in bytes.
 pub const NAME_BYTES_MAX: usize = 128;
 /// Largest arguments of one tool call, in bytes.
 pub const ARGS_BYTES_MAX: usize = 256 * 1024;
 /// Longest notice that the kernel itself writes into a context, in bytes; it counts as so many tokens.
 pub const NOTICE_BYTES_MAX: usize = 512;
-/// Tokens that a message costs beside its text, at most: who speaks, where it begins and ends.
+/// Tokens that a message costs beside its text, at most: who speaks, where it begins and ends. OpenAI's chat form takes
+/// three and the role, and three once for the beginning of the answer; a message of an agent has one more for the
+/// sender's name, which counts as [`SENDER_TOKENS`].
 pub const MESSAGE_TOKENS: u64 = 8;
+/// Tokens that a tool costs beside its name, description and schema, at most. OpenAI's form takes seven, and twelve once
+/// for the end of the list; its own way to write a schema is shorter than the JSON that is counted.
+pub const TOOL_TOKENS: u64 = 24;
 /// Share of what a model takes that a window may have, in percent: the rest is for the answer, and for what a provider
 /// counts otherwise.
 pub const WINDOW_PERCENT: u64 = 85;

@@ -1,8 +1,9 @@
 //! Drivers: the models and tools of a home, by name. A definition is fitted to them before its tree starts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use spinney_kernel::Request;
 use spinney_kernel::definition::Definition;
 use spinney_kernel::id::{ModelName, ToolName};
 use spinney_kernel::port::model::Model;
@@ -12,6 +13,8 @@ use spinney_kernel::port::tool::Tool;
 #[derive(Clone, Default)]
 pub struct Drivers {
     models: BTreeMap<ModelName, Arc<dyn Model>>,
+    /// One model for each tokenizer.
+    counters: Vec<Arc<dyn Model>>,
     tools: BTreeMap<ToolName, Arc<dyn Tool>>,
 }
 
@@ -34,6 +37,10 @@ impl Drivers {
     #[must_use]
     pub fn with_model(mut self, name: ModelName, model: Arc<dyn Model>) -> Self {
         self.models.insert(name, model);
+        let mut known = BTreeSet::new();
+        let models = self.models.values();
+        let first = models.filter(|model| model.tokenizer().is_none_or(|name| known.insert(name)));
+        self.counters = first.cloned().collect();
         self
     }
 
@@ -58,29 +65,32 @@ impl Drivers {
     }
 
     /// How many tokens a text has at most, whichever model reads it: a child's answer is read by its parent's model, and
-    /// a call may go to another model on its way. Bytes are a bound for every tokenizer.
+    /// a call may go to another model on its way. Each tokenizer counts once, however many models have it. Bytes are a
+    /// bound for every tokenizer.
     pub(crate) fn tokens(&self, text: &str) -> u64 {
         let bytes = text.len() as u64;
-        self.models.values().map(|model| model.tokens(text)).max().unwrap_or(bytes).min(bytes)
+        self.counters.iter().map(|model| model.tokens(text)).max().unwrap_or(bytes).min(bytes)
     }
 
-    /// Writes into a definition what only drivers know: what becomes of a lost call, how long a prompt is, and what
-    /// the tools are that its roles may call.
+    /// Counts what models will read of a request. It is counted where it comes in, once: the counts go into the
+    /// journal with it.
+    pub(crate) fn count(&self, request: &mut Request) {
+        request.count(&|text| self.tokens(text));
+    }
+
+    /// Writes into a definition what only drivers know: what becomes of a lost call, what the tools are that
+    /// its roles may call, and how many tokens all of it has.
     pub(crate) fn fit(&self, mut definition: Definition) -> Result<Definition, NoDriver> {
         for (name, model) in &mut definition.models {
             let driver = self.models.get(name).ok_or_else(|| NoDriver { model: name.clone() })?;
             model.lost = driver.lost();
-        }
-        for role in definition.roles.values_mut() {
-            if let Some(turns) = &mut role.turns {
-                turns.prompt.tokens = Some(self.tokens(&turns.prompt.text));
-            }
         }
         for (name, tool) in &self.tools {
             if definition.roles.values().any(|role| role.caps.tools.has(name)) {
                 definition.tools.insert(name.clone(), tool.spec());
             }
         }
+        definition.count(&|text| self.tokens(text));
         Ok(definition)
     }
 

@@ -154,7 +154,8 @@ impl Home {
         }
         let definition = self.drivers.fit(definition).map_err(StartError::NoDriver)?;
         let mut seedling = begin(self.begin(id)).map_err(StartError::Journal)?;
-        let start = Request::Start(Start { definition: Arc::new(definition) });
+        let mut start = Request::Start(Start { definition: Arc::new(definition), goal_tokens: None });
+        self.drivers.count(&mut start);
         let _: Reply = seedling.ask(start).map_err(StartError::Refused)?;
         let tree = self.keep(seedling.grow());
         drop(door);

@@ -114,6 +114,7 @@ impl SpawnRequest {
             parent: self.parent_id.parse()?,
             role: role.parse::<RoleName>()?,
             goal: self.goal.clone(),
+            goal_tokens: None,
             id: Some(self.child_id.parse()?),
             model: None,
             tools: Some(tools).filter(|tools| !tools.is_empty()),

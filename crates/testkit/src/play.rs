@@ -55,7 +55,7 @@ impl Play {
 
     fn grow_with(plants: &[Plant], definition: Arc<Definition>) -> Self {
         let mut play = Self::seed();
-        play.must(Request::Start(Start { definition }));
+        play.must(Request::Start(Start { definition, goal_tokens: None }));
         for plant in plants.iter().skip(1).filter(|plant| plant.birth == Birth::Now) {
             let (name, parent) = (parse(&plant.name), plant.parent.as_deref().unwrap_or_default());
             play.must(Request::Spawn(Spawn {
@@ -83,6 +83,7 @@ impl Play {
             parent: parse(parent),
             role: parse(role),
             goal: format!("Do the part of {role}."),
+            goal_tokens: None,
             id: None,
             model: None,
             tools: None,

@@ -75,6 +75,10 @@ impl<M: Model> Model for Recorder<M> {
         self.model.tokens(text)
     }
 
+    fn tokenizer(&self) -> Option<&str> {
+        self.model.tokenizer()
+    }
+
     fn lost(&self) -> Lost {
         self.model.lost()
     }

@@ -66,7 +66,7 @@ pub(crate) fn event(event: &Event) -> String {
             let parent = spawned.parent.as_ref().map_or_else(String::new, |parent| format!(" by {parent}"));
             format!("{} spawned{parent}: {}", spawned.agent, limits(&spawned.terms.limit))
         }
-        Event::WindowSet { agent, size, clamped } => {
+        Event::WindowSet { agent, size, clamped, .. } => {
             let below = clamped.map_or_else(String::new, |clamped| format!(" below {}", clamped.parent_size));
             format!("{agent} has a window of {size}{below}")
         }

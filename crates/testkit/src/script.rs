@@ -88,6 +88,7 @@ fn request(verb: &str, rest: &[&str]) -> Request {
         "redirect" => Request::Redirect(Redirect {
             agent: agent(),
             instruction: said(),
+            tokens: None,
             running: if rest.contains(&"stop") { Running::Stops } else { Running::Finishes },
         }),
         _ => panic!("`{verb}` is no command"),
@@ -181,7 +182,7 @@ fn said(play: &Play, line: &str) -> Report {
     let asks = parts.enumerate().map(|(number, part)| {
         let (tool, args) = part.split_once(' ').unwrap_or((part, "{}"));
         let (id, tool, args) = (format!("c{number}"), tool.to_owned(), args.to_owned());
-        ToolAsk { id, tool, args, tokens: None }
+        ToolAsk { id, tool, args, tokens: None, told_tokens: None }
     });
     let asks = asks.collect();
     let attempt = play.world().call(call).map_or(1, |call| call.attempt);

@@ -24,7 +24,7 @@ fn one_interrupt_lets_what_runs_end_and_the_tree_can_be_resumed() {
         let block = ended.out.split_once("\n\nstopped").unwrap().1;
         insta::allow_duplicates! { insta::assert_snapshot!(steady(block), @"
         after 0.00s
-         spent   $0.00003175 · 123 tokens · 1 step · 1 tool call · 0 retries
+         spent   $0.0000195 · 74 tokens · 1 step · 1 tool call · 0 retries
          agents  1
          tree    [tree]
          look    spinney events [id]

@@ -33,7 +33,7 @@ fn a_story_is_told_again_from_the_journal() {
     insta::assert_snapshot!(steady(&stage.spinney(&["replay", "last"]).out), @"
       0.00s  lead starts: Try it.
       0.00s  lead answers: an unmistakable answer
-      0.00s  lead completed; spent $0.00003575, 119 tokens, 1 step
+      0.00s  lead completed; spent $0.00001875, 51 tokens, 1 step
 
     replayed: 6 events; every input was decided again by rules 1, and nothing differs
       hash    [hash]

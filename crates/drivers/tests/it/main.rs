@@ -1,11 +1,13 @@
-//! Workspaces, with whole trees from scripts and real folders.
+//! Workspaces and tokens, with whole trees from scripts and real folders.
 
+mod corpus;
 mod golden;
 mod isolation;
 mod killed;
 mod outputs;
 mod plants;
 mod steps;
+mod tokens;
 mod writing;
 
 use std::collections::BTreeMap;

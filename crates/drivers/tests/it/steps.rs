@@ -153,7 +153,7 @@ async fn an_answer_is_a_step() {
         "took_ms": 50,
         "spent": {
           "cost_nanos": 4000000,
-          "tokens": 540,
+          "tokens": 412,
           "steps": 1
         }
       }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::caps::{Allow, Caps};
-use crate::definition::{Definition, Turns};
+use crate::definition::{Definition, Tool, Turns};
 use crate::hash::ByName;
 use crate::id::{RoleName, ToolName};
 use crate::limit;
@@ -14,6 +14,8 @@ use crate::turn::Builtin;
 /// What stands around goal and tools in the first message.
 const TASK: &str = "Your task: ";
 const TOOLS: &str = "Tools you may use:";
+/// The most bytes of the line breaks between them.
+const GAPS: usize = 8;
 const CLOSE: &str = "When you are done, answer with a clear summary of the result.";
 
 /// The first message of an agent: its role's prompt, its goal, its tools, and nothing else.
@@ -62,8 +64,7 @@ impl Brief {
         let turns = definition.roles.get(role).and_then(|role| role.turns.as_ref());
         let prompt = turns.map_or("", |turns| turns.prompt.text.as_str());
         let gap = if prompt.is_empty() { "" } else { "\n\n" };
-        let lines: String =
-            lines(definition, tools).map(|(name, told)| format!("- {name}: {told}\n")).collect();
+        let lines: String = lines(definition, tools).map(line).collect();
         let listed = if lines.is_empty() { String::new() } else { format!("{TOOLS}\n{lines}\n") };
         Self {
             before: format!("{prompt}{gap}{TASK}"),
@@ -97,15 +98,57 @@ impl Briefs {
     }
 }
 
-/// The most tokens that the first message can have.
-pub(crate) fn first_tokens(definition: &Definition, caps: &Caps, turns: &Turns, goal: &str) -> u64 {
-    let around = TASK.len() + TOOLS.len() + CLOSE.len() + 8;
+/// What an agent is to do.
+#[derive(Clone, Copy)]
+pub(crate) struct Goal<'a> {
+    pub(crate) text: &'a str,
+    /// How many tokens it adds at most, if somebody counted.
+    pub(crate) tokens: Option<u64>,
+}
+
+impl Goal<'_> {
+    /// Has a goal counted as it stands in the first message: not at the beginning of a line, so tokens may cross from
+    /// what is before it.
+    pub(crate) fn tokens(text: &str, tokens: &dyn Fn(&str) -> u64) -> u64 {
+        tokens(&format!("{TASK}{text}"))
+    }
+
+    fn tokens_max(&self) -> u64 {
+        self.tokens.unwrap_or(self.text.len() as u64)
+    }
+}
+
+/// The most tokens that the first message can have, and the tools that are told beside it. What nobody counted counts
+/// by its bytes.
+pub(crate) fn first_tokens(definition: &Definition, caps: &Caps, turns: &Turns, goal: Goal<'_>) -> u64 {
+    let around = turns.around_tokens.unwrap_or_else(|| {
+        let lines = builtins(&caps.tools).map(line_bytes).sum::<usize>();
+        (TASK.len() + TOOLS.len() + CLOSE.len() + GAPS + lines) as u64
+    });
+    let bytes = |(name, tool): (&ToolName, &Tool)| (line_bytes(told(name, tool)) + tool.schema.len()) as u64;
     let allowed = definition.tools.iter().filter(|(name, _)| caps.tools.has(*name));
-    let schemas: usize = allowed.map(|(_, tool)| tool.schema.len()).sum();
-    let line = |(name, told): (&str, &str)| "- : \n".len() + name.len() + told.len();
-    let lines: usize = lines(definition, &caps.tools).map(line).sum();
-    let text = goal.len() + lines + schemas + around;
-    turns.prompt.tokens_max().saturating_add(text as u64).saturating_add(limit::MESSAGE_TOKENS)
+    let tools = allowed.map(|(name, tool)| tool.tokens.unwrap_or_else(|| bytes((name, tool))));
+    let parts = [turns.prompt.tokens_max(), goal.tokens_max(), around, limit::MESSAGE_TOKENS];
+    parts.into_iter().chain(tools).fold(0, u64::saturating_add)
+}
+
+/// How many tokens the kernel's own words in a first message have, and the tools that it answers itself. They stand on
+/// lines of their own, but for what is before the goal, which is counted with it once more.
+pub(crate) fn around_tokens(allowed: &Allow<ToolName>, tokens: &dyn Fn(&str) -> u64) -> u64 {
+    let words: u64 = [TASK, TOOLS, CLOSE].map(tokens).into_iter().sum();
+    let tools: u64 = builtins(allowed).map(|told| tool_tokens(told, "", tokens)).sum();
+    words + GAPS as u64 + tools
+}
+
+/// How many tokens a tool has: its line in the first message, and its name, description and schema as a provider is
+/// told them beside the messages.
+pub(crate) fn tool_tokens(
+    (name, description): (&str, &str),
+    schema: &str,
+    tokens: &dyn Fn(&str) -> u64,
+) -> u64 {
+    let line = line((name, description.trim()));
+    limit::TOOL_TOKENS + [&line, name, description, schema].map(tokens).into_iter().sum::<u64>()
 }
 
 /// Each allowed tool by its name, and what a model is told about it.
@@ -113,8 +156,25 @@ fn lines<'d>(
     definition: &'d Definition,
     allowed: &Allow<ToolName>,
 ) -> impl Iterator<Item = (&'d str, &'d str)> {
-    let own = definition.tools.iter().map(|(name, tool)| (name.as_str(), tool.description.as_str()));
-    let builtin = Builtin::ALL.into_iter().map(|builtin| (builtin.word(), builtin.description()));
-    let all = builtin.chain(own).filter(|(name, _)| allowed.has(*name));
-    all.map(|(name, description)| (name, description.trim()))
+    let own = definition.tools.iter().filter(|(name, _)| allowed.has(*name));
+    builtins(allowed).chain(own.map(|(name, tool)| told(name, tool)))
+}
+
+/// Each allowed tool that the kernel answers itself.
+fn builtins<'a>(allowed: &Allow<ToolName>) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let all = Builtin::ALL.into_iter().map(|builtin| (builtin.word(), builtin.description()));
+    all.filter(|(name, _)| allowed.has(*name))
+}
+
+fn told<'d>(name: &'d ToolName, tool: &'d Tool) -> (&'d str, &'d str) {
+    (name.as_str(), tool.description.trim())
+}
+
+/// The line with which the first message tells of a tool.
+fn line((name, told): (&str, &str)) -> String {
+    format!("- {name}: {told}\n")
+}
+
+const fn line_bytes((name, told): (&str, &str)) -> usize {
+    "- : \n".len() + name.len() + told.len()
 }

@@ -119,7 +119,7 @@ impl Contexts {
             Event::AgentEnded { agent, exit, result, spent, .. } => {
                 self.ended(agent, exit, result.as_ref(), spent);
             }
-            Event::WindowSet { agent, size, clamped: Some(clamped) } if clamped.is_told => {
+            Event::WindowSet { agent, size, clamped: Some(clamped), .. } if clamped.is_told => {
                 self.clamped(agent, *size, clamped.parent_size);
             }
             Event::ContextShared { from, to, spans, as_is, replaces } => {

@@ -9,6 +9,7 @@ use super::{Folded, System};
 use crate::body::Body;
 use crate::id::{AgentId, RoleName, ToolName, TreeId};
 use crate::input::By;
+use crate::turn::Builtin;
 use crate::window::Category;
 
 /// One message of a context.
@@ -97,9 +98,19 @@ pub struct ToolAsk {
     /// How many tokens all of it has at most, if somebody counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
+    /// Where it hands another agent a goal or a message: how many tokens that adds at most to what the other reads,
+    /// if somebody counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told_tokens: Option<u64>,
 }
 
 impl ToolAsk {
+    /// Has everything counted that a model will read of it, here or at another agent.
+    pub fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
+        self.tokens = Some([&self.id, &self.tool, &self.args].map(|text| tokens(text)).into_iter().sum());
+        self.told_tokens = Builtin::told_tokens(&self.tool, &self.args, tokens);
+    }
+
     /// The most tokens that it can have: what was counted, or else its bytes.
     #[must_use]
     pub fn tokens_max(&self) -> u64 {

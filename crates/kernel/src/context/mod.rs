@@ -10,7 +10,7 @@ mod share;
 mod told;
 
 pub use brief::System;
-pub(crate) use brief::first_tokens;
+pub(crate) use brief::{Goal, around_tokens, first_tokens, tool_tokens};
 pub use fold::{Contexts, End};
 pub use folded::Folded;
 pub use message::{Message, Origin, Packet, ToolAsk};

@@ -16,9 +16,18 @@ pub trait Model: Send + Sync {
     /// Makes one attempt. Text goes to `deltas` as it comes; dropping the future stops the call.
     fn call(&self, attempt: Arc<Attempt>, deltas: Deltas) -> Pending<Result<Answer, Missed>>;
 
-    /// How many tokens a text has, at most. The bytes are a bound for every tokenizer; most can do better.
+    /// How many tokens a text has at most, wherever it stands: at the beginning of a message or after a line break,
+    /// and up to the end of the message or a line break. Counts are added up and holds are made of the sums, so a
+    /// tokenizer whose tokens may cross such a place must count for it. The bytes are a bound for every tokenizer
+    /// that is made of bytes, because no token is shorter; most can do better.
     fn tokens(&self, text: &str) -> u64 {
         text.len() as u64
+    }
+
+    /// What counts its tokens, by name. Of models that give the same name one is asked for all; one without a name
+    /// is always asked itself.
+    fn tokenizer(&self) -> Option<&str> {
+        None
     }
 
     /// What becomes of a call whose end was never recorded.

@@ -44,6 +44,8 @@ pub use unpause::Unpause;
 pub use wait::Wait;
 
 use crate::agent::AgentIx;
+use crate::call::{OnTimeout, Question};
+use crate::context::Goal;
 use crate::decide::{Draft, Reply};
 use crate::id::AgentId;
 use crate::input::By;
@@ -77,6 +79,38 @@ pub enum Request {
 }
 
 impl Request {
+    /// Has everything counted that stands in it and that a model will read. The kernel never tokenises: whoever asks
+    /// brings the counts along, and without them bytes count.
+    pub fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
+        match self {
+            Self::Start(start) => start.goal_tokens = Some(Goal::tokens(&start.definition.goal, tokens)),
+            Self::Spawn(spawn) => {
+                spawn.goal_tokens = Some(Goal::tokens(&spawn.goal, tokens));
+                spawn.messages.iter_mut().for_each(|given| given.body.count(tokens));
+            }
+            Self::Send(send) => send.body.count(tokens),
+            Self::Ask(Ask { question: Question { on_timeout: OnTimeout::Default(body), .. }, .. }) => {
+                body.count(tokens);
+            }
+            Self::Answer(answer) => answer.answer.count(tokens),
+            Self::Finish(finish) => finish.result.count(tokens),
+            Self::Redirect(redirect) => redirect.tokens = Some(tokens(&redirect.instruction)),
+            // What is published is for those who watch; no model reads it.
+            Self::Publish(_)
+            | Self::Refresh(_)
+            | Self::Broadcast(_)
+            | Self::Ask(_)
+            | Self::Hold(_)
+            | Self::Charge(_)
+            | Self::Wait(_)
+            | Self::Fail(_)
+            | Self::Pause(_)
+            | Self::Unpause(_)
+            | Self::Cancel(_)
+            | Self::Raise(_) => {}
+        }
+    }
+
     pub(crate) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
         match self {
             Self::Start(request) => request.decide(draft, by),

@@ -22,6 +22,9 @@ pub struct Redirect {
     pub agent: AgentId,
     /// What to do from here on.
     pub instruction: String,
+    /// How many tokens that has at most, if somebody counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
     /// What becomes of its running calls and its children.
     #[serde(default)]
     pub running: Running,
@@ -35,6 +38,7 @@ impl Redirect {
         draft.record(Event::AgentRedirected {
             agent: self.agent.clone(),
             instruction: self.instruction.clone(),
+            tokens: self.tokens,
             running: self.running,
         });
         if self.running.stops() {

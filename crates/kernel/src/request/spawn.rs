@@ -11,7 +11,7 @@ use crate::body::check_said;
 use crate::budget::{Amounts, Fit, Limits, Resource, ResourceSet, Terms};
 use crate::call::check_model;
 use crate::caps::{Allow, Caps};
-use crate::context::{Given, Share};
+use crate::context::{Given, Goal, Share};
 use crate::decide::{Draft, Reply};
 use crate::definition::{BudgetSpec, Lend, OnLow, Role};
 use crate::event::{Alarm, Event};
@@ -32,6 +32,9 @@ pub struct Spawn {
     pub role: RoleName,
     /// To do what.
     pub goal: String,
+    /// How many tokens the goal adds at most to the child's first message, if somebody counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal_tokens: Option<u64>,
     /// Its id; drawn if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<AgentId>,
@@ -113,12 +116,13 @@ impl Spawn {
             alarm,
             attachment,
         };
-        let wish = Wish { share: self.share, messages: &self.messages, window: self.window };
+        let goal = Goal { text: &self.goal, tokens: self.goal_tokens };
+        let wish = Wish { goal, share: self.share, messages: &self.messages, window: self.window };
         let opening = Opening::of(draft, Some(parent), (&spawned, role), &wish)?;
         draft.record(Event::AgentSpawned(Box::new(spawned)));
         opening.record(draft, Some(parent), &agent, by);
         let call = if let Attachment::Call { call, .. } = attachment { Some(call) } else { None };
-        turn::begin(draft, &agent, &self.goal);
+        turn::begin(draft, &agent, goal);
         Ok(Reply::Spawned { agent, call })
     }
 

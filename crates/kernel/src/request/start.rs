@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::person;
 use crate::agent::{Attachment, Spawned};
 use crate::budget::{Amounts, Limits, ResourceSet, Terms};
+use crate::context::Goal;
 use crate::decide::{Draft, Reply};
 use crate::definition::{BudgetSpec, Definition};
 use crate::event::{Alarm, Event, RULES};
@@ -22,6 +23,9 @@ use crate::turn::{self, Opening};
 pub struct Start {
     /// What it is made of.
     pub definition: Arc<Definition>,
+    /// How many tokens the root's goal adds at most to its first message, if somebody counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal_tokens: Option<u64>,
 }
 
 impl Start {
@@ -54,11 +58,12 @@ impl Start {
             alarm,
             attachment: Attachment::Root,
         };
-        let opening = Opening::of_root(definition, (&spawned, role));
+        let goal = Goal { text: &definition.goal, tokens: self.goal_tokens };
+        let opening = Opening::of_root(definition, (&spawned, role), goal);
         draft.record(Event::TreeStarted { rules: RULES, definition: Arc::clone(definition) });
         draft.record(Event::AgentSpawned(Box::new(spawned)));
         opening.record(draft, None, &agent, by);
-        turn::begin(draft, &agent, &definition.goal);
+        turn::begin(draft, &agent, goal);
         Ok(Reply::Spawned { agent, call: None })
     }
 }

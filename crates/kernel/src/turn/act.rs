@@ -16,9 +16,7 @@ use crate::refusal::Refusal;
 /// Calls or answers the tool at `place` of the answer.
 pub(super) fn act(draft: &mut Draft<'_>, ix: AgentIx, place: u32, ask: &ToolAsk) {
     let acted = match known(draft, ix, ask) {
-        Ok(Known::Builtin(builtin)) => {
-            draft.answering(place, |draft| builtin::run(draft, ix, builtin, &ask.args))
-        }
+        Ok(Known::Builtin(builtin)) => draft.answering(place, |draft| builtin::run(draft, ix, builtin, ask)),
         Ok(Known::Tool(name, tool)) => call(draft, ix, place, (name, tool)).map(|()| None),
         Err(refusal) => Err(refusal),
     };

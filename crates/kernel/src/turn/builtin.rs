@@ -6,7 +6,7 @@ use serde::Deserialize;
 use crate::agent::AgentIx;
 use crate::body::{Body, cut};
 use crate::call::{OnTimeout, Question, Wait, WaitNeed};
-use crate::context::Share;
+use crate::context::{Goal, Share, ToolAsk};
 use crate::decide::{Draft, Reply};
 use crate::envelope::Envelope;
 use crate::id::{AgentId, Correlation, MessageKind, ModelName, RoleName, ToolName, Topic};
@@ -76,6 +76,22 @@ impl Builtin {
     pub fn named(name: &ToolName) -> Option<Self> {
         Self::ALL.into_iter().find(|builtin| builtin.word() == name.as_str())
     }
+
+    /// How many tokens a call of the tool `name` adds to what another agent reads: a goal or a message. None if it
+    /// adds nothing, or is not as it should be and will be refused.
+    pub(crate) fn told_tokens(name: &str, args: &str, tokens: &dyn Fn(&str) -> u64) -> Option<u64> {
+        match Self::ALL.into_iter().find(|builtin| builtin.word() == name)? {
+            Self::SpawnAgent => {
+                let SpawnArgs { goal, .. } = serde_json::from_str(args).ok()?;
+                Some(Goal::tokens(&goal, tokens))
+            }
+            Self::SendMessage => {
+                let SendArgs { text, .. } = serde_json::from_str(args).ok()?;
+                Some(tokens(&text))
+            }
+            Self::WaitAgent | Self::ListAgents | Self::CancelAgent | Self::AskHuman => None,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -139,11 +155,12 @@ pub(super) fn run(
     draft: &mut Draft<'_>,
     ix: AgentIx,
     builtin: Builtin,
-    args: &str,
+    ask: &ToolAsk,
 ) -> Result<Option<Body>, Refusal> {
+    let (args, tokens) = (ask.args.as_str(), ask.told_tokens);
     let agent = draft.agent_id(ix).clone();
     let request = match builtin {
-        Builtin::SpawnAgent => spawn(agent.clone(), read(builtin, args)?),
+        Builtin::SpawnAgent => spawn(agent.clone(), read(builtin, args)?, tokens),
         Builtin::WaitAgent => {
             let WaitArgs { agents, need, timeout } = read(builtin, args)?;
             let (wait, timeout_ms) = (Wait::Children { agents, need }, timeout.map(Span::ms));
@@ -152,7 +169,7 @@ pub(super) fn run(
         Builtin::SendMessage => {
             let SendArgs { to, text, topic, kind, correlation } = read(builtin, args)?;
             let envelope = Envelope { topic, kind, correlation, ..Envelope::default() };
-            Request::Send(request::Send { to, body: Body::text(text), envelope })
+            Request::Send(request::Send { to, body: Body { tokens, ..Body::text(text) }, envelope })
         }
         Builtin::ListAgents => {
             let ListArgs {} = read(builtin, args)?;
@@ -192,7 +209,7 @@ fn read<'a, T: Deserialize<'a>>(builtin: Builtin, args: &'a str) -> Result<T, Re
     })
 }
 
-fn spawn(parent: AgentId, args: SpawnArgs) -> Request {
+fn spawn(parent: AgentId, args: SpawnArgs, goal_tokens: Option<u64>) -> Request {
     let SpawnArgs { agent: role, goal, id, model, tools, budget, timeout, detach, share } = args;
     let mut budget = budget.spec();
     budget.timeout_ms = timeout.map(Span::ms).or(budget.timeout_ms);
@@ -202,6 +219,7 @@ fn spawn(parent: AgentId, args: SpawnArgs) -> Request {
         parent,
         role,
         goal,
+        goal_tokens,
         id,
         model,
         tools,

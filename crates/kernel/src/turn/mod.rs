@@ -9,7 +9,7 @@ mod tell;
 use crate::agent::{self, AgentIx, Exit, State};
 use crate::body::cut;
 use crate::call::{self, Outcome};
-use crate::context::{self, ToolAsk};
+use crate::context::{self, Goal, ToolAsk};
 use crate::decide::Draft;
 use crate::definition::Turns;
 use crate::event::Event;
@@ -23,12 +23,13 @@ pub(crate) use opening::{Opening, Wish, check_category};
 pub(crate) use tell::{Before, tell};
 
 /// An agent that takes turns has its first one.
-pub(crate) fn begin(draft: &mut Draft<'_>, agent: &AgentId, goal: &str) {
+pub(crate) fn begin(draft: &mut Draft<'_>, agent: &AgentId, goal: Goal<'_>) {
     let Some(ix) = draft.agents().find(agent) else { unreachable!("it was just spawned") };
     let Some(turns) = turns_of(draft, ix) else { return };
     let first = context::first_tokens(draft.definition(), &draft.agent(ix).charter.caps, turns, goal);
-    // Somebody may have written to it before it was there.
-    ask_model(draft, ix, first.saturating_add(draft.agent(ix).progress.tokens));
+    // What was written to it before it was there is read with its first turn.
+    let letters = draft.agent(ix).progress.tokens;
+    ask_model(draft, ix, first.saturating_add(letters));
 }
 
 /// An agent's model has answered: its tools are called, or that was its answer.
@@ -74,6 +75,7 @@ pub(crate) fn bounded(asks: &[ToolAsk]) -> Vec<ToolAsk> {
         tool: cut(&ask.tool, limit::NAME_BYTES_MAX),
         args: cut(&ask.args, limit::ARGS_BYTES_MAX),
         tokens: ask.tokens,
+        told_tokens: ask.told_tokens,
     };
     asks.iter().take(limit::ASKS_MAX).map(bounded).collect()
 }

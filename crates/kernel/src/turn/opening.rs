@@ -2,7 +2,7 @@
 
 use crate::agent::{AgentIx, Spawned};
 use crate::body::check_said;
-use crate::context::{Given, Share};
+use crate::context::{Given, Goal, Share, first_tokens};
 use crate::decide::Draft;
 use crate::definition::{Definition, Role};
 use crate::envelope::Envelope;
@@ -16,6 +16,7 @@ use crate::window::{self, Category, News, Window, check_size};
 /// How the context of a new agent opens. Everything in it was checked.
 pub(crate) struct Opening {
     size: Option<u64>,
+    first: u64,
     clamped: Option<Clamped>,
     share: Share,
     messages: Vec<Given>,
@@ -23,6 +24,7 @@ pub(crate) struct Opening {
 
 /// What a spawner says about it.
 pub(crate) struct Wish<'a> {
+    pub(crate) goal: Goal<'a>,
     pub(crate) share: Option<Share>,
     pub(crate) messages: &'a [Given],
     pub(crate) window: Option<u64>,
@@ -37,7 +39,13 @@ impl Opening {
         wish: &Wish<'_>,
     ) -> Result<Self, Refusal> {
         let Some(turns) = &role.turns else {
-            return Ok(Self { size: None, clamped: None, share: Share::Goal, messages: Vec::new() });
+            return Ok(Self {
+                size: None,
+                first: 0,
+                clamped: None,
+                share: Share::Goal,
+                messages: Vec::new(),
+            });
         };
         let share = wish.share.unwrap_or(turns.share);
         share.check()?;
@@ -58,22 +66,30 @@ impl Opening {
             let is_told = parent.is_some_and(|parent| tells(draft, parent));
             Clamped { parent_size, is_told }
         });
-        Ok(Self { size, clamped, share, messages: wish.messages.to_vec() })
+        let first = first_tokens(draft.definition(), &spawned.caps, turns, wish.goal);
+        Ok(Self { size, first, clamped, share, messages: wish.messages.to_vec() })
     }
 
     /// The root's: nobody is above it, and nobody wishes anything.
-    pub(crate) fn of_root(definition: &Definition, (spawned, role): (&Spawned, &Role)) -> Self {
-        let own = role.turns.as_ref().and_then(|turns| turns.window.as_ref()?.size);
-        let takes_turns = role.turns.is_some();
-        let size = window::effective(definition, &spawned.model, &spawned.on_low, [own, None]);
-        let size = size.filter(|_| takes_turns);
-        Self { size, clamped: None, share: Share::Goal, messages: Vec::new() }
+    pub(crate) fn of_root(
+        definition: &Definition,
+        (spawned, role): (&Spawned, &Role),
+        goal: Goal<'_>,
+    ) -> Self {
+        let (mut size, mut first) = (None, 0);
+        if let Some(turns) = &role.turns {
+            let own = turns.window.as_ref().and_then(|window| window.size);
+            size = window::effective(definition, &spawned.model, &spawned.on_low, [own, None]);
+            first = first_tokens(definition, &spawned.caps, turns, goal);
+        }
+        Self { size, first, clamped: None, share: Share::Goal, messages: Vec::new() }
     }
 
     /// Records it for an agent that was just spawned.
     pub(crate) fn record(self, draft: &mut Draft<'_>, parent: Option<AgentIx>, agent: &AgentId, by: &By) {
         if let Some(size) = self.size {
-            draft.record(Event::WindowSet { agent: agent.clone(), size, clamped: self.clamped });
+            let (agent, first, clamped) = (agent.clone(), self.first, self.clamped);
+            draft.record(Event::WindowSet { agent, size, first, clamped });
         }
         if let Some(parent) = parent {
             let (from, window) = (draft.agent_id(parent).clone(), &draft.agent(parent).progress.window);

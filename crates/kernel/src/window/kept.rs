@@ -166,7 +166,11 @@ impl Window {
         (0..=u8::MAX).zip(tellers).find(|(_, teller)| teller.agent == *from)
     }
 
-    pub(crate) fn bound(&mut self, size: u64) {
+    /// Its packets have at most so many tokens, and its first message so many.
+    pub(crate) fn bound(&mut self, size: u64, first: u64) {
+        if let Some(header) = self.headers.first_mut() {
+            header.tokens = u32::try_from(first).unwrap_or(u32::MAX);
+        }
         self.size = NonZeroU32::new(u32::try_from(size).unwrap_or(u32::MAX));
     }
 
@@ -246,7 +250,7 @@ impl Window {
         for header in Span::places(spans).filter_map(|place| window.headers.get(place)) {
             let header = match tie {
                 Some(tie) => {
-                    let tokens = u64::from(header.tokens) + crate::limit::SENDER_TOKENS;
+                    let tokens = u64::from(header.tokens) + crate::limit::TOLD_TOKENS;
                     Header { images: header.images, ..Header::new(tokens, Category::Context, tie) }
                 }
                 None => *header,

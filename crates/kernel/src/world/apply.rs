@@ -10,10 +10,11 @@ use crate::agent::{
 use crate::body::Body;
 use crate::budget::{AccountIx, Amounts, Waiter};
 use crate::call::{ChildCall, ChildEnd, Outcome, Stage, Wait, Why, Work};
-use crate::context;
+use crate::context::{self, Goal};
 use crate::event::{Alarm, Clamped, Event};
 use crate::id::{AgentId, CallId, ModelName, Seq, TimerId};
 use crate::limit;
+use crate::signal::Running;
 use crate::window::{Category, Header, Span, Tie, Window};
 
 impl World {
@@ -25,17 +26,17 @@ impl World {
             Event::AgentSpawned(spawned) => self.spawned(spawned),
             Event::AgentPaused { agent } => self.set_paused(agent, true),
             Event::AgentUnpaused { agent } => self.set_paused(agent, false),
-            Event::AgentRedirected { agent, running, instruction } => {
-                self.delivered(agent, instruction.len() as u64, Category::Dialog);
-                if running.stops() {
-                    self.stopped(agent);
-                }
+            Event::AgentRedirected { agent, running, instruction, tokens } => {
+                self.redirected(agent, *running, instruction_tokens(instruction, *tokens));
             }
             Event::MessageSent { to, body, envelope, .. } => {
                 self.delivered(to, context::heard_tokens(body, envelope), envelope.category);
             }
             Event::MessagePublished { .. } => {}
-            Event::WindowSet { agent, size, clamped } => self.window_set(agent, *size, *clamped),
+            Event::WindowSet { agent, size, first, clamped } => {
+                self.window_mut(agent).bound(*size, *first);
+                self.note_clamped(agent, *clamped);
+            }
             Event::ContextShared { from, to, spans, as_is, replaces } => {
                 self.window_mut(to).remove(replaces);
                 self.told(from, to, (spans, *as_is));
@@ -70,16 +71,12 @@ impl World {
             Event::ToolAnswered { agent, body, .. } => {
                 self.progress_mut(agent).answered(context::shown_tokens(body));
             }
-            Event::Charged { agent, amounts, .. } => {
-                self.ledger.charge(self.account(agent), amounts);
-            }
+            Event::Charged { agent, amounts, .. } => self.ledger.charge(self.account(agent), amounts),
             Event::TreeHalted { account, call, short, .. } => {
                 self.halted = Some(Halt { call: *call, account: account.clone(), short: *short });
             }
             Event::TreeUnhalted => self.halted = None,
-            Event::LimitRaised { agent, add } => {
-                self.ledger.raise(self.account(agent), add);
-            }
+            Event::LimitRaised { agent, add } => self.ledger.raise(self.account(agent), add),
             Event::BreakerChanged { model, breaker } => {
                 self.gates.entry(model.clone()).or_default().breaker = *breaker;
             }
@@ -112,7 +109,8 @@ impl World {
             None => self.owners.push(ix),
         }
         if let Some(turns) = self.definition().roles.get(&spawned.role).and_then(|role| role.turns.as_ref()) {
-            let first = context::first_tokens(self.definition(), &spawned.caps, turns, &spawned.goal);
+            let goal = Goal { text: &spawned.goal, tokens: None };
+            let first = context::first_tokens(self.definition(), &spawned.caps, turns, goal);
             self.agents.agent_mut(ix).progress.window.open(first);
         }
         for letter in self.unborn.remove(&spawned.agent).unwrap_or_default() {
@@ -151,10 +149,13 @@ impl World {
         progress.tokens = progress.tokens.saturating_add(progress.window.tokens() - before);
     }
 
-    fn window_set(&mut self, agent: &AgentId, size: u64, clamped: Option<Clamped>) {
-        let ix = self.place(agent);
-        self.agents.agent_mut(ix).progress.window.bound(size);
-        let parent = self.agent(ix).kin.parent.filter(|_| clamped.is_some_and(|clamped| clamped.is_told));
+    /// An agent is told that the window of its child is smaller than its own.
+    fn note_clamped(&mut self, agent: &AgentId, clamped: Option<Clamped>) {
+        let parent = self
+            .agent(self.place(agent))
+            .kin
+            .parent
+            .filter(|_| clamped.is_some_and(|clamped| clamped.is_told));
         if let Some(parent) = parent {
             let tokens = limit::NOTICE_BYTES_MAX as u64;
             let progress = &mut self.agents.agent_mut(parent).progress;
@@ -169,6 +170,13 @@ impl World {
         match self.agents.find(to) {
             Some(ix) => self.agents.agent_mut(ix).take(letter),
             None => self.unborn.entry(to.clone()).or_default().push(letter),
+        }
+    }
+
+    fn redirected(&mut self, agent: &AgentId, running: Running, tokens: u64) {
+        self.delivered(agent, tokens, Category::Dialog);
+        if running.stops() {
+            self.stopped(agent);
         }
     }
 
@@ -348,4 +356,10 @@ impl World {
             self.timers.pending.remove(&timer);
         }
     }
+}
+
+/// What an instruction counts: by its bytes if nobody counted.
+fn instruction_tokens(text: &str, counted: Option<u64>) -> u64 {
+    let bytes = text.len() as u64;
+    counted.map_or(bytes, |tokens| tokens.min(bytes))
 }

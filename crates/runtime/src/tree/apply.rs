@@ -33,8 +33,9 @@ pub enum ApplyError {
 
 /// Decides one request of a person, appends it and stops. No effect starts, and no lost call is taken up, unless the
 /// root is being cancelled: then whatever was out is lost for good.
-pub(crate) async fn apply(begin: Begin, request: Request) -> Result<Reply, ApplyError> {
-    let Begin { tree, journal, clock, draws, .. } = begin;
+pub(crate) async fn apply(begin: Begin, mut request: Request) -> Result<Reply, ApplyError> {
+    let Begin { tree, journal, drivers, clock, draws, .. } = begin;
+    drivers.count(&mut request);
     let head = journal.head(tree).map_err(ApplyError::Journal)?;
     let head = head.ok_or(ApplyError::Journal(JournalFault::UnknownTree { tree }))?;
     let mut mind = Mind::new(tree, clock, draws);

@@ -246,8 +246,7 @@ fn model_report(drivers: &Drivers, ticket: Ticket, ended: Result<model::Answer, 
     };
     bound(&mut asks);
     for ask in &mut asks {
-        let parts = [&ask.id, &ask.tool, &ask.args].map(|text| drivers.tokens(text));
-        ask.tokens = Some(parts.into_iter().sum());
+        ask.count(&|text| drivers.tokens(text));
     }
     let Payload { body, blobs } = payload(text, |text| drivers.tokens(text));
     let Ticket { call, attempt } = ticket;

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::bus::{Hub, Watch, Watcher};
+use crate::drivers::Drivers;
 
 pub use apply::ApplyError;
 pub(crate) use apply::apply;
@@ -40,6 +41,8 @@ pub struct Tree {
     status: watch::Receiver<Status>,
     hub: Arc<Hub>,
     events: events::Source,
+    /// They count what is asked, in the task of whoever asks.
+    drivers: Arc<Drivers>,
 }
 
 /// How far a tree is, as far as that is durable.
@@ -99,7 +102,8 @@ impl Tree {
     ///
     /// # Errors
     /// The refusal, or why nobody runs the tree.
-    pub async fn request(&self, by: By, request: Request) -> Result<Reply, RequestError> {
+    pub async fn request(&self, by: By, mut request: Request) -> Result<Reply, RequestError> {
+        self.drivers.count(&mut request);
         let (answer, answered) = oneshot::channel();
         let asked = Asked::Request { by, request: Box::new(request), answer };
         if self.requests.send(asked).await.is_err() {

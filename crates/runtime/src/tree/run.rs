@@ -97,7 +97,7 @@ pub(crate) fn begin(begin: Begin) -> Result<Seedling, JournalFault> {
     let (reports, brought) = mpsc::channel(REPORTS_MAX);
     let gate = Gate::new(Arc::clone(&journal), Confirmed { seq: durable, hash, fault: None });
     let inlets = Inlets { requests: asked, reports: brought, confirmations: gate.confirmations(), stop };
-    let effects = Effects::new(drivers, reports, Arc::clone(&hub));
+    let effects = Effects::new(Arc::clone(&drivers), reports, Arc::clone(&hub));
     let run = Run {
         mind,
         gate,
@@ -109,7 +109,7 @@ pub(crate) fn begin(begin: Begin) -> Result<Seedling, JournalFault> {
         tail: VecDeque::new(),
         mode: Mode::Running,
     };
-    let tree = Tree { id, requests, status: watched, hub, events: Source(journal) };
+    let tree = Tree { id, requests, status: watched, hub, events: Source(journal), drivers };
     Ok(Seedling { run, inlets, tree })
 }
 

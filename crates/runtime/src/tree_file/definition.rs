@@ -189,6 +189,7 @@ impl Reader<'_> {
                 prompt: Body::text(keys.prompt.clone()),
                 turns_max: turns.map_or(default.turns_max, narrow),
                 output_cap: cap.unwrap_or(default.output_cap),
+                around_tokens: None,
                 window: self.window(&at("window"), keys.window.as_ref())?,
                 share: self.share(&at("share"), keys.share)?,
             }),

@@ -7,6 +7,7 @@ mod charging;
 mod clock;
 mod clock_set_back;
 mod closing;
+mod counting;
 mod deep;
 mod ending;
 mod executor;

@@ -58,7 +58,13 @@ fn say(text: &str) -> Answer {
     Answer { text: text.to_owned(), asks: vec![], used: Used::Unknown }
 }
 fn ask(tool: &str, id: &str, args: &str) -> ToolAsk {
-    ToolAsk { id: id.to_owned(), tool: tool.to_owned(), args: args.to_owned(), tokens: None }
+    ToolAsk {
+        id: id.to_owned(),
+        tool: tool.to_owned(),
+        args: args.to_owned(),
+        tokens: None,
+        told_tokens: None,
+    }
 }
 
 fn home(models: Vec<(&str, Arc<dyn Model>)>, tools: Vec<(String, FunctionTool)>) -> Home {

@@ -176,8 +176,12 @@ async fn a_redirect_stops_what_runs_and_the_new_instruction_is_read() {
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=5").await;
     stage.model().until_out(1).await;
-    let redirect =
-        Redirect { agent: root(), instruction: "Do this instead.".to_owned(), running: Running::Stops };
+    let redirect = Redirect {
+        agent: root(),
+        instruction: "Do this instead.".to_owned(),
+        tokens: None,
+        running: Running::Stops,
+    };
     tree.redirect(redirect).await.unwrap();
     let end = settled(&tree).await.end.unwrap();
     assert_eq!(end.shown.text, "as you wish: Do this instead.");

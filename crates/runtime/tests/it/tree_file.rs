@@ -207,6 +207,7 @@ fn every_key() -> Definition {
             prompt: Body::text("You coordinate researchers."),
             turns_max: 8,
             output_cap: 500,
+            around_tokens: None,
             window: None,
             share: Share::Goal,
         }),
@@ -272,7 +273,7 @@ fn said(text: &str) -> Option<Said> {
 /// Asks the kernel to start the tree.
 fn started(definition: &Definition) -> Result<(), Refusal> {
     let mut world = World::new(TreeId::new([7; 16]));
-    let request = Request::Start(Start { definition: Arc::new(definition.clone()) });
+    let request = Request::Start(Start { definition: Arc::new(definition.clone()), goal_tokens: None });
     let what = What::Request { by: By::Person, request: Box::new(request) };
     decide(&mut world, &Input { now: Time(1_000), draw: 0, what }).map(|_| ())
 }

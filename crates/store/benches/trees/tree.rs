@@ -116,7 +116,13 @@ impl Model for Scripted {
 }
 
 fn ask(tool: &str, args: &str, number: u32) -> ToolAsk {
-    ToolAsk { id: format!("c{number}"), tool: tool.to_owned(), args: args.to_owned(), tokens: None }
+    ToolAsk {
+        id: format!("c{number}"),
+        tool: tool.to_owned(),
+        args: args.to_owned(),
+        tokens: None,
+        told_tokens: None,
+    }
 }
 
 fn spawn(role: &str, count: u32) -> Move {

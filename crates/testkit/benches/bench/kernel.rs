@@ -44,7 +44,7 @@ impl Nursery {
         definition.limits.children_max = agents_max;
         let spawn = Spawn { collect: Collect::Detached, ..Play::spawn("root", "child") };
         let mut nursery = Self { world: World::new(TreeId::new([3; 16])), born: 0, spawn };
-        nursery.ask(Request::Start(Start { definition: definition.into() }));
+        nursery.ask(Request::Start(Start { definition: definition.into(), goal_tokens: None }));
         nursery
     }
 

@@ -234,6 +234,7 @@ impl Model for Actor {
                 tool: tool.to_owned(),
                 args,
                 tokens: None,
+                told_tokens: None,
             })
             .collect();
         let text = format!("{agent} {} {}", attempt.turn, summary(&attempt.packet));

@@ -53,7 +53,7 @@ fn build(home: &Path, events: u64) -> Result<u64, String> {
         durability: Durability::Off,
         ..definition("root")
     });
-    pen.ask(Request::Start(Start { definition }))?;
+    pen.ask(Request::Start(Start { definition, goal_tokens: None }))?;
     let root = || match "root".parse() {
         Ok(agent) => agent,
         Err(error) => unreachable!("{error}"),

@@ -79,8 +79,13 @@ async fn play(tree: &Tree, act: &Act) -> Result<(), spinney::tree::RequestError>
         Act::Unpause(agent) => tree.unpause(parse(agent)).await,
         Act::Send(agent, text) => tree.send(parse(agent), text).await,
         Act::Redirect(agent, instruction, running) => {
-            tree.redirect(Redirect { agent: parse(agent), instruction: instruction.to_owned(), running })
-                .await
+            tree.redirect(Redirect {
+                agent: parse(agent),
+                instruction: instruction.to_owned(),
+                tokens: None,
+                running,
+            })
+            .await
         }
     }
 }

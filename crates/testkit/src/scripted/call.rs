@@ -56,7 +56,7 @@ impl Call {
         };
         let id = self.id.clone().unwrap_or(id);
         let counted = tokens(&id) + tokens(&self.tool) + tokens(&args);
-        Ok(ToolAsk { id, tool: self.tool.clone(), args, tokens: Some(counted) })
+        Ok(ToolAsk { id, tool: self.tool.clone(), args, tokens: Some(counted), told_tokens: None })
     }
 }
 

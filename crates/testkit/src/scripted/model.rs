@@ -45,6 +45,10 @@ impl Model for ScriptedModel {
         tokens(text)
     }
 
+    fn tokenizer(&self) -> Option<&str> {
+        Some("scripted")
+    }
+
     fn lost(&self) -> Lost {
         self.script.lost()
     }

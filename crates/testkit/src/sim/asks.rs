@@ -42,5 +42,6 @@ fn ask(dice: &mut Dice, world: &World, number: u64) -> ToolAsk {
         tool: tool.to_owned(),
         args,
         tokens: dice.once_in(2).then(|| dice.below(20)),
+        told_tokens: None,
     }
 }

@@ -90,7 +90,7 @@ impl Case {
 
     fn live(&mut self) -> Law {
         let definition = grow::definition(&mut self.dice);
-        self.input(person(Request::Start(Start { definition })))?;
+        self.input(person(Request::Start(Start { definition, goal_tokens: None })))?;
         for _ in 0..self.dice.between(5, OPERATIONS_MAX) {
             self.now = self.now.after_ms(self.dice.below(400));
             if self.dice.once_in(60) {

@@ -123,7 +123,7 @@ fn turns(dice: &mut Dice) -> Turns {
         clamp_note: !dice.once_in(3),
         ..WindowSpec::default()
     });
-    Turns { prompt, turns_max, output_cap, window, share: share(dice) }
+    Turns { prompt, turns_max, output_cap, window, share: share(dice), around_tokens: None }
 }
 
 /// What a child is told at its birth.

@@ -81,6 +81,7 @@ fn request(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
         57..58 => Request::Redirect(Redirect {
             agent,
             instruction: "elsewhere".to_owned(),
+            tokens: None,
             running: if dice.once_in(2) { Running::Stops } else { Running::Finishes },
         }),
         _ => raise(dice, agent),
@@ -122,6 +123,7 @@ fn spawn(dice: &mut Dice, parent: AgentId) -> Spawn {
         parent,
         role: parse(role),
         goal: if dice.once_in(40) { String::new() } else { format!("Part {}.", dice.below(6)) },
+        goal_tokens: None,
         id: dice.once_in(4).then(|| parse(&format!("named-{}", dice.below(20)))),
         model: dice.once_in(4).then(|| dice.pick(&MODELS).map(parse)).flatten(),
         tools,

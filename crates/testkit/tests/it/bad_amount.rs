@@ -267,7 +267,7 @@ fn v10_a_definition_with_an_absurd_number_starts_no_tree() {
         let mut definition = fixture::definition(&fixture::plants("root $1.00 / a"));
         damage(&mut definition);
         let mut play = Play::seed();
-        let start = Request::Start(Start { definition: definition.into() });
+        let start = Request::Start(Start { definition: definition.into(), goal_tokens: None });
         told.push(refused(&mut play, person(start)).to_string());
         assert_eq!(play.world(), &World::new(play.world().tree()));
     }

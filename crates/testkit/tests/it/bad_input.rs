@@ -128,7 +128,12 @@ fn about_nobody() -> Vec<What> {
             Request::Pause(Pause { agent: name(id) }),
             Request::Unpause(Unpause { agent: name(id) }),
             Request::Cancel(Cancel { agent: name(id), reason: String::new() }),
-            Request::Redirect(Redirect { agent: name(id), instruction: "on".to_owned(), running }),
+            Request::Redirect(Redirect {
+                agent: name(id),
+                instruction: "on".to_owned(),
+                tokens: None,
+                running,
+            }),
             Request::Raise(Raise { agent: name(id), add: turn(1) }),
         ]);
     }
@@ -141,7 +146,7 @@ fn about_nobody() -> Vec<What> {
 /// Requests that only the agent itself, or only a person, may make.
 fn by_the_wrong_one() -> Vec<What> {
     let failure = Failure { code: "oops".to_owned(), message: "why".to_owned() };
-    let start = Start { definition: fixture::shared(&fixture::plants("root")) };
+    let start = Start { definition: fixture::shared(&fixture::plants("root")), goal_tokens: None };
     let (to, running) = (|| name("a"), Running::Stops);
     let mut all: Vec<What> = ["root", "b", "ghost"]
         .iter()
@@ -163,7 +168,7 @@ fn by_the_wrong_one() -> Vec<What> {
             Request::Charge(Charge { agent: to(), amounts: turn(1), note: String::new() }),
             Request::Raise(Raise { agent: to(), add: turn(1) }),
             Request::Answer(Answer { question: CallId(1), answer: Body::text("yes") }),
-            Request::Redirect(Redirect { agent: to(), instruction: "on".to_owned(), running }),
+            Request::Redirect(Redirect { agent: to(), instruction: "on".to_owned(), tokens: None, running }),
             Request::Cancel(Cancel { agent: to(), reason: String::new() }),
             Request::Pause(Pause { agent: to() }),
         ]
@@ -189,7 +194,7 @@ fn malformed() -> Vec<What> {
     let call = |model: &str| HoldFor::Model { model: Some(name(model)), input_tokens: 1, output_cap: None };
     let (running, a) = (Running::Finishes, || name("a"));
     let all = [
-        Request::Start(Start { definition: fixture::shared(&fixture::plants("root")) }),
+        Request::Start(Start { definition: fixture::shared(&fixture::plants("root")), goal_tokens: None }),
         Request::Spawn(Spawn { goal: " \n\t".to_owned(), ..spawn("root", "a", "x") }),
         Request::Spawn(Spawn { goal: long.clone(), ..spawn("root", "a", "x") }),
         Request::Spawn(spawn("root", "ghost", "x")),
@@ -218,7 +223,7 @@ fn malformed() -> Vec<What> {
         Request::Fail(Fail { agent: a(), error: failure(&note), partial: None }),
         Request::Fail(Fail { agent: a(), error: failure("oops"), partial: Some(Body::text(long.clone())) }),
         Request::Cancel(Cancel { agent: a(), reason: note.clone() }),
-        Request::Redirect(Redirect { agent: a(), instruction: long, running }),
+        Request::Redirect(Redirect { agent: a(), instruction: long, tokens: None, running }),
         Request::Charge(Charge { agent: a(), amounts: Amounts::ZERO, note }),
         Request::Unpause(Unpause { agent: a() }),
     ];
@@ -331,7 +336,8 @@ fn after_the_end_everything_is_refused_or_ignored() {
 #[test]
 fn a_tree_starts_once() {
     let mut play = village();
-    let start = Request::Start(Start { definition: fixture::shared(&fixture::plants("root")) });
+    let start =
+        Request::Start(Start { definition: fixture::shared(&fixture::plants("root")), goal_tokens: None });
     assert_eq!(refused(&mut play, person(start)), Refusal::TreeStartedBefore);
 }
 
@@ -438,7 +444,7 @@ fn open_calls_and_messages_are_bounded() {
     assert_eq!(refusal, Refusal::InboxFull { agent: name("b"), waiting: limit::INBOX_MAX });
     // A flood of messages keeps no person from redirecting.
     let running = Running::Finishes;
-    let redirect = Redirect { agent: name("b"), instruction: "on".to_owned(), running };
+    let redirect = Redirect { agent: name("b"), instruction: "on".to_owned(), tokens: None, running };
     assert_eq!(play.ask(Request::Redirect(redirect)), Ok(Reply::Done));
 }
 
@@ -460,7 +466,7 @@ fn a_definition_that_names_what_does_not_exist_starts_no_tree() {
         let mut definition = fixture::definition(&fixture::plants("root $1.00 / a"));
         damage(&mut definition);
         let mut play = Play::seed();
-        let start = Request::Start(Start { definition: definition.into() });
+        let start = Request::Start(Start { definition: definition.into(), goal_tokens: None });
         told.push(refused(&mut play, person(start)).to_string());
         assert_eq!(events(&play), []);
     }

@@ -150,7 +150,7 @@ fn v19_the_reserve_is_a_tenth_of_cost_and_tokens_by_default() {
     definition.budget.answer_reserve = None;
     definition.roles[0].budget.answer_reserve = None;
     let mut play = Play::seed();
-    play.must(Request::Start(Start { definition: definition.into() }));
+    play.must(Request::Start(Start { definition: definition.into(), goal_tokens: None }));
     let Some(Event::AgentSpawned(root)) = events(&play).pop() else { panic!("the root was spawned") };
     let reserve: Vec<u64> = Resource::ALL.iter().map(|resource| root.terms.reserve.of(*resource)).collect();
     assert_eq!(reserve, [100_000_000, 100, 0, 0, 0]);

@@ -56,6 +56,21 @@ fn p20_a_message_for_an_agent_that_is_yet_to_come_is_delivered_once() {
     assert_eq!(heard(&mut play, "c"), ["first", "second", "third"]);
 }
 
+/// What waited for an agent is read with its first turn, so it is held for.
+#[test]
+fn messages_that_waited_for_an_agent_are_counted_in_its_first_turn() {
+    let first = |letters: &[&str]| {
+        let mut play = Play::grow("root $9.00 / c later turns=3");
+        letters.iter().for_each(|text| assert!(play.ask(send("c", text)).is_ok()));
+        let spawn = Spawn { id: Some(name("c")), ..Play::spawn("root", "c") };
+        assert!(play.ask(Request::Spawn(spawn)).is_ok());
+        let ix = play.world().agents().find(&name("c")).unwrap();
+        play.world().agents().living(ix).unwrap().progress.tokens
+    };
+    let each = limit::SENDER_TOKENS + limit::MESSAGE_TOKENS;
+    assert_eq!(first(&["hello", "again"]), first(&[]) + 2 * (5 + each));
+}
+
 #[test]
 fn messages_for_those_who_never_come_are_bounded() {
     let mut play = Play::grow("root $9.00");

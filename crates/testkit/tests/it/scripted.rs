@@ -120,7 +120,13 @@ async fn calls_are_asked_for_with_rendered_arguments() {
     let answer = answer(script, attempt()).await;
     let ask = |id: &str, tool: &str, args: &str| {
         let counted = [id, tool, args].map(|text| text.len().div_ceil(4) as u64).iter().sum();
-        ToolAsk { id: id.to_owned(), tool: tool.to_owned(), args: args.to_owned(), tokens: Some(counted) }
+        ToolAsk {
+            id: id.to_owned(),
+            tool: tool.to_owned(),
+            args: args.to_owned(),
+            tokens: Some(counted),
+            told_tokens: None,
+        }
     };
     let spawn = r#"{"agent":"researcher","goal":"Compare PyTorch and JAX.","budget":{"cost_usd":0.1,"steps":3},"tags":["a","1",null,true]}"#;
     let asks = vec![

@@ -244,7 +244,7 @@ fn a_redirect_is_for_people_and_says_something() {
     let mut play = Play::grow("root / a");
     let redirect = |instruction: &str| {
         let instruction = instruction.to_owned();
-        Request::Redirect(Redirect { agent: name("a"), instruction, running: Running::Stops })
+        Request::Redirect(Redirect { agent: name("a"), instruction, tokens: None, running: Running::Stops })
     };
     let refusal = refused(&mut play, agent("root", redirect("elsewhere")));
     assert_eq!(refusal, Refusal::PersonOnly { verb: "redirect an agent".to_owned() });

@@ -199,7 +199,12 @@ impl People {
             Wish::Redirect(agent) => {
                 let stops = self.plot.stops && self.plot.dice(&format!("running/{agent}")).once_in(2);
                 let running = if stops { Running::Stops } else { Running::Finishes };
-                Request::Redirect(Redirect { instruction: format!("{agent}, go elsewhere"), agent, running })
+                Request::Redirect(Redirect {
+                    instruction: format!("{agent}, go elsewhere"),
+                    agent,
+                    tokens: None,
+                    running,
+                })
             }
             Wish::Send(to) => {
                 let body = Body::text(format!("hello {to}"));

@@ -162,7 +162,7 @@ impl Plot {
             .once_in(2)
             .then(|| WindowSpec { size: Some(dice.between(600, 2_400)), ..WindowSpec::default() });
         let share = if dice.once_in(3) { Share::Briefing } else { Share::Goal };
-        let turns = Turns { prompt, turns_max, output_cap, window, share };
+        let turns = Turns { prompt, turns_max, output_cap, window, share, around_tokens: None };
         // Helpers spawn nobody, so their own ceilings do not depend on who is faster.
         let own = match self.mode {
             Mode::Serial | Mode::Wild => dice.once_in(4),

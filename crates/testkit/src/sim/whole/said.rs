@@ -75,7 +75,7 @@ impl Speaker<'_> {
             (Mode::Wild, 23..29) => ("post", self.place(place)),
             _ => ("note", self.place(place)),
         };
-        ToolAsk { id: format!("c{place}"), tool: tool.to_owned(), args, tokens: None }
+        ToolAsk { id: format!("c{place}"), tool: tool.to_owned(), args, tokens: None, told_tokens: None }
     }
 
     /// Arguments that tell one tool call of an agent from every other.
