@@ -6,6 +6,7 @@ mod bad_input;
 mod bad_script;
 mod budget;
 mod campaign;
+mod canary;
 mod caps;
 mod deep;
 mod docs;

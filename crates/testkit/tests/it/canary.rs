@@ -1,0 +1,207 @@
+//! The canary: secrets stand in every corner of a parent, and every byte of every request of its children is searched.
+
+use std::sync::Arc;
+
+use spinney_kernel::body::Body;
+use spinney_kernel::context::Share;
+use spinney_kernel::definition::Definition;
+use spinney_kernel::envelope::Envelope;
+use spinney_kernel::id::RoleName;
+use spinney_kernel::port::model::Attempt;
+use spinney_kernel::request::Send;
+use spinney_kernel::window::Category;
+use spinney_kernel::{By, Request};
+use spinney_testkit::{Stage, definition};
+
+use crate::seen::name;
+
+const FIXTURE: &str = "root $9.00 turns=20 / helper later turns=20 / deep later turns=20";
+
+/// A parent that reads, is written to, looks twice and spawns a child, which spawns one of its own.
+const SCRIPT: &str = r#"
+rules:
+  - when: { agent: root, turn: 1 }
+    think_ms: 1000
+    say: I first SECRET-SAID-1.
+    call: [ { tool: look, args: { at: SECRET-ARGS-1 } } ]
+  - when: { agent: root, turn: 2 }
+    say: And then SECRET-SAID-2.
+    call: [ { tool: look, args: { at: SECRET-ARGS-2 } }, { tool: lose, args: {} } ]
+  - when: { agent: root, turn: 3 }
+    say: Now SECRET-SAID-3.
+    call: [ { tool: spawn_agent, args: { agent: helper, id: h, goal: Count the files. } } ]
+  - when: { agent: helper, turn: 1 }
+    say: I pass it on, SECRET-CHILD.
+    call: [ { tool: spawn_agent, args: { agent: deep, id: d, goal: Count one file. } } ]
+  - when: { agent: deep }
+    say: One, SECRET-DEEP.
+  - say: done
+tools:
+  look: { say: "found SECRET-RESULT at {{ args.at }}" }
+  lose: { error: SECRET-FAILURE }
+"#;
+
+/// The tree with its secrets in prompts, goal and letters.
+fn planted(share: Share) -> Definition {
+    let mut planted = definition(FIXTURE);
+    planted.goal = "Grow, SECRET-GOAL.".to_owned();
+    for (role, prompt) in
+        [("root", "You lead, SECRET-PROMPT."), ("deep", "You dig."), ("helper", "You help.")]
+    {
+        let turns = planted.roles.get_mut(&name::<RoleName>(role)).and_then(|role| role.turns.as_mut());
+        if let Some(turns) = turns {
+            turns.prompt = Body::text(prompt);
+            turns.share = if role == "helper" { share } else { Share::Goal };
+        }
+    }
+    planted
+}
+
+/// Runs the tree and gives every request that was made by the child and by its own child.
+async fn requests(share: Share) -> [Vec<Arc<Attempt>>; 2] {
+    let stage = Stage::new(SCRIPT);
+    let home = stage.home();
+    let tree = home.start(planted(share)).await.unwrap();
+    for (category, text) in [(Category::Context, "SECRET-FACT"), (Category::Dialog, "SECRET-LETTER")] {
+        let envelope = Envelope { category, ..Envelope::default() };
+        let send = Send { envelope, ..Send::plain(name("root"), Body::text(text)) };
+        tree.request(By::Person, Request::Send(send)).await.unwrap();
+    }
+    tree.ended().await;
+    let of = |agent: &str| {
+        let mut attempts = stage.model().attempts();
+        attempts.retain(|attempt| attempt.origin.agent().as_str() == agent);
+        attempts
+    };
+    let found = [of("h"), of("d")];
+    assert!(found.iter().all(|attempts| !attempts.is_empty()));
+    found
+}
+
+/// Every secret in some requests, each once.
+fn leaked(attempts: &[Arc<Attempt>]) -> Vec<String> {
+    let all = format!("{attempts:?}");
+    let mut found: Vec<String> = all
+        .match_indices("SECRET-")
+        .map(|(at, _)| all[at..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '-').collect())
+        .collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// L2: a child that was given a goal and nothing else sees nothing of its parent, in no request and at no depth.
+#[tokio::test(start_paused = true)]
+async fn l2_no_secret_of_a_parent_is_in_any_request_of_a_child() {
+    let [child, deep] = requests(Share::Goal).await;
+    // What it said itself, and what its own child answered, is its own.
+    assert_eq!(leaked(&child), ["SECRET-CHILD", "SECRET-DEEP"]);
+    assert_eq!(leaked(&deep), [""; 0]);
+}
+
+/// L2, P12: a briefed child sees what its parent was told, and nothing that it said, was written or got back. Its own
+/// child sees none of it.
+#[tokio::test(start_paused = true)]
+async fn l2_a_briefing_lets_nothing_through_but_task_and_context() {
+    let [child, deep] = requests(Share::Briefing).await;
+    let told = ["SECRET-CHILD", "SECRET-DEEP", "SECRET-FACT", "SECRET-GOAL", "SECRET-PROMPT"];
+    assert_eq!(leaked(&child), told);
+    assert_eq!(leaked(&deep), [""; 0]);
+}
+
+/// L2: a forked child sees the turns that it was given, whole, and no other.
+#[tokio::test(start_paused = true)]
+async fn l2_a_fork_lets_through_the_turns_that_were_named() {
+    let [child, deep] = requests(Share::Fork(1)).await;
+    let leaked = leaked(&child);
+    let told =
+        ["SECRET-ARGS-2", "SECRET-CHILD", "SECRET-DEEP", "SECRET-FAILURE", "SECRET-RESULT", "SECRET-SAID-2"];
+    for secret in told {
+        assert!(leaked.iter().any(|found| found == secret), "{secret} is missing in {leaked:?}");
+    }
+    for secret in ["SECRET-SAID-1", "SECRET-ARGS-1", "SECRET-SAID-3", "SECRET-GOAL", "SECRET-PROMPT"] {
+        assert!(!leaked.iter().any(|found| found == secret), "{secret} leaked: {leaked:?}");
+    }
+    assert_eq!(self::leaked(&deep), [""; 0]);
+}
+
+/// L3, L42: a child that was given a goal reads the pinned text: its role, its task, its tools, and nothing else.
+#[tokio::test(start_paused = true)]
+async fn l3_l42_the_prompt_of_a_child_is_the_pinned_text() {
+    let [child, _] = requests(Share::Goal).await;
+    let first = child.first().map(|attempt| attempt.packet.messages[0].text().into_owned());
+    insta::assert_snapshot!(first.unwrap_or_default(), @"
+    You help.
+
+    Your task: Count the files.
+
+    Tools you may use:
+    - spawn_agent: hand one task to a new agent {agent, goal}; the result comes back here
+    - wait_agent: wait for detached agents {agents} to end
+    - send_message: send {text} to the agent {to}
+    - list_agents: list every agent of this tree
+    - cancel_agent: cancel {agent} and everything below it
+    - ask_human: ask a person {question} and wait for the answer
+    - look: 
+    - lose: 
+
+    When you are done, answer with a clear summary of the result.
+    ");
+}
+
+/// P17: a tool that a child was not given is refused, the refusal is in the journal, and the child can go on.
+#[tokio::test(start_paused = true)]
+async fn p17_a_tool_that_was_not_given_is_refused_and_recorded() {
+    let stage = Stage::new(
+        r#"
+rules:
+  - when: { agent: root, turn: 1 }
+    call: [ { tool: spawn_agent, args: { agent: helper, id: h, goal: Look., tools: [look] } } ]
+  - when: { agent: helper, turn: 1 }
+    call: [ { tool: change, args: {} } ]
+  - say: done
+tools: { look: { say: found }, change: { say: changed } }
+"#,
+    );
+    let tree = stage.start(&stage.home(), FIXTURE).await;
+    tree.ended().await;
+    let refused = spinney_testkit::told(&tree).await.into_iter().find_map(|told| match told.event {
+        spinney_kernel::Event::ToolAnswered { agent, body, is_error: true, .. } => Some((agent, body.text)),
+        _ => None,
+    });
+    let (agent, text) = refused.unwrap();
+    assert_eq!(agent.as_str(), "h");
+    insta::assert_snapshot!(text, @"not allowed here: `change`: choose one of `look`");
+}
+
+/// S10: what a child has when its turns are over reaches its parent as a partial result, and from there the next child.
+#[tokio::test(start_paused = true)]
+async fn s10_partial_output_is_handed_on() {
+    let stage = Stage::new(
+        r#"
+rules:
+  - when: { agent: root, turn: 1 }
+    call: [ { tool: spawn_agent, args: { agent: helper, id: first, goal: Write ten lines. } } ]
+  - when: { agent: root, turn: 2 }
+    call: [ { tool: spawn_agent, args: { agent: deep, id: second, goal: "Go on from: {{ last }}" } } ]
+  - when: { agent: helper }
+    say: Line one and two.
+    call: [ { tool: look, args: {} } ]
+  - when: { agent: deep }
+    say: All ten lines.
+  - say: done
+tools: { look: { say: found } }
+"#,
+    );
+    let mut plan = definition(FIXTURE);
+    let helper = plan.roles.get_mut(&name::<RoleName>("helper")).and_then(|role| role.turns.as_mut());
+    helper.unwrap().turns_max = 2;
+    let tree = stage.home().start(plan).await.unwrap();
+    tree.ended().await;
+    let attempts = stage.model().attempts();
+    let second = attempts.iter().find(|attempt| attempt.origin.agent().as_str() == "second").unwrap();
+    insta::assert_snapshot!(second.origin.goal, @"
+    Go on from: first failed (max_steps: max_steps: 2 turns were taken and there is no answer: raise `limits.max_steps`, or ask for less); partial result:
+    Line one and two.
+    ");
+}
