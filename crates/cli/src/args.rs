@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args as Group, Parser, Subcommand};
+use clap::{ArgGroup, Args as Group, Parser, Subcommand, ValueEnum};
 use spinney_kernel::id::{AgentId, Topic};
+use spinney_kernel::window::Category;
 use spinney_kernel::written::Usd;
 
 use crate::hint;
@@ -30,12 +31,20 @@ pub(crate) enum Command {
     Ps(Ps),
     /// Show what happened in a tree
     Events(Events),
+    /// Show everything that an agent was told or said, also what its window leaves out
+    Show(Show),
+    /// Show how large an agent's window is, and what is in it
+    Window(WhoseContext),
     /// Cancel a tree, or one agent and everything below it
     Cancel(Cancel),
     /// Answer a question that an agent asked
     Answer(Answer),
     /// Send a message to an agent
     Send(Send),
+    /// Tell an agent what the one above it knows by now
+    Refresh(Refresh),
+    /// Tell several agents what one of them knows
+    Broadcast(Broadcast),
     /// Let what runs end and start nothing new
     Pause(Whom),
     /// End a pause
@@ -99,6 +108,35 @@ pub(crate) struct Events {
 }
 
 #[derive(Debug, Group)]
+pub(crate) struct Show {
+    #[command(flatten)]
+    pub(crate) whom: WhoseContext,
+    /// Show long texts whole
+    #[arg(long)]
+    pub(crate) full: bool,
+}
+
+#[derive(Debug, Group)]
+#[command(allow_missing_positional = true)]
+pub(crate) struct WhoseContext {
+    /// Which tree; the one that started last if left out
+    id: Option<String>,
+    /// Which agent
+    #[arg(value_parser = agent)]
+    pub(crate) agent: AgentId,
+    /// Write JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl WhoseContext {
+    /// How the tree is named.
+    pub(crate) fn tree(&self) -> &str {
+        self.id.as_deref().unwrap_or("last")
+    }
+}
+
+#[derive(Debug, Group)]
 pub(crate) struct Cancel {
     /// Which tree
     pub(crate) id: String,
@@ -130,6 +168,72 @@ pub(crate) struct Send {
     pub(crate) agent: AgentId,
     /// What
     pub(crate) text: String,
+    /// What it is for: what is said goes out of a full window before what is to be known
+    #[arg(long, value_enum, default_value_t = Purpose::Dialog)]
+    pub(crate) category: Purpose,
+}
+
+/// What a person's message is for.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Purpose {
+    /// Something to know
+    Context,
+    /// Something that is said
+    Dialog,
+}
+
+impl Purpose {
+    pub(crate) const fn category(self) -> Category {
+        match self {
+            Self::Context => Category::Context,
+            Self::Dialog => Category::Dialog,
+        }
+    }
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Refresh {
+    /// Which tree
+    pub(crate) id: String,
+    /// Which agent
+    #[arg(value_parser = agent)]
+    pub(crate) agent: AgentId,
+    /// Let it forget what it was told before, so that only what is true now is there
+    #[arg(long)]
+    pub(crate) replace: bool,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Broadcast {
+    /// Which tree
+    pub(crate) id: String,
+    /// Whose knowledge
+    #[arg(long, value_parser = agent, value_name = "AGENT")]
+    pub(crate) from: AgentId,
+    /// Who is told; may be written more than once
+    #[arg(long, value_parser = agent, value_name = "AGENT", required = true)]
+    pub(crate) to: Vec<AgentId>,
+    /// What is told; may be written more than once
+    #[arg(long, value_enum, default_value = "context")]
+    pub(crate) category: Vec<Knowledge>,
+}
+
+/// What an agent can tell others.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Knowledge {
+    /// What it was given to know
+    Context,
+    /// Its first message, too
+    System,
+}
+
+impl Knowledge {
+    pub(crate) const fn category(self) -> Category {
+        match self {
+            Self::Context => Category::Context,
+            Self::System => Category::System,
+        }
+    }
 }
 
 #[derive(Debug, Group)]

@@ -1,5 +1,6 @@
 //! `spinney`: runs trees of agents from a file, looks at them and steers them. This file only wires.
 
+mod agents;
 mod args;
 mod cast;
 mod command;
@@ -12,6 +13,7 @@ mod interrupt;
 mod kept;
 mod out;
 mod place;
+mod recall;
 mod result;
 mod screen;
 mod scribing;

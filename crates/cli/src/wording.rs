@@ -80,7 +80,8 @@ fn amount(resource: Resource, amount: u64) -> String {
     }
 }
 
-fn grouped(number: u64) -> String {
+/// A number with commas.
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {

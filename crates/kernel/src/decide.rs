@@ -35,6 +35,11 @@ pub enum Reply {
         /// For whom.
         agent: AgentId,
     },
+    /// These were told what somebody knows.
+    Told {
+        /// How many messages each of them was told, in the order in which they were named; 0 if nothing was new.
+        messages: Vec<u32>,
+    },
     /// This agent was spawned; the call, if any, ends with its result.
     Spawned {
         /// Who.

@@ -9,12 +9,10 @@ use spinney::tree::tell;
 use spinney_kernel::id::{Seq, TreeId};
 use spinney_kernel::port::journal::{Journal, JournalFault};
 
-use crate::args;
 use crate::exit::Exit;
-use crate::hint::command;
 use crate::ids::find;
-use crate::place;
 use crate::screen::{Screen, Style, Wanted};
+use crate::{agents, args, place};
 
 /// Batches read at once.
 const PAGE: usize = 256;
@@ -36,8 +34,7 @@ pub(super) async fn events(home: &Path, args: args::Events) -> Result<Exit> {
     }
     match args.agent {
         Some(agent) if !screen.has_met() => {
-            let events = command(home, &format!("events {}", args.id));
-            bail!("no agent `{agent}` in this tree: `{events}` shows who there is")
+            bail!(agents::unknown(&agent, &agents::known(&journal, head.tree)?))
         }
         Some(_) | None => Ok(Exit::Completed),
     }

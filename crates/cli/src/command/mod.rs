@@ -5,7 +5,9 @@ mod ps;
 mod replay;
 mod resume;
 mod run;
+mod show;
 mod steer;
+mod window;
 
 use anyhow::Result;
 
@@ -20,10 +22,14 @@ pub(crate) async fn run(args: Args) -> Result<Exit> {
         Command::Resume(args) => resume::resume(home, &args).await,
         Command::Ps(args) => ps::ps(home, &args).await,
         Command::Events(args) => events::events(home, args).await,
+        Command::Show(args) => show::show(home, &args),
+        Command::Window(args) => window::window(home, &args),
         Command::Replay(args) => replay::replay(home, &args),
         Command::Cancel(args) => steer::cancel(home, args).await,
         Command::Answer(args) => steer::answer(home, args).await,
         Command::Send(args) => steer::send(home, args).await,
+        Command::Refresh(args) => steer::refresh(home, args).await,
+        Command::Broadcast(args) => steer::broadcast(home, args).await,
         Command::Pause(args) => steer::pause(home, args).await,
         Command::Unpause(args) => steer::unpause(home, args).await,
         Command::Budget(args) => steer::budget(home, args).await,

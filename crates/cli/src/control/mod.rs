@@ -45,6 +45,9 @@ pub(crate) enum Answer {
     Done {
         /// Whether the tree goes on by itself.
         goes_on: GoesOn,
+        /// How many messages each agent was told that was to be told something, in the order in which they were named.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        messages: Vec<u32>,
     },
     /// It may not be done.
     Refused {
@@ -70,9 +73,18 @@ pub(crate) enum GoesOn {
     WhenSpawned,
 }
 
-impl GoesOn {
-    /// What a tree's reply says; otherwise what its asker knows.
-    fn after(reply: &Reply, otherwise: Self) -> Self {
-        if let Reply::Queued { .. } = reply { Self::WhenSpawned } else { otherwise }
+impl Answer {
+    /// What a tree's reply says; whether it goes on, if the reply does not say it, the asker knows.
+    fn done(reply: Reply, otherwise: GoesOn) -> Self {
+        match reply {
+            Reply::Queued { .. } => Self::Done { goes_on: GoesOn::WhenSpawned, messages: Vec::new() },
+            Reply::Told { messages } => Self::Done { goes_on: otherwise, messages },
+            Reply::Done
+            | Reply::Spawned { .. }
+            | Reply::Started { .. }
+            | Reply::Waiting { .. }
+            | Reply::Refused { .. }
+            | Reply::Stale => Self::Done { goes_on: otherwise, messages: Vec::new() },
+        }
     }
 }

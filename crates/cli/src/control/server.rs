@@ -135,7 +135,7 @@ impl Desk {
             ),
             Ask::Do { tree, request } if tree == self.tree.id() => {
                 match self.tree.request(By::Person, *request).await {
-                    Ok(reply) => Answer::Done { goes_on: GoesOn::after(&reply, GoesOn::Now) },
+                    Ok(reply) => Answer::done(reply, GoesOn::Now),
                     Err(RequestError::Refused(refusal)) => refused(refusal.to_string()),
                     Err(RequestError::Stopped(stopped)) => Answer::Failed { message: stopped.to_string() },
                 }
@@ -154,7 +154,7 @@ impl Desk {
 /// Does something that a person asks of a tree that nobody runs.
 pub(super) async fn apply(home: &Home, tree: TreeId, request: Request) -> Answer {
     match home.apply(tree, request).await {
-        Ok(reply) => Answer::Done { goes_on: GoesOn::after(&reply, GoesOn::WhenResumed) },
+        Ok(reply) => Answer::done(reply, GoesOn::WhenResumed),
         Err(ApplyError::Refused(refusal)) => refused(refusal.to_string()),
         Err(ApplyError::Journal(fault)) => Answer::Failed { message: fault.to_string() },
         Err(error @ ApplyError::Running { .. }) => refused(error.to_string()),

@@ -74,6 +74,6 @@ fn trees_that_are_not_there_are_named() {
     stage.spinney(&["run", &stage.tree("", "rules: [ { say: hi } ]")]);
     insta::assert_snapshot!(refused(&stage, &["resume", "ffff"]), @"spinney: no tree begins with `ffff`: `spinney ps` lists those there are");
     insta::assert_snapshot!(refused(&stage, &["events", "first"]), @"spinney: `first` is no tree id: write the beginning of one that `spinney ps` shows, or `last`");
-    insta::assert_snapshot!(refused(&stage, &["events", "last", "--agent", "nobody"]), @"spinney: no agent `nobody` in this tree: `spinney events last` shows who there is");
+    insta::assert_snapshot!(refused(&stage, &["events", "last", "--agent", "nobody"]), @"spinney: no agent `nobody` in this tree: known agents: lead");
     insta::assert_snapshot!(refused(&stage, &["replay", "last", "--expect", "12"]), @"spinney: `12` is no hash: write the 64 hex digits of an `event_hash`");
 }

@@ -173,6 +173,11 @@ impl Contexts {
         Some(context.all.as_deref().unwrap_or(&context.messages))
     }
 
+    /// What came to a living agent and its model has not been shown, in the order in which it will be.
+    pub fn unread(&self, agent: &AgentId) -> impl Iterator<Item = &Message> {
+        self.agents.get(agent).into_iter().flat_map(Context::unread_messages)
+    }
+
     /// How many messages the window of a living agent holds, read or not.
     #[must_use]
     pub fn count(&self, agent: &AgentId) -> Option<usize> {

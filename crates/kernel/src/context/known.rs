@@ -77,10 +77,16 @@ impl Context {
         if let Some(message) = self.messages.get(place) {
             return Some(Arc::clone(message));
         }
-        let unread = self.unread.as_ref()?;
-        let answers = unread.answers.values();
-        let mut all = answers.chain(unread.letters.iter().map(|(_, message)| message));
-        all.nth(place - self.messages.len()).cloned().map(Arc::new)
+        self.unread_messages().nth(place - self.messages.len()).cloned().map(Arc::new)
+    }
+
+    /// What came and is no message yet, in the order in which it will be.
+    pub(super) fn unread_messages(&self) -> impl Iterator<Item = &Message> {
+        let unread = self.unread.iter();
+        unread.flat_map(|unread| {
+            let letters = unread.letters.iter().map(|(_, message)| message);
+            unread.answers.values().chain(letters)
+        })
     }
 
     /// How many messages the window holds, read or not.

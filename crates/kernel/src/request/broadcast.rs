@@ -55,9 +55,7 @@ impl Broadcast {
         }
         let is_whole = self.categories.contains(&Category::System);
         let news = if is_whole { News::Briefing } else { News::Context };
-        for to in &self.to {
-            turn::tell(draft, &self.from, to, (news, Before::Stays));
-        }
-        Ok(Reply::Done)
+        let told = |to| turn::tell(draft, &self.from, to, (news, Before::Stays));
+        Ok(Reply::Told { messages: self.to.iter().map(told).collect() })
     }
 }

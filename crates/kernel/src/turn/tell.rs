@@ -14,19 +14,26 @@ pub(crate) enum Before {
     Goes,
 }
 
-/// Tells a living agent what another one knows and it does not.
-pub(crate) fn tell(draft: &mut Draft<'_>, from: &AgentId, to: &AgentId, (news, before): (News, Before)) {
+/// Tells a living agent what another one knows and it does not. Says how many messages that are.
+pub(crate) fn tell(
+    draft: &mut Draft<'_>,
+    from: &AgentId,
+    to: &AgentId,
+    (news, before): (News, Before),
+) -> u32 {
     let window = |agent: &AgentId| {
         let ix = draft.agents().find(agent)?;
         Some(&draft.agents().living(ix)?.progress.window)
     };
-    let (Some(known), Some(own)) = (window(from), window(to)) else { return };
+    let (Some(known), Some(own)) = (window(from), window(to)) else { return 0 };
     let (spans, replaces) = match before {
         Before::Stays => (known.news(own, from, news), Vec::new()),
         Before::Goes => (known.news(&Window::default(), from, news), own.told_places(from)),
     };
+    let told = spans.iter().map(|span| span.to - span.from).sum();
     if !spans.is_empty() || !replaces.is_empty() {
         let (from, to, as_is) = (from.clone(), to.clone(), false);
         draft.record(Event::ContextShared { from, to, spans, as_is, replaces });
     }
+    told
 }

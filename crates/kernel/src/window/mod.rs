@@ -13,6 +13,6 @@ pub use category::Category;
 pub use header::{Header, Tie};
 pub use kept::{News, Window};
 pub use shares::{Preset, Shares};
-pub use size::{Compact, WindowSpec};
+pub use size::{Because, Compact, WindowSpec};
 pub(crate) use size::{check_size, effective, is_below};
 pub use trim::{Blank, Bounds, Cut, LeftOut, Span, TooSmall, trim};

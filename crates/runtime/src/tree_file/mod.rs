@@ -11,7 +11,7 @@ mod definition;
 mod error;
 mod json;
 mod keys;
-mod nearest;
+pub mod nearest;
 mod node;
 mod source;
 mod toml;

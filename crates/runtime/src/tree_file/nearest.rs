@@ -6,7 +6,7 @@ const LISTED_MAX: usize = 16;
 const COMPARED_MAX: usize = 128;
 
 /// The word that was meant if one is near, or else those there are: "did you mean `budget`?", "known keys: a, b".
-pub(super) fn help<'a>(written: &str, known: impl IntoIterator<Item = &'a str>, what: &str) -> String {
+pub fn help<'a>(written: &str, known: impl IntoIterator<Item = &'a str>, what: &str) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     if known.is_empty() {
         return format!("there are no {what}");

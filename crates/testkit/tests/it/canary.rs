@@ -10,7 +10,7 @@ use spinney_kernel::id::RoleName;
 use spinney_kernel::port::model::Attempt;
 use spinney_kernel::request::Send;
 use spinney_kernel::window::Category;
-use spinney_kernel::{By, Request};
+use spinney_kernel::{By, Event, Request};
 use spinney_testkit::{Stage, definition};
 
 use crate::seen::name;
@@ -165,9 +165,12 @@ tools: { look: { say: found }, change: { say: changed } }
     );
     let tree = stage.start(&stage.home(), FIXTURE).await;
     tree.ended().await;
-    let refused = spinney_testkit::told(&tree).await.into_iter().find_map(|told| match told.event {
-        spinney_kernel::Event::ToolAnswered { agent, body, is_error: true, .. } => Some((agent, body.text)),
-        _ => None,
+    let refused = spinney_testkit::told(&tree).await.into_iter().find_map(|told| {
+        if let Event::ToolAnswered { agent, body, is_error: true, .. } = told.event {
+            Some((agent, body.text))
+        } else {
+            None
+        }
     });
     let (agent, text) = refused.unwrap();
     assert_eq!(agent.as_str(), "h");

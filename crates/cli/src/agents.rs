@@ -1,0 +1,31 @@
+//! Naming an agent of a tree: an id that nobody has is answered with those that come near.
+
+use anyhow::Result;
+use spinney::tree_file::nearest;
+use spinney_kernel::Event;
+use spinney_kernel::id::{AgentId, Seq, TreeId};
+use spinney_kernel::port::journal::Journal;
+use spinney_kernel::port::page::pages;
+
+/// That no agent is called so, and who may be meant.
+pub(crate) fn unknown<'a>(agent: &AgentId, known: impl IntoIterator<Item = &'a AgentId>) -> String {
+    format!("no agent `{agent}` in this tree: {}", meant(agent, known))
+}
+
+/// Who may be meant by an id that nobody has.
+pub(crate) fn meant<'a>(agent: &AgentId, known: impl IntoIterator<Item = &'a AgentId>) -> String {
+    nearest::help(agent.as_str(), known.into_iter().map(AgentId::as_str), "agents")
+}
+
+/// Every agent that a tree ever had, in order of birth.
+pub(crate) fn known(journal: &dyn Journal, tree: TreeId) -> Result<Vec<AgentId>> {
+    let mut known = Vec::new();
+    for page in pages(journal, tree, Seq(0)) {
+        for event in page?.into_iter().flat_map(|entry| entry.batch.events) {
+            if let Event::AgentSpawned(spawned) = event {
+                known.push(spawned.agent);
+            }
+        }
+    }
+    Ok(known)
+}

@@ -1,0 +1,166 @@
+//! `spinney show`: the whole context of an agent as a person reads it. What the machine tells an agent and nobody else
+//! is not part of it.
+
+use std::path::Path;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use spinney_kernel::By;
+use spinney_kernel::context::{Message, ToolAsk};
+use spinney_kernel::port::journal::Journal;
+
+use crate::args;
+use crate::exit::Exit;
+use crate::ids::{find, short};
+use crate::recall::{Known, Place, Recalled, recall};
+use crate::result::whole;
+use crate::wording::{LINE_CHARS_MAX, counted, one_line, printable};
+use crate::{out, place};
+
+/// So much of a text is shown, in bytes, unless somebody wants all of it.
+const TEXT_BYTES_MAX: usize = 600;
+
+/// Shows everything that an agent was told or said.
+pub(super) fn show(home: &Path, args: &args::Show) -> Result<Exit> {
+    let journal = place::look(home)?;
+    let tree = find(home, &journal, args.whom.tree())?.tree;
+    let agent = &args.whom.agent;
+    let recalled = recall(&journal, tree, agent)?;
+    let shown = || recalled.messages.iter().filter(|known| known.message.category().is_shown()).zip(1_u64..);
+    if args.whom.json {
+        for (known, number) in shown() {
+            out::line(&line(known, number, &journal))?;
+        }
+        return Ok(Exit::Completed);
+    }
+    let Recalled { state, seq, .. } = &recalled;
+    out::line(&format!("{agent} of tree {}: {state}, as of event {}", short(tree), seq.0))?;
+    out::line(&sum(shown().map(|(known, _)| known)))?;
+    for (known, number) in shown() {
+        out::line("")?;
+        out::line(&head(known, number))?;
+        for line in body(known, &journal, args.full) {
+            out::line(format!("    {line}").trim_end())?;
+        }
+    }
+    Ok(Exit::Completed)
+}
+
+/// How many messages there are, and how many of them a packet does not hold.
+fn sum<'a>(shown: impl Iterator<Item = &'a Known>) -> String {
+    let (mut all, mut left_out, mut unread) = (0, 0, 0);
+    for known in shown {
+        all += 1;
+        left_out += u64::from(known.place == Place::LeftOut);
+        unread += u64::from(known.place == Place::Unread);
+    }
+    let mut text = counted(all, "message");
+    if left_out > 0 {
+        text += &format!(", {left_out} of them left out of its window");
+    }
+    if unread > 0 {
+        text += &format!(", {unread} not read yet");
+    }
+    text
+}
+
+/// Number, category, role, who it is from, tokens, and where it is.
+fn head(known: &Known, number: u64) -> String {
+    let Known { message, tokens, place } = known;
+    let mut words = vec![message.category().word().to_owned(), role(message).to_owned()];
+    words.extend(from(message).map(|from| format!("from {from}")));
+    if let Message::Result { is_error: true, .. } = message.as_ref() {
+        words.push("failed".to_owned());
+    }
+    words.extend(tokens.map(|tokens| counted(tokens, "token")));
+    match place {
+        Place::Window => {}
+        Place::LeftOut => words.push("left out".to_owned()),
+        Place::Unread => words.push("not read yet".to_owned()),
+    }
+    format!("#{number}  {}", words.join(" · "))
+}
+
+/// The role that a model sees it in.
+const fn role(message: &Message) -> &'static str {
+    match message {
+        Message::System(_) => "system",
+        Message::Heard { .. } | Message::Told { .. } | Message::Note(_) | Message::Folded(_) => "user",
+        Message::Said { .. } => "assistant",
+        Message::Result { .. } => "tool",
+    }
+}
+
+/// Who it is from: a person, an agent or a tool. What its model says and what it was told first is its own.
+fn from(message: &Message) -> Option<String> {
+    match message {
+        Message::Heard { from: By::Person, .. } => Some("a person".to_owned()),
+        Message::Heard { from: By::Agent(agent), .. } | Message::Told { from: agent, .. } => {
+            Some(agent.to_string())
+        }
+        Message::Result { tool, .. } => Some(one_line(tool, LINE_CHARS_MAX)),
+        Message::System(_) | Message::Said { .. } | Message::Note(_) | Message::Folded(_) => None,
+    }
+}
+
+/// Its text, all of it.
+fn text(message: &Message, journal: &dyn Journal) -> String {
+    match message {
+        Message::Said { body, .. } => whole(body, journal),
+        Message::Told { message, .. } => text(message, journal),
+        Message::System(_)
+        | Message::Heard { .. }
+        | Message::Result { .. }
+        | Message::Note(_)
+        | Message::Folded(_) => message.text().into_owned(),
+    }
+}
+
+fn asks(message: &Message) -> &[ToolAsk] {
+    if let Message::Said { asks, .. } = message { asks } else { &[] }
+}
+
+/// The lines of its text, and the tools that it asks for.
+fn body(known: &Known, journal: &dyn Journal, full: bool) -> Vec<String> {
+    let text = text(&known.message, journal);
+    let end = if full { text.len() } else { text.floor_char_boundary(TEXT_BYTES_MAX) };
+    let mut lines: Vec<String> = printable(text[..end].trim_end()).lines().map(str::to_owned).collect();
+    if end < text.len() {
+        lines.push(format!("… {} in all; --full shows them", counted(text.len() as u64, "byte")));
+    }
+    for ToolAsk { tool, args, .. } in asks(&known.message) {
+        let args = if full { printable(args) } else { one_line(args, LINE_CHARS_MAX) };
+        lines.extend(format!("calls {} {args}", one_line(tool, LINE_CHARS_MAX)).lines().map(str::to_owned));
+    }
+    lines
+}
+
+fn line(known: &Known, number: u64, journal: &dyn Journal) -> String {
+    let Known { message, tokens, place } = known;
+    let from = match message.as_ref() {
+        Message::Heard { from, .. } => json!(from),
+        Message::Told { from, .. } => json!({ "agent": from }),
+        Message::Result { tool, .. } => json!({ "tool": tool }),
+        Message::System(_) | Message::Said { .. } | Message::Note(_) | Message::Folded(_) => Value::Null,
+    };
+    let is_error = matches!(message.as_ref(), Message::Result { is_error: true, .. });
+    let asks = asks(message).iter();
+    let asks: Vec<Value> =
+        asks.map(|ToolAsk { id, tool, args, .. }| json!({ "id": id, "tool": tool, "args": args })).collect();
+    let line = json!({
+        "number": number,
+        "category": message.category(),
+        "role": role(message),
+        "from": from,
+        "tokens": tokens,
+        "place": match place {
+            Place::Window => "window",
+            Place::LeftOut => "left_out",
+            Place::Unread => "unread",
+        },
+        "is_error": is_error,
+        "text": text(message, journal),
+        "asks": asks,
+    });
+    line.to_string()
+}

@@ -1,0 +1,163 @@
+//! `spinney window`: what the next packet of an agent holds, by category, and what was left out so far.
+
+use std::path::Path;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use spinney_kernel::id::{AgentId, TreeId};
+use spinney_kernel::window::{Category, LeftOut, Preset, Shares, Tie};
+
+use crate::args;
+use crate::exit::Exit;
+use crate::ids::{find, short};
+use crate::out::{self, Unwritten};
+use crate::place;
+use crate::recall::{Recalled, recall};
+use crate::wording::{counted, grouped};
+
+/// One line of the table.
+struct Row {
+    category: Category,
+    share: Option<u64>,
+    used: u64,
+    left_out: LeftOut,
+}
+
+/// Shows the window of an agent.
+pub(super) fn window(home: &Path, args: &args::WhoseContext) -> Result<Exit> {
+    let journal = place::look(home)?;
+    let tree = find(home, &journal, args.tree())?.tree;
+    let recalled = recall(&journal, tree, &args.agent)?;
+    let (rows, left_out) = (rows(&recalled), left_out(&recalled));
+    if args.json {
+        out::line(&line(&recalled, &rows, (tree, &args.agent)))?;
+        return Ok(Exit::Completed);
+    }
+    let Recalled { state, seq, .. } = &recalled;
+    out::line(&format!("{} of tree {}: {state}, as of event {}", args.agent, short(tree), seq.0))?;
+    about(&recalled, left_out)?;
+    out::line("")?;
+    table(&rows, recalled.window.size().is_some())?;
+    Ok(Exit::Completed)
+}
+
+fn rows(recalled: &Recalled) -> Vec<Row> {
+    let window = &recalled.window;
+    let shares = window.size().map(|size| Shares::of(recalled.preset, size));
+    let row = |category| {
+        let mut gone = window.left_out();
+        let left_out = gone.find(|(gone, _)| *gone == category).map(|(_, left_out)| left_out);
+        Row {
+            category,
+            share: shares.map(|shares| shares.get(category)),
+            used: window.tokens_of(category),
+            left_out: left_out.unwrap_or_default(),
+        }
+    };
+    let has_something = |row: &Row| row.share.unwrap_or(0) > 0 || row.used > 0 || row.left_out.messages > 0;
+    Category::ALL.into_iter().map(row).filter(has_something).collect()
+}
+
+/// What was left out so far, of every category.
+fn left_out(recalled: &Recalled) -> LeftOut {
+    recalled.window.left_out().fold(LeftOut::default(), |all, (_, left)| LeftOut {
+        messages: all.messages.saturating_add(left.messages),
+        tokens: all.tokens.saturating_add(left.tokens),
+    })
+}
+
+fn percent(used: u64, size: u64) -> u64 {
+    used.saturating_mul(100) / size.max(1)
+}
+
+/// Tokens that tell in short what was left out.
+fn in_short(recalled: &Recalled) -> u64 {
+    let headers = recalled.window.headers().iter();
+    headers.filter(|header| header.tie == Tie::Folded).map(|header| u64::from(header.tokens)).sum()
+}
+
+const fn word(preset: Preset) -> &'static str {
+    match preset {
+        Preset::Dialog => "dialog",
+        Preset::Tools => "tools",
+    }
+}
+
+fn gone(left_out: LeftOut) -> String {
+    let messages = counted(left_out.messages.into(), "message");
+    format!("{messages} of {}", counted(left_out.tokens, "token"))
+}
+
+fn about(recalled: &Recalled, left_out: LeftOut) -> Result<(), Unwritten> {
+    let window = &recalled.window;
+    let mut messages = counted(window.headers().len() as u64, "message");
+    if window.unread() > 0 {
+        messages += &format!(" ({} not read yet)", window.unread());
+    }
+    let used = format!("{} of {messages}", counted(window.tokens(), "token"));
+    match (window.size(), &recalled.because) {
+        (Some(size), Some(because)) => {
+            out::line(&format!("  size      {}: {because}", counted(size, "token")))?;
+            out::line(&format!("  preset    {}", word(recalled.preset)))?;
+            out::line(&format!("  used      {used}, {} %", percent(window.tokens(), size)))?;
+        }
+        (Some(_) | None, _) => {
+            out::line(
+                "  size      no bound: role, model and spawner say nothing, so a packet holds everything",
+            )?;
+            out::line(&format!("  used      {used}"))?;
+        }
+    }
+    match recalled.last_cut {
+        Some(cut) => out::line(&format!("  left out  {}; last cut by event {}", gone(left_out), cut.0))?,
+        None => out::line("  left out  nothing")?,
+    }
+    match in_short(recalled) {
+        0 => Ok(()),
+        tokens => {
+            out::line(&format!("  in short  {} of context tell what was left out", counted(tokens, "token")))
+        }
+    }
+}
+
+fn table(rows: &[Row], is_bound: bool) -> Result<(), Unwritten> {
+    let line = |[category, share, used, left_out]: [&str; 4]| {
+        let share = if is_bound { format!(" {share:>9}") } else { String::new() };
+        out::line(format!("{category:<10}{share} {used:>9}  {left_out}").trim_end())
+    };
+    line(["CATEGORY", "SHARE", "USED", "LEFT OUT"])?;
+    for row in rows {
+        let share = row.share.map(grouped).unwrap_or_default();
+        let left_out = if row.left_out.messages == 0 { String::new() } else { gone(row.left_out) };
+        line([row.category.word(), &share, &grouped(row.used), &left_out])?;
+    }
+    Ok(())
+}
+
+fn line(recalled: &Recalled, rows: &[Row], (tree, agent): (TreeId, &AgentId)) -> String {
+    let window = &recalled.window;
+    let categories: Vec<Value> = rows
+        .iter()
+        .map(|Row { category, share, used, left_out }| {
+            json!({ "category": category, "share": share, "used": used, "left_out": left_out })
+        })
+        .collect();
+    let line = json!({
+        "tree": tree,
+        "agent": agent,
+        "state": recalled.state,
+        "seq": recalled.seq,
+        "size": window.size(),
+        "because": recalled.because,
+        "preset": window.size().map(|_| recalled.preset),
+        "used": window.tokens(),
+        "messages": window.headers().len(),
+        "unread": window.unread(),
+        "percent": window.size().map(|size| percent(window.tokens(), size)),
+        "left_out": left_out(recalled),
+        "last_cut": recalled.last_cut,
+        "in_short": in_short(recalled),
+        "categories": categories,
+    });
+    line.to_string()
+}

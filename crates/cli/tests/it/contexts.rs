@@ -1,0 +1,467 @@
+//! Contexts and windows as people see them: all that an agent knows, what its window holds of it, and how both are
+//! changed from outside.
+
+use serde_json::{Value, json};
+
+use crate::stage::{Stage, steady};
+
+/// A lead with a window that is soon full, and a tool that returns a few lines.
+const CUT: &str = "
+rules:
+  - when: { turn: 5 }
+    say: Enough is known.
+  - say: 'Look {{ turn }}.'
+    call: [ { tool: look, args: { number: '{{ turn }}' } } ]
+tools:
+  look:
+    repeatable: true
+    say: 'Line one of look {{ args.number }}.
+
+      Line two of look {{ args.number }}, which is quite a bit longer than the first one: it goes on about this and that, about
+      what was seen and what was not, about those who were there and those who came later, about the weather, the price
+      of milk and the state of the roads, and then it is over.'
+";
+const WINDOW: &str = "window: { size: 512 }";
+
+/// A tree with one more agent than the lead, which spawns it.
+fn tree(stage: &Stage, lead: &str, helper: &str, script: &str) -> String {
+    stage.file("tree.script.yaml", script);
+    let text = format!(
+        "name: test\ngoal: Try it.\nbudget: {{ cost_usd: 1 }}\nmodels:\n  fast: {{ provider: scripted, script: \
+         tree.script.yaml, price: {{ input_per_mtok_usd: 0.25, output_per_mtok_usd: 1.25 }} }}\nentry: lead\n\
+         agents:\n  lead: {{ model: fast, prompt: You lead., {lead} }}\n  helper: {{ model: fast, prompt: You help., \
+         {helper} }}\n"
+    );
+    stage.file("tree.yaml", &text)
+}
+
+fn cut(stage: &Stage, script: &str) -> String {
+    tree(stage, &format!("tools: [look], {WINDOW}"), "tools: []", script)
+}
+
+fn said(stage: &Stage, args: &[&str]) -> String {
+    let ended = stage.spinney(args);
+    assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{}", ended.out);
+    steady(&ended.out)
+}
+
+fn refused(stage: &Stage, args: &[&str]) -> String {
+    let ended = stage.spinney(args);
+    assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{}", ended.err);
+    steady(&ended.err)
+}
+
+/// What a steering command notes.
+fn noted(stage: &Stage, args: &[&str]) -> String {
+    let ended = stage.spinney(args);
+    assert_eq!((ended.code, ended.out.as_str()), (Some(0), ""), "{}", ended.err);
+    steady(&ended.err)
+}
+
+fn places(messages: &[Value], place: &str) -> usize {
+    messages.iter().filter(|message| message["place"] == json!(place)).count()
+}
+
+#[test]
+fn a_context_is_shown_whole_and_says_what_the_window_leaves_out() {
+    let stage = Stage::new();
+    assert_eq!(stage.spinney(&["run", &cut(&stage, CUT)]).code, Some(0));
+    insta::assert_snapshot!(said(&stage, &["show", "lead"]), @r#"
+    lead of tree [id]: completed, as of event 31
+    10 messages, 4 of them left out of its window
+
+    #1  system · system · 78 tokens
+        You lead.
+
+        Your task: Try it.
+
+        Tools you may use:
+        - look:
+
+        When you are done, answer with a clear summary of the result.
+
+    #2  dialog · assistant · 37 tokens · left out
+        Look 1.
+        calls look {"number":"1"}
+
+    #3  output · tool · from look · 82 tokens · left out
+        Line one of look 1.
+        Line two of look 1, which is quite a bit longer than the first one: it goes on about this and that, about what was seen and what was not, about those who were there and those who came later, about the weather, the price of milk and the state of the roads, and then it is over.
+
+    #4  dialog · assistant · 37 tokens · left out
+        Look 2.
+        calls look {"number":"2"}
+
+    #5  output · tool · from look · 82 tokens · left out
+        Line one of look 2.
+        Line two of look 2, which is quite a bit longer than the first one: it goes on about this and that, about what was seen and what was not, about those who were there and those who came later, about the weather, the price of milk and the state of the roads, and then it is over.
+
+    #6  dialog · assistant · 37 tokens
+        Look 3.
+        calls look {"number":"3"}
+
+    #7  output · tool · from look · 82 tokens
+        Line one of look 3.
+        Line two of look 3, which is quite a bit longer than the first one: it goes on about this and that, about what was seen and what was not, about those who were there and those who came later, about the weather, the price of milk and the state of the roads, and then it is over.
+
+    #8  dialog · assistant · 37 tokens
+        Look 4.
+        calls look {"number":"4"}
+
+    #9  output · tool · from look · 82 tokens
+        Line one of look 4.
+        Line two of look 4, which is quite a bit longer than the first one: it goes on about this and that, about what was seen and what was not, about those who were there and those who came later, about the weather, the price of milk and the state of the roads, and then it is over.
+
+    #10  dialog · assistant · 12 tokens
+        Enough is known.
+    "#);
+    let whole = stage.spinney(&["show", "last", "lead", "--json"]);
+    insta::assert_snapshot!(steady(whole.out.lines().nth(1).unwrap()), @r#"{"number":2,"category":"dialog","role":"assistant","from":null,"tokens":37,"place":"left_out","is_error":false,"text":"Look 1.","asks":[{"id":"call_1_1","tool":"look","args":"{\"number\":\"1\"}"}]}"#);
+}
+
+#[test]
+fn a_window_is_shown_with_its_shares_and_what_was_left_out() {
+    let stage = Stage::new();
+    assert_eq!(stage.spinney(&["run", &cut(&stage, CUT)]).code, Some(0));
+    insta::assert_snapshot!(said(&stage, &["window", "lead"]), @"
+    lead of tree [id]: completed, as of event 31
+      size      512 tokens: what role `lead` says
+      preset    tools
+      used      390 tokens of 7 messages, 76 %
+      left out  4 messages of 238 tokens; last cut by event 28
+      in short  64 tokens of context tell what was left out
+
+    CATEGORY       SHARE      USED  LEFT OUT
+    system            51        76
+    context          153        64
+    dialog           204        86  2 messages of 74 tokens
+    output           102       164  2 messages of 164 tokens
+    ");
+    insta::assert_snapshot!(said(&stage, &["window", "last", "lead", "--json"]), @r#"{"tree":"[tree]","agent":"lead","state":"completed","seq":31,"size":512,"because":"what role `lead` says","preset":"tools","used":390,"messages":7,"unread":0,"percent":76,"left_out":{"messages":4,"tokens":238},"last_cut":28,"in_short":64,"categories":[{"category":"system","share":51,"used":76,"left_out":{"messages":0,"tokens":0}},{"category":"context","share":153,"used":64,"left_out":{"messages":0,"tokens":0}},{"category":"dialog","share":204,"used":86,"left_out":{"messages":2,"tokens":74}},{"category":"output","share":102,"used":164,"left_out":{"messages":2,"tokens":164}}]}"#);
+}
+
+#[test]
+fn a_window_without_a_bound_says_so() {
+    let stage = Stage::new();
+    assert_eq!(stage.spinney(&["run", &stage.tree("", "rules: [ { say: done } ]")]).code, Some(0));
+    insta::assert_snapshot!(said(&stage, &["window", "lead"]), @"
+    lead of tree [id]: completed, as of event 5
+      size      no bound: role, model and spawner say nothing, so a packet holds everything
+      used      56 tokens of 2 messages
+      left out  nothing
+
+    CATEGORY        USED  LEFT OUT
+    system            47
+    dialog             9
+    ");
+}
+
+#[test]
+fn a_window_that_follows_from_its_model_says_so() {
+    let stage = Stage::new();
+    let tree = stage.tree("", "rules: [ { say: done } ]");
+    let text = std::fs::read_to_string(&tree).unwrap().replace("provider:", "context: 1000, provider:");
+    assert_eq!(stage.spinney(&["run", &stage.file("tree.yaml", &text)]).code, Some(0));
+    let window = said(&stage, &["window", "lead"]);
+    insta::assert_snapshot!(window.lines().nth(1).unwrap(), @"  size      850 tokens: 85 % of what model `fast` takes");
+}
+
+/// P7: of 20 messages 4 fit; all of them are on disk, and only the packet was cut.
+#[test]
+fn p7_show_lists_all_twenty_messages_of_which_four_fit() {
+    let stage = Stage::new();
+    let script = format!(
+        "rules: [ {{ when: {{ turn: 10 }}, say: Enough. }}, {{ call: [ {{ tool: look, args: {{ number: '{{{{ turn }}}}' }} }} ] }} ]\n\
+         tools: {{ look: {{ repeatable: true, say: 'Look {{{{ args.number }}}}: {}' }} }}",
+        "some words ".repeat(75)
+    );
+    assert_eq!(stage.spinney(&["run", &cut(&stage, &script)]).code, Some(0));
+    let messages = stage.spinney(&["show", "lead", "--json"]).json();
+    let results = messages.iter().filter(|message| message["role"] == json!("tool"));
+    for (message, number) in results.zip(1..) {
+        assert!(message["text"].as_str().unwrap().starts_with(&format!("Look {number}: some")), "{message}");
+    }
+    assert_eq!(messages.len(), 20);
+    assert_eq!(["window", "left_out", "unread"].map(|place| places(&messages, place)), [4, 16, 0]);
+    insta::assert_snapshot!(said(&stage, &["show", "lead"]).lines().nth(1).unwrap(), @"20 messages, 16 of them left out of its window");
+}
+
+/// P8: what the machine tells an agent and nobody else is counted, and never shown.
+#[test]
+fn p8_what_is_internal_is_never_shown() {
+    let stage = Stage::new();
+    let script = "
+rules:
+  - when: { agent: helper }
+    say: Helped.
+  - when: { turn: 1 }
+    call: [ { tool: spawn_agent, args: { agent: helper, goal: Help., id: helper } } ]
+  - say: done
+";
+    let tree = tree(&stage, "tools: [spawn_agent], window: { size: 2000 }", "window: { size: 900 }", script);
+    assert_eq!(stage.spinney(&["run", &tree]).code, Some(0));
+    let window = stage.spinney(&["window", "lead", "--json"]).result();
+    let categories = window["categories"].as_array().unwrap();
+    assert!(categories.iter().any(|row| row["category"] == json!("internal")), "{window}");
+    insta::assert_snapshot!(said(&stage, &["show", "lead", "--full"]), @r#"
+    lead of tree [id]: completed, as of event 16
+    4 messages
+
+    #1  system · system · 117 tokens
+        You lead.
+
+        Your task: Try it.
+
+        Tools you may use:
+        - spawn_agent: hand one task to a new agent {agent, goal}; the result comes back here
+
+        When you are done, answer with a clear summary of the result.
+
+    #2  dialog · assistant · 52 tokens
+        calls spawn_agent {"agent":"helper","goal":"Help.","id":"helper"}
+
+    #3  output · tool · from spawn_agent · 106 tokens
+        Helped.
+
+    #4  dialog · assistant · 9 tokens
+        done
+    "#);
+    let shown = stage.spinney(&["show", "lead", "--json"]);
+    assert!(!shown.out.contains("internal") && !shown.out.contains("the window of helper"), "{}", shown.out);
+    insta::assert_snapshot!(said(&stage, &["show", "helper"]), @"
+    helper of tree [id]: completed, as of event 11
+    2 messages
+
+    #1  system · system · 48 tokens
+        You help.
+
+        Your task: Help.
+
+        When you are done, answer with a clear summary of the result.
+
+    #2  dialog · assistant · 10 tokens
+        Helped.
+    ");
+}
+
+/// Results that came in another order than they were asked for keep their own tokens.
+#[test]
+fn each_result_has_its_own_tokens_whichever_came_first() {
+    let stage = Stage::new();
+    let script = "
+rules:
+  - when: { turn: 1 }
+    call: [ { tool: slow }, { tool: quick } ]
+  - say: done
+tools:
+  slow: { think_ms: 200, say: x }
+  quick: { say: 'This is a long text of very many words, more than the other one has by far and away.' }
+";
+    assert_eq!(stage.spinney(&["run", &stage.tree("slow, quick", script)]).code, Some(0));
+    let messages = stage.spinney(&["show", "lead", "--json"]).json();
+    let tokens = |tool: &str| {
+        let found = messages.iter().find(|message| message["from"]["tool"] == json!(tool));
+        found.unwrap()["tokens"].as_u64().unwrap()
+    };
+    assert!(tokens("slow") + 10 < tokens("quick"), "{messages:?}");
+}
+
+#[test]
+fn a_tree_that_was_killed_shows_what_it_knew() {
+    let stage = Stage::new();
+    let script = CUT.replace("say: Enough is known.", "hang: true");
+    let mut running = stage.play(&["run", &cut(&stage, &script)]);
+    for _ in 0..4 {
+        running.until("gets from look");
+    }
+    let seen = |stage: &Stage| (said(stage, &["window", "lead"]), said(stage, &["show", "lead", "--json"]));
+    stage.spinney(&["send", "last", "lead", "Remember the milk.", "--category", "context"]);
+    running.until("gets a message");
+    let before = seen(&stage);
+    running.kill();
+    assert_eq!(seen(&stage), before);
+    insta::assert_snapshot!(before.0, @"
+    lead of tree [id]: running, as of event 31
+      size      512 tokens: what role `lead` says
+      preset    tools
+      used      455 tokens of 7 messages (1 not read yet), 88 %
+      left out  4 messages of 238 tokens; last cut by event 28
+      in short  64 tokens of context tell what was left out
+
+    CATEGORY       SHARE      USED  LEFT OUT
+    system            51        76
+    context          153       141
+    dialog           204        74  2 messages of 74 tokens
+    output           102       164  2 messages of 164 tokens
+    ");
+    let last: Value = serde_json::from_str(before.1.lines().last().unwrap()).unwrap();
+    assert_eq!(
+        (&last["text"], &last["category"], &last["place"]),
+        (&json!("Remember the milk."), &json!("context"), &json!("unread"))
+    );
+}
+
+#[test]
+fn long_texts_are_cut_for_people_unless_they_want_all() {
+    let stage = Stage::new();
+    let script = format!("rules: [ {{ say: '{} end.' }} ]", "many words ".repeat(80));
+    assert_eq!(stage.spinney(&["run", &stage.tree("", &script)]).code, Some(0));
+    let short = said(&stage, &["show", "lead"]);
+    assert!(short.ends_with("\n    … 885 bytes in all; --full shows them\n"), "{short}");
+    assert!(said(&stage, &["show", "lead", "--full"]).ends_with(" end.\n"));
+}
+
+/// Both children hang; the lead was given something to know and waits.
+const FAMILY: &str = "
+rules:
+  - when: { agent: helper }
+    hang: true
+  - when: { turn: 1 }
+    call: [ { tool: spawn_agent, args: { agent: helper, goal: Help., id: one } }, { tool: spawn_agent, args: { agent: helper, goal: Help., id: two } } ]
+  - say: done
+";
+
+/// P15: who is told what another knows, by a person, whether the tree runs or not.
+#[test]
+fn p15_agents_are_told_from_outside_what_another_knows() {
+    let stage = Stage::new();
+    let tree = tree(&stage, "tools: [spawn_agent]", "tools: []", FAMILY);
+    let mut running = stage.play(&["run", &tree]);
+    running.until("two starts");
+    let milk = ["send", "last", "lead", "The milk is sour.", "--category", "context"];
+    insta::assert_snapshot!(noted(&stage, &milk), @"sent to `lead`");
+    insta::assert_snapshot!(noted(&stage, &["broadcast", "last", "--from", "lead", "--to", "one"]), @"told of what `lead` knows: `one` 1 message");
+    insta::assert_snapshot!(noted(&stage, &["refresh", "last", "one"]), @"`one` is told 1 message that it did not know");
+    insta::assert_snapshot!(noted(&stage, &["refresh", "last", "one"]), @"nothing was new to `one`");
+    running.kill();
+    insta::assert_snapshot!(noted(&stage, &["broadcast", "last", "--from", "lead", "--to", "one", "--to", "lead/two"]), @"told of what `lead` knows: `one` nothing new, `two` 1 message; go on with: spinney resume [id]");
+    insta::assert_snapshot!(noted(&stage, &["broadcast", "last", "--from", "lead", "--to", "two"]), @"told of what `lead` knows: `two` nothing new");
+    insta::assert_snapshot!(noted(&stage, &["refresh", "last", "one", "--replace"]), @"`one` is told 2 messages instead of what it was told before; go on with: spinney resume [id]");
+    insta::assert_snapshot!(said(&stage, &["show", "one"]), @"
+    one of tree [id]: running, as of event 17
+    5 messages, 2 of them left out of its window
+
+    #1  system · system · 48 tokens
+        You help.
+
+        Your task: Help.
+
+        When you are done, answer with a clear summary of the result.
+
+    #2  context · user · from lead · 157 tokens · left out
+        The milk is sour.
+
+    #3  context · user · from lead · 197 tokens · left out
+        You lead.
+
+        Your task: Try it.
+
+        Tools you may use:
+        - spawn_agent: hand one task to a new agent {agent, goal}; the result comes back here
+
+        When you are done, answer with a clear summary of the result.
+
+    #4  context · user · from lead · 197 tokens
+        You lead.
+
+        Your task: Try it.
+
+        Tools you may use:
+        - spawn_agent: hand one task to a new agent {agent, goal}; the result comes back here
+
+        When you are done, answer with a clear summary of the result.
+
+    #5  context · user · from lead · 157 tokens
+        The milk is sour.
+    ");
+    assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
+}
+
+/// P18: an agent that is not there is an error with those that are near, and never somebody else.
+#[test]
+fn p18_an_agent_that_is_not_there_is_never_another_one() {
+    let stage = Stage::new();
+    let tree = tree(&stage, "tools: [spawn_agent]", "tools: []", FAMILY);
+    let mut running = stage.play(&["run", &tree]);
+    running.until("two starts");
+    let others = || ["lead", "two"].map(|agent| stage.spinney(&["show", agent, "--json"]).out);
+    let before = others();
+    assert_eq!(noted(&stage, &["send", "last", "one", "Only you."]), "sent to `one`\n");
+    assert_eq!(stage.spinney(&["show", "one", "--json"]).result()["text"], json!("Only you."));
+    for round in ["running", "stopped"] {
+        let told = [
+            refused(&stage, &["show", "leed"]),
+            refused(&stage, &["window", "last", "nobody"]),
+            refused(&stage, &["events", "last", "--agent", "leda"]),
+            refused(&stage, &["refresh", "last", "tow"]),
+            refused(&stage, &["broadcast", "last", "--from", "lead", "--to", "one", "--to", "tow"]),
+            refused(&stage, &["pause", "last", "leadd"]),
+            refused(&stage, &["cancel", "last", "nobody"]),
+            refused(&stage, &["budget", "last", "nobody", "--add-usd", "1"]),
+        ];
+        if round == "running" {
+            insta::assert_snapshot!(told.concat(), @"
+            spinney: no agent `leed` in this tree: did you mean `lead`?
+            spinney: no agent `nobody` in this tree: known agents: lead, one, two
+            spinney: no agent `leda` in this tree: did you mean `lead`?
+            spinney: no agent `tow` in this tree: did you mean `two`?
+            spinney: no agent `tow` in this tree: did you mean `two`?
+            spinney: no agent `leadd` in this tree: did you mean `lead`?
+            spinney: no agent `nobody` in this tree: known agents: lead, one, two
+            spinney: no agent `nobody` in this tree: known agents: lead, one, two
+            ");
+            insta::assert_snapshot!(noted(&stage, &["send", "last", "thre", "Hi."]), @"sent to `thre`: no agent is called so yet (known agents: lead, one, two); the message waits until one is spawned");
+            running.signal("KILL");
+        } else {
+            assert!(told.iter().all(|told| told.starts_with("spinney: no agent `")), "{told:?}");
+        }
+    }
+    running.end();
+    assert_eq!(others(), before, "nobody else knows anything of it");
+}
+
+#[test]
+fn what_cannot_be_told_is_refused_with_the_reason() {
+    let stage = Stage::new();
+    insta::assert_snapshot!(refused(&stage, &["show", "lead"]), @"spinney: no home at .spinney: nothing was run there yet; --home or SPINNEY_HOME names another");
+    let waits = "rules: [ { when: { turn: 1 }, call: [ { tool: ask_human, args: { question: Which? } } ] }, { say: done } ]";
+    assert_eq!(stage.spinney(&["run", &stage.tree("ask_human", waits)]).code, Some(5));
+    insta::assert_snapshot!(refused(&stage, &["show", "ffff", "lead"]), @"spinney: no tree begins with `ffff`: `spinney ps` lists those there are");
+    insta::assert_snapshot!(refused(&stage, &["window", "last"]), @"spinney: no agent `last` in this tree: known agents: lead");
+    insta::assert_snapshot!(refused(&stage, &["refresh", "last", "lead"]), @"spinney: the root was told nothing by anybody: refresh one of its children");
+    insta::assert_snapshot!(refused(&stage, &["broadcast", "last", "--from", "lead", "--to", "lead"]), @"spinney: `lead` cannot be told what it knows itself: name another agent");
+    insta::assert_snapshot!(refused(&stage, &["send", "last", "lead", "Hi.", "--category", "internal"]), @"
+    error: invalid value 'internal' for '--category <CATEGORY>'
+      [possible values: context, dialog]
+
+    For more information, try '--help'.
+    ");
+    insta::assert_snapshot!(refused(&stage, &["broadcast", "last", "--from", "lead", "--to", "one", "--category", "output"]), @"
+    error: invalid value 'output' for '--category <CATEGORY>'
+      [possible values: context, system]
+
+    For more information, try '--help'.
+    ");
+    assert_eq!(stage.spinney(&["cancel", "last"]).code, Some(0));
+    insta::assert_snapshot!(refused(&stage, &["send", "last", "lead", "Hi.", "--category", "context"]), @"spinney: the tree has ended: start a new one");
+    insta::assert_snapshot!(refused(&stage, &["refresh", "last", "lead"]), @"spinney: the tree has ended: start a new one");
+    insta::assert_snapshot!(refused(&stage, &["broadcast", "last", "--from", "lead", "--to", "one"]), @"spinney: the tree has ended: start a new one");
+    insta::assert_snapshot!(said(&stage, &["show", "lead"]), @r#"
+    lead of tree [id]: cancelled, as of event 7
+    3 messages, 1 not read yet
+
+    #1  system · system · 102 tokens
+        Your task: Try it.
+
+        Tools you may use:
+        - ask_human: ask a person {question} and wait for the answer
+
+        When you are done, answer with a clear summary of the result.
+
+    #2  dialog · assistant · 44 tokens
+        calls ask_human {"question":"Which?"}
+
+    #3  output · tool · from ask_human · failed · 520 tokens · not read yet
+        cancelled
+    "#);
+}
