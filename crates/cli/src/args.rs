@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args as Group, Parser, Subcommand};
-use spinney_kernel::id::{AgentId, Topic};
+use spinney_kernel::id::{AgentId, CheckpointName, Topic};
 use spinney_kernel::written::Usd;
 
 use crate::hint;
@@ -42,6 +42,9 @@ pub(crate) enum Command {
     Unpause(Whom),
     /// Raise the ceilings of a tree
     Budget(Budget),
+    /// Name places in journals, list them
+    #[command(subcommand)]
+    Checkpoint(Checkpoint),
     /// Tell a tree's story from its journal, or check it; no model and no tool is called
     Replay(Replay),
 }
@@ -178,6 +181,38 @@ pub(crate) struct Replay {
     pub(crate) expect: Option<String>,
 }
 
+/// What to do with checkpoints.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Checkpoint {
+    /// Give an agent's context, as it is now, a name
+    Make(CheckpointMake),
+    /// List every checkpoint of the home
+    Ls(CheckpointLs),
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct CheckpointMake {
+    /// Which agent
+    #[arg(value_parser = agent)]
+    pub(crate) agent: AgentId,
+    /// What to call it, in the whole home; one is drawn if left out
+    #[arg(long, value_parser = checkpoint)]
+    pub(crate) name: Option<CheckpointName>,
+    /// In which tree
+    #[arg(long, value_name = "ID", default_value = "last")]
+    pub(crate) tree: String,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct CheckpointLs {
+    /// Only those of agents with this id, in whatever tree
+    #[arg(long, value_parser = agent)]
+    pub(crate) agent: Option<AgentId>,
+    /// Write each checkpoint as a line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// A question's number, also as events show it.
 fn question(text: &str) -> Result<u64, String> {
     let number = text.strip_prefix('#').unwrap_or(text);
@@ -185,6 +220,10 @@ fn question(text: &str) -> Result<u64, String> {
 }
 
 fn topic(text: &str) -> Result<Topic, String> {
+    text.parse().map_err(|error| format!("{error}"))
+}
+
+fn checkpoint(text: &str) -> Result<CheckpointName, String> {
     text.parse().map_err(|error| format!("{error}"))
 }
 

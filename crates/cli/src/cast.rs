@@ -83,6 +83,7 @@ impl Cast {
             | Event::TreeUnhalted
             | Event::LimitRaised { .. }
             | Event::BreakerChanged { .. }
+            | Event::CheckpointMade { .. }
             | Event::RateLimited { .. } => {}
         }
     }

@@ -81,6 +81,7 @@ impl Exit {
                 JournalFault::Stale { .. }
                 | JournalFault::Damaged { .. }
                 | JournalFault::DamagedBlob { .. }
+                | JournalFault::DamagedRow { .. }
                 | JournalFault::DamagedFile { .. }
                 | JournalFault::KeyTaken { .. }
                 | JournalFault::TooLarge { .. }

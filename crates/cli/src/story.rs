@@ -4,6 +4,7 @@
 use spinney_kernel::Event;
 use spinney_kernel::agent::{Attachment, Exit};
 use spinney_kernel::call::{ChildEnd, Outcome, ToolCall, Wait, WaitNeed, Why, Work};
+use spinney_kernel::checkpoint::CheckpointKind;
 use spinney_kernel::event::Breaker;
 use spinney_kernel::fault::Fault;
 use spinney_kernel::id::{AgentId, CallId, Topic};
@@ -85,6 +86,10 @@ pub(crate) fn tell(cast: &Cast, event: &Event) -> Line {
             let topic = envelope.topic.as_ref().map_or("", Topic::as_str);
             story(format!("to all who watch {topic}: {}", short(&body.text)))
         }
+        Event::CheckpointMade { name, kind, .. } => {
+            let line = format!("has a checkpoint: {name}, {}", kind.word());
+            if *kind == CheckpointKind::Automatic { detail(line) } else { story(line) }
+        }
         Event::TreeHalted { account, short, .. } => {
             story(format!("wants more than there is; the tree is halted: {}", short.told(account)))
         }
@@ -158,6 +163,7 @@ fn tell_call(cast: &Cast, event: &Event) -> Line {
         | Event::TreeUnhalted
         | Event::LimitRaised { .. }
         | Event::BreakerChanged { .. }
+        | Event::CheckpointMade { .. }
         | Event::RateLimited { .. } => unreachable!("the caller tells these"),
     }
 }

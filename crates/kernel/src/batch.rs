@@ -85,7 +85,8 @@ fn twice<'a>(input: &'a mut Input, events: &'a [Event]) -> Option<(&'a mut Strin
             | Request::Pause(_)
             | Request::Unpause(_)
             | Request::Cancel(_)
-            | Request::Raise(_) => return None,
+            | Request::Raise(_)
+            | Request::Checkpoint(_) => return None,
         },
     };
     events.iter().find_map(copied).map(|copy| (text, copy))
@@ -119,6 +120,7 @@ fn copied(event: &Event) -> Option<&String> {
         | Event::TreeUnhalted
         | Event::LimitRaised { .. }
         | Event::BreakerChanged { .. }
+        | Event::CheckpointMade { .. }
         | Event::RateLimited { .. } => None,
     }
 }

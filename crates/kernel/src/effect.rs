@@ -91,6 +91,7 @@ impl World {
             | Event::TreeUnhalted
             | Event::LimitRaised { .. }
             | Event::BreakerChanged { .. }
+            | Event::CheckpointMade { .. }
             | Event::RateLimited { .. } => None,
         }
     }

@@ -9,10 +9,11 @@ use crate::agent::{Exit, Spawned};
 use crate::body::Body;
 use crate::budget::{Amounts, Shortfall};
 use crate::call::{Outcome, Question, Wait, Why, Work};
+use crate::checkpoint::CheckpointKind;
 use crate::definition::Definition;
 use crate::envelope::Envelope;
 use crate::fault::Fault;
-use crate::id::{AgentId, CallId, ModelName, Seq, TimerId};
+use crate::id::{AgentId, CallId, CheckpointName, ModelName, Seq, TimerId};
 use crate::input::By;
 use crate::signal::Running;
 use crate::time::Time;
@@ -220,6 +221,18 @@ pub enum Event {
         /// What stands on it: its topic, at least.
         envelope: Envelope,
     },
+    /// An agent's context as it is now has a name. The place is this event's own.
+    CheckpointMade {
+        /// Whose.
+        agent: AgentId,
+        /// What it is called, in the whole home.
+        name: CheckpointName,
+        /// What made it.
+        kind: CheckpointKind,
+        /// The how-manieth of its agent it is, if it is an automatic one.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        number: u32,
+    },
     /// The root's ceiling was reached: nothing new starts until somebody raises it.
     TreeHalted {
         /// Who asked for more.
@@ -281,6 +294,7 @@ impl Event {
             Self::Charged { .. } => "charged",
             Self::MessageSent { .. } => "message_sent",
             Self::MessagePublished { .. } => "message_published",
+            Self::CheckpointMade { .. } => "checkpoint_made",
             Self::TreeHalted { .. } => "tree_halted",
             Self::TreeUnhalted => "tree_unhalted",
             Self::LimitRaised { .. } => "limit_raised",
@@ -288,6 +302,11 @@ impl Event {
             Self::RateLimited { .. } => "rate_limited",
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// A timer and when it fires.

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{AmountError, Resource, Shortfall};
-use crate::id::{AgentId, CallId, ModelName, RoleName, ToolName};
+use crate::id::{AgentId, CallId, CheckpointName, ModelName, RoleName, ToolName, TreeId};
 use crate::time::Time;
 
 /// Why a request was refused. The world is as it was before.
@@ -120,6 +120,10 @@ pub enum Refusal {
     InboxFull { agent: AgentId, waiting: usize },
     #[error("the message was forwarded as often as its ttl allows: leave it")]
     Forwarded,
+    #[error("a checkpoint `{name}` is there already, in tree {tree}: choose another name or leave it out")]
+    NameTaken { name: CheckpointName, tree: TreeId },
+    #[error("nobody can say whether `{name}` is free ({reason}): try again, or leave the name out")]
+    NameUnknown { name: CheckpointName, reason: String },
     #[error("`{agent}` is paused already: unpause it to go on")]
     AlreadyPaused { agent: AgentId },
     #[error("`{agent}` is not paused: nothing to unpause")]

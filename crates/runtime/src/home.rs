@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::{Clock, SystemClock};
 use crate::draw::Draws;
 use crate::drivers::{Drivers, NoDriver};
+use crate::names::Names;
 use crate::tree::{ApplyError, Begin, Stopped, Tree, apply, begin};
 
 /// A home of trees.
@@ -25,6 +26,7 @@ pub struct Home {
     drivers: Arc<Drivers>,
     clock: Arc<dyn Clock>,
     draws: Mutex<Draws>,
+    names: Arc<Names>,
     trees: Mutex<BTreeMap<TreeId, Running>>,
     stop: CancellationToken,
     /// Held while a tree is taken up or put down, so that nobody else does so with the same one.
@@ -113,6 +115,7 @@ impl Home {
         draws: Draws,
     ) -> Self {
         Self {
+            names: Arc::new(Names::new(Arc::clone(&journal))),
             journal,
             drivers: Arc::new(drivers),
             clock,
@@ -243,6 +246,7 @@ impl Home {
             drivers: Arc::clone(&self.drivers),
             clock: Arc::clone(&self.clock),
             draws,
+            names: Arc::clone(&self.names),
             stop: self.stop.clone(),
         }
     }

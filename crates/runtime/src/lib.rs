@@ -14,6 +14,7 @@ pub mod clock;
 pub mod draw;
 mod drivers;
 mod home;
+mod names;
 mod sync;
 pub mod tree;
 pub mod tree_file;

@@ -87,7 +87,7 @@ fn write(journal: &dyn Journal, tree: TreeId, batches: &[Batch]) -> Vec<Entry> {
 /// One batch, with what it changes in the catalog.
 #[must_use]
 pub fn of(tree: TreeId, after: Seq, batch: &Batch) -> Append {
-    let (batch, catalog) = (batch.clone(), catalog_of(tree, batch));
+    let (batch, catalog) = (batch.clone(), catalog_of(tree, after, batch));
     let (state, durability) = ("running", Durability::Normal);
     Append { tree, after, batch, blobs: Vec::new(), catalog, state, durability }
 }

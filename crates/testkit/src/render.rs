@@ -105,6 +105,9 @@ pub(crate) fn event(event: &Event) -> String {
             let topic = envelope.topic.as_ref().map_or("", Topic::as_str);
             format!("message from {} about {topic}: {}", sender(from), body.text)
         }
+        Event::CheckpointMade { agent, name, kind, .. } => {
+            format!("{agent} checkpoint {name}, {}", kind.word())
+        }
         Event::TreeHalted { account, short, .. } => format!("tree halted: {} of {account}", short.resource),
         Event::TreeUnhalted => "tree unhalted".to_owned(),
         Event::LimitRaised { agent, add } => format!("{agent} raised by {}", amounts(add)),

@@ -1,5 +1,6 @@
 //! The commands: one file each, or one for those that share their way.
 
+mod checkpoint;
 mod events;
 mod ps;
 mod replay;
@@ -27,5 +28,6 @@ pub(crate) async fn run(args: Args) -> Result<Exit> {
         Command::Pause(args) => steer::pause(home, args).await,
         Command::Unpause(args) => steer::unpause(home, args).await,
         Command::Budget(args) => steer::budget(home, args).await,
+        Command::Checkpoint(args) => checkpoint::checkpoint(home, args).await,
     }
 }

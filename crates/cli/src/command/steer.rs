@@ -69,7 +69,7 @@ pub(super) async fn budget(home: &Path, args: args::Budget) -> Result<Exit> {
 
 /// What is left to do if nobody runs the tree.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Next {
+pub(super) enum Next {
     Nothing,
     Resume,
 }
@@ -78,9 +78,9 @@ async fn ask(home: &Path, tree: TreeId, request: Request) -> Result<control::Ans
     control::ask(home, tree, request).await
 }
 
-fn finish(answer: control::Answer, (home, tree): (&Path, TreeId), said: &str, next: Next) -> Exit {
+pub(super) fn finish(answer: control::Answer, (home, tree): (&Path, TreeId), said: &str, next: Next) -> Exit {
     match answer {
-        control::Answer::Done { goes_on } => {
+        control::Answer::Done { goes_on, .. } => {
             let then = command(home, &format!("resume {}", short(tree)));
             out::note(&match (goes_on, next) {
                 (GoesOn::WhenResumed, Next::Resume) => format!("{said}; go on with: {then}"),

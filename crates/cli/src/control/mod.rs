@@ -6,7 +6,7 @@ mod client;
 mod server;
 
 use serde::{Deserialize, Serialize};
-use spinney_kernel::id::TreeId;
+use spinney_kernel::id::{CheckpointName, TreeId};
 use spinney_kernel::{Reply, Request};
 
 pub(crate) use client::{Running, ask, running};
@@ -45,6 +45,9 @@ pub(crate) enum Answer {
     Done {
         /// Whether the tree goes on by itself.
         goes_on: GoesOn,
+        /// What the checkpoint is called, if one was made.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        checkpoint: Option<CheckpointName>,
     },
     /// It may not be done.
     Refused {
@@ -68,6 +71,15 @@ pub(crate) enum GoesOn {
     WhenResumed,
     /// When an agent is spawned that is not there yet.
     WhenSpawned,
+}
+
+impl Answer {
+    /// What a tree's reply says to whoever asked.
+    fn done(reply: Reply, otherwise: GoesOn) -> Self {
+        let goes_on = GoesOn::after(&reply, otherwise);
+        let checkpoint = if let Reply::Checkpoint { name } = reply { Some(name) } else { None };
+        Self::Done { goes_on, checkpoint }
+    }
 }
 
 impl GoesOn {

@@ -131,11 +131,12 @@ impl Desk {
         match ask {
             Ask::Running => Answer::Running { trees: self.running().into_iter().collect() },
             Ask::Do { request, .. } if !is_for_people(&request) => refused(
-                "this may not be asked from outside: only signals, messages, answers and raises".to_owned(),
+                "this may not be asked from outside: only signals, messages, answers, raises and checkpoints"
+                    .to_owned(),
             ),
             Ask::Do { tree, request } if tree == self.tree.id() => {
                 match self.tree.request(By::Person, *request).await {
-                    Ok(reply) => Answer::Done { goes_on: GoesOn::after(&reply, GoesOn::Now) },
+                    Ok(reply) => Answer::done(reply, GoesOn::Now),
                     Err(RequestError::Refused(refusal)) => refused(refusal.to_string()),
                     Err(RequestError::Stopped(stopped)) => Answer::Failed { message: stopped.to_string() },
                 }
@@ -154,7 +155,7 @@ impl Desk {
 /// Does something that a person asks of a tree that nobody runs.
 pub(super) async fn apply(home: &Home, tree: TreeId, request: Request) -> Answer {
     match home.apply(tree, request).await {
-        Ok(reply) => Answer::Done { goes_on: GoesOn::after(&reply, GoesOn::WhenResumed) },
+        Ok(reply) => Answer::done(reply, GoesOn::WhenResumed),
         Err(ApplyError::Refused(refusal)) => refused(refusal.to_string()),
         Err(ApplyError::Journal(fault)) => Answer::Failed { message: fault.to_string() },
         Err(error @ ApplyError::Running { .. }) => refused(error.to_string()),
@@ -175,7 +176,8 @@ fn is_for_people(request: &Request) -> bool {
         | Request::Unpause(_)
         | Request::Cancel(_)
         | Request::Redirect(_)
-        | Request::Raise(_) => true,
+        | Request::Raise(_)
+        | Request::Checkpoint(_) => true,
         Request::Start(_)
         | Request::Spawn(_)
         | Request::Hold(_)

@@ -175,12 +175,8 @@ impl Steps {
                 Ended { call: Some(*call), since: hop.since, spent: *spent, ..now },
             ),
             Event::AgentEnded { agent, exit, result, .. } => {
-                let asked = Asked { tool: ANSWER.to_owned(), args: Map::new() };
                 let told = result.as_ref().map(|result| Told::exit(result, exit, seq));
-                let mut deeds = told.map_or_else(Vec::new, |told| self.did(agent, (asked, None), told, now));
-                let steps = self.living.remove(agent).map(|life| life.steps);
-                deeds.extend(steps.map(|steps| Deed::Gone { agent: agent.clone(), steps }));
-                deeds
+                self.gone(agent, told, now)
             }
             Event::AgentPaused { .. }
             | Event::AgentUnpaused { .. }
@@ -197,8 +193,18 @@ impl Steps {
             | Event::TreeUnhalted
             | Event::LimitRaised { .. }
             | Event::BreakerChanged { .. }
+            | Event::CheckpointMade { .. }
             | Event::RateLimited { .. } => Vec::new(),
         }
+    }
+
+    /// An agent's own result is its last step.
+    fn gone(&mut self, agent: &AgentId, told: Option<Told>, now: Ended<'_>) -> Vec<Deed> {
+        let asked = Asked { tool: ANSWER.to_owned(), args: Map::new() };
+        let mut deeds = told.map_or_else(Vec::new, |told| self.did(agent, (asked, None), told, now));
+        let steps = self.living.remove(agent).map(|life| life.steps);
+        deeds.extend(steps.map(|steps| Deed::Gone { agent: agent.clone(), steps }));
+        deeds
     }
 
     /// A child is a step of its parent and begins without any of its own.

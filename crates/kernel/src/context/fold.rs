@@ -149,6 +149,7 @@ impl Contexts {
             | Event::LimitRaised { .. }
             | Event::BreakerChanged { .. }
             | Event::MessagePublished { .. }
+            | Event::CheckpointMade { .. }
             | Event::RateLimited { .. } => {}
         }
     }

@@ -39,6 +39,7 @@ pub fn blobs_of(event: &Event) -> Vec<&BlobRef> {
         | Event::TreeUnhalted
         | Event::LimitRaised { .. }
         | Event::BreakerChanged { .. }
+        | Event::CheckpointMade { .. }
         | Event::RateLimited { .. } => Vec::new(),
     };
     bodies.into_iter().filter_map(|body| body.rest.as_ref()).collect()

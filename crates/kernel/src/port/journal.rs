@@ -243,6 +243,16 @@ pub enum JournalFault {
         /// What is wrong.
         reason: String,
     },
+    /// A row of the catalog is not what was written.
+    #[error("the row of {kind} `{key}` in the catalog cannot be read ({reason}): rebuild the catalog from the journals", kind = kind.word())]
+    DamagedRow {
+        /// Of which kind.
+        kind: CatalogKind,
+        /// Its key.
+        key: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// A blob is not what its hash says.
     #[error("blob {hash} is damaged: restore it from a copy, or remove the tree that uses it")]
     DamagedBlob {

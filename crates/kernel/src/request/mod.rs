@@ -7,6 +7,7 @@ mod answer;
 mod ask;
 mod cancel;
 mod charge;
+mod checkpoint;
 mod fail;
 mod finish;
 mod hold;
@@ -26,6 +27,7 @@ pub use answer::Answer;
 pub use ask::Ask;
 pub use cancel::Cancel;
 pub use charge::Charge;
+pub use checkpoint::Checkpoint;
 pub use fail::Fail;
 pub use finish::Finish;
 pub use hold::{Hold, HoldFor};
@@ -68,6 +70,7 @@ pub enum Request {
     Cancel(Cancel),
     Redirect(Redirect),
     Raise(Raise),
+    Checkpoint(Checkpoint),
 }
 
 impl Request {
@@ -89,6 +92,7 @@ impl Request {
             Self::Cancel(request) => request.decide(draft, by),
             Self::Redirect(request) => request.decide(draft, by),
             Self::Raise(request) => request.decide(draft, by),
+            Self::Checkpoint(request) => request.decide(draft, by),
         }
     }
 }

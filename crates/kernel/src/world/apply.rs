@@ -31,7 +31,7 @@ impl World {
             Event::MessageSent { to, body, envelope, .. } => {
                 self.delivered(to, context::heard_tokens(body, envelope));
             }
-            Event::MessagePublished { .. } => {}
+            Event::MessagePublished { .. } | Event::CheckpointMade { .. } => {}
             Event::AgentEnding { agent, exit, result } => {
                 self.ending(agent, Farewell { exit: exit.clone(), result: result.clone() });
             }

@@ -34,7 +34,7 @@ pub enum ApplyError {
 /// Decides one request of a person, appends it and stops. No effect starts, and no lost call is taken up, unless the
 /// root is being cancelled: then whatever was out is lost for good.
 pub(crate) async fn apply(begin: Begin, request: Request) -> Result<Reply, ApplyError> {
-    let Begin { tree, journal, clock, draws, .. } = begin;
+    let Begin { tree, journal, clock, draws, names, .. } = begin;
     let head = journal.head(tree).map_err(ApplyError::Journal)?;
     let head = head.ok_or(ApplyError::Journal(JournalFault::UnknownTree { tree }))?;
     let mut mind = Mind::new(tree, clock, draws);
@@ -51,9 +51,14 @@ pub(crate) async fn apply(begin: Begin, request: Request) -> Result<Reply, Apply
             parked = false;
         }
         (Aim::Other, Some(agent)) => parked |= park(&mut mind, agent, &mut written),
-        (Aim::RootEnd | Aim::RootPause | Aim::Other, _) => {}
+        (Aim::RootEnd | Aim::RootPause | Aim::Other | Aim::Nothing, _) => {}
     }
-    let (batch, reply) = decide(&mut mind, What::person(request)).map_err(ApplyError::Refused)?;
+    let at = Seq(mind.world.seq().0 + 1);
+    let name = names.give(&request, (tree, at)).map_err(ApplyError::Refused)?;
+    let (batch, reply) = decide(&mut mind, What::person(request)).map_err(|refusal| {
+        names.take_back(name.as_ref());
+        ApplyError::Refused(refusal)
+    })?;
     written.push(batch);
     if let (Aim::RootPause, Some(agent)) = (aim, &root) {
         // What an unpause sets free waits until the tree is resumed. One that was paused stays paused.
@@ -72,7 +77,7 @@ pub(crate) async fn apply(begin: Begin, request: Request) -> Result<Reply, Apply
     let count = written.len();
     let append = |(at, (after, batch)): (usize, (Seq, Batch))| {
         let state = if at + 1 == count { last } else { STOPPED };
-        let (blobs, catalog) = (Vec::new(), catalog_of(tree, &batch));
+        let (blobs, catalog) = (Vec::new(), catalog_of(tree, after, &batch));
         Append { tree, after, batch, blobs, catalog, state, durability }
     };
     write(&journal, written.into_iter().enumerate().map(append)).await.map_err(ApplyError::Journal)?;
@@ -93,6 +98,8 @@ fn park(mind: &mut Mind, root: &AgentId, written: &mut Vec<(Seq, Batch)>) -> boo
 enum Aim {
     RootEnd,
     RootPause,
+    /// Something that sets nothing free.
+    Nothing,
     Other,
 }
 
@@ -101,6 +108,7 @@ fn aim(request: &Request, root: Option<&AgentId>) -> Aim {
         Request::Cancel(cancel) if Some(&cancel.agent) == root => Aim::RootEnd,
         Request::Pause(pause) if Some(&pause.agent) == root => Aim::RootPause,
         Request::Unpause(unpause) if Some(&unpause.agent) == root => Aim::RootPause,
+        Request::Checkpoint(_) => Aim::Nothing,
         Request::Start(_)
         | Request::Spawn(_)
         | Request::Hold(_)

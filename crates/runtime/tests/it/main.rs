@@ -4,6 +4,7 @@
 mod bad_input;
 mod chain;
 mod charging;
+mod checkpoints;
 mod clock;
 mod clock_set_back;
 mod closing;

@@ -245,6 +245,7 @@ fn may_act(before: &World, what: &What) -> Law {
         Request::Ask(request) => own(&request.agent),
         Request::Finish(request) => own(&request.agent),
         Request::Fail(request) => own(&request.agent),
+        Request::Checkpoint(request) => own(&request.agent),
         Request::Pause(request) => below(&request.agent),
         Request::Unpause(request) => below(&request.agent),
         Request::Cancel(request) => below(&request.agent),

@@ -97,6 +97,7 @@ impl Witness {
             | Event::TreeUnhalted
             | Event::LimitRaised { .. }
             | Event::BreakerChanged { .. }
+            | Event::CheckpointMade { .. }
             | Event::RateLimited { .. } => Ok(()),
         }
     }

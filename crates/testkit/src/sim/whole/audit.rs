@@ -98,6 +98,7 @@ impl Audit {
                 | Event::TreeUnhalted
                 | Event::LimitRaised { .. }
                 | Event::BreakerChanged { .. }
+                | Event::CheckpointMade { .. }
                 | Event::RateLimited { .. } => {}
             }
         }

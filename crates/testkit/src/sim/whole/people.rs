@@ -123,6 +123,7 @@ impl People {
             | Event::MessagePublished { .. }
             | Event::LimitRaised { .. }
             | Event::BreakerChanged { .. }
+            | Event::CheckpointMade { .. }
             | Event::RateLimited { .. } => {}
         }
     }

@@ -72,6 +72,7 @@ pub(super) fn shown(event: &Event) -> Option<&'static str> {
         | Event::TreeUnhalted
         | Event::LimitRaised { .. }
         | Event::BreakerChanged { .. }
+        | Event::CheckpointMade { .. }
         | Event::RateLimited { .. } => return None,
     })
 }
