@@ -71,6 +71,8 @@ impl Exit {
                 | JournalFault::Newer { .. }
                 | JournalFault::Older { .. }
                 | JournalFault::Locked { .. }
+                | JournalFault::InUse { .. }
+                | JournalFault::NotABoundary { .. }
                 | JournalFault::NotAllowed { .. }
                 | JournalFault::NotAHome { .. }
                 | JournalFault::NoHome { .. }

@@ -84,6 +84,9 @@ pub const TIMEOUT_MS_MAX: u64 = 365 * 24 * 60 * 60 * 1_000;
 /// seldom enough that nobody notices what it costs.
 pub const CHECKPOINT_EVERY_TURNS: u32 = 10;
 
+/// Most branches of branches: reading the first event of the last one looks at each of them.
+pub const LINEAGE_MAX: usize = 64;
+
 /// Most batches that one page of a journal is read with.
 pub const PAGE_BATCHES_MAX: usize = 1_024;
 /// Bytes of one page of a journal: a long journal is never in memory as a whole. A larger batch is a page by itself.

@@ -78,7 +78,7 @@ pub(crate) async fn apply(begin: Begin, request: Request) -> Result<Reply, Apply
     let append = |(at, (after, batch)): (usize, (Seq, Batch))| {
         let state = if at + 1 == count { last } else { STOPPED };
         let (blobs, catalog) = (Vec::new(), catalog_of(tree, after, &batch));
-        Append { tree, after, batch, blobs, catalog, state, durability }
+        Append { tree, after, base: None, batch, blobs, catalog, state, durability }
     };
     write(&journal, written.into_iter().enumerate().map(append)).await.map_err(ApplyError::Journal)?;
     Ok(reply)

@@ -299,7 +299,7 @@ impl Run {
         let batch = Batch { input, events: decision.events };
         let (tree, durability) = (world.tree(), world.definition().durability);
         let catalog = catalog_of(tree, after, &batch);
-        self.gate.append(Append { tree, after, batch, blobs, catalog, state, durability });
+        self.gate.append(Append { tree, after, base: None, batch, blobs, catalog, state, durability });
         for agent in due {
             let automatic = Checkpoint { agent, name: None, kind: CheckpointKind::Automatic };
             // It is made of an agent that lives, under a name that is drawn: nothing is there to refuse.
