@@ -45,6 +45,8 @@ pub(crate) enum Command {
     /// Name places in journals, list them
     #[command(subcommand)]
     Checkpoint(Checkpoint),
+    /// Remove a tree, its workspaces and its checkpoints
+    Rm(Rm),
     /// Tell a tree's story from its journal, or check it; no model and no tool is called
     Replay(Replay),
 }
@@ -179,6 +181,15 @@ pub(crate) struct Replay {
     /// The hash that its journal must end with; checks it as --verify does
     #[arg(long, value_name = "HASH")]
     pub(crate) expect: Option<String>,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Rm {
+    /// Which tree
+    pub(crate) id: String,
+    /// Remove it although branches use it; they keep what they share with it, and are told
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 /// What to do with checkpoints.

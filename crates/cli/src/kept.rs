@@ -60,7 +60,7 @@ pub(crate) fn keep(home: &Path, tree: TreeId, source: &Source) -> Result<()> {
     written.with_context(|| format!("cannot keep the tree file in {}", folder.display()))
 }
 
-/// Forgets what was kept for a tree that did not start.
+/// Forgets what was kept for a tree that did not start, or is gone.
 pub(crate) fn forget(home: &Path, tree: TreeId) {
     // What cannot be removed is a few kilobytes that nobody reads.
     let _ = fs::remove_dir_all(folder(home, tree));

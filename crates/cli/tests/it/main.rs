@@ -10,6 +10,7 @@ mod following;
 mod hints;
 mod interrupting;
 mod looking;
+mod removing;
 mod replaying;
 mod result;
 mod resuming;

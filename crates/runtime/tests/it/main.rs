@@ -19,6 +19,7 @@ mod misbehaving;
 mod money;
 mod parallel;
 mod raising;
+mod removing;
 mod retrying;
 mod running;
 mod settling;
