@@ -42,7 +42,7 @@ pub(crate) enum Command {
     Unpause(Whom),
     /// Raise the ceilings of a tree
     Budget(Budget),
-    /// Name places in journals, list them
+    /// Name places in journals, list them, branch off there
     #[command(subcommand)]
     Checkpoint(Checkpoint),
     /// Remove a tree, its workspaces and its checkpoints
@@ -199,6 +199,8 @@ pub(crate) enum Checkpoint {
     Make(CheckpointMake),
     /// List every checkpoint of the home
     Ls(CheckpointLs),
+    /// Make a new tree that shares everything up to a checkpoint, with a budget of its own
+    Branch(CheckpointBranch),
 }
 
 #[derive(Debug, Group)]
@@ -212,6 +214,22 @@ pub(crate) struct CheckpointMake {
     /// In which tree
     #[arg(long, value_name = "ID", default_value = "last")]
     pub(crate) tree: String,
+}
+
+#[derive(Debug, Group)]
+#[command(group = ArgGroup::new("budget").required(true).multiple(true))]
+pub(crate) struct CheckpointBranch {
+    /// Which checkpoint: any unique beginning of its name
+    pub(crate) name: String,
+    /// The most the branch may cost
+    #[arg(long, group = "budget", value_name = "USD")]
+    pub(crate) budget_usd: Option<Usd>,
+    /// The most tokens it may use
+    #[arg(long, group = "budget", value_name = "COUNT")]
+    pub(crate) budget_tokens: Option<u64>,
+    /// The most model turns it may take
+    #[arg(long, group = "budget", value_name = "COUNT")]
+    pub(crate) budget_steps: Option<u64>,
 }
 
 #[derive(Debug, Group)]

@@ -84,6 +84,7 @@ impl Cast {
             | Event::LimitRaised { .. }
             | Event::BreakerChanged { .. }
             | Event::CheckpointMade { .. }
+            | Event::TreeBranched(_)
             | Event::RateLimited { .. } => {}
         }
     }

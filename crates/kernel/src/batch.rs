@@ -86,7 +86,8 @@ fn twice<'a>(input: &'a mut Input, events: &'a [Event]) -> Option<(&'a mut Strin
             | Request::Unpause(_)
             | Request::Cancel(_)
             | Request::Raise(_)
-            | Request::Checkpoint(_) => return None,
+            | Request::Checkpoint(_)
+            | Request::Branch(_) => return None,
         },
     };
     events.iter().find_map(copied).map(|copy| (text, copy))
@@ -121,6 +122,7 @@ fn copied(event: &Event) -> Option<&String> {
         | Event::LimitRaised { .. }
         | Event::BreakerChanged { .. }
         | Event::CheckpointMade { .. }
+        | Event::TreeBranched(_)
         | Event::RateLimited { .. } => None,
     }
 }

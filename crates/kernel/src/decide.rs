@@ -210,6 +210,7 @@ fn stirs(event: &Event) -> bool {
         | Event::MessageSent { .. }
         | Event::MessagePublished { .. }
         | Event::CheckpointMade { .. }
+        | Event::TreeBranched(_)
         | Event::TreeHalted { .. } => false,
     }
 }

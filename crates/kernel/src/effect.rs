@@ -92,6 +92,7 @@ impl World {
             | Event::LimitRaised { .. }
             | Event::BreakerChanged { .. }
             | Event::CheckpointMade { .. }
+            | Event::TreeBranched(_)
             | Event::RateLimited { .. } => None,
         }
     }

@@ -79,6 +79,8 @@ pub enum Refusal {
     Unpriced { model: ModelName },
     #[error(transparent)]
     Amount(AmountError),
+    #[error("a branch needs a budget of its own: give it at least one ceiling")]
+    BranchWithoutBudget,
     #[error("nothing to raise: give an amount of something that has a ceiling{}", one_of(bounded))]
     RaisesNothing { bounded: Vec<Resource> },
     #[error("a timeout of {ms} ms is not between 1 and {ms_max}: give one in that range or leave it out")]

@@ -191,6 +191,7 @@ impl Trace {
             Event::MessagePublished { from: By::Person, .. } => (None, "agent.message"),
             Event::TreeHalted { agent, .. } => (Some(agent), "tree.halt"),
             Event::TreeStarted { .. } => (None, "tree.start"),
+            Event::TreeBranched(_) => (None, "tree.branch"),
             Event::TreeUnhalted => (None, "tree.unhalt"),
             Event::BreakerChanged { .. } => (None, "model.breaker"),
             Event::RateLimited { .. } => (None, "model.rate"),

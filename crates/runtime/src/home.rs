@@ -19,7 +19,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::draw::Draws;
 use crate::drivers::{Drivers, NoDriver};
 use crate::names::Names;
-use crate::tree::{ApplyError, Begin, Stopped, Tree, apply, begin};
+use crate::tree::{ApplyError, Begin, BranchError, BranchOff, Stopped, Tree, apply, begin, branch};
 
 /// A home of trees.
 pub struct Home {
@@ -226,6 +226,16 @@ impl Home {
             return Err(ApplyError::Running { tree });
         }
         apply(self.begin(tree), request).await
+    }
+
+    /// Branches a tree off another, under an id that was drawn before. It is durable when this returns, shares what came
+    /// before, and stands still until it is resumed.
+    ///
+    /// # Errors
+    /// The refusal, or what the journal said. There is no branch then.
+    pub async fn branch(&self, tree: TreeId, off: BranchOff) -> Result<(), BranchError> {
+        let _door = self.door.lock().await;
+        branch(self.begin(tree), off).await
     }
 
     /// Removes a tree. Its branches are named in the refusal, or by force told in a message to their roots.

@@ -108,6 +108,9 @@ pub(crate) fn event(event: &Event) -> String {
         Event::CheckpointMade { agent, name, kind, .. } => {
             format!("{agent} checkpoint {name}, {}", kind.word())
         }
+        Event::TreeBranched(branched) => {
+            format!("tree branched after event {}: {}", branched.at.0, limits(&branched.terms.limit))
+        }
         Event::TreeHalted { account, short, .. } => format!("tree halted: {} of {account}", short.resource),
         Event::TreeUnhalted => "tree unhalted".to_owned(),
         Event::LimitRaised { agent, add } => format!("{agent} raised by {}", amounts(add)),

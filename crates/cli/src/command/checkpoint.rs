@@ -1,11 +1,15 @@
 //! `spinney checkpoint`: named places in the journals of a home.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde_json::json;
 use spinney::clock::{Clock, SystemClock};
+use spinney::tree::{BranchError, BranchOff};
+use spinney::{Drivers, Home};
 use spinney_kernel::Request;
+use spinney_kernel::budget::{Limits, Resource};
 use spinney_kernel::checkpoint::{Known, Listed, checkpoints};
 
 use super::steer::{Next, finish};
@@ -15,13 +19,14 @@ use crate::exit::Exit;
 use crate::hint::command;
 use crate::ids::{find, short};
 use crate::wording::ago;
-use crate::{out, place};
+use crate::{kept, out, place};
 
 /// Does what is to be done with checkpoints.
 pub(super) async fn checkpoint(home: &Path, args: args::Checkpoint) -> Result<Exit> {
     match args {
         args::Checkpoint::Make(args) => make(home, args).await,
         args::Checkpoint::Ls(args) => ls(home, &args),
+        args::Checkpoint::Branch(args) => branch(home, &args).await,
     }
 }
 
@@ -35,6 +40,51 @@ async fn make(home: &Path, args: args::CheckpointMake) -> Result<Exit> {
         out::line(name.as_str())?;
     }
     Ok(finish(answer, (home, tree), &said, Next::Nothing))
+}
+
+/// Makes a branch. It stands still until somebody resumes it.
+async fn branch(path: &Path, args: &args::CheckpointBranch) -> Result<Exit> {
+    let Listed { name, tree: from, known } = named(path, &args.name)?;
+    let given = [
+        (Resource::Cost, args.budget_usd.map(|usd| usd.nanos())),
+        (Resource::Tokens, args.budget_tokens),
+        (Resource::Steps, args.budget_steps),
+    ];
+    let limit = |limit: Limits, (resource, most): (Resource, Option<u64>)| {
+        most.map_or(limit, |most| limit.with(resource, most))
+    };
+    let budget = given.into_iter().fold(Limits::NONE, limit);
+    let home = Home::open(Arc::new(place::write(path)?), Drivers::new());
+    let tree = home.draw_id();
+    kept::copy(path, from, tree)?;
+    let off = BranchOff { from, at: known.seq, agent: known.agent, budget };
+    if let Err(error) = home.branch(tree, off).await {
+        kept::forget(path, tree);
+        return Err(match error {
+            BranchError::Journal(fault) => fault.into(),
+            BranchError::Refused(refusal) => refusal.into(),
+        });
+    }
+    out::line(&tree.to_string())?;
+    let (origin, at, resume) = (short(from), known.seq.0, command(path, &format!("resume {}", short(tree))));
+    out::note(&format!("branched off tree {origin} at `{name}`, event {at}; go on with: {resume}"));
+    Ok(Exit::Completed)
+}
+
+/// The checkpoint of a home that a text names.
+fn named(home: &Path, text: &str) -> Result<Listed> {
+    let all = checkpoints(&place::look(home)?, None)?;
+    let is_exact = |listed: &Listed| listed.name.as_str() == text;
+    let exact = all.iter().any(is_exact);
+    let fits =
+        |listed: &Listed| if exact { is_exact(listed) } else { listed.name.as_str().starts_with(text) };
+    let mut found: Vec<Listed> = all.into_iter().filter(fits).collect();
+    let ls = command(home, "checkpoint ls");
+    match found.len() {
+        1 => Ok(found.remove(0)),
+        0 => bail!("no checkpoint begins with `{text}`: `{ls}` lists those there are"),
+        many => bail!("{many} checkpoints begin with `{text}`: write more of the name; `{ls}` lists them"),
+    }
 }
 
 /// Lists every checkpoint, the oldest first.

@@ -185,6 +185,7 @@ fn is_for_people(request: &Request) -> bool {
         | Request::Wait(_)
         | Request::Ask(_)
         | Request::Finish(_)
-        | Request::Fail(_) => false,
+        | Request::Fail(_)
+        | Request::Branch(_) => false,
     }
 }

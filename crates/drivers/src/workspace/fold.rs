@@ -194,6 +194,7 @@ impl Steps {
             | Event::LimitRaised { .. }
             | Event::BreakerChanged { .. }
             | Event::CheckpointMade { .. }
+            | Event::TreeBranched(_)
             | Event::RateLimited { .. } => Vec::new(),
         }
     }

@@ -150,6 +150,7 @@ impl Contexts {
             | Event::BreakerChanged { .. }
             | Event::MessagePublished { .. }
             | Event::CheckpointMade { .. }
+            | Event::TreeBranched(_)
             | Event::RateLimited { .. } => {}
         }
     }

@@ -74,6 +74,10 @@ pub struct Place {
 #[must_use]
 pub fn catalog_rows(place: Place, event: &Event) -> Vec<CatalogRow> {
     match event {
+        Event::TreeBranched(branched) => {
+            let (key, value) = (place.tree.to_string(), Some(branched.name.clone()));
+            vec![CatalogRow { kind: CatalogKind::Tree, key, value }]
+        }
         Event::CheckpointMade { agent, name, kind, number } => {
             let Place { seq, at, .. } = place;
             let known = Known { agent: agent.clone(), kind: *kind, seq, made: at, number: *number };
@@ -130,6 +134,10 @@ pub fn rebuild(journal: &dyn Journal, tree: TreeId) -> Result<(), JournalFault> 
     for page in pages(journal, tree, Seq(0)) {
         for entry in page? {
             at = entry.end();
+            // What a branch shares belongs to its origin.
+            if let Some(Event::TreeBranched(_)) = entry.batch.events.first() {
+                rows.clear();
+            }
             for row in catalog_of(tree, entry.after, &entry.batch) {
                 rows.insert((row.kind, row.key.clone()), row);
             }

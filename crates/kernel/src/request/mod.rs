@@ -5,6 +5,7 @@
 
 mod answer;
 mod ask;
+mod branch;
 mod cancel;
 mod charge;
 mod checkpoint;
@@ -25,6 +26,7 @@ use serde::{Deserialize, Serialize};
 
 pub use answer::Answer;
 pub use ask::Ask;
+pub use branch::Branch;
 pub use cancel::Cancel;
 pub use charge::Charge;
 pub use checkpoint::Checkpoint;
@@ -71,6 +73,7 @@ pub enum Request {
     Redirect(Redirect),
     Raise(Raise),
     Checkpoint(Checkpoint),
+    Branch(Branch),
 }
 
 impl Request {
@@ -93,6 +96,7 @@ impl Request {
             Self::Redirect(request) => request.decide(draft, by),
             Self::Raise(request) => request.decide(draft, by),
             Self::Checkpoint(request) => request.decide(draft, by),
+            Self::Branch(request) => request.decide(draft, by),
         }
     }
 }

@@ -72,6 +72,7 @@ impl World {
                 self.halted = Some(Halt { call: *call, account: account.clone(), short: *short });
             }
             Event::TreeUnhalted => self.halted = None,
+            Event::TreeBranched(branched) => self.branched(branched),
             Event::LimitRaised { agent, add } => {
                 let account = self.agent(self.place(agent)).account;
                 self.ledger.raise(account, add);

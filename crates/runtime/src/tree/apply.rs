@@ -108,7 +108,7 @@ fn aim(request: &Request, root: Option<&AgentId>) -> Aim {
         Request::Cancel(cancel) if Some(&cancel.agent) == root => Aim::RootEnd,
         Request::Pause(pause) if Some(&pause.agent) == root => Aim::RootPause,
         Request::Unpause(unpause) if Some(&unpause.agent) == root => Aim::RootPause,
-        Request::Checkpoint(_) => Aim::Nothing,
+        Request::Checkpoint(_) | Request::Branch(_) => Aim::Nothing,
         Request::Start(_)
         | Request::Spawn(_)
         | Request::Hold(_)
@@ -128,13 +128,13 @@ fn aim(request: &Request, root: Option<&AgentId>) -> Aim {
     }
 }
 
-fn decide(mind: &mut Mind, what: What) -> Result<((Seq, Batch), Reply), Refusal> {
+pub(super) fn decide(mind: &mut Mind, what: What) -> Result<((Seq, Batch), Reply), Refusal> {
     let (after, decision, input) = mind.decide(what)?;
     Ok(((after, Batch { input, events: decision.events }), decision.reply))
 }
 
 /// Appends batches in order and waits until the last is durable.
-async fn write(
+pub(super) async fn write(
     journal: &Arc<dyn Journal>,
     appends: impl Iterator<Item = Append>,
 ) -> Result<(), JournalFault> {

@@ -1,6 +1,7 @@
 //! A running tree, as callers hold it: ask, signal, wait, look, and follow its events.
 
 mod apply;
+mod branch;
 mod effects;
 mod events;
 mod gate;
@@ -24,6 +25,8 @@ use crate::bus::{Hub, Watch, Watcher};
 
 pub use apply::ApplyError;
 pub(crate) use apply::apply;
+pub(crate) use branch::branch;
+pub use branch::{BranchError, BranchOff};
 pub use events::{Events, Told, tell};
 pub use look::{Look, OpenQuestion};
 pub use replay::{Diverged, Verified, verify};

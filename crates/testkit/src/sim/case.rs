@@ -254,7 +254,8 @@ fn may_act(before: &World, what: &What) -> Law {
         | Request::Charge(_)
         | Request::Answer(_)
         | Request::Redirect(_)
-        | Request::Raise(_) => Err(format!("{by} did what only a person may")),
+        | Request::Raise(_)
+        | Request::Branch(_) => Err(format!("{by} did what only a person may")),
     }
 }
 

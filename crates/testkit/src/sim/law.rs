@@ -82,6 +82,7 @@ impl Witness {
                 Ok(())
             }
             Event::AgentEnded { agent, spent, .. } => self.agent_ended(agent, spent),
+            Event::TreeBranched(_) => self.branched(),
             Event::TreeStarted { .. }
             | Event::AgentPaused { .. }
             | Event::AgentUnpaused { .. }
@@ -100,6 +101,13 @@ impl Witness {
             | Event::CheckpointMade { .. }
             | Event::RateLimited { .. } => Ok(()),
         }
+    }
+
+    /// What was spent in its origin does not count here.
+    fn branched(&mut self) -> Law {
+        self.spent.clear();
+        self.booked = Amounts::ZERO;
+        Ok(())
     }
 
     /// Compares the world with what the events said.

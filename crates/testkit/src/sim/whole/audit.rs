@@ -99,6 +99,7 @@ impl Audit {
                 | Event::LimitRaised { .. }
                 | Event::BreakerChanged { .. }
                 | Event::CheckpointMade { .. }
+                | Event::TreeBranched(_)
                 | Event::RateLimited { .. } => {}
             }
         }

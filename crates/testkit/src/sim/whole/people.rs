@@ -124,6 +124,7 @@ impl People {
             | Event::LimitRaised { .. }
             | Event::BreakerChanged { .. }
             | Event::CheckpointMade { .. }
+            | Event::TreeBranched(_)
             | Event::RateLimited { .. } => {}
         }
     }

@@ -73,6 +73,7 @@ pub(super) fn shown(event: &Event) -> Option<&'static str> {
         | Event::LimitRaised { .. }
         | Event::BreakerChanged { .. }
         | Event::CheckpointMade { .. }
+        | Event::TreeBranched(_)
         | Event::RateLimited { .. } => return None,
     })
 }
