@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args as Group, Parser, Subcommand, ValueEnum};
-use spinney_kernel::id::{AgentId, Topic};
+use spinney_kernel::id::{AgentId, CheckpointName, Topic};
 use spinney_kernel::window::Category;
 use spinney_kernel::written::Usd;
 
@@ -51,6 +51,11 @@ pub(crate) enum Command {
     Unpause(Whom),
     /// Raise the ceilings of a tree
     Budget(Budget),
+    /// Name places in journals, list them, branch off there
+    #[command(subcommand)]
+    Checkpoint(Checkpoint),
+    /// Remove a tree, its workspaces and its checkpoints
+    Rm(Rm),
     /// Tell a tree's story from its journal, or check it; no model and no tool is called
     Replay(Replay),
 }
@@ -282,6 +287,65 @@ pub(crate) struct Replay {
     pub(crate) expect: Option<String>,
 }
 
+#[derive(Debug, Group)]
+pub(crate) struct Rm {
+    /// Which tree
+    pub(crate) id: String,
+    /// Remove it although branches use it; they keep what they share with it, and are told
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// What to do with checkpoints.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Checkpoint {
+    /// Give an agent's context, as it is now, a name
+    Make(CheckpointMake),
+    /// List every checkpoint of the home
+    Ls(CheckpointLs),
+    /// Make a new tree that shares everything up to a checkpoint, with a budget of its own
+    Branch(CheckpointBranch),
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct CheckpointMake {
+    /// Which agent
+    #[arg(value_parser = agent)]
+    pub(crate) agent: AgentId,
+    /// What to call it, in the whole home; one is drawn if left out
+    #[arg(long, value_parser = checkpoint)]
+    pub(crate) name: Option<CheckpointName>,
+    /// In which tree
+    #[arg(long, value_name = "ID", default_value = "last")]
+    pub(crate) tree: String,
+}
+
+#[derive(Debug, Group)]
+#[command(group = ArgGroup::new("budget").required(true).multiple(true))]
+pub(crate) struct CheckpointBranch {
+    /// Which checkpoint: any unique beginning of its name
+    pub(crate) name: String,
+    /// The most the branch may cost
+    #[arg(long, group = "budget", value_name = "USD")]
+    pub(crate) budget_usd: Option<Usd>,
+    /// The most tokens it may use
+    #[arg(long, group = "budget", value_name = "COUNT")]
+    pub(crate) budget_tokens: Option<u64>,
+    /// The most model turns it may take
+    #[arg(long, group = "budget", value_name = "COUNT")]
+    pub(crate) budget_steps: Option<u64>,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct CheckpointLs {
+    /// Only those of agents with this id, in whatever tree
+    #[arg(long, value_parser = agent)]
+    pub(crate) agent: Option<AgentId>,
+    /// Write each checkpoint as a line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// A question's number, also as events show it.
 fn question(text: &str) -> Result<u64, String> {
     let number = text.strip_prefix('#').unwrap_or(text);
@@ -289,6 +353,10 @@ fn question(text: &str) -> Result<u64, String> {
 }
 
 fn topic(text: &str) -> Result<Topic, String> {
+    text.parse().map_err(|error| format!("{error}"))
+}
+
+fn checkpoint(text: &str) -> Result<CheckpointName, String> {
     text.parse().map_err(|error| format!("{error}"))
 }
 

@@ -71,6 +71,8 @@ impl Exit {
                 | JournalFault::Newer { .. }
                 | JournalFault::Older { .. }
                 | JournalFault::Locked { .. }
+                | JournalFault::InUse { .. }
+                | JournalFault::NotABoundary { .. }
                 | JournalFault::NotAllowed { .. }
                 | JournalFault::NotAHome { .. }
                 | JournalFault::NoHome { .. }
@@ -81,6 +83,7 @@ impl Exit {
                 JournalFault::Stale { .. }
                 | JournalFault::Damaged { .. }
                 | JournalFault::DamagedBlob { .. }
+                | JournalFault::DamagedRow { .. }
                 | JournalFault::DamagedFile { .. }
                 | JournalFault::KeyTaken { .. }
                 | JournalFault::TooLarge { .. }

@@ -60,10 +60,25 @@ pub(crate) fn keep(home: &Path, tree: TreeId, source: &Source) -> Result<()> {
     written.with_context(|| format!("cannot keep the tree file in {}", folder.display()))
 }
 
-/// Forgets what was kept for a tree that did not start.
+/// Forgets what was kept for a tree that did not start, or is gone.
 pub(crate) fn forget(home: &Path, tree: TreeId) {
     // What cannot be removed is a few kilobytes that nobody reads.
     let _ = fs::remove_dir_all(folder(home, tree));
+}
+
+/// Keeps for a branch what its origin was started from: all of it or nothing.
+pub(crate) fn copy(home: &Path, from: TreeId, to: TreeId) -> Result<()> {
+    let unfinished = home.join(FOLDER).join(format!("{UNFINISHED}{to}"));
+    let copied = || -> Result<()> {
+        sweep(&home.join(FOLDER))?;
+        fs::create_dir_all(&unfinished)?;
+        for (file, text) in unchanged(&folder(home, from))? {
+            fs::write(unfinished.join(file), text)?;
+        }
+        fs::copy(folder(home, from).join(CHECKSUMS), unfinished.join(CHECKSUMS))?;
+        Ok(fs::rename(&unfinished, folder(home, to))?)
+    };
+    copied().with_context(|| format!("cannot keep for a branch what {} keeps", folder(home, from).display()))
 }
 
 /// The models and tools of a stored tree. Answers from a script that was changed would be another tree's: what is not

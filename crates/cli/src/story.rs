@@ -4,9 +4,10 @@
 use spinney_kernel::Event;
 use spinney_kernel::agent::{Attachment, Exit};
 use spinney_kernel::call::{ChildEnd, Outcome, ToolCall, Wait, WaitNeed, Why, Work};
-use spinney_kernel::event::{Breaker, Clamped};
+use spinney_kernel::checkpoint::CheckpointKind;
+use spinney_kernel::event::{Branched, Breaker, Clamped};
 use spinney_kernel::fault::Fault;
-use spinney_kernel::id::{AgentId, CallId, Topic};
+use spinney_kernel::id::{AgentId, CallId, CheckpointName, Topic};
 use spinney_kernel::input::By;
 use spinney_kernel::window::{Category, LeftOut, Span};
 
@@ -89,6 +90,8 @@ pub(crate) fn tell(cast: &Cast, event: &Event) -> Line {
             let topic = envelope.topic.as_ref().map_or("", Topic::as_str);
             story(format!("to all who watch {topic}: {}", short(&body.text)))
         }
+        Event::CheckpointMade { name, kind, .. } => has_checkpoint(name, *kind),
+        Event::TreeBranched(branched) => branched_off(branched),
         Event::TreeHalted { account, short, .. } => {
             story(format!("wants more than there is; the tree is halted: {}", short.told(account)))
         }
@@ -139,6 +142,16 @@ fn cut(left_out: &[(Category, LeftOut)]) -> Line {
         [] => "has more images than its window may hold: the oldest become placeholders".to_owned(),
         words => format!("has a full window: leaves out {messages} of {}, {tokens}", words.join(" and ")),
     })
+}
+
+fn has_checkpoint(name: &CheckpointName, kind: CheckpointKind) -> Line {
+    let line = format!("has a checkpoint: {name}, {}", kind.word());
+    if kind == CheckpointKind::Automatic { detail(line) } else { story(line) }
+}
+
+fn branched_off(Branched { from, at, .. }: &Branched) -> Line {
+    let (from, at) = (crate::ids::short(*from), at.0);
+    story(format!("branched off tree {from} after event {at}: what ran there does not run here"))
 }
 
 fn sender(from: &By) -> &str {
@@ -195,6 +208,8 @@ fn tell_call(cast: &Cast, event: &Event) -> Line {
         | Event::TreeUnhalted
         | Event::LimitRaised { .. }
         | Event::BreakerChanged { .. }
+        | Event::CheckpointMade { .. }
+        | Event::TreeBranched(_)
         | Event::RateLimited { .. } => unreachable!("the caller tells these"),
     }
 }

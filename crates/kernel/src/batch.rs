@@ -87,7 +87,9 @@ fn twice<'a>(input: &'a mut Input, events: &'a [Event]) -> Option<(&'a mut Strin
             | Request::Pause(_)
             | Request::Unpause(_)
             | Request::Cancel(_)
-            | Request::Raise(_) => return None,
+            | Request::Raise(_)
+            | Request::Checkpoint(_)
+            | Request::Branch(_) => return None,
         },
     };
     events.iter().find_map(copied).map(|copy| (text, copy))
@@ -124,6 +126,8 @@ fn copied(event: &Event) -> Option<&String> {
         | Event::TreeUnhalted
         | Event::LimitRaised { .. }
         | Event::BreakerChanged { .. }
+        | Event::CheckpointMade { .. }
+        | Event::TreeBranched(_)
         | Event::RateLimited { .. } => None,
     }
 }

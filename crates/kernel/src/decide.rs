@@ -9,7 +9,7 @@ use std::ops::Deref;
 use crate::agent::AgentIx;
 use crate::call::{self, Why};
 use crate::event::Event;
-use crate::id::{AgentId, CallId, TimerId};
+use crate::id::{AgentId, CallId, CheckpointName, TimerId};
 use crate::input::{Input, What};
 use crate::refusal::Refusal;
 use crate::time::Time;
@@ -65,6 +65,11 @@ pub enum Reply {
         call: CallId,
         /// Why.
         refusal: Refusal,
+    },
+    /// The agent's context has this name now.
+    Checkpoint {
+        /// What it is called.
+        name: CheckpointName,
     },
     /// The report concerns something that is over; nothing changed.
     Stale,
@@ -212,6 +217,8 @@ fn stirs(event: &Event) -> bool {
         | Event::ToolAnswered { .. }
         | Event::MessageSent { .. }
         | Event::MessagePublished { .. }
+        | Event::CheckpointMade { .. }
+        | Event::TreeBranched(_)
         | Event::TreeHalted { .. } => false,
     }
 }

@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::{Exit, Spawned};
 use crate::body::Body;
-use crate::budget::{Amounts, Shortfall};
+use crate::budget::{Amounts, Shortfall, Terms};
 use crate::call::{Outcome, Question, Wait, Why, Work};
+use crate::checkpoint::CheckpointKind;
 use crate::definition::Definition;
 use crate::envelope::Envelope;
 use crate::fault::Fault;
-use crate::id::{AgentId, CallId, ModelName, Seq, TimerId};
+use crate::id::{AgentId, CallId, CheckpointName, ModelName, Seq, TimerId, TreeId};
 use crate::input::By;
 use crate::signal::Running;
 use crate::time::Time;
@@ -260,6 +261,18 @@ pub enum Event {
         /// What stands on it: its topic, at least.
         envelope: Envelope,
     },
+    /// An agent's context as it is now has a name. The place is this event's own.
+    CheckpointMade {
+        /// Whose.
+        agent: AgentId,
+        /// What it is called, in the whole home.
+        name: CheckpointName,
+        /// What made it.
+        kind: CheckpointKind,
+        /// The how-manieth of its agent it is, if it is an automatic one.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        number: u32,
+    },
     /// The root's ceiling was reached: nothing new starts until somebody raises it.
     TreeHalted {
         /// Who asked for more.
@@ -273,6 +286,8 @@ pub enum Event {
     },
     /// The tree goes on.
     TreeUnhalted,
+    /// From here on it is another tree, which shares everything before with its origin.
+    TreeBranched(Box<Branched>),
     /// A person raised ceilings.
     LimitRaised {
         /// Whose; ceilings below that only mirrored these rise too.
@@ -324,8 +339,10 @@ impl Event {
             Self::Charged { .. } => "charged",
             Self::MessageSent { .. } => "message_sent",
             Self::MessagePublished { .. } => "message_published",
+            Self::CheckpointMade { .. } => "checkpoint_made",
             Self::TreeHalted { .. } => "tree_halted",
             Self::TreeUnhalted => "tree_unhalted",
+            Self::TreeBranched(_) => "tree_branched",
             Self::LimitRaised { .. } => "limit_raised",
             Self::BreakerChanged { .. } => "breaker_changed",
             Self::RateLimited { .. } => "rate_limited",
@@ -341,6 +358,30 @@ pub struct Clamped {
     pub parent_size: u64,
     /// Whether the parent is told.
     pub is_told: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// How a branch begins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Branched {
+    /// The new tree.
+    pub tree: TreeId,
+    /// Its origin.
+    pub from: TreeId,
+    /// The last event that both share.
+    pub at: Seq,
+    /// What it is called, as its origin is.
+    pub name: String,
+    /// The terms of its root's account from here on. Every account begins anew: what was spent in the origin is not
+    /// spent here.
+    pub terms: Terms,
+    /// How much later it is here: so much later everything is due that waits for a moment.
+    #[serde(default)]
+    pub later_ms: u64,
 }
 
 /// A timer and when it fires.

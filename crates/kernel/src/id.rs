@@ -205,6 +205,11 @@ name!(
     "1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit"
 );
 name!(
+    /// A checkpoint, unique in its home.
+    CheckpointName, "checkpoint name", is_slug_64,
+    "1 to 64 characters of a-z, 0-9, `_` and `-`, the first a letter or digit"
+);
+name!(
     /// The BLAKE3 hash of a blob.
     BlobHash, "blob hash", is_hash,
     "64 lowercase hex digits"
@@ -289,6 +294,18 @@ impl Correlation {
     #[must_use]
     pub fn of_call(call: CallId) -> Self {
         Self(format!("call-{}", call.0).into())
+    }
+}
+
+impl CheckpointName {
+    /// The name of a checkpoint that was given none: 16 hex digits that no other tree, place or draw gives, so that
+    /// nobody has to ask the home whether it is free.
+    #[must_use]
+    pub fn drawn(tree: TreeId, at: Seq, draw: u64) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(b"spinney checkpoint 1\0").update(tree.bytes());
+        hasher.update(&at.0.to_le_bytes()).update(&draw.to_le_bytes());
+        Self(hasher.finalize().to_hex().chars().take(16).collect::<String>().into())
     }
 }
 

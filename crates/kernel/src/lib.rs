@@ -13,6 +13,7 @@ pub mod body;
 pub mod budget;
 pub mod call;
 pub mod caps;
+pub mod checkpoint;
 pub mod context;
 mod decide;
 pub mod definition;

@@ -107,6 +107,13 @@ pub const WAIT_TIMEOUT_MS: u64 = 60 * 60 * 1_000;
 /// Longest timeout anyone may ask for: a year.
 pub const TIMEOUT_MS_MAX: u64 = 365 * 24 * 60 * 60 * 1_000;
 
+/// Turns of one agent from one automatic checkpoint to the next: often enough that little is lost by going back, and
+/// seldom enough that nobody notices what it costs.
+pub const CHECKPOINT_EVERY_TURNS: u32 = 10;
+
+/// Most branches of branches: reading the first event of the last one looks at each of them.
+pub const LINEAGE_MAX: usize = 64;
+
 /// Most batches that one page of a journal is read with.
 pub const PAGE_BATCHES_MAX: usize = 1_024;
 /// Bytes of one page of a journal: a long journal is never in memory as a whole. A larger batch is a page by itself.

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{AmountError, Resource, Shortfall};
-use crate::id::{AgentId, CallId, ModelName, RoleName, ToolName};
+use crate::id::{AgentId, CallId, CheckpointName, ModelName, RoleName, ToolName, TreeId};
 use crate::time::Time;
 use crate::window::Category;
 
@@ -80,6 +80,8 @@ pub enum Refusal {
     Unpriced { model: ModelName },
     #[error(transparent)]
     Amount(AmountError),
+    #[error("a branch needs a budget of its own: give it at least one ceiling")]
+    BranchWithoutBudget,
     #[error("nothing to raise: give an amount of something that has a ceiling{}", one_of(bounded))]
     RaisesNothing { bounded: Vec<Resource> },
     #[error("a timeout of {ms} ms is not between 1 and {ms_max}: give one in that range or leave it out")]
@@ -131,6 +133,10 @@ pub enum Refusal {
     InboxFull { agent: AgentId, waiting: usize },
     #[error("the message was forwarded as often as its ttl allows: leave it")]
     Forwarded,
+    #[error("a checkpoint `{name}` is there already, in tree {tree}: choose another name or leave it out")]
+    NameTaken { name: CheckpointName, tree: TreeId },
+    #[error("nobody can say whether `{name}` is free ({reason}): try again, or leave the name out")]
+    NameUnknown { name: CheckpointName, reason: String },
     #[error("`{agent}` is paused already: unpause it to go on")]
     AlreadyPaused { agent: AgentId },
     #[error("`{agent}` is not paused: nothing to unpause")]

@@ -3,21 +3,23 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use futures::FutureExt;
-use futures::future::{BoxFuture, Shared};
+use futures::future::BoxFuture;
+use futures::{FutureExt, future};
 use spinney_kernel::Refusal;
+use spinney_kernel::body::Body;
 use spinney_kernel::definition::Definition;
-use spinney_kernel::id::TreeId;
-use spinney_kernel::port::journal::{Journal, JournalFault};
-use spinney_kernel::request::Start;
-use spinney_kernel::{Reply, Request};
+use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::port::journal::{Journal, JournalFault, Shared};
+use spinney_kernel::request::{Send, Start};
+use spinney_kernel::{Event, Reply, Request};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::{Clock, SystemClock};
 use crate::draw::Draws;
 use crate::drivers::{Drivers, NoDriver};
-use crate::tree::{ApplyError, Begin, Stopped, Tree, apply, begin};
+use crate::names::Names;
+use crate::tree::{ApplyError, Begin, BranchError, BranchOff, Stopped, Tree, apply, begin, branch};
 
 /// A home of trees.
 pub struct Home {
@@ -25,6 +27,7 @@ pub struct Home {
     drivers: Arc<Drivers>,
     clock: Arc<dyn Clock>,
     draws: Mutex<Draws>,
+    names: Arc<Names>,
     trees: Mutex<BTreeMap<TreeId, Running>>,
     stop: CancellationToken,
     /// Held while a tree is taken up or put down, so that nobody else does so with the same one.
@@ -36,7 +39,7 @@ struct Running {
     tree: Tree,
     task: AbortHandle,
     /// When the task is gone, however it went.
-    over: Shared<BoxFuture<'static, ()>>,
+    over: future::Shared<BoxFuture<'static, ()>>,
 }
 
 /// How a home is shut down.
@@ -97,6 +100,29 @@ pub enum ResumeError {
     Shutdown,
 }
 
+/// Why a tree could not be removed. Nothing was, then.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RemoveError {
+    /// It runs in this home.
+    #[error("tree {tree} is running: cancel it first")]
+    Running {
+        /// Which tree.
+        tree: TreeId,
+    },
+    /// Branches use it, or the journal says no.
+    #[error(transparent)]
+    Journal(JournalFault),
+}
+
+/// A branch whose origin was removed by force. What it shared is its own now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Orphan {
+    /// Which branch.
+    pub tree: TreeId,
+    /// Whether its root has a message that says so; one that has ended reads nothing any more.
+    pub told: bool,
+}
+
 impl Home {
     /// Opens a home on a journal. Nothing runs until a tree is started or resumed.
     #[must_use]
@@ -113,6 +139,7 @@ impl Home {
         draws: Draws,
     ) -> Self {
         Self {
+            names: Arc::new(Names::new(Arc::clone(&journal))),
             journal,
             drivers: Arc::new(drivers),
             clock,
@@ -202,6 +229,56 @@ impl Home {
         apply(self.begin(tree), request).await
     }
 
+    /// Branches a tree off another, under an id that was drawn before. It is durable when this returns, shares what came
+    /// before, and stands still until it is resumed.
+    ///
+    /// # Errors
+    /// The refusal, or what the journal said. There is no branch then.
+    pub async fn branch(&self, tree: TreeId, off: BranchOff) -> Result<(), BranchError> {
+        let _door = self.door.lock().await;
+        branch(self.begin(tree), off).await
+    }
+
+    /// Removes a tree. Its branches are named in the refusal, or by force told in a message to their roots.
+    ///
+    /// # Errors
+    /// If it runs, branches use it, or the journal cannot say whether any do. Nothing is removed then.
+    pub async fn remove(&self, tree: TreeId, shared: Shared) -> Result<Vec<Orphan>, RemoveError> {
+        let door = self.door.lock().await;
+        if self.trees().get(&tree).is_some_and(|running| !running.task.is_finished()) {
+            return Err(RemoveError::Running { tree });
+        }
+        let heads = self.journal.heads(&[]).map_err(RemoveError::Journal)?;
+        self.journal.remove(tree, shared).map_err(RemoveError::Journal)?;
+        drop(door);
+        let mut orphans = Vec::new();
+        for (head, base) in heads.iter().filter_map(|head| Some((head, head.base?))) {
+            if base.tree == tree {
+                let text = format!(
+                    "tree {tree}, of which this one is a branch since event {}, was removed; what both shared is kept here",
+                    base.at.0
+                );
+                let told = !head.is_over() && self.tell_root(head.tree, text).await;
+                orphans.push(Orphan { tree: head.tree, told });
+            }
+        }
+        Ok(orphans)
+    }
+
+    /// Sends a message to the root of a tree, whether it runs or not; says whether that could be done.
+    async fn tell_root(&self, tree: TreeId, text: String) -> bool {
+        let born = |event: Event| if let Event::AgentSpawned(born) = event { Some(born.agent) } else { None };
+        let first = self.journal.read(tree, Seq(0), 1).unwrap_or_default();
+        let Some(root) = first.into_iter().flat_map(|entry| entry.batch.events).find_map(born) else {
+            return false;
+        };
+        let running = self.trees().get(&tree).filter(|running| !running.task.is_finished()).cloned();
+        match running {
+            Some(running) => running.tree.send(root, text).await.is_ok(),
+            None => self.apply(tree, Request::Send(Send::plain(root, Body::text(text)))).await.is_ok(),
+        }
+    }
+
     /// Takes up every tree that has not ended.
     ///
     /// # Errors
@@ -244,6 +321,7 @@ impl Home {
             drivers: Arc::clone(&self.drivers),
             clock: Arc::clone(&self.clock),
             draws,
+            names: Arc::clone(&self.names),
             stop: self.stop.clone(),
         }
     }

@@ -14,6 +14,7 @@ pub mod clock;
 pub mod draw;
 mod drivers;
 mod home;
+mod names;
 mod sync;
 pub mod tree;
 pub mod tree_file;
@@ -21,5 +22,5 @@ pub mod wire;
 
 pub use budget::{Budget, Limits};
 pub use drivers::{Drivers, NoDriver};
-pub use home::{Home, ResumeError, Shutdown, StartError};
+pub use home::{Home, Orphan, RemoveError, ResumeError, Shutdown, StartError};
 pub use tree::Tree;

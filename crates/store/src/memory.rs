@@ -5,8 +5,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use spinney_kernel::body::BlobRef;
 use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::limit;
 use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, Fact};
-use spinney_kernel::port::journal::{Append, Appended, ChainHash, Entry, Head, Journal, JournalFault};
+use spinney_kernel::port::journal::{
+    Append, Appended, Base, ChainHash, Entry, Head, Journal, JournalFault, Shared,
+};
 use spinney_kernel::time::Time;
 
 use crate::bound;
@@ -29,6 +32,8 @@ struct Stored {
     /// The how-manieth tree it is.
     number: u64,
     head: Head,
+    /// The hash before its first batch.
+    before: ChainHash,
     batches: Vec<(Seq, ChainHash, Vec<u8>)>,
     blobs: BTreeSet<BlobName>,
     keys: BTreeSet<(CatalogKind, String)>,
@@ -56,10 +61,18 @@ impl MemoryJournal {
     }
 }
 
+/// What comes before a tree's next batch.
+struct Fork {
+    base: Option<Base>,
+    before: ChainHash,
+    seed: TreeId,
+}
+
 /// A batch on its way, encoded before anybody else has to wait for it.
 struct Encoded {
     tree: TreeId,
     after: Seq,
+    base: Option<TreeId>,
     events: u64,
     now: Time,
     bytes: Vec<u8>,
@@ -71,21 +84,26 @@ struct Encoded {
 impl Encoded {
     fn new(append: Append) -> Result<Self, JournalFault> {
         bound::check(&append)?;
-        let Append { tree, after, batch, blobs, catalog, state, .. } = append;
+        let Append { tree, after, base, batch, blobs, catalog, state, .. } = append;
         let (now, events) = (batch.input.now, batch.events.len() as u64);
         let bytes = codec::encode(batch)?;
-        Ok(Self { tree, after, events, now, bytes, blobs, catalog, state })
+        Ok(Self { tree, after, base, events, now, bytes, blobs, catalog, state })
     }
 }
 
 impl Shelf {
     fn append(&mut self, encoded: Encoded) -> Result<ChainHash, JournalFault> {
-        let Encoded { tree, after, events, now, bytes, blobs, catalog, state } = encoded;
-        let (found, before) = match self.trees.get(&tree) {
-            Some(stored) => (stored.head.seq, stored.head.hash),
-            None => (Seq(0), ChainHash::start(tree)),
+        let Encoded { tree, after, base, events, now, bytes, blobs, catalog, state } = encoded;
+        let (found, fork) = match (self.trees.get(&tree), base) {
+            (Some(stored), _) => {
+                let Head { seq, hash: before, base, seed, .. } = stored.head;
+                (seq, Fork { base, before, seed })
+            }
+            (None, Some(origin)) => (after, self.fork(origin, after)?),
+            (None, None) => (Seq(0), Fork { base: None, before: ChainHash::start(tree), seed: tree }),
         };
-        if found != after {
+        let Fork { base: prefix, before, seed } = fork;
+        if found != after || (base.is_some() && self.trees.contains_key(&tree)) {
             return Err(JournalFault::Stale { tree, expected: after.0, found: found.0 });
         }
         self.check_keys(tree, &catalog)?;
@@ -93,8 +111,10 @@ impl Shelf {
         let stored = self.trees.entry(tree).or_insert_with(|| {
             let number = self.order.last_key_value().map_or(0, |(last, _)| last + 1);
             self.order.insert(number, tree);
-            let head = Head { tree, seq: after, hash, state: String::new(), started: now, changed: now };
-            Stored { number, head, batches: Vec::new(), blobs: BTreeSet::new(), keys: BTreeSet::new() }
+            let state = String::new();
+            let head = Head { tree, seq: after, hash, state, started: now, changed: now, base: prefix, seed };
+            let (batches, blobs, keys) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+            Stored { number, head, before, batches, blobs, keys }
         });
         stored.batches.push((after, hash, bytes));
         (stored.head.seq, stored.head.hash) = (Seq(after.0 + events), hash);
@@ -110,6 +130,66 @@ impl Shelf {
         }
         self.catalog(tree, catalog);
         Ok(hash)
+    }
+
+    /// Where a branch of a tree begins whose first batch comes after `at`.
+    fn fork(&self, origin: TreeId, at: Seq) -> Result<Fork, JournalFault> {
+        let unknown = JournalFault::UnknownTree { tree: origin };
+        let mut stored = self.trees.get(&origin).ok_or(unknown.clone())?;
+        // What comes from further up is read there.
+        while let Some(base) = stored.head.base.filter(|base| at <= base.at) {
+            stored = self.trees.get(&base.tree).ok_or(unknown.clone())?;
+        }
+        let (mut depth, mut above) = (1, stored.head.base);
+        while let Some(base) = above {
+            depth += 1;
+            above = self.trees.get(&base.tree).and_then(|stored| stored.head.base);
+        }
+        bound::at_most("a lineage in trees", depth, limit::LINEAGE_MAX)?;
+        let next = stored.batches.iter().position(|(after, ..)| *after == at);
+        let last = next.and_then(|next| stored.batches.get(next.checked_sub(1)?));
+        let before = match last {
+            Some((_, hash, _)) => *hash,
+            None if stored.head.seq == at => stored.head.hash,
+            None => return Err(JournalFault::NotABoundary { tree: origin, at: at.0 }),
+        };
+        let base = Some(Base { tree: stored.head.tree, at });
+        Ok(Fork { base, before, seed: stored.head.seed })
+    }
+
+    /// The tree in which the event after `after` of a tree stands or would stand, and where that ends to be its.
+    fn owner(&self, tree: TreeId, after: Seq) -> Result<(&Stored, Seq), JournalFault> {
+        let mut stored = self.trees.get(&tree).ok_or(JournalFault::UnknownTree { tree })?;
+        let mut end = Seq(u64::MAX);
+        while let Some(base) = stored.head.base.filter(|base| after < base.at) {
+            end = end.min(base.at);
+            stored = self.trees.get(&base.tree).ok_or(JournalFault::UnknownTree { tree: base.tree })?;
+        }
+        Ok((stored, end))
+    }
+
+    /// Gives what branches read of a tree that goes to the one that reads most of it.
+    fn hand_over(&mut self, removed: &mut Stored, users: &[TreeId]) {
+        let at = |tree: &TreeId| self.trees.get(tree).and_then(|stored| stored.head.base).map(|base| base.at);
+        let Some(heir) = users.iter().copied().max_by_key(|tree| at(tree)) else { return };
+        let Some(end) = at(&heir) else { return };
+        for user in users {
+            let Some(base) = self.trees.get_mut(user).and_then(|stored| stored.head.base.as_mut()) else {
+                continue;
+            };
+            base.tree = heir;
+        }
+        let Some(stored) = self.trees.get_mut(&heir) else { return };
+        (stored.head.base, stored.before) = (removed.head.base, removed.before);
+        let shared = removed.batches.partition_point(|(after, ..)| *after < end);
+        stored.batches.splice(0..0, removed.batches.drain(..shared));
+        for name in &removed.blobs {
+            if stored.blobs.insert(*name)
+                && let Some(kept) = self.blobs.get_mut(name)
+            {
+                kept.trees += 1;
+            }
+        }
     }
 
     /// Refuses rows whose keys are another tree's.
@@ -163,8 +243,15 @@ impl Shelf {
         Ok(())
     }
 
-    fn remove(&mut self, tree: TreeId) -> Result<(), JournalFault> {
-        let removed = self.trees.remove(&tree).ok_or(JournalFault::UnknownTree { tree })?;
+    fn remove(&mut self, tree: TreeId, shared: Shared) -> Result<(), JournalFault> {
+        let uses = |head: &Head| head.base.is_some_and(|base| base.tree == tree);
+        let heads = self.order.values().filter_map(|tree| self.trees.get(tree)).map(|stored| &stored.head);
+        let by: Vec<TreeId> = heads.filter(|head| uses(head)).map(|head| head.tree).collect();
+        if shared == Shared::Refuse && !by.is_empty() {
+            return Err(JournalFault::InUse { tree, by });
+        }
+        let mut removed = self.trees.remove(&tree).ok_or(JournalFault::UnknownTree { tree })?;
+        self.hand_over(&mut removed, &by);
         self.order.remove(&removed.number);
         for name in removed.blobs {
             let Some(kept) = self.blobs.get_mut(&name) else { continue };
@@ -188,15 +275,16 @@ impl Journal for MemoryJournal {
 
     fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Result<Vec<Entry>, JournalFault> {
         let shelf = self.shelf();
-        let stored = shelf.trees.get(&tree).ok_or(JournalFault::UnknownTree { tree })?;
+        let (stored, end) = shelf.owner(tree, after)?;
         let from = stored.batches.partition_point(|(seq, ..)| *seq <= after).saturating_sub(1);
         let begin = stored.batches.get(from).map_or(after, |(seq, ..)| *seq);
         let before = match from.checked_sub(1).and_then(|last| stored.batches.get(last)) {
             Some((_, hash, _)) => *hash,
-            None => ChainHash::start(tree),
+            None => stored.before,
         };
         let mut page = Page::new(Link { tree, end: begin, before });
-        for (after, hash, bytes) in stored.batches.iter().skip(from).take(batches_max) {
+        let own = stored.batches.iter().skip(from).take_while(|(after, ..)| *after < end);
+        for (after, hash, bytes) in own.take(batches_max) {
             let found = Found { after: *after, hash: hash.bytes(), bytes };
             if page.take(&found)?.is_break() {
                 break;
@@ -238,8 +326,8 @@ impl Journal for MemoryJournal {
         bytes.map(|bytes| codec::check_blob(blob, bytes)).transpose()
     }
 
-    fn remove(&self, tree: TreeId) -> Result<(), JournalFault> {
-        self.shelf().remove(tree)
+    fn remove(&self, tree: TreeId, shared: Shared) -> Result<(), JournalFault> {
+        self.shelf().remove(tree, shared)
     }
 }
 

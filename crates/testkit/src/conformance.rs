@@ -1,5 +1,7 @@
 //! What every journal must do, whoever wrote it: one suite, run over each implementation.
 
+mod branches;
+
 use std::sync::mpsc::sync_channel;
 
 use spinney_kernel::Batch;
@@ -8,7 +10,7 @@ use spinney_kernel::id::{BlobHash, Seq, TreeId};
 use spinney_kernel::limit;
 use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, catalog_of, rebuild};
 use spinney_kernel::port::chain::verify_chain;
-use spinney_kernel::port::journal::{Append, ChainHash, Durability, Entry, Journal, JournalFault};
+use spinney_kernel::port::journal::{Append, ChainHash, Durability, Entry, Journal, JournalFault, Shared};
 use spinney_kernel::port::page::pages;
 
 use crate::Play;
@@ -38,7 +40,7 @@ pub fn journal(open: &dyn Fn() -> Box<dyn Journal>) {
         a_tree_with_many_blobs_is_removed,
         the_catalog_is_computed_again_from_the_journal,
     ];
-    for check in checks {
+    for check in checks.into_iter().chain(branches::CHECKS) {
         check(open().as_ref());
     }
 }
@@ -87,9 +89,9 @@ fn write(journal: &dyn Journal, tree: TreeId, batches: &[Batch]) -> Vec<Entry> {
 /// One batch, with what it changes in the catalog.
 #[must_use]
 pub fn of(tree: TreeId, after: Seq, batch: &Batch) -> Append {
-    let (batch, catalog) = (batch.clone(), catalog_of(tree, batch));
+    let (batch, catalog) = (batch.clone(), catalog_of(tree, after, batch));
     let (state, durability) = ("running", Durability::Normal);
-    Append { tree, after, batch, blobs: Vec::new(), catalog, state, durability }
+    Append { tree, after, base: None, batch, blobs: Vec::new(), catalog, state, durability }
 }
 
 /// An append whose batch changes these rows of the catalog and nothing else.
@@ -166,7 +168,7 @@ fn trees_that_are_written_in_turns_are_read_apart(journal: &dyn Journal) {
         }
         assert!(verify_chain(journal, tree(which), None).is_ok(), "tree {which}");
     }
-    assert_eq!(journal.remove(tree(1)), Ok(()));
+    assert_eq!(journal.remove(tree(1), Shared::Refuse), Ok(()));
     assert!(verify_chain(journal, tree(2), None).is_ok());
 }
 
@@ -235,9 +237,9 @@ fn blobs_live_as_long_as_a_tree_that_uses_them(journal: &dyn Journal) {
         let with_blob = Append { blobs: vec![bytes.clone()], ..append };
         self::append(journal, with_blob).unwrap_or_else(|fault| panic!("{fault}"));
     }
-    assert_eq!(journal.remove(tree(1)), Ok(()));
+    assert_eq!(journal.remove(tree(1), Shared::Refuse), Ok(()));
     assert_eq!(journal.blob(&blob), Ok(Some(bytes)));
-    assert_eq!(journal.remove(tree(2)), Ok(()));
+    assert_eq!(journal.remove(tree(2), Shared::Refuse), Ok(()));
     assert_eq!(journal.blob(&blob), Ok(None));
 }
 
@@ -284,9 +286,9 @@ fn a_tree_with_many_blobs_is_removed(journal: &dyn Journal) {
             self::append(journal, append).unwrap_or_else(|fault| panic!("{fault}"));
         }
     }
-    assert_eq!(journal.remove(tree(1)), Ok(()));
+    assert_eq!(journal.remove(tree(1), Shared::Refuse), Ok(()));
     assert_eq!(journal.blob(&reference(&blob(9_999))), Ok(Some(blob(9_999))));
-    assert_eq!(journal.remove(tree(2)), Ok(()));
+    assert_eq!(journal.remove(tree(2), Shared::Refuse), Ok(()));
     assert_eq!(journal.blob(&reference(&blob(9_999))), Ok(None));
 }
 
@@ -296,8 +298,8 @@ fn reference(bytes: &[u8]) -> BlobRef {
 
 fn a_removed_tree_is_gone_and_may_come_again(journal: &dyn Journal) {
     write(journal, tree(1), &batches());
-    assert_eq!(journal.remove(tree(1)), Ok(()));
-    assert_eq!(journal.remove(tree(1)), Err(JournalFault::UnknownTree { tree: tree(1) }));
+    assert_eq!(journal.remove(tree(1), Shared::Refuse), Ok(()));
+    assert_eq!(journal.remove(tree(1), Shared::Refuse), Err(JournalFault::UnknownTree { tree: tree(1) }));
     assert_eq!(journal.heads(&[]), Ok(Vec::new()));
     let written = write(journal, tree(1), &batches());
     assert_eq!(journal.read(tree(1), Seq(0), usize::MAX), Ok(written));
@@ -336,7 +338,7 @@ fn heads_are_listed_by_state(journal: &dyn Journal) {
     assert_eq!(listed(&["running"]), [tree(4), tree(1)]);
     assert_eq!(listed(&["waiting", "running", "running"]), [tree(4), tree(2), tree(1)]);
     assert_eq!(listed(&["new"]), []);
-    assert_eq!(journal.remove(tree(4)), Ok(()));
+    assert_eq!(journal.remove(tree(4), Shared::Refuse), Ok(()));
     assert_eq!(listed(&["running"]), [tree(1)]);
 }
 
@@ -359,7 +361,7 @@ fn a_row_of_the_catalog_lives_with_its_tree(journal: &dyn Journal) {
     assert_eq!(catalog(journal, kind, "b"), all[2..3]);
     assert_eq!(catalog(journal, kind, "bb"), []);
     assert_eq!(catalog(journal, CatalogKind::Tree, ""), []);
-    assert_eq!(journal.remove(tree(2)), Ok(()));
+    assert_eq!(journal.remove(tree(2), Shared::Refuse), Ok(()));
     assert_eq!(catalog(journal, kind, ""), [all[1].clone(), all[3].clone()]);
 }
 
@@ -373,7 +375,7 @@ fn a_key_belongs_to_the_tree_that_wrote_it(journal: &dyn Journal) {
     }
     assert_eq!(journal.head(tree(2)), Ok(None));
     assert_eq!(catalog(journal, kind, ""), [("mine".to_owned(), tree(1), "1".to_owned())]);
-    assert_eq!(journal.remove(tree(1)), Ok(()));
+    assert_eq!(journal.remove(tree(1), Shared::Refuse), Ok(()));
     let free = append(journal, with_rows(tree(2), &[("mine", Some("2"))]));
     assert!(free.is_ok(), "{free:?}");
 }

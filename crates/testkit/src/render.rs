@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
-use spinney_kernel::agent::Exit;
+use spinney_kernel::agent::{Exit, Spawned};
 use spinney_kernel::budget::{Amounts, Limits, Resource};
 use spinney_kernel::call::Outcome;
-use spinney_kernel::id::Topic;
+use spinney_kernel::event::Clamped;
+use spinney_kernel::id::{AgentId, Topic};
 use spinney_kernel::window::Span;
 use spinney_kernel::world::{AgentView, World};
 use spinney_kernel::{By, Event};
@@ -52,6 +53,27 @@ fn line(view: &AgentView) -> String {
     parts.join(", ")
 }
 
+fn spawned_text(spawned: &Spawned) -> String {
+    let parent = spawned.parent.as_ref().map_or_else(String::new, |parent| format!(" by {parent}"));
+    format!("{} spawned{parent}: {}", spawned.agent, limits(&spawned.terms.limit))
+}
+
+fn window_set(agent: &AgentId, size: u64, clamped: Option<Clamped>) -> String {
+    let below = clamped.map_or_else(String::new, |clamped| format!(" below {}", clamped.parent_size));
+    format!("{agent} has a window of {size}{below}")
+}
+
+fn shared(spans: &[Span], as_is: bool) -> String {
+    format!("{} messages{}", places(spans), if as_is { " as its own" } else { "" })
+}
+
+fn instead(spans: &[Span]) -> String {
+    match places(spans) {
+        0 => String::new(),
+        replaced => format!(" instead of {replaced}"),
+    }
+}
+
 fn places(spans: &[Span]) -> usize {
     Span::places(spans).count()
 }
@@ -62,18 +84,10 @@ pub(crate) fn event(event: &Event) -> String {
         Event::TreeStarted { rules, definition } => {
             format!("tree started: {} (rules {rules})", definition.name)
         }
-        Event::AgentSpawned(spawned) => {
-            let parent = spawned.parent.as_ref().map_or_else(String::new, |parent| format!(" by {parent}"));
-            format!("{} spawned{parent}: {}", spawned.agent, limits(&spawned.terms.limit))
-        }
-        Event::WindowSet { agent, size, clamped, .. } => {
-            let below = clamped.map_or_else(String::new, |clamped| format!(" below {}", clamped.parent_size));
-            format!("{agent} has a window of {size}{below}")
-        }
+        Event::AgentSpawned(spawned) => spawned_text(spawned),
+        Event::WindowSet { agent, size, clamped, .. } => window_set(agent, *size, *clamped),
         Event::ContextShared { from, to, spans, as_is, replaces } => {
-            let (as_is, replaced) = (if *as_is { " as its own" } else { "" }, places(replaces));
-            let instead = if replaced > 0 { format!(" instead of {replaced}") } else { String::new() };
-            format!("{to} told {} messages of {from}{as_is}{instead}", places(spans))
+            format!("{to} told {} of {from}{}", shared(spans, *as_is), instead(replaces))
         }
         Event::ContextCut { agent, cut, .. } => format!("{agent} cut: {} messages", places(&cut.drop)),
         Event::AgentPaused { agent } => format!("{agent} paused"),
@@ -119,6 +133,12 @@ pub(crate) fn event(event: &Event) -> String {
         Event::MessagePublished { from, body, envelope } => {
             let topic = envelope.topic.as_ref().map_or("", Topic::as_str);
             format!("message from {} about {topic}: {}", sender(from), body.text)
+        }
+        Event::CheckpointMade { agent, name, kind, .. } => {
+            format!("{agent} checkpoint {name}, {}", kind.word())
+        }
+        Event::TreeBranched(branched) => {
+            format!("tree branched after event {}: {}", branched.at.0, limits(&branched.terms.limit))
         }
         Event::TreeHalted { account, short, .. } => format!("tree halted: {} of {account}", short.resource),
         Event::TreeUnhalted => "tree unhalted".to_owned(),

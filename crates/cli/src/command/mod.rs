@@ -1,9 +1,11 @@
 //! The commands: one file each, or one for those that share their way.
 
+mod checkpoint;
 mod events;
 mod ps;
 mod replay;
 mod resume;
+mod rm;
 mod run;
 mod show;
 mod steer;
@@ -33,5 +35,7 @@ pub(crate) async fn run(args: Args) -> Result<Exit> {
         Command::Pause(args) => steer::pause(home, args).await,
         Command::Unpause(args) => steer::unpause(home, args).await,
         Command::Budget(args) => steer::budget(home, args).await,
+        Command::Rm(args) => rm::rm(home, &args).await,
+        Command::Checkpoint(args) => checkpoint::checkpoint(home, args).await,
     }
 }

@@ -53,7 +53,8 @@ pub(super) async fn ps(home: &Path, args: &args::Ps) -> Result<Exit> {
             since(head.started.0),
             since(head.changed.0),
         ];
-        out::line(&row(&columns))?;
+        let base = head.base.map(|base| format!("  branch of {} at {}", short(base.tree), base.at.0));
+        out::line(&(row(&columns) + &base.unwrap_or_default()))?;
     }
     if heads.iter().any(|head| state(head, &running) == INTERRUPTED) {
         let resume = command(home, "resume ID");
@@ -80,7 +81,8 @@ fn row([tree, state, name, events, started, changed]: &[String; 6]) -> String {
 }
 
 fn line(head: &Head, name: &str, running: &Running) -> String {
-    let line = json!({
+    let base = head.base.map(|base| json!({ "tree": base.tree, "seq": base.at }));
+    let mut line = json!({
         "tree": head.tree,
         "state": state(head, running),
         "name": name,
@@ -89,6 +91,9 @@ fn line(head: &Head, name: &str, running: &Running) -> String {
         "changed": head.changed,
         "event_hash": head.hash.to_string(),
     });
+    if let (Some(base), Some(fields)) = (base, line.as_object_mut()) {
+        fields.insert("branch_of".to_owned(), base);
+    }
     line.to_string()
 }
 

@@ -127,7 +127,7 @@ pub(super) async fn budget(home: &Path, args: args::Budget) -> Result<Exit> {
 
 /// What is left to do if nobody runs the tree.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Next {
+pub(super) enum Next {
     Nothing,
     Resume,
 }
@@ -148,7 +148,7 @@ async fn ask((home, tree): (&Path, TreeId), named: &[AgentId], request: Request)
     Ok(stranger.map_or(answer, refused))
 }
 
-fn finish(answer: control::Answer, (home, tree): (&Path, TreeId), said: &str, next: Next) -> Exit {
+pub(super) fn finish(answer: control::Answer, (home, tree): (&Path, TreeId), said: &str, next: Next) -> Exit {
     match answer {
         control::Answer::Done { goes_on, .. } => {
             let then = command(home, &format!("resume {}", short(tree)));

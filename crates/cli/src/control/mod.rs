@@ -6,7 +6,7 @@ mod client;
 mod server;
 
 use serde::{Deserialize, Serialize};
-use spinney_kernel::id::TreeId;
+use spinney_kernel::id::{CheckpointName, TreeId};
 use spinney_kernel::{Reply, Request};
 
 pub(crate) use client::{Running, ask, running};
@@ -48,6 +48,9 @@ pub(crate) enum Answer {
         /// How many messages each agent was told that was to be told something, in the order in which they were named.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         messages: Vec<u32>,
+        /// What the checkpoint is called, if one was made.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        checkpoint: Option<CheckpointName>,
     },
     /// It may not be done.
     Refused {
@@ -76,15 +79,17 @@ pub(crate) enum GoesOn {
 impl Answer {
     /// What a tree's reply says; whether it goes on, if the reply does not say it, the asker knows.
     fn done(reply: Reply, otherwise: GoesOn) -> Self {
+        let (goes_on, messages, checkpoint) = (otherwise, Vec::new(), None);
         match reply {
-            Reply::Queued { .. } => Self::Done { goes_on: GoesOn::WhenSpawned, messages: Vec::new() },
-            Reply::Told { messages } => Self::Done { goes_on: otherwise, messages },
+            Reply::Queued { .. } => Self::Done { goes_on: GoesOn::WhenSpawned, messages, checkpoint },
+            Reply::Told { messages } => Self::Done { goes_on, messages, checkpoint },
+            Reply::Checkpoint { name } => Self::Done { goes_on, messages, checkpoint: Some(name) },
             Reply::Done
             | Reply::Spawned { .. }
             | Reply::Started { .. }
             | Reply::Waiting { .. }
             | Reply::Refused { .. }
-            | Reply::Stale => Self::Done { goes_on: otherwise, messages: Vec::new() },
+            | Reply::Stale => Self::Done { goes_on, messages, checkpoint },
         }
     }
 }

@@ -131,7 +131,8 @@ impl Desk {
         match ask {
             Ask::Running => Answer::Running { trees: self.running().into_iter().collect() },
             Ask::Do { request, .. } if !is_for_people(&request) => refused(
-                "this may not be asked from outside: only signals, messages, answers and raises".to_owned(),
+                "this may not be asked from outside: only signals, messages, answers, raises and checkpoints"
+                    .to_owned(),
             ),
             Ask::Do { tree, request } if tree == self.tree.id() => {
                 match self.tree.request(By::Person, *request).await {
@@ -177,7 +178,8 @@ fn is_for_people(request: &Request) -> bool {
         | Request::Unpause(_)
         | Request::Cancel(_)
         | Request::Redirect(_)
-        | Request::Raise(_) => true,
+        | Request::Raise(_)
+        | Request::Checkpoint(_) => true,
         Request::Start(_)
         | Request::Spawn(_)
         | Request::Hold(_)
@@ -185,6 +187,7 @@ fn is_for_people(request: &Request) -> bool {
         | Request::Wait(_)
         | Request::Ask(_)
         | Request::Finish(_)
-        | Request::Fail(_) => false,
+        | Request::Fail(_)
+        | Request::Branch(_) => false,
     }
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod bad_input;
+mod checkpoints;
 mod contexts;
 mod documents;
 mod example;
@@ -10,6 +11,7 @@ mod following;
 mod hints;
 mod interrupting;
 mod looking;
+mod removing;
 mod replaying;
 mod result;
 mod resuming;

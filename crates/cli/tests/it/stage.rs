@@ -231,6 +231,7 @@ fn named(word: &str) -> Option<&'static str> {
     match word.len() {
         64 if is_hex => Some("[hash]"),
         32 if is_hex => Some("[tree]"),
+        16 if is_hex => Some("[name]"),
         12 if is_hex => Some("[id]"),
         _ if is_time => Some("0.00s"),
         _ => None,

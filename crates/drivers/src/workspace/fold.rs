@@ -156,9 +156,8 @@ impl Steps {
                 Vec::new()
             }
             Event::CallSwitched { call, model, .. } => {
-                if let Some(open) = self.open.get_mut(call) {
-                    open.asked.args = map(json!({ "model": model }));
-                }
+                let open = self.open.get_mut(call);
+                open.into_iter().for_each(|open| open.asked.args = map(json!({ "model": model })));
                 Vec::new()
             }
             Event::ToolAnswered { agent, ask, body, is_error } => {
@@ -196,12 +195,13 @@ impl Steps {
             | Event::TreeUnhalted
             | Event::LimitRaised { .. }
             | Event::BreakerChanged { .. }
+            | Event::CheckpointMade { .. }
+            | Event::TreeBranched(_)
             | Event::RateLimited { .. } => Vec::new(),
         }
     }
 
-    /// A child is a step of its parent and begins without any of its own.
-    /// An agent has ended, and this is what it has to show.
+    /// An agent's own result is its last step.
     fn gone(&mut self, agent: &AgentId, told: Option<Told>, now: Ended<'_>) -> Vec<Deed> {
         let asked = Asked { tool: ANSWER.to_owned(), args: Map::new() };
         let mut deeds = told.map_or_else(Vec::new, |told| self.did(agent, (asked, None), told, now));
@@ -210,6 +210,7 @@ impl Steps {
         deeds
     }
 
+    /// A child is a step of its parent and begins without any of its own.
     fn spawned(&mut self, spawned: &Spawned, now: Ended<'_>) -> Vec<Deed> {
         let (agent, parent) = (&spawned.agent, spawned.parent.as_ref());
         self.living.insert(agent.clone(), Life::default());

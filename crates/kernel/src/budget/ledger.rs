@@ -177,6 +177,43 @@ impl Ledger {
         raised.minus(&account.claim())
     }
 
+    /// Begins every account anew on the terms it has, and the root's on others: nothing is spent, and what is lent is
+    /// lent in full again. Holds stay.
+    pub(crate) fn renew(&mut self, root: AccountIx, terms: Terms) {
+        for account in &mut self.accounts {
+            account.spent = Amounts::ZERO;
+            (account.overrun, account.lent) = (Seldom::default(), Seldom::default());
+        }
+        self.account_mut(root).terms = terms;
+        let all = (0..self.accounts.len()).filter_map(|ix| u32::try_from(ix).ok()).map(AccountIx);
+        let mut lends: Vec<(usize, AccountIx)> = all
+            .filter(|ix| !self.account(*ix).terms.lends.is_empty())
+            .map(|ix| (self.depth(ix), ix))
+            .collect();
+        // As they were opened: those above first.
+        lends.sort_unstable();
+        for (_, ix) in lends {
+            let more = self.account(ix).claim();
+            self.shift_above(ix, Shift { more, less: Amounts::ZERO });
+        }
+    }
+
+    /// Of which resource an account has lent more than it may, and by which numbers.
+    pub(crate) fn overlent(&self, at: AccountIx) -> Option<Shortfall> {
+        let account = self.account(at);
+        let (limit, reserve) = (account.terms.limit, account.terms.reserve);
+        Resource::ALL.into_iter().find_map(|resource| {
+            let (limit, reserve) = (limit.of(resource)?, reserve.of(resource));
+            let asked = account.lent.of(resource);
+            let short = Shortfall { resource, limit, reserve, spent: 0, held: 0, lent: 0, asked };
+            (asked > limit.saturating_sub(reserve)).then_some(short)
+        })
+    }
+
+    fn depth(&self, at: AccountIx) -> usize {
+        std::iter::successors(Some(at), |ix| self.account(*ix).parent).count()
+    }
+
     /// Shuts an account: it and everything below take no new hold.
     pub fn shut(&mut self, at: AccountIx) {
         self.account_mut(at).shut = true;

@@ -150,6 +150,8 @@ impl Contexts {
             | Event::LimitRaised { .. }
             | Event::BreakerChanged { .. }
             | Event::MessagePublished { .. }
+            | Event::CheckpointMade { .. }
+            | Event::TreeBranched(_)
             | Event::RateLimited { .. } => {}
         }
     }

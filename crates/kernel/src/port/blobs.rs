@@ -42,6 +42,8 @@ pub fn blobs_of(event: &Event) -> Vec<&BlobRef> {
         | Event::TreeUnhalted
         | Event::LimitRaised { .. }
         | Event::BreakerChanged { .. }
+        | Event::CheckpointMade { .. }
+        | Event::TreeBranched(_)
         | Event::RateLimited { .. } => Vec::new(),
     };
     bodies.into_iter().filter_map(|body| body.rest.as_ref()).collect()

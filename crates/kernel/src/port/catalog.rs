@@ -6,8 +6,10 @@
 use std::collections::BTreeMap;
 
 use crate::batch::Batch;
+use crate::checkpoint::Known;
 use crate::event::Event;
 use crate::id::{Seq, TreeId};
+use crate::time::Time;
 
 use super::journal::{Journal, JournalFault};
 use super::page::pages;
@@ -17,7 +19,7 @@ use super::page::pages;
 pub enum CatalogKind {
     /// Trees: the key is the tree's id, the value its name.
     Tree,
-    /// Checkpoints: the key is the checkpoint's name.
+    /// Checkpoints: the key is the checkpoint's name, the value whose it is, where and since when.
     Checkpoint,
 }
 
@@ -57,12 +59,33 @@ pub struct Fact {
     pub value: String,
 }
 
+/// Where an event stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Of which tree.
+    pub tree: TreeId,
+    /// Its number.
+    pub seq: Seq,
+    /// When its input arrived.
+    pub at: Time,
+}
+
 /// What an event changes in the catalog.
 #[must_use]
-pub fn catalog_rows(tree: TreeId, event: &Event) -> Vec<CatalogRow> {
+pub fn catalog_rows(place: Place, event: &Event) -> Vec<CatalogRow> {
     match event {
+        Event::TreeBranched(branched) => {
+            let (key, value) = (place.tree.to_string(), Some(branched.name.clone()));
+            vec![CatalogRow { kind: CatalogKind::Tree, key, value }]
+        }
+        Event::CheckpointMade { agent, name, kind, number } => {
+            let Place { seq, at, .. } = place;
+            let known = Known { agent: agent.clone(), kind: *kind, seq, made: at, number: *number };
+            let (key, value) = (name.as_str().to_owned(), Some(known.written()));
+            vec![CatalogRow { kind: CatalogKind::Checkpoint, key, value }]
+        }
         Event::TreeStarted { definition, .. } => {
-            let (key, value) = (tree.to_string(), Some(definition.name.clone()));
+            let (key, value) = (place.tree.to_string(), Some(definition.name.clone()));
             vec![CatalogRow { kind: CatalogKind::Tree, key, value }]
         }
         Event::AgentSpawned(_)
@@ -97,8 +120,11 @@ pub fn catalog_rows(tree: TreeId, event: &Event) -> Vec<CatalogRow> {
 
 /// What a whole batch changes in the catalog: what goes into the append beside it.
 #[must_use]
-pub fn catalog_of(tree: TreeId, batch: &Batch) -> Vec<CatalogRow> {
-    batch.events.iter().flat_map(|event| catalog_rows(tree, event)).collect()
+pub fn catalog_of(tree: TreeId, after: Seq, batch: &Batch) -> Vec<CatalogRow> {
+    let place = |seq| Place { tree, seq: Seq(seq), at: batch.input.now };
+    // A number beyond all numbers is a stale writer's; the journal says so.
+    let numbered = batch.events.iter().zip((1..).map(|nth| after.0.saturating_add(nth)));
+    numbered.flat_map(|(event, seq)| catalog_rows(place(seq), event)).collect()
 }
 
 /// Computes a tree's rows again from its journal and puts them in place of those that stand there.
@@ -111,7 +137,11 @@ pub fn rebuild(journal: &dyn Journal, tree: TreeId) -> Result<(), JournalFault> 
     for page in pages(journal, tree, Seq(0)) {
         for entry in page? {
             at = entry.end();
-            for row in catalog_of(tree, &entry.batch) {
+            // What a branch shares belongs to its origin.
+            if let Some(Event::TreeBranched(_)) = entry.batch.events.first() {
+                rows.clear();
+            }
+            for row in catalog_of(tree, entry.after, &entry.batch) {
                 rows.insert((row.kind, row.key.clone()), row);
             }
         }

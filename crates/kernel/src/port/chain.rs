@@ -20,7 +20,7 @@ pub fn verify_chain(
 ) -> Result<ChainHash, JournalFault> {
     // Taken first: what is appended meanwhile lies behind it.
     let head = journal.head(tree)?.ok_or(JournalFault::UnknownTree { tree })?;
-    let (mut end, mut hash) = (Seq(0), ChainHash::start(tree));
+    let (mut end, mut hash) = (Seq(0), ChainHash::start(head.seed));
     let damaged = |after: Seq, reason: String| Err(JournalFault::Damaged { tree, after: after.0, reason });
     for page in pages(journal, tree, Seq(0)) {
         for entry in page? {

@@ -62,11 +62,12 @@ pub trait Journal: Send + Sync {
     /// If the store cannot be read, or the bytes are not what their hash says.
     fn blob(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalFault>;
 
-    /// Forgets a tree, its rows in the catalog, and every blob that no other tree uses.
+    /// Forgets a tree, its rows in the catalog, and every blob that no other tree uses. What branches of it still read
+    /// is theirs: that is refused, or handed over to them.
     ///
     /// # Errors
-    /// If the tree is not there, or the store cannot be written.
-    fn remove(&self, tree: TreeId) -> Result<(), JournalFault>;
+    /// If the tree is not there, branches use it and it is not to be handed over, or the store cannot be written.
+    fn remove(&self, tree: TreeId, shared: Shared) -> Result<(), JournalFault>;
 }
 
 /// Called once with the end of an append.
@@ -79,6 +80,9 @@ pub struct Append {
     pub tree: TreeId,
     /// The last event before it.
     pub after: Seq,
+    /// For the first batch of a branch: the tree whose batches up to `after` come before it. A batch of that tree must
+    /// end there. Nothing of it is copied.
+    pub base: Option<TreeId>,
     /// The input and what it decided.
     pub batch: Batch,
     /// Bytes that its events refer to.
@@ -125,6 +129,29 @@ pub struct Head {
     pub started: Time,
     /// When its last batch arrived.
     pub changed: Time,
+    /// For a branch: whose batches come before its own.
+    pub base: Option<Base>,
+    /// The tree with whose start its chain of hashes begins: itself, unless it is a branch.
+    pub seed: TreeId,
+}
+
+/// What a branch begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Base {
+    /// Whose batches.
+    pub tree: TreeId,
+    /// The last event of them that is the branch's too.
+    pub at: Seq,
+}
+
+/// What becomes of batches that branches of a removed tree still read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shared {
+    /// The tree is not removed.
+    Refuse,
+    /// They go to the branch that reads most of them, and the others read them there: nothing is copied, and nobody
+    /// sees a difference.
+    HandOver,
 }
 
 impl Head {
@@ -217,6 +244,22 @@ pub enum JournalFault {
         /// Whose it is.
         tree: TreeId,
     },
+    /// Branches read what would be removed.
+    #[error("tree {tree} is the origin of {}: remove {} first, or force it", names(by), if by.len() == 1 { "that" } else { "those" })]
+    InUse {
+        /// Which tree.
+        tree: TreeId,
+        /// By which branches.
+        by: Vec<TreeId>,
+    },
+    /// No batch ends where a branch was to begin.
+    #[error("no batch of tree {tree} ends at event {at}: branch where one does")]
+    NotABoundary {
+        /// Of which tree.
+        tree: TreeId,
+        /// Where.
+        at: u64,
+    },
     /// Something is above its bound; nothing was written.
     #[error("{what} is {size}, the limit is {max}: write less at once")]
     TooLarge {
@@ -240,6 +283,16 @@ pub enum JournalFault {
         tree: TreeId,
         /// The last event that is whole.
         after: u64,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A row of the catalog is not what was written.
+    #[error("the row of {kind} `{key}` in the catalog cannot be read ({reason}): rebuild the catalog from the journals", kind = kind.word())]
+    DamagedRow {
+        /// Of which kind.
+        kind: CatalogKind,
+        /// Its key.
+        key: String,
         /// What is wrong.
         reason: String,
     },
@@ -326,4 +379,9 @@ pub enum JournalFault {
     /// The journal is being closed.
     #[error("the journal is closed")]
     Closed,
+}
+
+fn names(trees: &[TreeId]) -> String {
+    let names: Vec<String> = trees.iter().map(|tree| format!("branch {tree}")).collect();
+    names.join(", ")
 }

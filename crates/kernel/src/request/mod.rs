@@ -5,9 +5,11 @@
 
 mod answer;
 mod ask;
+mod branch;
 mod broadcast;
 mod cancel;
 mod charge;
+mod checkpoint;
 mod fail;
 mod finish;
 mod hold;
@@ -26,9 +28,11 @@ use serde::{Deserialize, Serialize};
 
 pub use answer::Answer;
 pub use ask::Ask;
+pub use branch::Branch;
 pub use broadcast::Broadcast;
 pub use cancel::Cancel;
 pub use charge::Charge;
+pub use checkpoint::Checkpoint;
 pub use fail::Fail;
 pub use finish::Finish;
 pub use hold::{Hold, HoldFor};
@@ -76,6 +80,8 @@ pub enum Request {
     Cancel(Cancel),
     Redirect(Redirect),
     Raise(Raise),
+    Checkpoint(Checkpoint),
+    Branch(Branch),
 }
 
 impl Request {
@@ -99,6 +105,8 @@ impl Request {
             Self::Publish(_)
             | Self::Refresh(_)
             | Self::Broadcast(_)
+            | Self::Checkpoint(_)
+            | Self::Branch(_)
             | Self::Ask(_)
             | Self::Hold(_)
             | Self::Charge(_)
@@ -131,6 +139,8 @@ impl Request {
             Self::Cancel(request) => request.decide(draft, by),
             Self::Redirect(request) => request.decide(draft, by),
             Self::Raise(request) => request.decide(draft, by),
+            Self::Checkpoint(request) => request.decide(draft, by),
+            Self::Branch(request) => request.decide(draft, by),
         }
     }
 }

@@ -196,9 +196,12 @@ pub(super) fn run(
         Reply::Spawned { agent, call: None } => Some(Body::text(format!("spawned {agent}"))),
         // A wait that had at once what it waited for has ended with the answer.
         Reply::Done if waits => None,
-        Reply::Done | Reply::Told { .. } | Reply::Started { .. } | Reply::Refused { .. } | Reply::Stale => {
-            Some(Body::text("done"))
-        }
+        Reply::Done
+        | Reply::Told { .. }
+        | Reply::Started { .. }
+        | Reply::Refused { .. }
+        | Reply::Checkpoint { .. }
+        | Reply::Stale => Some(Body::text("done")),
     })
 }
 

@@ -32,7 +32,7 @@ impl World {
             Event::MessageSent { to, body, envelope, .. } => {
                 self.delivered(to, context::heard_tokens(body, envelope), envelope.category);
             }
-            Event::MessagePublished { .. } => {}
+            Event::MessagePublished { .. } | Event::CheckpointMade { .. } => {}
             Event::WindowSet { agent, size, first, clamped } => {
                 self.window_mut(agent).bound(*size, *first);
                 self.note_clamped(agent, *clamped);
@@ -76,6 +76,7 @@ impl World {
                 self.halted = Some(Halt { call: *call, account: account.clone(), short: *short });
             }
             Event::TreeUnhalted => self.halted = None,
+            Event::TreeBranched(branched) => self.branched(branched),
             Event::LimitRaised { agent, add } => self.ledger.raise(self.account(agent), add),
             Event::BreakerChanged { model, breaker } => {
                 self.gates.entry(model.clone()).or_default().breaker = *breaker;

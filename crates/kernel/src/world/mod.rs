@@ -2,6 +2,7 @@
 //! the same events are equal.
 
 mod apply;
+mod branch;
 mod view;
 
 use std::collections::BTreeMap;

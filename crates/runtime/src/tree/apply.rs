@@ -34,7 +34,7 @@ pub enum ApplyError {
 /// Decides one request of a person, appends it and stops. No effect starts, and no lost call is taken up, unless the
 /// root is being cancelled: then whatever was out is lost for good.
 pub(crate) async fn apply(begin: Begin, mut request: Request) -> Result<Reply, ApplyError> {
-    let Begin { tree, journal, drivers, clock, draws, .. } = begin;
+    let Begin { tree, journal, drivers, clock, draws, names, .. } = begin;
     drivers.count(&mut request);
     let head = journal.head(tree).map_err(ApplyError::Journal)?;
     let head = head.ok_or(ApplyError::Journal(JournalFault::UnknownTree { tree }))?;
@@ -52,9 +52,14 @@ pub(crate) async fn apply(begin: Begin, mut request: Request) -> Result<Reply, A
             parked = false;
         }
         (Aim::Other, Some(agent)) => parked |= park(&mut mind, agent, &mut written),
-        (Aim::RootEnd | Aim::RootPause | Aim::Other, _) => {}
+        (Aim::RootEnd | Aim::RootPause | Aim::Other | Aim::Nothing, _) => {}
     }
-    let (batch, reply) = decide(&mut mind, What::person(request)).map_err(ApplyError::Refused)?;
+    let at = Seq(mind.world.seq().0 + 1);
+    let name = names.give(&request, (tree, at)).map_err(ApplyError::Refused)?;
+    let (batch, reply) = decide(&mut mind, What::person(request)).map_err(|refusal| {
+        names.take_back(name.as_ref());
+        ApplyError::Refused(refusal)
+    })?;
     written.push(batch);
     if let (Aim::RootPause, Some(agent)) = (aim, &root) {
         // What an unpause sets free waits until the tree is resumed. One that was paused stays paused.
@@ -73,8 +78,8 @@ pub(crate) async fn apply(begin: Begin, mut request: Request) -> Result<Reply, A
     let count = written.len();
     let append = |(at, (after, batch)): (usize, (Seq, Batch))| {
         let state = if at + 1 == count { last } else { STOPPED };
-        let (blobs, catalog) = (Vec::new(), catalog_of(tree, &batch));
-        Append { tree, after, batch, blobs, catalog, state, durability }
+        let (blobs, catalog) = (Vec::new(), catalog_of(tree, after, &batch));
+        Append { tree, after, base: None, batch, blobs, catalog, state, durability }
     };
     write(&journal, written.into_iter().enumerate().map(append)).await.map_err(ApplyError::Journal)?;
     Ok(reply)
@@ -94,6 +99,8 @@ fn park(mind: &mut Mind, root: &AgentId, written: &mut Vec<(Seq, Batch)>) -> boo
 enum Aim {
     RootEnd,
     RootPause,
+    /// Something that sets nothing free.
+    Nothing,
     Other,
 }
 
@@ -102,6 +109,7 @@ fn aim(request: &Request, root: Option<&AgentId>) -> Aim {
         Request::Cancel(cancel) if Some(&cancel.agent) == root => Aim::RootEnd,
         Request::Pause(pause) if Some(&pause.agent) == root => Aim::RootPause,
         Request::Unpause(unpause) if Some(&unpause.agent) == root => Aim::RootPause,
+        Request::Checkpoint(_) | Request::Branch(_) => Aim::Nothing,
         Request::Start(_)
         | Request::Spawn(_)
         | Request::Hold(_)
@@ -123,13 +131,13 @@ fn aim(request: &Request, root: Option<&AgentId>) -> Aim {
     }
 }
 
-fn decide(mind: &mut Mind, what: What) -> Result<((Seq, Batch), Reply), Refusal> {
+pub(super) fn decide(mind: &mut Mind, what: What) -> Result<((Seq, Batch), Reply), Refusal> {
     let (after, decision, input) = mind.decide(what)?;
     Ok(((after, Batch { input, events: decision.events }), decision.reply))
 }
 
 /// Appends batches in order and waits until the last is durable.
-async fn write(
+pub(super) async fn write(
     journal: &Arc<dyn Journal>,
     appends: impl Iterator<Item = Append>,
 ) -> Result<(), JournalFault> {

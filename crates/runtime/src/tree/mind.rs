@@ -49,6 +49,22 @@ impl Mind {
         Err(JournalFault::Damaged { tree, after, reason })
     }
 
+    /// Reads a tree back as it was after an event, and says when that arrived.
+    pub(super) fn recover_until(&mut self, journal: &dyn Journal, at: Seq) -> Result<Time, JournalFault> {
+        let tree = self.world.tree();
+        for page in pages(journal, tree, Seq(0)) {
+            for entry in page?.iter().filter(|entry| entry.after < at) {
+                self.take_up(entry)?;
+            }
+            if self.world.seq() >= at {
+                break;
+            }
+        }
+        self.ahead_ms = self.now.0.saturating_sub(self.clock.now_ms());
+        let exact = self.world.seq() == at;
+        if exact { Ok(self.now) } else { Err(JournalFault::NotABoundary { tree, at: at.0 }) }
+    }
+
     /// Applies a stored batch. One whose events do not fit was not decided for this tree, whoever wrote it.
     fn take_up(&mut self, Entry { after, batch, .. }: &Entry) -> Result<(), JournalFault> {
         self.now = self.now.max(batch.input.now);

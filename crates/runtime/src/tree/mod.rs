@@ -1,6 +1,7 @@
 //! A running tree, as callers hold it: ask, signal, wait, look, and follow its events.
 
 mod apply;
+mod branch;
 mod effects;
 mod events;
 mod gate;
@@ -12,9 +13,9 @@ mod run;
 mod timers;
 
 use spinney_kernel::body::Body;
-use spinney_kernel::id::{AgentId, CallId, Correlation, Seq, TreeId};
+use spinney_kernel::id::{AgentId, CallId, CheckpointName, Correlation, Seq, TreeId};
 use spinney_kernel::port::journal::{ChainHash, Journal, JournalFault};
-use spinney_kernel::request::{Answer, Cancel, Pause, Raise, Redirect, Send, Unpause};
+use spinney_kernel::request::{Answer, Cancel, Checkpoint, Pause, Raise, Redirect, Send, Unpause};
 use spinney_kernel::world::TreeState;
 use spinney_kernel::{By, Refusal, Reply, Request};
 use std::sync::Arc;
@@ -25,6 +26,8 @@ use crate::drivers::Drivers;
 
 pub use apply::ApplyError;
 pub(crate) use apply::apply;
+pub(crate) use branch::branch;
+pub use branch::{BranchError, BranchOff};
 pub use events::{Events, Told, tell};
 pub use look::{Look, OpenQuestion};
 pub use replay::{Diverged, Verified, verify};
@@ -173,6 +176,28 @@ impl Tree {
     /// The refusal, or why nobody runs the tree.
     pub async fn raise(&self, raise: Raise) -> Result<(), RequestError> {
         self.ask(Request::Raise(raise)).await.map(drop)
+    }
+
+    /// Gives an agent's context, as it is now, a name in the home; one is drawn if none is given.
+    ///
+    /// # Errors
+    /// The refusal, or why nobody runs the tree.
+    pub async fn checkpoint(
+        &self,
+        agent: AgentId,
+        name: Option<CheckpointName>,
+    ) -> Result<CheckpointName, RequestError> {
+        match self.ask(Request::Checkpoint(Checkpoint::manual(agent, name))).await? {
+            Reply::Checkpoint { name } => Ok(name),
+            Reply::Done
+            | Reply::Told { .. }
+            | Reply::Queued { .. }
+            | Reply::Spawned { .. }
+            | Reply::Started { .. }
+            | Reply::Waiting { .. }
+            | Reply::Refused { .. }
+            | Reply::Stale => unreachable!("a checkpoint was asked for"),
+        }
     }
 
     /// What the tree looks like; once it is no longer run, what it looked like last.

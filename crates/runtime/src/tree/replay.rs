@@ -91,7 +91,7 @@ pub fn verify(journal: &dyn Journal, tree: TreeId, expect: Option<ChainHash>) ->
     let head = journal.head(tree).map_err(Diverged::Journal)?;
     let head = head.ok_or(Diverged::Journal(JournalFault::UnknownTree { tree }))?;
     let mut replay =
-        Replay { world: World::new(tree), contexts: Contexts::new(tree), rules: None, hash: None };
+        Replay { world: World::new(head.seed), contexts: Contexts::new(tree), rules: None, hash: None };
     for page in pages(journal, tree, Seq(0)) {
         // What a running tree appends meanwhile lies behind the head that was taken first.
         for entry in page.map_err(Diverged::Journal)?.into_iter().filter(|entry| entry.after < head.seq) {

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use spinney_kernel::call::{ModelCall, Work};
+use spinney_kernel::checkpoint::{self, CheckpointKind};
 use spinney_kernel::effect::Effect;
 use spinney_kernel::event::{Alarm, Event};
 use spinney_kernel::id::{AgentId, Seq, TreeId};
@@ -11,10 +12,10 @@ use spinney_kernel::port::catalog::catalog_of;
 use spinney_kernel::port::journal::{Append, Journal, JournalFault};
 use spinney_kernel::port::{model, tool};
 use spinney_kernel::report::{Lost, Timer};
-use spinney_kernel::request::{Pause, Unpause};
+use spinney_kernel::request::{Checkpoint, Pause, Unpause};
 use spinney_kernel::time::Time;
 use spinney_kernel::world::TreeState;
-use spinney_kernel::{Batch, Refusal, Reply, Report, Request, What, limit};
+use spinney_kernel::{Batch, By, Refusal, Reply, Report, Request, What, limit};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -28,6 +29,7 @@ use crate::bus::{EndOnDrop, Hub};
 use crate::clock::Clock;
 use crate::draw::Draws;
 use crate::drivers::Drivers;
+use crate::names::Names;
 
 /// The state that a journal's head shows for a tree whose home was shut down in good order.
 pub(super) const STOPPED: &str = "stopped";
@@ -39,6 +41,7 @@ pub(crate) struct Begin {
     pub(crate) drivers: Arc<Drivers>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) draws: Draws,
+    pub(crate) names: Arc<Names>,
     pub(crate) stop: CancellationToken,
 }
 
@@ -64,6 +67,7 @@ struct Run {
     gate: Gate,
     effects: Effects,
     timers: Timers,
+    names: Arc<Names>,
     durable: Seq,
     status: watch::Sender<Status>,
     /// Those who watch.
@@ -82,7 +86,7 @@ struct Inlets {
 
 /// Prepares a tree: empty, or as far as its journal goes.
 pub(crate) fn begin(begin: Begin) -> Result<Seedling, JournalFault> {
-    let Begin { tree: id, journal, drivers, clock, draws, stop } = begin;
+    let Begin { tree: id, journal, drivers, clock, draws, names, stop } = begin;
     let head = journal.head(id)?;
     let mut mind = Mind::new(id, clock, draws);
     if let Some(head) = &head {
@@ -103,6 +107,7 @@ pub(crate) fn begin(begin: Begin) -> Result<Seedling, JournalFault> {
         gate,
         effects,
         timers: Timers::new(),
+        names,
         durable,
         status,
         hub: EndOnDrop(Arc::clone(&hub)),
@@ -206,7 +211,7 @@ impl Run {
     fn asked(&mut self, asked: Asked) {
         match asked {
             Asked::Request { by, request, answer } => {
-                let decided = self.decide(What::Request { by, request }, Vec::new());
+                let decided = self.requested(by, request);
                 self.gate.hold(self.mind.world.seq(), Held::Answer(answer, decided));
             }
             Asked::Look(answer) => {
@@ -215,6 +220,17 @@ impl Run {
             }
         }
         self.let_go();
+    }
+
+    /// Decides a request; a name that it asks for must be free in the whole home.
+    fn requested(&mut self, by: By, request: Box<Request>) -> Result<Reply, Refusal> {
+        let world = &self.mind.world;
+        let name = self.names.give(&request, (world.tree(), Seq(world.seq().0 + 1)))?;
+        let decided = self.decide(What::Request { by, request }, Vec::new());
+        if decided.is_err() {
+            self.names.take_back(name.as_ref());
+        }
+        decided
     }
 
     fn take(&mut self, Brought { report, blobs }: Brought) {
@@ -268,6 +284,7 @@ impl Run {
             return Ok(decision.reply);
         }
         let world = &self.mind.world;
+        let due: Vec<AgentId> = checkpoint::due(world, &decision.events).cloned().collect();
         for effect in decision.events.iter().filter_map(|event| world.effect_of(event)) {
             self.gate.hold(world.seq(), Held::Effect(effect));
         }
@@ -281,8 +298,13 @@ impl Run {
         }
         let batch = Batch { input, events: decision.events };
         let (tree, durability) = (world.tree(), world.definition().durability);
-        let catalog = catalog_of(tree, &batch);
-        self.gate.append(Append { tree, after, batch, blobs, catalog, state, durability });
+        let catalog = catalog_of(tree, after, &batch);
+        self.gate.append(Append { tree, after, base: None, batch, blobs, catalog, state, durability });
+        for agent in due {
+            let automatic = Checkpoint { agent, name: None, kind: CheckpointKind::Automatic };
+            // It is made of an agent that lives, under a name that is drawn: nothing is there to refuse.
+            let _ = self.decide(What::person(Request::Checkpoint(automatic)), Vec::new());
+        }
         Ok(decision.reply)
     }
 

@@ -8,7 +8,7 @@ use spinney::{Home, StartError};
 use spinney_kernel::body::BlobRef;
 use spinney_kernel::id::{Seq, TreeId};
 use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, Fact};
-use spinney_kernel::port::journal::{Append, Appended, Entry, Head, Journal, JournalFault};
+use spinney_kernel::port::journal::{Append, Appended, Entry, Head, Journal, JournalFault, Shared};
 use spinney_testkit::{Stage, definition};
 
 /// Writes so many batches; the disk is full then.
@@ -56,8 +56,8 @@ impl Journal for Full {
         self.inner.blob(blob)
     }
 
-    fn remove(&self, tree: TreeId) -> Result<(), JournalFault> {
-        self.inner.remove(tree)
+    fn remove(&self, tree: TreeId, shared: Shared) -> Result<(), JournalFault> {
+        self.inner.remove(tree, shared)
     }
 }
 

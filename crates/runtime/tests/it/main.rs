@@ -2,8 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod bad_input;
+mod branching;
 mod chain;
 mod charging;
+mod checkpoints;
 mod clock;
 mod clock_set_back;
 mod closing;
@@ -19,6 +21,7 @@ mod misbehaving;
 mod money;
 mod parallel;
 mod raising;
+mod removing;
 mod retrying;
 mod running;
 mod settling;

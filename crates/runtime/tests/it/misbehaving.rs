@@ -11,7 +11,9 @@ use spinney_kernel::context::{Message, ToolAsk};
 use spinney_kernel::id::{Seq, TreeId};
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, Fact};
-use spinney_kernel::port::journal::{Append, Appended, ChainHash, Entry, Head, Journal, JournalFault};
+use spinney_kernel::port::journal::{
+    Append, Appended, ChainHash, Entry, Head, Journal, JournalFault, Shared,
+};
 use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
 use spinney_kernel::report::Used;
 use spinney_kernel::request::{Cancel, Hold, HoldFor};
@@ -246,8 +248,8 @@ impl Journal for Swapped {
     fn blob(&self, b: &BlobRef) -> Result<Option<Vec<u8>>, JournalFault> {
         self.inner.blob(b)
     }
-    fn remove(&self, t: TreeId) -> Result<(), JournalFault> {
-        self.inner.remove(t)
+    fn remove(&self, t: TreeId, s: Shared) -> Result<(), JournalFault> {
+        self.inner.remove(t, s)
     }
 }
 
@@ -393,7 +395,7 @@ async fn a_tree_is_resumed_once() {
         let (a, b) = (go(), go());
         twice += usize::from(a.await.unwrap() && b.await.unwrap());
         home.shutdown(Shutdown::Kill).await;
-        stage.journal().remove(tree.id()).unwrap();
+        stage.journal().remove(tree.id(), Shared::Refuse).unwrap();
     }
     assert_eq!(twice, 0, "resumed twice at once, of 200");
 }

@@ -13,7 +13,7 @@ use spinney_kernel::body::BlobRef;
 use spinney_kernel::envelope::Envelope;
 use spinney_kernel::id::{Seq, TreeId};
 use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, Fact};
-use spinney_kernel::port::journal::{Append, Appended, Entry, Head, Journal, JournalFault};
+use spinney_kernel::port::journal::{Append, Appended, Entry, Head, Journal, JournalFault, Shared};
 use spinney_testkit::{Stage, settled};
 
 /// A root that waits for a person, so that a tree lives as long as a test needs it.
@@ -94,8 +94,8 @@ impl Journal for Gate {
         self.inner.blob(blob)
     }
 
-    fn remove(&self, tree: TreeId) -> Result<(), JournalFault> {
-        self.inner.remove(tree)
+    fn remove(&self, tree: TreeId, shared: Shared) -> Result<(), JournalFault> {
+        self.inner.remove(tree, shared)
     }
 }
 

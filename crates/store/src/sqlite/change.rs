@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 use spinney_kernel::id::{Seq, TreeId};
 use spinney_kernel::port::catalog::CatalogRow;
-use spinney_kernel::port::journal::{Append, ChainHash, Durability, JournalFault};
+use spinney_kernel::port::journal::{Append, ChainHash, Durability, JournalFault, Shared};
 use spinney_kernel::time::Time;
 
+use super::branch::{self, Fork};
 use super::fault::from_sqlite;
 use super::schema::MARK_EVERY;
 use crate::codec;
@@ -20,6 +21,7 @@ pub(super) const PAGE_BYTES: usize = 4_096;
 pub(super) struct Encoded {
     tree: TreeId,
     after: Seq,
+    base: Option<TreeId>,
     events: u64,
     now: Time,
     bytes: Vec<u8>,
@@ -38,18 +40,18 @@ impl Encoded {
     }
 
     pub(super) fn new(append: Append) -> Result<Self, JournalFault> {
-        let Append { tree, after, batch, blobs, catalog, state, durability } = append;
+        let Append { tree, after, base, batch, blobs, catalog, state, durability } = append;
         let (now, events) = (batch.input.now, batch.events.len() as u64);
         let bytes = codec::encode(batch)?;
         let blobs = blobs.into_iter().map(|bytes| (blake3::hash(&bytes), bytes)).collect();
-        Ok(Self { tree, after, events, now, bytes, blobs, catalog, state, durability })
+        Ok(Self { tree, after, base, events, now, bytes, blobs, catalog, state, durability })
     }
 }
 
 /// Any other change.
 pub(super) enum Change {
     /// Forget a tree.
-    Remove(TreeId),
+    Remove(TreeId, Shared),
     /// Put these rows in place of all that the tree has in the catalog, if this is its last event.
     Replace(TreeId, Seq, Vec<CatalogRow>),
 }
@@ -60,6 +62,8 @@ pub(super) fn is_refusal(fault: &JournalFault) -> bool {
         fault,
         JournalFault::Stale { .. }
             | JournalFault::KeyTaken { .. }
+            | JournalFault::InUse { .. }
+            | JournalFault::NotABoundary { .. }
             | JournalFault::TooLarge { .. }
             | JournalFault::Damaged { .. }
             | JournalFault::UnknownTree { .. }
@@ -79,13 +83,13 @@ pub(super) struct Known {
 
 /// Where a tree stands.
 #[derive(Clone, Copy)]
-struct Tip {
-    id: i64,
-    seq: Seq,
-    hash: ChainHash,
+pub(super) struct Tip {
+    pub(super) id: i64,
+    pub(super) seq: Seq,
+    pub(super) hash: ChainHash,
     changed: Time,
     /// Its last batch.
-    last: Option<i64>,
+    pub(super) last: Option<i64>,
     /// How many batches it had since one was marked.
     unmarked: u32,
     /// Its state, if this process wrote it.
@@ -165,23 +169,33 @@ pub(super) fn append(
     let Encoded { tree, after, events, bytes, .. } = encoded;
     let sqlite = |error| from_sqlite(connection, &error);
     let tip = find_whole(connection, known, *tree)?;
-    let found = tip.map_or(Seq(0), |tip| tip.seq);
-    if found != *after {
+    let fork = match (tip, encoded.base) {
+        (None, Some(origin)) => Some(branch::fork(connection, known, origin, *after)?),
+        (Some(_), _) | (None, None) => None,
+    };
+    let found = tip.map_or(if fork.is_some() { *after } else { Seq(0) }, |tip| tip.seq);
+    if found != *after || (tip.is_some() && encoded.base.is_some()) {
         return Err(JournalFault::Stale { tree: *tree, expected: after.0, found: found.0 });
     }
     check_keys(connection, tip.map(|tip| tip.id), &encoded.catalog)?;
-    let before = tip.map_or_else(|| ChainHash::start(*tree), |tip| tip.hash);
+    let before = match (tip, &fork) {
+        (Some(tip), _) => tip.hash,
+        (None, Some(fork)) => fork.hash,
+        (None, None) => ChainHash::start(*tree),
+    };
     let hash = before.then(*after, bytes);
     let (id, row) = match tip {
-        None => (insert_tree(connection, encoded).map_err(sqlite)?, Row::OldHead),
+        None => (insert_tree(connection, encoded, fork.as_ref()).map_err(sqlite)?, Row::OldHead),
         Some(Tip { id, state, row, .. }) if state == Some(encoded.state) && row != Row::OldState => {
             (id, Row::OldHead)
         }
         Some(Tip { id, .. }) => (id, Row::OldState),
     };
-    let before = tip.and_then(|tip| tip.last);
+    let before = tip.map_or_else(|| fork.as_ref().map(|fork| fork.batch), |tip| tip.last);
     let last = insert_batch(sheet, (id, before), encoded, &hash).map_err(sqlite)?;
-    let unmarked = tip.map_or(MARK_EVERY, |tip| tip.unmarked + 1);
+    // A branch's first batch is found behind its base.
+    let first = if fork.is_some() { 0 } else { MARK_EVERY };
+    let unmarked = tip.map_or(first, |tip| tip.unmarked + 1);
     let unmarked = if unmarked >= MARK_EVERY {
         mark(connection, id, *after, last).map_err(sqlite)?;
         0
@@ -201,8 +215,9 @@ pub(super) fn append(
 /// Does any other change.
 pub(super) fn change(connection: &Connection, known: &mut Known, change: Change) -> Result<(), JournalFault> {
     match change {
-        Change::Remove(tree) => {
+        Change::Remove(tree, shared) => {
             let tip = find(connection, known, tree)?.ok_or(JournalFault::UnknownTree { tree })?;
+            branch::release(connection, (tree, tip.id), shared)?;
             known.tips.remove(&tree);
             remove(connection, tip.id).map_err(|error| from_sqlite(connection, &error))
         }
@@ -237,7 +252,11 @@ fn find_whole(connection: &Connection, known: &Known, tree: TreeId) -> Result<Op
     Err(JournalFault::Damaged { tree, after: seq.0, reason })
 }
 
-fn find(connection: &Connection, known: &Known, tree: TreeId) -> Result<Option<Tip>, JournalFault> {
+pub(super) fn find(
+    connection: &Connection,
+    known: &Known,
+    tree: TreeId,
+) -> Result<Option<Tip>, JournalFault> {
     if let Some(tip) = known.tips.get(&tree) {
         return Ok(Some(*tip));
     }
@@ -280,13 +299,15 @@ fn check_keys(connection: &Connection, tree: Option<i64>, rows: &[CatalogRow]) -
 }
 
 /// Makes the row of a tree and gives its number. Where the tree stands is written when the transaction ends.
-fn insert_tree(connection: &Connection, encoded: &Encoded) -> rusqlite::Result<i64> {
+fn insert_tree(connection: &Connection, encoded: &Encoded, fork: Option<&Fork>) -> rusqlite::Result<i64> {
+    let (base, batch) = (fork.map(|fork| fork.base), fork.map(|fork| fork.batch));
+    let (at, seed) = (fork.map(|_| encoded.after.0 as i64), fork.map(|fork| *fork.seed.bytes()));
     connection
         .prepare_cached(
-            "INSERT INTO trees (tree, seq, hash, state, started, changed)
-             VALUES (?1, 0, zeroblob(32), ?2, ?3, ?3)",
+            "INSERT INTO trees (tree, seq, hash, state, started, changed, base, base_seq, base_batch, seed)
+             VALUES (?1, 0, zeroblob(32), ?2, ?3, ?3, ?4, ?5, ?6, ?7)",
         )?
-        .execute(params![encoded.tree.bytes(), encoded.state, encoded.now.0 as i64])?;
+        .execute(params![encoded.tree.bytes(), encoded.state, encoded.now.0 as i64, base, at, batch, seed])?;
     Ok(connection.last_insert_rowid())
 }
 
@@ -340,10 +361,11 @@ fn remove(connection: &Connection, tree: i64) -> rusqlite::Result<()> {
     let run = |sql: &str, values: &[i64]| {
         connection.prepare_cached(sql)?.execute(rusqlite::params_from_iter(values))
     };
-    // Its first batch is marked; none lies before that.
+    // Its first batch is marked or lies behind its base; none lies before that.
     run(
         "DELETE FROM batches WHERE tree = ?1 AND id >=
-         coalesce((SELECT batch FROM marks WHERE tree = ?1 AND after = 0), 0)",
+         coalesce((SELECT batch FROM marks WHERE tree = ?1 AND after = 0),
+                  (SELECT base_batch FROM trees WHERE id = ?1), 0)",
         &[tree],
     )?;
     run("DELETE FROM marks WHERE tree = ?1", &[tree])?;

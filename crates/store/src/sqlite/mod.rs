@@ -1,5 +1,6 @@
 //! A journal in SQLite: one file in a home, one writer thread with group commit, readers beside it.
 
+mod branch;
 mod change;
 mod fault;
 mod lock;
@@ -20,7 +21,7 @@ use rusqlite::{Connection, OpenFlags};
 use spinney_kernel::body::BlobRef;
 use spinney_kernel::id::{Seq, TreeId};
 use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, Fact};
-use spinney_kernel::port::journal::{Append, Appended, Entry, Head, Journal, JournalFault};
+use spinney_kernel::port::journal::{Append, Appended, Entry, Head, Journal, JournalFault, Shared};
 
 use crate::bound;
 use change::{Change, Encoded};
@@ -186,7 +187,7 @@ impl Journal for SqliteJournal {
         read::blob(&self.reader(), blob)
     }
 
-    fn remove(&self, tree: TreeId) -> Result<(), JournalFault> {
-        self.change(Change::Remove(tree))
+    fn remove(&self, tree: TreeId, shared: Shared) -> Result<(), JournalFault> {
+        self.change(Change::Remove(tree, shared))
     }
 }

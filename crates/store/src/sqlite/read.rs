@@ -7,14 +7,16 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use spinney_kernel::body::BlobRef;
 use spinney_kernel::id::{Seq, TreeId};
 use spinney_kernel::port::catalog::{CatalogKind, Fact};
-use spinney_kernel::port::journal::{ChainHash, Entry, Head, JournalFault};
+use spinney_kernel::port::journal::{Base, ChainHash, Entry, Head, JournalFault};
 use spinney_kernel::time::Time;
 
+use super::branch::{self, Owner};
 use super::fault::from_sqlite;
 use super::places::{self, Place};
 use crate::codec::{self, Found, Link, Page};
 
-const HEAD: &str = "SELECT tree, seq, hash, state, started, changed, id FROM trees";
+const HEAD: &str = "SELECT tree, seq, hash, state, started, changed, id, seed, base_seq,
+    (SELECT origin.tree FROM trees AS origin WHERE origin.id = trees.base) FROM trees";
 
 /// Batches with events after one, each checked against the chain.
 pub(super) fn entries(
@@ -26,21 +28,21 @@ pub(super) fn entries(
     let sqlite = |error| from_sqlite(connection, &error);
     // All of it is read as of one moment.
     let _moment = connection.unchecked_transaction().map_err(sqlite)?;
-    let found: Option<(i64, Option<i64>)> = connection
-        .prepare_cached("SELECT id, last FROM trees WHERE tree = ?1")
-        .and_then(|mut found| {
-            found.query_row([tree.bytes().as_slice()], |row| Ok((row.get(0)?, row.get(1)?))).optional()
-        })
-        .map_err(sqlite)?;
-    let (id, last) = found.ok_or(JournalFault::UnknownTree { tree })?;
     // No tree has so many events.
-    let Ok(from) = i64::try_from(after.0) else { return Ok(Vec::new()) };
+    let from = i64::try_from(after.0).unwrap_or(i64::MAX);
+    let Owner { id, last, end, seed } = branch::owner(connection, tree, from)?;
+    if from == i64::MAX {
+        return Ok(Vec::new());
+    }
+    let page = |mut places: Vec<Place>| {
+        places.retain(|place| place.after < end);
+        at(connection, (tree, seed), after, &places)
+    };
     let walked = places::walk(connection, (id, last), from, batches_max).map_err(sqlite)?;
-    match walked.map(|places| at(connection, tree, after, &places)) {
+    match walked.map(page) {
         Some(Ok(page)) => Ok(page),
         None | Some(Err(JournalFault::Damaged { .. })) => {
-            let places = places::scan(connection, id, from, batches_max).map_err(sqlite)?;
-            at(connection, tree, after, &places)
+            page(places::scan(connection, id, from, batches_max).map_err(sqlite)?)
         }
         Some(Err(fault)) => Err(fault),
     }
@@ -49,7 +51,7 @@ pub(super) fn entries(
 /// The batches that lie at these places, in order, as far as they fit a page.
 fn at(
     connection: &Connection,
-    tree: TreeId,
+    (tree, seed): (TreeId, TreeId),
     after: Seq,
     places: &[Place],
 ) -> Result<Vec<Entry>, JournalFault> {
@@ -59,7 +61,7 @@ fn at(
         .prepare_cached("SELECT hash FROM batches WHERE id = ?1")
         .and_then(|mut found| found.query_row([first.before], |row| row.get(0)).optional())
         .map_err(sqlite)?;
-    let before = before.map_or_else(|| ChainHash::start(tree), ChainHash::from_bytes);
+    let before = before.map_or_else(|| ChainHash::start(seed), ChainHash::from_bytes);
     let mut page = Page::new(Link { tree, end: Seq(first.after as u64), before });
     let mut found =
         connection.prepare_cached("SELECT after, hash, body FROM batches WHERE id = ?1").map_err(sqlite)?;
@@ -145,8 +147,13 @@ pub(super) fn blob(connection: &Connection, blob: &BlobRef) -> Result<Option<Vec
 }
 
 fn to_head(row: &Row<'_>) -> rusqlite::Result<Head> {
+    let tree = TreeId::new(row.get(0)?);
+    let (at, origin): (Option<i64>, Option<[u8; 16]>) = (row.get(8)?, row.get(9)?);
+    let based = |(at, origin): (i64, [u8; 16])| Base { tree: TreeId::new(origin), at: Seq(at as u64) };
     Ok(Head {
-        tree: TreeId::new(row.get(0)?),
+        tree,
+        base: at.zip(origin).map(based),
+        seed: row.get::<_, Option<[u8; 16]>>(7)?.map_or(tree, TreeId::new),
         seq: Seq(row.get::<_, i64>(1)? as u64),
         hash: ChainHash::from_bytes(row.get(2)?),
         state: row.get(3)?,

@@ -17,7 +17,7 @@ const STATEMENTS_MAX: usize = 64;
 /// The most pages that SQLite knows.
 const PAGES_MAX: u32 = u32::MAX - 1;
 
-const STEPS: [&str; 3] = [FIRST, CATALOG, ARRIVAL];
+const STEPS: [&str; 4] = [FIRST, CATALOG, ARRIVAL, BRANCHES];
 
 const FIRST: &str = "
 CREATE TABLE trees (
@@ -58,7 +58,6 @@ CREATE TABLE catalog (
     value TEXT NOT NULL,
     PRIMARY KEY (kind, key)
 ) WITHOUT ROWID;
-CREATE INDEX catalog_by_tree ON catalog (tree);
 CREATE INDEX trees_by_state ON trees (state);
 INSERT INTO catalog (kind, key, tree, value)
     SELECT 'tree', lower(hex(tree)), id, body ->> '$.events[0].definition.name'
@@ -98,6 +97,17 @@ DROP TABLE ends;
 CREATE VIEW journal AS
     SELECT lower(hex(trees.tree)) AS tree, after, lower(hex(batches.hash)) AS hash, body
     FROM batches JOIN trees ON trees.id = batches.tree ORDER BY batches.id;
+";
+
+/// Branches: whose batches come before a tree's own, up to which event and which batch, and with whose start its chain
+/// of hashes begins. Rows of the catalog are found by tree only when one is removed; an index for that would be
+/// written with every row.
+const BRANCHES: &str = "
+ALTER TABLE trees ADD COLUMN base INTEGER;
+ALTER TABLE trees ADD COLUMN base_seq INTEGER;
+ALTER TABLE trees ADD COLUMN base_batch INTEGER;
+ALTER TABLE trees ADD COLUMN seed BLOB;
+DROP INDEX IF EXISTS catalog_by_tree;
 ";
 
 /// Makes the tables or brings them up to date.

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use spinney_kernel::Batch;
 use spinney_kernel::id::{Seq, TreeId};
 use spinney_kernel::port::chain::verify_chain;
-use spinney_kernel::port::journal::{Durability, Journal, JournalFault};
+use spinney_kernel::port::journal::{Durability, Journal, JournalFault, Shared};
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::conformance;
 
@@ -104,7 +104,7 @@ fn a_broken_way_to_a_batch_loses_none() {
         assert!(connection.execute(change, []).unwrap() > 0, "{change}");
         drop(connection);
         assert_eq!(all(home.path()), Ok(conformance::batches()), "{change}");
-        assert_eq!(open(home.path()).remove(TREE), Ok(()), "{change}");
+        assert_eq!(open(home.path()).remove(TREE, Shared::Refuse), Ok(()), "{change}");
     }
 }
 
@@ -122,7 +122,7 @@ fn nothing_is_written_behind_a_tail_that_was_cut_off() {
     let other = TreeId::new([2; 16]);
     let well = conformance::append(&journal, conformance::of(other, Seq(0), &conformance::batches()[0]));
     assert!(well.is_ok(), "{well:?}");
-    assert_eq!(journal.remove(TREE), Ok(()));
+    assert_eq!(journal.remove(TREE, Shared::Refuse), Ok(()));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::journal::{Append, ChainHash, Durability, Entry, Journal, JournalFault};
+use spinney_kernel::port::journal::{Append, ChainHash, Durability, Entry, Journal, JournalFault, Shared};
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::conformance;
 
@@ -49,7 +49,7 @@ fn on_a_full_disk_nothing_confirmed_is_lost_and_freed_room_is_used() {
     assert_eq!((none.len(), fault), (0, JournalFault::DiskFull));
     assert_eq!(journal.head(other), Ok(None));
     // Room comes from a tree that goes …
-    assert_eq!(journal.remove(TREE), Ok(()));
+    assert_eq!(journal.remove(TREE, Shared::Refuse), Ok(()));
     let (second, fault) = fill(&journal, other);
     assert_eq!((second.len(), fault), (first.len(), JournalFault::DiskFull));
     drop(journal);
@@ -156,7 +156,7 @@ fn a_home_of_a_newer_version_is_refused_and_left_alone() {
     let before = fs::read(file(home.path())).unwrap();
     for access in [Access::Write, Access::Look] {
         let refused = SqliteJournal::open(home.path(), access).err();
-        assert_eq!(refused, Some(JournalFault::Newer { found: 99, known: 3 }));
+        assert_eq!(refused, Some(JournalFault::Newer { found: 99, known: 4 }));
     }
     assert_eq!(fs::read(file(home.path())).unwrap(), before);
 }
@@ -172,8 +172,8 @@ fn every_fault_says_what_to_do() {
         (JournalFault::DamagedFile { path: path.clone(), reason }, "put a copy back"),
         (JournalFault::Busy { path }, "end its transaction"),
         (JournalFault::Locked { pid: 7 }, "process 7"),
-        (JournalFault::Newer { found: 9, known: 3 }, "use a newer spinney"),
-        (JournalFault::Older { found: 1, known: 3 }, "open it once for writing"),
+        (JournalFault::Newer { found: 9, known: 4 }, "use a newer spinney"),
+        (JournalFault::Older { found: 1, known: 4 }, "open it once for writing"),
     ];
     for (fault, remedy) in faults {
         assert!(fault.to_string().contains(remedy), "{fault}");
@@ -187,9 +187,9 @@ fn a_looker_may_not_write() {
     let journal = open(home.path());
     let looker = SqliteJournal::open(home.path(), Access::Look).unwrap();
     assert_eq!(looker.heads(&[]), journal.heads(&[]));
-    assert_eq!(looker.remove(TREE), Err(JournalFault::ReadOnly));
+    assert_eq!(looker.remove(TREE, Shared::Refuse), Err(JournalFault::ReadOnly));
     let more = conformance::of(TREE, Seq(0), &conformance::batches()[0]);
     assert_eq!(conformance::append(&looker, more), Err(JournalFault::ReadOnly));
     drop(journal);
-    assert_eq!(open(home.path()).remove(TREE), Ok(()));
+    assert_eq!(open(home.path()).remove(TREE, Shared::Refuse), Ok(()));
 }

@@ -1,5 +1,6 @@
 //! Both journals, by the one suite; and in the files beside this one, what is SQLite's own.
 
+mod branches;
 mod damage;
 mod disk;
 mod growth;

@@ -6,7 +6,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 
 use rusqlite::Connection;
 use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::journal::{Append, Durability, Journal};
+use spinney_kernel::port::journal::{Append, Durability, Journal, Shared};
 use spinney_kernel::{Batch, limit};
 use spinney_store::MemoryJournal;
 use spinney_testkit::conformance;
@@ -99,7 +99,7 @@ fn an_answer_that_panics_stops_nobody_else() {
     assert_eq!(all, [(false, true), (true, true), (true, true), (true, true)]);
     assert!(panicked.load(Ordering::Acquire));
     // The thread lives: a change always goes through it.
-    assert_eq!(journal.remove(TREE), Ok(()));
+    assert_eq!(journal.remove(TREE, Shared::Refuse), Ok(()));
     assert!(conformance::append(&journal, other(6)).is_ok());
     for number in 2..7 {
         assert!(journal.head(TreeId::new([number; 16])).unwrap().is_some());

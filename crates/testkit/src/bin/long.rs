@@ -104,6 +104,7 @@ impl Pen {
         let append = Append {
             tree: self.world.tree(),
             after,
+            base: None,
             batch: Batch { input, events: decision.events },
             blobs: Vec::new(),
             catalog: Vec::new(),

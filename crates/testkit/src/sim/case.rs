@@ -254,6 +254,7 @@ fn may_act(before: &World, what: &What) -> Law {
         Request::Ask(request) => own(&request.agent),
         Request::Finish(request) => own(&request.agent),
         Request::Fail(request) => own(&request.agent),
+        Request::Checkpoint(request) => own(&request.agent),
         Request::Pause(request) => below(&request.agent),
         Request::Unpause(request) => below(&request.agent),
         Request::Cancel(request) => below(&request.agent),
@@ -264,7 +265,8 @@ fn may_act(before: &World, what: &What) -> Law {
         | Request::Charge(_)
         | Request::Answer(_)
         | Request::Redirect(_)
-        | Request::Raise(_) => Err(format!("{by} did what only a person may")),
+        | Request::Raise(_)
+        | Request::Branch(_) => Err(format!("{by} did what only a person may")),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use spinney_kernel::agent::{AgentIx, State};
+use spinney_kernel::agent::{AgentIx, Spawned, State};
 use spinney_kernel::budget::{Account, Amounts, Fit, Resource, Scan};
 use spinney_kernel::call::{Stage, Why};
 use spinney_kernel::caps::Caps;
@@ -38,16 +38,7 @@ impl Witness {
             return Err(format!("an event followed the root's end: {event:?}"));
         }
         match event {
-            Event::AgentSpawned(spawned) => {
-                if let Some(parent) = &spawned.parent {
-                    let within = self.caps.get(parent).is_some_and(|caps| spawned.caps.is_within(caps));
-                    hold(within, || format!("{} may do more than its parent", spawned.agent))?;
-                    hold(!self.ended.contains(parent), || format!("{} has a dead parent", spawned.agent))?;
-                }
-                self.caps.insert(spawned.agent.clone(), spawned.caps.clone());
-                self.parents.insert(spawned.agent.clone(), spawned.parent.clone());
-                Ok(())
-            }
+            Event::AgentSpawned(spawned) => self.spawned(spawned),
             Event::CallAsked { call, agent, .. } => {
                 self.owners.insert(*call, agent.clone());
                 Ok(())
@@ -82,6 +73,7 @@ impl Witness {
                 Ok(())
             }
             Event::AgentEnded { agent, spent, .. } => self.agent_ended(agent, spent),
+            Event::TreeBranched(_) => self.branched(),
             Event::TreeStarted { .. }
             | Event::WindowSet { .. }
             | Event::ContextShared { .. }
@@ -100,8 +92,16 @@ impl Witness {
             | Event::TreeUnhalted
             | Event::LimitRaised { .. }
             | Event::BreakerChanged { .. }
+            | Event::CheckpointMade { .. }
             | Event::RateLimited { .. } => Ok(()),
         }
+    }
+
+    /// What was spent in its origin does not count here.
+    fn branched(&mut self) -> Law {
+        self.spent.clear();
+        self.booked = Amounts::ZERO;
+        Ok(())
     }
 
     /// Compares the world with what the events said.
@@ -173,6 +173,17 @@ impl Witness {
         hold(world.ledger().line_len() == 0, || "asks left in line".to_owned())?;
         let root = world.agents().root().map(|root| world.view(root).spent);
         hold(root == Some(self.booked), || format!("root spent {root:?}, booked {:?}", self.booked))
+    }
+
+    fn spawned(&mut self, spawned: &Spawned) -> Law {
+        if let Some(parent) = &spawned.parent {
+            let within = self.caps.get(parent).is_some_and(|caps| spawned.caps.is_within(caps));
+            hold(within, || format!("{} may do more than its parent", spawned.agent))?;
+            hold(!self.ended.contains(parent), || format!("{} has a dead parent", spawned.agent))?;
+        }
+        self.caps.insert(spawned.agent.clone(), spawned.caps.clone());
+        self.parents.insert(spawned.agent.clone(), spawned.parent.clone());
+        Ok(())
     }
 
     fn agent_ended(&mut self, agent: &AgentId, spent: &Amounts) -> Law {

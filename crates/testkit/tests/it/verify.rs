@@ -7,7 +7,9 @@ use spinney_kernel::Event;
 use spinney_kernel::body::BlobRef;
 use spinney_kernel::id::{Seq, TreeId};
 use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, Fact};
-use spinney_kernel::port::journal::{Append, Appended, ChainHash, Entry, Head, Journal, JournalFault};
+use spinney_kernel::port::journal::{
+    Append, Appended, ChainHash, Entry, Head, Journal, JournalFault, Shared,
+};
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::Stage;
 
@@ -81,8 +83,8 @@ impl<F: Fn(&mut Vec<Entry>) + Send + Sync> Journal for Changed<F> {
         Ok(self.inner.blob(blob)?.and_then(self.blobs))
     }
 
-    fn remove(&self, tree: TreeId) -> Result<(), JournalFault> {
-        self.inner.remove(tree)
+    fn remove(&self, tree: TreeId, shared: Shared) -> Result<(), JournalFault> {
+        self.inner.remove(tree, shared)
     }
 }
 

@@ -101,6 +101,8 @@ impl Audit {
                 | Event::TreeUnhalted
                 | Event::LimitRaised { .. }
                 | Event::BreakerChanged { .. }
+                | Event::CheckpointMade { .. }
+                | Event::TreeBranched(_)
                 | Event::RateLimited { .. } => {}
             }
         }

@@ -8,7 +8,9 @@ use std::time::Duration;
 use spinney_kernel::body::BlobRef;
 use spinney_kernel::id::{Seq, TreeId};
 use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, Fact};
-use spinney_kernel::port::journal::{Append, Appended, ChainHash, Entry, Head, Journal, JournalFault};
+use spinney_kernel::port::journal::{
+    Append, Appended, ChainHash, Entry, Head, Journal, JournalFault, Shared,
+};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -186,8 +188,8 @@ impl Journal for Pen {
         self.inner.blob(blob)
     }
 
-    fn remove(&self, tree: TreeId) -> Result<(), JournalFault> {
-        self.inner.remove(tree)
+    fn remove(&self, tree: TreeId, shared: Shared) -> Result<(), JournalFault> {
+        self.inner.remove(tree, shared)
     }
 }
 

@@ -126,6 +126,8 @@ impl People {
             | Event::MessagePublished { .. }
             | Event::LimitRaised { .. }
             | Event::BreakerChanged { .. }
+            | Event::CheckpointMade { .. }
+            | Event::TreeBranched(_)
             | Event::RateLimited { .. } => {}
         }
     }

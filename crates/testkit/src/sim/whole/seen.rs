@@ -77,6 +77,8 @@ pub(super) fn shown(event: &Event) -> Option<&'static str> {
         | Event::TreeUnhalted
         | Event::LimitRaised { .. }
         | Event::BreakerChanged { .. }
+        | Event::CheckpointMade { .. }
+        | Event::TreeBranched(_)
         | Event::RateLimited { .. } => return None,
     })
 }

@@ -1,0 +1,136 @@
+//! `spinney checkpoint`: named places in the journals of a home.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use serde_json::json;
+use spinney::clock::{Clock, SystemClock};
+use spinney::tree::{BranchError, BranchOff};
+use spinney::{Drivers, Home};
+use spinney_kernel::Request;
+use spinney_kernel::budget::{Limits, Resource};
+use spinney_kernel::checkpoint::{Known, Listed, checkpoints};
+
+use super::steer::{Next, finish};
+use crate::args;
+use crate::control::{self, Answer};
+use crate::exit::Exit;
+use crate::hint::command;
+use crate::ids::{find, short};
+use crate::wording::ago;
+use crate::{kept, out, place};
+
+/// Does what is to be done with checkpoints.
+pub(super) async fn checkpoint(home: &Path, args: args::Checkpoint) -> Result<Exit> {
+    match args {
+        args::Checkpoint::Make(args) => make(home, args).await,
+        args::Checkpoint::Ls(args) => ls(home, &args),
+        args::Checkpoint::Branch(args) => branch(home, &args).await,
+    }
+}
+
+/// Gives an agent's context a name, whether a process runs its tree or nobody does.
+async fn make(home: &Path, args: args::CheckpointMake) -> Result<Exit> {
+    let tree = find(home, &place::look(home)?, &args.tree)?.tree;
+    let said = format!("checkpoint of `{}` in tree {}", args.agent, short(tree));
+    let request = spinney_kernel::request::Checkpoint::manual(args.agent, args.name);
+    let answer = control::ask(home, tree, Request::Checkpoint(request)).await?;
+    if let Answer::Done { checkpoint: Some(name), .. } = &answer {
+        out::line(name.as_str())?;
+    }
+    Ok(finish(answer, (home, tree), &said, Next::Nothing))
+}
+
+/// Makes a branch. It stands still until somebody resumes it.
+async fn branch(path: &Path, args: &args::CheckpointBranch) -> Result<Exit> {
+    let Listed { name, tree: from, known } = named(path, &args.name)?;
+    let given = [
+        (Resource::Cost, args.budget_usd.map(|usd| usd.nanos())),
+        (Resource::Tokens, args.budget_tokens),
+        (Resource::Steps, args.budget_steps),
+    ];
+    let limit = |limit: Limits, (resource, most): (Resource, Option<u64>)| {
+        most.map_or(limit, |most| limit.with(resource, most))
+    };
+    let budget = given.into_iter().fold(Limits::NONE, limit);
+    let home = Home::open(Arc::new(place::write(path)?), Drivers::new());
+    let tree = home.draw_id();
+    kept::copy(path, from, tree)?;
+    let off = BranchOff { from, at: known.seq, agent: known.agent, budget };
+    if let Err(error) = home.branch(tree, off).await {
+        kept::forget(path, tree);
+        return Err(match error {
+            BranchError::Journal(fault) => fault.into(),
+            BranchError::Refused(refusal) => refusal.into(),
+        });
+    }
+    out::line(&tree.to_string())?;
+    let (origin, at, resume) = (short(from), known.seq.0, command(path, &format!("resume {}", short(tree))));
+    out::note(&format!("branched off tree {origin} at `{name}`, event {at}; go on with: {resume}"));
+    Ok(Exit::Completed)
+}
+
+/// The checkpoint of a home that a text names.
+fn named(home: &Path, text: &str) -> Result<Listed> {
+    let all = checkpoints(&place::look(home)?, None)?;
+    let is_exact = |listed: &Listed| listed.name.as_str() == text;
+    let exact = all.iter().any(is_exact);
+    let fits =
+        |listed: &Listed| if exact { is_exact(listed) } else { listed.name.as_str().starts_with(text) };
+    let mut found: Vec<Listed> = all.into_iter().filter(fits).collect();
+    let ls = command(home, "checkpoint ls");
+    match found.len() {
+        1 => Ok(found.remove(0)),
+        0 => bail!("no checkpoint begins with `{text}`: `{ls}` lists those there are"),
+        many => bail!("{many} checkpoints begin with `{text}`: write more of the name; `{ls}` lists them"),
+    }
+}
+
+/// Lists every checkpoint, the oldest first.
+fn ls(home: &Path, args: &args::CheckpointLs) -> Result<Exit> {
+    let mut listed = checkpoints(&place::look(home)?, args.agent.as_ref())?;
+    listed.sort_by_key(|listed| (listed.known.made, listed.tree, listed.known.seq));
+    if args.json {
+        for checkpoint in listed {
+            out::line(&line(&checkpoint))?;
+        }
+        return Ok(Exit::Completed);
+    }
+    if listed.is_empty() {
+        let whose = args.agent.as_ref().map(|agent| format!(" of `{agent}`")).unwrap_or_default();
+        let make = command(home, "checkpoint make AGENT");
+        out::line(&format!("no checkpoint{whose} yet: `{make}` makes one"))?;
+        return Ok(Exit::Completed);
+    }
+    let now = SystemClock::new().now_ms();
+    let titles = ["NAME", "AGENT", "KIND", "TREE", "EVENT", "MADE"].map(str::to_owned);
+    let row_of = |Listed { name, tree, known }: &Listed| {
+        let made = ago(now.saturating_sub(known.made.0));
+        let Known { agent, kind, seq, .. } = known;
+        [name.to_string(), agent.to_string(), kind.word().to_owned(), short(*tree), seq.0.to_string(), made]
+    };
+    let rows: Vec<[String; 6]> = std::iter::once(titles).chain(listed.iter().map(row_of)).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or_default();
+    let widths: Vec<usize> = (0..6).map(width).collect();
+    for [name, agent, kind, tree, event, made] in &rows {
+        let (of_name, of_agent, of_kind, of_tree, of_event) =
+            (widths[0], widths[1], widths[2], widths[3], widths[4]);
+        out::line(&format!(
+            "{name:<of_name$}  {agent:<of_agent$}  {kind:<of_kind$}  {tree:<of_tree$}  {event:>of_event$}  {made}"
+        ))?;
+    }
+    Ok(Exit::Completed)
+}
+
+fn line(Listed { name, tree, known }: &Listed) -> String {
+    let line = json!({
+        "checkpoint": name,
+        "agent": known.agent,
+        "kind": known.kind,
+        "tree": tree,
+        "seq": known.seq,
+        "made": known.made,
+    });
+    line.to_string()
+}

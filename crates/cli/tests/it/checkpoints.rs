@@ -1,0 +1,151 @@
+//! Checkpoints from the command line.
+
+use serde_json::json;
+
+use crate::stage::{Stage, steady};
+
+const ASKS: &str = "rules: [ { when: { turn: 1 }, call: [ { tool: ask_human, args: { question: \"Which?\" } } ] }, { say: done } ]";
+const HANGS: &str = "rules: [ { hang: true } ]";
+
+/// A stage with a tree that waits for a person.
+fn waiting() -> Stage {
+    let stage = Stage::new();
+    assert_eq!(stage.spinney(&["run", &stage.tree("ask_human", ASKS)]).code, Some(5));
+    stage
+}
+
+/// P25: checkpoints of every tree stand in one index of the home, under the ids of their agents.
+#[test]
+fn p25_checkpoints_of_all_trees_are_listed_by_agent() {
+    let stage = waiting();
+    let made = stage.spinney(&["checkpoint", "make", "lead", "--name", "before-lunch"]);
+    assert_eq!((made.code, made.out.as_str()), (Some(0), "before-lunch\n"));
+    assert_eq!(steady(&made.err), "checkpoint of `lead` in tree [id]\n");
+    assert_eq!(stage.spinney(&["run", &stage.tree("ask_human", ASKS)]).code, Some(5));
+    let drawn = stage.spinney(&["checkpoint", "make", "lead"]);
+    assert_eq!((drawn.code, drawn.out.len()), (Some(0), 17), "{}", drawn.err);
+    let listed = stage.spinney(&["checkpoint", "ls"]);
+    insta::assert_snapshot!(steady(&listed.out), @"
+    NAME              AGENT  KIND    TREE          EVENT  MADE
+    before-lunch      lead   manual  [id]      7  just now
+    [name]  lead   manual  [id]      7  just now
+    ");
+    let json = stage.spinney(&["checkpoint", "ls", "--agent", "lead", "--json"]).json();
+    let trees: Vec<_> =
+        stage.spinney(&["ps", "--json"]).json().iter().map(|tree| tree["tree"].clone()).collect();
+    assert_eq!(json.iter().map(|line| line["tree"].clone()).collect::<Vec<_>>(), trees);
+    assert_eq!((&json[0]["checkpoint"], &json[0]["kind"]), (&json!("before-lunch"), &json!("manual")));
+    let none = stage.spinney(&["checkpoint", "ls", "--agent", "nobody"]);
+    insta::assert_snapshot!(none.out, @"no checkpoint of `nobody` yet: `spinney checkpoint make AGENT` makes one");
+    // What was waited for is waited for still.
+    assert_eq!(stage.spinney(&["answer", "last", "2", "this one"]).code, Some(0));
+    assert_eq!(stage.spinney(&["resume", "last"]).code, Some(0));
+    assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
+}
+
+#[test]
+fn a_checkpoint_that_cannot_be_made_says_why() {
+    let stage = waiting();
+    let first = stage.spinney(&["checkpoint", "make", "lead", "--name", "one"]);
+    assert_eq!(first.code, Some(0), "{}", first.err);
+    let before = stage.spinney(&["ps", "--json"]).out;
+    let told: Vec<String> = [
+        &["checkpoint", "make", "lead", "--name", "one"][..],
+        &["checkpoint", "make", "nobody"],
+        &["checkpoint", "make", "lead", "--tree", "zz"],
+        &["checkpoint", "make", "lead", "--name", "No Name"],
+    ]
+    .map(|args| {
+        let refused = stage.spinney(args);
+        assert_eq!((refused.code, refused.out.as_str()), (Some(2), ""), "{args:?}");
+        steady(&refused.err)
+    })
+    .to_vec();
+    insta::assert_snapshot!(told.join(""), @"
+    spinney: a checkpoint `one` is there already, in tree [tree]: choose another name or leave it out
+    spinney: no agent is called `nobody` in this tree: its events name every agent
+    spinney: `zz` is no tree id: write the beginning of one that `spinney ps` shows, or `last`
+    error: invalid value 'No Name' for '--name <NAME>': `No Name` is not a valid checkpoint name: 1 to 64 characters of a-z, 0-9, `_` and `-`, the first a letter or digit
+
+    For more information, try '--help'.
+    ");
+    assert_eq!(stage.spinney(&["ps", "--json"]).out, before);
+    let empty = Stage::new().spinney(&["checkpoint", "ls"]);
+    assert_eq!(empty.code, Some(2));
+}
+
+#[test]
+fn a_checkpoint_is_made_in_a_tree_that_runs() {
+    let stage = Stage::new();
+    let mut running = stage.play(&["run", &stage.tree("", HANGS)]);
+    running.until("starts");
+    assert_eq!(stage.spinney(&["checkpoint", "make", "lead", "--name", "early"]).code, Some(0));
+    running.until("has a checkpoint: early, manual");
+    let again = stage.spinney(&["checkpoint", "make", "lead", "--name", "early"]);
+    assert_eq!(again.code, Some(2), "{}", again.err);
+    running.kill();
+    assert_eq!(stage.spinney(&["checkpoint", "ls", "--json"]).json().len(), 1);
+}
+
+/// P24: a branch has its own answer and budget, is listed with its origin, and is checked from the first event on.
+#[test]
+fn p24_a_branch_is_made_run_listed_and_guards_its_origin() {
+    let stage = waiting();
+    stage.spinney(&["checkpoint", "make", "lead", "--name", "fork"]);
+    let told: Vec<String> = [
+        &["checkpoint", "branch", "fork"][..],
+        &["checkpoint", "branch", "spoon", "--budget-usd", "1"],
+        &["checkpoint", "branch", "fork", "--budget-usd", "-1"],
+    ]
+    .map(|args| {
+        let refused = stage.spinney(args);
+        assert_eq!((refused.code, refused.out.as_str()), (Some(2), ""), "{args:?}");
+        refused.err.lines().next().unwrap_or_default().to_owned()
+    })
+    .to_vec();
+    insta::assert_snapshot!(told.join("\n"), @"
+    error: the following required arguments were not provided:
+    spinney: no checkpoint begins with `spoon`: `spinney checkpoint ls` lists those there are
+    error: unexpected argument '-1' found
+    ");
+    let made = stage.spinney(&["checkpoint", "branch", "fo", "--budget-usd", "0.5"]);
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    insta::assert_snapshot!(steady(&made.err), @"branched off tree [id] at `fork`, event 7; go on with: spinney resume [id]");
+    let branch = made.out.trim();
+    let origin = stage.spinney(&["ps", "--json"]).json()[0]["tree"].as_str().unwrap().to_owned();
+    insta::assert_snapshot!(steady(&stage.spinney(&["ps"]).out), @"
+    TREE          STATE        NAME                          EVENTS  STARTED          LAST CHANGE
+    [id]  waiting      test                               7  just now         just now
+    [id]  stopped      test                              10  just now         just now  branch of [id] at 7
+    ");
+    assert_eq!(stage.spinney(&["answer", branch, "2", "left"]).code, Some(0));
+    assert_eq!(stage.spinney(&["resume", branch]).code, Some(0));
+    assert_eq!(stage.spinney(&["answer", &origin, "2", "right"]).code, Some(0));
+    assert_eq!(stage.spinney(&["resume", &origin]).code, Some(0));
+    insta::assert_snapshot!(steady(&stage.spinney(&["events", branch, "--from", "7"]).out), @"
+     7    0.00s  lead  has a checkpoint: fork, manual
+     8    0.00s  -  branched off tree [id] after event 7: what ran there does not run here
+     9    0.00s  lead  is paused
+    10    0.00s  lead  has a checkpoint: [name], branch
+    11    0.00s  lead  has an answer from a person: left
+    12    0.00s  lead  asks model fast (call 3): 156 tokens in, at most 2000 out
+    13    0.00s  lead  waits with model fast: paused
+    14    0.00s  lead  goes on
+    15    0.00s  lead  starts model fast, attempt 1: $0.002539, 2,156 tokens, 1 step held
+    16    0.00s  lead  answers: done
+    17    0.00s  lead  completed; spent $0.00004025, 157 tokens, 1 step
+    ");
+    for tree in [branch, &origin] {
+        assert_eq!(stage.spinney(&["replay", tree, "--verify"]).code, Some(0));
+    }
+    let guarded = stage.spinney(&["rm", &origin]);
+    assert_eq!(guarded.code, Some(2));
+    insta::assert_snapshot!(steady(&guarded.err), @"spinney: not removed; `spinney rm [id] --force` does it all the same: tree [tree] is the origin of branch [tree]: remove that first, or force it");
+    let forced = stage.spinney(&["rm", &origin, "--force"]);
+    assert_eq!(forced.code, Some(0));
+    insta::assert_snapshot!(steady(&forced.err), @"
+    removed tree [tree]
+    branch [tree] keeps what it shared with it; it has ended, and is not told
+    ");
+    assert_eq!(stage.spinney(&["replay", branch, "--verify"]).code, Some(0));
+}

@@ -1,0 +1,40 @@
+//! Removing trees: what goes with them, and what keeps one from it.
+
+use crate::stage::{Stage, steady};
+
+const SAYS: &str = "rules: [ { say: done } ]";
+const HANGS: &str = "rules: [ { hang: true } ]";
+
+#[test]
+fn a_removed_tree_leaves_nothing_behind() {
+    let stage = Stage::new();
+    stage.spinney(&["run", &stage.tree("", SAYS)]);
+    stage.spinney(&["run", &stage.tree("", SAYS)]);
+    let trees = || stage.spinney(&["ps", "--json"]).json();
+    let gone = trees()[0]["tree"].as_str().unwrap().to_owned();
+    let left = trees()[1]["tree"].as_str().unwrap().to_owned();
+    let folders =
+        |tree: &str| ["workspace", "trees"].map(|folder| stage.home().join(folder).join(tree).exists());
+    assert_eq!((folders(&gone), folders(&left)), ([true; 2], [true; 2]));
+    let removed = stage.spinney(&["rm", &gone]);
+    assert_eq!((removed.code, removed.out.as_str()), (Some(0), ""));
+    insta::assert_snapshot!(steady(&removed.err), @"removed tree [tree]");
+    assert_eq!((folders(&gone), folders(&left)), ([false; 2], [true; 2]));
+    assert_eq!(trees().len(), 1);
+    let again = stage.spinney(&["rm", &gone]);
+    assert_eq!(again.code, Some(2));
+    assert!(again.err.contains("spinney ps"), "{}", again.err);
+}
+
+#[test]
+fn a_running_tree_is_not_removed() {
+    let stage = Stage::new();
+    let mut running = stage.play(&["run", &stage.tree("", HANGS)]);
+    running.until("starts");
+    let refused = stage.spinney(&["rm", "last", "--force"]);
+    assert_eq!(refused.code, Some(2));
+    insta::assert_snapshot!(steady(&refused.err), @"spinney: tree [tree] is running: `spinney cancel [id]` first");
+    assert_eq!(stage.spinney(&["cancel", "last"]).code, Some(0));
+    assert_eq!(running.end().code, Some(4));
+    assert_eq!(stage.spinney(&["rm", "last"]).code, Some(0));
+}

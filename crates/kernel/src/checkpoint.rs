@@ -1,0 +1,122 @@
+//! Checkpoints: named places in the journals of a home, in one index for all agents. A checkpoint copies nothing: it
+//! says whose context is meant and where in the journal it stood like that.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Event;
+use crate::call::Work;
+use crate::id::{AgentId, CheckpointName, Seq, TreeId};
+use crate::limit;
+use crate::port::catalog::{CatalogKind, Fact};
+use crate::port::journal::{Journal, JournalFault};
+use crate::time::Time;
+use crate::world::World;
+
+/// What made a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckpointKind {
+    /// The runtime, every so many turns.
+    Automatic,
+    /// A person, or the agent itself.
+    Manual,
+    /// A branch: where it begins.
+    Branch,
+    /// A rollback: where the agent stood before it.
+    Rollback,
+}
+
+impl CheckpointKind {
+    /// The kind as one word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Automatic => "automatic",
+            Self::Manual => "manual",
+            Self::Branch => "branch",
+            Self::Rollback => "rollback",
+        }
+    }
+}
+
+/// One checkpoint of a home.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// What it is called.
+    pub name: CheckpointName,
+    /// In which tree it is.
+    pub tree: TreeId,
+    /// What the index knows of it.
+    pub known: Known,
+}
+
+/// What the index knows of a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Known {
+    /// Whose context.
+    pub agent: AgentId,
+    /// What made it.
+    pub kind: CheckpointKind,
+    /// Where it is: its own event.
+    pub seq: Seq,
+    /// When it was made.
+    pub made: Time,
+    /// The how-manieth of its agent it is, if it is an automatic one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub number: u32,
+}
+
+impl Known {
+    /// As the catalog keeps it.
+    pub(crate) fn written(&self) -> String {
+        match serde_json::to_string(self) {
+            Ok(text) => text,
+            Err(_) => unreachable!("ids and numbers are written as JSON"),
+        }
+    }
+}
+
+/// Every checkpoint of a home, in the order of names; with an agent given, only those of agents with that id, whatever
+/// tree they are in.
+///
+/// # Errors
+/// If the catalog cannot be read, or a row of it is not one of ours.
+pub fn checkpoints(journal: &dyn Journal, agent: Option<&AgentId>) -> Result<Vec<Listed>, JournalFault> {
+    let facts = journal.catalog(CatalogKind::Checkpoint, "")?;
+    let listed = facts.into_iter().map(listed).collect::<Result<Vec<Listed>, JournalFault>>()?;
+    Ok(listed.into_iter().filter(|listed| agent.is_none_or(|agent| listed.known.agent == *agent)).collect())
+}
+
+/// The checkpoint with this name.
+///
+/// # Errors
+/// If the catalog cannot be read, or its row is not one of ours.
+pub fn find(journal: &dyn Journal, name: &CheckpointName) -> Result<Option<Listed>, JournalFault> {
+    let facts = journal.catalog(CatalogKind::Checkpoint, name.as_str())?;
+    facts.into_iter().find(|fact| fact.key == name.as_str()).map(listed).transpose()
+}
+
+fn listed(fact: Fact) -> Result<Listed, JournalFault> {
+    let Fact { key, tree, value } = fact;
+    let wrong =
+        |reason: String| JournalFault::DamagedRow { kind: CatalogKind::Checkpoint, key: key.clone(), reason };
+    let known: Known = serde_json::from_str(&value).map_err(|error| wrong(error.to_string()))?;
+    let name: CheckpointName = key.parse().map_err(|error: crate::id::IdError| wrong(error.to_string()))?;
+    Ok(Listed { name, tree, known })
+}
+
+/// The agents whose contexts are due for an automatic checkpoint after these events: those that are about to take a
+/// turn and have taken so many since the last one. Everything that their tools said is in their contexts by then.
+pub fn due<'e>(world: &'e World, events: &'e [Event]) -> impl Iterator<Item = &'e AgentId> {
+    events.iter().filter_map(|event| {
+        let Event::CallAsked { agent, work: Work::Model(_), .. } = event else { return None };
+        let living = world.agents().living(world.agents().find(agent)?)?;
+        let turns = living.progress.turns;
+        (turns > 0 && turns.is_multiple_of(limit::CHECKPOINT_EVERY_TURNS)).then_some(agent)
+    })
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
+}

@@ -1,0 +1,29 @@
+//! Applying a branch: the world goes on under another id, with accounts that begin anew and clocks that were stopped.
+
+use std::sync::Arc;
+
+use super::World;
+use crate::agent::AgentIx;
+use crate::event::Branched;
+
+impl World {
+    pub(super) fn branched(&mut self, branched: &Branched) {
+        let Branched { tree, terms, later_ms, .. } = *branched;
+        self.tree = tree;
+        // What models take now is for whoever runs it to say.
+        self.gates.clear();
+        if let Some(root) = self.agents.root() {
+            self.ledger.renew(self.agent(root).account, terms);
+        }
+        for (at, _) in self.timers.pending.values_mut() {
+            *at = at.after_ms(later_ms);
+        }
+        let living: Vec<AgentIx> = self.agents.all().filter(|ix| self.agents.living(*ix).is_some()).collect();
+        for ix in living {
+            let agent = self.agents.agent_mut(ix);
+            if let Some(deadline) = agent.charter.deadline {
+                Arc::make_mut(&mut agent.charter).deadline = Some(deadline.after_ms(later_ms));
+            }
+        }
+    }
+}

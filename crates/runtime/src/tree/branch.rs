@@ -1,0 +1,57 @@
+//! Branching: a new tree that begins with the batches of another. Nothing of the other is read but what is shared, and
+//! nothing of it changes.
+
+use spinney_kernel::budget::Limits;
+use spinney_kernel::id::{AgentId, Seq, TreeId};
+use spinney_kernel::port::catalog::catalog_of;
+use spinney_kernel::port::journal::{Append, JournalFault};
+use spinney_kernel::request::Branch;
+use spinney_kernel::{Refusal, Request, What};
+
+use super::apply::{decide, write};
+use super::mind::Mind;
+use super::run::{Begin, STOPPED};
+
+/// Where a branch begins and what it may use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BranchOff {
+    /// The tree whose batches it shares.
+    pub from: TreeId,
+    /// The last event that it shares; a batch must end there.
+    pub at: Seq,
+    /// For whose sake: where it begins is a checkpoint of this agent.
+    pub agent: AgentId,
+    /// What it may use.
+    pub budget: Limits,
+}
+
+/// Why there is no branch.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BranchError {
+    /// We say no.
+    #[error(transparent)]
+    Refused(Refusal),
+    /// The journal says no.
+    #[error(transparent)]
+    Journal(JournalFault),
+}
+
+/// Decides the first batch of a branch and writes it. It is the whole branch: a crash leaves that or nothing.
+pub(crate) async fn branch(begin: Begin, off: BranchOff) -> Result<(), BranchError> {
+    let Begin { tree, journal, clock, draws, .. } = begin;
+    let BranchOff { from, at, agent, budget } = off;
+    let mut mind = Mind::new(from, clock, draws);
+    let since = mind.recover_until(journal.as_ref(), at).map_err(BranchError::Journal)?;
+    let agents = mind.world.agents();
+    let root = agents.root().and_then(|root| agents.living(root));
+    let was_paused = root.is_some_and(|root| root.paused);
+    let request = Request::Branch(Branch { tree, agent, budget, since });
+    let ((after, batch), _) = decide(&mut mind, What::person(request)).map_err(BranchError::Refused)?;
+    let parked = !was_paused && !mind.world.is_over();
+    let state = if parked { STOPPED } else { mind.world.state().word() };
+    let durability = mind.world.definition().durability;
+    let (blobs, catalog) = (Vec::new(), catalog_of(tree, after, &batch));
+    let append =
+        std::iter::once(Append { tree, after, base: Some(from), batch, blobs, catalog, state, durability });
+    write(&journal, append).await.map_err(BranchError::Journal)
+}

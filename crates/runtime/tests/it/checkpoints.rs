@@ -1,0 +1,121 @@
+//! Checkpoints: names for places, in one index of the home.
+
+use spinney::Shutdown;
+use spinney::tree::{ApplyError, RequestError};
+use spinney_kernel::checkpoint::{CheckpointKind, Listed, checkpoints};
+use spinney_kernel::id::{AgentId, CheckpointName, TreeId};
+use spinney_kernel::limit::CHECKPOINT_EVERY_TURNS;
+use spinney_kernel::port::catalog::rebuild;
+use spinney_kernel::port::journal::Journal;
+use spinney_kernel::request::Checkpoint;
+use spinney_kernel::{Event, Refusal, Reply, Request};
+use spinney_testkit::{Stage, told};
+
+const ASKS: &str =
+    "rules: [{ when: { turn: 1 }, call: [{ tool: ask_human, args: { question: Which? } }] }, { say: done }]";
+
+fn root() -> AgentId {
+    "root".parse().unwrap()
+}
+
+fn name(text: &str) -> CheckpointName {
+    text.parse().unwrap()
+}
+
+fn all(journal: &dyn Journal) -> Vec<Listed> {
+    checkpoints(journal, None).unwrap()
+}
+
+/// P25: both agents appear, and the index is what the journals say.
+#[tokio::test(start_paused = true)]
+async fn p25_one_index_lists_the_checkpoints_of_all_trees_by_agent() {
+    let stage = Stage::new(ASKS);
+    let home = stage.home();
+    let (one, two) = (stage.start(&home, "root turns=5").await, stage.start(&home, "root turns=5").await);
+    one.settled().await;
+    two.settled().await;
+    assert_eq!(one.checkpoint(root(), Some(name("a"))).await, Ok(name("a")));
+    let drawn = two.checkpoint(root(), None).await.unwrap();
+    let journal = stage.journal().as_ref();
+    let listed = checkpoints(journal, Some(&root())).unwrap();
+    let mut found: Vec<(CheckpointName, TreeId)> =
+        listed.iter().map(|listed| (listed.name.clone(), listed.tree)).collect();
+    found.sort_by_key(|(_, tree)| *tree != one.id());
+    assert_eq!(found, [(name("a"), one.id()), (drawn, two.id())]);
+    assert_eq!(checkpoints(journal, Some(&"other".parse().unwrap())), Ok(Vec::new()));
+    for tree in [one.id(), two.id()] {
+        assert_eq!(rebuild(journal, tree), Ok(()));
+    }
+    assert_eq!(checkpoints(journal, Some(&root())).unwrap(), listed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_is_given_once_in_a_home() {
+    let stage = Stage::new(ASKS);
+    let home = stage.home();
+    let (one, two) = (stage.start(&home, "root turns=5").await, stage.start(&home, "root turns=5").await);
+    one.settled().await;
+    two.settled().await;
+    // Both are on their way at the same time: one of them comes second.
+    let (first, second) =
+        tokio::join!(one.checkpoint(root(), Some(name("x"))), two.checkpoint(root(), Some(name("x"))));
+    let taken = |tree| Err(RequestError::Refused(Refusal::NameTaken { name: name("x"), tree }));
+    assert!(
+        (first == Ok(name("x")) && second == taken(one.id()))
+            || (second == Ok(name("x")) && first == taken(two.id())),
+        "{first:?} {second:?}"
+    );
+    let owner = all(stage.journal().as_ref())[0].tree;
+    for tree in [&one, &two] {
+        assert_eq!(tree.checkpoint(root(), Some(name("x"))).await, taken(owner));
+    }
+    let unknown = RequestError::Refused(Refusal::UnknownAgent { agent: "nobody".parse().unwrap() });
+    assert_eq!(one.checkpoint("nobody".parse().unwrap(), Some(name("y"))).await, Err(unknown));
+    // A name that was asked for in vain is free.
+    assert_eq!(two.checkpoint(root(), Some(name("y"))).await, Ok(name("y")));
+    assert!(one.status().stopped.is_none() && two.status().stopped.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tree_that_nobody_runs_is_left_as_it_stands() {
+    let stage = Stage::new(ASKS);
+    let home = stage.home();
+    let tree = stage.start(&home, "root turns=5").await;
+    tree.settled().await;
+    home.shutdown(Shutdown::Stop).await;
+    let home = stage.home();
+    let before = stage.journal().head(tree.id()).unwrap().unwrap();
+    let request = |name: &str| Request::Checkpoint(Checkpoint::manual(root(), Some(self::name(name))));
+    let made = home.apply(tree.id(), request("x")).await;
+    assert_eq!(made, Ok(Reply::Checkpoint { name: name("x") }));
+    let after = stage.journal().head(tree.id()).unwrap().unwrap();
+    assert_eq!((after.seq.0, after.state), (before.seq.0 + 1, before.state));
+    let taken = ApplyError::Refused(Refusal::NameTaken { name: name("x"), tree: tree.id() });
+    assert_eq!(home.apply(tree.id(), request("x")).await, Err(taken));
+}
+
+/// Every tenth turn, once the tools have answered: the next event behind such a turn, and none in between.
+#[tokio::test(start_paused = true)]
+async fn every_tenth_turn_leaves_an_automatic_checkpoint() {
+    let stage = Stage::new(
+        "rules: [{ when: { turn: 25 }, say: done }, { call: [{ tool: look }] }]\ntools: { look: { think_ms: 5, say: seen } }",
+    );
+    let tree = stage.start(&stage.home(), "root turns=30").await;
+    tree.ended().await;
+    let listed = all(stage.journal().as_ref());
+    let mut numbers: Vec<u32> = listed.iter().map(|listed| listed.known.number).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, [1, 2]);
+    assert!(listed.iter().all(|listed| listed.known.kind == CheckpointKind::Automatic));
+    let events = told(&tree).await;
+    let turns = events.iter().scan(0, |turns, told| {
+        *turns += u32::from(told.event.word() == "call_asked");
+        Some((*turns, told))
+    });
+    let at: Vec<u32> = turns
+        .filter(|(_, told)| matches!(told.event, Event::CheckpointMade { .. }))
+        .map(|(turns, _)| turns)
+        .collect();
+    // Each turn asks for a model and for a tool; the eleventh and the twenty-first have just asked.
+    assert_eq!(at, [2 * CHECKPOINT_EVERY_TURNS + 1, 4 * CHECKPOINT_EVERY_TURNS + 1]);
+}

@@ -1,0 +1,144 @@
+//! Removing a tree that others use.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use spinney::{Home, Orphan, RemoveError, Tree};
+use spinney_kernel::body::BlobRef;
+use spinney_kernel::checkpoint::CheckpointKind;
+use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, Fact};
+use spinney_kernel::port::journal::{Append, Appended, Entry, Head, Journal, JournalFault, Shared};
+use spinney_kernel::port::page::pages;
+use spinney_kernel::request::Checkpoint;
+use spinney_kernel::{Batch, Event, Input, Request, What};
+use spinney_testkit::{Stage, conformance};
+
+const ASKS: &str =
+    "rules: [{ when: { turn: 1 }, call: [{ tool: ask_human, args: { question: Which? } }] }, { say: done }]";
+
+/// A journal that may lose its sight.
+struct Blind {
+    inner: Arc<dyn Journal>,
+    blind: AtomicBool,
+}
+
+impl Journal for Blind {
+    fn append(&self, append: Append, done: Appended) {
+        self.inner.append(append, done);
+    }
+
+    fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Result<Vec<Entry>, JournalFault> {
+        self.inner.read(tree, after, batches_max)
+    }
+
+    fn head(&self, tree: TreeId) -> Result<Option<Head>, JournalFault> {
+        self.inner.head(tree)
+    }
+
+    fn heads(&self, states: &[&str]) -> Result<Vec<Head>, JournalFault> {
+        if self.blind.load(Ordering::Relaxed) {
+            return Err(JournalFault::Failed { reason: "the disk does not answer".to_owned() });
+        }
+        self.inner.heads(states)
+    }
+
+    fn catalog(&self, kind: CatalogKind, prefix: &str) -> Result<Vec<Fact>, JournalFault> {
+        self.inner.catalog(kind, prefix)
+    }
+
+    fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Result<(), JournalFault> {
+        self.inner.replace_catalog(tree, at, rows)
+    }
+
+    fn blob(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalFault> {
+        self.inner.blob(blob)
+    }
+
+    fn remove(&self, tree: TreeId, shared: Shared) -> Result<(), JournalFault> {
+        self.inner.remove(tree, shared)
+    }
+}
+
+/// A branch as the store knows it, of a tree that stands still.
+fn branch(journal: &dyn Journal, origin: &Tree, number: u8, state: &'static str) -> TreeId {
+    let tree = TreeId::new([number; 16]);
+    let agent: spinney_kernel::id::AgentId = "root".parse().unwrap();
+    let name = format!("start-of-{number}").parse().unwrap();
+    let made = Event::CheckpointMade { agent: agent.clone(), name, kind: CheckpointKind::Branch, number: 0 };
+    let what = What::person(Request::Checkpoint(Checkpoint::manual(agent, None)));
+    let entries = journal.read(origin.id(), Seq(0), usize::MAX).unwrap();
+    let last = entries.last().unwrap();
+    let input = Input { now: last.batch.input.now, draw: 1, what };
+    let batch = Batch { input, events: vec![made] };
+    let append = Append { base: Some(origin.id()), state, ..conformance::of(tree, last.end(), &batch) };
+    conformance::append(journal, append).unwrap();
+    tree
+}
+
+fn all(journal: &dyn Journal, tree: TreeId) -> Vec<Entry> {
+    pages(journal, tree, Seq(0)).flat_map(Result::unwrap).collect()
+}
+
+async fn waiting(stage: &Stage) -> (Home, Tree) {
+    let home = stage.home();
+    let tree = stage.start(&home, "root turns=5").await;
+    tree.settled().await;
+    home.shutdown(spinney::Shutdown::Stop).await;
+    (stage.home(), tree)
+}
+
+/// P27: used by two branches, one at work and one that has ended, a tree is not removed and both are named; by force it
+/// is, both keep all they had, and the one that still reads is told.
+#[tokio::test(start_paused = true)]
+async fn p27_what_two_branches_use_is_removed_only_by_force_and_they_are_told() {
+    let stage = Stage::new(ASKS);
+    let (home, tree) = waiting(&stage).await;
+    let journal = stage.journal().as_ref();
+    let (living, ended) = (branch(journal, &tree, 1, "waiting"), branch(journal, &tree, 2, "completed"));
+    let refused = home.remove(tree.id(), Shared::Refuse).await;
+    let in_use = JournalFault::InUse { tree: tree.id(), by: vec![living, ended] };
+    let words = in_use.to_string();
+    assert!([living, ended].iter().all(|tree| words.contains(&tree.to_string())), "{words}");
+    assert_eq!(refused, Err(RemoveError::Journal(in_use)));
+    let before = all(journal, ended);
+    let orphans = home.remove(tree.id(), Shared::HandOver).await;
+    let expected = vec![Orphan { tree: living, told: true }, Orphan { tree: ended, told: false }];
+    assert_eq!((orphans, journal.head(tree.id())), (Ok(expected), Ok(None)));
+    assert_eq!(all(journal, ended), before);
+    let events = all(journal, living);
+    let message = events.iter().flat_map(|entry| &entry.batch.events).find_map(|event| {
+        if let Event::MessageSent { body, .. } = event { Some(body.text.clone()) } else { None }
+    });
+    assert!(message.is_some_and(|text| text.contains(&tree.id().to_string())));
+}
+
+/// P27: if nobody can say who uses a tree, it stays.
+#[tokio::test(start_paused = true)]
+async fn p27_nothing_is_removed_if_the_check_fails() {
+    let inner = Arc::clone(Stage::new(ASKS).journal());
+    let blind = Arc::new(Blind { inner, blind: AtomicBool::new(false) });
+    let stage = Stage::on(Arc::<Blind>::clone(&blind) as Arc<dyn Journal>, ASKS);
+    let (home, tree) = waiting(&stage).await;
+    let before = blind.head(tree.id()).unwrap();
+    blind.blind.store(true, Ordering::Relaxed);
+    for shared in [Shared::Refuse, Shared::HandOver] {
+        let failed = home.remove(tree.id(), shared).await;
+        assert!(matches!(failed, Err(RemoveError::Journal(JournalFault::Failed { .. }))), "{failed:?}");
+    }
+    assert_eq!(blind.head(tree.id()).unwrap(), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tree_that_runs_is_not_removed() {
+    let stage = Stage::new(ASKS);
+    let home = stage.home();
+    let tree = stage.start(&home, "root turns=5").await;
+    tree.settled().await;
+    let running = Err(RemoveError::Running { tree: tree.id() });
+    assert_eq!(home.remove(tree.id(), Shared::HandOver).await, running);
+    tree.cancel("root".parse().unwrap(), "enough").await.unwrap();
+    tree.ended().await;
+    home.shutdown(spinney::Shutdown::Drain).await;
+    assert_eq!(home.remove(tree.id(), Shared::Refuse).await, Ok(Vec::new()));
+}

@@ -1,0 +1,160 @@
+//! Branches: a tree whose journal begins with batches of another, which are read where they lie and never copied.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::limit;
+use spinney_kernel::port::journal::{ChainHash, JournalFault, Shared};
+
+use super::change::{Known, find};
+use super::fault::from_sqlite;
+use super::places;
+use crate::bound;
+
+/// Where a branch begins.
+pub(super) struct Fork {
+    /// The number of the tree whose batch comes before it.
+    pub(super) base: i64,
+    /// That batch.
+    pub(super) batch: i64,
+    /// The hash there.
+    pub(super) hash: ChainHash,
+    /// With whose start the chain begins.
+    pub(super) seed: TreeId,
+}
+
+/// Where batches of a tree lie.
+pub(super) struct Owner {
+    /// The number of the tree they were written for.
+    pub(super) id: i64,
+    /// That tree's last batch.
+    pub(super) last: Option<i64>,
+    /// Batches that begin here or later are not the asked tree's.
+    pub(super) end: i64,
+    /// With whose start the chain begins.
+    pub(super) seed: TreeId,
+}
+
+/// A tree's row, as far as its lineage goes.
+struct Kin {
+    id: i64,
+    tree: TreeId,
+    last: Option<i64>,
+    /// Its base and the last event of that.
+    base: Option<(i64, i64)>,
+    seed: TreeId,
+}
+
+const KIN: &str = "SELECT id, tree, last, base, base_seq, coalesce(seed, tree) FROM trees";
+
+fn to_kin(row: &Row<'_>) -> rusqlite::Result<Kin> {
+    let (base, at): (Option<i64>, Option<i64>) = (row.get(3)?, row.get(4)?);
+    let (tree, seed) = (TreeId::new(row.get(1)?), TreeId::new(row.get(5)?));
+    Ok(Kin { id: row.get(0)?, tree, last: row.get(2)?, base: base.zip(at), seed })
+}
+
+fn kin(connection: &Connection, tree: TreeId) -> Result<Kin, JournalFault> {
+    connection
+        .prepare_cached(&format!("{KIN} WHERE tree = ?1"))
+        .and_then(|mut found| found.query_row([tree.bytes().as_slice()], to_kin).optional())
+        .map_err(|error| from_sqlite(connection, &error))?
+        .ok_or(JournalFault::UnknownTree { tree })
+}
+
+/// The tree above a branch. That it is not there is damage: nobody removes what a branch reads.
+fn above(connection: &Connection, (tree, at): (TreeId, i64), base: i64) -> Result<Kin, JournalFault> {
+    let reason = || "the tree that it was branched from is not there".to_owned();
+    connection
+        .prepare_cached(&format!("{KIN} WHERE id = ?1"))
+        .and_then(|mut found| found.query_row([base], to_kin).optional())
+        .map_err(|error| from_sqlite(connection, &error))?
+        .ok_or_else(|| JournalFault::Damaged { tree, after: at as u64, reason: reason() })
+}
+
+/// Where the event after `from` of a tree stands or would stand.
+pub(super) fn owner(connection: &Connection, tree: TreeId, from: i64) -> Result<Owner, JournalFault> {
+    let mut owner = kin(connection, tree)?;
+    let (seed, mut end) = (owner.seed, i64::MAX);
+    while let Some((base, at)) = owner.base.filter(|(_, at)| from < *at) {
+        end = end.min(at);
+        owner = above(connection, (tree, from), base)?;
+    }
+    Ok(Owner { id: owner.id, last: owner.last, end, seed })
+}
+
+/// Where a branch of a tree begins whose first batch comes after `at`.
+pub(super) fn fork(
+    connection: &Connection,
+    known: &Known,
+    origin: TreeId,
+    at: Seq,
+) -> Result<Fork, JournalFault> {
+    let wrong = || JournalFault::NotABoundary { tree: origin, at: at.0 };
+    let from = i64::try_from(at.0).map_err(|_| wrong())?;
+    let mut owner = kin(connection, origin)?;
+    // What comes from further up is read there.
+    while let Some((base, _)) = owner.base.filter(|(_, at)| from <= *at) {
+        owner = above(connection, (origin, from), base)?;
+    }
+    bound::at_most("a lineage in trees", depth(connection, &owner)?, limit::LINEAGE_MAX)?;
+    // In the middle of a transaction the row does not say where the tree stands.
+    let tip = find(connection, known, owner.tree)?.ok_or_else(wrong)?;
+    if let (true, Some(batch)) = (tip.seq == at, tip.last) {
+        return Ok(Fork { base: owner.id, batch, hash: tip.hash, seed: owner.seed });
+    }
+    let sqlite = |error| from_sqlite(connection, &error);
+    let next = places::walk(connection, (owner.id, tip.last), from, 1).map_err(sqlite)?;
+    let next = next.into_iter().flatten().find(|place| place.after == from);
+    let batch = next.and_then(|place| place.before).ok_or_else(wrong)?;
+    let hash = connection
+        .prepare_cached("SELECT hash FROM batches WHERE id = ?1")
+        .and_then(|mut found| found.query_row([batch], |row| row.get(0)))
+        .map_err(sqlite)?;
+    Ok(Fork { base: owner.id, batch, hash: ChainHash::from_bytes(hash), seed: owner.seed })
+}
+
+/// How many trees a journal is read from.
+fn depth(connection: &Connection, owner: &Kin) -> Result<usize, JournalFault> {
+    let (mut depth, mut base) = (1, owner.base);
+    while let Some((above, at)) = base {
+        depth += 1;
+        base = self::above(connection, (owner.tree, at), above)?.base;
+    }
+    Ok(depth)
+}
+
+/// Before a tree is removed: what branches read of it is kept from that, or goes to the one that reads most of it.
+pub(super) fn release(
+    connection: &Connection,
+    (tree, id): (TreeId, i64),
+    shared: Shared,
+) -> Result<(), JournalFault> {
+    let sqlite = |error| from_sqlite(connection, &error);
+    let mut users: Vec<Kin> = connection
+        .prepare_cached(&format!("{KIN} WHERE base = ?1 ORDER BY id"))
+        .and_then(|mut found| found.query_map([id], to_kin)?.collect())
+        .map_err(sqlite)?;
+    match shared {
+        Shared::Refuse if users.is_empty() => Ok(()),
+        Shared::Refuse => Err(JournalFault::InUse { tree, by: users.iter().map(|user| user.tree).collect() }),
+        Shared::HandOver => {
+            users.sort_by_key(|user| user.base.map(|(_, at)| at));
+            users.last().map_or(Ok(()), |heir| hand_over(connection, id, heir)).map_err(sqlite)
+        }
+    }
+}
+
+fn hand_over(connection: &Connection, tree: i64, heir: &Kin) -> rusqlite::Result<()> {
+    let Some((_, at)) = heir.base else { return Ok(()) };
+    let run = |sql: &str| connection.prepare_cached(sql)?.execute(params![tree, heir.id, at]);
+    run("UPDATE batches SET tree = ?2 WHERE tree = ?1 AND after < ?3 AND id >=
+         coalesce((SELECT batch FROM marks WHERE tree = ?1 AND after = 0),
+                  (SELECT base_batch FROM trees WHERE id = ?1), 0)")?;
+    run("UPDATE marks SET tree = ?2 WHERE tree = ?1 AND after < ?3")?;
+    run(
+        "INSERT OR IGNORE INTO blob_uses (hash, tree) SELECT hash, ?2 FROM blob_uses WHERE tree = ?1 AND ?3 > 0",
+    )?;
+    run("UPDATE trees SET (base, base_seq, base_batch) =
+         (SELECT base, base_seq, base_batch FROM trees AS origin WHERE origin.id = ?1)
+         WHERE id = ?2 AND base_seq = ?3")?;
+    run("UPDATE trees SET base = ?2 WHERE base = ?1 AND base_seq <= ?3").map(drop)
+}

@@ -1,0 +1,50 @@
+//! What a branch costs on the disk, and that a crash leaves a whole one or none.
+
+use rusqlite::Connection;
+use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::port::chain::verify_chain;
+use spinney_kernel::port::journal::{Append, Journal};
+use spinney_testkit::conformance;
+
+use super::{TREE, file, open};
+
+const BRANCH: TreeId = TreeId::new([2; 16]);
+/// What a frame of the write-ahead file has beside its page, and the file before its first frame.
+const FRAME_BYTES: u64 = 24;
+const HEAD_BYTES: u64 = 32;
+const PAGE_BYTES: u64 = 4_096;
+
+/// Writes a tree of so many batches, branches it off at its end, and counts the pages that were written for that.
+fn pages_for_a_branch_after(batches: u64) -> Result<u64, Box<dyn std::error::Error>> {
+    let home = tempfile::tempdir()?;
+    let batch = conformance::batches().swap_remove(1);
+    let events = batch.events.len() as u64;
+    let journal = open(home.path());
+    let start = conformance::batches().swap_remove(0);
+    let mut end = start.events.len() as u64;
+    conformance::append(&journal, conformance::of(TREE, Seq(0), &start))?;
+    for _ in 1..batches {
+        conformance::append(&journal, conformance::of(TREE, Seq(end), &batch))?;
+        end += events;
+    }
+    let mover = Connection::open(file(home.path()))?;
+    mover.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+    // A row of the catalog goes with it, as with every tree that is new.
+    let catalog = conformance::of(BRANCH, Seq(0), &start).catalog;
+    let first = Append { base: Some(TREE), catalog, ..conformance::of(BRANCH, Seq(end), &batch) };
+    conformance::append(&journal, first)?;
+    let written = std::fs::metadata(file(home.path()).with_extension("sqlite3-wal"))?.len();
+    assert!(verify_chain(&journal, BRANCH, None).is_ok());
+    let read = journal.read(BRANCH, Seq(0), usize::MAX)?.len();
+    assert!(read > 0);
+    Ok((written - HEAD_BYTES) / (PAGE_BYTES + FRAME_BYTES))
+}
+
+/// P24: to branch off a tree of ten thousand batches writes what it writes for one of ten: its row, two indexes, its
+/// first batch and its name.
+#[test]
+fn p24_a_branch_writes_five_pages_however_long_its_origin_is() {
+    let pages = [10, 100, 10_000].map(|batches| pages_for_a_branch_after(batches).unwrap());
+    println!("pages written: {pages:?}");
+    assert!(pages.iter().all(|pages| *pages <= 5), "{pages:?}");
+}
