@@ -14,13 +14,13 @@ pub(super) struct Payload {
 pub(super) fn payload(text: String, tokens: impl Fn(&str) -> u64) -> Payload {
     if text.len() <= limit::TEXT_BYTES_MAX {
         let tokens = Some(tokens(&text));
-        return Payload { body: Body { text, rest: None, tokens }, blobs: Vec::new() };
+        return Payload { body: Body { text, rest: None, tokens, gap: None }, blobs: Vec::new() };
     }
     let preview = cut(&text, limit::TEXT_BYTES_MAX).to_owned();
     let whole = cut(&text, limit::BLOB_BYTES_MAX).as_bytes().to_vec();
     let rest = Some(BlobRef { hash: BlobHash::of(&whole), bytes: whole.len() as u64 });
     let tokens = Some(tokens(&preview));
-    Payload { body: Body { text: preview, rest, tokens }, blobs: vec![whole] }
+    Payload { body: Body { text: preview, rest, tokens, gap: None }, blobs: vec![whole] }
 }
 
 /// The longest beginning of a text that has at most so many bytes.

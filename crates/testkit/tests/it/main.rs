@@ -18,6 +18,7 @@ mod lease;
 mod lend_and_reserve;
 mod long;
 mod messages;
+mod offload;
 mod on_low;
 mod price;
 mod question;
