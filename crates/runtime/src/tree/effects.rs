@@ -18,7 +18,7 @@ use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
-use super::payload::{Payload, payload};
+use super::payload::{Payload, returned, said};
 use crate::bus::{Delta, Hub};
 use crate::drivers::Drivers;
 
@@ -249,7 +249,7 @@ fn model_report(drivers: &Drivers, ticket: Ticket, ended: Result<model::Answer, 
         let parts = [&ask.id, &ask.tool, &ask.args].map(|text| drivers.tokens(text));
         ask.tokens = Some(parts.into_iter().sum());
     }
-    let Payload { body, blobs } = payload(text, |text| drivers.tokens(text));
+    let Payload { body, blobs } = said(text, |text| drivers.tokens(text));
     let Ticket { call, attempt } = ticket;
     let report = Report::Done(Done { call, attempt, used, body, asks, is_error: false });
     Brought { report, blobs }
@@ -273,7 +273,7 @@ fn tool_report(drivers: &Drivers, ticket: Ticket, ended: Result<tool::Answer, Mi
         Ok(answer) => answer,
         Err(missed) => return failed(ticket, missed),
     };
-    let Payload { body, blobs } = payload(text, |text| drivers.tokens(text));
+    let Payload { body, blobs } = returned(text, |text| drivers.tokens(text));
     let Ticket { call, attempt } = ticket;
     let report = Report::Done(Done { call, attempt, used, body, asks: Vec::new(), is_error });
     Brought { report, blobs }
