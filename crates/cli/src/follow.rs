@@ -60,7 +60,7 @@ pub(crate) async fn follow(follow: Follow) -> Result<Exit> {
     let Follow { home, path, tree, mut screen, seen, listening } = follow;
     let interrupts = Interrupts::listen(Arc::clone(&home), &path, tree.id())?;
     let server = listening.serve(Arc::clone(&home), tree.clone());
-    let scribing = Scribing::begin(&path, &tree, seen);
+    let scribing = Scribing::begin(&path, Arc::clone(home.journal()), &tree, seen);
     let mut events = tree.events(seen);
     let watched = watch(&tree, &mut events, &mut screen, seen).await;
     server.close().await;

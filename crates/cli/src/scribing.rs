@@ -2,6 +2,7 @@
 //! Step files are for people; what goes wrong with them is told and never stops a tree.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use spinney::Tree;
 use spinney::tree::{Told, tell};
@@ -57,7 +58,7 @@ impl Missing {
 
 impl Scribing {
     /// Begins at the tree's first event. Up to `past`, an earlier process may have written before.
-    pub(crate) fn begin(home: &Path, tree: &Tree, past: Seq) -> Self {
+    pub(crate) fn begin(home: &Path, journal: Arc<dyn Journal>, tree: &Tree, past: Seq) -> Self {
         let (events, mut waiting) = mpsc::channel::<Told>(WAITING_MAX);
         let mut all = tree.events(Seq(0));
         tokio::spawn(async move {
@@ -72,7 +73,7 @@ impl Scribing {
         let folder = home.clone();
         let writer = tokio::task::spawn_blocking(move || {
             let next = std::iter::from_fn(|| waiting.blocking_recv());
-            write(&folder, tree, past, next)
+            write(&folder, journal.as_ref(), (tree, past), next)
         });
         Self { home, tree, writer }
     }
@@ -94,12 +95,18 @@ pub(crate) fn mend(home: &Path, journal: &dyn Journal, tree: TreeId) {
     };
     // A journal that cannot be read is told by whoever asked for the tree.
     let events = pages(journal, tree, Seq(0)).map_while(Result::ok).flatten().flat_map(tell);
-    write(home, tree, past, events).told(home, tree);
+    write(home, journal, (tree, past), events).told(home, tree);
 }
 
-fn write(home: &Path, tree: TreeId, past: Seq, events: impl Iterator<Item = Told>) -> Missing {
+fn write(
+    home: &Path,
+    journal: &dyn Journal,
+    (tree, past): (TreeId, Seq),
+    events: impl Iterator<Item = Told>,
+) -> Missing {
     let mut missing = Missing::default();
-    match Workspaces::open(home, tree).map(|workspaces| Scribe::new(workspaces, past)) {
+    let scribe = |workspaces| Scribe::new(workspaces, past, |blob| journal.blob(blob));
+    match Workspaces::open(home, tree).map(scribe) {
         Ok(mut scribe) => events.for_each(|told| missing.note(scribe.take(told.seq, told.at, &told.event))),
         Err(fault) => missing.note(Err(fault)),
     }

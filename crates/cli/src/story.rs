@@ -3,6 +3,7 @@
 
 use spinney_kernel::Event;
 use spinney_kernel::agent::{Attachment, Exit};
+use spinney_kernel::body::Body;
 use spinney_kernel::call::{ChildEnd, Outcome, ToolCall, Wait, WaitNeed, Why, Work};
 use spinney_kernel::checkpoint::CheckpointKind;
 use spinney_kernel::event::{Branched, Breaker, Clamped};
@@ -284,9 +285,9 @@ fn ended(cast: &Cast, call: CallId, outcome: &Outcome) -> Line {
         Outcome::Done { body, asks, is_error } => {
             match (cast.call(call).map(|open| &open.aim), body.text.trim().is_empty()) {
                 (Some(Aim::Tool(_)), _) if *is_error => {
-                    story(format!("gets an error from {name}: {}", short(&body.text)))
+                    story(format!("gets an error from {name}: {}", returned(body)))
                 }
-                (Some(Aim::Tool(_)), _) => story(format!("gets from {name}: {}", short(&body.text))),
+                (Some(Aim::Tool(_)), _) => story(format!("gets from {name}: {}", returned(body))),
                 (Some(Aim::Model(_)), true) => {
                     detail(format!("wants {}", counted(asks.len() as u64, "tool")))
                 }
@@ -313,6 +314,11 @@ fn ended(cast: &Cast, call: CallId, outcome: &Outcome) -> Line {
         Outcome::Expired { ended } if ended.is_empty() => story("waited too long".to_owned()),
         Outcome::Expired { ended } => story(format!("waited too long and goes on with {}", names(ended))),
     }
+}
+
+/// What a tool returned: of something long only its beginning.
+fn returned(body: &Body) -> String {
+    body.parts().map_or_else(|| short(&body.text), |(head, _)| short(&format!("{head} …")))
 }
 
 fn names(ended: &[ChildEnd]) -> String {

@@ -18,6 +18,10 @@ pub struct Body {
     /// How many tokens `text` has at most, if somebody counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
+    /// The byte of `text` at which the beginning of the whole ends and its end begins, if both are shown. Whoever reads
+    /// it asks [`parts`](Self::parts), which trusts no journal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap: Option<u32>,
 }
 
 /// A blob, by what is in it.
@@ -34,7 +38,15 @@ impl Body {
     /// A text that is whole.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
-        Self { text: text.into(), rest: None, tokens: None }
+        Self { text: text.into(), rest: None, tokens: None, gap: None }
+    }
+
+    /// The head and the tail of the whole, if `text` is these two. A gap that is not between two characters of it, or
+    /// with nothing to be left out, is none.
+    #[must_use]
+    pub fn parts(&self) -> Option<(&str, &str)> {
+        self.rest.as_ref()?;
+        self.text.split_at_checked(usize::try_from(self.gap?).ok()?)
     }
 
     /// Has its text counted.
@@ -48,13 +60,14 @@ impl Body {
             text: cut(&self.text, limit::TEXT_BYTES_MAX),
             rest: self.rest.clone(),
             tokens: self.tokens.map(|tokens| tokens.min(limit::TEXT_BYTES_MAX as u64)),
+            gap: self.gap,
         }
     }
 
     /// Whether nothing is in it.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.text.is_empty() && self.rest.is_none() && self.tokens.is_none()
+        self.text.is_empty() && self.rest.is_none() && self.tokens.is_none() && self.gap.is_none()
     }
 
     /// The most tokens that the text can have: what was counted, or else its bytes, because no token is shorter.

@@ -25,6 +25,7 @@ mod hash;
 pub mod id;
 pub mod input;
 pub mod limit;
+pub mod offload;
 pub mod port;
 pub mod refusal;
 pub mod report;

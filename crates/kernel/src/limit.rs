@@ -100,6 +100,22 @@ pub const OUTPUT_FILES_MAX: u64 = 10;
 /// Default bytes of all outputs of one agent together: a megabyte is a long report.
 pub const OUTPUT_BYTES_MAX: u64 = 1_000_000;
 
+/// Longest tool output that a context holds whole, in characters. Of a longer one it holds head and tail.
+pub const OFFLOAD_CHARS: usize = 2_048;
+/// Most lines of a tool output that a context holds whole.
+pub const OFFLOAD_LINES: usize = 50;
+/// Largest head of a long tool output, in bytes: what it is.
+pub const OFFLOAD_HEAD_BYTES: usize = 1_024;
+/// Most lines of that head.
+pub const OFFLOAD_HEAD_LINES: usize = 20;
+/// Largest tail of a long tool output, in bytes: how it ended. With the head it is less than what is shown whole, so
+/// that the two never overlap.
+pub const OFFLOAD_TAIL_BYTES: usize = 512;
+/// Most lines of that tail.
+pub const OFFLOAD_TAIL_LINES: usize = 10;
+/// Most bytes of long tool outputs that lie as files in one agent's workspace: one of the largest blob, or many.
+pub const OFFLOAD_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
 /// Default time a question waits for its answer: a person may have gone home.
 pub const QUESTION_TIMEOUT_MS: u64 = 24 * 60 * 60 * 1_000;
 /// Default time a wait for children or messages lasts: nothing waits for ever.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use spinney::draw::Draws;
 use spinney_drivers::workspace::{Deed, Step, Steps};
 use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::offload;
 use spinney_kernel::port::journal::Journal;
 use spinney_kernel::port::page::pages;
 use spinney_store::{Access, SqliteJournal};
@@ -21,7 +22,7 @@ fn hello() -> String {
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/hello.yaml").to_owned()
 }
 
-/// The step files that the journal of the one tree in a home asks for.
+/// The files that the journal of the one tree in a home asks for.
 fn expected(home: &Path) -> (TreeId, Files) {
     let journal = SqliteJournal::open(home, Access::Look).unwrap();
     let heads = journal.heads(&[]).unwrap();
@@ -33,9 +34,16 @@ fn expected(home: &Path) -> (TreeId, Files) {
         for event in &entry.batch.events {
             seq += 1;
             for deed in steps.take(Seq(seq), entry.batch.input.now, event) {
-                if let Deed::Did { agent, step, .. } = deed {
-                    let file = format!("{agent}/history/{}.json", step.id);
-                    files.insert(folder.join(file), step.bytes());
+                match deed {
+                    Deed::Did { agent, step, .. } => {
+                        let file = format!("{agent}/history/{}.json", step.id);
+                        files.insert(folder.join(file), step.bytes());
+                    }
+                    Deed::Offloaded { agent, blob } => {
+                        let file = format!("{agent}/offload/{}", offload::name(&blob.hash));
+                        files.insert(folder.join(file), journal.blob(&blob).unwrap().unwrap());
+                    }
+                    Deed::Born { .. } | Deed::Gone { .. } => {}
                 }
             }
         }
@@ -169,7 +177,7 @@ fn busy(stage: &Stage) -> String {
     };
     let turns: String = (1..=8).map(turn).collect();
     let script = format!(
-        "rules:\n  - when: {{ agent: lead, turn: 1 }}\n    call: [ {} ]\n{turns}  - say: Done.\ntools: {{ look: {{ repeatable: true, think_ms: 1, say: \"{say}\" }} }}\n",
+        "rules:\n  - when: {{ agent: lead, turn: 1 }}\n    call: [ {} ]\n{turns}  - say: Done.\ntools: {{ look: {{ repeatable: true, think_ms: 1, say: \"{{{{ key }}}} {say}\" }} }}\n",
         spawns.join(", ")
     );
     stage.tree("look, spawn_agent", &script);
@@ -206,7 +214,8 @@ fn killed_to_its_end(draws: &mut Draws) -> u64 {
         }
         if ended {
             assert_eq!(found(&workspace(&stage)), files, "after {kills} kills");
-            assert_eq!(files.len(), 6 * 33 + 6 + 1);
+            // Each of the helpers has as many long outputs as calls.
+            assert_eq!(files.len(), 6 * (33 + 32) + 6 + 1);
             return kills;
         }
         args = vec!["resume", "last", "--json"];

@@ -8,10 +8,12 @@ use std::mem::take;
 use serde_json::{Map, Value, json};
 use spinney_kernel::Event;
 use spinney_kernel::agent::{Attachment, Spawned};
+use spinney_kernel::body::BlobRef;
 use spinney_kernel::budget::Amounts;
 use spinney_kernel::call::{Outcome, ToolCall, Wait, Work};
 use spinney_kernel::context::ToolAsk;
 use spinney_kernel::id::{AgentId, CallId, Seq, TreeId};
+use spinney_kernel::offload::{Offloads, Whole};
 use spinney_kernel::port::journal::Durability;
 use spinney_kernel::time::Time;
 use spinney_kernel::trace::{Hop, Trace};
@@ -40,6 +42,13 @@ pub enum Deed {
         /// Who.
         agent: AgentId,
     },
+    /// A tool returned more to an agent than a context holds: the whole is to be a file of its workspace.
+    Offloaded {
+        /// Whose.
+        agent: AgentId,
+        /// Where the bytes are.
+        blob: BlobRef,
+    },
     /// An agent's next step ended.
     Did {
         /// Whose.
@@ -55,6 +64,8 @@ pub enum Deed {
         agent: AgentId,
         /// How many steps it took.
         steps: u32,
+        /// The long outputs that are files of its workspace.
+        offloads: Offloads,
     },
 }
 
@@ -73,6 +84,7 @@ pub struct Steps {
 #[derive(Clone, Debug, Default)]
 struct Life {
     steps: u32,
+    offloads: Offloads,
     /// The tools that its model's last answer asked for.
     asks: Vec<Asked>,
     /// What its model said with that, until a step shows it.
@@ -124,9 +136,9 @@ impl Steps {
         self.durability
     }
 
-    /// Who lives, and how many steps they took.
-    pub fn living(&self) -> impl Iterator<Item = (&AgentId, u32)> {
-        self.living.iter().map(|(agent, life)| (agent, life.steps))
+    /// Who lives, how many steps they took, and which long outputs are files of their workspaces.
+    pub fn living(&self) -> impl Iterator<Item = (&AgentId, u32, &Offloads)> {
+        self.living.iter().map(|(agent, life)| (agent, life.steps, &life.offloads))
     }
 
     /// Takes in the next event of the tree and says what it means.
@@ -166,7 +178,7 @@ impl Steps {
                 if asked.tool == Builtin::SpawnAgent.word() && !is_error {
                     return Vec::new();
                 }
-                self.did(agent, (asked, said), Told::answer(body, *is_error, seq), now)
+                self.did(agent, (asked, said), Told::answer(body, *is_error, &Whole::Journal, seq), now)
             }
             Event::CallEnded { call, outcome, spent, .. } => self.ended(
                 *call,
@@ -205,8 +217,9 @@ impl Steps {
     fn gone(&mut self, agent: &AgentId, told: Option<Told>, now: Ended<'_>) -> Vec<Deed> {
         let asked = Asked { tool: ANSWER.to_owned(), args: Map::new() };
         let mut deeds = told.map_or_else(Vec::new, |told| self.did(agent, (asked, None), told, now));
-        let steps = self.living.remove(agent).map(|life| life.steps);
-        deeds.extend(steps.map(|steps| Deed::Gone { agent: agent.clone(), steps }));
+        let life = self.living.remove(agent);
+        let gone = |Life { steps, offloads, .. }| Deed::Gone { agent: agent.clone(), steps, offloads };
+        deeds.extend(life.map(gone));
         deeds
     }
 
@@ -265,7 +278,22 @@ impl Steps {
                 return Vec::new();
             }
         }
-        self.did(agent, (asked, said), Told::outcome(outcome, now.seq), now)
+        let (whole, mut deeds) =
+            if is_model { (Whole::Journal, Vec::new()) } else { self.offloaded(agent, outcome) };
+        deeds.extend(self.did(agent, (asked, said), Told::outcome(outcome, &whole, now.seq), now));
+        deeds
+    }
+
+    /// Where the whole of a tool's output is, and what that asks for.
+    fn offloaded(&mut self, agent: &AgentId, outcome: &Outcome) -> (Whole, Vec<Deed>) {
+        let Outcome::Done { body, .. } = outcome else { return (Whole::Journal, Vec::new()) };
+        let (Some(rest), Some(_), Some(life)) = (&body.rest, body.parts(), self.living.get_mut(agent)) else {
+            return (Whole::Journal, Vec::new());
+        };
+        let whole = life.offloads.take(rest);
+        let deed = || Deed::Offloaded { agent: agent.clone(), blob: rest.clone() };
+        let deeds = matches!(whole, Whole::File(_)).then(deed).into_iter().collect();
+        (whole, deeds)
     }
 
     /// An agent's next step.

@@ -16,6 +16,18 @@ pub(super) fn open(above: &Dir, name: &str) -> io::Result<Dir> {
     }
 }
 
+/// Opens a folder whose name is ours, and makes it if it is not there. What stands in its place and is no folder is
+/// replaced.
+pub(super) fn ours(above: &Dir, name: &str) -> io::Result<Dir> {
+    match above.symlink_metadata(name) {
+        Ok(found) if found.is_dir() => return above.open_dir_nofollow(name),
+        Ok(_) => above.remove_file_or_symlink(name)?,
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    open(above, name)
+}
+
 /// Makes a folder, unless something has its name. Somebody else may make it at the same moment.
 pub(super) fn make(above: &Dir, name: &str) -> io::Result<()> {
     match above.create_dir(name) {

@@ -1,8 +1,7 @@
 //! The history of an agent: its steps as files, and nothing else.
 
-use std::io::{self, ErrorKind};
+use std::io;
 
-use cap_fs_ext::DirExt;
 use cap_std::fs::Dir;
 
 use super::atomic::{self, Sync};
@@ -13,16 +12,9 @@ use super::step::Step;
 /// The folder's name.
 const HISTORY: &str = "history";
 
-/// Opens the history in an agent's folder and makes it if it is not there. What stands in its place and is no folder is
-/// replaced: the name is ours.
+/// Opens the history in an agent's folder and makes it if it is not there.
 pub(super) fn open(agent: &Dir) -> io::Result<Dir> {
-    match agent.symlink_metadata(HISTORY) {
-        Ok(found) if found.is_dir() => return agent.open_dir_nofollow(HISTORY),
-        Ok(_) => agent.remove_file_or_symlink(HISTORY)?,
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Err(error),
-    }
-    folder::open(agent, HISTORY)
+    folder::ours(agent, HISTORY)
 }
 
 /// Writes a step, unless it is there.

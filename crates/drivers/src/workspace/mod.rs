@@ -3,9 +3,10 @@
 //! ```text
 //! <home>/workspace/<tree>/<agent>/history/step_001.json …   what the agent did, for people: a fold of the journal
 //!                                 outputs/{kind}_{NNN}.{ext} what the agent made, within limits
+//!                                 offload/{hash}.txt         long tool outputs, whole, from the journal
 //! ```
 //!
-//! `history/` is ours: whatever is in it and is not what the journal says is replaced or removed. `outputs/` is the
+//! `history/` and `offload/` are ours: whatever is in them and is not what the journal says is replaced or removed. `outputs/` is the
 //! agent's: nothing in it is ever changed or removed from here. Below `<tree>` every folder is opened by a handle of
 //! the one above it and no link is followed, so that nothing an agent plants leads us out.
 
@@ -15,6 +16,7 @@ mod fold;
 mod folder;
 mod history;
 mod name;
+mod offload;
 mod outputs;
 mod place;
 mod scribe;

@@ -2,18 +2,21 @@
 //! an id holds no path.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use spinney_kernel::id::{AgentId, TreeId};
+use spinney_kernel::offload::{FOLDER, Offloads};
 
 use super::atomic::Sync;
 use super::fault::WorkspaceFault;
 use super::folder;
 use super::history;
 use super::name::OutputName;
+use super::offload;
 use super::outputs::{self, OutputLimits, PutError};
 use super::step::Step;
 
@@ -99,11 +102,25 @@ impl Workspace {
         written.map_err(WorkspaceFault::at(format!("{}/history/{}.json", self.place, step.id)))
     }
 
-    pub(super) fn sweep(&self, steps: u32) -> Result<(), WorkspaceFault> {
+    /// Writes a long output as a file of this name. `bytes` is asked for them.
+    pub(super) fn keep(
+        &self,
+        name: &str,
+        bytes: impl FnOnce() -> io::Result<Vec<u8>>,
+        sync: Sync,
+    ) -> Result<(), WorkspaceFault> {
+        let kept = bytes().and_then(|bytes| offload::write(&self.folder, name, &bytes, sync));
+        kept.map_err(WorkspaceFault::at(format!("{}/{FOLDER}/{name}", self.place)))
+    }
+
+    /// Removes what an agent with so many steps and these long outputs does not have.
+    pub(super) fn sweep(&self, steps: u32, offloads: &Offloads) -> Result<(), WorkspaceFault> {
         // An output that is on its way stands in the history, too, and is no leftover.
         let putting = self.putting.lock().unwrap_or_else(PoisonError::into_inner);
         let swept = history::open(&self.folder).and_then(|history| history::sweep(&history, steps));
         drop(putting);
-        swept.map_err(WorkspaceFault::at(format!("{}/history", self.place)))
+        let swept = swept.map_err(WorkspaceFault::at(format!("{}/history", self.place)));
+        let other = offload::sweep(&self.folder, offloads);
+        swept.and(other.map_err(WorkspaceFault::at(format!("{}/{FOLDER}", self.place))))
     }
 }

@@ -1,9 +1,14 @@
-//! The scribe: keeps the histories of a tree's agents as the journal says. It is handed every event from the first on;
+//! The scribe: keeps the histories and the long outputs of a tree's agents as the journal says. It is handed every event from the first on;
 //! files that are right are left as they are, so taking a tree up again writes only what is missing.
 
+use std::fmt;
+use std::io::{self, ErrorKind};
+
 use spinney_kernel::Event;
+use spinney_kernel::body::BlobRef;
 use spinney_kernel::id::{AgentId, Seq};
-use spinney_kernel::port::journal::Durability;
+use spinney_kernel::offload::{self, Offloads};
+use spinney_kernel::port::journal::{Durability, JournalFault};
 use spinney_kernel::time::Time;
 
 use super::atomic::Sync;
@@ -11,21 +16,28 @@ use super::fault::WorkspaceFault;
 use super::fold::{Deed, Steps};
 use super::place::Workspaces;
 
-/// Writes the step files of one tree.
-#[derive(Debug)]
-pub struct Scribe {
+/// Gives the bytes of a blob, from wherever the tree's journal keeps them.
+type Blobs<'j> = dyn Fn(&BlobRef) -> Result<Option<Vec<u8>>, JournalFault> + 'j;
+
+/// Writes the step files and the long outputs of one tree.
+pub struct Scribe<'j> {
     steps: Steps,
     workspaces: Workspaces,
+    blobs: Box<Blobs<'j>>,
     /// The last event that was there before: up to it, files may be there that should not be.
     past: Seq,
 }
 
-impl Scribe {
+impl<'j> Scribe<'j> {
     /// Writes into the workspaces of a tree. Whoever puts outputs there takes clones of the same. `past` is the last
-    /// event that others may have written files about.
+    /// event that others may have written files about; `blobs` gives what the events only refer to.
     #[must_use]
-    pub fn new(workspaces: Workspaces, past: Seq) -> Self {
-        Self { steps: Steps::new(workspaces.tree()), workspaces, past }
+    pub fn new(
+        workspaces: Workspaces,
+        past: Seq,
+        blobs: impl Fn(&BlobRef) -> Result<Option<Vec<u8>>, JournalFault> + 'j,
+    ) -> Self {
+        Self { steps: Steps::new(workspaces.tree()), workspaces, blobs: Box::new(blobs), past }
     }
 
     /// Takes in the next event of the tree and writes what follows from it. After a fault the next one can be taken in
@@ -45,23 +57,40 @@ impl Scribe {
             Deed::Born { agent } => {
                 let workspace = self.workspaces.agent(agent)?;
                 // Whoever is new has no history; of the past, what is right stays.
-                if seq > self.past { workspace.sweep(0) } else { Ok(()) }
+                if seq > self.past { workspace.sweep(0, &Offloads::default()) } else { Ok(()) }
+            }
+            // Before the step that names it.
+            Deed::Offloaded { agent, blob } => {
+                let (workspace, name) = (self.workspaces.found(agent)?, offload::name(&blob.hash));
+                workspace.keep(&name, || self.bytes(blob), self.sync())
             }
             Deed::Did { agent, number, step } => {
                 self.workspaces.found(agent)?.write(*number, step, self.sync())
             }
-            Deed::Gone { agent, steps } if seq <= self.past => self.swept(agent, *steps),
+            Deed::Gone { agent, steps, offloads } if seq <= self.past => {
+                self.workspaces.found(agent)?.sweep(*steps, offloads)
+            }
             Deed::Gone { .. } => Ok(()),
         }
     }
 
-    /// Everything that was there before is known: what else lies in the histories of those who live does not belong.
-    fn sweep(&self) -> Result<(), WorkspaceFault> {
-        self.steps.living().map(|(agent, steps)| self.swept(agent, steps)).fold(Ok(()), Result::and)
+    fn bytes(&self, blob: &BlobRef) -> io::Result<Vec<u8>> {
+        match (self.blobs)(blob) {
+            Ok(Some(bytes)) => Ok(bytes),
+            Ok(None) => Err(io::Error::new(
+                ErrorKind::NotFound,
+                format!("the journal has no blob {} of {} bytes", blob.hash, blob.bytes),
+            )),
+            Err(fault) => Err(io::Error::other(fault)),
+        }
     }
 
-    fn swept(&self, agent: &AgentId, steps: u32) -> Result<(), WorkspaceFault> {
-        self.workspaces.found(agent)?.sweep(steps)
+    /// Everything that was there before is known: what else lies in the folders of those who live does not belong.
+    fn sweep(&self) -> Result<(), WorkspaceFault> {
+        let swept = |(agent, steps, offloads): (&AgentId, u32, &Offloads)| {
+            self.workspaces.found(agent)?.sweep(steps, offloads)
+        };
+        self.steps.living().map(swept).fold(Ok(()), Result::and)
     }
 
     /// Files survive what the tree's events survive.
@@ -70,5 +99,17 @@ impl Scribe {
             Durability::Full => Sync::Yes,
             Durability::Normal | Durability::Off => Sync::No,
         }
+    }
+}
+
+impl fmt::Debug for Scribe<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { steps, workspaces, past, .. } = self;
+        let mut scribe = f.debug_struct("Scribe");
+        scribe
+            .field("steps", steps)
+            .field("workspaces", workspaces)
+            .field("past", past)
+            .finish_non_exhaustive()
     }
 }

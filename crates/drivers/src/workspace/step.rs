@@ -22,7 +22,7 @@ pub struct Step {
     pub success: bool,
     /// When it ended, in milliseconds since the Unix epoch.
     pub timestamp_ms: u64,
-    /// Where the whole is, if `observation` is only its beginning: `blob:HASH` or `event:SEQ`.
+    /// Where the whole is, if `observation` is only parts of it: `offload/NAME`, `blob:HASH` or `event:SEQ`.
     pub outcome_ref: Option<String>,
     /// Why it was no success.
     pub error: Option<String>,

@@ -1,10 +1,13 @@
 //! How the end of a call is told in a step: what came back, whether that was a success, and where the rest is.
 
+use std::borrow::Cow;
+
 use spinney_kernel::agent::Exit;
 use spinney_kernel::body::Body;
 use spinney_kernel::call::{ChildEnd, Outcome};
 use spinney_kernel::fault::{Fault, FaultKind};
 use spinney_kernel::id::Seq;
+use spinney_kernel::offload::{self, FOLDER, Whole};
 
 use super::short::{OBSERVATION_BYTES_MAX, cut, remark};
 
@@ -27,26 +30,32 @@ impl Told {
         Self { observation: cut(why, OBSERVATION_BYTES_MAX).0, outcome_ref: None, error: Some(remark(why)) }
     }
 
-    /// A text that stands in event `seq`, or begins there.
-    pub(super) fn body(body: &Body, seq: Seq) -> Self {
-        let (observation, is_cut) = cut(&body.text, OBSERVATION_BYTES_MAX);
-        let outcome_ref = match &body.rest {
-            Some(rest) => Some(format!("blob:{}", rest.hash)),
-            None => is_cut.then(|| event(seq)),
+    /// A text that stands in event `seq`, or begins there. `whole` is where the rest is.
+    pub(super) fn body(body: &Body, whole: &Whole, seq: Seq) -> Self {
+        let text = match body.parts() {
+            Some(_) => Cow::Owned(offload::shown(body.clone(), whole)),
+            None => Cow::Borrowed(body.text.as_str()),
+        };
+        let (observation, is_cut) = cut(&text, OBSERVATION_BYTES_MAX);
+        let outcome_ref = match (&body.rest, whole) {
+            (Some(_), Whole::File(name)) => Some(format!("{FOLDER}/{name}")),
+            (Some(rest), Whole::NoRoom | Whole::Journal) => Some(format!("blob:{}", rest.hash)),
+            (None, _) => is_cut.then(|| event(seq)),
         };
         Self { observation, outcome_ref, error: None }
     }
 
     /// The same, as something that could not be done if `is_error`.
-    pub(super) fn answer(body: &Body, is_error: bool, seq: Seq) -> Self {
-        Self { error: is_error.then(|| remark(&body.text)), ..Self::body(body, seq) }
+    pub(super) fn answer(body: &Body, is_error: bool, whole: &Whole, seq: Seq) -> Self {
+        let told = Self::body(body, whole, seq);
+        Self { error: is_error.then(|| remark(&told.observation)), ..told }
     }
 
-    /// The end of a call, in event `seq`.
-    pub(super) fn outcome(outcome: &Outcome, seq: Seq) -> Self {
+    /// The end of a call, in event `seq`. `whole` is where the whole of a tool's output is.
+    pub(super) fn outcome(outcome: &Outcome, whole: &Whole, seq: Seq) -> Self {
         match outcome {
-            Outcome::Done { body, is_error, .. } => Self::answer(body, *is_error, seq),
-            Outcome::Answered { answer } => Self::body(answer, seq),
+            Outcome::Done { body, is_error, .. } => Self::answer(body, *is_error, whole, seq),
+            Outcome::Answered { answer } => Self::body(answer, &Whole::Journal, seq),
             Outcome::Children { ended } => Self::well(cut(&names(ended), OBSERVATION_BYTES_MAX).0),
             Outcome::Message { seq } => {
                 Self { outcome_ref: Some(event(*seq)), ..Self::well("a message came".to_owned()) }
@@ -70,7 +79,7 @@ impl Told {
             Exit::Failed { error } => Some(format!("{}: {}", error.code, error.message)),
             Exit::Cancelled { reason } => Some(format!("cancelled: {reason}")),
         };
-        Self { error: error.map(|error| remark(&error)), ..Self::body(result, seq) }
+        Self { error: error.map(|error| remark(&error)), ..Self::body(result, &Whole::Journal, seq) }
     }
 }
 

@@ -57,7 +57,7 @@ tools: { look: { say: "something at {{ args.at }}" } }
     );
     // And its folder is there, with nothing in it.
     let home = tempfile::tempdir().unwrap();
-    Ran { told: ran.told[..=born.unwrap()].to_vec(), ..ran }.write(home.path());
+    ran.begun(born.unwrap() + 1).write(home.path());
     assert_eq!(names(&ran.agent(home.path(), "h")), ["history", "outputs"]);
     assert!(files(&ran.agent(home.path(), "h")).is_empty());
     assert_eq!(names(&ran.agent(home.path(), "root").join("history")).len(), 4);
@@ -169,7 +169,7 @@ async fn l9_a_name_that_is_spawned_again_starts_empty() {
         .told
         .iter()
         .position(|told| matches!(&told.event, Event::AgentSpawned(s) if s.agent.as_str() == "a"));
-    Ran { told: second.told[..=born.unwrap()].to_vec(), tree: second.tree }.write(home.path());
+    second.begun(born.unwrap() + 1).write(home.path());
     assert_eq!(names(&second.agent(home.path(), "a")), ["history", "outputs"]);
     assert!(files(&second.agent(home.path(), "a")).is_empty());
     let again = SIBLINGS.replace("id: b,", "id: a,");

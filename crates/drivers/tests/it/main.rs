@@ -4,6 +4,7 @@ mod corpus;
 mod golden;
 mod isolation;
 mod killed;
+mod offload;
 mod outputs;
 mod plants;
 mod steps;
@@ -15,25 +16,41 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use spinney_drivers::workspace::{Deed, Scribe, Step, Steps, WorkspaceFault, Workspaces};
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_testkit::spinney::Shutdown;
+use spinney_kernel::body::BlobRef;
+use spinney_kernel::id::{AgentId, Seq, TreeId};
+use spinney_kernel::offload::name;
+use spinney_kernel::port::journal::Journal;
 use spinney_testkit::spinney::tree::Told;
+use spinney_testkit::spinney::{Shutdown, Tree};
 use spinney_testkit::{Stage, SteadyClock, told};
 
 /// A tree that ran until it moved no more by itself, and its events.
 pub(crate) struct Ran {
     pub(crate) tree: TreeId,
     pub(crate) told: Vec<Told>,
+    /// Where its blobs are.
+    pub(crate) journal: Arc<dyn Journal>,
 }
 
 impl Ran {
+    /// A tree of a stage that nobody runs any more.
+    pub(crate) async fn of(stage: &Stage, tree: &Tree) -> Self {
+        Self { tree: tree.id(), told: told(tree).await, journal: Arc::clone(stage.journal()) }
+    }
+
+    /// Its first events.
+    pub(crate) fn begun(&self, events: usize) -> Self {
+        let (told, journal) = (self.told[..events].to_vec(), Arc::clone(&self.journal));
+        Self { tree: self.tree, told, journal }
+    }
+
     /// Plays a fixture. Time stands still but for what the script takes, so that the same script gives the same events.
     pub(crate) async fn play(stage: &Stage, fixture: &str) -> Self {
         let home = stage.home_on(Arc::new(SteadyClock::new()));
         let tree = stage.start(&home, fixture).await;
         tree.settled().await;
         home.shutdown(Shutdown::Stop).await;
-        Self { tree: tree.id(), told: told(&tree).await }
+        Self::of(stage, &tree).await
     }
 
     /// Its last event.
@@ -52,7 +69,8 @@ impl Ran {
     }
 
     pub(crate) fn write_after(&self, home: &Path, past: Seq) -> Result<(), WorkspaceFault> {
-        let mut scribe = Scribe::new(Workspaces::open(home, self.tree)?, past);
+        let workspaces = Workspaces::open(home, self.tree)?;
+        let mut scribe = Scribe::new(workspaces, past, |blob| self.journal.blob(blob));
         let take = |told: &Told| scribe.take(told.seq, told.at, &told.event);
         self.told.iter().map(take).fold(Ok(()), Result::and)
     }
@@ -76,7 +94,10 @@ impl Ran {
                         steps.push(*step);
                         assert_eq!(steps.len(), number as usize);
                     }
-                    Deed::Gone { agent, steps } => assert_eq!(by_agent[agent.as_str()].len(), steps as usize),
+                    Deed::Gone { agent, steps, .. } => {
+                        assert_eq!(by_agent[agent.as_str()].len(), steps as usize);
+                    }
+                    Deed::Offloaded { .. } => {}
                 }
             }
         }
@@ -95,7 +116,22 @@ impl Ran {
             let history = self.agent(home, &agent).join("history");
             files.extend(steps.iter().map(|step| (history.join(format!("{}.json", step.id)), step.bytes())));
         }
+        files.extend(self.offloads().into_iter().map(|(agent, blob)| {
+            let bytes = self.journal.blob(&blob).ok().flatten().unwrap_or_else(|| panic!("{}", blob.hash));
+            (self.agent(home, agent.as_str()).join("offload").join(name(&blob.hash)), bytes)
+        }));
         files
+    }
+
+    /// The long outputs of each agent.
+    pub(crate) fn offloads(&self) -> Vec<(AgentId, BlobRef)> {
+        let mut steps = Steps::new(self.tree);
+        let deeds = self.told.iter().flat_map(|told| steps.take(told.seq, told.at, &told.event));
+        let offloaded = |deed| match deed {
+            Deed::Offloaded { agent, blob } => Some((agent, blob)),
+            Deed::Born { .. } | Deed::Did { .. } | Deed::Gone { .. } => None,
+        };
+        deeds.filter_map(offloaded).collect()
     }
 }
 

@@ -143,7 +143,7 @@ fn outputs_arrive_while_the_history_is_mended() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for _ in 0..300 {
-                let mut scribe = Scribe::new(workspaces.clone(), ran.last());
+                let mut scribe = Scribe::new(workspaces.clone(), ran.last(), |_| Ok(None));
                 ran.told.iter().for_each(|told| scribe.take(told.seq, told.at, &told.event).unwrap());
             }
         });

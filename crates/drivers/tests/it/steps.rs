@@ -6,7 +6,8 @@ use insta::assert_snapshot;
 use serde_json::Value;
 use spinney_drivers::workspace::Step;
 use spinney_kernel::id::BlobHash;
-use spinney_testkit::Stage;
+use spinney_testkit::spinney::Shutdown;
+use spinney_testkit::{Stage, definition};
 
 use crate::Ran;
 
@@ -227,33 +228,59 @@ rules:
     let question = tree.look().await.unwrap().questions[0].question;
     tree.answer(question, "Yes, you may.").await.unwrap();
     tree.ended().await;
-    let ran = Ran { tree: tree.id(), told: spinney_testkit::told(&tree).await };
+    let ran = Ran::of(&stage, &tree).await;
     assert_snapshot!(briefly(&ran.all_steps()["root"]), @r#"
     step_001 ask_human {"question":"May I?"} ok: Yes, you may. | -
     step_002 agent:answer {"model":"m"} ok: Done. | -
     "#);
 }
 
-/// What is too long for a page stands in the journal, and what is too long for the journal in a blob; the step says
-/// where.
+/// An answer that is too long for a page stands in the journal, and one that is too long for the journal in a blob. A
+/// tool's output that is too long for a context is a file. The step says where.
 #[tokio::test(start_paused = true)]
 async fn a_long_output_is_a_preview_and_a_reference() {
     let script = r#"
 rules:
-  - when: { turn: 1 }
-    call: [ { tool: long, args: { times: 1000 } }, { tool: long, args: { times: 10000 } } ]
-  - say: Done.
+  - when: { agent: root, turn: 1 }
+    call:
+      - { tool: long, args: { times: 10000 } }
+      - { tool: spawn_agent, args: { agent: helper, id: a, goal: Write 1000 } }
+      - { tool: spawn_agent, args: { agent: helper, id: b, goal: Write 10000 } }
+  - when: { agent: root }
+    say: Done.
+  - say: "{{ '0123456789' * (goal | split | last | int) }}"
 tools:
   long: { say: "{{ '0123456789' * (args.times | int) }}" }
 "#;
-    let ran = Ran::play(&Stage::new(script), "root $9.00 turns=20").await;
-    let steps = &ran.all_steps()["root"];
-    let preview = format!("{}…", &"0123456789".repeat(1_000)[..4_096]);
-    assert_eq!([&steps[0].observation, &steps[1].observation], [&preview, &preview]);
-    let event = format!("event:{}", steps[0].metadata.seq.0);
-    let blob = format!("blob:{}", BlobHash::of("0123456789".repeat(10_000).as_bytes()));
-    assert_eq!([&steps[0].outcome_ref, &steps[1].outcome_ref], [&Some(event), &Some(blob)]);
-    assert!(steps.iter().all(|step| step.bytes().len() < 8_192 && step.success));
+    let mut definition = definition("root turns=20 / helper later turns=20");
+    for role in definition.roles.values_mut() {
+        role.turns.iter_mut().for_each(|turns| turns.output_cap = 30_000);
+    }
+    let stage = Stage::new(script);
+    let home = stage.home();
+    let tree = home.start(definition).await.unwrap();
+    tree.settled().await;
+    home.shutdown(Shutdown::Stop).await;
+    let ran = Ran::of(&stage, &tree).await;
+    let steps = ran.all_steps();
+    let (a, b) = (&steps["a"][0], &steps["b"][0]);
+    let whole = "0123456789".repeat(10_000);
+    let preview = format!("{}…", &whole[..4_096]);
+    assert_eq!([&a.observation, &b.observation], [&preview, &preview]);
+    let (event, hash) = (format!("event:{}", a.metadata.seq.0), BlobHash::of(whole.as_bytes()));
+    assert_eq!([&a.outcome_ref, &b.outcome_ref], [&Some(event), &Some(format!("blob:{hash}"))]);
+    let long = steps["root"].iter().find(|step| step.tool_name == "long").unwrap();
+    let file = format!("offload/{:.16}.txt", hash.as_str());
+    assert_eq!(
+        long.observation,
+        format!(
+            "{}\n[98464 of 100000 bytes left out; the whole is in {file}]\n{}",
+            &whole[..1_024],
+            &whole[whole.len() - 512..]
+        )
+    );
+    assert_eq!(long.outcome_ref, Some(file));
+    assert!(steps.values().flatten().all(|step| step.bytes().len() < 8_192 && step.success));
     // It is no output of the agent's.
     let home = tempfile::tempdir().unwrap();
     ran.write(home.path());

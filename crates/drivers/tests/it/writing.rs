@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use spinney_kernel::port::journal::Durability;
-use spinney_testkit::{Stage, definition, told};
+use spinney_testkit::{Stage, definition};
 
 use crate::{Ran, files, names};
 
@@ -65,7 +65,7 @@ async fn a_tree_that_is_taken_up_in_the_middle_ends_with_the_same_files() {
     let ran = ran().await;
     for cut in 0..ran.told.len() {
         let home = tempfile::tempdir().unwrap();
-        let begun = Ran { told: ran.told[..cut].to_vec(), tree: ran.tree };
+        let begun = ran.begun(cut);
         begun.write(home.path());
         for (agent, _) in begun.all_steps() {
             fs::write(ran.agent(home.path(), &agent).join("history/.unfinished-step_001.json"), "{").unwrap();
@@ -96,7 +96,7 @@ async fn a_tree_that_survives_the_loss_of_power_has_the_same_files() {
     definition.durability = Durability::Full;
     let tree = home.start(definition).await.unwrap();
     tree.ended().await;
-    let ran = Ran { tree: tree.id(), told: told(&tree).await };
+    let ran = Ran::of(&stage, &tree).await;
     let home = tempfile::tempdir().unwrap();
     ran.write(home.path());
     assert_eq!(files(home.path()), ran.files(home.path()));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::brief::{Briefs, System};
 use super::known::{Context, Unread};
 use super::told::{child_told, heard, shown, told};
-use super::{Message, Origin, Packet, ToolAsk};
+use super::{Message, Offloaded, Origin, Packet, ToolAsk};
 use crate::agent::{Attachment, Exit, Spawned};
 use crate::body::Body;
 use crate::budget::Amounts;
@@ -17,6 +17,7 @@ use crate::event::Event;
 use crate::hash::{ByName, make_room};
 use crate::id::{AgentId, CallId, Seq, TreeId};
 use crate::input::By;
+use crate::offload::Whole;
 use crate::window::{Category, Span};
 
 /// The contexts of a tree's living agents, and how the tree ended.
@@ -113,7 +114,7 @@ impl Contexts {
                 self.opened(*call, agent, Kind::of(*ask));
             }
             Event::ToolAnswered { agent, ask, body, is_error } => {
-                self.result(agent, *ask, body.text.clone(), *is_error);
+                self.result(agent, *ask, (body.text.clone(), *is_error), None);
             }
             Event::CallEnded { call, outcome, .. } => self.call_ended(*call, outcome),
             Event::AgentEnded { agent, exit, result, spent, .. } => {
@@ -217,6 +218,7 @@ impl Contexts {
             all: self.keeps_all.then(Vec::new),
             messages: Arc::default(),
             unread: self.unborn.remove(&spawned.agent).map(Unread::with),
+            offloads: None,
         };
         first.into_iter().for_each(|first| context.push(Arc::new(first)));
         make_room(&mut self.agents);
@@ -263,11 +265,17 @@ impl Contexts {
         }
     }
 
-    fn result(&mut self, agent: &AgentId, ask: u32, text: String, is_error: bool) {
+    fn result(
+        &mut self,
+        agent: &AgentId,
+        ask: u32,
+        (text, is_error): (String, bool),
+        file: Option<Box<Offloaded>>,
+    ) {
         let Some(context) = self.agents.get_mut(agent) else { return };
         let Some(ToolAsk { id, tool, .. }) = context.ask(ask) else { return };
         let (id, tool) = (id.clone(), tool.clone());
-        context.unread().answers.insert(ask, Message::Result { id, tool, text, is_error });
+        context.unread().answers.insert(ask, Message::Result { id, tool, text, is_error, file });
     }
 
     fn call_ended(&mut self, call: CallId, outcome: &Outcome) {
@@ -279,16 +287,21 @@ impl Contexts {
             }
             return;
         }
-        let (text, is_error) = if let Outcome::Message { seq } = outcome {
+        let (whole, file) = if let Outcome::Done { body, .. } = outcome {
+            context.offloaded(body)
+        } else {
+            (Whole::Journal, None)
+        };
+        let told = if let Outcome::Message { seq } = outcome {
             (context.taken(*seq).unwrap_or_default(), false)
         } else {
-            told(outcome, |end| {
+            told(outcome, &whole, |end| {
                 let known = || format!("{} {}, as you know", end.agent, end.state);
                 context.taken(end.seq).unwrap_or_else(known)
             })
         };
         if let Kind::Ask(ask) = kind {
-            self.result(&agent, ask, text, is_error);
+            self.result(&agent, ask, told, file);
         }
     }
 

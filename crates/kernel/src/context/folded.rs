@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::{Message, ToolAsk};
 use crate::body::cut;
 use crate::input::By;
+use crate::offload::FOLDER;
 
 /// Longest line of a step that went well, in bytes.
 const LINE_BYTES_MAX: usize = 120;
@@ -31,7 +32,16 @@ pub struct Folded {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Line {
     text: String,
-    is_failure: bool,
+    worth: Worth,
+}
+
+/// How long a line stays, the shortest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Worth {
+    Step,
+    /// It names a file that nothing else does.
+    File,
+    Failure,
 }
 
 impl Folded {
@@ -41,30 +51,43 @@ impl Folded {
         for message in messages {
             match message.as_ref() {
                 Message::Said { body, asks: asked } if asked.is_empty() => {
-                    self.push(format!("- you said: {}", short(&body.text, LINE_BYTES_MAX)), false);
+                    self.push(format!("- you said: {}", short(&body.text, LINE_BYTES_MAX)), Worth::Step);
                 }
                 Message::Said { asks: asked, .. } => asks = asked,
-                Message::Result { id, tool, text, is_error } => {
+                Message::Result { id, tool, text, is_error, file } => {
                     let args = asks.iter().find(|ask| ask.id == *id).map_or("", |ask| &ask.args);
                     let args = short(args, ARGS_BYTES_MAX);
+                    let bytes = file.as_ref().map_or(text.len() as u64, |file| file.bytes);
+                    let place =
+                        file.as_ref().map_or_else(String::new, |file| format!(" in {FOLDER}/{}", file.name));
                     let line = if *is_error {
-                        format!("- {tool} {args} failed: {}", short(text, FAILURE_BYTES_MAX))
+                        format!("- {tool} {args} failed: {}{place}", short(text, FAILURE_BYTES_MAX))
                     } else {
-                        format!("- {tool} {args}: {} bytes", text.len())
+                        format!("- {tool} {args}: {bytes} bytes{place}")
                     };
-                    self.push(line, *is_error);
+                    let worth = match (is_error, file) {
+                        (true, _) => Worth::Failure,
+                        (false, Some(_)) => Worth::File,
+                        (false, None) => Worth::Step,
+                    };
+                    self.push(line, worth);
                 }
                 Message::Heard { from, text, .. } => {
                     let who = match from {
                         By::Person => "a person",
                         By::Agent(agent) => agent.as_str(),
                     };
-                    self.push(format!("- {who} wrote: {}", short(text, LINE_BYTES_MAX)), false);
+                    self.push(format!("- {who} wrote: {}", short(text, LINE_BYTES_MAX)), Worth::Step);
                 }
                 Message::Told { from, message } => {
-                    self.push(format!("- {from} knows: {}", short(&message.text(), LINE_BYTES_MAX)), false);
+                    self.push(
+                        format!("- {from} knows: {}", short(&message.text(), LINE_BYTES_MAX)),
+                        Worth::Step,
+                    );
                 }
-                Message::Note(text) => self.push(format!("- note: {}", short(text, LINE_BYTES_MAX)), false),
+                Message::Note(text) => {
+                    self.push(format!("- note: {}", short(text, LINE_BYTES_MAX)), Worth::Step);
+                }
                 Message::System(_) | Message::Folded(_) => {}
             }
         }
@@ -77,15 +100,16 @@ impl Folded {
         self.lines.len() + self.omitted as usize
     }
 
-    fn push(&mut self, text: String, is_failure: bool) {
+    fn push(&mut self, text: String, worth: Worth) {
         self.bytes += text.len() + 1;
-        self.lines.push_back(Line { text, is_failure });
+        self.lines.push_back(Line { text, worth });
     }
 
-    /// Omits the oldest steps that went well, then the oldest failures.
+    /// Omits the oldest steps that went well, then those with a file, then failures.
     fn keep_to(&mut self, bytes_max: usize) {
         while self.bytes > bytes_max {
-            let place = self.lines.iter().position(|line| !line.is_failure).unwrap_or(0);
+            let places = self.lines.iter().enumerate();
+            let Some((place, _)) = places.min_by_key(|(_, line)| line.worth) else { return };
             let Some(line) = self.lines.remove(place) else { return };
             self.bytes -= line.text.len() + 1;
             self.omitted += 1;

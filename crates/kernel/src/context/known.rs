@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use super::brief::Brief;
 use super::folded::Folded;
-use super::{Message, Origin, ToolAsk};
+use super::{Message, Offloaded, Origin, ToolAsk};
 use crate::body::Body;
 use crate::id::{AgentId, Seq};
+use crate::offload::{Offloads, Whole};
 use crate::window::{Cut, Span};
 
 #[derive(Clone, Debug)]
@@ -19,6 +20,8 @@ pub(super) struct Context {
     pub(super) messages: Arc<Vec<Arc<Message>>>,
     /// What came and is no message yet. Most agents have nothing of it most of the time.
     pub(super) unread: Option<Box<Unread>>,
+    /// Long tool outputs that are files of its workspace. Most agents have none.
+    pub(super) offloads: Option<Box<Offloads>>,
     /// Every message ever, if somebody asked for that.
     pub(super) all: Option<Vec<Arc<Message>>>,
 }
@@ -113,6 +116,17 @@ impl Context {
             Some(message) if matches!(message.as_ref(), Message::Folded(_)) => *message = folded,
             Some(_) | None => messages.insert(1.min(messages.len()), folded),
         }
+    }
+
+    /// A tool of it returned this: where the whole of it is, if that is long.
+    pub(super) fn offloaded(&mut self, body: &Body) -> (Whole, Option<Box<Offloaded>>) {
+        let (Some(rest), Some(_)) = (&body.rest, body.parts()) else { return (Whole::Journal, None) };
+        let whole = self.offloads.get_or_insert_default().take(rest);
+        let file = match &whole {
+            Whole::File(name) => Some(Box::new(Offloaded { name: name.clone(), bytes: rest.bytes })),
+            Whole::NoRoom | Whole::Journal => None,
+        };
+        (whole, file)
     }
 
     /// Takes what another agent knows.

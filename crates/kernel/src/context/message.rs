@@ -43,6 +43,8 @@ pub enum Message {
         text: String,
         /// Whether it could not do what it was asked.
         is_error: bool,
+        /// The file with the whole, if `text` is only parts of it.
+        file: Option<Box<Offloaded>>,
     },
     /// What another agent knows, by reference.
     Told {
@@ -82,6 +84,15 @@ impl Message {
             Self::Folded(folded) => folded.to_string().into(),
         }
     }
+}
+
+/// A long output that is a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offloaded {
+    /// What the file is called.
+    pub name: String,
+    /// How many bytes it has.
+    pub bytes: u64,
 }
 
 /// A tool call as a model asks for it. Nothing in it is checked yet: the tool may not exist, the arguments may be

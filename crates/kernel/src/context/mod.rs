@@ -13,6 +13,6 @@ pub use brief::System;
 pub(crate) use brief::{Goal, around_tokens, first_tokens, tool_tokens};
 pub use fold::{Contexts, End};
 pub use folded::Folded;
-pub use message::{Message, Origin, Packet, ToolAsk};
+pub use message::{Message, Offloaded, Origin, Packet, ToolAsk};
 pub use share::{Given, Share};
 pub(crate) use told::{child_tokens, heard_tokens, shown_tokens, told_tokens};

@@ -6,18 +6,21 @@ use crate::call::{ChildEnd, Outcome};
 use crate::envelope::Envelope;
 use crate::fault::FaultKind;
 use crate::limit;
+use crate::offload::{self, Whole};
 
-/// The most bytes that say that a text is only a preview.
-const PREVIEW_BYTES_MAX: u64 = 64;
 /// The most bytes that name a child, its end, and that this is known.
 const KNOWN_BYTES_MAX: usize = 96;
 
-/// The end of a call that is no model call, as its result: what the model reads, and whether it is an error. Ended
-/// children are told by `child`.
-pub(crate) fn told(outcome: &Outcome, child: impl FnMut(&ChildEnd) -> String) -> (String, bool) {
+/// The end of a call that is no model call, as its result: what the model reads, and whether it is an error. `whole`
+/// is where the whole of a tool's output is; ended children are told by `child`.
+pub(crate) fn told(
+    outcome: &Outcome,
+    whole: &Whole,
+    child: impl FnMut(&ChildEnd) -> String,
+) -> (String, bool) {
     let notice = |text: String| (cut(&text, limit::NOTICE_BYTES_MAX), true);
     match outcome {
-        Outcome::Done { body, is_error, .. } => (shown(body.clone()), *is_error),
+        Outcome::Done { body, is_error, .. } => (offload::shown(body.clone(), whole), *is_error),
         Outcome::Answered { answer } => (shown(answer.clone()), false),
         Outcome::Children { ended } => (joined(ended.iter().map(child)), false),
         Outcome::Expired { ended } => {
@@ -41,12 +44,9 @@ fn joined(mut texts: impl Iterator<Item = String>) -> String {
     texts.fold(first, |all, text| all + "\n\n" + &text)
 }
 
-/// A text as a model reads it. A preview says that it is one.
-pub(crate) fn shown(Body { text, rest, .. }: Body) -> String {
-    match rest {
-        Some(rest) => format!("{text}\n[only the beginning: {} bytes in all]", rest.bytes),
-        None => text,
-    }
+/// A text as a model reads it that is no output of a tool. A preview says that it is one.
+pub(crate) fn shown(body: Body) -> String {
+    offload::shown(body, &Whole::Journal)
 }
 
 /// A message as a model reads it: what stands on it, and its text.
@@ -64,9 +64,14 @@ pub(crate) fn heard_tokens(body: &Body, envelope: &Envelope) -> u64 {
     shown_tokens(body).saturating_add(envelope.line().len() as u64)
 }
 
-/// The most tokens that [`shown`] can have.
+/// The most tokens that [`shown`] can have, wherever the whole is.
 pub(crate) fn shown_tokens(body: &Body) -> u64 {
-    body.tokens_max().saturating_add(if body.rest.is_some() { PREVIEW_BYTES_MAX } else { 0 })
+    let words = match (&body.rest, body.parts()) {
+        (Some(_), Some(_)) => offload::GAP_BYTES_MAX,
+        (Some(_), None) => offload::BEGINNING_BYTES_MAX,
+        (None, _) => 0,
+    };
+    body.tokens_max().saturating_add(words)
 }
 
 /// The most tokens that [`told`] can have.

@@ -18,7 +18,7 @@ use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
-use super::payload::{Payload, payload};
+use super::payload::{Payload, returned, said};
 use crate::bus::{Delta, Hub};
 use crate::drivers::Drivers;
 
@@ -248,7 +248,7 @@ fn model_report(drivers: &Drivers, ticket: Ticket, ended: Result<model::Answer, 
     for ask in &mut asks {
         ask.count(&|text| drivers.tokens(text));
     }
-    let Payload { body, blobs } = payload(text, |text| drivers.tokens(text));
+    let Payload { body, blobs } = said(text, |text| drivers.tokens(text));
     let Ticket { call, attempt } = ticket;
     let report = Report::Done(Done { call, attempt, used, body, asks, is_error: false });
     Brought { report, blobs }
@@ -272,7 +272,7 @@ fn tool_report(drivers: &Drivers, ticket: Ticket, ended: Result<tool::Answer, Mi
         Ok(answer) => answer,
         Err(missed) => return failed(ticket, missed),
     };
-    let Payload { body, blobs } = payload(text, |text| drivers.tokens(text));
+    let Payload { body, blobs } = returned(text, |text| drivers.tokens(text));
     let Ticket { call, attempt } = ticket;
     let report = Report::Done(Done { call, attempt, used, body, asks: Vec::new(), is_error });
     Brought { report, blobs }

@@ -1,8 +1,9 @@
-//! Payloads: what is small stands in the event, what is large is a blob with a preview in the event.
+//! Payloads: what is small stands in the event, what is large is a blob with a preview in the event. What a tool
+//! returns is large sooner than what a model says: many outputs share one window.
 
 use spinney_kernel::body::{BlobRef, Body};
 use spinney_kernel::id::BlobHash;
-use spinney_kernel::limit;
+use spinney_kernel::{limit, offload};
 
 /// A text on its way into the journal.
 pub(super) struct Payload {
@@ -10,17 +11,37 @@ pub(super) struct Payload {
     pub(super) blobs: Vec<Vec<u8>>,
 }
 
-/// A text as body and blob; `tokens` counts what the model will read.
-pub(super) fn payload(text: String, tokens: impl Fn(&str) -> u64) -> Payload {
+/// What a model said, as body and blob; `tokens` counts what the next model will read.
+pub(super) fn said(text: String, tokens: impl Fn(&str) -> u64) -> Payload {
     if text.len() <= limit::TEXT_BYTES_MAX {
-        let tokens = Some(tokens(&text));
-        return Payload { body: Body { text, rest: None, tokens }, blobs: Vec::new() };
+        return inline(text, tokens);
     }
-    let preview = cut(&text, limit::TEXT_BYTES_MAX).to_owned();
-    let whole = cut(&text, limit::BLOB_BYTES_MAX).as_bytes().to_vec();
+    let beginning = cut(&text, limit::TEXT_BYTES_MAX).to_owned();
+    let body = Body { tokens: Some(tokens(&beginning)), ..Body::text(beginning) };
+    with_blob(body, text)
+}
+
+/// What a tool returned, as body and blob; `tokens` counts what the model will read.
+pub(super) fn returned(text: String, tokens: impl Fn(&str) -> u64) -> Payload {
+    let Some((head, tail)) = offload::preview(&text) else { return inline(text, tokens) };
+    // Words stand between the two, so that they are counted apart.
+    let counted = tokens(head).saturating_add(tokens(tail));
+    let gap = u32::try_from(head.len()).ok();
+    let body = Body { tokens: Some(counted), gap, ..Body::text([head, tail].concat()) };
+    with_blob(body, text)
+}
+
+fn inline(text: String, tokens: impl Fn(&str) -> u64) -> Payload {
+    let tokens = Some(tokens(&text));
+    Payload { body: Body { tokens, ..Body::text(text) }, blobs: Vec::new() }
+}
+
+/// A preview with its whole, or as much of that as a blob may have.
+fn with_blob(preview: Body, mut whole: String) -> Payload {
+    whole.truncate(whole.floor_char_boundary(limit::BLOB_BYTES_MAX));
+    let whole = whole.into_bytes();
     let rest = Some(BlobRef { hash: BlobHash::of(&whole), bytes: whole.len() as u64 });
-    let tokens = Some(tokens(&preview));
-    Payload { body: Body { text: preview, rest, tokens }, blobs: vec![whole] }
+    Payload { body: Body { rest, ..preview }, blobs: vec![whole] }
 }
 
 /// The longest beginning of a text that has at most so many bytes.

@@ -8,7 +8,8 @@ use spinney::{Drivers, Home, Shutdown};
 use spinney_kernel::body::BlobRef;
 use spinney_kernel::budget::Usage;
 use spinney_kernel::context::{Message, ToolAsk};
-use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::id::{BlobHash, Seq, TreeId};
+use spinney_kernel::offload;
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, Fact};
 use spinney_kernel::port::journal::{
@@ -410,5 +411,8 @@ async fn a_model_knows_that_what_it_reads_is_only_a_preview() {
     tree.ended().await;
     let last = stage.model().attempts().pop().unwrap();
     let Message::Result { text, .. } = last.packet.messages.last().unwrap().as_ref() else { panic!() };
-    assert!(text.ends_with("bytes in all]"), "{} bytes of x and nothing else", text.len());
+    let x = |count: usize| "x".repeat(count);
+    let file = offload::name(&BlobHash::of(x(40_000).as_bytes()));
+    let words = format!("[38464 of 40000 bytes left out; the whole is in offload/{file}]");
+    assert_eq!(text, &format!("{}\n{words}\n{}", x(1_024), x(512)));
 }

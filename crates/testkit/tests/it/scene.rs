@@ -50,7 +50,7 @@ pub(crate) fn said(text: &str) -> Message {
 
 pub(crate) fn result(text: &str) -> Message {
     let (id, tool) = ("c1".to_owned(), "search".to_owned());
-    Message::Result { id, tool, text: text.to_owned(), is_error: false }
+    Message::Result { id, tool, text: text.to_owned(), is_error: false, file: None }
 }
 
 pub(crate) fn tool_attempt(args: &str) -> tool::Attempt {
