@@ -4,9 +4,9 @@
 #![expect(clippy::float_arithmetic, reason = "ratios are for people; no money is counted here")]
 
 mod alloc;
+mod contexts;
 mod handle;
 mod kernel;
-#[expect(dead_code, reason = "one set of tables for all benches; not each uses all")]
 mod measure;
 mod memory;
 mod peer;
@@ -32,6 +32,8 @@ fn main() {
     lives.push(kernel::life_ns());
     measure::title("kernel: one child's life");
     kernel::run(&lives, peer.as_ref());
+    measure::title("contexts");
+    contexts::run();
     measure::title("memory");
     memory::run(peer.as_ref());
 }

@@ -1,0 +1,125 @@
+//! What a packet costs when a context is long: the window bounds it, not the context.
+
+use std::time::Instant;
+
+use spinney_kernel::body::Body;
+use spinney_kernel::budget::Usage;
+use spinney_kernel::context::{Contexts, ToolAsk};
+use spinney_kernel::id::{AgentId, CallId, RoleName, TreeId};
+use spinney_kernel::report::{Done, Report, Used};
+use spinney_kernel::request::Start;
+use spinney_kernel::time::Time;
+use spinney_kernel::window::WindowSpec;
+use spinney_kernel::{By, Input, Request, What, World, decide};
+use spinney_testkit::fixture;
+
+use crate::alloc::{count, live_bytes};
+use crate::measure::{median, row, time, verdict};
+
+/// Messages of a short context, and of a long one.
+const SHORT: u64 = 100;
+const LONG: u64 = 100_000;
+/// Turns that are measured at each end.
+const TURNS: u64 = 400;
+/// A window of about fifty messages.
+const WINDOW: u64 = 6_400;
+/// Bytes of a message, and its tokens.
+const BYTES: usize = 400;
+const TOKENS: u64 = 100;
+
+/// Prints the table.
+pub(crate) fn run() {
+    let mut talk = Talk::new();
+    talk.until(SHORT);
+    let early = talk.measured();
+    count();
+    let before = live_bytes();
+    talk.until(LONG);
+    // It may hold less than before: what is unread and what was just cut differ from turn to turn.
+    let grown = live_bytes().saturating_sub(before) as f64 / LONG as f64;
+    let late = talk.measured();
+    let ratio = late / early;
+    let relation = format!("{ratio:.2}x (at most 1.5x: {})", verdict(ratio <= 1.5));
+    let what = format!("a turn and its packet, {LONG} messages");
+    row(&what, &time(late), &format!("{} ({SHORT})", time(early)), &relation);
+    let relation = format!("at most 160: {}", verdict(grown <= 160.0));
+    row("bytes that stay of a message left out", &format!("{grown:.1}"), "", &relation);
+    let held = talk.world.agents().find(&talk.agent).and_then(|ix| talk.world.agents().living(ix));
+    let held = held.map_or(0, |agent| agent.progress.window.headers().len());
+    row("messages in the window", &held.to_string(), "", "");
+}
+
+/// An agent that calls a tool in each turn, for ever.
+struct Talk {
+    world: World,
+    contexts: Contexts,
+    agent: AgentId,
+    call: u64,
+    messages: u64,
+    now: u64,
+}
+
+impl Talk {
+    fn new() -> Self {
+        let tree = TreeId::new([1; 16]);
+        let mut plan = fixture::definition(&fixture::plants("root turns=1000000"));
+        let root: RoleName = "root".parse().unwrap_or_else(|error| panic!("{error}"));
+        let turns = plan.roles.get_mut(&root).and_then(|role| role.turns.as_mut());
+        if let Some(turns) = turns {
+            turns.window = Some(WindowSpec { size: Some(WINDOW), ..WindowSpec::default() });
+        }
+        let agent = AgentId::of_role(&root);
+        let mut talk = Self {
+            world: World::new(tree),
+            contexts: Contexts::new(tree),
+            agent,
+            call: 0,
+            messages: 1,
+            now: 0,
+        };
+        let start = Start { definition: plan.into(), goal_tokens: Some(10) };
+        talk.input(What::Request { by: By::Person, request: Box::new(Request::Start(start)) });
+        talk
+    }
+
+    fn input(&mut self, what: What) {
+        self.now += 1;
+        let input = Input { now: Time(self.now), draw: 0, what };
+        let decision = decide(&mut self.world, &input).unwrap_or_else(|refusal| panic!("{refusal}"));
+        decision.events.iter().for_each(|event| self.contexts.apply(event));
+    }
+
+    fn done(&mut self, asks: Vec<ToolAsk>) {
+        self.call += 1;
+        let body = Body { tokens: Some(TOKENS), ..Body::text("w".repeat(BYTES)) };
+        let (call, used) = (CallId(self.call), Used::Tokens(Usage::default()));
+        let done = Done { call, attempt: 1, used, body, asks, is_error: false };
+        self.input(What::Report(Report::Done(done)));
+        self.messages += 1;
+    }
+
+    /// A turn: the model asks for a tool, it returns, and the next packet is there.
+    fn turn(&mut self) {
+        let (id, tool, args) = ("c1".to_owned(), "read".to_owned(), "{}".to_owned());
+        self.done(vec![ToolAsk { id, tool, args, tokens: Some(4), told_tokens: None }]);
+        self.done(Vec::new());
+        let packet = self.contexts.packet(&self.agent, 0);
+        assert!(packet.is_some_and(|packet| !packet.messages.is_empty()));
+    }
+
+    fn until(&mut self, messages: u64) {
+        while self.messages < messages {
+            self.turn();
+        }
+    }
+
+    /// Nanoseconds of a turn, the median of some.
+    fn measured(&mut self) -> f64 {
+        let once = |talk: &mut Self| {
+            let start = Instant::now();
+            talk.turn();
+            start.elapsed().as_nanos() as f64
+        };
+        median((0..TURNS).map(|_| once(self)).collect())
+    }
+}
