@@ -22,6 +22,7 @@ mod on_low;
 mod price;
 mod question;
 mod replay;
+mod retention;
 mod retry;
 mod scene;
 mod scripted;
