@@ -305,6 +305,8 @@ pub(crate) enum Checkpoint {
     Ls(CheckpointLs),
     /// Make a new tree that shares everything up to a checkpoint, with a budget of its own
     Branch(CheckpointBranch),
+    /// Remove automatic checkpoints that have expired
+    Clean,
 }
 
 #[derive(Debug, Group)]

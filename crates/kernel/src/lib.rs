@@ -30,6 +30,7 @@ pub mod port;
 pub mod refusal;
 pub mod report;
 pub mod request;
+pub mod retention;
 pub mod retry;
 pub mod signal;
 pub mod time;

@@ -126,6 +126,16 @@ pub const TIMEOUT_MS_MAX: u64 = 365 * 24 * 60 * 60 * 1_000;
 /// Turns of one agent from one automatic checkpoint to the next: often enough that little is lost by going back, and
 /// seldom enough that nobody notices what it costs.
 pub const CHECKPOINT_EVERY_TURNS: u32 = 10;
+/// How long every automatic checkpoint is kept, in milliseconds: a day, in which people still know what went wrong when.
+pub const CHECKPOINT_EACH_KEPT_MS: u64 = 24 * 60 * 60 * 1_000;
+/// Of older automatic checkpoints, one in so many of an agent is kept: coarse, but never far from any turn.
+pub const CHECKPOINT_KEPT_EVERY: u32 = 10;
+/// How long any automatic checkpoint is kept, in milliseconds: 30 days. What is wanted for longer deserves a name.
+pub const CHECKPOINT_KEPT_MS: u64 = 30 * 24 * 60 * 60 * 1_000;
+/// Most checkpoints of a home, of all kinds, for which automatic ones are still kept: a list reads them all.
+pub const CHECKPOINTS_KEPT_MAX: usize = 1_000;
+/// Most times that cleaning looks again because a tree was written meanwhile.
+pub const CLEAN_TRIES_MAX: usize = 8;
 
 /// Most branches of branches: reading the first event of the last one looks at each of them.
 pub const LINEAGE_MAX: usize = 64;

@@ -11,6 +11,8 @@ use spinney_kernel::definition::Definition;
 use spinney_kernel::id::{Seq, TreeId};
 use spinney_kernel::port::journal::{Journal, JournalFault, Shared};
 use spinney_kernel::request::{Send, Start};
+use spinney_kernel::retention::{Cleaned, clean};
+use spinney_kernel::time::Time;
 use spinney_kernel::{Event, Reply, Request};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio_util::sync::CancellationToken;
@@ -263,6 +265,16 @@ impl Home {
             }
         }
         Ok(orphans)
+    }
+
+    /// Removes the automatic checkpoints that have expired from the catalog, and says how many that were. Journals stay
+    /// as they are, and trees may run.
+    ///
+    /// # Errors
+    /// If the journal cannot be listed. What keeps one tree from being cleaned does not keep the others.
+    pub async fn clean_checkpoints(&self) -> Result<Cleaned, JournalFault> {
+        let _door = self.door.lock().await;
+        clean(self.journal.as_ref(), Time(self.clock.now_ms()))
     }
 
     /// Sends a message to the root of a tree, whether it runs or not; says whether that could be done.

@@ -11,6 +11,7 @@ use spinney::{Drivers, Home};
 use spinney_kernel::Request;
 use spinney_kernel::budget::{Limits, Resource};
 use spinney_kernel::checkpoint::{Known, Listed, checkpoints};
+use spinney_kernel::retention::Cleaned;
 
 use super::steer::{Next, finish};
 use crate::args;
@@ -27,6 +28,7 @@ pub(super) async fn checkpoint(home: &Path, args: args::Checkpoint) -> Result<Ex
         args::Checkpoint::Make(args) => make(home, args).await,
         args::Checkpoint::Ls(args) => ls(home, &args),
         args::Checkpoint::Branch(args) => branch(home, &args).await,
+        args::Checkpoint::Clean => clean(home).await,
     }
 }
 
@@ -69,6 +71,26 @@ async fn branch(path: &Path, args: &args::CheckpointBranch) -> Result<Exit> {
     let (origin, at, resume) = (short(from), known.seq.0, command(path, &format!("resume {}", short(tree))));
     out::note(&format!("branched off tree {origin} at `{name}`, event {at}; go on with: {resume}"));
     Ok(Exit::Completed)
+}
+
+/// Removes automatic checkpoints that have expired, and says how many that were, also if some could not be.
+async fn clean(path: &Path) -> Result<Exit> {
+    drop(place::look(path)?);
+    let home = Home::open(Arc::new(place::write(path)?), Drivers::new());
+    let Cleaned { removed, left, failed } = home.clean_checkpoints().await?;
+    if removed > 0 {
+        let s = if removed == 1 { "" } else { "s" };
+        let are = if left == 1 { "is" } else { "are" };
+        out::line(&format!("removed {removed} automatic checkpoint{s}, {left} {are} left"))?;
+    } else if failed.is_empty() {
+        out::line("nothing to remove")?;
+    }
+    match failed.into_iter().next() {
+        Some((tree, fault)) => {
+            Err(anyhow::Error::new(fault).context(format!("nothing was removed of tree {}", short(tree))))
+        }
+        None => Ok(Exit::Completed),
+    }
 }
 
 /// The checkpoint of a home that a text names.

@@ -1,6 +1,12 @@
 //! Checkpoints from the command line.
 
 use serde_json::json;
+use spinney_kernel::checkpoint::{CheckpointKind, Known};
+use spinney_kernel::id::Seq;
+use spinney_kernel::port::catalog::{CatalogKind, CatalogRow};
+use spinney_kernel::port::journal::Journal;
+use spinney_kernel::time::Time;
+use spinney_store::{Access, SqliteJournal};
 
 use crate::stage::{Stage, steady};
 
@@ -148,4 +154,64 @@ fn p24_a_branch_is_made_run_listed_and_guards_its_origin() {
     branch [tree] keeps what it shared with it; it has ended, and is not told
     ");
     assert_eq!(stage.spinney(&["replay", branch, "--verify"]).code, Some(0));
+}
+
+/// Puts rows into the catalog for checkpoints of the only tree: of which kind and number, and when they were made.
+fn plant(stage: &Stage, planted: &[(CheckpointKind, u32, Time)]) {
+    let journal = SqliteJournal::open(stage.home(), Access::Write).unwrap();
+    let head = journal.heads(&[]).unwrap().remove(0);
+    let rows = planted.iter().enumerate().map(|(nth, (kind, number, made))| {
+        let agent = "lead".parse().unwrap();
+        let known = Known { agent, kind: *kind, seq: Seq(1), made: *made, number: *number };
+        let value = Some(serde_json::to_string(&known).unwrap());
+        CatalogRow { kind: CatalogKind::Checkpoint, key: format!("c{nth}"), value }
+    });
+    let name = journal.catalog(CatalogKind::Tree, "").unwrap().remove(0);
+    let name = CatalogRow { kind: CatalogKind::Tree, key: name.key, value: Some(name.value) };
+    journal.replace_catalog(head.tree, head.seq, rows.chain([name]).collect()).unwrap();
+}
+
+/// P26: the command says how many went, leaves those of people, branches and rollbacks, and does nothing twice.
+#[test]
+fn p26_clean_removes_what_has_expired_and_says_how_many() {
+    use CheckpointKind::{Automatic, Branch, Manual, Rollback};
+    let stage = waiting();
+    let (old, new) = (Time(1_000), Time(u64::MAX >> 12));
+    let kinds = [(Automatic, 1, old), (Automatic, 10, old), (Automatic, 1, new), (Automatic, 2, new)];
+    plant(&stage, &[&kinds[..], &[(Manual, 0, old), (Branch, 0, old), (Rollback, 0, old)]].concat());
+    let told: Vec<String> = [(); 2]
+        .map(|()| {
+            let cleaned = stage.spinney(&["checkpoint", "clean"]);
+            assert_eq!((cleaned.code, cleaned.err.as_str()), (Some(0), ""));
+            cleaned.out
+        })
+        .to_vec();
+    insta::assert_snapshot!(told.join(""), @"
+    removed 2 automatic checkpoints, 2 are left
+    nothing to remove
+    ");
+    let left = stage.spinney(&["checkpoint", "ls", "--json"]).json();
+    let mut left: Vec<&str> = left.iter().map(|line| line["checkpoint"].as_str().unwrap()).collect();
+    left.sort_unstable();
+    assert_eq!(left, ["c2", "c3", "c4", "c5", "c6"]);
+    plant(&stage, &[(Automatic, 1, old), (Automatic, 1, new)]);
+    let one = stage.spinney(&["checkpoint", "clean"]);
+    insta::assert_snapshot!(one.out, @"removed 1 automatic checkpoint, 1 is left");
+    assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
+    assert!(stage.spinney(&["ps"]).out.contains("test"));
+}
+
+/// P26: a home that another process has open, or that is none, is left as it is.
+#[test]
+fn p26_clean_is_refused_while_another_process_has_the_home() {
+    let stage = Stage::new();
+    let none = stage.spinney(&["checkpoint", "clean"]);
+    assert_eq!((none.code, stage.home().exists()), (Some(2), false), "{}", none.err);
+    let mut running = stage.play(&["run", &stage.tree("", HANGS)]);
+    running.until("starts");
+    let refused = stage.spinney(&["checkpoint", "clean"]);
+    assert_eq!((refused.code, refused.out.as_str()), (Some(2), ""));
+    assert!(refused.err.contains(&format!("process {}", running.pid())), "{}", refused.err);
+    running.kill();
+    assert_eq!(stage.spinney(&["checkpoint", "clean"]).out, "nothing to remove\n");
 }

@@ -2,6 +2,7 @@
 //! behind it, belongs to the tree that wrote it, and goes with that tree.
 //!
 //! The catalog is a shortcut, never a truth of its own: [`rebuild`] computes a tree's rows again from its journal.
+//! Rows that [`clean`](crate::retention::clean) removed come back with that.
 
 use std::collections::BTreeMap;
 

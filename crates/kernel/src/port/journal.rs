@@ -50,7 +50,7 @@ pub trait Journal: Send + Sync {
     fn catalog(&self, kind: CatalogKind, prefix: &str) -> Result<Vec<Fact>, JournalFault>;
 
     /// Puts these rows in place of all that a tree has in the catalog, if its last event is still `at`. Everybody but
-    /// [`rebuild`](super::catalog::rebuild) writes the catalog beside a batch.
+    /// [`rebuild`](super::catalog::rebuild) and [`clean`](crate::retention::clean) writes the catalog beside a batch.
     ///
     /// # Errors
     /// If the tree is not there or has moved on, a key is another tree's, or the store cannot be written.

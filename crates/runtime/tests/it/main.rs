@@ -6,6 +6,7 @@ mod branching;
 mod chain;
 mod charging;
 mod checkpoints;
+mod cleaning;
 mod clock;
 mod clock_set_back;
 mod closing;

@@ -32,21 +32,29 @@ pub(crate) fn run() {
     let mut talk = Talk::new();
     talk.until(SHORT);
     let early = talk.measured();
-    count();
-    let before = live_bytes();
     talk.until(LONG);
-    // It may hold less than before: what is unread and what was just cut differ from turn to turn.
-    let grown = live_bytes().saturating_sub(before) as f64 / LONG as f64;
     let late = talk.measured();
     let ratio = late / early;
     let relation = format!("{ratio:.2}x (at most 1.5x: {})", verdict(ratio <= 1.5));
     let what = format!("a turn and its packet, {LONG} messages");
     row(&what, &time(late), &format!("{} ({SHORT})", time(early)), &relation);
+    let grown = grown();
     let relation = format!("at most 160: {}", verdict(grown <= 160.0));
     row("bytes that stay of a message left out", &format!("{grown:.1}"), "", &relation);
     let held = talk.world.agents().find(&talk.agent).and_then(|ix| talk.world.agents().living(ix));
     let held = held.map_or(0, |agent| agent.progress.window.headers().len());
     row("messages in the window", &held.to_string(), "", "");
+}
+
+/// Bytes that a context has grown by for each message, from a short one to a long one.
+fn grown() -> f64 {
+    count();
+    let mut talk = Talk::new();
+    talk.until(SHORT);
+    let before = live_bytes();
+    talk.until(LONG);
+    // The window holds a little more or less from turn to turn.
+    live_bytes().saturating_sub(before) as f64 / (LONG - SHORT) as f64
 }
 
 /// An agent that calls a tool in each turn, for ever.

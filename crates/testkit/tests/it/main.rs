@@ -25,6 +25,7 @@ mod on_low;
 mod price;
 mod question;
 mod replay;
+mod retention;
 mod retry;
 mod scene;
 mod scripted;

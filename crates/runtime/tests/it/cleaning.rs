@@ -1,0 +1,185 @@
+//! Cleaning a home of old checkpoints, while trees run and when the journal does not do as it should.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use spinney::clock::Clock;
+use spinney::{Home, Tree};
+use spinney_kernel::body::BlobRef;
+use spinney_kernel::checkpoint::{CheckpointKind, Listed, checkpoints};
+use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::limit::CLEAN_TRIES_MAX;
+use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, Fact, rebuild};
+use spinney_kernel::port::journal::{Append, Appended, Entry, Head, Journal, JournalFault, Shared};
+use spinney_kernel::retention::Cleaned;
+use spinney_testkit::Stage;
+
+const DAY: u64 = 24 * 60 * 60 * 1_000;
+const LOOKS: &str = "rules: [{ when: { turn: 25 }, call: [{ tool: ask_human, args: { question: Which? } }] }, { when: { turn: 26 }, say: done }, { call: [{ tool: look }] }]\ntools: { look: { say: seen } }";
+
+/// A clock that is set by hand.
+#[derive(Default)]
+struct Hand(AtomicU64);
+
+impl Clock for Hand {
+    fn now_ms(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A journal that does not replace the rows of some tree, for so many times.
+struct Stubborn {
+    inner: Arc<dyn Journal>,
+    about: Mutex<Option<(TreeId, JournalFault)>>,
+    times: AtomicUsize,
+}
+
+impl Journal for Stubborn {
+    fn append(&self, append: Append, done: Appended) {
+        self.inner.append(append, done);
+    }
+
+    fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Result<Vec<Entry>, JournalFault> {
+        self.inner.read(tree, after, batches_max)
+    }
+
+    fn head(&self, tree: TreeId) -> Result<Option<Head>, JournalFault> {
+        self.inner.head(tree)
+    }
+
+    fn heads(&self, states: &[&str]) -> Result<Vec<Head>, JournalFault> {
+        self.inner.heads(states)
+    }
+
+    fn catalog(&self, kind: CatalogKind, prefix: &str) -> Result<Vec<Fact>, JournalFault> {
+        self.inner.catalog(kind, prefix)
+    }
+
+    fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Result<(), JournalFault> {
+        let about = self.about.lock().unwrap().clone().filter(|(about, _)| *about == tree);
+        if let Some((_, fault)) = about
+            && self
+                .times
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |times| times.checked_sub(1))
+                .is_ok()
+        {
+            return Err(fault);
+        }
+        self.inner.replace_catalog(tree, at, rows)
+    }
+
+    fn blob(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalFault> {
+        self.inner.blob(blob)
+    }
+
+    fn remove(&self, tree: TreeId, shared: Shared) -> Result<(), JournalFault> {
+        self.inner.remove(tree, shared)
+    }
+}
+
+/// Two trees that run and wait for a person, each with two automatic checkpoints and one of a person's.
+struct Scene {
+    journal: Arc<Stubborn>,
+    clock: Arc<Hand>,
+    home: Home,
+    trees: [Tree; 2],
+}
+
+impl Scene {
+    async fn new() -> Self {
+        let inner = Arc::clone(Stage::new(LOOKS).journal());
+        let journal = Arc::new(Stubborn { inner, about: Mutex::default(), times: AtomicUsize::new(0) });
+        let stage = Stage::on(Arc::<Stubborn>::clone(&journal) as Arc<dyn Journal>, LOOKS);
+        let clock = Arc::new(Hand(AtomicU64::new(1_700_000_000_000)));
+        let home = stage.home_on(Arc::<Hand>::clone(&clock) as Arc<dyn Clock>);
+        let trees = [stage.start(&home, "root turns=30").await, stage.start(&home, "root turns=30").await];
+        for tree in &trees {
+            tree.settled().await;
+            tree.checkpoint("root".parse().unwrap(), None).await.unwrap();
+        }
+        Self { journal, clock, home, trees }
+    }
+
+    fn pass(&self, ms: u64) {
+        self.clock.0.fetch_add(ms, Ordering::Relaxed);
+    }
+
+    fn all(&self) -> Vec<Listed> {
+        checkpoints(self.journal.as_ref(), None).unwrap()
+    }
+
+    /// Of the second tree nothing can be removed, for so many times.
+    fn keep_second(&self, fault: JournalFault, times: usize) {
+        *self.journal.about.lock().unwrap() = Some((self.trees[1].id(), fault));
+        self.journal.times.store(times, Ordering::Relaxed);
+    }
+}
+
+/// P26: what has expired goes from the list of trees that run, with a true count; no event and no name of a tree goes,
+/// and what a rebuild brings back goes again.
+#[tokio::test(start_paused = true)]
+async fn p26_a_home_is_cleaned_while_its_trees_run() {
+    let scene = Scene::new().await;
+    let (before, journal) = (scene.all(), scene.journal.as_ref());
+    let (names, heads) = (journal.catalog(CatalogKind::Tree, ""), journal.heads(&[]));
+    assert_eq!((before.len(), names.as_ref().map(Vec::len)), (6, Ok(2)));
+    scene.pass(DAY / 2);
+    let nothing = Cleaned { removed: 0, left: 4, failed: Vec::new() };
+    assert_eq!(scene.home.clean_checkpoints().await, Ok(nothing));
+    assert_eq!(scene.all(), before);
+    scene.pass(DAY);
+    for _ in 0..2 {
+        let four = Cleaned { removed: 4, left: 0, failed: Vec::new() };
+        assert_eq!(scene.home.clean_checkpoints().await, Ok(four));
+        let kinds: Vec<CheckpointKind> = scene.all().into_iter().map(|listed| listed.known.kind).collect();
+        assert_eq!(kinds, [CheckpointKind::Manual; 2]);
+        assert_eq!(
+            (journal.catalog(CatalogKind::Tree, ""), journal.heads(&[])),
+            (names.clone(), heads.clone())
+        );
+        for tree in &scene.trees {
+            rebuild(journal, tree.id()).unwrap();
+        }
+        assert_eq!(scene.all(), before);
+    }
+    for tree in &scene.trees {
+        tree.cancel("root".parse().unwrap(), "enough").await.unwrap();
+        tree.ended().await;
+        assert!(tree.status().stopped.is_none());
+    }
+}
+
+/// P26: a fault while cleaning removes nothing of that tree; of the others what goes is gone and counted.
+#[tokio::test(start_paused = true)]
+async fn p26_a_fault_while_cleaning_removes_nothing_of_that_tree() {
+    let scene = Scene::new().await;
+    scene.pass(2 * DAY);
+    let second = scene.trees[1].id();
+    let of_second = |scene: &Scene| -> Vec<Listed> {
+        scene.all().into_iter().filter(|listed| listed.tree == second).collect()
+    };
+    let before = of_second(&scene);
+    let fault = JournalFault::DiskFull;
+    scene.keep_second(fault.clone(), 1);
+    let half = Cleaned { removed: 2, left: 2, failed: vec![(second, fault)] };
+    assert_eq!(scene.home.clean_checkpoints().await, Ok(half));
+    assert_eq!((of_second(&scene), scene.all().len()), (before, 4));
+    let rest = Cleaned { removed: 2, left: 0, failed: Vec::new() };
+    assert_eq!(scene.home.clean_checkpoints().await, Ok(rest));
+}
+
+/// P26: a tree that is written while it is cleaned is looked at again, but not for ever; the count stays true.
+#[tokio::test(start_paused = true)]
+async fn p26_a_tree_that_moves_on_meanwhile_is_looked_at_again() {
+    for (times, removed) in [(1, 4), (CLEAN_TRIES_MAX - 1, 4), (CLEAN_TRIES_MAX, 2)] {
+        let scene = Scene::new().await;
+        scene.pass(2 * DAY);
+        let second = scene.trees[1].id();
+        let stale = JournalFault::Stale { tree: second, expected: 1, found: 2 };
+        scene.keep_second(stale.clone(), times);
+        let failed = if removed == 4 { Vec::new() } else { vec![(second, stale)] };
+        let cleaned = scene.home.clean_checkpoints().await;
+        assert_eq!(cleaned, Ok(Cleaned { removed, left: 4 - removed, failed }), "{times}");
+        assert_eq!(scene.all().len(), 6 - removed);
+    }
+}

@@ -1,0 +1,133 @@
+//! Which checkpoints go with time, and that exactly those do.
+
+use std::collections::BTreeMap;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use spinney_kernel::checkpoint::{CheckpointKind, Known, Listed, checkpoints};
+use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::limit::CHECKPOINTS_KEPT_MAX;
+use spinney_kernel::port::catalog::{CatalogKind, rebuild};
+use spinney_kernel::port::journal::Journal;
+use spinney_kernel::request::Checkpoint;
+use spinney_kernel::retention::{Cleaned, clean, expired};
+use spinney_kernel::time::Time;
+use spinney_kernel::{Batch, Event, Input, Request, What};
+use spinney_store::MemoryJournal;
+use spinney_testkit::conformance;
+
+use CheckpointKind::{Automatic, Branch, Manual, Rollback};
+
+const HOUR: u64 = 60 * 60 * 1_000;
+const DAY: u64 = 24 * HOUR;
+const NOW: Time = Time(1_700_000_000_000);
+
+/// One that was made so long ago.
+fn aged(nth: usize, kind: CheckpointKind, number: u32, age_ms: u64) -> Listed {
+    let (agent, made) = ("root".parse().unwrap(), Time(NOW.0 - age_ms));
+    let known = Known { agent, kind, seq: Seq(nth as u64 + 1), made, number };
+    Listed { name: format!("c{nth}").parse().unwrap(), tree: TreeId::new([1; 16]), known }
+}
+
+/// P26: all of a day, every tenth of a month, nothing older; other kinds for ever.
+#[test]
+fn p26_age_and_number_say_which_automatic_ones_go() {
+    let goes = [
+        (Automatic, 1, 0, false),
+        (Automatic, 1, DAY, false),
+        (Automatic, 1, DAY + 1, true),
+        (Automatic, 9, 2 * DAY, true),
+        (Automatic, 10, DAY + 1, false),
+        (Automatic, 11, 2 * DAY, true),
+        (Automatic, 100, 30 * DAY, false),
+        (Automatic, 101, 30 * DAY, true),
+        (Automatic, 10, 30 * DAY + 1, true),
+        (Automatic, 100, 400 * DAY, true),
+        (Manual, 0, 400 * DAY, false),
+        (Branch, 0, 400 * DAY, false),
+        (Rollback, 0, 400 * DAY, false),
+        (Rollback, 1, 2 * DAY, false),
+    ];
+    for (kind, number, age_ms, expected) in goes {
+        let listed = [aged(0, kind, number, age_ms)];
+        assert_eq!(!expired(&listed, NOW).is_empty(), expected, "{kind:?} {number} {age_ms}");
+    }
+    // A clock that was set back makes nothing old.
+    assert_eq!(expired(&[aged(0, Automatic, 1, 0)], Time(0)), Vec::<&Listed>::new());
+}
+
+/// P26: beyond a thousand of all kinds the oldest automatic ones go, whatever their age; other kinds do not even then.
+#[test]
+fn p26_beyond_a_thousand_the_oldest_automatic_ones_go() {
+    let recent = |nth: usize| aged(nth, Automatic, 1, nth as u64);
+    let mut listed: Vec<Listed> = (0..CHECKPOINTS_KEPT_MAX - 2).map(recent).collect();
+    listed.push(aged(5_000, Manual, 0, 90 * DAY));
+    listed.push(aged(5_001, Automatic, 10, 29 * DAY));
+    assert_eq!(expired(&listed, NOW), Vec::<&Listed>::new());
+    // One that is too old anyway leaves its place to another.
+    listed.push(aged(5_002, Automatic, 10, 31 * DAY));
+    let names = |listed: &[Listed]| -> Vec<String> {
+        expired(listed, NOW).iter().map(|listed| listed.name.to_string()).collect()
+    };
+    assert_eq!(names(&listed), ["c5002"]);
+    listed.push(aged(5_003, Branch, 0, 0));
+    listed.push(aged(5_004, Rollback, 0, 0));
+    assert_eq!(names(&listed), ["c5002", "c5001", "c997"]);
+    let people: Vec<Listed> = (0..=CHECKPOINTS_KEPT_MAX).map(|nth| aged(nth, Manual, 0, DAY)).collect();
+    assert_eq!(names(&people), Vec::<String>::new());
+}
+
+/// One checkpoint to be: of which tree, what kind, which number, how many hours old.
+type Planned = (u8, CheckpointKind, u32, u64);
+
+fn planned() -> impl Strategy<Value = Planned> {
+    let kind = prop_oneof![4 => Just(Automatic), 1 => Just(Manual), 1 => Just(Branch), 1 => Just(Rollback)];
+    (1_u8..4, kind, 1_u32..25, 0_u64..40 * 24)
+}
+
+/// A journal of trees in which these were made, with more automatic ones of this hour.
+fn journal_of(planned: &[Planned], more: usize) -> (MemoryJournal, BTreeMap<TreeId, Seq>) {
+    let (journal, mut ends) = (MemoryJournal::new(), BTreeMap::new());
+    let more = std::iter::repeat_n((1, Automatic, 1, 0), more);
+    for (nth, (tree, kind, number, hours)) in planned.iter().copied().chain(more).enumerate() {
+        let tree = TreeId::new([tree; 16]);
+        let Listed { name, known, .. } = aged(nth, kind, number, hours * HOUR);
+        let what = What::person(Request::Checkpoint(Checkpoint::manual(known.agent.clone(), None)));
+        let input = Input { now: known.made, draw: 1, what };
+        let made = Event::CheckpointMade { agent: known.agent, name, kind, number };
+        let end = ends.entry(tree).or_insert(Seq(0));
+        let batch = Batch { input, events: vec![made] };
+        conformance::append(&journal, conformance::of(tree, *end, &batch)).unwrap();
+        end.0 += 1;
+    }
+    (journal, ends)
+}
+
+/// P26: the count is the number of rows that are gone; those are the expired ones and no other; no other kind, head or
+/// batch is touched; and what a rebuild brings back goes again.
+#[test]
+fn p26_the_count_is_what_is_gone_and_no_other_kind_goes() {
+    let config = ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() };
+    let more = prop_oneof![3 => Just(0), 1 => CHECKPOINTS_KEPT_MAX - 30..CHECKPOINTS_KEPT_MAX + 20];
+    proptest!(config, |(planned in vec(planned(), 0..60), more in more)| {
+        let (journal, ends) = journal_of(&planned, more);
+        let all = || checkpoints(&journal, None).unwrap();
+        let (before, heads) = (all(), journal.heads(&[]).unwrap());
+        let gone: Vec<Listed> = expired(&before, NOW).into_iter().cloned().collect();
+        prop_assert!(gone.iter().all(|listed| listed.known.kind == Automatic));
+        let kept: Vec<Listed> = before.iter().filter(|listed| !gone.contains(listed)).cloned().collect();
+        let left = kept.iter().filter(|listed| listed.known.kind == Automatic).count();
+        prop_assert!(kept.len() <= CHECKPOINTS_KEPT_MAX || left == 0);
+        let expected = Cleaned { removed: gone.len(), left, failed: Vec::new() };
+        prop_assert_eq!(clean(&journal, NOW), Ok(expected.clone()));
+        prop_assert_eq!((all(), before.len() - all().len()), (kept.clone(), expected.removed));
+        prop_assert_eq!(journal.heads(&[]).unwrap(), heads);
+        // There is nothing left to do; and what comes back goes again.
+        prop_assert_eq!(clean(&journal, NOW), Ok(Cleaned { removed: 0, ..expected.clone() }));
+        ends.keys().for_each(|tree| rebuild(&journal, *tree).unwrap());
+        prop_assert_eq!(all(), before);
+        prop_assert_eq!(clean(&journal, NOW), Ok(expected));
+        prop_assert_eq!(all(), kept);
+        prop_assert_eq!(journal.catalog(CatalogKind::Tree, ""), Ok(Vec::new()));
+    });
+}
