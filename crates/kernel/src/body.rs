@@ -14,7 +14,7 @@ pub struct Body {
     pub text: String,
     /// The whole, if `text` is only a preview.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rest: Option<BlobRef>,
+    pub rest: Option<Box<BlobRef>>,
     /// How many tokens `text` has at most, if somebody counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,

@@ -291,7 +291,7 @@ impl Steps {
             return (Whole::Journal, Vec::new());
         };
         let whole = life.offloads.take(rest);
-        let deed = || Deed::Offloaded { agent: agent.clone(), blob: rest.clone() };
+        let deed = || Deed::Offloaded { agent: agent.clone(), blob: rest.as_ref().clone() };
         let deeds = matches!(whole, Whole::File(_)).then(deed).into_iter().collect();
         (whole, deeds)
     }

@@ -173,7 +173,7 @@ impl Contexts {
     #[must_use]
     pub fn messages(&self, agent: &AgentId) -> Option<&[Arc<Message>]> {
         let context = self.agents.get(agent)?;
-        Some(context.all.as_deref().unwrap_or(&context.messages))
+        Some(context.all.as_deref().map_or(context.messages.as_slice(), Vec::as_slice))
     }
 
     /// What came to a living agent and its model has not been shown, in the order in which it will be.
@@ -215,7 +215,7 @@ impl Contexts {
             origin: Arc::new(Origin { tree: self.tree, path, role, goal }),
             is_waited_for: matches!(spawned.attachment, Attachment::Call { .. }),
             brief,
-            all: self.keeps_all.then(Vec::new),
+            all: self.keeps_all.then(Box::default),
             messages: Arc::default(),
             unread: self.unborn.remove(&spawned.agent).map(Unread::with),
             offloads: None,

@@ -23,7 +23,7 @@ pub(super) struct Context {
     /// Long tool outputs that are files of its workspace. Most agents have none.
     pub(super) offloads: Option<Box<Offloads>>,
     /// Every message ever, if somebody asked for that.
-    pub(super) all: Option<Vec<Arc<Message>>>,
+    pub(super) all: Option<Box<Vec<Arc<Message>>>>,
 }
 
 /// What came to an agent and its model has not been shown.

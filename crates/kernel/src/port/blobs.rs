@@ -46,7 +46,7 @@ pub fn blobs_of(event: &Event) -> Vec<&BlobRef> {
         | Event::TreeBranched(_)
         | Event::RateLimited { .. } => Vec::new(),
     };
-    bodies.into_iter().filter_map(|body| body.rest.as_ref()).collect()
+    bodies.into_iter().filter_map(|body| body.rest.as_deref()).collect()
 }
 
 const fn of_outcome(outcome: &Outcome) -> Option<&Body> {

@@ -2,6 +2,8 @@
 
 use std::num::NonZeroU32;
 
+use smallvec::SmallVec;
+
 use super::trim::{Cut, LeftOut, Span};
 use super::{Category, Header, Tie};
 use crate::id::AgentId;
@@ -9,7 +11,8 @@ use crate::id::AgentId;
 /// The messages that the next packet of an agent holds, by their headers. What it has not read stands at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    headers: Vec<Header>,
+    /// Most agents of a large tree wait with two messages.
+    headers: SmallVec<[Header; 2]>,
     /// How many at the end came after the model was asked last.
     unread: u32,
     /// The most tokens of a packet; everything is shown if absent.
@@ -49,7 +52,7 @@ impl Window {
     #[must_use]
     pub fn of(headers: Vec<Header>, unread: usize) -> Self {
         let unread = u32::try_from(unread.min(headers.len())).unwrap_or(u32::MAX);
-        Self { headers, unread, ..Self::default() }
+        Self { headers: headers.into(), unread, ..Self::default() }
     }
 
     /// What it holds, the oldest first.
@@ -175,7 +178,7 @@ impl Window {
     }
 
     /// Whether its agent takes turns: only then is anything kept.
-    pub(crate) const fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         !self.headers.is_empty()
     }
 
@@ -298,10 +301,6 @@ impl Window {
     }
 
     fn insert(&mut self, place: usize, header: Header) {
-        // Most windows of a large tree hold little, and there are many of them.
-        if self.headers.len() == self.headers.capacity() {
-            self.headers.reserve_exact(self.headers.len() / 2 + 1);
-        }
         self.headers.insert(place, header);
     }
 }

@@ -40,7 +40,7 @@ fn inline(text: String, tokens: impl Fn(&str) -> u64) -> Payload {
 fn with_blob(preview: Body, mut whole: String) -> Payload {
     whole.truncate(whole.floor_char_boundary(limit::BLOB_BYTES_MAX));
     let whole = whole.into_bytes();
-    let rest = Some(BlobRef { hash: BlobHash::of(&whole), bytes: whole.len() as u64 });
+    let rest = Some(Box::new(BlobRef { hash: BlobHash::of(&whole), bytes: whole.len() as u64 }));
     Payload { body: Body { rest, ..preview }, blobs: vec![whole] }
 }
 

@@ -83,7 +83,7 @@ fn a_long_listing_shows_its_first_and_its_last_lines() {
 }
 
 fn body(head: &str, tail: &str, whole: &[u8]) -> Body {
-    let rest = Some(BlobRef { hash: BlobHash::of(whole), bytes: whole.len() as u64 });
+    let rest = Some(Box::new(BlobRef { hash: BlobHash::of(whole), bytes: whole.len() as u64 }));
     Body { rest, gap: Some(head.len() as u32), ..Body::text([head, tail].concat()) }
 }
 
@@ -94,7 +94,7 @@ fn the_words_in_a_gap_are_bounded() {
         let hash = BlobHash::of(b"x");
         let wholes = [Whole::File(name(&hash)), Whole::NoRoom, Whole::Journal];
         for (whole, gap) in wholes.iter().flat_map(|whole| [(whole, Some(2)), (whole, None)]) {
-            let rest = Some(BlobRef { hash: hash.clone(), bytes });
+            let rest = Some(Box::new(BlobRef { hash: hash.clone(), bytes }));
             let told = shown(Body { rest, gap, ..Body::text("abc") }, whole);
             let most = if gap.is_some() { 128 } else { 64 };
             assert!(told.len() <= 3 + most, "{} bytes: {told}", told.len());
