@@ -173,7 +173,7 @@ impl Contexts {
     #[must_use]
     pub fn messages(&self, agent: &AgentId) -> Option<&[Arc<Message>]> {
         let context = self.agents.get(agent)?;
-        Some(context.all.as_deref().map_or(context.messages.as_slice(), Vec::as_slice))
+        Some(context.all.as_ref().map_or(context.messages.as_slice(), |all| &all.messages))
     }
 
     /// What came to a living agent and its model has not been shown, in the order in which it will be.

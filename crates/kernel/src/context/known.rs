@@ -23,7 +23,13 @@ pub(super) struct Context {
     /// Long tool outputs that are files of its workspace. Most agents have none.
     pub(super) offloads: Option<Box<Offloads>>,
     /// Every message ever, if somebody asked for that.
-    pub(super) all: Option<Box<Vec<Arc<Message>>>>,
+    pub(super) all: Option<Box<All>>,
+}
+
+/// Every message ever.
+#[derive(Clone, Debug, Default)]
+pub(super) struct All {
+    pub(super) messages: Vec<Arc<Message>>,
 }
 
 /// What came to an agent and its model has not been shown.
@@ -52,7 +58,7 @@ impl Context {
     /// Adds a message. A packet that is still out keeps what it had.
     pub(super) fn push(&mut self, message: Arc<Message>) {
         if let Some(all) = &mut self.all {
-            all.push(Arc::clone(&message));
+            all.messages.push(Arc::clone(&message));
         }
         let messages = Arc::make_mut(&mut self.messages);
         // Most contexts of a large tree are short, and there are many of them.
