@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::brief::{Briefs, System};
 use super::known::{Context, Unread};
-use super::told::{child_told, heard, shown, told};
+use super::told::{child_told, clamp_told, heard, shown, told};
 use super::{Message, Offloaded, Origin, Packet, ToolAsk};
 use crate::agent::{Attachment, Exit, Spawned};
 use crate::body::Body;
@@ -233,9 +233,7 @@ impl Contexts {
         let Some(context) = self.agents.get(child) else { return };
         let [.., parent, _] = context.origin.path.as_slice() else { return };
         let (parent, seq) = (parent.clone(), self.seq);
-        let text = format!(
-            "the window of {child} has {size} tokens and yours has {parent_size}: give it less to read at once"
-        );
+        let text = clamp_told(child.as_str(), size, parent_size);
         if let Some(context) = self.agents.get_mut(&parent) {
             context.unread().letters.push((seq, Message::Note(text)));
         }

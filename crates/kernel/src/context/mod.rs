@@ -15,4 +15,4 @@ pub use fold::{Contexts, End};
 pub use folded::Folded;
 pub use message::{Message, Offloaded, Origin, Packet, ToolAsk};
 pub use share::{Given, Share};
-pub(crate) use told::{child_tokens, heard_tokens, shown_tokens, told_tokens};
+pub(crate) use told::{child_tokens, clamp_told, heard_tokens, shown_tokens, told_tokens};

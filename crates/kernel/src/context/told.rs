@@ -119,3 +119,10 @@ pub(crate) fn child_told(agent: &str, exit: &Exit, shown: String) -> String {
         format!("{agent} {why}; partial result:\n{shown}")
     }
 }
+
+/// How an agent is told that the window of its child is smaller than its own.
+pub(crate) fn clamp_told(child: &str, size: u64, parent_size: u64) -> String {
+    format!(
+        "the window of {child} has {size} tokens and yours has {parent_size}: give it less to read at once"
+    )
+}

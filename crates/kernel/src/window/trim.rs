@@ -221,7 +221,7 @@ impl Units {
             let (from, tokens) = (place as u32, u64::from(header.tokens));
             let is_pinned = header.category == Category::System
                 || header.tie == Tie::Folded
-                || place >= fresh
+                || place >= fresh && header.category != Category::Internal
                 || Some(place) == user;
             match (header.tie, units.last_mut()) {
                 (Tie::Answers, Some(unit)) if unit.category == Category::Output || unit.to == from => {

@@ -35,7 +35,9 @@ impl World {
             Event::MessagePublished { .. } | Event::CheckpointMade { .. } => {}
             Event::WindowSet { agent, size, first, clamped } => {
                 self.window_mut(agent).bound(*size, *first);
-                self.note_clamped(agent, *clamped);
+                if let Some(clamped) = clamped.filter(|clamped| clamped.is_told) {
+                    self.note_clamped(agent, *size, clamped);
+                }
             }
             Event::ContextShared { from, to, spans, as_is, replaces } => {
                 self.window_mut(to).remove(replaces);
@@ -151,19 +153,13 @@ impl World {
     }
 
     /// An agent is told that the window of its child is smaller than its own.
-    fn note_clamped(&mut self, agent: &AgentId, clamped: Option<Clamped>) {
-        let parent = self
-            .agent(self.place(agent))
-            .kin
-            .parent
-            .filter(|_| clamped.is_some_and(|clamped| clamped.is_told));
-        if let Some(parent) = parent {
-            let tokens = limit::NOTICE_BYTES_MAX as u64;
-            let progress = &mut self.agents.agent_mut(parent).progress;
-            progress.read(tokens);
-            let note = Header::new(tokens + limit::MESSAGE_TOKENS, Category::Internal, Tie::Free);
-            progress.window.push(note);
-        }
+    fn note_clamped(&mut self, child: &AgentId, size: u64, clamped: Clamped) {
+        let Some(parent) = self.agent(self.place(child)).kin.parent else { return };
+        let tokens = context::clamp_told(child.as_str(), size, clamped.parent_size).len() as u64;
+        let progress = &mut self.agents.agent_mut(parent).progress;
+        progress.read(tokens);
+        let note = Header::new(tokens + limit::MESSAGE_TOKENS, Category::Internal, Tie::Free);
+        progress.window.push(note);
     }
 
     fn delivered(&mut self, to: &AgentId, tokens: u64, category: Category) {

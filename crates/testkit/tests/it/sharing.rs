@@ -279,3 +279,22 @@ fn p18_what_is_meant_for_one_agent_changes_that_one_only() {
     let unknown = person(Request::Refresh(Refresh { agent: name("nobody"), replace: false }));
     assert!(matches!(refused(&mut play, unknown), Refusal::UnknownAgent { .. }));
 }
+
+/// P11: a note takes as much of the parent's window as it has to say, and gives way when there is no room.
+#[test]
+fn p11_a_note_is_small_and_gives_way() {
+    let mut play = Play::grow_as(FIXTURE, |definition| windows(definition, [("root", 700), ("b", 500)]));
+    play.must(spawn("b1", Share::Goal));
+    let notes = |play: &Play| {
+        let agents = play.world().agents();
+        let root = agents.find(&name("root")).and_then(|ix| agents.living(ix));
+        root.map_or(0, |root| root.progress.window.tokens_of(Category::Internal))
+    };
+    assert!((1..120).contains(&notes(&play)), "{}", notes(&play));
+    play.run("said #1 Hm. | read {}\ndone #3");
+    for (place, id) in ["b2", "b3", "b4", "b5"].into_iter().enumerate() {
+        play.must(spawn(id, Share::Goal));
+        play.run(&format!("said #{} Hm. | read {{}}\ndone #{}", 4 + 3 * place, 6 + 3 * place));
+    }
+    assert_eq!(play.view("root").status.to_string(), "running");
+}
