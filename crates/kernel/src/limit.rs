@@ -60,8 +60,6 @@ pub const FOLDED_TOKENS_MIN: u64 = 64;
 pub const WINDOW_TOKENS_MIN: u64 = 256;
 /// Default images of one packet.
 pub const IMAGES_MAX: u32 = 5;
-/// Most tokens that one image has: what providers bill for the largest that they do not shrink.
-pub const IMAGE_TOKENS: u64 = 1_600;
 /// Most turns that a child may be told of its parent's conversation.
 pub const FORK_TURNS_MAX: u32 = 1_000;
 /// Most agents that one message of the machine goes to, and most messages that a child is given at its birth.
