@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::Event;
 use crate::call::Work;
+use crate::decide::Draft;
 use crate::id::{AgentId, CheckpointName, Seq, TreeId};
 use crate::limit;
 use crate::port::catalog::{CatalogKind, Fact};
 use crate::port::journal::{Journal, JournalFault};
 use crate::time::Time;
-use crate::world::World;
 
 /// What made a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -57,7 +57,7 @@ pub struct Known {
     pub agent: AgentId,
     /// What made it.
     pub kind: CheckpointKind,
-    /// Where it is: its own event.
+    /// Where it is: the last event of the batch with its own.
     pub seq: Seq,
     /// When it was made.
     pub made: Time,
@@ -105,15 +105,31 @@ fn listed(fact: Fact) -> Result<Listed, JournalFault> {
     Ok(Listed { name, tree, known })
 }
 
-/// The agents whose contexts are due for an automatic checkpoint after these events: those that are about to take a
-/// turn and have taken so many since the last one. Everything that their tools said is in their contexts by then.
-pub fn due<'e>(world: &'e World, events: &'e [Event]) -> impl Iterator<Item = &'e AgentId> {
-    events.iter().filter_map(|event| {
+/// Makes a checkpoint of every agent that is about to take a turn and has taken so many since the last one. Everything
+/// that its tools said is in its context by then.
+pub(crate) fn automatic(draft: &mut Draft<'_>) {
+    let due = |event: &Event| {
         let Event::CallAsked { agent, work: Work::Model(_), .. } = event else { return None };
-        let living = world.agents().living(world.agents().find(agent)?)?;
-        let turns = living.progress.turns;
-        (turns > 0 && turns.is_multiple_of(limit::CHECKPOINT_EVERY_TURNS)).then_some(agent)
-    })
+        let turns = draft.agents().living(draft.agents().find(agent)?)?.progress.turns;
+        (turns > 0 && turns.is_multiple_of(limit::CHECKPOINT_EVERY_TURNS)).then(|| (agent.clone(), turns))
+    };
+    let due: Vec<(AgentId, u32)> = draft.events().iter().filter_map(due).collect();
+    for (agent, turns) in due {
+        make(draft, agent, CheckpointKind::Automatic, (None, turns / limit::CHECKPOINT_EVERY_TURNS));
+    }
+}
+
+/// Gives an agent's context a name: the one it is to have, or one that is drawn.
+pub(crate) fn make(
+    draft: &mut Draft<'_>,
+    agent: AgentId,
+    kind: CheckpointKind,
+    (name, number): (Option<CheckpointName>, u32),
+) -> CheckpointName {
+    let at = Seq(draft.seq().0 + 1);
+    let name = name.unwrap_or_else(|| CheckpointName::drawn(draft.tree(), at, draft.draw()));
+    draft.record(Event::CheckpointMade { agent, name: name.clone(), kind, number });
+    name
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]

@@ -8,6 +8,7 @@ use std::ops::Deref;
 
 use crate::agent::AgentIx;
 use crate::call::{self, Why};
+use crate::checkpoint;
 use crate::event::Event;
 use crate::id::{AgentId, CallId, CheckpointName, TimerId};
 use crate::input::{Input, What};
@@ -96,6 +97,7 @@ pub fn decide(world: &mut World, input: &Input) -> Result<Decision, Refusal> {
         What::Report(report) => report.decide(&mut draft),
     };
     draft.settle();
+    checkpoint::automatic(&mut draft);
     Ok(Decision { events: draft.events, reply })
 }
 
@@ -142,6 +144,11 @@ impl Draft<'_> {
         let decided = decide(self);
         self.ask = before;
         decided
+    }
+
+    /// What was decided so far.
+    pub(crate) fn events(&self) -> &[Event] {
+        &self.events
     }
 
     /// Which of the tools that a model asked for is being decided, if that is what is going on.

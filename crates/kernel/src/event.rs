@@ -261,7 +261,7 @@ pub enum Event {
         /// What stands on it: its topic, at least.
         envelope: Envelope,
     },
-    /// An agent's context as it is now has a name. The place is this event's own.
+    /// An agent's context has a name, as it is when this decision is over.
     CheckpointMade {
         /// Whose.
         agent: AgentId,

@@ -36,7 +36,7 @@ pub(super) async fn checkpoint(home: &Path, args: args::Checkpoint) -> Result<Ex
 async fn make(home: &Path, args: args::CheckpointMake) -> Result<Exit> {
     let tree = find(home, &place::look(home)?, &args.tree)?.tree;
     let said = format!("checkpoint of `{}` in tree {}", args.agent, short(tree));
-    let request = spinney_kernel::request::Checkpoint::manual(args.agent, args.name);
+    let request = spinney_kernel::request::Checkpoint { agent: args.agent, name: args.name };
     let answer = control::ask(home, tree, Request::Checkpoint(request)).await?;
     if let Answer::Done { checkpoint: Some(name), .. } = &answer {
         out::line(name.as_str())?;

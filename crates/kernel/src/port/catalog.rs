@@ -65,8 +65,8 @@ pub struct Fact {
 pub struct Place {
     /// Of which tree.
     pub tree: TreeId,
-    /// Its number.
-    pub seq: Seq,
+    /// The last event of its batch.
+    pub end: Seq,
     /// When its input arrived.
     pub at: Time,
 }
@@ -80,8 +80,8 @@ pub fn catalog_rows(place: Place, event: &Event) -> Vec<CatalogRow> {
             vec![CatalogRow { kind: CatalogKind::Tree, key, value }]
         }
         Event::CheckpointMade { agent, name, kind, number } => {
-            let Place { seq, at, .. } = place;
-            let known = Known { agent: agent.clone(), kind: *kind, seq, made: at, number: *number };
+            let Place { end, at, .. } = place;
+            let known = Known { agent: agent.clone(), kind: *kind, seq: end, made: at, number: *number };
             let (key, value) = (name.as_str().to_owned(), Some(known.written()));
             vec![CatalogRow { kind: CatalogKind::Checkpoint, key, value }]
         }
@@ -122,10 +122,10 @@ pub fn catalog_rows(place: Place, event: &Event) -> Vec<CatalogRow> {
 /// What a whole batch changes in the catalog: what goes into the append beside it.
 #[must_use]
 pub fn catalog_of(tree: TreeId, after: Seq, batch: &Batch) -> Vec<CatalogRow> {
-    let place = |seq| Place { tree, seq: Seq(seq), at: batch.input.now };
     // A number beyond all numbers is a stale writer's; the journal says so.
-    let numbered = batch.events.iter().zip((1..).map(|nth| after.0.saturating_add(nth)));
-    numbered.flat_map(|(event, seq)| catalog_rows(place(seq), event)).collect()
+    let end = Seq(after.0.saturating_add(batch.events.len() as u64));
+    let place = Place { tree, end, at: batch.input.now };
+    batch.events.iter().flat_map(|event| catalog_rows(place, event)).collect()
 }
 
 /// Computes a tree's rows again from its journal and puts them in place of those that stand there.

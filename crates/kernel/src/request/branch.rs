@@ -7,11 +7,11 @@ use super::{acting, person};
 use crate::agent::{AgentIx, State, end_if_drained};
 use crate::budget::{Amounts, Limits, Terms};
 use crate::call::{self, Outcome, Work};
-use crate::checkpoint::CheckpointKind;
+use crate::checkpoint::{self, CheckpointKind};
 use crate::decide::{Draft, Reply};
 use crate::definition::{BudgetSpec, Lost};
 use crate::event::{Branched, Event};
-use crate::id::{AgentId, CallId, CheckpointName, Seq, TreeId};
+use crate::id::{AgentId, CallId, TreeId};
 use crate::input::By;
 use crate::refusal::Refusal;
 use crate::time::Time;
@@ -64,9 +64,7 @@ impl Branch {
             lose(draft, id);
         }
         if !draft.is_over() {
-            let name = CheckpointName::drawn(draft.tree(), Seq(draft.seq().0 + 1), draft.draw());
-            let (agent, kind) = (self.agent.clone(), CheckpointKind::Branch);
-            draft.record(Event::CheckpointMade { agent, name, kind, number: 0 });
+            checkpoint::make(draft, self.agent.clone(), CheckpointKind::Branch, (None, 0));
         }
         Ok(Reply::Done)
     }

@@ -3,12 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::acting;
-use crate::checkpoint::CheckpointKind;
+use crate::checkpoint::{self, CheckpointKind};
 use crate::decide::{Draft, Reply};
-use crate::event::Event;
-use crate::id::{AgentId, CheckpointName, Seq};
+use crate::id::{AgentId, CheckpointName};
 use crate::input::By;
-use crate::limit;
 use crate::refusal::Refusal;
 
 /// Make a checkpoint of an agent. That a name is free in the whole home is for whoever passes the request on to know:
@@ -21,28 +19,13 @@ pub struct Checkpoint {
     /// What it is to be called; one is drawn if none is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<CheckpointName>,
-    /// What makes it.
-    pub kind: CheckpointKind,
 }
 
 impl Checkpoint {
-    /// One that a person makes.
-    #[must_use]
-    pub const fn manual(agent: AgentId, name: Option<CheckpointName>) -> Self {
-        Self { agent, name, kind: CheckpointKind::Manual }
-    }
-
     pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
-        let ix = acting(draft, by, &self.agent)?;
-        let at = Seq(draft.seq().0 + 1);
-        let drawn = || CheckpointName::drawn(draft.tree(), at, draft.draw());
-        let name = self.name.clone().unwrap_or_else(drawn);
-        let number = match self.kind {
-            CheckpointKind::Automatic => draft.agent(ix).progress.turns / limit::CHECKPOINT_EVERY_TURNS,
-            CheckpointKind::Manual | CheckpointKind::Branch | CheckpointKind::Rollback => 0,
-        };
-        let agent = self.agent.clone();
-        draft.record(Event::CheckpointMade { agent, name: name.clone(), kind: self.kind, number });
+        acting(draft, by, &self.agent)?;
+        let name =
+            checkpoint::make(draft, self.agent.clone(), CheckpointKind::Manual, (self.name.clone(), 0));
         Ok(Reply::Checkpoint { name })
     }
 }

@@ -187,7 +187,7 @@ impl Tree {
         agent: AgentId,
         name: Option<CheckpointName>,
     ) -> Result<CheckpointName, RequestError> {
-        match self.ask(Request::Checkpoint(Checkpoint::manual(agent, name))).await? {
+        match self.ask(Request::Checkpoint(Checkpoint { agent, name })).await? {
             Reply::Checkpoint { name } => Ok(name),
             Reply::Done
             | Reply::Told { .. }

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use spinney_kernel::call::{ModelCall, Work};
-use spinney_kernel::checkpoint::{self, CheckpointKind};
 use spinney_kernel::effect::Effect;
 use spinney_kernel::event::{Alarm, Event};
 use spinney_kernel::id::{AgentId, Seq, TreeId};
@@ -12,7 +11,7 @@ use spinney_kernel::port::catalog::catalog_of;
 use spinney_kernel::port::journal::{Append, Journal, JournalFault};
 use spinney_kernel::port::{model, tool};
 use spinney_kernel::report::{Lost, Timer};
-use spinney_kernel::request::{Checkpoint, Pause, Unpause};
+use spinney_kernel::request::{Pause, Unpause};
 use spinney_kernel::time::Time;
 use spinney_kernel::world::TreeState;
 use spinney_kernel::{Batch, By, Refusal, Reply, Report, Request, What, limit};
@@ -284,7 +283,6 @@ impl Run {
             return Ok(decision.reply);
         }
         let world = &self.mind.world;
-        let due: Vec<AgentId> = checkpoint::due(world, &decision.events).cloned().collect();
         for effect in decision.events.iter().filter_map(|event| world.effect_of(event)) {
             self.gate.hold(world.seq(), Held::Effect(effect));
         }
@@ -300,11 +298,6 @@ impl Run {
         let (tree, durability) = (world.tree(), world.definition().durability);
         let catalog = catalog_of(tree, after, &batch);
         self.gate.append(Append { tree, after, base: None, batch, blobs, catalog, state, durability });
-        for agent in due {
-            let automatic = Checkpoint { agent, name: None, kind: CheckpointKind::Automatic };
-            // It is made of an agent that lives, under a name that is drawn: nothing is there to refuse.
-            let _ = self.decide(What::person(Request::Checkpoint(automatic)), Vec::new());
-        }
         Ok(decision.reply)
     }
 
