@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::{Attachment, Phase, Progress, Spawned, State};
+use super::{Attachment, Inbox, Phase, Progress, Spawned, State};
 use crate::budget::{AccountIx, Amounts};
 use crate::caps::Caps;
 use crate::definition::{OnLow, Recursion};
@@ -56,8 +56,8 @@ pub struct Agent {
     pub(crate) waits: u32,
     /// How far its turns have come.
     pub progress: Progress,
-    /// Messages it has not read: the events that brought them.
-    pub inbox: Vec<Seq>,
+    /// Messages it has not read.
+    pub inbox: Inbox,
     /// The timer of its deadline.
     pub(crate) timer: Option<TimerId>,
 }
@@ -83,8 +83,8 @@ impl Agent {
 
     /// Takes messages out of its inbox that it need not read a second time.
     pub(crate) fn put_away(&mut self, is_known: impl Fn(Seq) -> bool) {
-        for place in (0..self.inbox.len()).rev() {
-            if is_known(self.inbox[place]) {
+        for place in (0..self.inbox.all().len()).rev() {
+            if is_known(self.inbox.all()[place]) {
                 self.inbox.remove(place);
                 self.progress.window.take_letter(place);
             }
@@ -302,7 +302,7 @@ impl Agents {
             running: 0,
             waits: 0,
             progress: Progress::default(),
-            inbox: Vec::new(),
+            inbox: Inbox::default(),
             timer: spawned.alarm.map(|alarm| alarm.timer),
         };
         if let Some(sibling) = sibling {

@@ -90,7 +90,7 @@ fn close(draft: &mut Draft<'_>, ix: AgentIx, exit: Exit, result: Option<Body>) {
     let spent = draft.account_of(ix).spent;
     let attachment = draft.agent(ix).attachment;
     let parent = draft.agents().parent(ix);
-    let said = if result.is_none() { draft.agent(ix).progress.said } else { None };
+    let said = if result.is_none() { draft.agent(ix).progress.last() } else { None };
     draft.record(Event::AgentEnded { agent, exit, result, said, spent });
     let Some(parent) = parent.filter(|parent| is_live(draft, *parent)) else { return };
     if let Attachment::Call { call, .. } = attachment {

@@ -3,6 +3,7 @@
 mod arena;
 mod end;
 mod exit;
+mod inbox;
 mod progress;
 mod spawned;
 mod state;
@@ -11,6 +12,7 @@ pub use arena::{Agent, AgentIx, Agents, Charter, Ended, Letter};
 pub(crate) use arena::{Birth, goal_digest};
 pub(crate) use end::{drop_waiting, end, end_if_drained};
 pub use exit::{Exit, Failure};
+pub use inbox::Inbox;
 pub use progress::Progress;
 pub use spawned::{Attachment, Spawned};
 pub use state::{Farewell, Phase, State, Status};

@@ -12,10 +12,10 @@ pub struct Progress {
     pub turns: u32,
     /// The most tokens that its context can have.
     pub tokens: u64,
-    /// The event with the last thing its model said.
-    pub said: Option<Seq>,
+    /// The event with the last thing its model said; 0 is none.
+    said: Seq,
     /// The most tokens that this can have.
-    pub(crate) said_tokens: u64,
+    said_tokens: u32,
     /// Why its model's last call came to nothing.
     pub(crate) failed: Option<Box<Outcome>>,
     /// What its next packet holds.
@@ -34,10 +34,21 @@ impl Progress {
         self.failed = None;
     }
 
+    /// The event with the last thing its model said.
+    #[must_use]
+    pub fn last(&self) -> Option<Seq> {
+        Some(self.said).filter(|said| said.0 > 0)
+    }
+
+    /// The most tokens that the last thing its model said can have.
+    pub(crate) fn last_tokens(&self) -> u64 {
+        self.said_tokens.into()
+    }
+
     /// Its model has taken a turn.
     pub(crate) fn said(&mut self, at: Seq, tokens: u64, asks: bool) {
         self.turns = self.turns.saturating_add(1);
-        (self.said, self.said_tokens) = (Some(at), tokens);
+        (self.said, self.said_tokens) = (at, u32::try_from(tokens).unwrap_or(u32::MAX));
         self.read(tokens);
         let tie = if asks { Tie::Asks } else { Tie::Free };
         self.window.said(Header::new(tokens.saturating_add(limit::MESSAGE_TOKENS), Category::Dialog, tie));

@@ -46,7 +46,9 @@ fn satisfied(world: &World, ix: AgentIx, id: CallId) -> Option<Outcome> {
             };
             enough.then(|| Outcome::Children { ended: ended_of(world, agents) })
         }
-        Work::Wait(Wait::Message) => world.agent(ix).inbox.first().map(|seq| Outcome::Message { seq: *seq }),
+        Work::Wait(Wait::Message) => {
+            world.agent(ix).inbox.all().first().map(|seq| Outcome::Message { seq: *seq })
+        }
         Work::Model(_) | Work::Tool(_) | Work::Child(_) | Work::Question(_) => None,
     }
 }

@@ -205,8 +205,7 @@ impl Contexts {
         let Some(definition) = &self.definition else { return };
         let above = spawned.parent.as_ref().and_then(|parent| self.agents.get(parent));
         let above = above.map_or(&[][..], |context| &context.origin.path);
-        let mut path = Vec::with_capacity(above.len() + 1);
-        path.extend(above.iter().chain([&spawned.agent]).cloned());
+        let path = above.iter().chain([&spawned.agent]).cloned().collect();
         let (role, goal): (_, Arc<str>) = (spawned.role.clone(), spawned.goal.as_str().into());
         let brief = self.briefs.of(definition, &role, &spawned.caps.tools);
         let takes_turns = definition.roles.get(&role).is_some_and(|role| role.turns.is_some());
@@ -231,7 +230,7 @@ impl Contexts {
     /// An agent is told that the window of its child is smaller than its own.
     fn clamped(&mut self, child: &AgentId, size: u64, parent_size: u64) {
         let Some(context) = self.agents.get(child) else { return };
-        let [.., parent, _] = context.origin.path.as_slice() else { return };
+        let [.., parent, _] = context.origin.path.as_ref() else { return };
         let (parent, seq) = (parent.clone(), self.seq);
         let text = clamp_told(child.as_str(), size, parent_size);
         if let Some(context) = self.agents.get_mut(&parent) {
@@ -307,7 +306,7 @@ impl Contexts {
         // Swapping changes the order of the map, and nobody asks for that.
         let Some(context) = self.agents.swap_remove(agent) else { return };
         let shown = result.or_else(|| Some(context.said()?.0)).cloned().unwrap_or_default();
-        let [.., parent, _] = context.origin.path.as_slice() else {
+        let [.., parent, _] = context.origin.path.as_ref() else {
             self.end = Some(End { exit: exit.clone(), shown, spent: *spent });
             return;
         };

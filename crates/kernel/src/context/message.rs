@@ -108,25 +108,27 @@ pub struct ToolAsk {
     pub args: String,
     /// How many tokens all of it has at most, if somebody counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tokens: Option<u64>,
+    pub tokens: Option<u32>,
     /// Where it hands another agent a goal or a message: how many tokens that adds at most to what the other reads,
     /// if somebody counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub told_tokens: Option<u64>,
+    pub told_tokens: Option<u32>,
 }
 
 impl ToolAsk {
     /// Has everything counted that a model will read of it, here or at another agent.
     pub fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
-        self.tokens = Some([&self.id, &self.tool, &self.args].map(|text| tokens(text)).into_iter().sum());
-        self.told_tokens = Builtin::told_tokens(&self.tool, &self.args, tokens);
+        let most = |tokens| u32::try_from(tokens).unwrap_or(u32::MAX);
+        self.tokens =
+            Some(most([&self.id, &self.tool, &self.args].map(|text| tokens(text)).into_iter().sum()));
+        self.told_tokens = Builtin::told_tokens(&self.tool, &self.args, tokens).map(most);
     }
 
     /// The most tokens that it can have: what was counted, or else its bytes.
     #[must_use]
     pub fn tokens_max(&self) -> u64 {
         let bytes = (self.id.len() + self.tool.len() + self.args.len()) as u64;
-        self.tokens.map_or(bytes, |tokens| tokens.min(bytes))
+        self.tokens.map_or(bytes, |tokens| u64::from(tokens).min(bytes))
     }
 }
 
@@ -147,7 +149,7 @@ pub struct Origin {
     /// The tree, which is the trace.
     pub tree: TreeId,
     /// Ids from the root down to the agent itself.
-    pub path: Vec<AgentId>,
+    pub path: Box<[AgentId]>,
     /// The agent's role.
     pub role: RoleName,
     /// What it is to do.

@@ -38,7 +38,7 @@ impl Send {
         let to = self.to.clone();
         let Some(ix) = draft.agents().find(&to) else { return self.keep(draft, by) };
         let ix = draft.living(&to).map(|_| ix)?;
-        room(draft.agent(ix).inbox.len(), &to)?;
+        room(draft.agent(ix).inbox.all().len(), &to)?;
         self.record(draft, by);
         wake_waits(draft, ix);
         Ok(Reply::Done)

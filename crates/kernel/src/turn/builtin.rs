@@ -157,7 +157,7 @@ pub(super) fn run(
     builtin: Builtin,
     ask: &ToolAsk,
 ) -> Result<Option<Body>, Refusal> {
-    let (args, tokens) = (ask.args.as_str(), ask.told_tokens);
+    let (args, tokens) = (ask.args.as_str(), ask.told_tokens.map(u64::from));
     let agent = draft.agent_id(ix).clone();
     let request = match builtin {
         Builtin::SpawnAgent => spawn(agent.clone(), read(builtin, args)?, tokens),

@@ -199,7 +199,7 @@ impl World {
         let (account, role, depth) = (agent.account, agent.charter.role.clone(), agent.charter.depth);
         let (parent, timer) = (agent.kin.parent, agent.timer.take());
         let detached = agent.attachment == Attachment::Detached;
-        let tokens = result.map_or(agent.progress.said_tokens, context::shown_tokens);
+        let tokens = result.map_or(agent.progress.last_tokens(), context::shown_tokens);
         self.clear_timer(timer);
         let spent = self.ledger.close(account);
         self.agents.retire(ix, Ended { role, parent, depth, word: exit.word(), at: self.seq, tokens, spent });

@@ -169,7 +169,7 @@ async fn o17_s26_a_deep_agents_text_is_seen_before_it_ends() {
         for seen in &seen[..end(agent)] {
             let Seen::Delta(delta) = seen else { continue };
             if delta.origin.agent() == &name::<AgentId>(agent) {
-                assert_eq!(delta.origin.path, [name::<AgentId>("root"), name(agent)]);
+                assert_eq!(*delta.origin.path, [name::<AgentId>("root"), name(agent)]);
                 text.push_str(&delta.text);
             }
         }

@@ -55,8 +55,8 @@ impl Call {
             Args::Json(part) => part.render(templates, context)?.to_string(),
         };
         let id = self.id.clone().unwrap_or(id);
-        let counted = tokens(&id) + tokens(&self.tool) + tokens(&args);
-        Ok(ToolAsk { id, tool: self.tool.clone(), args, tokens: Some(counted), told_tokens: None })
+        let counted = u32::try_from(tokens(&id) + tokens(&self.tool) + tokens(&args));
+        Ok(ToolAsk { id, tool: self.tool.clone(), args, tokens: counted.ok(), told_tokens: None })
     }
 }
 

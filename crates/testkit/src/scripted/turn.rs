@@ -74,7 +74,7 @@ pub(super) fn capped(mut text: String, asks: Vec<ToolAsk>, output_cap: u64) -> (
         }
         let before = tokens(&ask.args);
         cut(&mut ask.args, &mut room);
-        let gone = before - tokens(&ask.args);
+        let gone = u32::try_from(before - tokens(&ask.args)).unwrap_or(0);
         ask.tokens = ask.tokens.map(|counted| counted.saturating_sub(gone));
         made.push(ask);
     }

@@ -16,7 +16,7 @@ fn send(to: &str, text: &str) -> Request {
 /// How many messages an agent has not read.
 fn unread(play: &Play, agent: &str) -> usize {
     let agents = play.world().agents();
-    agents.find(&name(agent)).and_then(|ix| agents.living(ix)).map_or(0, |agent| agent.inbox.len())
+    agents.find(&name(agent)).and_then(|ix| agents.living(ix)).map_or(0, |agent| agent.inbox.all().len())
 }
 
 /// What an agent's next call would see beyond its first message.

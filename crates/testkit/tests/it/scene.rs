@@ -29,7 +29,7 @@ pub(crate) fn attempt() -> Attempt {
 pub(crate) fn origin() -> Origin {
     Origin {
         tree: TreeId::new([7; 16]),
-        path: vec!["root".parse().unwrap(), "a".parse().unwrap()],
+        path: ["root".parse().unwrap(), "a".parse().unwrap()].into(),
         role: "lead".parse().unwrap(),
         goal: "Compare PyTorch and JAX.".into(),
     }

@@ -119,7 +119,7 @@ async fn calls_are_asked_for_with_rendered_arguments() {
       - { tool: "", args: [1, "{{ agent }}"] }"#;
     let answer = answer(script, attempt()).await;
     let ask = |id: &str, tool: &str, args: &str| {
-        let counted = [id, tool, args].map(|text| text.len().div_ceil(4) as u64).iter().sum();
+        let counted = [id, tool, args].map(|text| text.len().div_ceil(4) as u32).iter().sum();
         ToolAsk {
             id: id.to_owned(),
             tool: tool.to_owned(),
