@@ -129,7 +129,7 @@ impl Contexts {
                 });
                 let (Some(known), Some(context)) = (known, self.agents.get_mut(to)) else { return };
                 context.forget(replaces);
-                context.told(from, known, *as_is);
+                context.told((from, self.seq), known, *as_is);
             }
             Event::ContextCut { agent, cut, .. } => {
                 if let Some(context) = self.agents.get_mut(agent) {
@@ -181,10 +181,9 @@ impl Contexts {
         self.agents.get(agent).into_iter().flat_map(Context::unread_messages)
     }
 
-    /// How many messages the window of a living agent holds, read or not.
-    #[must_use]
-    pub fn count(&self, agent: &AgentId) -> Option<usize> {
-        self.agents.get(agent).map(Context::count)
+    /// What the window of a living agent holds, read or not.
+    pub fn window(&self, agent: &AgentId) -> impl Iterator<Item = &Message> {
+        self.agents.get(agent).into_iter().flat_map(Context::window)
     }
 
     /// What the next model call of a living agent sees.

@@ -98,10 +98,9 @@ impl Context {
         })
     }
 
-    /// How many messages the window holds, read or not.
-    pub(super) fn count(&self) -> usize {
-        let unread = self.unread.as_ref().map_or(0, |unread| unread.answers.len() + unread.letters.len());
-        self.messages.len() + unread
+    /// What the window holds, read or not.
+    pub(super) fn window(&self) -> impl Iterator<Item = &Message> {
+        self.messages.iter().map(AsRef::as_ref).chain(self.unread_messages())
     }
 
     /// Leaves out what was decided, and tells it in short behind the first message.
@@ -135,19 +134,36 @@ impl Context {
         (whole, file)
     }
 
-    /// Takes what another agent knows.
-    pub(super) fn told(&mut self, from: &AgentId, messages: Vec<Arc<Message>>, as_is: bool) {
+    /// Takes what another agent knows. While tools are out it is unread until they are back: what they return stands
+    /// right behind the message that asked.
+    pub(super) fn told(&mut self, (from, at): (&AgentId, Seq), messages: Vec<Arc<Message>>, as_is: bool) {
+        let is_asking = matches!(self.messages.last().map(AsRef::as_ref), Some(Message::Said { asks, .. }) if !asks.is_empty());
         for message in messages {
-            let told = || Arc::new(Message::Told { from: from.clone(), message: Arc::clone(&message) });
-            self.push(if as_is { message } else { told() });
+            let told = |message| Message::Told { from: from.clone(), message };
+            match (is_asking, as_is) {
+                (true, _) => self.unread().letters.push((at, told(message))),
+                (false, true) => self.push(message),
+                (false, false) => self.push(Arc::new(told(message))),
+            }
         }
     }
 
     /// Forgets what is at these places.
     pub(super) fn forget(&mut self, spans: &[Span]) {
-        if !spans.is_empty() {
-            remove(Arc::make_mut(&mut self.messages), spans);
+        if spans.is_empty() {
+            return;
         }
+        let read = self.messages.len();
+        remove(Arc::make_mut(&mut self.messages), spans);
+        if let Some(unread) = &mut self.unread {
+            // What tools returned is no news of anybody.
+            let mut place = (read + unread.answers.len()) as u32;
+            unread.letters.retain(|_| {
+                place += 1;
+                !Span::has(spans, place - 1)
+            });
+        }
+        self.unread = self.unread.take().filter(|unread| !unread.is_empty());
     }
 
     /// The last thing that its model said, and the tools it asked for.

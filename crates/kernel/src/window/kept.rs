@@ -243,7 +243,7 @@ impl Window {
     }
 
     /// Takes what another agent knows: of those the headers at these places. `as_is` if it is its own conversation from
-    /// here on.
+    /// here on. While tools are out it is unread until they are back.
     pub(crate) fn told(&mut self, from: &AgentId, window: &Self, spans: &[Span], as_is: bool) {
         if !self.is_open() {
             return;
@@ -258,8 +258,18 @@ impl Window {
                 }
                 None => *header,
             };
-            self.said(header);
+            if self.is_asking() {
+                self.push(header);
+            } else {
+                self.said(header);
+            }
         }
+    }
+
+    /// Whether the last message that its model has read asks for tools: what they return stands right behind it.
+    fn is_asking(&self) -> bool {
+        let read = self.headers.len() - self.unread();
+        self.headers[..read].last().is_some_and(|header| header.tie == Tie::Asks)
     }
 
     /// Forgets what is at these places.

@@ -186,6 +186,11 @@ fn old_images(headers: &[Header], cut: &Cut, images_max: u32) -> Vec<Blank> {
     blank
 }
 
+/// Whether somebody meant it for this agent now: neither a note of the machine nor what another agent knows.
+const fn is_written(header: &Header) -> bool {
+    !matches!(header.category, Category::Internal) && !matches!(header.tie, Tie::Told(_))
+}
+
 /// What goes or stays as one: a message, or one that asks with all that answer it.
 struct Unit {
     from: u32,
@@ -221,7 +226,7 @@ impl Units {
             let (from, tokens) = (place as u32, u64::from(header.tokens));
             let is_pinned = header.category == Category::System
                 || header.tie == Tie::Folded
-                || place >= fresh && header.category != Category::Internal
+                || place >= fresh && is_written(header)
                 || Some(place) == user;
             match (header.tie, units.last_mut()) {
                 (Tie::Answers, Some(unit)) if unit.category == Category::Output || unit.to == from => {

@@ -1,11 +1,12 @@
 //! One case: a random tree under random load, with crashes, wound up and then replayed.
 
 use spinney_kernel::call::{Why, Work};
-use spinney_kernel::context::Contexts;
+use spinney_kernel::context::{Contexts, Message};
 use spinney_kernel::id::{AgentId, CallId, TreeId};
 use spinney_kernel::report::Lost;
 use spinney_kernel::request::{Cancel, Start};
 use spinney_kernel::time::Time;
+use spinney_kernel::window::{Header, Tie};
 use spinney_kernel::{Batch, By, Event, Input, Report, Request, What, World, decide};
 
 use super::dice::Dice;
@@ -270,18 +271,33 @@ fn may_act(before: &World, what: &What) -> Law {
     }
 }
 
-/// What the world counts is what a model will read: as many messages.
+/// What the world counts is what a model will read: the same messages in the same order.
 fn check_windows(world: &World, contexts: &Contexts) -> Law {
     for view in world.directory() {
         let Some(ix) = world.agents().find(&view.agent) else { continue };
         let Some(agent) = world.agents().living(ix) else { continue };
-        let window = &agent.progress.window;
-        let (counted, read) = (window.headers().len(), contexts.count(&view.agent).unwrap_or(0));
-        if counted > 0 && counted != read {
-            return Err(format!("{} has {read} messages and {counted} are counted", view.agent));
+        let headers = agent.progress.window.headers();
+        let read: Vec<&Message> = contexts.window(&view.agent).collect();
+        let fits = |(header, message): (&Header, &&Message)| {
+            header.category == message.category() && is_tied(header.tie, message)
+        };
+        if !headers.is_empty() && (headers.len() != read.len() || !headers.iter().zip(&read).all(fits)) {
+            return Err(format!("{} has {read:?} and {headers:?} are counted", view.agent));
         }
     }
     Ok(())
+}
+
+/// Whether a message hangs together with what its header says.
+const fn is_tied(tie: Tie, message: &Message) -> bool {
+    match message {
+        Message::System(_) | Message::Note(_) => matches!(tie, Tie::Free),
+        Message::Heard { .. } => matches!(tie, Tie::Letter),
+        Message::Said { asks, .. } => matches!(tie, Tie::Asks) != asks.is_empty(),
+        Message::Result { .. } => matches!(tie, Tie::Answers),
+        Message::Told { .. } => matches!(tie, Tie::Told(_)),
+        Message::Folded(_) => matches!(tie, Tie::Folded),
+    }
 }
 
 /// No packet is larger than its window.

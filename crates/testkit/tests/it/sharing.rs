@@ -172,6 +172,23 @@ fn p13_a_refresh_tells_what_is_new_once() {
     assert_eq!(nobody, Refusal::NobodyAbove { agent: name("root") });
 }
 
+/// P4: what a tool returned stands right behind the message that asked for it, whatever is told while it is out; told
+/// twice with replace, it is there once.
+#[test]
+fn p4_what_is_told_while_a_tool_is_out_comes_behind_its_result() {
+    let mut play = busy();
+    play.must(spawn("b1", Share::Goal));
+    play.run("said #4 Look. | read {}");
+    let refresh = || Request::Refresh(Refresh { agent: name("b1"), replace: true });
+    play.must(refresh());
+    play.must(refresh());
+    play.run("done #5");
+    let categories: Vec<Category> = packet(&play, "b1").iter().map(|(category, _)| *category).collect();
+    let told = [Category::Context; 2];
+    assert_eq!(categories[..3], [Category::System, Category::Dialog, Category::Output]);
+    assert_eq!(categories[3..], told);
+}
+
 /// P15: only those who are named are told, by reference and with the name of whoever knows it.
 #[test]
 fn p15_a_broadcast_reaches_those_who_are_named() {
