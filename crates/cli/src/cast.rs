@@ -66,6 +66,8 @@ impl Cast {
             Event::TreeStarted { .. }
             | Event::WindowSet { .. }
             | Event::ContextShared { .. }
+            | Event::ThreadJoined { .. }
+            | Event::ThreadLeft { .. }
             | Event::ContextCut { .. }
             | Event::AgentPaused { .. }
             | Event::AgentUnpaused { .. }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use spinney_kernel::agent::Agent;
+use spinney_kernel::agent::{Agent, AgentIx};
 use spinney_kernel::context::{Contexts, Message};
 use spinney_kernel::id::{AgentId, Seq, TreeId};
 use spinney_kernel::port::journal::Journal;
@@ -32,6 +32,18 @@ pub(crate) struct Recalled {
     pub(crate) because: Option<String>,
     /// The event that cut the window last.
     pub(crate) last_cut: Option<Seq>,
+    /// The thread that it shares with others.
+    pub(crate) thread: Option<Shared>,
+}
+
+/// A thread that several agents share.
+pub(crate) struct Shared {
+    /// Whose context messages all of them know.
+    pub(crate) of: AgentId,
+    /// How many others read them.
+    pub(crate) readers: usize,
+    /// The most tokens of them in a packet, if there is a bound.
+    pub(crate) bound: Option<u64>,
 }
 
 /// One message of a context.
@@ -185,7 +197,16 @@ impl Fold<'_> {
             preset: turns.window.as_ref().map(|window| window.preset).unwrap_or_default(),
             because,
             last_cut: self.last_cut,
+            thread: self.thread(ix),
         })
+    }
+
+    fn thread(&self, ix: AgentIx) -> Option<Shared> {
+        let threads = self.world.threads();
+        let head = threads.read_by(ix).unwrap_or(ix);
+        let thread = threads.of(head)?;
+        let of = self.world.agents().id(head).clone();
+        Some(Shared { of, readers: thread.readers.len(), bound: thread.bound })
     }
 
     /// Every message: those that were read and those that were not.

@@ -62,6 +62,8 @@ pub(crate) fn tell(cast: &Cast, event: &Event) -> Line {
         }
         Event::WindowSet { size, clamped, .. } => windowed(*size, *clamped),
         Event::ContextShared { from, spans, as_is, .. } => told(from, spans, *as_is),
+        Event::ThreadJoined { of, bound, .. } => reads("reads", of, *bound),
+        Event::ThreadLeft { of, bound, .. } => reads("no longer reads", of, *bound),
         Event::ContextCut { left_out, .. } => cut(left_out),
         Event::AgentPaused { .. } => story("is paused".to_owned()),
         Event::AgentUnpaused { .. } => story("goes on".to_owned()),
@@ -98,12 +100,10 @@ pub(crate) fn tell(cast: &Cast, event: &Event) -> Line {
         }
         Event::TreeUnhalted => story("the tree goes on".to_owned()),
         Event::LimitRaised { add, .. } => story(format!("may use {} more", spent_briefly(add))),
-        Event::BreakerChanged { model, breaker: Breaker::Open } => {
-            story(format!("model {model} fails too often and is left alone for a while"))
-        }
-        Event::BreakerChanged { model, breaker: Breaker::Closed } => {
-            story(format!("model {model} is tried again"))
-        }
+        Event::BreakerChanged { model, breaker } => story(match breaker {
+            Breaker::Open => format!("model {model} fails too often and is left alone for a while"),
+            Breaker::Closed => format!("model {model} is tried again"),
+        }),
         Event::RateLimited { model, .. } => story(format!("model {model} takes no calls for a while")),
         Event::CallAsked { .. }
         | Event::CallWaiting { .. }
@@ -129,6 +129,12 @@ fn windowed(size: u64, clamped: Option<Clamped>) -> Line {
 fn told(from: &AgentId, spans: &[Span], as_is: bool) -> Line {
     let messages = counted(Span::places(spans).count() as u64, "message");
     story(format!("{} {messages} of {from}", if as_is { "goes on from" } else { "is told" }))
+}
+
+/// Whether it reads a thread, and how much of it anybody's packet holds.
+fn reads(verb: &str, of: &AgentId, bound: Option<u64>) -> Line {
+    let bound = bound.map(|tokens| format!("; at most {} of it in a packet", counted(tokens, "token")));
+    detail(format!("{verb} what {of} learns{}", bound.unwrap_or_default()))
 }
 
 fn cut(left_out: &[(Category, LeftOut)]) -> Line {
@@ -193,6 +199,8 @@ fn tell_call(cast: &Cast, event: &Event) -> Line {
         | Event::AgentSpawned(_)
         | Event::WindowSet { .. }
         | Event::ContextShared { .. }
+        | Event::ThreadJoined { .. }
+        | Event::ThreadLeft { .. }
         | Event::ContextCut { .. }
         | Event::AgentPaused { .. }
         | Event::AgentUnpaused { .. }

@@ -109,6 +109,8 @@ fn copied(event: &Event) -> Option<&String> {
         | Event::AgentPaused { .. }
         | Event::WindowSet { .. }
         | Event::ContextShared { .. }
+        | Event::ThreadJoined { .. }
+        | Event::ThreadLeft { .. }
         | Event::ContextCut { .. }
         | Event::AgentUnpaused { .. }
         | Event::CallAsked { .. }

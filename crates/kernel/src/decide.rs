@@ -212,6 +212,8 @@ fn stirs(event: &Event) -> bool {
         | Event::AgentPaused { .. }
         | Event::WindowSet { .. }
         | Event::ContextShared { .. }
+        | Event::ThreadJoined { .. }
+        | Event::ThreadLeft { .. }
         | Event::ContextCut { .. }
         | Event::AgentRedirected { .. }
         | Event::AgentEnding { .. }

@@ -78,6 +78,8 @@ impl World {
             | Event::AgentPaused { .. }
             | Event::WindowSet { .. }
             | Event::ContextShared { .. }
+            | Event::ThreadJoined { .. }
+            | Event::ThreadLeft { .. }
             | Event::ContextCut { .. }
             | Event::AgentUnpaused { .. }
             | Event::AgentRedirected { .. }

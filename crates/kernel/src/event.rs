@@ -84,6 +84,26 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         replaces: Vec<Span>,
     },
+    /// An agent reads the context messages of another one from here on, as they come.
+    ThreadJoined {
+        /// Who.
+        agent: AgentId,
+        /// Whose.
+        of: AgentId,
+        /// The most tokens of them in the packet of anybody who knows them, if there is a bound.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bound: Option<u64>,
+    },
+    /// An agent that read the context messages of another one is about to end.
+    ThreadLeft {
+        /// Who.
+        agent: AgentId,
+        /// Whose.
+        of: AgentId,
+        /// The most tokens of them in the packet of anybody who still reads them, if there is a bound.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bound: Option<u64>,
+    },
     /// An agent's window was full: from here on its packets leave something out. Nothing of its context is lost.
     ContextCut {
         /// Who.
@@ -323,6 +343,8 @@ impl Event {
             Self::AgentRedirected { .. } => "agent_redirected",
             Self::WindowSet { .. } => "window_set",
             Self::ContextShared { .. } => "context_shared",
+            Self::ThreadJoined { .. } => "thread_joined",
+            Self::ThreadLeft { .. } => "thread_left",
             Self::ContextCut { .. } => "context_cut",
             Self::AgentEnding { .. } => "agent_ending",
             Self::AgentEnded { .. } => "agent_ended",

@@ -33,6 +33,7 @@ pub mod request;
 pub mod retention;
 pub mod retry;
 pub mod signal;
+pub mod thread;
 pub mod time;
 pub mod trace;
 pub mod turn;

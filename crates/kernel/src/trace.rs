@@ -181,6 +181,8 @@ impl Trace {
             Event::AgentEnding { agent, .. } => (Some(agent), "agent.ending"),
             Event::WindowSet { agent, .. } => (Some(agent), "context.window"),
             Event::ContextShared { to, .. } => (Some(to), "context.share"),
+            Event::ThreadJoined { agent, .. } => (Some(agent), "thread.join"),
+            Event::ThreadLeft { agent, .. } => (Some(agent), "thread.leave"),
             Event::ContextCut { agent, .. } => (Some(agent), "context.cut"),
             Event::AgentPaused { agent } => (Some(agent), "agent.pause"),
             Event::AgentUnpaused { agent } => (Some(agent), "agent.unpause"),

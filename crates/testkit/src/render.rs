@@ -89,6 +89,8 @@ pub(crate) fn event(event: &Event) -> String {
         Event::ContextShared { from, to, spans, as_is, replaces } => {
             format!("{to} told {} of {from}{}", shared(spans, *as_is), instead(replaces))
         }
+        Event::ThreadJoined { agent, of, bound } => thread(agent, ("reads", of), *bound),
+        Event::ThreadLeft { agent, of, bound } => thread(agent, ("left", of), *bound),
         Event::ContextCut { agent, cut, .. } => format!("{agent} cut: {} messages", places(&cut.drop)),
         Event::AgentPaused { agent } => format!("{agent} paused"),
         Event::AgentUnpaused { agent } => format!("{agent} unpaused"),
@@ -210,4 +212,9 @@ fn sender(from: &By) -> String {
         By::Person => "a person".to_owned(),
         By::Agent(id) => id.to_string(),
     }
+}
+
+fn thread(agent: &AgentId, (verb, of): (&str, &AgentId), bound: Option<u64>) -> String {
+    let bound = bound.map_or_else(String::new, |tokens| format!(", at most {tokens} tokens"));
+    format!("{agent} {verb} thread of {of}{bound}")
 }

@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::ids::{find, short};
 use crate::out::{self, Unwritten};
 use crate::place;
-use crate::recall::{Recalled, recall};
+use crate::recall::{Recalled, Shared, recall};
 use crate::wording::{counted, grouped};
 
 /// One line of the table.
@@ -113,11 +113,25 @@ fn about(recalled: &Recalled, left_out: LeftOut) -> Result<(), Unwritten> {
         None => out::line("  left out  nothing")?,
     }
     match in_short(recalled) {
-        0 => Ok(()),
+        0 => {}
         tokens => {
-            out::line(&format!("  in short  {} of context tell what was left out", counted(tokens, "token")))
+            out::line(&format!(
+                "  in short  {} of context tell what was left out",
+                counted(tokens, "token")
+            ))?;
         }
     }
+    match &recalled.thread {
+        Some(thread) => out::line(&format!("  thread    {}", shared(thread))),
+        None => Ok(()),
+    }
+}
+
+fn shared(Shared { of, readers, bound }: &Shared) -> String {
+    let readers = counted(*readers as u64, "other");
+    let bound =
+        bound.map_or_else(String::new, |tokens| format!("; at most {} of it", counted(tokens, "token")));
+    format!("what {of} learns, read by {readers}{bound}")
 }
 
 fn table(rows: &[Row], is_bound: bool) -> Result<(), Unwritten> {
@@ -157,6 +171,9 @@ fn line(recalled: &Recalled, rows: &[Row], (tree, agent): (TreeId, &AgentId)) ->
         "left_out": left_out(recalled),
         "last_cut": recalled.last_cut,
         "in_short": in_short(recalled),
+        "thread": recalled.thread.as_ref().map(|Shared { of, readers, bound }| {
+            json!({ "of": of, "readers": readers, "bound": bound })
+        }),
         "categories": categories,
     });
     line.to_string()

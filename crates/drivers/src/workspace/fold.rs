@@ -10,7 +10,7 @@ use spinney_kernel::Event;
 use spinney_kernel::agent::{Attachment, Spawned};
 use spinney_kernel::body::BlobRef;
 use spinney_kernel::budget::Amounts;
-use spinney_kernel::call::{Outcome, ToolCall, Wait, Work};
+use spinney_kernel::call::{Outcome, Question, ToolCall, Wait, Work};
 use spinney_kernel::context::ToolAsk;
 use spinney_kernel::id::{AgentId, CallId, Seq, TreeId};
 use spinney_kernel::offload::{Offloads, Whole};
@@ -160,11 +160,7 @@ impl Steps {
                 Vec::new()
             }
             Event::QuestionAsked { call, agent, ask, question, .. } => {
-                let asked = || Asked {
-                    tool: ASK.to_owned(),
-                    args: map(json!({ "question": remark(&question.text) })),
-                };
-                self.opened(*call, (agent, *ask), asked);
+                self.opened(*call, (agent, *ask), || asks_person(question));
                 Vec::new()
             }
             Event::CallSwitched { call, model, .. } => {
@@ -191,6 +187,8 @@ impl Steps {
             }
             Event::WindowSet { .. }
             | Event::ContextShared { .. }
+            | Event::ThreadJoined { .. }
+            | Event::ThreadLeft { .. }
             | Event::ContextCut { .. }
             | Event::AgentPaused { .. }
             | Event::AgentUnpaused { .. }
@@ -340,6 +338,11 @@ impl From<&ToolAsk> for Asked {
     fn from(ask: &ToolAsk) -> Self {
         Self { tool: ask.tool.clone(), args: args(&ask.args) }
     }
+}
+
+/// What a question asks for.
+fn asks_person(question: &Question) -> Asked {
+    Asked { tool: ASK.to_owned(), args: map(json!({ "question": remark(&question.text) })) }
 }
 
 fn waits(wait: &Wait) -> Asked {

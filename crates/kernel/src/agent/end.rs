@@ -6,6 +6,7 @@ use crate::body::Body;
 use crate::call::{self, Outcome, Work};
 use crate::decide::Draft;
 use crate::event::Event;
+use crate::turn;
 
 /// Decides how an agent ends and stops everything below it. Does nothing if that was decided before.
 pub(crate) fn end(draft: &mut Draft<'_>, ix: AgentIx, exit: Exit, result: Option<Body>) {
@@ -86,6 +87,7 @@ pub(crate) fn drop_waiting(draft: &mut Draft<'_>, ix: AgentIx, keep: fn(&Work) -
 /// The last event of an agent. Its parent hears of it as the end of the call that spawned it, or finds it among its
 /// messages, unless a wait that names it comes first.
 fn close(draft: &mut Draft<'_>, ix: AgentIx, exit: Exit, result: Option<Body>) {
+    turn::leave(draft, ix);
     let agent = draft.agent_id(ix).clone();
     let spent = draft.account_of(ix).spent;
     let attachment = draft.agent(ix).attachment;

@@ -137,6 +137,8 @@ impl Contexts {
                 }
             }
             Event::WindowSet { .. }
+            | Event::ThreadJoined { .. }
+            | Event::ThreadLeft { .. }
             | Event::AgentPaused { .. }
             | Event::AgentUnpaused { .. }
             | Event::AgentEnding { .. }

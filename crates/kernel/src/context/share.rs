@@ -16,6 +16,8 @@ pub enum Share {
     Goal,
     /// What its parent was told itself: its first message and its context messages, as they are then.
     Briefing,
+    /// The context messages of its parent's thread, now and as they come.
+    Thread,
     /// The last so many turns of its parent.
     Fork(u32),
 }
@@ -23,7 +25,7 @@ pub enum Share {
 impl Share {
     pub(crate) fn check(self) -> Result<(), Refusal> {
         match self {
-            Self::Goal | Self::Briefing => Ok(()),
+            Self::Goal | Self::Briefing | Self::Thread => Ok(()),
             Self::Fork(turns) if turns <= limit::FORK_TURNS_MAX => Ok(()),
             Self::Fork(turns) => {
                 let (what, count) = ("turns to fork".to_owned(), turns as usize);

@@ -26,6 +26,8 @@ pub fn blobs_of(event: &Event) -> Vec<&BlobRef> {
         Event::AgentSpawned(_)
         | Event::WindowSet { .. }
         | Event::ContextShared { .. }
+        | Event::ThreadJoined { .. }
+        | Event::ThreadLeft { .. }
         | Event::ContextCut { .. }
         | Event::AgentPaused { .. }
         | Event::AgentUnpaused { .. }

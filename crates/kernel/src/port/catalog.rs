@@ -93,6 +93,8 @@ pub fn catalog_rows(place: Place, event: &Event) -> Vec<CatalogRow> {
         | Event::AgentPaused { .. }
         | Event::WindowSet { .. }
         | Event::ContextShared { .. }
+        | Event::ThreadJoined { .. }
+        | Event::ThreadLeft { .. }
         | Event::ContextCut { .. }
         | Event::AgentUnpaused { .. }
         | Event::AgentRedirected { .. }

@@ -11,7 +11,8 @@ use crate::id::AgentId;
 use crate::input::By;
 use crate::limit;
 use crate::refusal::Refusal;
-use crate::turn::check_category;
+use crate::turn::{self, check_category};
+use crate::window::Category;
 
 /// Send a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +41,9 @@ impl Send {
         let ix = draft.living(&to).map(|_| ix)?;
         room(draft.agent(ix).inbox.all().len(), &to)?;
         self.record(draft, by);
+        if self.envelope.category == Category::Context {
+            turn::spread(draft, ix);
+        }
         wake_waits(draft, ix);
         Ok(Reply::Done)
     }

@@ -5,6 +5,7 @@ mod act;
 mod builtin;
 mod opening;
 mod tell;
+mod thread;
 
 use crate::agent::{self, AgentIx, Exit, State};
 use crate::body::cut;
@@ -21,6 +22,7 @@ use crate::world::World;
 pub use builtin::Builtin;
 pub(crate) use opening::{Opening, Wish, check_category};
 pub(crate) use tell::{Before, tell};
+pub(crate) use thread::{leave, spread};
 
 /// An agent that takes turns has its first one.
 pub(crate) fn begin(draft: &mut Draft<'_>, agent: &AgentId, goal: Goal<'_>) {
@@ -120,7 +122,8 @@ fn fit(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) -> Result<u64, Exit> {
     let window = &draft.agent(ix).progress.window;
     let Some(size) = window.size() else { return Ok(tokens) };
     let spec = turns_of(draft, ix).and_then(|turns| turns.window.clone()).unwrap_or_default();
-    let bounds = Bounds { size, preset: spec.preset, images_max: spec.images, compact: spec.compact };
+    let thread = thread::slice(draft, ix);
+    let bounds = Bounds { size, preset: spec.preset, images_max: spec.images, compact: spec.compact, thread };
     match window::trim(window, &bounds) {
         Ok(None) => {}
         Ok(Some(cut)) => {

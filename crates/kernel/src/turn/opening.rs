@@ -1,5 +1,6 @@
 //! How the context of a new agent opens: what its packets may hold, and what it is told at its birth beside its goal.
 
+use super::thread;
 use crate::agent::{AgentIx, Spawned};
 use crate::body::check_said;
 use crate::context::{Given, Goal, Share, first_tokens};
@@ -94,13 +95,16 @@ impl Opening {
         if let Some(parent) = parent {
             let (from, window) = (draft.agent_id(parent).clone(), &draft.agent(parent).progress.window);
             let (spans, as_is) = match self.share {
-                Share::Goal => (Vec::new(), false),
+                Share::Goal | Share::Thread => (Vec::new(), false),
                 Share::Briefing => (window.news(&Window::default(), &from, News::Briefing), false),
                 Share::Fork(turns) => (window.turns(turns), true),
             };
             if !spans.is_empty() {
                 let (to, replaces) = (agent.clone(), Vec::new());
                 draft.record(Event::ContextShared { from, to, spans, as_is, replaces });
+            }
+            if self.share == Share::Thread {
+                thread::join(draft, parent, agent);
             }
         }
         for Given { category, body } in self.messages {

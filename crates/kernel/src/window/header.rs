@@ -40,6 +40,12 @@ impl Header {
         Self { tokens, category, tie, images: 0 }
     }
 
+    /// Whether it is a context message that nobody else told.
+    #[must_use]
+    pub const fn is_own_context(&self) -> bool {
+        matches!(self.category, Category::Context) && !matches!(self.tie, Tie::Folded | Tie::Told(_))
+    }
+
     /// The same with so many images.
     #[must_use]
     pub fn with_images(self, images: usize) -> Self {

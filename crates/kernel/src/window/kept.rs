@@ -108,12 +108,12 @@ impl Window {
     pub fn news(&self, for_whom: &Self, from: &AgentId, news: News) -> Vec<Span> {
         let teller = for_whom.teller(from).map(|(_, teller)| teller);
         let (known, knows_system) = teller.map_or((0, false), |teller| (teller.contexts, teller.system));
-        let kept = self.headers.iter().filter(|header| is_own_context(header)).count() as u32;
+        let kept = self.headers.iter().filter(|header| header.is_own_context()).count() as u32;
         let gone = self.context_messages() - kept;
         let mut skip = known.saturating_sub(gone);
         let mut spans = Vec::new();
         for (place, header) in (0..).zip(&self.headers) {
-            let is_own = is_own_context(header);
+            let is_own = header.is_own_context();
             let is_news =
                 if place == 0 { news == News::Briefing && !knows_system } else { is_own && skip == 0 };
             skip = skip.saturating_sub(u32::from(is_own));
@@ -160,7 +160,12 @@ impl Window {
     fn context_messages(&self) -> u32 {
         let gone =
             self.seldom.as_ref().map_or(0, |seldom| seldom.left_out[Category::Context.place()].messages);
-        gone + self.headers.iter().filter(|header| is_own_context(header)).count() as u32
+        gone + self.headers.iter().filter(|header| header.is_own_context()).count() as u32
+    }
+
+    /// The place of somebody among those who told something.
+    pub(crate) fn teller_place(&self, from: &AgentId) -> Option<u8> {
+        self.teller(from).map(|(place, _)| place)
     }
 
     /// Somebody who told something, and the place among those who did.
@@ -313,9 +318,4 @@ impl Window {
     fn insert(&mut self, place: usize, header: Header) {
         self.headers.insert(place, header);
     }
-}
-
-/// Whether it is a context message that nobody else told.
-fn is_own_context(header: &Header) -> bool {
-    header.category == Category::Context && !matches!(header.tie, Tie::Folded | Tie::Told(_))
 }

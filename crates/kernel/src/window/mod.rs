@@ -15,4 +15,4 @@ pub use kept::{News, Window};
 pub use shares::{Preset, Shares};
 pub use size::{Because, Compact, WindowSpec};
 pub(crate) use size::{check_size, effective, is_below};
-pub use trim::{Blank, Bounds, Cut, LeftOut, Span, TooSmall, trim};
+pub use trim::{Blank, Bounds, Cut, LeftOut, Slice, Span, TooSmall, trim};

@@ -42,6 +42,29 @@ pub struct Bounds {
     pub images_max: u32,
     /// What becomes of what is left out.
     pub compact: Compact,
+    /// What of it belongs to a thread that others read too.
+    pub thread: Option<Slice>,
+}
+
+/// The context messages of a thread that several agents know, and how many tokens of them a packet may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slice {
+    /// The place of the agent whose thread it is among those that told something; none if it is the agent's own.
+    pub teller: Option<u8>,
+    /// So many.
+    pub tokens: u64,
+}
+
+impl Slice {
+    /// Whether a message belongs to it.
+    #[must_use]
+    pub fn has(&self, header: &Header) -> bool {
+        self.teller.map_or_else(|| header.is_own_context(), |teller| header.tie == Tie::Told(teller))
+    }
+
+    fn tokens_in(&self, headers: &[Header]) -> u64 {
+        headers.iter().filter(|header| self.has(header)).map(|header| u64::from(header.tokens)).sum()
+    }
 }
 
 impl Bounds {
@@ -136,19 +159,17 @@ pub fn trim(window: &Window, bounds: &Bounds) -> Result<Option<Cut>, TooSmall> {
     let (headers, size) = (window.headers(), bounds.size);
     let total = headers.iter().map(|header| u64::from(header.tokens)).sum::<u64>();
     let mut cut = Cut { drop: Vec::new(), blank: Vec::new(), folded: folded(headers) };
-    if total > size {
+    let is_over = |slice: &Slice| slice.tokens_in(headers) > slice.tokens;
+    let thread = bounds.thread.filter(is_over);
+    if total > size || thread.is_some() {
         let mut units = Units::of(headers, window.unread());
         if cut.folded == 0 {
             cut.folded = bounds.folded();
             units.total += u64::from(cut.folded);
         }
-        let target = share(size, limit::TRIM_PERCENT);
-        let shares = Shares::of(bounds.preset, size);
-        for category in Category::ALL.into_iter().rev() {
-            units.drop_oldest(category, |total, of| total > target && of > shares.get(category));
-        }
-        for category in Category::ALL.into_iter().rev() {
-            units.drop_oldest(category, |total, _| total > target);
+        thread.iter().for_each(|slice| units.drop_shared(slice, headers));
+        if units.total > size {
+            units.drop_all(bounds);
         }
         if units.total > size {
             let system = headers.first().map_or(0, |header| header.tokens.into());
@@ -259,6 +280,36 @@ impl Units {
             unit.is_gone = true;
             self.total -= unit.tokens;
             *of -= unit.tokens;
+        }
+    }
+
+    /// Goes down to what the bounds say: categories over their share first.
+    fn drop_all(&mut self, bounds: &Bounds) {
+        let target = share(bounds.size, limit::TRIM_PERCENT);
+        let shares = Shares::of(bounds.preset, bounds.size);
+        for category in Category::ALL.into_iter().rev() {
+            self.drop_oldest(category, |total, of| total > target && of > shares.get(category));
+        }
+        for category in Category::ALL.into_iter().rev() {
+            self.drop_oldest(category, |total, _| total > target);
+        }
+    }
+
+    /// Lets the oldest of a thread go until it is well below its bound; the newest only if it has no room by itself.
+    /// That it is unread does not keep it: what a thread says is for everybody who knows it.
+    fn drop_shared(&mut self, slice: &Slice, headers: &[Header]) {
+        let mut left = slice.tokens_in(headers);
+        let target = share(slice.tokens, limit::TRIM_PERCENT);
+        let shared = |unit: &Unit| headers.get(unit.from as usize).is_some_and(|header| slice.has(header));
+        let newest = self.units.iter().rposition(shared);
+        for (place, unit) in self.units.iter_mut().enumerate().filter(|(_, unit)| shared(unit)) {
+            if left <= target || left <= slice.tokens && Some(place) == newest {
+                return;
+            }
+            unit.is_gone = true;
+            left -= unit.tokens;
+            self.total -= unit.tokens;
+            self.of[unit.category.place()] -= unit.tokens;
         }
     }
 

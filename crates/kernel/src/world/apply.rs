@@ -34,15 +34,14 @@ impl World {
             }
             Event::MessagePublished { .. } | Event::CheckpointMade { .. } => {}
             Event::WindowSet { agent, size, first, clamped } => {
-                self.window_mut(agent).bound(*size, *first);
-                if let Some(clamped) = clamped.filter(|clamped| clamped.is_told) {
-                    self.note_clamped(agent, *size, clamped);
-                }
+                self.window_set(agent, (*size, *first), *clamped)
             }
             Event::ContextShared { from, to, spans, as_is, replaces } => {
                 self.window_mut(to).remove(replaces);
                 self.told(from, to, (spans, *as_is));
             }
+            Event::ThreadJoined { agent, of, bound } => self.joined(of, agent, *bound),
+            Event::ThreadLeft { agent, of, bound } => self.left(of, agent, *bound),
             Event::ContextCut { agent, cut, .. } => self.window_mut(agent).cut(cut),
             Event::AgentEnding { agent, exit, result } => {
                 self.ending(agent, Farewell { exit: exit.clone(), result: result.clone() });
@@ -150,6 +149,21 @@ impl World {
         let before = progress.window.tokens();
         progress.window.told(from, &known, spans, as_is);
         progress.tokens = progress.tokens.saturating_add(progress.window.tokens() - before);
+    }
+
+    fn window_set(&mut self, agent: &AgentId, (size, first): (u64, u64), clamped: Option<Clamped>) {
+        self.window_mut(agent).bound(size, first);
+        if let Some(clamped) = clamped.filter(|clamped| clamped.is_told) {
+            self.note_clamped(agent, size, clamped);
+        }
+    }
+
+    fn joined(&mut self, head: &AgentId, reader: &AgentId, bound: Option<u64>) {
+        self.threads.join(self.place(head), self.place(reader), bound);
+    }
+
+    fn left(&mut self, head: &AgentId, reader: &AgentId, bound: Option<u64>) {
+        self.threads.leave(self.place(head), self.place(reader), bound);
     }
 
     /// An agent is told that the window of its child is smaller than its own.

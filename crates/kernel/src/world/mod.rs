@@ -15,6 +15,7 @@ use crate::definition::{Definition, TreeLimits};
 use crate::event::{Alarm, Breaker};
 use crate::id::{AgentId, CallId, ModelName, Seq, TimerId, TreeId};
 use crate::refusal::Refusal;
+use crate::thread::Threads;
 use crate::time::Time;
 
 pub use view::{AgentView, TreeState};
@@ -35,6 +36,7 @@ pub struct World {
     halted: Option<Halt>,
     /// Messages for agents that are not there yet.
     unborn: BTreeMap<AgentId, Vec<Letter>>,
+    threads: Threads,
 }
 
 /// Why the tree takes no new work.
@@ -85,6 +87,7 @@ impl World {
             gates: BTreeMap::new(),
             halted: None,
             unborn: BTreeMap::new(),
+            threads: Threads::default(),
         }
     }
 
@@ -104,6 +107,12 @@ impl World {
     #[must_use]
     pub const fn agents(&self) -> &Agents {
         &self.agents
+    }
+
+    /// The threads that agents share.
+    #[must_use]
+    pub const fn threads(&self) -> &Threads {
+        &self.threads
     }
 
     /// Messages for agents that are not there yet.

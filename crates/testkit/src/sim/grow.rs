@@ -131,6 +131,7 @@ pub(super) fn share(dice: &mut Dice) -> Share {
     match dice.below(6) {
         0 => Share::Briefing,
         1 => Share::Fork(dice.between(1, 4) as u32),
+        2 => Share::Thread,
         _ => Share::Goal,
     }
 }

@@ -77,6 +77,8 @@ impl Witness {
             Event::TreeStarted { .. }
             | Event::WindowSet { .. }
             | Event::ContextShared { .. }
+            | Event::ThreadJoined { .. }
+            | Event::ThreadLeft { .. }
             | Event::ContextCut { .. }
             | Event::AgentPaused { .. }
             | Event::AgentUnpaused { .. }

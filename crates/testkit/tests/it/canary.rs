@@ -109,6 +109,14 @@ async fn l2_a_briefing_lets_nothing_through_but_task_and_context() {
     assert_eq!(leaked(&deep), [""; 0]);
 }
 
+/// L2: a child that reads its parent's thread sees what the parent was told as context, and nothing else.
+#[tokio::test(start_paused = true)]
+async fn l2_a_thread_lets_nothing_through_but_context() {
+    let [child, deep] = requests(Share::Thread).await;
+    assert_eq!(leaked(&child), ["SECRET-CHILD", "SECRET-DEEP", "SECRET-FACT"]);
+    assert_eq!(leaked(&deep), [""; 0]);
+}
+
 /// L2: a forked child sees the turns that it was given, whole, and no other.
 #[tokio::test(start_paused = true)]
 async fn l2_a_fork_lets_through_the_turns_that_were_named() {

@@ -6,7 +6,8 @@ use spinney_kernel::window::{
     Bounds, Category, Compact, Cut, Header, Preset, Shares, Span, Tie, TooSmall, Window, trim,
 };
 
-const TOOLS: Bounds = Bounds { size: 1_000, preset: Preset::Tools, images_max: 5, compact: Compact::Count };
+const TOOLS: Bounds =
+    Bounds { size: 1_000, preset: Preset::Tools, images_max: 5, compact: Compact::Count, thread: None };
 
 fn header(tokens: u64, category: Category) -> Header {
     Header::new(tokens, category, Tie::Free)

@@ -83,6 +83,8 @@ impl Audit {
                 Event::TreeStarted { .. }
                 | Event::WindowSet { .. }
                 | Event::ContextShared { .. }
+                | Event::ThreadJoined { .. }
+                | Event::ThreadLeft { .. }
                 | Event::ContextCut { .. }
                 | Event::AgentPaused { .. }
                 | Event::AgentUnpaused { .. }

@@ -111,6 +111,8 @@ impl People {
             Event::TreeStarted { .. }
             | Event::WindowSet { .. }
             | Event::ContextShared { .. }
+            | Event::ThreadJoined { .. }
+            | Event::ThreadLeft { .. }
             | Event::ContextCut { .. }
             | Event::AgentPaused { .. }
             | Event::CallAsked { .. }

@@ -161,7 +161,11 @@ impl Plot {
         let window = dice
             .once_in(2)
             .then(|| WindowSpec { size: Some(dice.between(600, 2_400)), ..WindowSpec::default() });
-        let share = if dice.once_in(3) { Share::Briefing } else { Share::Goal };
+        let share = match dice.below(6) {
+            0 | 1 => Share::Briefing,
+            2 => Share::Thread,
+            _ => Share::Goal,
+        };
         let turns = Turns { prompt, turns_max, output_cap, window, share, around_tokens: None };
         // Helpers spawn nobody, so their own ceilings do not depend on who is faster.
         let own = match self.mode {

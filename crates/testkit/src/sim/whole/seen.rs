@@ -6,7 +6,7 @@ use spinney_kernel::call::{Outcome, Why};
 use spinney_kernel::signal::Running;
 
 /// What has to happen somewhere for a run to count.
-pub const TELLING: [&str; 26] = [
+pub const TELLING: [&str; 27] = [
     "a child was spawned",
     "a detached child was spawned",
     "an agent was paused",
@@ -33,6 +33,7 @@ pub const TELLING: [&str; 26] = [
     "the tree halted",
     "a window was cut",
     "a child was told what its parent knows",
+    "a child read its parent's thread",
 ];
 
 /// What an event shows, if it is one of the telling ones.
@@ -45,6 +46,8 @@ pub(super) fn shown(event: &Event) -> Option<&'static str> {
         },
         Event::AgentPaused { .. } => "an agent was paused",
         Event::ContextCut { .. } => "a window was cut",
+        Event::ThreadJoined { .. } => "a child read its parent's thread",
+        Event::ThreadLeft { .. } => return None,
         Event::ContextShared { .. } => "a child was told what its parent knows",
         Event::AgentRedirected { running: Running::Finishes, .. } => "an agent was redirected",
         Event::AgentRedirected { running: Running::Stops, .. } => "an agent was redirected and stopped",

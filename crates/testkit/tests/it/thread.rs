@@ -1,0 +1,157 @@
+//! A thread that several agents share: who reads it, what each is told, and how much of it a packet holds.
+
+use spinney_kernel::body::Body;
+use spinney_kernel::context::{Contexts, Message, Share};
+use spinney_kernel::definition::Definition;
+use spinney_kernel::envelope::Envelope;
+use spinney_kernel::id::RoleName;
+use spinney_kernel::request::{Cancel, Collect, Send, Spawn};
+use spinney_kernel::window::{Category, WindowSpec};
+use spinney_kernel::{Event, Request};
+use spinney_testkit::Play;
+
+use crate::seen::{events, name};
+
+const FIXTURE: &str = "root $9.00 turns=20 / b later turns=20 / c later turns=20";
+
+fn windows(definition: &mut Definition) {
+    for (role, size) in [("root", 100_000), ("b", 8_000), ("c", 4_000)] {
+        let role = definition.roles.get_mut(&name::<RoleName>(role)).and_then(|role| role.turns.as_mut());
+        role.unwrap().window = Some(WindowSpec { size: Some(size), ..WindowSpec::default() });
+    }
+}
+
+fn spawn(parent: &str, role: &str, share: Share) -> Request {
+    let (id, share) = (Some(name(&format!("{role}1"))), Some(share));
+    Request::Spawn(Spawn { id, share, collect: Collect::Detached, ..Play::spawn(parent, role) })
+}
+
+fn fact(to: &str, text: &str) -> Request {
+    let envelope = Envelope { category: Category::Context, ..Envelope::default() };
+    let body = Body { tokens: Some(300), ..Body::text(format!("{text} {}", "w".repeat(400))) };
+    Request::Send(Send { envelope, ..Send::plain(name(to), body) })
+}
+
+fn cancel(agent: &str) -> Request {
+    Request::Cancel(Cancel { agent: name(agent), reason: "enough".to_owned() })
+}
+
+/// How many messages of an agent's window have this text, without what tells in short what was left out.
+fn count(play: &Play, agent: &str, text: &str) -> usize {
+    let mut contexts = Contexts::new(play.world().tree());
+    events(play).iter().for_each(|event| contexts.apply(event));
+    let agent = name(agent);
+    let whole = contexts.window(&agent).filter(|message| !matches!(message, Message::Folded(_)));
+    whole.filter(|message| message.text().contains(text)).count()
+}
+
+/// Every change of a thread: who, whether it joined, and the bound from then on.
+fn changes(play: &Play) -> Vec<(String, bool, Option<u64>)> {
+    let change = |event: Event| {
+        if let Event::ThreadJoined { agent, bound, .. } = event {
+            return Some((agent.to_string(), true, bound));
+        }
+        let Event::ThreadLeft { agent, bound, .. } = event else { return None };
+        Some((agent.to_string(), false, bound))
+    };
+    events(play).into_iter().filter_map(change).collect()
+}
+
+fn bound(play: &Play, agent: &str) -> Option<u64> {
+    let world = play.world();
+    world.agents().find(&name(agent)).and_then(|ix| world.threads().bound(ix))
+}
+
+/// P14: the bound of a shared thread is the least context share of all who know it, each time somebody joins or leaves,
+/// and each time that is one event. Nobody's own window changes.
+#[test]
+fn p14_the_bound_of_a_thread_follows_whoever_joins_or_leaves() {
+    let mut play = Play::grow_as(FIXTURE, windows);
+    play.must(spawn("root", "b", Share::Thread));
+    assert_eq!((bound(&play, "root"), bound(&play, "b1")), (Some(2_400), Some(2_400)));
+    play.must(spawn("root", "c", Share::Thread));
+    for agent in ["root", "b1", "c1"] {
+        assert_eq!((agent, bound(&play, agent)), (agent, Some(1_200)));
+    }
+    play.must(cancel("c1"));
+    play.run("done #3");
+    assert_eq!(bound(&play, "b1"), Some(2_400));
+    play.must(cancel("b1"));
+    play.run("done #2");
+    assert_eq!(bound(&play, "root"), None);
+    let told = |agent: &str, joined, bound| (agent.to_owned(), joined, bound);
+    assert_eq!(
+        changes(&play),
+        [
+            told("b1", true, Some(2_400)),
+            told("c1", true, Some(1_200)),
+            told("c1", false, Some(2_400)),
+            told("b1", false, None),
+        ]
+    );
+    let sizes = |event: Event| {
+        let Event::WindowSet { agent, size, .. } = event else { return None };
+        Some((agent.to_string(), size))
+    };
+    let sizes: Vec<(String, u64)> = events(&play).into_iter().filter_map(sizes).collect();
+    let size = |agent: &str, size| (agent.to_owned(), size);
+    assert_eq!(sizes, [size("root", 100_000), size("b1", 8_000), size("c1", 4_000)]);
+}
+
+/// P14: more of a thread than the least of its readers has room for is in nobody's packet; the rest of a window is not
+/// touched, and what is left out is told.
+#[test]
+fn p14_nobody_sees_more_of_a_thread_than_the_smallest_window_has_room_for() {
+    let mut play = Play::grow_as(FIXTURE, windows);
+    play.must(spawn("root", "b", Share::Thread));
+    play.must(spawn("root", "c", Share::Thread));
+    let facts: Vec<String> = (1..=5).map(|number| format!("FACT-{number}.")).collect();
+    for text in &facts {
+        play.must(fact("root", text));
+    }
+    play.must(Request::Send(Send::plain(name("root"), Body::text("DIALOG-1."))));
+    // A turn with a tool, so that each asks its model about a new packet.
+    play.run(
+        "said #1 Hm. | read {}\ndone #4\nsaid #2 Hm. | read {}\ndone #6\nsaid #3 Hm. | read {}\ndone #8",
+    );
+    for agent in ["root", "b1", "c1"] {
+        let seen: Vec<usize> = facts.iter().map(|text| count(&play, agent, &format!("{text} w"))).collect();
+        // Each has 300 tokens and what stands around it: three fit in 1,200, and two in the 80 % it is cut to.
+        assert_eq!((agent, seen), (agent, vec![0, 0, 0, 1, 1]));
+        let window =
+            |event: &Event| matches!(event, Event::ContextCut { agent: of, .. } if *of == name(agent));
+        assert_eq!((agent, events(&play).iter().filter(|event| window(event)).count()), (agent, 1));
+    }
+    assert_eq!(count(&play, "root", "DIALOG-1."), 1);
+}
+
+/// Whoever reads a thread is told its context messages once, when it joins and as they come; a child of a reader joins
+/// the same thread. Nothing else crosses, and nothing goes up.
+#[test]
+fn a_reader_is_told_what_the_thread_learns_and_nothing_else() {
+    let mut play = Play::grow(FIXTURE);
+    play.must(fact("root", "FACT-1."));
+    play.must(Request::Send(Send::plain(name("root"), Body::text("DIALOG-1."))));
+    play.must(spawn("root", "b", Share::Thread));
+    play.must(fact("b1", "OWN-1."));
+    play.must(spawn("b1", "c", Share::Thread));
+    play.must(fact("root", "FACT-2."));
+    for agent in ["b1", "c1"] {
+        for (text, times) in [("FACT-1.", 1), ("FACT-2.", 1), ("DIALOG-1.", 0), ("Grow.", 0)] {
+            assert_eq!((agent, text, count(&play, agent, text)), (agent, text, times));
+        }
+    }
+    assert_eq!((count(&play, "b1", "OWN-1."), count(&play, "c1", "OWN-1.")), (1, 0));
+    assert_eq!(count(&play, "root", "OWN-1."), 0);
+}
+
+/// Whoever only got a goal or a briefing reads no thread.
+#[test]
+fn only_who_asked_for_a_thread_reads_it() {
+    let mut play = Play::grow(FIXTURE);
+    play.must(spawn("root", "b", Share::Briefing));
+    play.must(spawn("root", "c", Share::Goal));
+    play.must(fact("root", "FACT-1."));
+    assert_eq!((count(&play, "b1", "FACT-1."), count(&play, "c1", "FACT-1.")), (0, 0));
+    assert_eq!(changes(&play), []);
+}
