@@ -34,7 +34,7 @@ impl World {
             }
             Event::MessagePublished { .. } | Event::CheckpointMade { .. } => {}
             Event::WindowSet { agent, size, first, clamped } => {
-                self.window_set(agent, (*size, *first), *clamped)
+                self.window_set(agent, (*size, *first), *clamped);
             }
             Event::ContextShared { from, to, spans, as_is, replaces } => {
                 self.window_mut(to).remove(replaces);

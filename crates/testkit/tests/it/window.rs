@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use spinney_kernel::limit;
 use spinney_kernel::window::{
-    Bounds, Category, Compact, Cut, Header, Preset, Shares, Span, Tie, TooSmall, Window, trim,
+    Bounds, Category, Compact, Cut, Header, Preset, Shares, Slice, Span, Tie, TooSmall, Window, trim,
 };
 
 const TOOLS: Bounds =
@@ -169,6 +169,29 @@ proptest! {
                 prop_assert!(total + u64::from(bounds.folded()) > size);
             }
         }
+    }
+
+    /// P14: no packet holds more of a thread than its bound; only context messages go for that, the oldest first, while
+    /// there is room for everything.
+    #[test]
+    fn p14_random_windows_keep_to_the_bound_of_their_thread(
+        headers in any_headers(),
+        unread in 0_usize..4,
+        tokens in 0_u64..2_000,
+    ) {
+        let thread = Slice { teller: None, tokens };
+        let bounds = Bounds { size: 20_000, thread: Some(thread), ..TOOLS };
+        let mut window = Window::of(headers.clone(), unread);
+        let cut = trim(&window, &bounds).unwrap_or_default().unwrap_or_default();
+        let mine: Vec<usize> = (0..headers.len()).filter(|place| thread.has(&headers[*place])).collect();
+        let gone: Vec<usize> = Span::places(&cut.drop).collect();
+        prop_assert_eq!(&gone, &mine[..gone.len()]);
+        window.cut(&cut);
+        let left = |headers: &[Header]| -> u64 {
+            headers.iter().filter(|header| thread.has(header)).map(|header| u64::from(header.tokens)).sum()
+        };
+        prop_assert!(left(window.headers()) <= tokens);
+        prop_assert!(!gone.is_empty() || left(&headers) <= tokens);
     }
 
     /// P9: between two cuts packets only grow at their end, and a cut leaves a fifth free.
