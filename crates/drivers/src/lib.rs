@@ -1,6 +1,7 @@
-//! Drivers: what acts outside on behalf of agents, and guards the folders that they work in. Today the workspaces, and
-//! what counts tokens; models and tools come here. Nothing in here decides, reads the time or knows how a tree is run
+//! Drivers: what acts outside on behalf of agents, and guards the folders that they work in. Today the workspaces, the
+//! tools that read and write in them, and what counts tokens; models come here. Nothing in here decides, reads the time or knows how a tree is run
 //! or stored.
 
+pub mod files;
 pub mod tokens;
 pub mod workspace;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! <home>/workspace/<tree>/<agent>/history/step_001.json …   what the agent did, for people: a fold of the journal
-//!                                 outputs/{kind}_{NNN}.{ext} what the agent made, within limits
+//!                                 outputs/…                  what the agent made, within limits
 //!                                 offload/{hash}.txt         long tool outputs, whole, from the journal
 //! ```
 //!
@@ -27,6 +27,7 @@ mod told;
 pub use fault::WorkspaceFault;
 pub use fold::{Deed, Steps};
 pub use name::{BadName, OutputName};
+pub(crate) use outputs::{Named, Stopped};
 pub use outputs::{OutputLimits, Over, PutError};
 pub use place::{Workspace, Workspaces};
 pub use scribe::Scribe;

@@ -17,6 +17,8 @@ use super::name::OutputName;
 const OUTPUTS: &str = "outputs";
 /// The name of an output that is not whole yet. It stands in `history/`, where leftovers are ours to remove.
 const UNFINISHED: &str = ".unfinished-output";
+/// The name of a file that an agent writes and that is not whole yet. It stands beside `outputs/`.
+const UNFINISHED_FILE: &str = ".unfinished-file";
 /// Deepest folder below `outputs/` that is counted: what nests deeper nobody looks through.
 const DEPTH_MAX: u32 = 32;
 
@@ -81,13 +83,13 @@ pub enum PutError {
 }
 
 /// Why nothing was written, before anybody knows whose workspace it is.
-pub(super) enum Stopped {
+pub(crate) enum Stopped {
     Limit { over: Over, limit: u64, used: u64, asked: u64 },
     Io(io::Error),
 }
 
 impl Stopped {
-    pub(super) fn at(self, place: &str) -> PutError {
+    pub(crate) fn at(self, place: &str) -> PutError {
         match self {
             Self::Limit { over, limit, used, asked } => {
                 PutError::Limit { over, place: place.to_owned(), limit, used, asked }
@@ -127,6 +129,56 @@ pub(super) fn put(
     let file = linked?;
     removed?;
     Ok(format!("{OUTPUTS}/{file}"))
+}
+
+/// Writes an output under the name that the agent gave it, in place of what has that name.
+pub(super) fn write(
+    agent: &Dir,
+    named: Named<'_>,
+    bytes: &[u8],
+    limits: OutputLimits,
+) -> Result<(), Stopped> {
+    let mut used = Used::default();
+    let outputs = folder::open(agent, OUTPUTS)?;
+    let before = named.before(&outputs)?;
+    used.count(&outputs, limits, 0)?;
+    let files = u64::from(before.is_none());
+    used.bytes = used.bytes.saturating_sub(before.unwrap_or_default());
+    used.check(limits, files, bytes.len() as u64)?;
+    let folder = named.folders.iter().try_fold(outputs, |folder, name| folder::open(&folder, name))?;
+    atomic::create(agent, UNFINISHED_FILE, bytes, Sync::No)?;
+    let renamed = agent.rename(UNFINISHED_FILE, &folder, named.file);
+    if renamed.is_err() {
+        atomic::remove(agent, UNFINISHED_FILE)?;
+    }
+    Ok(renamed?)
+}
+
+/// Where an agent wants an output: plain names, checked by whoever read them.
+#[derive(Clone, Copy)]
+pub(crate) struct Named<'a> {
+    /// Folders below `outputs/`, the uppermost first.
+    pub(crate) folders: &'a [String],
+    /// The file in the last of them.
+    pub(crate) file: &'a str,
+}
+
+impl Named<'_> {
+    /// The bytes of what has this name, if something has.
+    fn before(&self, outputs: &Dir) -> io::Result<Option<u64>> {
+        let mut folder = outputs.try_clone()?;
+        for name in self.folders {
+            folder = match folder.open_dir_nofollow(name) {
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+                opened => opened?,
+            };
+        }
+        match folder.symlink_metadata(self.file) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Ok(found) if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
+            found => Ok(Some(found?.len())),
+        }
+    }
 }
 
 /// Gives the file that is whole the next free name. A link to it, unlike a rename, replaces nothing.
@@ -176,7 +228,7 @@ impl Used {
             } else {
                 self.files += 1;
                 self.bytes = self.bytes.saturating_add(found.len());
-                self.check(limits, 1, 0)?;
+                self.check(limits, 0, 0)?;
             }
         }
         Ok(())

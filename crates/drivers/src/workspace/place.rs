@@ -17,7 +17,7 @@ use super::folder;
 use super::history;
 use super::name::OutputName;
 use super::offload;
-use super::outputs::{self, OutputLimits, PutError};
+use super::outputs::{self, Named, OutputLimits, PutError, Stopped};
 use super::step::Step;
 
 /// The folder of a home that holds the workspaces of all trees.
@@ -54,6 +54,11 @@ impl Workspaces {
             .and_then(|all| folder::open(&all, &name));
         let folder = Arc::new(opened.map_err(WorkspaceFault::at(name))?);
         Ok(Self { tree, folder, putting: Arc::default() })
+    }
+
+    /// These, with a lock that others share: limits hold over all of them.
+    pub(crate) fn locked_by(self, putting: &Arc<Mutex<()>>) -> Self {
+        Self { putting: Arc::clone(putting), ..self }
     }
 
     /// Whose they are.
@@ -94,6 +99,25 @@ impl Workspace {
         let put = outputs::put(&self.folder, name, bytes, limits);
         drop(putting);
         put.map_err(|stopped| stopped.at(&self.place))
+    }
+
+    /// Writes an output under the name that the agent gave it, in place of what has that name, or refuses before
+    /// anything is written. The file is there whole or as it was.
+    pub(crate) fn write_output(
+        &self,
+        named: Named<'_>,
+        bytes: &[u8],
+        limits: OutputLimits,
+    ) -> Result<(), Stopped> {
+        let putting = self.putting.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = outputs::write(&self.folder, named, bytes, limits);
+        drop(putting);
+        written
+    }
+
+    /// The handle of its folder.
+    pub(crate) const fn folder(&self) -> &Dir {
+        &self.folder
     }
 
     pub(super) fn write(&self, number: u32, step: &Step, sync: Sync) -> Result<(), WorkspaceFault> {

@@ -1,6 +1,8 @@
 //! Workspaces and tokens, with whole trees from scripts and real folders.
 
 mod corpus;
+mod escapes;
+mod files;
 mod golden;
 mod isolation;
 mod killed;

@@ -1,0 +1,57 @@
+//! Why a file tool did not do what it was asked, in words that a model can act on.
+
+use std::io::{self, ErrorKind};
+
+use super::path::FilePath;
+use crate::workspace::{PutError, WorkspaceFault};
+
+/// What the operating system says, and what that means to a model.
+const KNOWN: [(ErrorKind, &str); 6] = [
+    (ErrorKind::NotFound, "is not there: `list_files` shows what is"),
+    (ErrorKind::NotADirectory, "leads through something that is no folder"),
+    (ErrorKind::IsADirectory, "is a folder: name a file in it"),
+    (ErrorKind::PermissionDenied, "may not be opened"),
+    (ErrorKind::StorageFull, "was not written, because the disk is full: tell whoever asked you"),
+    (ErrorKind::QuotaExceeded, "was not written, because the disk is full: tell whoever asked you"),
+];
+
+/// A file tool did not do what it was asked. The words say why and what to do instead.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refused(String);
+
+impl Refused {
+    pub(super) fn new(words: impl Into<String>) -> Self {
+        Self(words.into())
+    }
+
+    /// What the operating system says about a path, without a path of the machine.
+    pub(super) fn io(path: &FilePath, error: &io::Error) -> Self {
+        let kind = error.kind();
+        let known = KNOWN.iter().find(|(known, _)| *known == kind);
+        let words = known.map_or_else(|| format!("cannot be used: {kind}"), |(_, words)| (*words).to_owned());
+        Self(format!("`{path}` {words}"))
+    }
+
+    /// It is there and is no plain file of this agent.
+    pub(super) fn not_plain(path: &FilePath) -> Self {
+        Self(format!("`{path}` is no plain file of yours: links, devices and pipes are not opened"))
+    }
+}
+
+impl From<PutError> for Refused {
+    fn from(error: PutError) -> Self {
+        match error {
+            PutError::Limit { over, limit, used, asked, .. } => Self(format!(
+                "{over} would be passed: limit {limit}, there {used}, asked {asked}: write less, or write over what is not needed"
+            )),
+            PutError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<WorkspaceFault> for Refused {
+    fn from(fault: WorkspaceFault) -> Self {
+        Self(format!("your folder cannot be used: {}", fault.source.kind()))
+    }
+}

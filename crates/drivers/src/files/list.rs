@@ -1,0 +1,54 @@
+//! `list_files`: what is below a folder of the agent's.
+
+use std::fmt::Write;
+use std::io::ErrorKind;
+
+use serde::Deserialize;
+
+use super::advice::Refused;
+use super::handle;
+use super::path::{FilePath, Top};
+use crate::workspace::Workspace;
+
+pub(super) const DESCRIPTION: &str = "list the files of your own folder {path?} with their bytes; everything in `outputs/` if no path is given";
+pub(super) const SCHEMA: &str = r#"{"type":"object","properties":{"path":{"type":"string","description":"a folder: outputs, history, offload, or one below"}},"additionalProperties":false}"#;
+
+/// The most entries of one answer.
+const ENTRIES_MAX: usize = 200;
+/// How many folders deep an answer goes.
+const DEPTH_MAX: u32 = 32;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Args {
+    path: Option<String>,
+}
+
+pub(super) fn act(args: &Args, workspace: &Workspace) -> Result<String, Refused> {
+    let path = FilePath::parse(args.path.as_deref().unwrap_or(Top::Outputs.word()))?;
+    let folder = match handle::folder(workspace.folder(), path.top().word(), path.names()) {
+        // Nothing was ever kept there.
+        Err(error) if error.kind() == ErrorKind::NotFound && path.names().is_empty() => {
+            return Ok(empty(&path));
+        }
+        opened => opened.map_err(|error| Refused::io(&path, &error))?,
+    };
+    let entries =
+        handle::list(&folder, ENTRIES_MAX, DEPTH_MAX).map_err(|error| Refused::io(&path, &error))?;
+    if entries.is_empty() {
+        return Ok(empty(&path));
+    }
+    let mut told = String::new();
+    for entry in entries.iter().take(ENTRIES_MAX) {
+        let bytes = entry.bytes.map_or_else(String::new, |bytes| format!("  {bytes} bytes"));
+        let _ = writeln!(told, "{path}/{}{bytes}", entry.path);
+    }
+    if entries.len() > ENTRIES_MAX {
+        told += "and more: list one folder at a time";
+    }
+    Ok(told.trim_end().to_owned())
+}
+
+fn empty(path: &FilePath) -> String {
+    format!("nothing is in {path}/")
+}

@@ -1,0 +1,14 @@
+//! File tools: what an agent reads and writes in its own workspace, and nowhere else. A path is checked first and then
+//! walked by handles from the agent's own folder, so that neither a name, a link nor a race leads out of it.
+
+mod advice;
+mod handle;
+mod list;
+mod path;
+mod read;
+mod tool;
+mod write;
+
+pub use advice::Refused;
+pub use path::{FilePath, Top};
+pub use tool::{FileTool, Files};

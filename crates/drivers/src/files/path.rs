@@ -1,0 +1,128 @@
+//! Paths that agents give: the way from a workspace's folder to one of its files, checked before anything is opened.
+//! What is no plain name is refused here; that a name leads nowhere else is for the handles to see to.
+
+use std::fmt;
+
+use super::advice::Refused;
+
+/// Longest path, in bytes.
+const BYTES_MAX: usize = 1_024;
+/// Longest name, in bytes.
+const NAME_BYTES_MAX: usize = 128;
+/// Most names of a path.
+const NAMES_MAX: usize = 16;
+/// Characters of a name beside letters and digits of any language.
+const SIGNS: &str = "._-+=@,() ";
+
+/// A folder at the top of a workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Top {
+    /// What the agent made.
+    Outputs,
+    /// What it did.
+    History,
+    /// Long outputs of its tools.
+    Offload,
+}
+
+impl Top {
+    const ALL: [Self; 3] = [Self::Outputs, Self::History, Self::Offload];
+
+    /// The folder's name.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Outputs => "outputs",
+            Self::History => "history",
+            Self::Offload => "offload",
+        }
+    }
+}
+
+/// A path of a workspace: one of its folders, and plain names below it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilePath {
+    top: Top,
+    names: Vec<String>,
+}
+
+impl FilePath {
+    /// Reads a path as an agent gives it.
+    ///
+    /// # Errors
+    /// What is wrong with it and what to write instead.
+    pub fn parse(text: &str) -> Result<Self, Refused> {
+        if text.len() > BYTES_MAX {
+            return Err(Refused::new(format!(
+                "a path of {} bytes is too long: use at most {BYTES_MAX}",
+                text.len()
+            )));
+        }
+        if text.starts_with('/') {
+            return Err(wrong(text, "is absolute", "write it as `outputs/NAME`"));
+        }
+        let mut names = text.strip_suffix('/').unwrap_or(text).split('/');
+        let first = names.next().unwrap_or_default();
+        let names: Vec<&str> = names.collect();
+        if let Some(bad) = std::iter::once(first).chain(names.iter().copied()).find(|name| !is_plain(name)) {
+            let what = if matches!(bad, "." | "..") {
+                "does not go straight down"
+            } else {
+                "has a name that no file may have"
+            };
+            return Err(wrong(
+                text,
+                what,
+                "use letters, digits and `. _ - + = @ , ( )` with `/` between folders, and no name that begins or ends with a dot or a space",
+            ));
+        }
+        let Some(top) = Top::ALL.into_iter().find(|top| top.word() == first) else {
+            return Err(wrong(
+                text,
+                "is in no folder of yours",
+                "files are below `outputs/` (yours to write), `history/` and `offload/` (to read)",
+            ));
+        };
+        if names.len() >= NAMES_MAX {
+            return Err(wrong(text, "nests too deep", &format!("use at most {NAMES_MAX} names")));
+        }
+        Ok(Self { top, names: names.into_iter().map(str::to_owned).collect() })
+    }
+
+    /// The top folder it is in.
+    #[must_use]
+    pub const fn top(&self) -> Top {
+        self.top
+    }
+
+    /// The folders from the top folder down, and the file in the last of them. None if it is the top folder itself.
+    pub(super) fn split(&self) -> Option<(&[String], &str)> {
+        let (file, folders) = self.names.split_last()?;
+        Some((folders, file))
+    }
+
+    /// Every name below the top folder.
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
+    }
+}
+
+impl fmt::Display for FilePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.top.word())?;
+        self.names.iter().try_for_each(|name| write!(f, "/{name}"))
+    }
+}
+
+fn wrong(text: &str, what: &str, instead: &str) -> Refused {
+    let shown: String = text.chars().take(80).map(|c| if c.is_control() { '?' } else { c }).collect();
+    Refused::new(format!("`{shown}` {what}: {instead}"))
+}
+
+fn is_plain(name: &str) -> bool {
+    let edge = |c: Option<char>| c.is_some_and(|c| !matches!(c, '.' | ' '));
+    (1..=NAME_BYTES_MAX).contains(&name.len())
+        && name.chars().all(|c| c.is_alphanumeric() || SIGNS.contains(c))
+        && edge(name.chars().next())
+        && edge(name.chars().next_back())
+}

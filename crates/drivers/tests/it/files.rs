@@ -1,0 +1,160 @@
+//! The file tools as a model uses them: what they do, what they say, and where they stop.
+
+use std::fmt::Debug;
+use std::fs;
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use spinney_drivers::files::{FileTool, Files};
+use spinney_kernel::context::Origin;
+use spinney_kernel::id::{AgentId, TreeId};
+use spinney_kernel::port::tool::{Answer, Attempt};
+
+pub(crate) const TREE: TreeId = TreeId::new([8; 16]);
+
+/// Calls a file tool for the last of these agents.
+pub(crate) async fn called(home: &Path, path: &[&str], tool: FileTool, args: &Value) -> Answer {
+    let path = path.iter().copied().map(parsed::<AgentId>).collect();
+    let origin = Origin { tree: TREE, path, role: parsed("helper"), goal: "Write.".into() };
+    let attempt = Attempt {
+        origin: Arc::new(origin),
+        tool: parsed(tool.word()),
+        args: args.to_string(),
+        attempt: 1,
+        key: String::new(),
+    };
+    let called = tool.at(&Files::of(home)).call(attempt).await;
+    called.unwrap_or_else(|missed| panic!("{missed:?}"))
+}
+
+fn parsed<T: FromStr<Err: Debug>>(text: &str) -> T {
+    text.parse().unwrap_or_else(|error| panic!("{error:?}"))
+}
+
+/// What a tool says, with `!` before it if it could not do what it was asked.
+async fn says(home: &Path, tool: FileTool, args: Value) -> String {
+    let answer = called(home, &["lead", "helper"], tool, &args).await;
+    format!("{}{}", if answer.is_error { "!" } else { "" }, answer.text)
+}
+
+async fn write(home: &Path, path: &str, text: &str) -> String {
+    says(home, FileTool::Write, json!({ "path": path, "text": text })).await
+}
+
+async fn read(home: &Path, path: &str) -> String {
+    says(home, FileTool::Read, json!({ "path": path })).await
+}
+
+#[tokio::test]
+async fn what_was_written_is_read_and_listed() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    insta::assert_snapshot!(says(home, FileTool::List, json!({})).await, @"nothing is in outputs/");
+    insta::assert_snapshot!(write(home, "outputs/Überblick (1).md", "Grüße").await, @"wrote 7 bytes to outputs/Überblick (1).md");
+    insta::assert_snapshot!(write(home, "outputs/parts/a.txt", "one").await, @"wrote 3 bytes to outputs/parts/a.txt");
+    insta::assert_snapshot!(write(home, "outputs/parts/a.txt", "two more").await, @"wrote 8 bytes to outputs/parts/a.txt");
+    insta::assert_snapshot!(read(home, "outputs/Überblick (1).md").await, @"Grüße");
+    insta::assert_snapshot!(read(home, "outputs/parts/a.txt").await, @"two more");
+    insta::assert_snapshot!(says(home, FileTool::List, json!({})).await, @r"
+    outputs/parts/
+    outputs/parts/a.txt  8 bytes
+    outputs/Überblick (1).md  7 bytes
+    ");
+    insta::assert_snapshot!(says(home, FileTool::List, json!({ "path": "outputs/parts/" })).await, @"outputs/parts/a.txt  8 bytes");
+    insta::assert_snapshot!(says(home, FileTool::List, json!({ "path": "offload" })).await, @"nothing is in offload/");
+    let agent = home.join("workspace").join(TREE.to_string()).join("helper");
+    assert!(!agent.join(".unfinished-file").exists());
+}
+
+#[tokio::test]
+async fn what_cannot_be_done_is_told_as_advice() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    write(home, "outputs/parts/a.txt", "one").await;
+    insta::assert_snapshot!(read(home, "outputs/none.txt").await, @"!`outputs/none.txt` is not there: `list_files` shows what is");
+    insta::assert_snapshot!(read(home, "outputs/parts").await, @"!`outputs/parts` is a folder: name a file in it");
+    insta::assert_snapshot!(read(home, "outputs/parts/a.txt/b").await, @"!`outputs/parts/a.txt/b` leads through something that is no folder");
+    insta::assert_snapshot!(read(home, "report.md").await, @"!`report.md` is in no folder of yours: files are below `outputs/` (yours to write), `history/` and `offload/` (to read)");
+    insta::assert_snapshot!(read(home, "/etc/passwd").await, @"!`/etc/passwd` is absolute: write it as `outputs/NAME`");
+    insta::assert_snapshot!(read(home, "../lead/outputs/a.txt").await, @"!`../lead/outputs/a.txt` does not go straight down: use letters, digits and `. _ - + = @ , ( )` with `/` between folders, and no name that begins or ends with a dot or a space");
+    insta::assert_snapshot!(write(home, "outputs", "x").await, @"!`outputs` is a folder: name a file in it, such as `outputs/report.md`");
+    insta::assert_snapshot!(write(home, "outputs/parts", "x").await, @"!`outputs/parts` is a folder: name a file in it");
+    insta::assert_snapshot!(write(home, "history/step_001.json", "x").await, @"!`history/step_001.json` is not yours to write: write below `outputs/`");
+    insta::assert_snapshot!(says(home, FileTool::Write, json!({ "path": "outputs/a" })).await, @"!`write_file` cannot be called like this: missing field `text` at line 1 column 20");
+    insta::assert_snapshot!(says(home, FileTool::Read, json!({ "path": "outputs/a", "mode": 7 })).await, @"!`read_file` cannot be called like this: unknown field `mode`, expected one of `path`, `offset`, `bytes` at line 1 column 26");
+}
+
+/// L12: a write that would pass a limit is refused before anything is written, folders below counted; writing over a file
+/// counts what it will be and not what it was.
+#[tokio::test]
+async fn l12_what_passes_a_limit_is_not_written() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    write(home, "outputs/big.txt", &"x".repeat(999_990)).await;
+    insta::assert_snapshot!(write(home, "outputs/deep/er/b.txt", "01234567890").await, @"!max_output_size_bytes would be passed: limit 1000000, there 999990, asked 11: write less, or write over what is not needed");
+    insta::assert_snapshot!(write(home, "outputs/big.txt", &"y".repeat(1_000_000)).await, @"wrote 1000000 bytes to outputs/big.txt");
+    insta::assert_snapshot!(write(home, "outputs/big.txt", &"z".repeat(1_000_001)).await, @"!max_output_size_bytes would be passed: limit 1000000, there 0, asked 1000001: write less, or write over what is not needed");
+    assert!(read(home, "outputs/big.txt").await.starts_with("yyy"));
+    write(home, "outputs/big.txt", "").await;
+    for number in 2..=10 {
+        write(home, &format!("outputs/d{number}/a.txt"), "x").await;
+    }
+    insta::assert_snapshot!(write(home, "outputs/one-more.txt", "x").await, @"!max_output_files would be passed: limit 10, there 10, asked 1: write less, or write over what is not needed");
+    insta::assert_snapshot!(write(home, "outputs/d2/a.txt", "over").await, @"wrote 4 bytes to outputs/d2/a.txt");
+}
+
+#[tokio::test]
+async fn a_long_file_is_read_in_parts_that_join() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let whole: String = (0..9_000).map(|number| format!("{number} äöü€\n")).collect();
+    write(home, "outputs/long.txt", &whole).await;
+    let (mut got, mut offset) = (String::new(), 0);
+    loop {
+        let part = says(
+            home,
+            FileTool::Read,
+            json!({ "path": "outputs/long.txt", "offset": offset, "bytes": 16_001 }),
+        )
+        .await;
+        let Some((text, more)) = part.rsplit_once("\n[bytes ") else {
+            got += &part;
+            break;
+        };
+        got += text;
+        let (_, next) = more.trim_end_matches(']').rsplit_once("offset ").unwrap();
+        offset = next.parse::<usize>().unwrap();
+    }
+    assert_eq!(got, whole);
+    insta::assert_snapshot!(says(home, FileTool::Read, json!({ "path": "outputs/long.txt", "offset": 9_999_999 })).await, @"!`outputs/long.txt` has 133890 bytes: begin before byte 133890");
+}
+
+#[tokio::test]
+async fn what_is_no_text_is_not_shown() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    write(home, "outputs/a.txt", "").await;
+    insta::assert_snapshot!(read(home, "outputs/a.txt").await, @"");
+    let outputs = home.join("workspace").join(TREE.to_string()).join("helper/outputs");
+    fs::write(outputs.join("b.bin"), [0xff, 0xfe, 0x00, 0x01]).unwrap();
+    insta::assert_snapshot!(read(home, "outputs/b.bin").await, @"!`outputs/b.bin` is no text: it has 4 bytes that only a program can read");
+    fs::write(outputs.join("c.bin"), "a\0b").unwrap();
+    insta::assert_snapshot!(read(home, "outputs/c.bin").await, @"!`outputs/c.bin` is no text: it has 3 bytes that only a program can read");
+}
+
+/// What a model is told about each tool.
+#[test]
+fn names_and_schemas_of_file_tools_are_pinned() {
+    let files = Files::of(Path::new("."));
+    let told: Vec<String> = FileTool::ALL
+        .into_iter()
+        .map(|tool| {
+            let spec = tool.at(&files).spec();
+            let schema: Value = serde_json::from_str(&spec.schema).unwrap();
+            format!("{}: {}\n{schema:#}", tool.word(), spec.description)
+        })
+        .collect();
+    insta::assert_snapshot!(told.join("\n\n"));
+}
