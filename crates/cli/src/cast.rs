@@ -67,6 +67,7 @@ impl Cast {
             | Event::WindowSet { .. }
             | Event::ContextShared { .. }
             | Event::ContextCut { .. }
+            | Event::ContextRestored(_)
             | Event::AgentPaused { .. }
             | Event::AgentUnpaused { .. }
             | Event::AgentRedirected { .. }

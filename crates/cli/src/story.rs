@@ -6,7 +6,7 @@ use spinney_kernel::agent::{Attachment, Exit};
 use spinney_kernel::body::Body;
 use spinney_kernel::call::{ChildEnd, Outcome, ToolCall, Wait, WaitNeed, Why, Work};
 use spinney_kernel::checkpoint::CheckpointKind;
-use spinney_kernel::event::{Branched, Breaker, Clamped};
+use spinney_kernel::event::{Branched, Breaker, Clamped, Restored};
 use spinney_kernel::fault::Fault;
 use spinney_kernel::id::{AgentId, CallId, CheckpointName, Topic};
 use spinney_kernel::input::By;
@@ -55,14 +55,19 @@ pub(crate) fn tell(cast: &Cast, event: &Event) -> Line {
                 if spawned.role.as_str() == spawned.agent.as_str() { "" } else { spawned.role.as_str() };
             let how = match (spawned.attachment, role) {
                 (Attachment::Detached, _) => format!("starts, detached, as {}", spawned.role),
-                (Attachment::Root | Attachment::Call { .. }, "") => "starts".to_owned(),
-                (Attachment::Root | Attachment::Call { .. }, role) => format!("starts as {role}"),
+                (Attachment::Root | Attachment::Disowned | Attachment::Call { .. }, "") => {
+                    "starts".to_owned()
+                }
+                (Attachment::Root | Attachment::Disowned | Attachment::Call { .. }, role) => {
+                    format!("starts as {role}")
+                }
             };
             story(format!("{how}: {}", short(&spawned.goal)))
         }
         Event::WindowSet { size, clamped, .. } => windowed(*size, *clamped),
         Event::ContextShared { from, spans, as_is, .. } => told(from, spans, *as_is),
         Event::ContextCut { left_out, .. } => cut(left_out),
+        Event::ContextRestored(restored) => back(restored),
         Event::AgentPaused { .. } => story("is paused".to_owned()),
         Event::AgentUnpaused { .. } => story("goes on".to_owned()),
         Event::AgentRedirected { instruction, .. } => {
@@ -145,6 +150,22 @@ fn cut(left_out: &[(Category, LeftOut)]) -> Line {
     })
 }
 
+fn back(restored: &Restored) -> Line {
+    let Restored { agent, from, at, prior, cancelled, .. } = restored;
+    let whose = if agent == from { "it".to_owned() } else { format!("`{from}`") };
+    let without = match cancelled.len() {
+        0 => String::new(),
+        children => format!(
+            ", without {}",
+            if children == 1 { "a child".to_owned() } else { format!("{children} children") }
+        ),
+    };
+    story(format!(
+        "is rolled back to what {whose} was at event {}{without}; before that it was `{prior}`",
+        at.0
+    ))
+}
+
 fn has_checkpoint(name: &CheckpointName, kind: CheckpointKind) -> Line {
     let line = format!("has a checkpoint: {name}, {}", kind.word());
     if kind == CheckpointKind::Automatic { detail(line) } else { story(line) }
@@ -194,6 +215,7 @@ fn tell_call(cast: &Cast, event: &Event) -> Line {
         | Event::WindowSet { .. }
         | Event::ContextShared { .. }
         | Event::ContextCut { .. }
+        | Event::ContextRestored(_)
         | Event::AgentPaused { .. }
         | Event::AgentUnpaused { .. }
         | Event::AgentRedirected { .. }

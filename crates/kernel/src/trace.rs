@@ -182,6 +182,7 @@ impl Trace {
             Event::WindowSet { agent, .. } => (Some(agent), "context.window"),
             Event::ContextShared { to, .. } => (Some(to), "context.share"),
             Event::ContextCut { agent, .. } => (Some(agent), "context.cut"),
+            Event::ContextRestored(restored) => (Some(&restored.agent), "context.restore"),
             Event::AgentPaused { agent } => (Some(agent), "agent.pause"),
             Event::AgentUnpaused { agent } => (Some(agent), "agent.unpause"),
             Event::AgentRedirected { agent, .. } => (Some(agent), "agent.redirect"),

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use spinney_kernel::agent::{Exit, Spawned};
 use spinney_kernel::budget::{Amounts, Limits, Resource};
 use spinney_kernel::call::Outcome;
-use spinney_kernel::event::Clamped;
+use spinney_kernel::event::{Clamped, Restored};
 use spinney_kernel::id::{AgentId, Topic};
 use spinney_kernel::window::Span;
 use spinney_kernel::world::{AgentView, World};
@@ -90,6 +90,7 @@ pub(crate) fn event(event: &Event) -> String {
             format!("{to} told {} of {from}{}", shared(spans, *as_is), instead(replaces))
         }
         Event::ContextCut { agent, cut, .. } => format!("{agent} cut: {} messages", places(&cut.drop)),
+        Event::ContextRestored(restored) => restored_text(restored),
         Event::AgentPaused { agent } => format!("{agent} paused"),
         Event::AgentUnpaused { agent } => format!("{agent} unpaused"),
         Event::AgentRedirected { agent, instruction, .. } => format!("{agent} redirected: {instruction}"),
@@ -210,4 +211,16 @@ fn sender(from: &By) -> String {
         By::Person => "a person".to_owned(),
         By::Agent(id) => id.to_string(),
     }
+}
+
+fn restored_text(restored: &Restored) -> String {
+    let Restored { agent, from, at, standing, unanswered, stays, cancelled, .. } = restored;
+    let messages = standing.window.headers.len();
+    format!(
+        "{agent} is what {from} was at {}: {messages} messages, {} unanswered, {} calls stay, {} children go",
+        at.0,
+        unanswered.len(),
+        stays.len(),
+        cancelled.len()
+    )
 }

@@ -192,6 +192,7 @@ impl Steps {
             Event::WindowSet { .. }
             | Event::ContextShared { .. }
             | Event::ContextCut { .. }
+            | Event::ContextRestored(_)
             | Event::AgentPaused { .. }
             | Event::AgentUnpaused { .. }
             | Event::AgentRedirected { .. }

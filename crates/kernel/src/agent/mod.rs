@@ -5,6 +5,7 @@ mod end;
 mod exit;
 mod progress;
 mod spawned;
+mod standing;
 mod state;
 
 pub use arena::{Agent, AgentIx, Agents, Charter, Ended, Letter};
@@ -13,4 +14,5 @@ pub(crate) use end::{drop_waiting, end, end_if_drained};
 pub use exit::{Exit, Failure};
 pub use progress::Progress;
 pub use spawned::{Attachment, Spawned};
+pub use standing::Standing;
 pub use state::{Farewell, Phase, State, Status};

@@ -27,6 +27,7 @@ pub fn blobs_of(event: &Event) -> Vec<&BlobRef> {
         | Event::WindowSet { .. }
         | Event::ContextShared { .. }
         | Event::ContextCut { .. }
+        | Event::ContextRestored(_)
         | Event::AgentPaused { .. }
         | Event::AgentUnpaused { .. }
         | Event::AgentRedirected { .. }

@@ -94,6 +94,7 @@ pub fn catalog_rows(place: Place, event: &Event) -> Vec<CatalogRow> {
         | Event::WindowSet { .. }
         | Event::ContextShared { .. }
         | Event::ContextCut { .. }
+        | Event::ContextRestored(_)
         | Event::AgentUnpaused { .. }
         | Event::AgentRedirected { .. }
         | Event::AgentEnding { .. }

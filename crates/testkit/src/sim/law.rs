@@ -78,6 +78,7 @@ impl Witness {
             | Event::WindowSet { .. }
             | Event::ContextShared { .. }
             | Event::ContextCut { .. }
+            | Event::ContextRestored(_)
             | Event::AgentPaused { .. }
             | Event::AgentUnpaused { .. }
             | Event::AgentRedirected { .. }

@@ -84,6 +84,7 @@ impl Audit {
                 | Event::WindowSet { .. }
                 | Event::ContextShared { .. }
                 | Event::ContextCut { .. }
+                | Event::ContextRestored(_)
                 | Event::AgentPaused { .. }
                 | Event::AgentUnpaused { .. }
                 | Event::AgentRedirected { .. }

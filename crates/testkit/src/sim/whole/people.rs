@@ -112,6 +112,7 @@ impl People {
             | Event::WindowSet { .. }
             | Event::ContextShared { .. }
             | Event::ContextCut { .. }
+            | Event::ContextRestored(_)
             | Event::AgentPaused { .. }
             | Event::CallAsked { .. }
             | Event::CallWaiting { .. }

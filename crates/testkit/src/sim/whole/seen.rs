@@ -39,12 +39,15 @@ pub const TELLING: [&str; 26] = [
 pub(super) fn shown(event: &Event) -> Option<&'static str> {
     Some(match event {
         Event::AgentSpawned(spawned) => match spawned.attachment {
-            spinney_kernel::agent::Attachment::Root => return None,
+            spinney_kernel::agent::Attachment::Root | spinney_kernel::agent::Attachment::Disowned => {
+                return None;
+            }
             spinney_kernel::agent::Attachment::Call { .. } => "a child was spawned",
             spinney_kernel::agent::Attachment::Detached => "a detached child was spawned",
         },
         Event::AgentPaused { .. } => "an agent was paused",
         Event::ContextCut { .. } => "a window was cut",
+        Event::ContextRestored(_) => "an agent was rolled back",
         Event::ContextShared { .. } => "a child was told what its parent knows",
         Event::AgentRedirected { running: Running::Finishes, .. } => "an agent was redirected",
         Event::AgentRedirected { running: Running::Stops, .. } => "an agent was redirected and stopped",
