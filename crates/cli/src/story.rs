@@ -8,7 +8,7 @@ use spinney_kernel::call::{ChildEnd, Outcome, ToolCall, Wait, WaitNeed, Why, Wor
 use spinney_kernel::checkpoint::CheckpointKind;
 use spinney_kernel::event::{Branched, Breaker, Clamped, Restored};
 use spinney_kernel::fault::Fault;
-use spinney_kernel::id::{AgentId, CallId, CheckpointName, Topic};
+use spinney_kernel::id::{AgentId, CallId, CheckpointName, ModelName, Topic};
 use spinney_kernel::input::By;
 use spinney_kernel::window::{Category, LeftOut, Span};
 
@@ -103,12 +103,7 @@ pub(crate) fn tell(cast: &Cast, event: &Event) -> Line {
         }
         Event::TreeUnhalted => story("the tree goes on".to_owned()),
         Event::LimitRaised { add, .. } => story(format!("may use {} more", spent_briefly(add))),
-        Event::BreakerChanged { model, breaker: Breaker::Open } => {
-            story(format!("model {model} fails too often and is left alone for a while"))
-        }
-        Event::BreakerChanged { model, breaker: Breaker::Closed } => {
-            story(format!("model {model} is tried again"))
-        }
+        Event::BreakerChanged { model, breaker } => broken(model, *breaker),
         Event::RateLimited { model, .. } => story(format!("model {model} takes no calls for a while")),
         Event::CallAsked { .. }
         | Event::CallWaiting { .. }
@@ -118,6 +113,13 @@ pub(crate) fn tell(cast: &Cast, event: &Event) -> Line {
         | Event::AttemptFailed { .. }
         | Event::CallEnded { .. } => tell_call(cast, event),
     }
+}
+
+fn broken(model: &ModelName, breaker: Breaker) -> Line {
+    story(match breaker {
+        Breaker::Open => format!("model {model} fails too often and is left alone for a while"),
+        Breaker::Closed => format!("model {model} is tried again"),
+    })
 }
 
 fn windowed(size: u64, clamped: Option<Clamped>) -> Line {

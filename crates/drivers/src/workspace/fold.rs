@@ -160,11 +160,7 @@ impl Steps {
                 Vec::new()
             }
             Event::QuestionAsked { call, agent, ask, question, .. } => {
-                let asked = || Asked {
-                    tool: ASK.to_owned(),
-                    args: map(json!({ "question": remark(&question.text) })),
-                };
-                self.opened(*call, (agent, *ask), asked);
+                self.opened(*call, (agent, *ask), || asks(&question.text));
                 Vec::new()
             }
             Event::CallSwitched { call, model, .. } => {
@@ -352,6 +348,10 @@ fn waits(wait: &Wait) -> Asked {
         Wait::Message => json!({ "for": "message" }),
     };
     Asked { tool: WAIT.to_owned(), args: map(args) }
+}
+
+fn asks(question: &str) -> Asked {
+    Asked { tool: ASK.to_owned(), args: map(json!({ "question": remark(question) })) }
 }
 
 fn map(value: Value) -> Map<String, Value> {

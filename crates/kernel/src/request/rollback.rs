@@ -54,14 +54,15 @@ impl Rollback {
     pub fn check(&self, world: &World, by: &By) -> Result<AgentIx, Refusal> {
         person(by, "roll an agent back")?;
         let target = self.target();
-        let ix = world.living(target).map_err(|refusal| match refusal {
-            Refusal::AgentEnded { agent, state } => Refusal::RollbackOver { agent, state },
-            Refusal::TreeEnded => {
-                let (agent, state) = (target.clone(), "in a tree that has ended".to_owned());
-                Refusal::RollbackOver { agent, state }
-            }
-            other => other,
-        })?;
+        let over = |state: &str| Refusal::RollbackOver { agent: target.clone(), state: state.to_owned() };
+        if world.is_over() {
+            return Err(over("in a tree that has ended"));
+        }
+        let found = world.living(target);
+        if let Err(Refusal::AgentEnded { state, .. }) = &found {
+            return Err(over(state));
+        }
+        let ix = found?;
         let agent = target.clone();
         match turn::turns_max(world, ix) {
             None => Err(Refusal::RollbackTurnless { agent }),

@@ -271,13 +271,13 @@ async fn later_children_go_and_earlier_ones_stay() {
     // The question that had no answer and what it says now: not a word of children that it does not know.
     assert_eq!(known.len(), then.len() + 2, "{known:?}");
     let all = events(&stage, &tree);
-    let gone = all.iter().filter_map(|event| match event {
-        Event::AgentEnded { agent, exit: Exit::Cancelled { reason }, .. } => {
-            Some((agent.clone(), reason.clone()))
-        }
-        _ => None,
-    });
-    assert!(gone.clone().any(|(who, why)| who == agent("late") && why == "`root` was rolled back"));
+    let is_gone = |event: &Event| {
+        let Event::AgentEnded { agent: who, exit: Exit::Cancelled { reason }, .. } = event else {
+            return false;
+        };
+        *who == agent("late") && reason == "`root` was rolled back"
+    };
+    assert!(all.iter().any(is_gone));
     check(&stage, &tree);
     let (_home, tree) = restart(&stage, home, &tree).await;
     // The child that stayed is read.
@@ -312,9 +312,9 @@ async fn a_child_that_is_waited_for_stays_so() {
         .packet
         .messages
         .iter()
-        .filter_map(|message| match message.as_ref() {
-            Message::Result { text, is_error, .. } => Some((*is_error, text.chars().take(6).collect())),
-            _ => None,
+        .filter_map(|message| {
+            let Message::Result { text, is_error, .. } = message.as_ref() else { return None };
+            Some((*is_error, text.chars().take(6).collect()))
         })
         .collect();
     // The tool had returned, but not yet at the checkpoint.

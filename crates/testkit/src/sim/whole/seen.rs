@@ -6,7 +6,7 @@ use spinney_kernel::call::{Outcome, Why};
 use spinney_kernel::signal::Running;
 
 /// What has to happen somewhere for a run to count.
-pub const TELLING: [&str; 26] = [
+pub const TELLING: [&str; 27] = [
     "a child was spawned",
     "a detached child was spawned",
     "an agent was paused",
@@ -32,6 +32,7 @@ pub const TELLING: [&str; 26] = [
     "a message was sent",
     "the tree halted",
     "a window was cut",
+    "an agent was rolled back",
     "a child was told what its parent knows",
 ];
 
