@@ -184,6 +184,9 @@ async fn x8_a_word_changed_in_the_file_is_found_by_the_chain() {
     assert!(matches!(found, Diverged::Journal(JournalFault::Damaged { after, .. }) if after > 1), "{found}");
 }
 
+/// A change to a rollback, and what whoever resumes its tree is told then.
+type Forgery = (fn(&mut Restored), &'static str);
+
 /// A rollback that says another past than there was, or goes back to what is no checkpoint, is found, although its input
 /// says the same.
 #[tokio::test(start_paused = true)]
@@ -202,7 +205,7 @@ async fn a_rollback_to_what_never_was_is_found() {
     home.shutdown(spinney::Shutdown::Stop).await;
     let id = tree.id();
     assert!(verify(inner.as_ref(), id, None).unwrap().decided);
-    let forgeries: [(fn(&mut Restored), &str); 3] = [
+    let forgeries: [Forgery; 3] = [
         (|restored| restored.standing.said_tokens += 1, "resumed"),
         (|restored| restored.standing.window.headers[1].category = Category::Output, "not as it says"),
         (|restored| restored.at = Seq(restored.at.0 - 1), "not as it says"),
