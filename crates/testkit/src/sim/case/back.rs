@@ -11,7 +11,7 @@ use spinney_kernel::id::{AgentId, Seq};
 use spinney_kernel::request::{Checkpoint, Hold, HoldFor, Rollback};
 use spinney_kernel::{By, Event, Request, What, World};
 
-use super::{Case, person};
+use super::{Case, TREE, person};
 use crate::fixture::parse;
 use crate::sim::law::Law;
 use crate::sim::moves;
@@ -90,8 +90,8 @@ impl Case {
         if !is_its {
             return None;
         }
-        let contexts = Contexts::of(self.world.tree(), events.clone());
-        let mut world = World::new(self.world.tree());
+        let contexts = Contexts::of(TREE, events.clone());
+        let mut world = World::new(TREE);
         events.for_each(|event| world.apply(event));
         let known = contexts.known(agent)?;
         Some((Standing::of(&world, agent, &known)?, known))
