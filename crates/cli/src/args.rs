@@ -305,6 +305,8 @@ pub(crate) enum Checkpoint {
     Ls(CheckpointLs),
     /// Make a new tree that shares everything up to a checkpoint, with a budget of its own
     Branch(CheckpointBranch),
+    /// Have an agent know what it knew at a checkpoint, and go on from there
+    Rollback(CheckpointRollback),
     /// Remove automatic checkpoints that have expired
     Clean,
 }
@@ -336,6 +338,15 @@ pub(crate) struct CheckpointBranch {
     /// The most model turns it may take
     #[arg(long, group = "budget", value_name = "COUNT")]
     pub(crate) budget_steps: Option<u64>,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct CheckpointRollback {
+    /// Which checkpoint: any unique beginning of its name
+    pub(crate) name: String,
+    /// Give what was known then to this other agent of the same tree
+    #[arg(long, value_name = "AGENT", value_parser = agent)]
+    pub(crate) into: Option<AgentId>,
 }
 
 #[derive(Debug, Group)]

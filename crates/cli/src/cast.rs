@@ -69,6 +69,7 @@ impl Cast {
             | Event::ThreadJoined { .. }
             | Event::ThreadLeft { .. }
             | Event::ContextCut { .. }
+            | Event::ContextRestored(_)
             | Event::AgentPaused { .. }
             | Event::AgentUnpaused { .. }
             | Event::AgentRedirected { .. }

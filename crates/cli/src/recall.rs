@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use spinney_kernel::agent::{Agent, AgentIx};
-use spinney_kernel::context::{Contexts, Message};
+use spinney_kernel::agent::{Agent, AgentIx, Exit};
+use spinney_kernel::context::{Contexts, Message, Places};
 use spinney_kernel::id::{AgentId, Seq, TreeId};
 use spinney_kernel::port::journal::Journal;
 use spinney_kernel::port::page::pages;
+use spinney_kernel::port::recall::{damaged, places};
 use spinney_kernel::window::{Because, Header, Preset, Tie, Window};
 use spinney_kernel::{Event, World, limit};
 
@@ -69,25 +70,40 @@ pub(crate) enum Place {
 
 /// Reads what an agent of a tree knows.
 pub(crate) fn recall(journal: &dyn Journal, tree: TreeId, agent: &AgentId) -> Result<Recalled> {
-    let mut fold = Fold {
-        world: World::new(tree),
-        contexts: Contexts::whole(tree),
-        agent,
-        tokens: Vec::new(),
-        answers: BTreeMap::new(),
-        last_cut: None,
-    };
+    let (mut fold, mut ended) = read(journal, tree, agent, Places::default())?;
+    if fold.contexts.lacks().is_some() {
+        // It was rolled back to what a first reading does not keep.
+        let places = places(journal, tree, fold.world.seq())?;
+        (fold, ended) = read(journal, tree, agent, places)?;
+    }
+    match fold.contexts.lacks() {
+        Some(seq) => Err(damaged(tree, seq).into()),
+        None => fold.recalled(ended.as_ref().map(Exit::word)),
+    }
+}
+
+/// Folds a journal up to the end of an agent, which is given with it, or to its own.
+fn read<'a>(
+    journal: &dyn Journal,
+    tree: TreeId,
+    agent: &'a AgentId,
+    places: Places,
+) -> Result<(Fold<'a>, Option<Exit>)> {
+    let mut contexts = Contexts::whole(tree);
+    contexts.keep(places);
+    let (world, tokens, answers, last_cut) = (World::new(tree), Vec::new(), BTreeMap::new(), None);
+    let mut fold = Fold { world, contexts, agent, tokens, answers, last_cut };
     for page in pages(journal, tree, Seq(0)) {
         for event in page?.into_iter().flat_map(|entry| entry.batch.events) {
             if let Event::AgentEnded { agent: ended, exit, .. } = &event
                 && ended == agent
             {
-                return fold.recalled(Some(exit.word()));
+                return Ok((fold, Some(exit.clone())));
             }
             fold.take(&event);
         }
     }
-    fold.recalled(None)
+    Ok((fold, None))
 }
 
 /// The fold over events: the world counts, the contexts have the texts, and this brings both together.
@@ -110,6 +126,11 @@ impl Fold<'_> {
         let before = if is_cut { self.unread_tokens() } else { Vec::new() };
         self.world.apply(event);
         self.contexts.apply(event);
+        if let Event::ContextRestored(restored) = event
+            && restored.agent == *self.agent
+        {
+            self.restored();
+        }
         if is_cut {
             self.last_cut = Some(self.world.seq());
             self.tokens.extend(before);
@@ -123,6 +144,22 @@ impl Fold<'_> {
         let counted: Vec<_> = counted.collect();
         self.tokens.extend(counted);
         self.note_answers();
+    }
+
+    /// Its context is what one was: what the window holds of that is counted, and what it had let go is not.
+    fn restored(&mut self) {
+        self.answers.clear();
+        self.last_cut = None;
+        let (packet, headers) = (self.contexts.packet(self.agent, 0).unwrap_or_default(), self.window());
+        let headers = headers.map_or(&[][..], Window::headers);
+        let held = packet.messages.iter().zip(headers).map(|(message, header)| (message, header.tokens));
+        let mut held = held.filter(|(message, _)| is_stored(message)).peekable();
+        let all = self.contexts.messages(self.agent).unwrap_or_default();
+        let tokens = |message: &Arc<Message>| {
+            let found = held.next_if(|(kept, _)| Arc::ptr_eq(kept, message));
+            found.map(|(_, tokens)| u64::from(tokens))
+        };
+        self.tokens = all.iter().map(tokens).collect();
     }
 
     fn living(&self) -> Option<&Agent> {
@@ -212,8 +249,7 @@ impl Fold<'_> {
     /// Every message: those that were read and those that were not.
     fn known(&self) -> Vec<Known> {
         let packet = self.contexts.packet(self.agent, 0).unwrap_or_default();
-        let is_stored = |message: &&Arc<Message>| !matches!(message.as_ref(), Message::Folded(_));
-        let mut window = packet.messages.iter().filter(is_stored).peekable();
+        let mut window = packet.messages.iter().filter(|message| is_stored(message)).peekable();
         let read = self.contexts.messages(self.agent).unwrap_or_default().iter().zip(&self.tokens);
         let read = read.map(|(message, tokens)| {
             let is_kept = window.next_if(|kept| Arc::ptr_eq(kept, message)).is_some();
@@ -227,4 +263,9 @@ impl Fold<'_> {
         });
         read.chain(unread).collect()
     }
+}
+
+/// Whether a message is one of the context, and not what tells in short what was left out.
+fn is_stored(message: &Message) -> bool {
+    !matches!(message, Message::Folded(_))
 }

@@ -6,9 +6,10 @@ use spinney_kernel::agent::{Attachment, Exit};
 use spinney_kernel::body::Body;
 use spinney_kernel::call::{ChildEnd, Outcome, ToolCall, Wait, WaitNeed, Why, Work};
 use spinney_kernel::checkpoint::CheckpointKind;
-use spinney_kernel::event::{Branched, Breaker, Clamped};
+use spinney_kernel::envelope::Envelope;
+use spinney_kernel::event::{Branched, Breaker, Clamped, Restored};
 use spinney_kernel::fault::Fault;
-use spinney_kernel::id::{AgentId, CallId, CheckpointName, Topic};
+use spinney_kernel::id::{AgentId, CallId, CheckpointName, ModelName, Topic};
 use spinney_kernel::input::By;
 use spinney_kernel::window::{Category, LeftOut, Span};
 
@@ -55,8 +56,12 @@ pub(crate) fn tell(cast: &Cast, event: &Event) -> Line {
                 if spawned.role.as_str() == spawned.agent.as_str() { "" } else { spawned.role.as_str() };
             let how = match (spawned.attachment, role) {
                 (Attachment::Detached, _) => format!("starts, detached, as {}", spawned.role),
-                (Attachment::Root | Attachment::Call { .. }, "") => "starts".to_owned(),
-                (Attachment::Root | Attachment::Call { .. }, role) => format!("starts as {role}"),
+                (Attachment::Root | Attachment::Disowned | Attachment::Call { .. }, "") => {
+                    "starts".to_owned()
+                }
+                (Attachment::Root | Attachment::Disowned | Attachment::Call { .. }, role) => {
+                    format!("starts as {role}")
+                }
             };
             story(format!("{how}: {}", short(&spawned.goal)))
         }
@@ -65,6 +70,7 @@ pub(crate) fn tell(cast: &Cast, event: &Event) -> Line {
         Event::ThreadJoined { of, bound, .. } => reads("reads", of, *bound),
         Event::ThreadLeft { of, bound, .. } => reads("no longer reads", of, *bound),
         Event::ContextCut { left_out, .. } => cut(left_out),
+        Event::ContextRestored(restored) => back(restored),
         Event::AgentPaused { .. } => story("is paused".to_owned()),
         Event::AgentUnpaused { .. } => story("goes on".to_owned()),
         Event::AgentRedirected { instruction, .. } => {
@@ -89,10 +95,7 @@ pub(crate) fn tell(cast: &Cast, event: &Event) -> Line {
         Event::MessageSent { from, body, .. } => {
             story(format!("gets a message from {}: {}", sender(from), short(&body.text)))
         }
-        Event::MessagePublished { body, envelope, .. } => {
-            let topic = envelope.topic.as_ref().map_or("", Topic::as_str);
-            story(format!("to all who watch {topic}: {}", short(&body.text)))
-        }
+        Event::MessagePublished { body, envelope, .. } => published(&body.text, envelope),
         Event::CheckpointMade { name, kind, .. } => has_checkpoint(name, *kind),
         Event::TreeBranched(branched) => branched_off(branched),
         Event::TreeHalted { account, short, .. } => {
@@ -100,10 +103,7 @@ pub(crate) fn tell(cast: &Cast, event: &Event) -> Line {
         }
         Event::TreeUnhalted => story("the tree goes on".to_owned()),
         Event::LimitRaised { add, .. } => story(format!("may use {} more", spent_briefly(add))),
-        Event::BreakerChanged { model, breaker } => story(match breaker {
-            Breaker::Open => format!("model {model} fails too often and is left alone for a while"),
-            Breaker::Closed => format!("model {model} is tried again"),
-        }),
+        Event::BreakerChanged { model, breaker } => broken(model, *breaker),
         Event::RateLimited { model, .. } => story(format!("model {model} takes no calls for a while")),
         Event::CallAsked { .. }
         | Event::CallWaiting { .. }
@@ -113,6 +113,18 @@ pub(crate) fn tell(cast: &Cast, event: &Event) -> Line {
         | Event::AttemptFailed { .. }
         | Event::CallEnded { .. } => tell_call(cast, event),
     }
+}
+
+fn broken(model: &ModelName, breaker: Breaker) -> Line {
+    story(match breaker {
+        Breaker::Open => format!("model {model} fails too often and is left alone for a while"),
+        Breaker::Closed => format!("model {model} is tried again"),
+    })
+}
+
+fn published(text: &str, envelope: &Envelope) -> Line {
+    let topic = envelope.topic.as_ref().map_or("", Topic::as_str);
+    story(format!("to all who watch {topic}: {}", short(text)))
 }
 
 fn windowed(size: u64, clamped: Option<Clamped>) -> Line {
@@ -149,6 +161,22 @@ fn cut(left_out: &[(Category, LeftOut)]) -> Line {
         [] => "has more images than its window may hold: the oldest become placeholders".to_owned(),
         words => format!("has a full window: leaves out {messages} of {}, {tokens}", words.join(" and ")),
     })
+}
+
+fn back(restored: &Restored) -> Line {
+    let Restored { agent, from, at, prior, cancelled, .. } = restored;
+    let whose = if agent == from { "it".to_owned() } else { format!("`{from}`") };
+    let without = match cancelled.len() {
+        0 => String::new(),
+        children => format!(
+            ", without {}",
+            if children == 1 { "a child".to_owned() } else { format!("{children} children") }
+        ),
+    };
+    story(format!(
+        "is rolled back to what {whose} was at event {}{without}; before that it was `{prior}`",
+        at.0
+    ))
 }
 
 fn has_checkpoint(name: &CheckpointName, kind: CheckpointKind) -> Line {
@@ -202,6 +230,7 @@ fn tell_call(cast: &Cast, event: &Event) -> Line {
         | Event::ThreadJoined { .. }
         | Event::ThreadLeft { .. }
         | Event::ContextCut { .. }
+        | Event::ContextRestored(_)
         | Event::AgentPaused { .. }
         | Event::AgentUnpaused { .. }
         | Event::AgentRedirected { .. }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::Standing;
 use crate::body::Body;
 use crate::call::Outcome;
 use crate::context::ToolAsk;
@@ -30,6 +31,11 @@ impl Batch {
                 done.asks.clear();
             }
         }
+        if let Some((standing, copy)) = stood_twice(self)
+            && standing.as_deref() == Some(copy)
+        {
+            *standing = None;
+        }
         if let Some((text, copy)) = twice(&mut self.input, &self.events)
             && text == copy
         {
@@ -47,6 +53,11 @@ impl Batch {
                 done.asks.clone_from(asks);
             }
         }
+        if let Some((standing, copy)) = stood_twice(self)
+            && standing.is_none()
+        {
+            *standing = Some(Box::new(copy.clone()));
+        }
         if let Some((text, copy)) = twice(&mut self.input, &self.events)
             && text.is_empty()
         {
@@ -60,6 +71,16 @@ fn done_twice(batch: &mut Batch) -> Option<(&mut Done, &Body, &Vec<ToolAsk>)> {
     let What::Report(Report::Done(done)) = &mut batch.input.what else { return None };
     match batch.events.first() {
         Some(Event::CallEnded { outcome: Outcome::Done { body, asks, .. }, .. }) => Some((done, body, asks)),
+        Some(_) | None => None,
+    }
+}
+
+/// How an agent stood at a checkpoint, as a rollback brings it along and as its event took it over.
+fn stood_twice(batch: &mut Batch) -> Option<(&mut Option<Box<Standing>>, &Standing)> {
+    let What::Request { request, .. } = &mut batch.input.what else { return None };
+    let Request::Rollback(rollback) = request.as_mut() else { return None };
+    match batch.events.first() {
+        Some(Event::ContextRestored(restored)) => Some((&mut rollback.standing, &restored.standing)),
         Some(_) | None => None,
     }
 }
@@ -89,7 +110,8 @@ fn twice<'a>(input: &'a mut Input, events: &'a [Event]) -> Option<(&'a mut Strin
             | Request::Cancel(_)
             | Request::Raise(_)
             | Request::Checkpoint(_)
-            | Request::Branch(_) => return None,
+            | Request::Branch(_)
+            | Request::Rollback(_) => return None,
         },
     };
     events.iter().find_map(copied).map(|copy| (text, copy))
@@ -112,6 +134,7 @@ fn copied(event: &Event) -> Option<&String> {
         | Event::ThreadJoined { .. }
         | Event::ThreadLeft { .. }
         | Event::ContextCut { .. }
+        | Event::ContextRestored(_)
         | Event::AgentUnpaused { .. }
         | Event::CallAsked { .. }
         | Event::CallWaiting { .. }

@@ -72,6 +72,17 @@ pub enum Reply {
         /// What it is called.
         name: CheckpointName,
     },
+    /// The agent's context is what it was.
+    RolledBack {
+        /// Whose.
+        agent: AgentId,
+        /// How many messages it has.
+        messages: u64,
+        /// The children that it does not know any more; they are cancelled.
+        cancelled: Vec<AgentId>,
+        /// What its context as it was before is called.
+        prior: CheckpointName,
+    },
     /// The report concerns something that is over; nothing changed.
     Stale,
 }
@@ -156,6 +167,11 @@ impl Draft<'_> {
         self.ask
     }
 
+    /// Lets an agent take its turn before the decision is over, if nothing of it is open.
+    pub(crate) fn moved(&mut self, ix: AgentIx) {
+        self.moved.push(ix);
+    }
+
     /// Has everyone who waits looked at again before the decision is over.
     pub(crate) fn stir(&mut self) {
         self.stirred = true;
@@ -215,6 +231,7 @@ fn stirs(event: &Event) -> bool {
         | Event::ThreadJoined { .. }
         | Event::ThreadLeft { .. }
         | Event::ContextCut { .. }
+        | Event::ContextRestored(_)
         | Event::AgentRedirected { .. }
         | Event::AgentEnding { .. }
         | Event::CallAsked { .. }

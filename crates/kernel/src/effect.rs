@@ -71,6 +71,7 @@ impl World {
             Event::AgentRedirected { agent, running, .. } if running.stops() => {
                 Some(Effect::StopCalls { agent: agent.clone() })
             }
+            Event::ContextRestored(restored) => Some(Effect::StopCalls { agent: restored.agent.clone() }),
             Event::CallWaiting { alarm, .. } => alarm.map(set),
             Event::WaitStarted { alarm, .. } | Event::QuestionAsked { alarm, .. } => Some(set(*alarm)),
             Event::AgentSpawned(spawned) => spawned.alarm.map(set),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{Exit, Spawned};
+use crate::agent::{Exit, Spawned, Standing};
 use crate::body::Body;
 use crate::budget::{Amounts, Shortfall, Terms};
 use crate::call::{Outcome, Question, Wait, Why, Work};
@@ -113,6 +113,8 @@ pub enum Event {
         /// How much that is, by category.
         left_out: Vec<(Category, LeftOut)>,
     },
+    /// An agent's context is what one was at a checkpoint. What it had since stays in the journal.
+    ContextRestored(Box<Restored>),
     /// It is decided how an agent ends; its calls and children are being stopped.
     AgentEnding {
         /// Who.
@@ -346,6 +348,7 @@ impl Event {
             Self::ThreadJoined { .. } => "thread_joined",
             Self::ThreadLeft { .. } => "thread_left",
             Self::ContextCut { .. } => "context_cut",
+            Self::ContextRestored(_) => "context_restored",
             Self::AgentEnding { .. } => "agent_ending",
             Self::AgentEnded { .. } => "agent_ended",
             Self::CallAsked { .. } => "call_asked",
@@ -385,6 +388,31 @@ pub struct Clamped {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
 const fn is_zero(number: &u32) -> bool {
     *number == 0
+}
+
+/// A context that is what it was at a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Restored {
+    /// Whose context it is from here on.
+    pub agent: AgentId,
+    /// Whose it was.
+    pub from: AgentId,
+    /// The event of the checkpoint.
+    pub at: Seq,
+    /// The checkpoint of what was before.
+    pub prior: CheckpointName,
+    /// How the one whose it was stood there.
+    pub standing: Standing,
+    /// Tools that the last answer asked for and that had not answered there, counted from 0: they never will.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unanswered: Vec<u32>,
+    /// Calls that stay open, for children that were there. What any other open call brings nobody reads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stays: Vec<CallId>,
+    /// Children that were not there. They are stopped, and nobody hears of their end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cancelled: Vec<AgentId>,
 }
 
 /// How a branch begins.

@@ -121,6 +121,8 @@ pub const WAIT_TIMEOUT_MS: u64 = 60 * 60 * 1_000;
 /// Longest timeout anyone may ask for: a year.
 pub const TIMEOUT_MS_MAX: u64 = 365 * 24 * 60 * 60 * 1_000;
 
+/// Most messages that a rollback brings back into a window: about two megabytes of headers in a journal.
+pub const RESTORED_MESSAGES_MAX: usize = 65_536;
 /// Turns of one agent from one automatic checkpoint to the next: often enough that little is lost by going back, and
 /// seldom enough that nobody notices what it costs.
 pub const CHECKPOINT_EVERY_TURNS: u32 = 10;

@@ -137,6 +137,28 @@ pub enum Refusal {
     NameTaken { name: CheckpointName, tree: TreeId },
     #[error("nobody can say whether `{name}` is free ({reason}): try again, or leave the name out")]
     NameUnknown { name: CheckpointName, reason: String },
+    #[error(
+        "`{agent}` is {state}, and what has ended is not rolled back: `spinney checkpoint branch` goes on from the checkpoint in a new tree"
+    )]
+    RollbackOver { agent: AgentId, state: String },
+    #[error("`{agent}` takes no turns by itself, so it has no context: roll back one that does")]
+    RollbackTurnless { agent: AgentId },
+    #[error(
+        "`{agent}` has taken all of its {turns_max} turns, and a rollback gives none back: `spinney checkpoint branch` goes on in a new tree"
+    )]
+    RollbackTurns { agent: AgentId, turns_max: u32 },
+    #[error(
+        "there is no checkpoint of `{agent}` at event {at}: `spinney checkpoint ls` lists those there are"
+    )]
+    NoCheckpoint { agent: AgentId, at: u64 },
+    #[error("no checkpoint is called `{name}`: `spinney checkpoint ls` lists those there are")]
+    NoSuchCheckpoint { name: CheckpointName },
+    #[error(
+        "checkpoint `{name}` is in tree {tree}, and a context does not cross trees: roll back there, or branch it off with `spinney checkpoint branch`"
+    )]
+    CheckpointElsewhere { name: CheckpointName, tree: TreeId },
+    #[error("what `{agent}` was at event {at} cannot be had ({reason}): choose another checkpoint")]
+    NoPast { agent: AgentId, at: u64, reason: String },
     #[error("`{agent}` is paused already: unpause it to go on")]
     AlreadyPaused { agent: AgentId },
     #[error("`{agent}` is not paused: nothing to unpause")]

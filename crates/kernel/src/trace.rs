@@ -184,6 +184,7 @@ impl Trace {
             Event::ThreadJoined { agent, .. } => (Some(agent), "thread.join"),
             Event::ThreadLeft { agent, .. } => (Some(agent), "thread.leave"),
             Event::ContextCut { agent, .. } => (Some(agent), "context.cut"),
+            Event::ContextRestored(restored) => (Some(&restored.agent), "context.restore"),
             Event::AgentPaused { agent } => (Some(agent), "agent.pause"),
             Event::AgentUnpaused { agent } => (Some(agent), "agent.unpause"),
             Event::AgentRedirected { agent, .. } => (Some(agent), "agent.redirect"),

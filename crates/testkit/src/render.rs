@@ -5,7 +5,8 @@ use std::fmt::Write;
 use spinney_kernel::agent::{Exit, Spawned};
 use spinney_kernel::budget::{Amounts, Limits, Resource};
 use spinney_kernel::call::Outcome;
-use spinney_kernel::event::Clamped;
+use spinney_kernel::envelope::Envelope;
+use spinney_kernel::event::{Clamped, Restored};
 use spinney_kernel::id::{AgentId, Topic};
 use spinney_kernel::window::Span;
 use spinney_kernel::world::{AgentView, World};
@@ -92,6 +93,7 @@ pub(crate) fn event(event: &Event) -> String {
         Event::ThreadJoined { agent, of, bound } => thread(agent, ("reads", of), *bound),
         Event::ThreadLeft { agent, of, bound } => thread(agent, ("left", of), *bound),
         Event::ContextCut { agent, cut, .. } => format!("{agent} cut: {} messages", places(&cut.drop)),
+        Event::ContextRestored(restored) => restored_text(restored),
         Event::AgentPaused { agent } => format!("{agent} paused"),
         Event::AgentUnpaused { agent } => format!("{agent} unpaused"),
         Event::AgentRedirected { agent, instruction, .. } => format!("{agent} redirected: {instruction}"),
@@ -132,10 +134,7 @@ pub(crate) fn event(event: &Event) -> String {
         Event::MessageSent { from, to, body, .. } => {
             format!("message from {} to {to}: {}", sender(from), body.text)
         }
-        Event::MessagePublished { from, body, envelope } => {
-            let topic = envelope.topic.as_ref().map_or("", Topic::as_str);
-            format!("message from {} about {topic}: {}", sender(from), body.text)
-        }
+        Event::MessagePublished { from, body, envelope } => published(from, &body.text, envelope),
         Event::CheckpointMade { agent, name, kind, .. } => {
             format!("{agent} checkpoint {name}, {}", kind.word())
         }
@@ -148,6 +147,11 @@ pub(crate) fn event(event: &Event) -> String {
         Event::BreakerChanged { model, breaker } => format!("breaker of {model}: {breaker:?}"),
         Event::RateLimited { model, until } => format!("{model} limited until {}", until.0),
     }
+}
+
+fn published(from: &By, text: &str, envelope: &Envelope) -> String {
+    let topic = envelope.topic.as_ref().map_or("", Topic::as_str);
+    format!("message from {} about {topic}: {text}", sender(from))
 }
 
 fn over(overrun: &Amounts) -> String {
@@ -217,4 +221,16 @@ fn sender(from: &By) -> String {
 fn thread(agent: &AgentId, (verb, of): (&str, &AgentId), bound: Option<u64>) -> String {
     let bound = bound.map_or_else(String::new, |tokens| format!(", at most {tokens} tokens"));
     format!("{agent} {verb} thread of {of}{bound}")
+}
+
+fn restored_text(restored: &Restored) -> String {
+    let Restored { agent, from, at, standing, unanswered, stays, cancelled, .. } = restored;
+    let messages = standing.window.headers.len();
+    format!(
+        "{agent} is what {from} was at {}: {messages} messages, {} unanswered, {} calls stay, {} children go",
+        at.0,
+        unanswered.len(),
+        stays.len(),
+        cancelled.len()
+    )
 }

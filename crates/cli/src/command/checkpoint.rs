@@ -11,15 +11,17 @@ use spinney::{Drivers, Home};
 use spinney_kernel::Request;
 use spinney_kernel::budget::{Limits, Resource};
 use spinney_kernel::checkpoint::{Known, Listed, checkpoints};
+use spinney_kernel::id::AgentId;
+use spinney_kernel::request::Rollback;
 use spinney_kernel::retention::Cleaned;
 
-use super::steer::{Next, finish};
+use super::steer::{Next, ask, finish};
 use crate::args;
-use crate::control::{self, Answer};
+use crate::control::{self, Answer, Back};
 use crate::exit::Exit;
 use crate::hint::command;
 use crate::ids::{find, short};
-use crate::wording::ago;
+use crate::wording::{ago, counted};
 use crate::{kept, out, place};
 
 /// Does what is to be done with checkpoints.
@@ -28,6 +30,7 @@ pub(super) async fn checkpoint(home: &Path, args: args::Checkpoint) -> Result<Ex
         args::Checkpoint::Make(args) => make(home, args).await,
         args::Checkpoint::Ls(args) => ls(home, &args),
         args::Checkpoint::Branch(args) => branch(home, &args).await,
+        args::Checkpoint::Rollback(args) => rollback(home, args).await,
         args::Checkpoint::Clean => clean(home).await,
     }
 }
@@ -36,7 +39,7 @@ pub(super) async fn checkpoint(home: &Path, args: args::Checkpoint) -> Result<Ex
 async fn make(home: &Path, args: args::CheckpointMake) -> Result<Exit> {
     let tree = find(home, &place::look(home)?, &args.tree)?.tree;
     let said = format!("checkpoint of `{}` in tree {}", args.agent, short(tree));
-    let request = spinney_kernel::request::Checkpoint { agent: args.agent, name: args.name };
+    let request = spinney_kernel::request::Checkpoint::manual(args.agent, args.name);
     let answer = control::ask(home, tree, Request::Checkpoint(request)).await?;
     if let Answer::Done { checkpoint: Some(name), .. } = &answer {
         out::line(name.as_str())?;
@@ -71,6 +74,28 @@ async fn branch(path: &Path, args: &args::CheckpointBranch) -> Result<Exit> {
     let (origin, at, resume) = (short(from), known.seq.0, command(path, &format!("resume {}", short(tree))));
     out::note(&format!("branched off tree {origin} at `{name}`, event {at}; go on with: {resume}"));
     Ok(Exit::Completed)
+}
+
+/// Rolls an agent back, whether a process runs its tree or nobody does.
+async fn rollback(home: &Path, args: args::CheckpointRollback) -> Result<Exit> {
+    let Listed { name, tree, known } = named(home, &args.name)?;
+    let asked: Vec<AgentId> = args.into.iter().cloned().collect();
+    let request = Request::Rollback(Rollback::to(known.agent.clone(), known.seq, args.into));
+    let answer = ask((home, tree), &asked, request).await?;
+    let mut said = String::new();
+    if let Answer::Done { checkpoint: Some(prior), back: Some(back), .. } = &answer {
+        out::line(prior.as_str())?;
+        let Back { agent, messages, cancelled } = back;
+        let whose = if *agent == known.agent { "it".to_owned() } else { format!("`{}`", known.agent) };
+        let messages = counted(*messages, "message");
+        said = format!("`{agent}` is what {whose} was at `{name}`: {messages}");
+        if !cancelled.is_empty() {
+            let children: Vec<String> = cancelled.iter().map(|child| format!("`{child}`")).collect();
+            said += &format!("; cancelled {}", children.join(", "));
+        }
+        said += &format!("; what was before is `{prior}`");
+    }
+    Ok(finish(answer, (home, tree), &said, Next::Resume))
 }
 
 /// Removes automatic checkpoints that have expired, and says how many that were, also if some could not be.

@@ -133,7 +133,11 @@ pub(super) enum Next {
 }
 
 /// Has it done. If it is refused and one of the agents that it names is not there, that is why, with those that are.
-async fn ask((home, tree): (&Path, TreeId), named: &[AgentId], request: Request) -> Result<control::Answer> {
+pub(super) async fn ask(
+    (home, tree): (&Path, TreeId),
+    named: &[AgentId],
+    request: Request,
+) -> Result<control::Answer> {
     let answer = control::ask(home, tree, request).await?;
     if named.is_empty() || !matches!(answer, control::Answer::Refused { .. }) {
         return Ok(answer);

@@ -6,7 +6,7 @@ mod client;
 mod server;
 
 use serde::{Deserialize, Serialize};
-use spinney_kernel::id::{CheckpointName, TreeId};
+use spinney_kernel::id::{AgentId, CheckpointName, TreeId};
 use spinney_kernel::{Reply, Request};
 
 pub(crate) use client::{Running, ask, running};
@@ -51,6 +51,9 @@ pub(crate) enum Answer {
         /// What the checkpoint is called, if one was made.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         checkpoint: Option<CheckpointName>,
+        /// What became of an agent that was rolled back.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        back: Option<Back>,
     },
     /// It may not be done.
     Refused {
@@ -62,6 +65,18 @@ pub(crate) enum Answer {
         /// Why.
         message: String,
     },
+}
+
+/// What became of an agent that was rolled back.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Back {
+    /// Who.
+    pub(crate) agent: AgentId,
+    /// How many messages its context has.
+    pub(crate) messages: u64,
+    /// The children that were cancelled.
+    pub(crate) cancelled: Vec<AgentId>,
 }
 
 /// Whether a tree goes on by itself after a request.
@@ -79,17 +94,21 @@ pub(crate) enum GoesOn {
 impl Answer {
     /// What a tree's reply says; whether it goes on, if the reply does not say it, the asker knows.
     fn done(reply: Reply, otherwise: GoesOn) -> Self {
-        let (goes_on, messages, checkpoint) = (otherwise, Vec::new(), None);
+        let (goes_on, messages, checkpoint, back) = (otherwise, Vec::new(), None, None);
         match reply {
-            Reply::Queued { .. } => Self::Done { goes_on: GoesOn::WhenSpawned, messages, checkpoint },
-            Reply::Told { messages } => Self::Done { goes_on, messages, checkpoint },
-            Reply::Checkpoint { name } => Self::Done { goes_on, messages, checkpoint: Some(name) },
+            Reply::Queued { .. } => Self::Done { goes_on: GoesOn::WhenSpawned, messages, checkpoint, back },
+            Reply::Told { messages } => Self::Done { goes_on, messages, checkpoint, back },
+            Reply::Checkpoint { name } => Self::Done { goes_on, messages, checkpoint: Some(name), back },
+            Reply::RolledBack { agent, messages: left, cancelled, prior } => {
+                let back = Some(Back { agent, messages: left, cancelled });
+                Self::Done { goes_on, messages, checkpoint: Some(prior), back }
+            }
             Reply::Done
             | Reply::Spawned { .. }
             | Reply::Started { .. }
             | Reply::Waiting { .. }
             | Reply::Refused { .. }
-            | Reply::Stale => Self::Done { goes_on, messages, checkpoint },
+            | Reply::Stale => Self::Done { goes_on, messages, checkpoint, back },
         }
     }
 }

@@ -131,7 +131,7 @@ impl Desk {
         match ask {
             Ask::Running => Answer::Running { trees: self.running().into_iter().collect() },
             Ask::Do { request, .. } if !is_for_people(&request) => refused(
-                "this may not be asked from outside: only signals, messages, answers, raises and checkpoints"
+                "this may not be asked from outside: only signals, messages, answers, raises, checkpoints and rollbacks"
                     .to_owned(),
             ),
             Ask::Do { tree, request } if tree == self.tree.id() => {
@@ -179,7 +179,8 @@ fn is_for_people(request: &Request) -> bool {
         | Request::Cancel(_)
         | Request::Redirect(_)
         | Request::Raise(_)
-        | Request::Checkpoint(_) => true,
+        | Request::Checkpoint(_)
+        | Request::Rollback(_) => true,
         Request::Start(_)
         | Request::Spawn(_)
         | Request::Hold(_)

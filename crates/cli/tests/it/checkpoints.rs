@@ -215,3 +215,87 @@ fn p26_clean_is_refused_while_another_process_has_the_home() {
     running.kill();
     assert_eq!(stage.spinney(&["checkpoint", "clean"]).out, "nothing to remove\n");
 }
+
+/// P23: on the command line, with a tree that nobody runs: what is left is said, can be shown, and is gone on from.
+#[test]
+fn p23_a_rollback_says_what_is_left_and_can_be_taken_back() {
+    let stage = waiting();
+    stage.spinney(&["checkpoint", "make", "lead", "--name", "then"]);
+    stage.spinney(&["send", "last", "lead", "not so"]);
+    let shown = |stage: &Stage| steady(&stage.spinney(&["show", "lead"]).out);
+    let before = shown(&stage);
+    let back = stage.spinney(&["checkpoint", "rollback", "th"]);
+    assert_eq!((back.code, back.out.len()), (Some(0), 17), "{}", back.err);
+    let prior = back.out.trim();
+    insta::assert_snapshot!(steady(&back.err), @"`lead` is what it was at `then`: 3 messages; what was before is `[name]`; go on with: spinney resume [id]");
+    let now = shown(&stage);
+    assert!(before.contains("not so") && !now.contains("not so"), "{now}");
+    assert!(now.contains("rolled back"), "{now}");
+    insta::assert_snapshot!(steady(&stage.spinney(&["checkpoint", "ls"]).out), @"
+    NAME              AGENT  KIND      TREE          EVENT  MADE
+    then              lead   manual    [id]      7  just now
+    [name]  lead   rollback  [id]     10  just now
+    ");
+    // And there again.
+    let again = stage.spinney(&["checkpoint", "rollback", prior]);
+    assert_eq!(again.code, Some(0), "{}", again.err);
+    assert!(shown(&stage).contains("not so"));
+    assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
+    assert_eq!(stage.spinney(&["resume", "last"]).code, Some(0));
+    let verified = stage.spinney(&["replay", "last", "--verify"]);
+    assert_eq!(verified.code, Some(0), "{}", verified.err);
+    let told = stage.spinney(&["events", "last"]).out;
+    assert!(told.contains("is rolled back to what it was at event"), "{told}");
+    // It has ended by now, and that is not taken back.
+    let over = stage.spinney(&["checkpoint", "rollback", "then"]);
+    assert_eq!((over.code, over.out.as_str()), (Some(2), ""));
+    insta::assert_snapshot!(steady(&over.err), @"spinney: `lead` is in a tree that has ended, and what has ended is not rolled back: `spinney checkpoint branch` goes on from the checkpoint in a new tree");
+}
+
+/// P25: a checkpoint goes into another agent only by `--into`, and only of the same tree.
+#[test]
+fn a_rollback_that_cannot_be_done_says_why() {
+    let stage = waiting();
+    stage.spinney(&["checkpoint", "make", "lead", "--name", "then"]);
+    let before = stage.spinney(&["ps", "--json"]).out;
+    let told: Vec<String> = [
+        &["checkpoint", "rollback"][..],
+        &["checkpoint", "rollback", "now"],
+        &["checkpoint", "rollback", "then", "--into", "laed"],
+        &["checkpoint", "rollback", "then", "--into", "No One"],
+    ]
+    .map(|args| {
+        let refused = stage.spinney(args);
+        assert_eq!((refused.code, refused.out.as_str()), (Some(2), ""), "{args:?}");
+        steady(&refused.err)
+    })
+    .to_vec();
+    insta::assert_snapshot!(told.join(""), @"
+    error: the following required arguments were not provided:
+      <NAME>
+
+    Usage: spinney checkpoint rollback <NAME>
+
+    For more information, try '--help'.
+    spinney: no checkpoint begins with `now`: `spinney checkpoint ls` lists those there are
+    spinney: no agent `laed` in this tree: did you mean `lead`?
+    error: invalid value 'No One' for '--into <AGENT>': `No One` is not a valid agent id: 1 to 64 characters of a-z, 0-9, `_` and `-`, the first a letter or digit
+
+    For more information, try '--help'.
+    ");
+    assert_eq!(stage.spinney(&["ps", "--json"]).out, before);
+}
+
+#[test]
+fn a_tree_that_runs_is_rolled_back_by_its_process() {
+    let stage = Stage::new();
+    let mut running = stage.play(&["run", &stage.tree("", HANGS)]);
+    running.until("starts");
+    assert_eq!(stage.spinney(&["checkpoint", "make", "lead", "--name", "early"]).code, Some(0));
+    let back = stage.spinney(&["checkpoint", "rollback", "early"]);
+    assert_eq!(back.code, Some(0), "{}", back.err);
+    insta::assert_snapshot!(steady(&back.err), @"`lead` is what it was at `early`: 1 message; what was before is `[name]`");
+    running.until("is rolled back");
+    running.kill();
+    assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
+}

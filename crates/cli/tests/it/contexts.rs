@@ -465,3 +465,30 @@ fn what_cannot_be_told_is_refused_with_the_reason() {
         cancelled
     "#);
 }
+
+/// What a window let go since a checkpoint is shown again after a rollback, where it was then.
+#[test]
+fn a_rollback_shows_what_was_known_then() {
+    let ask = "say: Hm.\n    call: [ { tool: ask_human, args: { question: Which? } } ]";
+    let asks = format!("when: {{ turn: 5 }}\n    {ask}\n  - when: {{ turn: 9 }}\n    {ask}");
+    let script = CUT.replace("when: { turn: 5 }\n    say: Enough is known.", &asks);
+    let stage = Stage::new();
+    let file = tree(&stage, &format!("tools: [look, ask_human], {WINDOW}"), "tools: []", &script);
+    assert_eq!(stage.spinney(&["run", &file]).code, Some(5));
+    let place_of = |message: &Value| (message["text"].clone(), message["place"].clone());
+    let shown = || stage.spinney(&["show", "lead", "--json"]).json().iter().map(place_of).collect::<Vec<_>>();
+    assert_eq!(stage.spinney(&["checkpoint", "make", "lead", "--name", "then"]).code, Some(0));
+    let then = shown();
+    assert!(then.iter().any(|(_, place)| place == "left_out"), "{then:?}");
+    assert_eq!(stage.spinney(&["answer", "last", "10", "blue"]).code, Some(0));
+    assert_eq!(stage.spinney(&["resume", "last"]).code, Some(5));
+    let later = shown();
+    assert!(later.len() > then.len() && later[..then.len()] != then, "the window was cut again: {later:?}");
+    assert_eq!(stage.spinney(&["checkpoint", "rollback", "then"]).code, Some(0));
+    let now = shown();
+    assert_eq!(now[..then.len()], then);
+    // And what became of the question.
+    assert_eq!(now.len(), then.len() + 1, "{now:?}");
+    assert!(now[then.len()].0.to_string().contains("rolled back"), "{now:?}");
+    assert_eq!(stage.spinney(&["window", "lead"]).code, Some(0));
+}

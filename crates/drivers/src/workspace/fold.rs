@@ -10,7 +10,7 @@ use spinney_kernel::Event;
 use spinney_kernel::agent::{Attachment, Spawned};
 use spinney_kernel::body::BlobRef;
 use spinney_kernel::budget::Amounts;
-use spinney_kernel::call::{Outcome, Question, ToolCall, Wait, Work};
+use spinney_kernel::call::{Outcome, ToolCall, Wait, Work};
 use spinney_kernel::context::ToolAsk;
 use spinney_kernel::id::{AgentId, CallId, Seq, TreeId};
 use spinney_kernel::offload::{Offloads, Whole};
@@ -160,7 +160,7 @@ impl Steps {
                 Vec::new()
             }
             Event::QuestionAsked { call, agent, ask, question, .. } => {
-                self.opened(*call, (agent, *ask), || asks_person(question));
+                self.opened(*call, (agent, *ask), || asks(&question.text));
                 Vec::new()
             }
             Event::CallSwitched { call, model, .. } => {
@@ -190,6 +190,7 @@ impl Steps {
             | Event::ThreadJoined { .. }
             | Event::ThreadLeft { .. }
             | Event::ContextCut { .. }
+            | Event::ContextRestored(_)
             | Event::AgentPaused { .. }
             | Event::AgentUnpaused { .. }
             | Event::AgentRedirected { .. }
@@ -340,11 +341,6 @@ impl From<&ToolAsk> for Asked {
     }
 }
 
-/// What a question asks for.
-fn asks_person(question: &Question) -> Asked {
-    Asked { tool: ASK.to_owned(), args: map(json!({ "question": remark(&question.text) })) }
-}
-
 fn waits(wait: &Wait) -> Asked {
     let args = match wait {
         Wait::Children { agents, .. } => {
@@ -354,6 +350,10 @@ fn waits(wait: &Wait) -> Asked {
         Wait::Message => json!({ "for": "message" }),
     };
     Asked { tool: WAIT.to_owned(), args: map(args) }
+}
+
+fn asks(question: &str) -> Asked {
+    Asked { tool: ASK.to_owned(), args: map(json!({ "question": remark(question) })) }
 }
 
 fn map(value: Value) -> Map<String, Value> {

@@ -28,6 +28,11 @@ impl AgentIx {
         Self(u32::try_from(count).map_or(NonZeroU32::MAX, |count| NonZeroU32::MIN.saturating_add(count)))
     }
 
+    /// Whether it is one of the first so many.
+    pub(crate) const fn is_among_first(self, count: u32) -> bool {
+        self.0.get() <= count
+    }
+
     const fn place(self) -> usize {
         self.0.get() as usize - 1
     }

@@ -12,6 +12,13 @@ struct Letters {
     at: Vec<Seq>,
 }
 
+impl FromIterator<Seq> for Inbox {
+    fn from_iter<T: IntoIterator<Item = Seq>>(at: T) -> Self {
+        let at: Vec<Seq> = at.into_iter().collect();
+        Self((!at.is_empty()).then(|| Box::new(Letters { at })))
+    }
+}
+
 impl Inbox {
     /// The events.
     #[must_use]

@@ -6,6 +6,7 @@ mod exit;
 mod inbox;
 mod progress;
 mod spawned;
+mod standing;
 mod state;
 
 pub use arena::{Agent, AgentIx, Agents, Charter, Ended, Letter};
@@ -15,4 +16,5 @@ pub use exit::{Exit, Failure};
 pub use inbox::Inbox;
 pub use progress::Progress;
 pub use spawned::{Attachment, Spawned};
+pub use standing::Standing;
 pub use state::{Farewell, Phase, State, Status};

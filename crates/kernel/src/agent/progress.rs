@@ -45,10 +45,15 @@ impl Progress {
         self.said_tokens.into()
     }
 
+    /// This is the last thing its model said.
+    pub(crate) fn set_last(&mut self, at: Option<Seq>, tokens: u64) {
+        (self.said, self.said_tokens) = (at.unwrap_or_default(), u32::try_from(tokens).unwrap_or(u32::MAX));
+    }
+
     /// Its model has taken a turn.
     pub(crate) fn said(&mut self, at: Seq, tokens: u64, asks: bool) {
         self.turns = self.turns.saturating_add(1);
-        (self.said, self.said_tokens) = (at, u32::try_from(tokens).unwrap_or(u32::MAX));
+        self.set_last(Some(at), tokens);
         self.read(tokens);
         let tie = if asks { Tie::Asks } else { Tie::Free };
         self.window.said(Header::new(tokens.saturating_add(limit::MESSAGE_TOKENS), Category::Dialog, tie));

@@ -58,4 +58,6 @@ pub enum Attachment {
     },
     /// As a message.
     Detached,
+    /// Not at all: its parent was rolled back to before it was there. Nobody is born so.
+    Disowned,
 }

@@ -24,6 +24,8 @@ pub struct Call {
     pub attempt: u32,
     /// Whether it was told to stop; it ends with its next report.
     pub(crate) stopped: bool,
+    /// Whether its agent was rolled back since: it is settled, and nobody reads what it brings.
+    pub(crate) is_void: bool,
     /// Whether a tool that its agent's model asked for ends with it.
     pub(crate) is_asked: bool,
     /// What went wrong so far. Most calls have nothing of it.
@@ -70,6 +72,12 @@ impl Call {
     #[must_use]
     pub fn is_retry(&self) -> bool {
         self.past().is_some_and(|past| past.fault.is_some())
+    }
+
+    /// Whether its agent was rolled back since: nobody reads what it brings.
+    #[must_use]
+    pub const fn is_void(&self) -> bool {
+        self.is_void
     }
 
     /// Whether an attempt is out.
@@ -201,8 +209,8 @@ impl Calls {
     }
 
     pub(crate) fn insert(&mut self, id: CallId, agent: AgentIx, work: Work, is_asked: bool) {
-        let (stage, attempt, stopped) = (Stage::Asked, 0, false);
-        let call = Call { agent, work, stage, attempt, stopped, is_asked, past: None, timer: None };
+        let (stage, attempt, stopped, is_void) = (Stage::Asked, 0, false, false);
+        let call = Call { agent, work, stage, attempt, stopped, is_void, is_asked, past: None, timer: None };
         self.last = self.last.max(id.0);
         self.open.insert(id, Box::new(call));
     }

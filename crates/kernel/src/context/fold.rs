@@ -1,11 +1,13 @@
 //! The fold: events in, contexts out. It holds the texts of living agents and nothing of those that ended, but for
 //! results that their parent has not read.
 
+mod restore;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::brief::{Briefs, System};
-use super::known::{Context, Unread};
+use super::known::{Context, Reader, Unread};
 use super::told::{child_told, clamp_told, heard, shown, told};
 use super::{Message, Offloaded, Origin, Packet, ToolAsk};
 use crate::agent::{Attachment, Exit, Spawned};
@@ -19,6 +21,9 @@ use crate::id::{AgentId, CallId, Seq, TreeId};
 use crate::input::By;
 use crate::offload::Whole;
 use crate::window::{Category, Span};
+
+use restore::Recall;
+pub use restore::{Known, Places};
 
 /// The contexts of a tree's living agents, and how the tree ended.
 #[derive(Clone, Debug)]
@@ -34,6 +39,8 @@ pub struct Contexts {
     unborn: BTreeMap<AgentId, Vec<(Seq, Message)>>,
     /// Whether every message is kept, and not only what a window holds.
     keeps_all: bool,
+    /// What is needed to go back. Most trees never do.
+    recall: Option<Box<Recall>>,
 }
 
 /// How a tree ended, in full.
@@ -85,6 +92,7 @@ impl Contexts {
             end: None,
             unborn: BTreeMap::new(),
             keeps_all: false,
+            recall: None,
         }
     }
 
@@ -136,6 +144,8 @@ impl Contexts {
                     context.cut(cut);
                 }
             }
+            Event::ContextRestored(restored) => self.restored(restored),
+            Event::CheckpointMade { agent, .. } => self.checkpoint(agent),
             Event::WindowSet { .. }
             | Event::ThreadJoined { .. }
             | Event::ThreadLeft { .. }
@@ -153,10 +163,15 @@ impl Contexts {
             | Event::LimitRaised { .. }
             | Event::BreakerChanged { .. }
             | Event::MessagePublished { .. }
-            | Event::CheckpointMade { .. }
             | Event::TreeBranched(_)
             | Event::RateLimited { .. } => {}
         }
+    }
+
+    /// The last event that was taken in.
+    #[must_use]
+    pub const fn seq(&self) -> Seq {
+        self.seq
     }
 
     /// How the tree ended, if it has.
@@ -213,7 +228,7 @@ impl Contexts {
         let first = takes_turns.then(|| Message::System(System::new(Arc::clone(&brief), Arc::clone(&goal))));
         let mut context = Context {
             origin: Arc::new(Origin { tree: self.tree, path, role, goal }),
-            is_waited_for: matches!(spawned.attachment, Attachment::Call { .. }),
+            reader: Reader::of(spawned.attachment),
             brief,
             all: self.keeps_all.then(Box::default),
             messages: Arc::default(),
@@ -313,12 +328,13 @@ impl Contexts {
         };
         let (seq, told) = (self.seq, child_told(agent.as_str(), exit, self::shown(shown)));
         let Some(parent) = self.agents.get_mut(parent) else { return };
-        if context.is_waited_for {
-            parent.unread().results.insert(seq, told);
-        } else {
-            let from = By::Agent(agent.clone());
-            let category = Category::Output;
-            parent.unread().letters.push((seq, Message::Heard { from, text: told, category }));
+        match context.reader {
+            Reader::Call => drop(parent.unread().results.insert(seq, told)),
+            Reader::Parent => {
+                let (from, category) = (By::Agent(agent.clone()), Category::Output);
+                parent.unread().letters.push((seq, Message::Heard { from, text: told, category }));
+            }
+            Reader::Nobody => {}
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::brief::Brief;
 use super::folded::Folded;
 use super::{Message, Offloaded, Origin, ToolAsk};
+use crate::agent::Attachment;
 use crate::body::Body;
 use crate::id::{AgentId, Seq};
 use crate::offload::{Offloads, Whole};
@@ -14,8 +15,8 @@ use crate::window::{Cut, Span};
 #[derive(Clone, Debug)]
 pub(super) struct Context {
     pub(super) origin: Arc<Origin>,
-    /// Whether a call of its parent waits for it.
-    pub(super) is_waited_for: bool,
+    /// Who reads how it ended.
+    pub(super) reader: Reader,
     pub(super) brief: Arc<Brief>,
     pub(super) messages: Arc<Vec<Arc<Message>>>,
     /// What came and is no message yet. Most agents have nothing of it most of the time.
@@ -24,6 +25,27 @@ pub(super) struct Context {
     pub(super) offloads: Option<Box<Offloads>>,
     /// Every message ever, if somebody asked for that.
     pub(super) all: Option<Box<All>>,
+}
+
+/// Who reads how an agent ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reader {
+    /// A call of its parent, which waits for it.
+    Call,
+    /// Its parent, as a message.
+    Parent,
+    /// Nobody: its parent was rolled back to before it was there.
+    Nobody,
+}
+
+impl Reader {
+    pub(super) const fn of(attachment: Attachment) -> Self {
+        match attachment {
+            Attachment::Call { .. } => Self::Call,
+            Attachment::Root | Attachment::Detached => Self::Parent,
+            Attachment::Disowned => Self::Nobody,
+        }
+    }
 }
 
 /// Every message ever.
@@ -47,6 +69,11 @@ pub(super) struct Unread {
 impl Unread {
     pub(super) fn with(letters: Vec<(Seq, Message)>) -> Box<Self> {
         Box::new(Self { letters, ..Self::default() })
+    }
+
+    /// How many messages it will be.
+    pub(super) fn len(&self) -> usize {
+        self.answers.len() + self.letters.len()
     }
 
     fn is_empty(&self) -> bool {
@@ -146,6 +173,18 @@ impl Context {
                 (false, false) => self.push(Arc::new(told(message))),
             }
         }
+    }
+
+    /// Has this as its first message, whatever that was.
+    pub(super) fn begin_with(&mut self, first: &Arc<Message>) {
+        let put = |messages: &mut [Arc<Message>]| {
+            messages.first_mut().into_iter().for_each(|message| *message = Arc::clone(first));
+        };
+        if self.messages.first().is_some_and(|message| !Arc::ptr_eq(message, first)) {
+            let messages: &mut Vec<_> = Arc::make_mut(&mut self.messages);
+            put(messages);
+        }
+        self.all.iter_mut().for_each(|all| put(&mut all.messages));
     }
 
     /// Forgets what is at these places.

@@ -11,8 +11,8 @@ mod told;
 
 pub use brief::System;
 pub(crate) use brief::{Goal, around_tokens, first_tokens, tool_tokens};
-pub use fold::{Contexts, End};
+pub use fold::{Contexts, End, Known, Places};
 pub use folded::Folded;
 pub use message::{Message, Offloaded, Origin, Packet, ToolAsk};
 pub use share::{Given, Share};
-pub(crate) use told::{child_tokens, clamp_told, heard_tokens, shown_tokens, told_tokens};
+pub(crate) use told::{ROLLED_BACK, child_tokens, clamp_told, heard_tokens, shown_tokens, told_tokens};

@@ -11,6 +11,9 @@ use crate::offload::{self, Whole};
 /// The most bytes that name a child, its end, and that this is known.
 const KNOWN_BYTES_MAX: usize = 96;
 
+/// How a model is told of a tool that had not answered where its context was rolled back to.
+pub(crate) const ROLLED_BACK: &str = "nobody knows what came of this: your context was rolled back to before it ended; find out before you ask for it again";
+
 /// The end of a call that is no model call, as its result: what the model reads, and whether it is an error. `whole`
 /// is where the whole of a tool's output is; ended children are told by `child`.
 pub(crate) fn told(

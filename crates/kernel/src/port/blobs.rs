@@ -29,6 +29,7 @@ pub fn blobs_of(event: &Event) -> Vec<&BlobRef> {
         | Event::ThreadJoined { .. }
         | Event::ThreadLeft { .. }
         | Event::ContextCut { .. }
+        | Event::ContextRestored(_)
         | Event::AgentPaused { .. }
         | Event::AgentUnpaused { .. }
         | Event::AgentRedirected { .. }

@@ -96,6 +96,7 @@ pub fn catalog_rows(place: Place, event: &Event) -> Vec<CatalogRow> {
         | Event::ThreadJoined { .. }
         | Event::ThreadLeft { .. }
         | Event::ContextCut { .. }
+        | Event::ContextRestored(_)
         | Event::AgentUnpaused { .. }
         | Event::AgentRedirected { .. }
         | Event::AgentEnding { .. }

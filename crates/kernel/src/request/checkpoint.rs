@@ -19,13 +19,20 @@ pub struct Checkpoint {
     /// What it is to be called; one is drawn if none is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<CheckpointName>,
+    /// What makes it.
+    pub kind: CheckpointKind,
 }
 
 impl Checkpoint {
+    /// One that a person makes.
+    #[must_use]
+    pub const fn manual(agent: AgentId, name: Option<CheckpointName>) -> Self {
+        Self { agent, name, kind: CheckpointKind::Manual }
+    }
+
     pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
         acting(draft, by, &self.agent)?;
-        let name =
-            checkpoint::make(draft, self.agent.clone(), CheckpointKind::Manual, (self.name.clone(), 0));
+        let name = checkpoint::make(draft, self.agent.clone(), self.kind, (self.name.clone(), 0));
         Ok(Reply::Checkpoint { name })
     }
 }

@@ -18,6 +18,7 @@ mod publish;
 mod raise;
 mod redirect;
 mod refresh;
+mod rollback;
 mod send;
 mod spawn;
 mod start;
@@ -41,6 +42,7 @@ pub use publish::Publish;
 pub use raise::Raise;
 pub use redirect::Redirect;
 pub use refresh::Refresh;
+pub use rollback::Rollback;
 pub use send::Send;
 pub use spawn::{Collect, Spawn};
 pub use start::Start;
@@ -82,6 +84,7 @@ pub enum Request {
     Raise(Raise),
     Checkpoint(Checkpoint),
     Branch(Branch),
+    Rollback(Rollback),
 }
 
 impl Request {
@@ -107,6 +110,7 @@ impl Request {
             | Self::Broadcast(_)
             | Self::Checkpoint(_)
             | Self::Branch(_)
+            | Self::Rollback(_)
             | Self::Ask(_)
             | Self::Hold(_)
             | Self::Charge(_)
@@ -141,6 +145,7 @@ impl Request {
             Self::Raise(request) => request.decide(draft, by),
             Self::Checkpoint(request) => request.decide(draft, by),
             Self::Branch(request) => request.decide(draft, by),
+            Self::Rollback(request) => request.decide(draft, by),
         }
     }
 }

@@ -201,6 +201,7 @@ pub(super) fn run(
         | Reply::Started { .. }
         | Reply::Refused { .. }
         | Reply::Checkpoint { .. }
+        | Reply::RolledBack { .. }
         | Reply::Stale => Some(Body::text("done")),
     })
 }

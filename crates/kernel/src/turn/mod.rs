@@ -87,6 +87,11 @@ pub(crate) fn takes_turns(world: &World, ix: AgentIx) -> bool {
     turns_of(world, ix).is_some()
 }
 
+/// How many turns an agent may take, if it takes any by itself.
+pub(crate) fn turns_max(world: &World, ix: AgentIx) -> Option<u32> {
+    turns_of(world, ix).map(|turns| turns.turns_max)
+}
+
 fn turns_of(world: &World, ix: AgentIx) -> Option<&Turns> {
     world.definition().roles.get(&world.agent(ix).charter.role)?.turns.as_ref()
 }

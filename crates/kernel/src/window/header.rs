@@ -1,9 +1,15 @@
 //! What a window keeps of a message.
 
+use serde::{Deserialize, Serialize};
+
 use super::Category;
 
+/// How a header is written: tokens, category, tie, images.
+type Row = (u32, Category, Tie, u8);
+
 /// What a window keeps of a message: eight bytes, and no text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Row", into = "Row")]
 pub struct Header {
     /// The most tokens it has, what stands around it included.
     pub tokens: u32,
@@ -16,7 +22,8 @@ pub struct Header {
 }
 
 /// What a message hangs together with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Tie {
     /// Nothing.
     Free,
@@ -30,6 +37,18 @@ pub enum Tie {
     Told(u8),
     /// It tells in short what was left out. Never left out itself.
     Folded,
+}
+
+impl From<Row> for Header {
+    fn from((tokens, category, tie, images): Row) -> Self {
+        Self { tokens, category, tie, images }
+    }
+}
+
+impl From<Header> for Row {
+    fn from(Header { tokens, category, tie, images }: Header) -> Self {
+        (tokens, category, tie, images)
+    }
 }
 
 impl Header {

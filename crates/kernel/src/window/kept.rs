@@ -1,12 +1,17 @@
 //! The messages that a window holds at present, by their headers.
 
+mod holding;
+
 use std::num::NonZeroU32;
 
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use super::trim::{Cut, LeftOut, Span};
 use super::{Category, Header, Tie};
 use crate::id::AgentId;
+
+pub use holding::Holding;
 
 /// The messages that the next packet of an agent holds, by their headers. What it has not read stands at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,13 +43,15 @@ pub enum News {
 }
 
 /// An agent that told what it knows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Teller {
-    agent: AgentId,
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Teller {
+    /// Who.
+    pub agent: AgentId,
     /// How many of its context messages are known by that.
-    contexts: u32,
+    pub contexts: u32,
     /// Whether its first message is.
-    system: bool,
+    pub system: bool,
 }
 
 impl Window {
@@ -157,7 +164,7 @@ impl Window {
     }
 
     /// Context messages ever, of its own.
-    fn context_messages(&self) -> u32 {
+    pub(crate) fn context_messages(&self) -> u32 {
         let gone =
             self.seldom.as_ref().map_or(0, |seldom| seldom.left_out[Category::Context.place()].messages);
         gone + self.headers.iter().filter(|header| header.is_own_context()).count() as u32

@@ -11,7 +11,7 @@ mod trim;
 
 pub use category::Category;
 pub use header::{Header, Tie};
-pub use kept::{News, Window};
+pub use kept::{Holding, News, Teller, Window};
 pub use shares::{Preset, Shares};
 pub use size::{Because, Compact, WindowSpec};
 pub(crate) use size::{check_size, effective, is_below};

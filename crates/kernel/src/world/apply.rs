@@ -43,6 +43,7 @@ impl World {
             Event::ThreadJoined { agent, of, bound } => self.joined(of, agent, *bound),
             Event::ThreadLeft { agent, of, bound } => self.left(of, agent, *bound),
             Event::ContextCut { agent, cut, .. } => self.window_mut(agent).cut(cut),
+            Event::ContextRestored(restored) => self.restored(restored),
             Event::AgentEnding { agent, exit, result } => {
                 self.ending(agent, Farewell { exit: exit.clone(), result: result.clone() });
             }
@@ -88,7 +89,7 @@ impl World {
         }
     }
 
-    fn place(&self, id: &AgentId) -> AgentIx {
+    pub(super) fn place(&self, id: &AgentId) -> AgentIx {
         match self.agents.find(id) {
             Some(ix) => ix,
             None => unreachable!("agent {id} exists"),
@@ -311,7 +312,7 @@ impl World {
     fn call_ended(&mut self, id: CallId, outcome: &Outcome, spent: &Amounts) {
         let call = self.calls.call_mut(id);
         let (ix, is_running, timer) = (call.agent, call.is_running(), call.timer.take());
-        let is_wait = matches!(call.work, Work::Wait(_));
+        let (is_wait, is_void) = (matches!(call.work, Work::Wait(_)), call.is_void);
         let (is_model, is_asked) = (matches!(call.work, Work::Model(_)), call.is_asked);
         if is_running {
             self.settled(id, spent);
@@ -325,6 +326,9 @@ impl World {
             agent.open.remove(place);
         }
         agent.waits -= u32::from(is_wait);
+        if is_void {
+            return;
+        }
         if is_asked {
             agent.progress.answered(told);
         } else if !is_model {

@@ -3,6 +3,7 @@
 
 mod apply;
 mod branch;
+mod rollback;
 mod view;
 
 use std::collections::BTreeMap;

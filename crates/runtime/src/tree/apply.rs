@@ -8,10 +8,11 @@ use spinney_kernel::port::catalog::catalog_of;
 use spinney_kernel::port::journal::{Append, Journal, JournalFault};
 use spinney_kernel::report::Lost;
 use spinney_kernel::request::{Pause, Unpause};
-use spinney_kernel::{Batch, Refusal, Reply, Report, Request, What};
+use spinney_kernel::{Batch, By, Refusal, Reply, Report, Request, What};
 use tokio::sync::oneshot;
 
 use super::mind::Mind;
+use super::rollback::Back;
 use super::run::{Begin, STOPPED};
 
 /// Why a request to a tree that nobody runs was not done. Nothing was written.
@@ -53,6 +54,13 @@ pub(crate) async fn apply(begin: Begin, mut request: Request) -> Result<Reply, A
         }
         (Aim::Other, Some(agent)) => parked |= park(&mut mind, agent, &mut written),
         (Aim::RootEnd | Aim::RootPause | Aim::Other | Aim::Nothing, _) => {}
+    }
+    if let Request::Rollback(rollback) = request {
+        let back = Back::read(journal.as_ref(), tree, rollback);
+        let prior = back.prior(&mind.world, &By::Person).map_err(ApplyError::Refused)?;
+        let (batch, prior) = decide(&mut mind, What::person(prior)).map_err(ApplyError::Refused)?;
+        written.push(batch);
+        request = back.request(prior, &mut mind.contexts).0;
     }
     let at = Seq(mind.world.seq().0 + 1);
     let name = names.give(&request, (tree, at)).map_err(ApplyError::Refused)?;
@@ -127,7 +135,8 @@ fn aim(request: &Request, root: Option<&AgentId>) -> Aim {
         | Request::Unpause(_)
         | Request::Cancel(_)
         | Request::Redirect(_)
-        | Request::Raise(_) => Aim::Other,
+        | Request::Raise(_)
+        | Request::Rollback(_) => Aim::Other,
     }
 }
 

@@ -7,6 +7,7 @@ use spinney_kernel::context::Contexts;
 use spinney_kernel::id::{Seq, TreeId};
 use spinney_kernel::port::journal::{Entry, Head, Journal, JournalFault};
 use spinney_kernel::port::page::pages;
+use spinney_kernel::port::recall::mended;
 use spinney_kernel::time::Time;
 use spinney_kernel::world::TreeState;
 use spinney_kernel::{Decision, Input, Refusal, Report, What, World, decide};
@@ -40,6 +41,7 @@ impl Mind {
                 self.take_up(entry)?;
             }
         }
+        self.mend(journal)?;
         self.ahead_ms = self.now.0.saturating_sub(self.clock.now_ms());
         let (end, after) = (head.seq.0, self.world.seq().0);
         if end == after {
@@ -60,9 +62,18 @@ impl Mind {
                 break;
             }
         }
+        self.mend(journal)?;
         self.ahead_ms = self.now.0.saturating_sub(self.clock.now_ms());
         let exact = self.world.seq() == at;
         if exact { Ok(self.now) } else { Err(JournalFault::NotABoundary { tree, at: at.0 }) }
+    }
+
+    /// Contexts that were rolled back are read once more, with what they went back to.
+    fn mend(&mut self, journal: &dyn Journal) -> Result<(), JournalFault> {
+        let tree = self.world.tree();
+        let contexts = std::mem::replace(&mut self.contexts, Contexts::new(tree));
+        self.contexts = mended(journal, tree, (contexts, Contexts::new(tree)))?;
+        Ok(())
     }
 
     /// Applies a stored batch. One whose events do not fit was not decided for this tree, whoever wrote it.

@@ -9,6 +9,7 @@ mod look;
 mod mind;
 mod payload;
 mod replay;
+mod rollback;
 mod run;
 mod timers;
 
@@ -31,6 +32,8 @@ pub use branch::{BranchError, BranchOff};
 pub use events::{Events, Told, tell};
 pub use look::{Look, OpenQuestion};
 pub use replay::{Diverged, Verified, verify};
+pub(crate) use rollback::Requested;
+pub use rollback::RolledBack;
 pub(crate) use run::{Begin, begin};
 
 /// Most requests that wait for one tree; then whoever asks waits too.
@@ -90,7 +93,7 @@ pub enum RequestError {
 
 /// What reaches a tree from callers.
 pub(crate) enum Asked {
-    Request { by: By, request: Box<Request>, answer: oneshot::Sender<Result<Reply, Refusal>> },
+    Request { by: By, request: Requested, answer: oneshot::Sender<Result<Reply, Refusal>> },
     Look(oneshot::Sender<Look>),
 }
 
@@ -107,8 +110,9 @@ impl Tree {
     /// The refusal, or why nobody runs the tree.
     pub async fn request(&self, by: By, mut request: Request) -> Result<Reply, RequestError> {
         self.drivers.count(&mut request);
+        let request = self.prepared(request).await.map_err(RequestError::Refused)?;
         let (answer, answered) = oneshot::channel();
-        let asked = Asked::Request { by, request: Box::new(request), answer };
+        let asked = Asked::Request { by, request, answer };
         if self.requests.send(asked).await.is_err() {
             return Err(self.gone());
         }
@@ -187,7 +191,7 @@ impl Tree {
         agent: AgentId,
         name: Option<CheckpointName>,
     ) -> Result<CheckpointName, RequestError> {
-        match self.ask(Request::Checkpoint(Checkpoint { agent, name })).await? {
+        match self.ask(Request::Checkpoint(Checkpoint::manual(agent, name))).await? {
             Reply::Checkpoint { name } => Ok(name),
             Reply::Done
             | Reply::Told { .. }
@@ -196,6 +200,7 @@ impl Tree {
             | Reply::Started { .. }
             | Reply::Waiting { .. }
             | Reply::Refused { .. }
+            | Reply::RolledBack { .. }
             | Reply::Stale => unreachable!("a checkpoint was asked for"),
         }
     }

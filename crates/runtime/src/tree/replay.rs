@@ -1,14 +1,17 @@
 //! Replay: a journal is read again from the start, its chain checked, and every stored input decided anew. No model
 //! and no tool is called; the first difference is named by its place.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use spinney_kernel::context::Contexts;
+use spinney_kernel::agent::Standing;
+use spinney_kernel::context::{Contexts, Places};
 use spinney_kernel::event::RULES;
 use spinney_kernel::id::{Seq, TreeId};
 use spinney_kernel::port::blobs::blobs_of;
 use spinney_kernel::port::journal::{ChainHash, Entry, Head, Journal, JournalFault};
 use spinney_kernel::port::page::pages;
+use spinney_kernel::port::recall::{damaged, places};
 use spinney_kernel::world::TreeState;
 use spinney_kernel::{Event, World, decide};
 
@@ -90,14 +93,13 @@ pub enum Diverged {
 pub fn verify(journal: &dyn Journal, tree: TreeId, expect: Option<ChainHash>) -> Result<Verified, Diverged> {
     let head = journal.head(tree).map_err(Diverged::Journal)?;
     let head = head.ok_or(Diverged::Journal(JournalFault::UnknownTree { tree }))?;
-    let mut replay =
-        Replay { world: World::new(head.seed), contexts: Contexts::new(tree), rules: None, hash: None };
-    for page in pages(journal, tree, Seq(0)) {
-        // What a running tree appends meanwhile lies behind the head that was taken first.
-        for entry in page.map_err(Diverged::Journal)?.into_iter().filter(|entry| entry.after < head.seq) {
-            check_blobs(journal, &entry)?;
-            replay.take(entry)?;
-        }
+    let mut replay = Replay::of(journal, &head, Places::default())?;
+    if replay.contexts.lacks().is_some() {
+        // It goes back to what a first reading does not keep.
+        replay = Replay::of(journal, &head, places(journal, tree, head.seq).map_err(Diverged::Journal)?)?;
+    }
+    if let Some(seq) = replay.contexts.lacks() {
+        return Err(Diverged::Journal(damaged(tree, seq)));
     }
     let (found, seq) = (replay.hash, replay.world.seq());
     let cut = |expected: ChainHash| Diverged::OtherEnd {
@@ -110,7 +112,7 @@ pub fn verify(journal: &dyn Journal, tree: TreeId, expect: Option<ChainHash>) ->
         return Err(cut(expected));
     }
     check_head(&head, &replay.world)?;
-    let Replay { world, contexts, rules, hash } = replay;
+    let Replay { world, contexts, rules, hash, .. } = replay;
     let rules = rules.unwrap_or_default();
     let look = Look::at(&world, &contexts);
     Ok(Verified { events: seq.0, hash, rules, decided: rules == RULES, look })
@@ -148,9 +150,28 @@ struct Replay {
     contexts: Contexts,
     rules: Option<u32>,
     hash: Option<ChainHash>,
+    /// Checkpoints that later events go back to, and how their agents stood there.
+    places: Places,
+    stood: BTreeMap<Seq, Standing>,
 }
 
 impl Replay {
+    /// Reads a whole journal, and keeps what events at these places are gone back to for.
+    fn of(journal: &dyn Journal, head: &Head, places: Places) -> Result<Self, Diverged> {
+        let (tree, world) = (head.tree, World::new(head.seed));
+        let mut contexts = Contexts::new(tree);
+        contexts.keep(places.clone());
+        let mut replay = Self { world, contexts, rules: None, hash: None, places, stood: BTreeMap::new() };
+        for page in pages(journal, tree, Seq(0)) {
+            // What a running tree appends meanwhile lies behind the head that was taken first.
+            for entry in page.map_err(Diverged::Journal)?.into_iter().filter(|entry| entry.after < head.seq) {
+                check_blobs(journal, &entry)?;
+                replay.take(entry)?;
+            }
+        }
+        Ok(replay)
+    }
+
     fn take(&mut self, entry: Entry) -> Result<(), Diverged> {
         let Entry { after, batch, hash } = entry;
         let first = after.0 + 1;
@@ -162,21 +183,50 @@ impl Replay {
             self.rules = Some(*rules);
         }
         let ours = self.rules == Some(RULES);
+        let seqs = || (first..).map(Seq).take(batch.events.len());
         let fitted = catch_unwind(AssertUnwindSafe(|| -> Result<(), Diverged> {
+            let mut shadow = seqs().any(|seq| self.places.has(seq)).then(|| self.world.clone());
             if ours {
                 let decided = decide(&mut self.world, &batch.input).map(|decision| decision.events);
                 compare(after, &batch.events, decided.as_deref().unwrap_or_default())?;
             } else {
                 batch.events.iter().for_each(|event| self.world.apply(event));
             }
-            batch.events.iter().for_each(|event| self.contexts.apply(event));
-            Ok(())
+            batch
+                .events
+                .iter()
+                .zip(seqs())
+                .try_for_each(|(event, seq)| self.follow(event, seq, shadow.as_mut()))
         }));
         self.hash = Some(hash);
         fitted.unwrap_or_else(|_| {
             let reason = "it was not decided for this tree".to_owned();
             Err(Diverged::Misfit { seq: first, reason })
         })
+    }
+}
+
+impl Replay {
+    /// Takes an event into the contexts. `shadow` is the world before its batch, if that is gone back to.
+    fn follow(&mut self, event: &Event, seq: Seq, shadow: Option<&mut World>) -> Result<(), Diverged> {
+        self.contexts.apply(event);
+        if let Some(shadow) = shadow {
+            shadow.apply(event);
+            if let (true, Event::CheckpointMade { agent, .. }) = (self.places.has(seq), event) {
+                let known = self.contexts.known(agent);
+                let stood = known.and_then(|known| Standing::of(shadow, agent, &known));
+                self.stood.extend(stood.map(|stood| (seq, stood)));
+            }
+        }
+        // A first reading keeps nothing, and is followed by one that does.
+        if let Event::ContextRestored(restored) = event
+            && self.places.has(restored.at)
+            && self.stood.get(&restored.at) != Some(&restored.standing)
+        {
+            let reason = format!("event {} was not as it says", restored.at.0);
+            return Err(Diverged::Misfit { seq: seq.0, reason });
+        }
+        Ok(())
     }
 }
 

@@ -3,14 +3,15 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use spinney_kernel::call::{ModelCall, Work};
+use spinney_kernel::call::{Call, ModelCall, Work};
 use spinney_kernel::effect::Effect;
 use spinney_kernel::event::{Alarm, Event};
+use spinney_kernel::fault::{Fault, FaultKind};
 use spinney_kernel::id::{AgentId, Seq, TreeId};
 use spinney_kernel::port::catalog::catalog_of;
 use spinney_kernel::port::journal::{Append, Journal, JournalFault};
 use spinney_kernel::port::{model, tool};
-use spinney_kernel::report::{Lost, Timer};
+use spinney_kernel::report::{Done, Failed, Lost, Timer, Used};
 use spinney_kernel::request::{Pause, Unpause};
 use spinney_kernel::time::Time;
 use spinney_kernel::world::TreeState;
@@ -22,6 +23,7 @@ use super::effects::{Brought, Effects, REPORTS_MAX, Ticket};
 use super::events::Source;
 use super::gate::{Confirmations, Confirmed, Gate, Held};
 use super::mind::Mind;
+use super::rollback::{Back, Requested};
 use super::timers::Timers;
 use super::{Asked, Look, REQUESTS_MAX, Status, Stopped, Told, Tree};
 use crate::bus::{EndOnDrop, Hub};
@@ -222,7 +224,11 @@ impl Run {
     }
 
     /// Decides a request; a name that it asks for must be free in the whole home.
-    fn requested(&mut self, by: By, request: Box<Request>) -> Result<Reply, Refusal> {
+    fn requested(&mut self, by: By, request: Requested) -> Result<Reply, Refusal> {
+        let request = match request {
+            Requested::Plain(request) => request,
+            Requested::Rollback(rollback) => return self.roll_back(by, *rollback),
+        };
         let world = &self.mind.world;
         let name = self.names.give(&request, (world.tree(), Seq(world.seq().0 + 1)))?;
         let decided = self.decide(What::Request { by, request }, Vec::new());
@@ -232,10 +238,20 @@ impl Run {
         decided
     }
 
+    /// Keeps what is as a checkpoint, and has the agent be what it was.
+    fn roll_back(&mut self, by: By, back: Back) -> Result<Reply, Refusal> {
+        let prior = back.prior(&self.mind.world, &by)?;
+        let prior = self.decide(What::person(prior), Vec::new())?;
+        let (request, at) = back.request(prior, &mut self.mind.contexts);
+        let decided = self.decide(What::Request { by, request: Box::new(request) }, Vec::new());
+        if decided.is_err() {
+            self.mind.contexts.take_back(at);
+        }
+        decided
+    }
+
     fn take(&mut self, Brought { report, blobs }: Brought) {
-        if let Report::Done(spinney_kernel::report::Done { call, .. })
-        | Report::Failed(spinney_kernel::report::Failed { call, .. }) = &report
-        {
+        if let Report::Done(Done { call, .. }) | Report::Failed(Failed { call, .. }) = &report {
             self.effects.ended(*call);
         }
         self.report(report, blobs);
@@ -332,6 +348,14 @@ impl Run {
     }
 
     fn start(&mut self, effect: Effect) {
+        if let Effect::CallModel { call, attempt, .. } | Effect::CallTool { call, attempt, .. } = &effect
+            && self.mind.world.call(*call).is_some_and(Call::is_void)
+        {
+            // Its agent was rolled back before this could start, and would be asked about what it knows now.
+            let (call, attempt, fault) = (*call, *attempt, Fault::of(FaultKind::Stopped));
+            return self
+                .report(Report::Failed(Failed { call, attempt, fault, used: Used::NOTHING }), Vec::new());
+        }
         match effect {
             Effect::SetTimer { timer, at } => self.timers.set(Alarm { timer, at }),
             Effect::StopCalls { agent } => {

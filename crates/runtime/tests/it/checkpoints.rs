@@ -85,8 +85,7 @@ async fn a_tree_that_nobody_runs_is_left_as_it_stands() {
     home.shutdown(Shutdown::Stop).await;
     let home = stage.home();
     let before = stage.journal().head(tree.id()).unwrap().unwrap();
-    let request =
-        |name: &str| Request::Checkpoint(Checkpoint { agent: root(), name: Some(self::name(name)) });
+    let request = |name: &str| Request::Checkpoint(Checkpoint::manual(root(), Some(self::name(name))));
     let made = home.apply(tree.id(), request("x")).await;
     assert_eq!(made, Ok(Reply::Checkpoint { name: name("x") }));
     let after = stage.journal().head(tree.id()).unwrap().unwrap();

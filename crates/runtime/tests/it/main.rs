@@ -24,6 +24,7 @@ mod parallel;
 mod raising;
 mod removing;
 mod retrying;
+mod rolling_back;
 mod running;
 mod settling;
 mod shutting_down;

@@ -66,7 +66,7 @@ fn branch(journal: &dyn Journal, origin: &Tree, number: u8, state: &'static str)
     let agent: spinney_kernel::id::AgentId = "root".parse().unwrap();
     let name = format!("start-of-{number}").parse().unwrap();
     let made = Event::CheckpointMade { agent: agent.clone(), name, kind: CheckpointKind::Branch, number: 0 };
-    let what = What::person(Request::Checkpoint(Checkpoint { agent, name: None }));
+    let what = What::person(Request::Checkpoint(Checkpoint::manual(agent, None)));
     let entries = journal.read(origin.id(), Seq(0), usize::MAX).unwrap();
     let last = entries.last().unwrap();
     let input = Input { now: last.batch.input.now, draw: 1, what };

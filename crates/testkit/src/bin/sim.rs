@@ -32,8 +32,16 @@ fn main() -> ExitCode {
 fn decisions(seed: u64, steps: u64) -> Result<(), String> {
     let tally = sim::run(seed, steps).map_err(|broken| broken.to_string())?;
     println!(
-        "decisions: {} trees, {} operations ({} refused), {} events, {} crashes, {} halts, {} waits for budget: every law held",
-        tally.cases, tally.operations, tally.refused, tally.events, tally.crashes, tally.halts, tally.waits
+        "decisions: {} trees, {} operations ({} refused), {} events, {} crashes, {} halts, {} waits for budget, {} rollbacks, {} branches: every law held",
+        tally.cases,
+        tally.operations,
+        tally.refused,
+        tally.events,
+        tally.crashes,
+        tally.halts,
+        tally.waits,
+        tally.rollbacks,
+        tally.branches
     );
     Ok(())
 }

@@ -46,7 +46,7 @@ pub fn check(lines: &str, ending: &str) -> Result<Ending, Unlike> {
         |line: usize| move |error: serde_json::Error| Unlike::Unreadable { line, reason: error.to_string() };
     let expected: Ending = serde_json::from_str(ending).map_err(unreadable(0))?;
     let tree = expected.tree;
-    let (mut world, mut decided, mut contexts) = (World::new(tree), World::new(tree), Contexts::new(tree));
+    let (mut world, mut decided, mut events) = (World::new(tree), World::new(tree), Vec::new());
     let mut hash = ChainHash::start(tree);
     for (number, line) in lines.lines().enumerate() {
         let mut batch: Batch = serde_json::from_str(line).map_err(unreadable(number + 1))?;
@@ -59,11 +59,10 @@ pub fn check(lines: &str, ending: &str) -> Result<Ending, Unlike> {
                 return Err(Unlike::Decided { after: after.0, decided: format!("{again:?}") });
             }
         }
-        for event in &batch.events {
-            world.apply(event);
-            contexts.apply(event);
-        }
+        batch.events.iter().for_each(|event| world.apply(event));
+        events.extend(batch.events);
     }
+    let contexts = Contexts::of(tree, events.iter());
     let found = Ending::at(&world, &contexts, expected.rules, hash);
     if found == expected && (expected.rules != RULES || decided == world) {
         Ok(found)

@@ -11,6 +11,7 @@ use spinney_kernel::budget::Amounts;
 use spinney_kernel::context::Contexts;
 use spinney_kernel::id::{Seq, TreeId};
 use spinney_kernel::port::journal::{ChainHash, Journal};
+use spinney_kernel::port::recall::mended;
 use spinney_kernel::request::{Raise, Redirect};
 
 use super::Ending;
@@ -111,6 +112,8 @@ fn written(journal: &dyn Journal, tree: TreeId) -> Result<Golden, String> {
             lines.push('\n');
         }
     }
+    let contexts =
+        mended(journal, tree, (contexts, Contexts::new(tree))).map_err(|fault| fault.to_string())?;
     let ending = Ending::at(&world, &contexts, verified.rules, hash);
     let mut ending = serde_json::to_string_pretty(&ending).map_err(|error| error.to_string())?;
     ending.push('\n');

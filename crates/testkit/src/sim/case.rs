@@ -1,6 +1,10 @@
 //! One case: a random tree under random load, with crashes, wound up and then replayed.
 
+mod back;
+mod branch;
+
 use spinney_kernel::call::{Why, Work};
+use spinney_kernel::checkpoint::CheckpointKind;
 use spinney_kernel::context::{Contexts, Message};
 use spinney_kernel::id::{AgentId, CallId, TreeId};
 use spinney_kernel::report::Lost;
@@ -17,6 +21,9 @@ use crate::fixture::parse;
 
 /// Longest life of one simulated tree, in operations.
 const OPERATIONS_MAX: u64 = 140;
+
+/// Every simulated tree, as it begins.
+const TREE: TreeId = TreeId::new([1; 16]);
 
 /// How much was tried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +42,10 @@ pub struct Tally {
     pub halts: u64,
     /// Calls that had to wait for budget.
     pub waits: u64,
+    /// Agents that were rolled back.
+    pub rollbacks: u64,
+    /// Trees that were branched off.
+    pub branches: u64,
 }
 
 impl Tally {
@@ -47,6 +58,8 @@ impl Tally {
         self.crashes += other.crashes;
         self.halts += other.halts;
         self.waits += other.waits;
+        self.rollbacks += other.rollbacks;
+        self.branches += other.branches;
     }
 }
 
@@ -70,9 +83,13 @@ struct Case {
     world: World,
     now: Time,
     batches: Vec<Batch>,
+    /// How many batches no crash takes away.
+    shared: usize,
     witness: Witness,
     /// The texts beside the world: both must hold the same messages.
     contexts: Contexts,
+    /// Whether nobody outside calls models for agents that call their own: then each tool is answered before the next turn.
+    orderly: bool,
     tally: Tally,
 }
 
@@ -80,11 +97,13 @@ impl Case {
     fn new(seed: u64) -> Self {
         Self {
             dice: Dice::new(seed),
-            world: World::new(TreeId::new([1; 16])),
+            world: World::new(TREE),
             now: Time(0),
             batches: Vec::new(),
+            shared: 1,
             witness: Witness::default(),
-            contexts: Contexts::new(TreeId::new([1; 16])),
+            contexts: Contexts::new(TREE),
+            orderly: seed.is_multiple_of(2),
             tally: Tally { cases: 1, ..Tally::default() },
         }
     }
@@ -92,20 +111,43 @@ impl Case {
     fn live(&mut self) -> Law {
         let definition = grow::definition(&mut self.dice);
         self.input(person(Request::Start(Start { definition, goal_tokens: None })))?;
+        if let Some(mut branch) = self.go_on()? {
+            branch.go_on()?;
+            self.tally.add(&branch.tally);
+        }
+        Ok(())
+    }
+
+    /// Lives to the end, and gives a branch of itself, if one was made.
+    fn go_on(&mut self) -> Result<Option<Box<Self>>, String> {
+        let mut branch = None;
         for _ in 0..self.dice.between(5, OPERATIONS_MAX) {
             self.now = self.now.after_ms(self.dice.below(400));
             if self.dice.once_in(60) {
                 self.crash()?;
             }
+            if self.dice.once_in(15) {
+                let agent = moves::an_agent(&mut self.dice, &self.world);
+                self.checkpoint(agent, CheckpointKind::Manual)?;
+            }
+            if self.dice.once_in(25) {
+                self.roll_back()?;
+            }
+            if self.world.tree() == TREE && branch.is_none() && self.dice.once_in(60) {
+                branch = self.branch()?;
+            }
             let what = moves::next(&mut self.dice, &self.world, self.now);
-            self.input(what)?;
+            if !(self.orderly && back::meddles(&what)) {
+                self.input(what)?;
+            }
             if self.world.is_over() {
                 break;
             }
         }
         self.settle_all()?;
         self.wind_up()?;
-        self.replay()
+        self.replay()?;
+        Ok(branch)
     }
 
     /// Decides one input and checks every law.
@@ -145,6 +187,10 @@ impl Case {
                 self.batches.push(Batch { input, events: decision.events });
                 self.witness.check(&self.world)?;
                 check_windows(&self.world, &self.contexts)?;
+                back::check_contexts(&self.contexts)?;
+                if self.orderly {
+                    back::check_answered(&self.world, &self.contexts)?;
+                }
             }
         }
         if self.world.is_over() { Ok(()) } else { Witness::check_nobody_stuck(&self.world) }
@@ -159,21 +205,26 @@ impl Case {
     /// The process dies and only a prefix of the journal is left. Recovery applies it and reports what ran as lost.
     fn crash(&mut self) -> Law {
         self.tally.crashes += 1;
-        let kept = self.dice.between(1, self.batches.len() as u64);
+        let kept = self.dice.between(self.shared as u64, self.batches.len() as u64);
         self.batches.truncate(usize::try_from(kept).unwrap_or(usize::MAX));
-        self.world = World::new(self.world.tree());
-        self.witness = Witness::default();
-        self.contexts = Contexts::new(self.world.tree());
-        for batch in self.batches.clone() {
-            for event in &batch.events {
-                self.world.apply(event);
-                self.contexts.apply(event);
-                self.witness.see(event)?;
-            }
-        }
+        self.recover()?;
         for call in self.running() {
             let attempt = self.world.call(call).map_or(0, |call| call.attempt);
             self.input(What::Report(Report::Lost(Lost { call, attempt })))?;
+        }
+        Ok(())
+    }
+
+    /// Applies what is written.
+    fn recover(&mut self) -> Law {
+        self.world = World::new(TREE);
+        self.witness = Witness::default();
+        self.contexts = Contexts::of(TREE, self.events());
+        for batch in self.batches.clone() {
+            for event in &batch.events {
+                self.world.apply(event);
+                self.witness.see(event)?;
+            }
         }
         Ok(())
     }
@@ -207,8 +258,7 @@ impl Case {
 
     /// Deciding the stored inputs again, and applying the stored events from any cut, must give the same world.
     fn replay(&mut self) -> Law {
-        let mut decided = World::new(self.world.tree());
-        let mut applied = World::new(self.world.tree());
+        let (mut decided, mut applied) = (World::new(TREE), World::new(TREE));
         let cut = self.dice.below(self.batches.len() as u64);
         let mut from_cut = None;
         for (at, batch) in self.batches.iter().enumerate() {
@@ -267,7 +317,8 @@ fn may_act(before: &World, what: &What) -> Law {
         | Request::Answer(_)
         | Request::Redirect(_)
         | Request::Raise(_)
-        | Request::Branch(_) => Err(format!("{by} did what only a person may")),
+        | Request::Branch(_)
+        | Request::Rollback(_) => Err(format!("{by} did what only a person may")),
     }
 }
 

@@ -80,6 +80,7 @@ impl Witness {
             | Event::ThreadJoined { .. }
             | Event::ThreadLeft { .. }
             | Event::ContextCut { .. }
+            | Event::ContextRestored(_)
             | Event::AgentPaused { .. }
             | Event::AgentUnpaused { .. }
             | Event::AgentRedirected { .. }

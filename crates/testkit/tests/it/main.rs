@@ -27,6 +27,7 @@ mod question;
 mod replay;
 mod retention;
 mod retry;
+mod rollback;
 mod scene;
 mod scripted;
 mod scripted_docs;

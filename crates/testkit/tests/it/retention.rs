@@ -92,7 +92,7 @@ fn journal_of(planned: &[Planned], more: usize) -> (MemoryJournal, BTreeMap<Tree
     for (nth, (tree, kind, number, hours)) in planned.iter().copied().chain(more).enumerate() {
         let tree = TreeId::new([tree; 16]);
         let Listed { name, known, .. } = aged(nth, kind, number, hours * HOUR);
-        let what = What::person(Request::Checkpoint(Checkpoint { agent: known.agent.clone(), name: None }));
+        let what = What::person(Request::Checkpoint(Checkpoint::manual(known.agent.clone(), None)));
         let input = Input { now: known.made, draw: 1, what };
         let made = Event::CheckpointMade { agent: known.agent, name, kind, number };
         let end = ends.entry(tree).or_insert(Seq(0));

@@ -18,5 +18,7 @@ fn v16_random_trees_never_pass_a_ceiling_at_any_moment() {
         sum.add(&tally.unwrap_or_else(|broken| panic!("{broken}")));
     }
     assert!(sum.cases >= 10_000 && sum.operations >= 1_000_000, "too little was tried: {sum:?}");
+    assert!(sum.branches > 1_000, "too few were branched off: {sum:?}");
+    assert!(sum.rollbacks > 5_000, "too few were rolled back: {sum:?}");
     assert!(sum.crashes > 1_000 && sum.halts > 1_000 && sum.waits > 1_000, "too little happened: {sum:?}");
 }

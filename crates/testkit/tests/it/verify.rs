@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use spinney::tree::{Diverged, Verified, verify};
-use spinney_kernel::Event;
 use spinney_kernel::body::BlobRef;
+use spinney_kernel::event::Restored;
 use spinney_kernel::id::{Seq, TreeId};
 use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, Fact};
 use spinney_kernel::port::journal::{
     Append, Appended, ChainHash, Entry, Head, Journal, JournalFault, Shared,
 };
+use spinney_kernel::window::Category;
+use spinney_kernel::{Event, Request, What};
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::Stage;
 
@@ -180,4 +182,50 @@ async fn x8_a_word_changed_in_the_file_is_found_by_the_chain() {
     let journal = SqliteJournal::open(folder.path(), Access::Look).unwrap();
     let found = verify(&journal, tree, None).unwrap_err();
     assert!(matches!(found, Diverged::Journal(JournalFault::Damaged { after, .. }) if after > 1), "{found}");
+}
+
+/// A change to a rollback, and what whoever resumes its tree is told then.
+type Forgery = (fn(&mut Restored), &'static str);
+
+/// A rollback that says another past than there was, or goes back to what is no checkpoint, is found, although its input
+/// says the same.
+#[tokio::test(start_paused = true)]
+async fn a_rollback_to_what_never_was_is_found() {
+    let script = "rules: [{ call: [{ tool: ask_human, args: { question: Which? } }] }]";
+    let inner = Arc::clone(Stage::new(script).journal());
+    let stage = Stage::on(Arc::clone(&inner), script);
+    let home = stage.home();
+    let tree = stage.start(&home, "root turns=9").await;
+    tree.settled().await;
+    let root: spinney_kernel::id::AgentId = "root".parse().unwrap();
+    let then = tree.checkpoint(root.clone(), None).await.unwrap();
+    tree.send(root, "more").await.unwrap();
+    tree.roll_back(&then, None).await.unwrap();
+    tree.settled().await;
+    home.shutdown(spinney::Shutdown::Stop).await;
+    let id = tree.id();
+    assert!(verify(inner.as_ref(), id, None).unwrap().decided);
+    let forgeries: [Forgery; 3] = [
+        (|restored| restored.standing.said_tokens += 1, "resumed"),
+        (|restored| restored.standing.window.headers[1].category = Category::Output, "not as it says"),
+        (|restored| restored.at = Seq(restored.at.0 - 1), "not as it says"),
+    ];
+    for (forge, on_resume) in forgeries {
+        let forged = Changed::new(Arc::clone(&inner), move |entries: &mut Vec<Entry>| {
+            for batch in entries.iter_mut().map(|entry| &mut entry.batch) {
+                let Some(Event::ContextRestored(restored)) = batch.events.first_mut() else { continue };
+                forge(restored);
+                let What::Request { request, .. } = &mut batch.input.what else { panic!() };
+                let Request::Rollback(rollback) = request.as_mut() else { panic!() };
+                rollback.standing = Some(Box::new(restored.standing.clone()));
+                rollback.at = restored.at;
+            }
+        });
+        let found = verify(&forged, id, None).unwrap_err().to_string();
+        assert!(found.contains("not as it says"), "{found}");
+        // Who only takes it up finds what does not fit the texts, and goes no further.
+        let resumed = Stage::on(Arc::new(forged), script).home().resume(id).await;
+        let said = resumed.map_or_else(|error| error.to_string(), |_| "resumed".to_owned());
+        assert!(said.contains(on_resume), "{said}");
+    }
 }

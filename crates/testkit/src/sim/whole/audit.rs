@@ -86,6 +86,7 @@ impl Audit {
                 | Event::ThreadJoined { .. }
                 | Event::ThreadLeft { .. }
                 | Event::ContextCut { .. }
+                | Event::ContextRestored(_)
                 | Event::AgentPaused { .. }
                 | Event::AgentUnpaused { .. }
                 | Event::AgentRedirected { .. }

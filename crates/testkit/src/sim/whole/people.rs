@@ -11,7 +11,9 @@ use spinney_kernel::body::Body;
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::call::Work;
 use spinney_kernel::id::{AgentId, CallId, Seq};
-use spinney_kernel::request::{Answer, Cancel, Charge, Pause, Raise, Redirect, Send, Unpause};
+use spinney_kernel::request::{
+    Answer, Cancel, Charge, Checkpoint, Pause, Raise, Redirect, Rollback, Send, Unpause,
+};
 use spinney_kernel::signal::Running;
 use spinney_kernel::{By, Event, Request};
 
@@ -30,6 +32,9 @@ enum Wish {
     Unpause(AgentId),
     Cancel(AgentId),
     Charge(AgentId),
+    Checkpoint(AgentId),
+    /// To what this agent was at this event.
+    Rollback(AgentId, Seq),
 }
 
 /// The people around one tree.
@@ -42,12 +47,14 @@ pub(super) struct People {
     /// What is wanted, and from when on.
     wishes: BTreeMap<Wish, u64>,
     halts: u64,
+    /// Whose contexts have a name, and where.
+    checkpoints: Vec<(AgentId, Seq)>,
 }
 
 impl People {
     pub(super) fn new(plot: Arc<Plot>, clock: Arc<dyn Clock>) -> Self {
         let (asked, wishes) = (BTreeMap::new(), BTreeMap::new());
-        Self { plot, clock, seen: Seq(0), asked, wishes, halts: 0 }
+        Self { plot, clock, seen: Seq(0), asked, wishes, halts: 0, checkpoints: Vec::new() }
     }
 
     /// Follows the tree and does what is wanted, for as long as it is run.
@@ -108,6 +115,13 @@ impl People {
             Event::AgentSpawned(spawned) => {
                 self.asked.insert(spawned.agent.clone(), 0);
             }
+            Event::CheckpointMade { agent, .. } => {
+                self.granted(&Wish::Checkpoint(agent.clone()));
+                self.checkpoints.push((agent.clone(), self.seen));
+            }
+            Event::ContextRestored(restored) => {
+                self.granted(&Wish::Rollback(restored.from.clone(), restored.at));
+            }
             Event::TreeStarted { .. }
             | Event::WindowSet { .. }
             | Event::ContextShared { .. }
@@ -128,7 +142,6 @@ impl People {
             | Event::MessagePublished { .. }
             | Event::LimitRaised { .. }
             | Event::BreakerChanged { .. }
-            | Event::CheckpointMade { .. }
             | Event::TreeBranched(_)
             | Event::RateLimited { .. } => {}
         }
@@ -160,12 +173,17 @@ impl People {
         let agents: Vec<AgentId> = self.asked.keys().cloned().collect();
         let Some(agent) = dice.pick(&agents) else { return };
         let root = agent.as_str() == "lead";
-        self.want(match dice.below(8) {
+        let whim = dice.below(12);
+        if let (8..11, Some((agent, at))) = (whim, dice.pick(&self.checkpoints)) {
+            return self.want(Wish::Rollback(agent, at));
+        }
+        self.want(match whim {
             0 if !root => Wish::Pause(agent),
             1 if !root => Wish::Cancel(agent),
             2 => Wish::Charge(agent),
             3 | 4 => Wish::Redirect(agent),
             5 => Wish::Raise,
+            6 | 7 => Wish::Checkpoint(agent),
             _ => Wish::Send(agent),
         });
     }
@@ -188,6 +206,8 @@ impl People {
             | Wish::Pause(agent)
             | Wish::Unpause(agent)
             | Wish::Cancel(agent)
+            | Wish::Checkpoint(agent)
+            | Wish::Rollback(agent, _)
             | Wish::Charge(agent) => agent != gone,
             Wish::Answer(_) | Wish::Raise => true,
         });
@@ -217,6 +237,8 @@ impl People {
             Wish::Pause(agent) => Request::Pause(Pause { agent }),
             Wish::Unpause(agent) => Request::Unpause(Unpause { agent }),
             Wish::Cancel(agent) => Request::Cancel(Cancel { agent, reason: "enough".to_owned() }),
+            Wish::Checkpoint(agent) => Request::Checkpoint(Checkpoint::manual(agent, None)),
+            Wish::Rollback(agent, at) => Request::Rollback(Rollback::to(agent, at, None)),
             Wish::Charge(agent) => {
                 Request::Charge(Charge { agent, amounts: Amounts::cost(70_000), note: "bill".to_owned() })
             }

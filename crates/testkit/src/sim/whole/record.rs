@@ -149,11 +149,9 @@ impl Record {
         let kept = self.kept();
         let Some(fold) = &kept.tree else { return Err("there is a look and no tree".to_owned()) };
         let mut world = World::new(fold.world.tree());
-        let mut contexts = Contexts::new(fold.world.tree());
-        for event in kept.events.iter().take(look.seq.0 as usize) {
-            world.apply(event);
-            contexts.apply(event);
-        }
+        let events = kept.events.iter().take(look.seq.0 as usize);
+        let contexts = Contexts::of(fold.world.tree(), events.clone());
+        events.for_each(|event| world.apply(event));
         let expected = Look::at(&world, &contexts);
         if expected == *look { Ok(()) } else { Err(format!("seen {look:?}, the journal says {expected:?}")) }
     }
@@ -219,6 +217,12 @@ impl Kept {
             self.stopped += u64::from(is_stop(event));
             self.seen.extend(shown(event));
             self.events.push(event.clone());
+            if fold.contexts.lacks().is_some() {
+                fold.contexts = Contexts::of(tree, self.events.iter());
+            }
+            if let Some(seq) = fold.contexts.lacks() {
+                return Err(format!("event {} goes back to what was not so", seq.0));
+            }
         }
         fold.witness.check(&fold.world)?;
         if fold.world.is_over() { Ok(()) } else { Witness::check_nobody_stuck(&fold.world) }

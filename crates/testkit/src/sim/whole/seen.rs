@@ -6,7 +6,7 @@ use spinney_kernel::call::{Outcome, Why};
 use spinney_kernel::signal::Running;
 
 /// What has to happen somewhere for a run to count.
-pub const TELLING: [&str; 27] = [
+pub const TELLING: [&str; 28] = [
     "a child was spawned",
     "a detached child was spawned",
     "an agent was paused",
@@ -32,6 +32,7 @@ pub const TELLING: [&str; 27] = [
     "a message was sent",
     "the tree halted",
     "a window was cut",
+    "an agent was rolled back",
     "a child was told what its parent knows",
     "a child read its parent's thread",
 ];
@@ -40,7 +41,9 @@ pub const TELLING: [&str; 27] = [
 pub(super) fn shown(event: &Event) -> Option<&'static str> {
     Some(match event {
         Event::AgentSpawned(spawned) => match spawned.attachment {
-            spinney_kernel::agent::Attachment::Root => return None,
+            spinney_kernel::agent::Attachment::Root | spinney_kernel::agent::Attachment::Disowned => {
+                return None;
+            }
             spinney_kernel::agent::Attachment::Call { .. } => "a child was spawned",
             spinney_kernel::agent::Attachment::Detached => "a detached child was spawned",
         },
@@ -48,6 +51,7 @@ pub(super) fn shown(event: &Event) -> Option<&'static str> {
         Event::ContextCut { .. } => "a window was cut",
         Event::ThreadJoined { .. } => "a child read its parent's thread",
         Event::ThreadLeft { .. } => return None,
+        Event::ContextRestored(_) => "an agent was rolled back",
         Event::ContextShared { .. } => "a child was told what its parent knows",
         Event::AgentRedirected { running: Running::Finishes, .. } => "an agent was redirected",
         Event::AgentRedirected { running: Running::Stops, .. } => "an agent was redirected and stopped",

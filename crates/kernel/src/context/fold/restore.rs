@@ -1,0 +1,188 @@
+//! Going back: a context becomes what one was at a checkpoint. The texts of then are not in the event, and a fold does
+//! not keep what windows have let go; so whoever folds says before which checkpoints later events go back to, and only
+//! what those need is kept on the way. A fold that was not told so says at which event it lacks something.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::super::known::{All, Unread};
+use super::super::told::ROLLED_BACK;
+use super::{Contexts, Kind, Reader};
+use crate::agent::Standing;
+use crate::context::Message;
+use crate::event::{Event, Restored};
+use crate::id::{AgentId, CallId, Seq, TreeId};
+
+/// What an agent knew at one moment, with its texts. Shared with the context that it was taken from.
+#[derive(Clone, Debug)]
+pub struct Known {
+    agent: AgentId,
+    messages: Arc<Vec<Arc<Message>>>,
+    unread: Option<Box<Unread>>,
+    all: Option<Box<All>>,
+    open: Vec<(CallId, u32)>,
+}
+
+impl Known {
+    /// The calls that were to answer tools that its last answer asked for, and which of them.
+    #[must_use]
+    pub fn open(&self) -> &[(CallId, u32)] {
+        &self.open
+    }
+
+    /// Whether these are the texts of an agent that stood so.
+    pub(crate) fn fits(&self, agent: &AgentId, standing: &Standing) -> bool {
+        let window = &standing.window;
+        let unread = self.unread.as_ref().map_or(0, |unread| unread.len());
+        let categories = self.messages.iter().map(|message| message.category());
+        self.agent == *agent
+            && self.messages.len() + unread == window.headers.len()
+            && unread == window.unread as usize
+            && categories.eq(window.headers.iter().take(self.messages.len()).map(|header| header.category))
+            && self.open == standing.open
+    }
+}
+
+/// The checkpoints of a tree that later events go back to, by their events, and how often.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places(BTreeMap<Seq, u32>);
+
+impl Places {
+    /// Notes where an event goes back to, if it does.
+    pub fn note(&mut self, event: &Event) {
+        if let Event::ContextRestored(restored) = event {
+            *self.0.entry(restored.at).or_default() += 1;
+        }
+    }
+
+    /// Whether a later event goes back to this one.
+    #[must_use]
+    pub fn has(&self, seq: Seq) -> bool {
+        self.0.contains_key(&seq)
+    }
+}
+
+/// What a fold knows about going back. Most trees never do.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Recall {
+    /// What is to be kept.
+    places: Places,
+    /// What was kept, and how often it will be needed yet.
+    kept: BTreeMap<Seq, (Known, u32)>,
+    /// The first event that went back to what was not kept, or was not so.
+    lacks: Option<Seq>,
+}
+
+impl Contexts {
+    /// Folds the events of a tree, all of which are at hand.
+    #[must_use]
+    pub fn of<'e>(tree: TreeId, events: impl Iterator<Item = &'e Event> + Clone) -> Self {
+        let (mut contexts, mut places) = (Self::new(tree), Places::default());
+        events.clone().for_each(|event| places.note(event));
+        contexts.keep(places);
+        events.for_each(|event| contexts.apply(event));
+        contexts
+    }
+
+    /// Keeps what agents know at these checkpoints, for later events that go back there.
+    pub fn keep(&mut self, places: Places) {
+        self.recall().places = places;
+    }
+
+    /// Takes what an agent knew at a checkpoint: the next event goes back there.
+    pub fn hand(&mut self, at: Seq, known: Known) {
+        self.recall().kept.insert(at, (known, 1));
+    }
+
+    /// Lets go of what was handed over in vain.
+    pub fn take_back(&mut self, at: Seq) {
+        self.recall().kept.remove(&at);
+    }
+
+    /// The first event that went back to what this fold did not keep, or to what was not so. From there on the context
+    /// of its agent is not what it should be: fold again, and say before what is to be [kept](Self::keep).
+    #[must_use]
+    pub fn lacks(&self) -> Option<Seq> {
+        self.recall.as_ref().and_then(|recall| recall.lacks)
+    }
+
+    /// What a living agent knows now.
+    #[must_use]
+    pub fn known(&self, agent: &AgentId) -> Option<Known> {
+        let context = self.agents.get(agent)?;
+        let open = self.open.iter().filter(|(_, opened)| opened.agent == *agent);
+        let asks = open.filter_map(|(call, opened)| match opened.kind {
+            Kind::Ask(ask) => Some((*call, ask)),
+            Kind::Model | Kind::Outside => None,
+        });
+        Some(Known {
+            agent: agent.clone(),
+            messages: Arc::clone(&context.messages),
+            unread: context.unread.clone(),
+            all: context.all.clone(),
+            open: asks.collect(),
+        })
+    }
+
+    /// A checkpoint was made: it is kept if a later event goes back there.
+    pub(super) fn checkpoint(&mut self, agent: &AgentId) {
+        let seq = self.seq;
+        let uses = self.recall.as_ref().and_then(|recall| recall.places.0.get(&seq)).copied();
+        if let (Some(uses), Some(known)) = (uses, self.known(agent)) {
+            self.recall().kept.insert(seq, (known, uses));
+        }
+    }
+
+    /// A context is what one was at a checkpoint.
+    pub(super) fn restored(&mut self, restored: &Restored) {
+        match self.recall().take(restored.at).filter(|known| known.fits(&restored.from, &restored.standing)) {
+            Some(known) => self.go_back(restored, known),
+            None => {
+                let seq = self.seq;
+                self.recall().lacks.get_or_insert(seq);
+            }
+        }
+    }
+
+    fn go_back(&mut self, restored: &Restored, known: Known) {
+        // What these still bring nobody reads. A tool's long output becomes a file all the same, and a model said nothing.
+        let is_left =
+            |call: &CallId, agent: &AgentId| *agent == restored.agent && !restored.stays.contains(call);
+        self.open.retain(|call, opened| !is_left(call, &opened.agent) || !matches!(opened.kind, Kind::Model));
+        for (call, opened) in &mut self.open {
+            if is_left(call, &opened.agent) {
+                opened.kind = Kind::Outside;
+            }
+        }
+        for child in &restored.cancelled {
+            self.agents.get_mut(child).into_iter().for_each(|child| child.reader = Reader::Nobody);
+        }
+        let Some(context) = self.agents.get_mut(&restored.agent) else { return };
+        let Known { messages, unread, all, .. } = known;
+        // What an agent is was settled at its birth.
+        let first = context.messages.first().cloned();
+        (context.messages, context.unread) = (messages, unread);
+        if context.all.is_some() {
+            context.all = all;
+        }
+        if let Some(first) = first {
+            context.begin_with(&first);
+        }
+        for ask in &restored.unanswered {
+            self.result(&restored.agent, *ask, (ROLLED_BACK.to_owned(), true), None);
+        }
+    }
+
+    fn recall(&mut self) -> &mut Recall {
+        self.recall.get_or_insert_default()
+    }
+}
+
+impl Recall {
+    /// What was kept of a checkpoint; after the last use it goes.
+    fn take(&mut self, at: Seq) -> Option<Known> {
+        let (known, uses) = self.kept.get_mut(&at)?;
+        *uses -= 1;
+        if *uses > 0 { Some(known.clone()) } else { self.kept.remove(&at).map(|(known, _)| known) }
+    }
+}

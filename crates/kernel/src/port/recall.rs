@@ -1,0 +1,100 @@
+//! Reading back what agents knew, from a journal of any length in little memory: page by page, and of what windows have
+//! let go only what later events go back to.
+
+use super::journal::{Journal, JournalFault};
+use super::page::pages;
+use crate::agent::Standing;
+use crate::context::{Contexts, Known, Places};
+use crate::event::Event;
+use crate::id::{AgentId, Seq, TreeId};
+use crate::refusal::Refusal;
+use crate::world::World;
+
+/// The checkpoints that events of a tree go back to, up to and with the event `until`.
+///
+/// # Errors
+/// What the journal says.
+pub fn places(journal: &dyn Journal, tree: TreeId, until: Seq) -> Result<Places, JournalFault> {
+    let mut places = Places::default();
+    each(journal, tree, until, |event| places.note(event))?;
+    Ok(places)
+}
+
+/// Contexts that went back to what they did not keep are folded again, from `fresh` ones and keeping it.
+///
+/// # Errors
+/// What the journal says; and where it goes back to what never was, which is damage.
+pub fn mended(
+    journal: &dyn Journal,
+    tree: TreeId,
+    (contexts, mut fresh): (Contexts, Contexts),
+) -> Result<Contexts, JournalFault> {
+    if contexts.lacks().is_none() {
+        return Ok(contexts);
+    }
+    let until = contexts.seq();
+    fresh.keep(places(journal, tree, until)?);
+    each(journal, tree, until, |event| fresh.apply(event))?;
+    match fresh.lacks() {
+        None => Ok(fresh),
+        Some(seq) => Err(damaged(tree, seq)),
+    }
+}
+
+/// An event goes back to what never was.
+#[must_use]
+pub fn damaged(tree: TreeId, seq: Seq) -> JournalFault {
+    let reason = format!("event {} goes back to a checkpoint that is not as it says", seq.0);
+    JournalFault::Damaged { tree, after: seq.0.saturating_sub(1), reason }
+}
+
+/// What an agent was at a checkpoint of its tree: counts for the world, and texts. Refused if there is no such
+/// checkpoint, or the agent takes no turns.
+///
+/// # Errors
+/// What the journal says.
+pub fn recall(
+    journal: &dyn Journal,
+    tree: TreeId,
+    (agent, at): (&AgentId, Seq),
+) -> Result<Result<(Standing, Known), Refusal>, JournalFault> {
+    let (mut world, mut contexts) = (World::new(tree), Contexts::new(tree));
+    let mut is_there = false;
+    each(journal, tree, at, |event| {
+        world.apply(event);
+        contexts.apply(event);
+        let is_its = matches!(event, Event::CheckpointMade { agent: whose, .. } if whose == agent);
+        is_there = is_its && world.seq() == at;
+    })?;
+    if !is_there {
+        return Ok(Err(Refusal::NoCheckpoint { agent: agent.clone(), at: at.0 }));
+    }
+    let contexts = mended(journal, tree, (contexts, Contexts::new(tree)))?;
+    let known = contexts.known(agent);
+    let stood = known.and_then(|known| Some((Standing::of(&world, agent, &known)?, known)));
+    match stood {
+        Some((standing, known)) if known.fits(agent, &standing) => Ok(Ok((standing, known))),
+        Some(_) => Err(damaged(tree, at)),
+        None => Ok(Err(Refusal::RollbackTurnless { agent: agent.clone() })),
+    }
+}
+
+/// Hands over the events of a tree, up to and with the event `until`.
+fn each(
+    journal: &dyn Journal,
+    tree: TreeId,
+    until: Seq,
+    mut take: impl FnMut(&Event),
+) -> Result<(), JournalFault> {
+    for page in pages(journal, tree, Seq(0)) {
+        for entry in page? {
+            for (event, seq) in entry.batch.events.iter().zip(entry.after.0 + 1..) {
+                if seq > until.0 {
+                    return Ok(());
+                }
+                take(event);
+            }
+        }
+    }
+    Ok(())
+}

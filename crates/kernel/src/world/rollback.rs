@@ -1,0 +1,52 @@
+//! Applying a rollback: an agent stands as one stood at a checkpoint. What was spent, the turns that were taken, the
+//! size of its window and what it is stay as they are.
+
+use super::World;
+use crate::agent::{AgentIx, Attachment, Progress};
+use crate::context::ROLLED_BACK;
+use crate::event::Restored;
+
+impl World {
+    pub(super) fn restored(&mut self, restored: &Restored) {
+        let Restored { agent: id, standing, .. } = restored;
+        let ix = self.place(id);
+        for call in self.agent(ix).open.clone() {
+            if !restored.stays.contains(&call) {
+                let call = self.calls.call_mut(call);
+                (call.stopped, call.is_void, call.is_asked) = (true, true, false);
+            }
+        }
+        for child in &restored.cancelled {
+            let child = self.place(child);
+            let attachment = &mut self.agents.agent_mut(child).attachment;
+            if *attachment == Attachment::Detached {
+                *attachment = Attachment::Disowned;
+            }
+        }
+        let agent = self.agents.agent_mut(ix);
+        agent.inbox = standing.inbox.iter().copied().collect();
+        agent.progress.restore(restored);
+        let is_own = restored.from == *id;
+        let contexts = if is_own { agent.progress.window.context_messages() } else { 0 };
+        // Whoever was told by it knows what it does not any more; what it will know instead is news to them.
+        let others: Vec<AgentIx> = self.agents.all().filter(|ix| self.agents.living(*ix).is_some()).collect();
+        for other in others {
+            self.agents.agent_mut(other).progress.window.knows_at_most(id, contexts);
+        }
+    }
+}
+
+impl Progress {
+    /// What its model was told and said is what one was at a checkpoint. Turns stay counted.
+    fn restore(&mut self, Restored { standing, unanswered, .. }: &Restored) {
+        let first = self.window.headers().first().map_or(0, |header| u64::from(header.tokens));
+        let others = standing.tokens.saturating_sub(standing.window.first_tokens());
+        self.tokens = others.saturating_add(first);
+        self.set_last(standing.said, standing.said_tokens);
+        self.failed = None;
+        self.window.restore(&standing.window);
+        for _ in unanswered {
+            self.answered(ROLLED_BACK.len() as u64);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Rolling back: a tree does not remember what its agents knew, so whoever passes a rollback on reads it first, in its
+//! own task and not in the tree's. What is past does not change, however long that takes.
+
+use std::sync::Arc;
+
+use spinney_kernel::checkpoint::{self, CheckpointKind};
+use spinney_kernel::context::{Contexts, Known};
+use spinney_kernel::id::{AgentId, CheckpointName, Seq, TreeId};
+use spinney_kernel::port::journal::Journal;
+use spinney_kernel::port::recall::recall;
+use spinney_kernel::request::{Checkpoint, Rollback};
+use spinney_kernel::{By, Refusal, Reply, Request, World};
+
+use super::{RequestError, Tree};
+
+/// What became of an agent that was rolled back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RolledBack {
+    /// Who.
+    pub agent: AgentId,
+    /// How many messages its context has.
+    pub messages: u64,
+    /// The children that it does not know any more; they are cancelled.
+    pub cancelled: Vec<AgentId>,
+    /// The checkpoint of its context as it was before.
+    pub prior: CheckpointName,
+}
+
+/// A request as a tree takes it.
+pub(crate) enum Requested {
+    Plain(Box<Request>),
+    Rollback(Box<Back>),
+}
+
+/// A rollback with what was read for it.
+pub(crate) struct Back {
+    rollback: Rollback,
+    known: Result<Known, Refusal>,
+}
+
+impl Back {
+    /// Reads what a rollback goes back to.
+    pub(super) fn read(journal: &dyn Journal, tree: TreeId, mut rollback: Rollback) -> Self {
+        let read = recall(journal, tree, (&rollback.agent, rollback.at));
+        let read = read.unwrap_or_else(|fault| Err(no_past(&rollback, fault.to_string())));
+        let (standing, known) = match read {
+            Ok((standing, known)) => (Some(Box::new(standing)), Ok(known)),
+            Err(refusal) => (None, Err(refusal)),
+        };
+        (rollback.standing, rollback.prior) = (standing, None);
+        Self { rollback, known }
+    }
+
+    /// What is asked before it: that what is now is kept. Refused if the rollback would be.
+    pub(super) fn prior(&self, world: &World, by: &By) -> Result<Request, Refusal> {
+        self.rollback.check(world, by)?;
+        self.known.as_ref().map_err(Refusal::clone)?;
+        let (agent, name, kind) = (self.rollback.target().clone(), None, CheckpointKind::Rollback);
+        Ok(Request::Checkpoint(Checkpoint { agent, name, kind }))
+    }
+
+    /// The rollback itself, with the answer to [`prior`](Self::prior); the contexts take what was read, for the event at
+    /// hand.
+    pub(super) fn request(self, prior: Reply, contexts: &mut Contexts) -> (Request, Seq) {
+        let Self { mut rollback, known } = self;
+        if let Reply::Checkpoint { name } = prior {
+            rollback.prior = Some(name);
+        }
+        let at = rollback.at;
+        known.into_iter().for_each(|known| contexts.hand(at, known));
+        (Request::Rollback(rollback), at)
+    }
+}
+
+fn no_past(rollback: &Rollback, reason: String) -> Refusal {
+    Refusal::NoPast { agent: rollback.agent.clone(), at: rollback.at.0, reason }
+}
+
+impl Tree {
+    /// Rolls an agent back to a checkpoint: the one whose it is, or `into` another one of its tree. What it has under way
+    /// is stopped, children that it did not have then are cancelled, and its next turn follows by itself. What was spent
+    /// stays spent.
+    ///
+    /// # Errors
+    /// The refusal, or why nobody runs the tree.
+    pub async fn roll_back(
+        &self,
+        name: &CheckpointName,
+        into: Option<AgentId>,
+    ) -> Result<RolledBack, RequestError> {
+        let found = checkpoint::find(self.journal().as_ref(), name);
+        let found = found.map_err(|fault| {
+            let (name, reason) = (name.clone(), fault.to_string());
+            RequestError::Refused(Refusal::NameUnknown { name, reason })
+        })?;
+        let checkpoint = match found {
+            Some(found) if found.tree == self.id() => found.known,
+            Some(found) => {
+                let (name, tree) = (name.clone(), found.tree);
+                return Err(RequestError::Refused(Refusal::CheckpointElsewhere { name, tree }));
+            }
+            None => return Err(RequestError::Refused(Refusal::NoSuchCheckpoint { name: name.clone() })),
+        };
+        let rollback = Rollback::to(checkpoint.agent, checkpoint.seq, into);
+        match self.request(By::Person, Request::Rollback(rollback)).await? {
+            Reply::RolledBack { agent, messages, cancelled, prior } => {
+                Ok(RolledBack { agent, messages, cancelled, prior })
+            }
+            Reply::Done
+            | Reply::Told { .. }
+            | Reply::Queued { .. }
+            | Reply::Spawned { .. }
+            | Reply::Started { .. }
+            | Reply::Waiting { .. }
+            | Reply::Refused { .. }
+            | Reply::Checkpoint { .. }
+            | Reply::Stale => unreachable!("a rollback was asked for"),
+        }
+    }
+
+    /// A request as the tree takes it: with what has to be read for it.
+    pub(super) async fn prepared(&self, request: Request) -> Result<Requested, Refusal> {
+        let Request::Rollback(rollback) = request else { return Ok(Requested::Plain(Box::new(request))) };
+        let unread = no_past(&rollback, "the journal was not read".to_owned());
+        let (journal, tree) = (Arc::clone(self.journal()), self.id());
+        let read = tokio::task::spawn_blocking(move || Back::read(journal.as_ref(), tree, rollback));
+        read.await.map(|back| Requested::Rollback(Box::new(back))).map_err(|_| unread)
+    }
+}

@@ -1,0 +1,446 @@
+//! Rolling back: an agent knows what it knew at a checkpoint, and goes on from there.
+
+use std::sync::Arc;
+
+use spinney::tree::{BranchOff, RequestError, RolledBack, verify};
+use spinney::{Home, Shutdown, Tree};
+use spinney_kernel::agent::Exit;
+use spinney_kernel::body::Body;
+use spinney_kernel::budget::{Limits, Resource};
+use spinney_kernel::checkpoint::{CheckpointKind, checkpoints, find};
+use spinney_kernel::context::{Contexts, Message};
+use spinney_kernel::envelope::Envelope;
+use spinney_kernel::id::{AgentId, CallId, CheckpointName, Seq};
+use spinney_kernel::port::page::pages;
+use spinney_kernel::request::{Rollback, Send};
+use spinney_kernel::window::{Category, WindowSpec};
+use spinney_kernel::world::TreeState;
+use spinney_kernel::{By, Event, Refusal, Reply, Request};
+use spinney_testkit::{Stage, definition, settled};
+
+/// Asks a person in each turn.
+const ASKS: &str = "rules: [{ call: [{ tool: ask_human, args: { question: Which? } }] }]";
+
+fn agent(text: &str) -> AgentId {
+    text.parse().unwrap()
+}
+
+fn name(text: &str) -> CheckpointName {
+    text.parse().unwrap()
+}
+
+fn events(stage: &Stage, tree: &Tree) -> Vec<Event> {
+    let entries = pages(stage.journal().as_ref(), tree.id(), Seq(0)).flat_map(Result::unwrap);
+    entries.flat_map(|entry| entry.batch.events).collect()
+}
+
+fn contexts(stage: &Stage, tree: &Tree) -> Contexts {
+    let contexts = Contexts::of(tree.id(), events(stage, tree).iter());
+    assert_eq!(contexts.lacks(), None);
+    contexts
+}
+
+/// What an agent knows, from the journal alone.
+fn texts(stage: &Stage, tree: &Tree, who: &str) -> Vec<String> {
+    let (contexts, who) = (contexts(stage, tree), agent(who));
+    let read = contexts.messages(&who).unwrap().iter().map(AsRef::as_ref);
+    read.chain(contexts.unread(&who)).map(shown).collect()
+}
+
+fn shown(message: &Message) -> String {
+    let text: String = message.text().chars().take(80).collect();
+    format!("{}: {}", message.category().word(), text.lines().next().unwrap_or_default())
+}
+
+/// The journal is what it says, decided anew and with what it goes back to.
+fn check(stage: &Stage, tree: &Tree) {
+    assert!(verify(stage.journal().as_ref(), tree.id(), None).unwrap().decided);
+}
+
+fn question(look: &spinney::tree::Look) -> CallId {
+    look.questions[0].question
+}
+
+/// Waits until so many calls have started after an event.
+async fn started(tree: &Tree, after: Seq, calls: usize) {
+    let mut seen = tree.events(after);
+    for _ in 0..calls {
+        while !matches!(seen.next().await.unwrap().unwrap().event, Event::CallStarted { .. }) {}
+    }
+}
+
+async fn restart(stage: &Stage, home: Home, tree: &Tree) -> (Home, Tree) {
+    home.shutdown(Shutdown::Kill).await;
+    let home = stage.home();
+    let tree = home.resume(tree.id()).await.unwrap();
+    (home, tree)
+}
+
+/// P23: exactly as many messages remain, with what stands on them, after a restart too; and what was before can be
+/// gone back to.
+#[tokio::test(start_paused = true)]
+async fn p23_a_rollback_leaves_exactly_the_messages_of_then() {
+    let stage = Stage::new(ASKS);
+    let home = stage.home();
+    let tree = stage.start(&home, "root turns=9").await;
+    let look = settled(&tree).await;
+    // Its next turn waits until the pause is over: nothing is under way.
+    tree.pause(agent("root")).await.unwrap();
+    tree.answer(question(&look), "blue").await.unwrap();
+    let envelope = Envelope {
+        topic: Some("plans.today".parse().unwrap()),
+        category: Category::Context,
+        ..Envelope::default()
+    };
+    let send = Send { envelope, ..Send::plain(agent("root"), Body::text("use less")) };
+    tree.request(By::Person, Request::Send(send)).await.unwrap();
+    tree.checkpoint(agent("root"), Some(name("then"))).await.unwrap();
+    let then = texts(&stage, &tree, "root");
+    assert_eq!(then.len(), 4);
+    assert!(then[3].starts_with("context: ") && then[3].contains("plans.today"), "{then:?}");
+    for text in ["one", "two", "three"] {
+        tree.send(agent("root"), text).await.unwrap();
+    }
+    let before = texts(&stage, &tree, "root");
+    assert_eq!(before.len(), 7);
+    let back = tree.roll_back(&name("then"), None).await.unwrap();
+    let RolledBack { agent: who, messages, cancelled, prior } = back;
+    assert_eq!((who, messages, cancelled), (agent("root"), 4, Vec::new()));
+    assert_eq!(texts(&stage, &tree, "root"), then);
+    let found = find(stage.journal().as_ref(), &prior).unwrap().unwrap().known;
+    assert_eq!((found.agent, found.kind), (agent("root"), CheckpointKind::Rollback));
+
+    let (home, tree) = restart(&stage, home, &tree).await;
+    assert_eq!(texts(&stage, &tree, "root"), then);
+    tree.unpause(agent("root")).await.unwrap();
+    settled(&tree).await;
+    // What its model is asked about is what it knew then.
+    let last = stage.model().attempts().pop().unwrap();
+    let asked: Vec<String> = last.packet.messages.iter().map(|message| shown(message)).collect();
+    assert_eq!(asked, then);
+    assert_eq!(last.turn, 2);
+    check(&stage, &tree);
+
+    // The rollback can be rolled back: what was before is there again.
+    tree.pause(agent("root")).await.unwrap();
+    let again = tree.roll_back(&prior, None).await.unwrap();
+    assert_eq!(again.messages, 7);
+    assert_eq!(texts(&stage, &tree, "root"), before);
+    let (_home, tree) = restart(&stage, home, &tree).await;
+    assert_eq!(texts(&stage, &tree, "root"), before);
+    check(&stage, &tree);
+}
+
+/// P25: another agent gets what one knew only if that is asked for.
+#[tokio::test(start_paused = true)]
+async fn p25_a_checkpoint_goes_into_another_agent_only_when_asked() {
+    let script = "rules: [{ when: { agent: root, turn: 1 }, call: [{ tool: spawn_agent, args: { agent: a, goal: One., id: a } }, { tool: spawn_agent, args: { agent: b, goal: Two., id: b } }] }, { call: [{ tool: ask_human, args: { question: \"{{ goal }}\" } }] }]";
+    let stage = Stage::new(script);
+    let home = stage.home();
+    let tree = stage.start(&home, "root turns=9 / a later turns=9\nroot / b later turns=9").await;
+    settled(&tree).await;
+    tree.send(agent("a"), "only for a").await.unwrap();
+    tree.checkpoint(agent("a"), Some(name("then"))).await.unwrap();
+    let other = texts(&stage, &tree, "b");
+    let back = tree.roll_back(&name("then"), None).await.unwrap();
+    assert_eq!(back.agent, agent("a"));
+    assert_eq!(texts(&stage, &tree, "b"), other);
+    settled(&tree).await;
+
+    let back = tree.roll_back(&name("then"), Some(agent("b"))).await.unwrap();
+    assert_eq!(back.agent, agent("b"));
+    settled(&tree).await;
+    let known = texts(&stage, &tree, "b");
+    assert!(known.iter().any(|text| text.contains("only for a")), "{known:?}");
+    // What it is and has to do is still its own.
+    let first = contexts(&stage, &tree).messages(&agent("b")).unwrap()[0].text().into_owned();
+    assert!(first.contains("Two.") && !first.contains("One."), "{first}");
+    check(&stage, &tree);
+    let (_home, tree) = restart(&stage, home, &tree).await;
+    assert_eq!(texts(&stage, &tree, "b")[..known.len()], known);
+}
+
+/// What a full window had let go comes back with its texts.
+#[tokio::test(start_paused = true)]
+async fn what_a_window_let_go_comes_back() {
+    let words = "word ".repeat(80);
+    let script = format!(
+        "rules: [{{ when: {{ turn: 3 }}, call: [{{ tool: ask_human, args: {{ question: Which? }} }}] }}, {{ when: {{ turn: 14 }}, call: [{{ tool: ask_human, args: {{ question: Which? }} }}] }}, {{ when: {{ turn: 15 }}, call: [{{ tool: ask_human, args: {{ question: Again? }} }}] }}, {{ call: [{{ tool: look }}] }}]\ntools: {{ look: {{ say: \"{words}\" }} }}"
+    );
+    let stage = Stage::new(&script);
+    let home = stage.home();
+    let mut definition = definition("root turns=30");
+    let turns = definition.roles.values_mut().next().unwrap().turns.as_mut().unwrap();
+    turns.window = Some(WindowSpec { size: Some(1_400), ..WindowSpec::default() });
+    let tree = home.start(definition).await.unwrap();
+    let look = settled(&tree).await;
+    tree.checkpoint(agent("root"), Some(name("then"))).await.unwrap();
+    let then = texts(&stage, &tree, "root");
+    tree.answer(question(&look), "blue").await.unwrap();
+    settled(&tree).await;
+    let all = events(&stage, &tree);
+    assert!(all.iter().filter(|event| matches!(event, Event::ContextCut { .. })).count() > 1);
+    tree.roll_back(&name("then"), None).await.unwrap();
+    settled(&tree).await;
+    let attempts = stage.model().attempts();
+    let (fourth, last) = (&attempts[3], attempts.last().unwrap());
+    assert_eq!((fourth.turn, last.turn), (4, 15));
+    let (answered, asked) = (&fourth.packet.messages, &last.packet.messages);
+    // All but the answer that never came in this life is the same to the letter.
+    let behind = then.len();
+    assert_eq!(asked[..behind], answered[..behind]);
+    assert_eq!(asked.len(), behind + 1);
+    let Message::Result { text, is_error: true, .. } = asked[behind].as_ref() else { panic!("{asked:?}") };
+    assert!(text.contains("rolled back"), "{text}");
+    check(&stage, &tree);
+    let (_home, tree) = restart(&stage, home, &tree).await;
+    assert_eq!(texts(&stage, &tree, "root")[..behind], then);
+}
+
+/// What was under way is stopped, and what it still brings is in no context.
+#[tokio::test(start_paused = true)]
+async fn what_runs_is_stopped_and_never_lands() {
+    let script = "rules: [{ when: { turn: 1 }, call: [{ tool: ask_human, args: { question: Which? } }] }, { when: { turn: 2 }, call: [{ tool: slow }, { tool: slow }] }, { when: { turn: 3 }, call: [{ tool: ask_human, args: { question: Again? } }] }, { think_ms: 60000, say: too late }]\ntools: { slow: { think_ms: 30000, say: too late } }";
+    let stage = Stage::new(script);
+    let home = stage.home();
+    let tree = stage.start(&home, "root $9.00 turns=9").await;
+    let look = settled(&tree).await;
+    tree.checkpoint(agent("root"), Some(name("then"))).await.unwrap();
+    let then = texts(&stage, &tree, "root");
+    tree.answer(question(&look), "blue").await.unwrap();
+    // Two tools are out.
+    started(&tree, look.seq, 3).await;
+    tree.checkpoint(agent("root"), Some(name("tools"))).await.unwrap();
+    let tools = texts(&stage, &tree, "root");
+    tree.roll_back(&name("then"), None).await.unwrap();
+    let look = settled(&tree).await;
+    let known = texts(&stage, &tree, "root");
+    assert_eq!(known[..then.len()], then);
+    assert_eq!(
+        known.len(),
+        then.len() + 2,
+        "the question that never was answered, and what it says now: {known:?}"
+    );
+    assert!(!known.iter().any(|text| text.contains("too late")), "{known:?}");
+    assert_eq!(stage.model().attempts().last().unwrap().turn, 3);
+
+    // A model is out: it thinks for a minute, and is not waited for.
+    tree.answer(question(&look), "green").await.unwrap();
+    started(&tree, look.seq, 1).await;
+    let seq = tree.status().seq;
+    tree.roll_back(&name("tools"), None).await.unwrap();
+    started(&tree, seq, 1).await;
+    let known = texts(&stage, &tree, "root");
+    assert_eq!(known[..tools.len()], tools);
+    let unanswered = known[tools.len()..].iter().filter(|text| text.contains("rolled back")).count();
+    assert_eq!((unanswered, known.len()), (2, tools.len() + 2), "{known:?}");
+    let spent = tree.look().await.unwrap().agents[0].spent;
+    assert_eq!(spent.of(Resource::Steps), 3, "turns stay taken and money stays spent");
+    check(&stage, &tree);
+    // A restart takes it up there.
+    let (_home, tree) = restart(&stage, home, &tree).await;
+    assert_eq!(texts(&stage, &tree, "root"), known);
+    check(&stage, &tree);
+}
+
+/// Children that came later are cancelled with all below them, and nobody hears of it; those that were there stay, and
+/// what they have to show is read.
+#[tokio::test(start_paused = true)]
+async fn later_children_go_and_earlier_ones_stay() {
+    let script = "rules: [{ when: { agent: root, turn: 1 }, call: [{ tool: spawn_agent, args: { agent: old, goal: One., id: early, detach: true } }, { tool: ask_human, args: { question: Which? } }] }, { when: { agent: root, turn: 2 }, call: [{ tool: spawn_agent, args: { agent: new, goal: Two., id: late } }, { tool: spawn_agent, args: { agent: old, goal: Three., id: later, detach: true } }] }, { when: { agent: root, turn: 3 }, call: [{ tool: wait_agent, args: { agents: [early] } }] }, { when: { agent: root }, say: \"{{ last }}\" }, { when: { agent: new, turn: 1 }, call: [{ tool: spawn_agent, args: { agent: old, goal: Four., id: below } }] }, { when: { agent: old }, call: [{ tool: ask_human, args: { question: \"{{ goal }}\" } }] }]";
+    let stage = Stage::new(script);
+    let home = stage.home();
+    let tree = stage.start(&home, "root turns=9 / old later turns=9\nroot / new later turns=9").await;
+    let look = settled(&tree).await;
+    tree.checkpoint(agent("root"), Some(name("then"))).await.unwrap();
+    let then = texts(&stage, &tree, "root");
+    let asked = look.questions.iter().find(|question| question.text == "Which?").unwrap().question;
+    tree.answer(asked, "blue").await.unwrap();
+    settled(&tree).await;
+    let back = tree.roll_back(&name("then"), None).await.unwrap();
+    let mut cancelled = back.cancelled.clone();
+    cancelled.sort();
+    assert_eq!(cancelled, [agent("late"), agent("later")]);
+    let look = settled(&tree).await;
+    let state =
+        |who: &str| look.agents.iter().find(|view| view.agent == agent(who)).unwrap().status.to_string();
+    assert_eq!([state("late"), state("later"), state("below")], ["cancelled"; 3]);
+    assert!(!state("early").contains("cancelled"), "{}", state("early"));
+    let known = texts(&stage, &tree, "root");
+    assert_eq!(known[..then.len()], then);
+    // The question that had no answer and what it says now: not a word of children that it does not know.
+    assert_eq!(known.len(), then.len() + 2, "{known:?}");
+    let all = events(&stage, &tree);
+    let is_gone = |event: &Event| {
+        let Event::AgentEnded { agent: who, exit: Exit::Cancelled { reason }, .. } = event else {
+            return false;
+        };
+        *who == agent("late") && reason == "`root` was rolled back"
+    };
+    assert!(all.iter().any(is_gone));
+    check(&stage, &tree);
+    let (_home, tree) = restart(&stage, home, &tree).await;
+    // The child that stayed is read.
+    let look = settled(&tree).await;
+    let asked = look.questions.iter().find(|question| question.text == "One.").unwrap().question;
+    tree.answer(asked, "seven").await.unwrap();
+    let early = settled(&tree).await;
+    assert_eq!(early.questions.len(), 1, "it asks again");
+    tree.cancel(agent("early"), "enough").await.unwrap();
+    tree.ended().await;
+    let end = tree.look().await.unwrap().end.unwrap();
+    assert!(end.shown.text.contains("early cancelled"), "{}", end.shown.text);
+}
+
+/// An attached child that was there and lives answers the call that spawned it, as if nothing had been.
+#[tokio::test(start_paused = true)]
+async fn a_child_that_is_waited_for_stays_so() {
+    let script = "rules: [{ when: { agent: root, turn: 1 }, call: [{ tool: spawn_agent, args: { agent: old, goal: One., id: early } }, { tool: slow }] }, { when: { agent: root }, say: \"{{ last }}\" }, { when: { agent: old, turn: 1 }, call: [{ tool: ask_human, args: { question: One? } }] }, { say: seven }]\ntools: { slow: { think_ms: 30, say: at last } }";
+    let stage = Stage::new(script);
+    let home = stage.home();
+    let tree = stage.start(&home, "root turns=9 / old later turns=9").await;
+    let mut seen = tree.events(Seq(0));
+    while !matches!(seen.next().await.unwrap().unwrap().event, Event::QuestionAsked { .. }) {}
+    tree.checkpoint(agent("root"), Some(name("then"))).await.unwrap();
+    let look = settled(&tree).await;
+    let back = tree.roll_back(&name("then"), None).await.unwrap();
+    assert_eq!(back.cancelled, Vec::<AgentId>::new());
+    tree.answer(question(&look), "blue").await.unwrap();
+    assert_eq!(tree.ended().await.state, TreeState::Ended("completed"));
+    let last = stage.model().attempts().pop().unwrap();
+    let results: Vec<(bool, String)> = last
+        .packet
+        .messages
+        .iter()
+        .filter_map(|message| {
+            let Message::Result { text, is_error, .. } = message.as_ref() else { return None };
+            Some((*is_error, text.chars().take(6).collect()))
+        })
+        .collect();
+    // The tool had returned, but not yet at the checkpoint.
+    assert_eq!(results, [(false, "seven".to_owned()), (true, "nobody".to_owned())]);
+    check(&stage, &tree);
+}
+
+/// A tree that nobody runs is rolled back where it lies, goes on when it is resumed, and can be branched where it was.
+#[tokio::test(start_paused = true)]
+async fn a_tree_that_nobody_runs_is_rolled_back_where_it_lies() {
+    let stage = Stage::new(ASKS);
+    let home = stage.home();
+    let tree = stage.start(&home, "root turns=9").await;
+    let look = settled(&tree).await;
+    tree.checkpoint(agent("root"), Some(name("then"))).await.unwrap();
+    let then = texts(&stage, &tree, "root");
+    tree.answer(question(&look), "blue").await.unwrap();
+    settled(&tree).await;
+    home.shutdown(Shutdown::Stop).await;
+    let home = stage.home();
+    let at = find(stage.journal().as_ref(), &name("then")).unwrap().unwrap().known.seq;
+    let request = Request::Rollback(Rollback::to(agent("root"), at, None));
+    let Ok(Reply::RolledBack { messages: 3, prior, .. }) = home.apply(tree.id(), request).await else {
+        panic!()
+    };
+    let tree = home.resume(tree.id()).await.unwrap();
+    settled(&tree).await;
+    assert_eq!(texts(&stage, &tree, "root")[..then.len()], then);
+    check(&stage, &tree);
+    let at = find(stage.journal().as_ref(), &prior).unwrap().unwrap().known.seq;
+    let budget = Limits::NONE.with(Resource::Steps, 5);
+    let branch = home.draw_id();
+    home.branch(branch, BranchOff { from: tree.id(), at, agent: agent("root"), budget }).await.unwrap();
+    let other = home.resume(branch).await.unwrap();
+    settled(&other).await;
+    assert_eq!(texts(&stage, &other, "root").len(), 4);
+    // A branch of a tree that was rolled back knows what that knows, and is rolled back itself.
+    let name = other.checkpoint(agent("root"), None).await.unwrap();
+    other.roll_back(&name, None).await.unwrap();
+    settled(&other).await;
+    check(&stage, &other);
+    let listed = checkpoints(stage.journal().as_ref(), Some(&agent("root"))).unwrap();
+    let of_branch = listed.iter().filter(|listed| listed.tree == branch);
+    assert_eq!(of_branch.filter(|listed| listed.known.kind == CheckpointKind::Rollback).count(), 1);
+}
+
+/// Each rollback reads what earlier ones went back to: many in a row cost as much as one.
+#[tokio::test(start_paused = true)]
+async fn many_rollbacks_in_a_row_are_read_back_in_one_go() {
+    let stage = Stage::new(ASKS);
+    let home = stage.home();
+    let tree = stage.start(&home, "root turns=200").await;
+    let look = settled(&tree).await;
+    tree.answer(question(&look), "blue").await.unwrap();
+    settled(&tree).await;
+    let mut to = tree.checkpoint(agent("root"), None).await.unwrap();
+    for _ in 0..40 {
+        tree.send(agent("root"), "more").await.unwrap();
+        to = tree.roll_back(&to, None).await.unwrap().prior;
+        settled(&tree).await;
+    }
+    let known = texts(&stage, &tree, "root");
+    check(&stage, &tree);
+    let (_home, tree) = restart(&stage, home, &tree).await;
+    assert_eq!(texts(&stage, &tree, "root"), known);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_rolled_back_is_refused_with_advice() {
+    let stage = Stage::new(
+        "rules: [{ when: { agent: root, turn: 1 }, call: [{ tool: ask_human, args: { question: Which? } }] }, { say: done }]",
+    );
+    let home = stage.home();
+    let (one, two) = (stage.start(&home, "root turns=2").await, stage.start(&home, "root turns=2").await);
+    let look = settled(&one).await;
+    settled(&two).await;
+    one.checkpoint(agent("root"), Some(name("then"))).await.unwrap();
+    let refused = |refusal| Err(RequestError::Refused(refusal));
+    let elsewhere = Refusal::CheckpointElsewhere { name: name("then"), tree: one.id() };
+    assert_eq!(two.roll_back(&name("then"), None).await, refused(elsewhere));
+    assert_eq!(
+        one.roll_back(&name("now"), None).await,
+        refused(Refusal::NoSuchCheckpoint { name: name("now") })
+    );
+    let unknown = Refusal::UnknownAgent { agent: agent("nobody") };
+    assert_eq!(one.roll_back(&name("then"), Some(agent("nobody"))).await, refused(unknown));
+    let ask = async |by: By, rollback: Rollback| one.request(by, Request::Rollback(rollback)).await;
+    // No event of a checkpoint, and one that is not there yet.
+    for at in [1, 2, 9_999] {
+        let none = Refusal::NoCheckpoint { agent: agent("root"), at };
+        assert_eq!(
+            ask(By::Person, Rollback::to(agent("root"), Seq(at), None)).await,
+            Err(RequestError::Refused(none))
+        );
+    }
+    let at = find(stage.journal().as_ref(), &name("then")).unwrap().unwrap().known.seq;
+    let by_itself = ask(By::Agent(agent("root")), Rollback::to(agent("root"), at, None)).await;
+    assert!(matches!(by_itself, Err(RequestError::Refused(Refusal::PersonOnly { .. }))), "{by_itself:?}");
+    // Nothing of it left a trace.
+    assert_eq!(one.status().seq, at);
+    // Whatever a caller says the past was is read anew.
+    let mut forged = Rollback::to(agent("root"), at, None);
+    forged.prior = Some(name("forged"));
+    let Ok(Reply::RolledBack { prior, .. }) = ask(By::Person, forged).await else { panic!() };
+    assert_ne!(prior, name("forged"));
+    assert_eq!(one.ended().await.state, TreeState::Ended("completed"));
+    let over = one.roll_back(&name("then"), None).await;
+    let Err(RequestError::Refused(refusal)) = over else { panic!("{over:?}") };
+    assert!(refusal.to_string().contains("ended"), "{refusal}");
+    let _ = look;
+    let all: Vec<Arc<_>> = stage.model().attempts();
+    assert_eq!(all.iter().filter(|attempt| attempt.origin.tree == one.id()).count(), 2);
+}
+
+/// A rollback gives no turn back: who has taken all of them is not rolled back, because that would end it.
+#[tokio::test(start_paused = true)]
+async fn a_rollback_is_no_way_around_the_last_turn() {
+    let stage = Stage::new(ASKS);
+    let home = stage.home();
+    let tree = stage.start(&home, "root turns=2").await;
+    let look = settled(&tree).await;
+    tree.checkpoint(agent("root"), Some(name("then"))).await.unwrap();
+    tree.answer(question(&look), "blue").await.unwrap();
+    settled(&tree).await;
+    let seq = tree.status().seq;
+    let refusal = Refusal::RollbackTurns { agent: agent("root"), turns_max: 2 };
+    assert_eq!(tree.roll_back(&name("then"), None).await, Err(RequestError::Refused(refusal)));
+    assert_eq!(tree.status().seq, seq);
+}

@@ -1,0 +1,141 @@
+//! Going back: a person rolls an agent of the simulated tree back, to a checkpoint of its own or of another, or to what
+//! never was. What must hold then, beside all the other laws.
+
+use std::sync::Arc;
+
+use spinney_kernel::agent::{Agent, Standing};
+use spinney_kernel::call::Work;
+use spinney_kernel::checkpoint::CheckpointKind;
+use spinney_kernel::context::{Contexts, Known, Message};
+use spinney_kernel::id::{AgentId, Seq};
+use spinney_kernel::request::{Checkpoint, Hold, HoldFor, Rollback};
+use spinney_kernel::{By, Event, Request, What, World};
+
+use super::{Case, TREE, person};
+use crate::fixture::parse;
+use crate::sim::law::Law;
+use crate::sim::moves;
+
+impl Case {
+    /// Gives the context of an agent a name.
+    pub(super) fn checkpoint(&mut self, agent: AgentId, kind: CheckpointKind) -> Law {
+        self.input(person(Request::Checkpoint(Checkpoint { agent, name: None, kind })))
+    }
+
+    /// Rolls an agent back as a runtime does: reads what was, keeps what is, and asks for it.
+    pub(super) fn roll_back(&mut self) -> Law {
+        let Some((at, agent)) = self.a_checkpoint() else { return Ok(()) };
+        let into = self.dice.once_in(4).then(|| moves::an_agent(&mut self.dice, &self.world));
+        let stood = self.stood(&agent, at);
+        let mut rollback = Rollback::to(agent, at, into);
+        let Some((standing, known)) = stood.filter(|_| rollback.check(&self.world, &By::Person).is_ok())
+        else {
+            return self.input(person(Request::Rollback(rollback)));
+        };
+        rollback.standing = Some(Box::new(standing));
+        self.checkpoint(rollback.target().clone(), CheckpointKind::Rollback)?;
+        rollback.prior = Some(parse("prior"));
+        let target = rollback.target().clone();
+        let before = self.agent(&target).cloned();
+        let spent = self.world.ledger().clone();
+        let messages = rollback.standing.as_ref().map_or(0, |standing| standing.window.headers.len());
+        self.contexts.hand(at, known);
+        self.input(person(Request::Rollback(rollback)))?;
+        self.tally.rollbacks += 1;
+        let restored = self.batches.last().and_then(|batch| batch.events.first());
+        let Some(Event::ContextRestored(restored)) = restored else {
+            return Err("a rollback that was checked was not done".to_owned());
+        };
+        // Whoever has no call left is asked at once, and that may end it.
+        let (Some(before), Some(now)) = (before, self.agent(&target)) else { return Ok(()) };
+        if now.progress.turns != before.progress.turns {
+            return Err(format!("a rollback gave `{target}` turns back"));
+        }
+        let is_still =
+            now.open.iter().any(|call| self.world.call(*call).is_some_and(|call| call.is_running()));
+        let count = self.contexts.window(&target).count();
+        if is_still && before.running > 0 && count != messages + restored.unanswered.len() {
+            return Err(format!("`{target}` has {count} messages and was rolled back to {messages}"));
+        }
+        let account = before.account;
+        if self.world.ledger().account(account).spent != spent.account(account).spent {
+            return Err(format!("a rollback changed what `{target}` has spent"));
+        }
+        Ok(())
+    }
+
+    fn agent(&self, agent: &AgentId) -> Option<&Agent> {
+        self.world.agents().living(self.world.agents().find(agent)?)
+    }
+
+    /// Mostly a checkpoint that was made, the newer the likelier; sometimes what is none.
+    fn a_checkpoint(&mut self) -> Option<(Seq, AgentId)> {
+        if self.dice.once_in(30) {
+            return Some((Seq(self.dice.below(400)), moves::an_agent(&mut self.dice, &self.world)));
+        }
+        let made = self.events().zip(1..).filter_map(|(event, seq)| {
+            let Event::CheckpointMade { agent, .. } = event else { return None };
+            Some((Seq(seq), agent.clone()))
+        });
+        let made: Vec<(Seq, AgentId)> = made.collect();
+        let newest = made.len().saturating_sub(4);
+        if self.dice.once_in(2) { self.dice.pick(&made[newest..]) } else { self.dice.pick(&made) }
+    }
+
+    /// What an agent was at a checkpoint of its own, if it took turns.
+    fn stood(&self, agent: &AgentId, at: Seq) -> Option<(Standing, Known)> {
+        let events = self.events().take(at.0 as usize);
+        let made = events.clone().last().filter(|_| self.world.seq() >= at)?;
+        let is_its = matches!(made, Event::CheckpointMade { agent: whose, .. } if whose == agent);
+        if !is_its {
+            return None;
+        }
+        let contexts = Contexts::of(TREE, events.clone());
+        let mut world = World::new(TREE);
+        events.for_each(|event| world.apply(event));
+        let known = contexts.known(agent)?;
+        Some((Standing::of(&world, agent, &known)?, known))
+    }
+
+    pub(super) fn events(&self) -> impl Iterator<Item = &Event> + Clone {
+        self.batches.iter().flat_map(|batch| &batch.events)
+    }
+}
+
+/// No fold lacks what it goes back to.
+pub(super) fn check_contexts(contexts: &Contexts) -> Law {
+    match contexts.lacks() {
+        Some(seq) => Err(format!("event {} goes back to what was not so", seq.0)),
+        None => Ok(()),
+    }
+}
+
+/// Whether somebody outside calls a model for an agent.
+pub(super) fn meddles(what: &What) -> bool {
+    let What::Request { request, .. } = what else { return false };
+    matches!(request.as_ref(), Request::Hold(Hold { effect: HoldFor::Model { .. }, .. }))
+}
+
+/// No model is shown a tool that was asked for without what came of it.
+pub(super) fn check_answered(world: &World, contexts: &Contexts) -> Law {
+    for (_, call) in world.calls().all().filter(|(_, call)| !call.is_void()) {
+        let Work::Model(_) = call.work else { continue };
+        let agent = world.agents().id(call.agent);
+        let packet = contexts.packet(agent, 0).unwrap_or_default();
+        let mut messages = packet.messages.iter().peekable();
+        while let Some(message) = messages.next() {
+            let Message::Said { asks, .. } = message.as_ref() else { continue };
+            // What others know may be told in between.
+            let is_same_turn = |message: &&Arc<Message>| !matches!(message.as_ref(), Message::Said { .. });
+            let turn = std::iter::from_fn(|| messages.next_if(is_same_turn));
+            let answers = turn.filter(|message| matches!(message.as_ref(), Message::Result { .. })).count();
+            if answers != asks.len() {
+                return Err(format!(
+                    "the model of {agent} asked for {} tools and reads {answers}",
+                    asks.len()
+                ));
+            }
+        }
+    }
+    Ok(())
+}

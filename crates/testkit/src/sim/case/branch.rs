@@ -1,0 +1,40 @@
+//! Branching: a simulated tree is branched off at a checkpoint, and both go on. Every law holds in both.
+
+use spinney_kernel::budget::{Limits, Resource};
+use spinney_kernel::id::{AgentId, TreeId};
+use spinney_kernel::request::{Branch, Unpause};
+use spinney_kernel::{Event, Request};
+
+use super::{Case, person};
+use crate::fixture::parse;
+
+/// The branch of a simulated tree.
+const BRANCH: TreeId = TreeId::new([2; 16]);
+
+impl Case {
+    /// A branch of this tree as it was at one of its checkpoints, if there is one that allows it.
+    pub(super) fn branch(&mut self) -> Result<Option<Box<Self>>, String> {
+        let made = self.batches.iter().zip(1..).filter_map(|(batch, kept)| {
+            let Some(Event::CheckpointMade { agent, .. }) = batch.events.last() else { return None };
+            Some((kept, agent.clone()))
+        });
+        let made: Vec<(usize, AgentId)> = made.collect();
+        let Some((shared, agent)) = self.dice.pick(&made) else { return Ok(None) };
+        let mut branch = Self::new(self.dice.next());
+        branch.batches = self.batches[..shared].to_vec();
+        (branch.now, branch.orderly, branch.tally.cases) = (self.now, self.orderly, 0);
+        branch.recover()?;
+        let since = branch.batches.last().map_or(self.now, |batch| batch.input.now);
+        let budget = Limits::NONE.with(Resource::Steps, self.dice.between(1, 60));
+        let tree = BRANCH;
+        branch.input(person(Request::Branch(Branch { tree, agent, budget, since })))?;
+        if branch.world.tree() != tree {
+            return Ok(None);
+        }
+        // A crash does not make it its origin again.
+        branch.shared = shared + 1;
+        branch.input(person(Request::Unpause(Unpause { agent: parse("lead") })))?;
+        self.tally.branches += 1;
+        Ok(Some(Box::new(branch)))
+    }
+}

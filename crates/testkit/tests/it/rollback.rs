@@ -1,0 +1,171 @@
+//! Rolling back, as the kernel decides it: what is stopped, what is void, what is told, and what past is none.
+
+use spinney_kernel::agent::Standing;
+use spinney_kernel::body::Body;
+use spinney_kernel::context::{Contexts, Known};
+use spinney_kernel::envelope::Envelope;
+use spinney_kernel::id::{AgentId, CallId, Seq};
+use spinney_kernel::request::{Checkpoint, Refresh, Rollback, Send};
+use spinney_kernel::window::{Category, Header, Tie};
+use spinney_kernel::{Batch, Refusal, Reply, Request};
+use spinney_testkit::Play;
+
+use crate::seen::{events, name};
+
+const FIXTURE: &str = "root $9.00 turns=9 / b turns=9";
+
+/// How an agent stands now, as whoever reads a journal finds it.
+fn stands(play: &Play, agent: &str) -> (Standing, Known) {
+    let agent: AgentId = name(agent);
+    let contexts = Contexts::of(play.world().tree(), events(play).iter());
+    let known = contexts.known(&agent).unwrap();
+    (Standing::of(play.world(), &agent, &known).unwrap(), known)
+}
+
+/// A checkpoint of an agent, and the rollback to it.
+fn checkpoint(play: &mut Play, agent: &str) -> Rollback {
+    play.must(Request::Checkpoint(Checkpoint::manual(name(agent), None)));
+    let mut rollback = Rollback::to(name(agent), play.world().seq(), None);
+    rollback.standing = Some(Box::new(stands(play, agent).0));
+    rollback.prior = Some(name("prior"));
+    rollback
+}
+
+fn texts(play: &Play, agent: &str) -> Vec<String> {
+    let contexts = Contexts::of(play.world().tree(), events(play).iter());
+    assert_eq!(contexts.lacks(), None);
+    let agent: AgentId = name(agent);
+    let read = contexts.messages(&agent).unwrap().iter().map(|message| message.text().into_owned());
+    read.chain(contexts.unread(&agent).map(|message| message.text().into_owned())).collect()
+}
+
+fn headers(play: &Play, agent: &str) -> usize {
+    let agents = play.world().agents();
+    let living = agents.find(&name::<AgentId>(agent)).and_then(|ix| agents.living(ix));
+    living.unwrap().progress.window.headers().len()
+}
+
+/// The model answers after all, and wants tools: it is paid, nothing is called, and nobody reads it.
+#[test]
+fn an_answer_that_comes_too_late_is_paid_and_asks_for_nothing() {
+    let mut play = Play::grow(FIXTURE);
+    let rollback = checkpoint(&mut play, "root");
+    play.clear_log();
+    let reply = play.must(Request::Rollback(rollback));
+    let Reply::RolledBack { messages: 1, cancelled, .. } = reply else { panic!("{reply:?}") };
+    assert_eq!(cancelled, Vec::<AgentId>::new());
+    play.run("said #1 Hm. | read {\"path\":\"a\"}");
+    insta::assert_snapshot!(play.log(), @"
+    root is what root was at 8: 1 messages, 0 unanswered, 0 calls stay, 0 children go
+    #1 ended: done, spent $0.003 tokens=3 steps=1
+    #3 asked by root
+    #3 started: held $0.10 tokens=578 steps=1
+    ");
+    assert_eq!((texts(&play, "root").len(), headers(&play, "root")), (1, 1));
+}
+
+/// Tools that were out return too late: the context has what was returned by then, and an error for each of the others.
+#[test]
+fn a_tool_that_was_out_is_told_as_an_error_and_its_return_is_void() {
+    let mut play = Play::grow(FIXTURE);
+    play.run("said #1 Hm. | read {} | read {} | read {}\ndone #4");
+    let rollback = checkpoint(&mut play, "root");
+    let Some(standing) = &rollback.standing else { panic!() };
+    assert_eq!(standing.open, [(CallId(3), 0), (CallId(5), 2)]);
+    play.run("done #3");
+    play.clear_log();
+    play.must(Request::Rollback(rollback));
+    // It waits for what is out to be still.
+    insta::assert_snapshot!(play.log(), @"root is what root was at 16: 3 messages, 2 unanswered, 0 calls stay, 0 children go");
+    play.clear_log();
+    play.run("done #5");
+    insta::assert_snapshot!(play.log(), @"
+    #5 ended: done, spent tool_calls=1
+    #6 asked by root
+    #6 started: held $0.10 tokens=915 steps=1
+    ");
+    let told = texts(&play, "root");
+    assert_eq!((told.len(), headers(&play, "root")), (5, 5), "{told:?}");
+    let late = told.iter().filter(|text| text.contains("rolled back to before it ended")).count();
+    assert_eq!(late, 2, "{told:?}");
+}
+
+/// What a child was told of a past that is gone is not counted as known: what comes in its place is news.
+#[test]
+fn what_comes_instead_is_news_to_those_who_were_told() {
+    let fact = |text: &str| {
+        let envelope = Envelope { category: Category::Context, ..Envelope::default() };
+        Request::Send(Send { envelope, ..Send::plain(name("root"), Body::text(text)) })
+    };
+    let refresh = || Request::Refresh(Refresh { agent: name("b"), replace: false });
+    let mut play = Play::grow(FIXTURE);
+    play.must(fact("FACT-1"));
+    let rollback = checkpoint(&mut play, "root");
+    play.must(fact("FACT-2"));
+    assert_eq!(play.must(refresh()), Reply::Told { messages: vec![3] });
+    play.must(Request::Rollback(rollback));
+    assert_eq!(play.must(refresh()), Reply::Told { messages: vec![0] });
+    play.must(fact("FACT-3"));
+    assert_eq!(play.must(refresh()), Reply::Told { messages: vec![1] });
+    let told = texts(&play, "b");
+    assert!(told.last().unwrap().contains("FACT-3"), "{told:?}");
+}
+
+/// A past that cannot have been is refused and leaves no trace, whatever is wrong with it.
+#[test]
+fn a_past_that_cannot_have_been_is_refused() {
+    let mut play = Play::grow(FIXTURE);
+    let rollback = checkpoint(&mut play, "root");
+    let at = rollback.at;
+    let wrong: [fn(&mut Standing); 10] = [
+        |standing| standing.born = 0,
+        |standing| standing.born = 3,
+        |standing| standing.said = Some(Seq(9_999)),
+        |standing| standing.inbox = vec![Seq(9_999)],
+        |standing| standing.inbox = vec![Seq(1); 3],
+        |standing| standing.open = vec![(CallId(1), 0)],
+        |standing| standing.window.headers.clear(),
+        |standing| standing.window.unread = 1,
+        |standing| standing.window.headers.push(Header::new(9, Category::Context, Tie::Told(0))),
+        |standing| standing.window.headers[0].category = Category::Dialog,
+    ];
+    let seq = play.world().seq();
+    for (case, wrong) in wrong.into_iter().enumerate() {
+        let mut rollback = rollback.clone();
+        wrong(rollback.standing.as_mut().unwrap());
+        let refusal = play.ask(Request::Rollback(rollback)).unwrap_err();
+        assert!(matches!(&refusal, Refusal::NoPast { at: place, .. } if *place == at.0), "{case}: {refusal}");
+    }
+    let mut unread = rollback.clone();
+    unread.standing = None;
+    assert!(matches!(play.ask(Request::Rollback(unread)), Err(Refusal::NoPast { .. })));
+    let later = Rollback { at: Seq(seq.0 + 1), ..rollback.clone() };
+    assert!(matches!(play.ask(Request::Rollback(later)), Err(Refusal::NoCheckpoint { .. })));
+    assert_eq!(play.world().seq(), seq);
+    assert!(play.ask(Request::Rollback(rollback)).is_ok());
+}
+
+/// What an agent stood like is stored once, and comes back whole.
+#[test]
+fn a_past_is_stored_once() {
+    let mut play = Play::grow(FIXTURE);
+    let rollback = checkpoint(&mut play, "root");
+    play.must(Request::Rollback(rollback));
+    let batch = play.batches().last().unwrap().clone();
+    let mut stored = batch.clone();
+    stored.fold();
+    let text = serde_json::to_string(&stored).unwrap();
+    assert_eq!(text.matches("\"headers\"").count(), 1, "{text}");
+    let mut read: Batch = serde_json::from_str(&text).unwrap();
+    read.unfold();
+    assert_eq!(read, batch);
+}
+
+/// An agent that takes no turns has no context to go back to.
+#[test]
+fn an_agent_without_turns_is_not_rolled_back() {
+    let mut play = Play::grow("root $9.00 / b turns=9");
+    let rollback = checkpoint(&mut play, "b");
+    let into = Rollback { into: Some(name("root")), ..rollback };
+    assert_eq!(play.ask(Request::Rollback(into)), Err(Refusal::RollbackTurnless { agent: name("root") }));
+}
