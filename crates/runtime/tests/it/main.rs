@@ -28,6 +28,7 @@ mod rolling_back;
 mod running;
 mod settling;
 mod shutting_down;
+mod slow_journal;
 mod snapshots;
 mod stopping;
 mod tree_file;

@@ -1,0 +1,102 @@
+//! A journal that takes its time: what was decided and then rolled back before it was durable is never done.
+
+use std::sync::{Arc, Mutex};
+
+use spinney_kernel::body::BlobRef;
+use spinney_kernel::id::{AgentId, CheckpointName, Seq, TreeId};
+use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, Fact};
+use spinney_kernel::port::journal::{Append, Appended, Entry, Head, Journal, JournalFault, Shared};
+use spinney_testkit::{Stage, settled};
+
+/// Keeps what is appended until it is let go.
+struct Slow {
+    inner: Arc<dyn Journal>,
+    kept: Mutex<Option<Vec<(Append, Appended)>>>,
+}
+
+impl Slow {
+    fn hold(&self) {
+        *self.kept.lock().unwrap() = Some(Vec::new());
+    }
+
+    fn let_go(&self) {
+        let kept = self.kept.lock().unwrap().take();
+        kept.into_iter().flatten().for_each(|(append, done)| self.inner.append(append, done));
+    }
+
+    /// Waits until so many batches are kept.
+    async fn until(&self, batches: usize) {
+        while self.kept.lock().unwrap().as_ref().is_none_or(|kept| kept.len() < batches) {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+impl Journal for Slow {
+    fn append(&self, append: Append, done: Appended) {
+        match self.kept.lock().unwrap().as_mut() {
+            Some(kept) => kept.push((append, done)),
+            None => self.inner.append(append, done),
+        }
+    }
+
+    fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Result<Vec<Entry>, JournalFault> {
+        self.inner.read(tree, after, batches_max)
+    }
+
+    fn head(&self, tree: TreeId) -> Result<Option<Head>, JournalFault> {
+        self.inner.head(tree)
+    }
+
+    fn heads(&self, states: &[&str]) -> Result<Vec<Head>, JournalFault> {
+        self.inner.heads(states)
+    }
+
+    fn catalog(&self, kind: CatalogKind, prefix: &str) -> Result<Vec<Fact>, JournalFault> {
+        self.inner.catalog(kind, prefix)
+    }
+
+    fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Result<(), JournalFault> {
+        self.inner.replace_catalog(tree, at, rows)
+    }
+
+    fn blob(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalFault> {
+        self.inner.blob(blob)
+    }
+
+    fn remove(&self, tree: TreeId, shared: Shared) -> Result<(), JournalFault> {
+        self.inner.remove(tree, shared)
+    }
+}
+
+/// A model call that was decided, and rolled back before anybody could make it, is not made: it would be asked about
+/// another context than the one it is held for.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_was_rolled_back_before_it_left_is_not_made() {
+    let script = "rules: [{ call: [{ tool: ask_human, args: { question: Which? } }] }]";
+    let inner = Arc::clone(Stage::new(script).journal());
+    let slow = Arc::new(Slow { inner, kept: Mutex::new(None) });
+    let stage = Stage::on(Arc::<Slow>::clone(&slow), script);
+    let home = stage.home();
+    let tree = stage.start(&home, "root turns=9").await;
+    let look = settled(&tree).await;
+    let (root, then): (AgentId, CheckpointName) = ("root".parse().unwrap(), "then".parse().unwrap());
+    tree.checkpoint(root, Some(then.clone())).await.unwrap();
+    slow.hold();
+    let (question, answering) = (look.questions[0].question, tree.clone());
+    let answered = tokio::spawn(async move { answering.answer(question, "blue").await });
+    slow.until(1).await;
+    let (rolling, to) = (tree.clone(), then.clone());
+    let rolled = tokio::spawn(async move { rolling.roll_back(&to, None).await });
+    // The checkpoint of what was, and the rollback.
+    slow.until(3).await;
+    slow.let_go();
+    answered.await.unwrap().unwrap();
+    assert_eq!(rolled.await.unwrap().unwrap().messages, 3);
+    settled(&tree).await;
+    let keys: Vec<String> = stage.model().attempts().iter().map(|attempt| attempt.key.clone()).collect();
+    let calls: Vec<&str> = keys.iter().map(|key| key.split_once('/').unwrap().1).collect();
+    // The second turn was asked for by call 3, which was rolled back, and is taken by call 4.
+    assert_eq!(calls, ["1/1", "4/1"]);
+    assert!(spinney::tree::verify(slow.as_ref(), tree.id(), None).unwrap().decided);
+}
