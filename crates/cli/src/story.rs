@@ -318,7 +318,7 @@ fn ended(cast: &Cast, call: CallId, outcome: &Outcome) -> Line {
 
 /// What a tool returned: of something long only its beginning.
 fn returned(body: &Body) -> String {
-    body.parts().map_or_else(|| short(&body.text), |(head, _)| short(&format!("{head} …")))
+    body.ends().map_or_else(|| short(&body.text), |(head, _)| short(&format!("{head} …")))
 }
 
 fn names(ended: &[ChildEnd]) -> String {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::num::NonZeroU16;
 
 use serde::{Deserialize, Serialize};
 
@@ -24,8 +25,8 @@ pub struct Call {
     pub attempt: u32,
     /// Whether it was told to stop; it ends with its next report.
     pub(crate) stopped: bool,
-    /// Whether a tool that its agent's model asked for ends with it.
-    pub(crate) is_asked: bool,
+    /// Which of the tools that its agent's model asked for ends with it.
+    ask: Option<NonZeroU16>,
     /// What went wrong so far. Most calls have nothing of it.
     past: Option<Box<Past>>,
     /// The timer it waits for.
@@ -70,6 +71,11 @@ impl Call {
     #[must_use]
     pub fn is_retry(&self) -> bool {
         self.past().is_some_and(|past| past.fault.is_some())
+    }
+
+    /// Which of the tools that its agent's model asked for ends with it.
+    pub(crate) fn ask(&self) -> Option<u32> {
+        self.ask.map(|ask| u32::from(ask.get() - 1))
     }
 
     /// Whether an attempt is out.
@@ -200,9 +206,11 @@ impl Calls {
         self.slotless.first().is_some_and(|first| *first < id)
     }
 
-    pub(crate) fn insert(&mut self, id: CallId, agent: AgentIx, work: Work, is_asked: bool) {
+    pub(crate) fn insert(&mut self, id: CallId, agent: AgentIx, work: Work, ask: Option<u32>) {
         let (stage, attempt, stopped) = (Stage::Asked, 0, false);
-        let call = Call { agent, work, stage, attempt, stopped, is_asked, past: None, timer: None };
+        // An answer asks for far fewer.
+        let ask = ask.map(|ask| NonZeroU16::MIN.saturating_add(u16::try_from(ask).unwrap_or(u16::MAX)));
+        let call = Call { agent, work, stage, attempt, stopped, ask, past: None, timer: None };
         self.last = self.last.max(id.0);
         self.open.insert(id, Box::new(call));
     }

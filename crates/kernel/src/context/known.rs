@@ -113,6 +113,11 @@ impl Context {
             Some(_) | None => Folded::default(),
         };
         let gone = remove(messages, &cut.drop);
+        for blank in &cut.blank {
+            if let Some(message) = messages.get_mut(blank.at as usize) {
+                Arc::make_mut(message).blank(blank.images);
+            }
+        }
         if cut.folded == 0 {
             return;
         }
@@ -125,21 +130,29 @@ impl Context {
     }
 
     /// A tool of it returned this: where the whole of it is, if that is long.
-    pub(super) fn offloaded(&mut self, body: &Body) -> (Whole, Option<Box<Offloaded>>) {
-        let (Some(rest), Some(_)) = (&body.rest, body.parts()) else { return (Whole::Journal, None) };
+    pub(super) fn offloaded(&mut self, body: &Body) -> (Whole, Option<Offloaded>) {
+        let (Some(rest), Some(_)) = (body.rest(), body.ends()) else { return (Whole::Journal, None) };
         let whole = self.offloads.get_or_insert_default().take(rest);
         let file = match &whole {
-            Whole::File(name) => Some(Box::new(Offloaded { name: name.clone(), bytes: rest.bytes })),
+            Whole::File(name) => Some(Offloaded { name: name.clone(), bytes: rest.bytes }),
             Whole::NoRoom | Whole::Journal => None,
         };
         (whole, file)
     }
 
-    /// Takes what another agent knows.
+    /// Takes what another agent knows: before a message that asks for tools, because nothing comes between that and what
+    /// they return.
     pub(super) fn told(&mut self, from: &AgentId, messages: Vec<Arc<Message>>, as_is: bool) {
+        let asks = self.messages.last().filter(|last| last.asks()).map(Arc::clone);
+        if asks.is_some() {
+            Arc::make_mut(&mut self.messages).pop();
+        }
         for message in messages {
             let told = || Arc::new(Message::Told { from: from.clone(), message: Arc::clone(&message) });
             self.push(if as_is { message } else { told() });
+        }
+        if let Some(asks) = asks {
+            Arc::make_mut(&mut self.messages).push(asks);
         }
     }
 

@@ -1,6 +1,6 @@
 //! One case: a random tree under random load, with crashes, wound up and then replayed.
 
-use spinney_kernel::call::{Why, Work};
+use spinney_kernel::call::Why;
 use spinney_kernel::context::Contexts;
 use spinney_kernel::id::{AgentId, CallId, TreeId};
 use spinney_kernel::report::Lost;
@@ -11,6 +11,7 @@ use spinney_kernel::{Batch, By, Event, Input, Report, Request, What, World, deci
 use super::dice::Dice;
 use super::law::{Law, Witness};
 use super::start::Before;
+use super::windows::{check_images, check_packet, check_windows};
 use super::{Broken, grow, moves};
 use crate::fixture::parse;
 
@@ -133,6 +134,7 @@ impl Case {
                     self.witness.see(event)?;
                     check_packet(&shadow, event)?;
                     self.contexts.apply(event);
+                    check_images(&shadow, &self.contexts, event)?;
                     shadow.apply(event);
                 }
                 if shadow != self.world {
@@ -267,33 +269,6 @@ fn may_act(before: &World, what: &What) -> Law {
         | Request::Redirect(_)
         | Request::Raise(_)
         | Request::Branch(_) => Err(format!("{by} did what only a person may")),
-    }
-}
-
-/// What the world counts is what a model will read: as many messages.
-fn check_windows(world: &World, contexts: &Contexts) -> Law {
-    for view in world.directory() {
-        let Some(ix) = world.agents().find(&view.agent) else { continue };
-        let Some(agent) = world.agents().living(ix) else { continue };
-        let window = &agent.progress.window;
-        let (counted, read) = (window.headers().len(), contexts.count(&view.agent).unwrap_or(0));
-        if counted > 0 && counted != read {
-            return Err(format!("{} has {read} messages and {counted} are counted", view.agent));
-        }
-    }
-    Ok(())
-}
-
-/// No packet is larger than its window.
-fn check_packet(before: &World, event: &Event) -> Law {
-    let Event::CallAsked { agent, work: Work::Model(work), .. } = event else { return Ok(()) };
-    let ix = before.agents().find(agent);
-    let agent = ix.and_then(|ix| before.agents().living(ix));
-    match agent.and_then(|agent| agent.progress.window.size()) {
-        Some(size) if work.input_tokens > size => {
-            Err(format!("a packet of {} tokens in a window of {size}", work.input_tokens))
-        }
-        Some(_) | None => Ok(()),
     }
 }
 

@@ -121,6 +121,7 @@ fn turns(dice: &mut Dice) -> Turns {
         size: dice.once_in(2).then(|| dice.between(limit::WINDOW_TOKENS_MIN, 3_000)),
         preset: if dice.once_in(2) { Preset::Dialog } else { Preset::Tools },
         clamp_note: !dice.once_in(3),
+        images: dice.below(4) as u32,
         ..WindowSpec::default()
     });
     Turns { prompt, turns_max, output_cap, window, share: share(dice), around_tokens: None }

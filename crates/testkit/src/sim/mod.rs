@@ -4,10 +4,12 @@
 mod asks;
 mod case;
 mod dice;
+mod enclosed;
 mod grow;
 mod law;
 mod moves;
 mod start;
+mod windows;
 #[cfg(feature = "whole")]
 pub mod whole;
 

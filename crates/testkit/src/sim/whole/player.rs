@@ -184,7 +184,7 @@ impl Tool for Player {
             }
             let text =
                 if dice.once_in(16) { "x".repeat(LARGE_BYTES) } else { format!("kept {}", attempt.args) };
-            Ok(tool::Answer { text, is_error: dice.once_in(10), used: Used::NOTHING })
+            Ok(tool::Answer { text, is_error: dice.once_in(10), parts: Vec::new(), used: Used::NOTHING })
         })
     }
 }
