@@ -85,7 +85,7 @@ pub(crate) fn tell(cast: &Cast, event: &Event) -> Line {
             story(format!("is charged {}: {}", spent_briefly(amounts), short(note)))
         }
         Event::MessageSent { from, body, .. } => {
-            story(format!("gets a message from {}: {}", sender(from), short(&body.text)))
+            story(format!("gets a message from {}: {}{}", sender(from), short(&body.text), with(body)))
         }
         Event::MessagePublished { body, envelope, .. } => {
             let topic = envelope.topic.as_ref().map_or("", Topic::as_str);
@@ -287,7 +287,9 @@ fn ended(cast: &Cast, call: CallId, outcome: &Outcome) -> Line {
                 (Some(Aim::Tool(_)), _) if *is_error => {
                     story(format!("gets an error from {name}: {}", returned(body)))
                 }
-                (Some(Aim::Tool(_)), _) => story(format!("gets from {name}: {}", returned(body))),
+                (Some(Aim::Tool(_)), _) => {
+                    story(format!("gets from {name}: {}{}", returned(body), with(body)))
+                }
                 (Some(Aim::Model(_)), true) => {
                     detail(format!("wants {}", counted(asks.len() as u64, "tool")))
                 }
@@ -314,6 +316,13 @@ fn ended(cast: &Cast, call: CallId, outcome: &Outcome) -> Line {
         Outcome::Expired { ended } if ended.is_empty() => story("waited too long".to_owned()),
         Outcome::Expired { ended } => story(format!("waited too long and goes on with {}", names(ended))),
     }
+}
+
+/// The images and files that come along, by name.
+fn with(body: &Body) -> String {
+    let parts: Vec<String> =
+        body.parts().iter().map(|part| format!("{} {}", part.kind().word(), part.name())).collect();
+    if parts.is_empty() { String::new() } else { format!(" (with {})", parts.join(", ")) }
 }
 
 /// What a tool returned: of something long only its beginning.

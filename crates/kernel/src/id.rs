@@ -386,7 +386,10 @@ fn is_part_name(text: &str) -> bool {
         c.is_control()
             || matches!(c, '/' | '\\' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
     };
-    (1..=128).contains(&text.len()) && text.trim() == text && !matches!(text, "." | "..") && !text.contains(hidden)
+    (1..=128).contains(&text.len())
+        && text.trim() == text
+        && !matches!(text, "." | "..")
+        && !text.contains(hidden)
 }
 
 fn is_hash(text: &str) -> bool {

@@ -82,7 +82,9 @@ pub enum BadPart {
     NoImage { name: PartName, media: MediaType },
     #[error("{count} parts are too many, the limit is {count_max}: send them in several messages")]
     TooMany { count: usize, count_max: usize },
-    #[error("the parts have {bytes} bytes together and the limit is {bytes_max}: send them in several messages")]
+    #[error(
+        "the parts have {bytes} bytes together and the limit is {bytes_max}: send them in several messages"
+    )]
     TooLargeTogether { bytes: u64, bytes_max: u64 },
     #[error("the bytes of `{name}` did not come with it: pass them along")]
     NoBytes { name: PartName },
@@ -101,12 +103,7 @@ impl Part {
     ///
     /// # Errors
     /// If it is empty or too large, or an image of a type that no model takes.
-    pub fn new(
-        kind: PartKind,
-        media: MediaType,
-        name: PartName,
-        blob: BlobRef,
-    ) -> Result<Self, BadPart> {
+    pub fn new(kind: PartKind, media: MediaType, name: PartName, blob: BlobRef) -> Result<Self, BadPart> {
         let (bytes, bytes_max) = (blob.bytes, limit::PART_BYTES_MAX);
         match kind {
             _ if bytes == 0 => Err(BadPart::Empty { name }),

@@ -36,7 +36,12 @@ impl Told {
             Some(_) => Cow::Owned(offload::shown(body.clone(), whole)),
             None => Cow::Borrowed(body.text.as_str()),
         };
-        let (observation, is_cut) = cut(&text, OBSERVATION_BYTES_MAX);
+        let (mut observation, is_cut) = cut(&text, OBSERVATION_BYTES_MAX);
+        // Images and files by reference; there are few.
+        for part in body.parts() {
+            let gap = if observation.is_empty() { "" } else { "\n" };
+            observation.push_str(&format!("{gap}{part}"));
+        }
         let outcome_ref = match (body.rest(), whole) {
             (Some(_), Whole::File(name)) => Some(format!("{FOLDER}/{name}")),
             (Some(rest), Whole::NoRoom | Whole::Journal) => Some(format!("blob:{}", rest.hash)),

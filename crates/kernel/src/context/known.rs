@@ -114,9 +114,11 @@ impl Context {
         };
         let gone = remove(messages, &cut.drop);
         for blank in &cut.blank {
-            if let Some(message) = messages.get_mut(blank.at as usize) {
-                Arc::make_mut(message).blank(blank.images);
-            }
+            let Some(message) = messages.get_mut(blank.at as usize) else { continue };
+            let all = self.all.as_mut().map_or(&mut [][..], |all| &mut all.messages);
+            let kept = all.iter_mut().rfind(|kept| Arc::ptr_eq(kept, message));
+            Arc::make_mut(message).blank(blank.images);
+            kept.into_iter().for_each(|kept| *kept = Arc::clone(message));
         }
         if cut.folded == 0 {
             return;
@@ -146,14 +148,14 @@ impl Context {
         let asks = self.messages.last().filter(|last| last.asks()).map(Arc::clone);
         if asks.is_some() {
             Arc::make_mut(&mut self.messages).pop();
+            // It is the last there too: nothing was read since.
+            self.all.as_mut().and_then(|all| all.messages.pop());
         }
         for message in messages {
             let told = || Arc::new(Message::Told { from: from.clone(), message: Arc::clone(&message) });
             self.push(if as_is { message } else { told() });
         }
-        if let Some(asks) = asks {
-            Arc::make_mut(&mut self.messages).push(asks);
-        }
+        asks.into_iter().for_each(|asks| self.push(asks));
     }
 
     /// Forgets what is at these places.

@@ -290,7 +290,9 @@ impl Window {
         let read = self.headers.len() - self.unread();
         let asks = self.headers[..read].last().is_some_and(|header| header.tie == Tie::Asks);
         let mut at = read - usize::from(asks);
-        for (place, header) in Span::places(spans).filter_map(|place| Some((place, window.headers.get(place)?))) {
+        for (place, header) in
+            Span::places(spans).filter_map(|place| Some((place, window.headers.get(place)?)))
+        {
             let header = match tie {
                 Some(tie) => {
                     let tokens = u64::from(header.tokens) + crate::limit::TOLD_TOKENS;

@@ -125,12 +125,7 @@ impl World {
         }
         self.set_timer(spawned.alarm, Subject::Deadline(ix));
         if let (Attachment::Call { call, ask }, Some(parent)) = (spawned.attachment, &spawned.parent) {
-            self.asked(
-                (call, ask),
-                parent,
-                Work::Child(ChildCall { agent: spawned.agent.clone() }),
-                None,
-            );
+            self.asked((call, ask), parent, Work::Child(ChildCall { agent: spawned.agent.clone() }), None);
         }
     }
 

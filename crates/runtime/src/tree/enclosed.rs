@@ -24,7 +24,8 @@ pub(super) fn enclosed(
         bytes.into_iter().map(|bytes| (BlobHash::of(&bytes), (bytes, false))).collect();
     for part in parts {
         let found = given.get_mut(&part.blob().hash);
-        let Some((bytes, is_used)) = found.filter(|(bytes, _)| bytes.len() as u64 == part.blob().bytes) else {
+        let Some((bytes, is_used)) = found.filter(|(bytes, _)| bytes.len() as u64 == part.blob().bytes)
+        else {
             return Err(BadPart::NoBytes { name: part.name().clone() }.into());
         };
         *is_used = true;

@@ -9,9 +9,9 @@ mod grow;
 mod law;
 mod moves;
 mod start;
-mod windows;
 #[cfg(feature = "whole")]
 pub mod whole;
+mod windows;
 
 pub use case::{Tally, run_case};
 
