@@ -88,7 +88,7 @@ pub enum BadPart {
     TooLargeTogether { bytes: u64, bytes_max: u64 },
     #[error("the bytes of `{name}` did not come with it: pass them along")]
     NoBytes { name: PartName },
-    #[error("a {what} holds text only: leave the parts out, or send them as a message")]
+    #[error("the {what} holds text only: leave the parts out, or send them as a message")]
     TextOnly { what: String },
 }
 

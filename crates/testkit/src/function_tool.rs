@@ -26,19 +26,19 @@ impl FunctionTool {
         F: Fn(Attempt) -> W + Send + Sync + 'static,
         W: Future<Output = Result<String, String>> + Send + 'static,
     {
-        let function = move |attempt| {
+        Self::enclosing(spec, move |attempt| {
             let said = function(attempt);
-            Box::pin(async move { Ok((said.await?, Vec::new())) }) as Pending<_>
-        };
-        Self { spec, function: Arc::new(function) }
+            async move { Ok((said.await?, Vec::new())) }
+        })
     }
 
-    /// A tool that answers at once, with images and files.
-    pub fn enclosing<F>(spec: Spec, function: F) -> Self
+    /// A tool that may wait, and answers with images and files.
+    pub fn enclosing<F, W>(spec: Spec, function: F) -> Self
     where
-        F: Fn(Attempt) -> (String, Vec<Enclosure>) + Send + Sync + 'static,
+        F: Fn(Attempt) -> W + Send + Sync + 'static,
+        W: Future<Output = Result<(String, Vec<Enclosure>), String>> + Send + 'static,
     {
-        Self { spec, function: Arc::new(move |attempt| Box::pin(ready(Ok(function(attempt))))) }
+        Self { spec, function: Arc::new(move |attempt| Box::pin(function(attempt))) }
     }
 
     /// A tool that answers at once.
