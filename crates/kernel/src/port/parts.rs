@@ -1,28 +1,27 @@
 //! The bytes of parts, for a model's driver: read-only, and of no blob but those that its packet shows.
 
 use std::fmt;
+use std::future::ready;
 use std::sync::Arc;
 
 use super::Pending;
-use super::journal::JournalFault;
 use super::model::{Attempt, Missed};
-use crate::body::BlobRef;
 use crate::context::Shown;
 use crate::fault::{Fault, FaultKind};
 use crate::part::Part;
 use crate::report::Used;
 
-/// Reads blobs for one attempt. Only [`Attempt::bytes`] asks it, and only for what the packet shows.
+/// Reads parts for one attempt. Only [`Attempt::bytes`] asks it, and only for what the packet shows.
 #[derive(Clone, Default)]
-pub struct PartReader(Option<Arc<ReadBlob>>);
+pub struct PartReader(Option<Arc<Read>>);
 
-type ReadBlob = dyn Fn(BlobRef) -> Pending<Result<Option<Vec<u8>>, JournalFault>> + Send + Sync;
+type Read = dyn Fn(&Part) -> Pending<Result<Vec<u8>, Missed>> + Send + Sync;
 
 impl PartReader {
     /// One that reads like this.
     pub fn new<F>(read: F) -> Self
     where
-        F: Fn(BlobRef) -> Pending<Result<Option<Vec<u8>>, JournalFault>> + Send + Sync + 'static,
+        F: Fn(&Part) -> Pending<Result<Vec<u8>, Missed>> + Send + Sync + 'static,
     {
         Self(Some(Arc::new(read)))
     }
@@ -49,21 +48,16 @@ impl Attempt {
     pub fn bytes(&self, part: &Part) -> Pending<Result<Vec<u8>, Missed>> {
         let is_it = |shown: Shown<'_>| matches!(shown, Shown::Whole(whole) if whole.blob() == part.blob());
         let is_shown = self.packet.messages.iter().any(|message| message.parts().any(is_it));
-        let name = part.name().clone();
-        let missed = move |why: String| {
-            let fault = Fault { message: format!("`{name}` {why}"), ..Fault::of(FaultKind::Invalid) };
-            Missed { fault, used: Used::NOTHING }
-        };
-        let Some(read) = self.parts.0.as_ref().filter(|_| is_shown) else {
-            return Box::pin(async move { Err(missed("is not shown in this packet".to_owned())) });
-        };
-        let read = read(part.blob().clone());
-        Box::pin(async move {
-            match read.await {
-                Ok(Some(bytes)) => Ok(bytes),
-                Ok(None) => Err(missed("has no bytes in this home".to_owned())),
-                Err(fault) => Err(missed(format!("cannot be read: {fault}"))),
-            }
-        })
+        match &self.parts.0 {
+            Some(read) if is_shown => read(part),
+            Some(_) | None => Box::pin(ready(Err(missed(part, "is not shown in this packet")))),
+        }
     }
+}
+
+/// A part that cannot be read, and why.
+#[must_use]
+pub fn missed(part: &Part, why: &str) -> Missed {
+    let message = format!("`{}` {why}", part.name());
+    Missed { fault: Fault { message, ..Fault::of(FaultKind::Invalid) }, used: Used::NOTHING }
 }

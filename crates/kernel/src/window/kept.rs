@@ -289,10 +289,9 @@ impl Window {
         // Before a message that asks for tools: nothing comes between that and what they return.
         let read = self.headers.len() - self.unread();
         let asks = self.headers[..read].last().is_some_and(|header| header.tie == Tie::Asks);
-        let mut at = read - usize::from(asks);
-        for (place, header) in
-            Span::places(spans).filter_map(|place| Some((place, window.headers.get(place)?)))
-        {
+        let first = read - usize::from(asks);
+        let known = Span::places(spans).filter_map(|place| Some((place, window.headers.get(place)?)));
+        for (at, (place, header)) in (first..).zip(known) {
             let header = match tie {
                 Some(tie) => {
                     let tokens = u64::from(header.tokens) + crate::limit::TOLD_TOKENS;
@@ -301,7 +300,6 @@ impl Window {
                 None => *header,
             };
             self.insert(at, header, window.images_at(place));
-            at += 1;
         }
     }
 

@@ -71,12 +71,7 @@ impl World {
                 self.calls.call_mut(*call).past_mut().take(fault.as_ref());
             }
             Event::CallEnded { call, outcome, spent, .. } => self.call_ended(*call, outcome, spent),
-            Event::ToolAnswered { agent, ask, body, .. } => {
-                let ix = self.place(agent);
-                let room = Room::new(context::shown_tokens(body), body.parts());
-                let rank = self.rank(ix, *ask);
-                self.agents.agent_mut(ix).progress.answered(rank, &room);
-            }
+            Event::ToolAnswered { agent, ask, body, .. } => self.answered(agent, *ask, body),
             Event::Charged { agent, amounts, .. } => self.ledger.charge(self.account(agent), amounts),
             Event::TreeHalted { account, call, short, .. } => {
                 self.halted = Some(Halt { call: *call, account: account.clone(), short: *short });
@@ -334,6 +329,12 @@ impl World {
             | Outcome::Refused { .. }
             | Outcome::Answered { .. } => {}
         }
+    }
+
+    fn answered(&mut self, agent: &AgentId, ask: u32, body: &Body) {
+        let ix = self.place(agent);
+        let (rank, room) = (self.rank(ix, ask), Room::new(context::shown_tokens(body), body.parts()));
+        self.agents.agent_mut(ix).progress.answered(rank, &room);
     }
 
     /// How many tools returned that an agent's last answer asked for before this one: all but those that are open.

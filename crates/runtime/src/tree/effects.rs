@@ -13,7 +13,7 @@ use spinney_kernel::part::Part;
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::journal::{Journal, JournalFault};
 use spinney_kernel::port::model::{self, Deltas, Missed, Model};
-use spinney_kernel::port::parts::PartReader;
+use spinney_kernel::port::parts::{PartReader, missed};
 use spinney_kernel::port::tool;
 use spinney_kernel::report::{Done, Failed, Used};
 use spinney_kernel::{Report, limit};
@@ -170,10 +170,17 @@ impl Effects {
 
 /// Reads blobs from a journal, on a thread that may wait for the disk.
 pub(super) fn part_reader(journal: Arc<dyn Journal>) -> PartReader {
-    PartReader::new(move |blob| {
-        let journal = Arc::clone(&journal);
+    PartReader::new(move |part| {
+        let (journal, part) = (Arc::clone(&journal), part.clone());
+        let blob = part.blob().clone();
         let read = tokio::task::spawn_blocking(move || journal.blob(&blob));
-        Box::pin(async move { read.await.unwrap_or(Err(JournalFault::Closed)) })
+        Box::pin(async move {
+            match read.await.unwrap_or(Err(JournalFault::Closed)) {
+                Ok(Some(bytes)) => Ok(bytes),
+                Ok(None) => Err(missed(&part, "has no bytes in this home")),
+                Err(fault) => Err(missed(&part, &format!("cannot be read: {fault}"))),
+            }
+        })
     })
 }
 

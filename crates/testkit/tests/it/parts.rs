@@ -10,8 +10,9 @@ use spinney_kernel::context::{Given, Shown};
 use spinney_kernel::definition::{Definition, Tool as Spec};
 use spinney_kernel::id::{RoleName, Seq};
 use spinney_kernel::part::{BadPart, Enclosure, Part, enclose};
+use spinney_kernel::port::Pending;
 use spinney_kernel::port::journal::{Journal, JournalFault, Shared};
-use spinney_kernel::port::model::Attempt;
+use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
 use spinney_kernel::port::tool;
 use spinney_kernel::request::{Send, Spawn};
 use spinney_kernel::window::{Category, WindowSpec};
@@ -131,7 +132,7 @@ async fn p5_the_two_oldest_of_seven_images_are_placeholders() {
         assert_eq!(images(&last), eight);
         assert!(verify(stage.journal().as_ref(), tree.id(), None).unwrap().decided);
         let held = last.packet.tokens;
-        assert!(held >= 5 * limit::IMAGE_TOKENS && held < 7 * limit::IMAGE_TOKENS, "{held} tokens");
+        assert!((5 * limit::IMAGE_TOKENS..7 * limit::IMAGE_TOKENS).contains(&held), "{held} tokens");
     }
 }
 
@@ -225,7 +226,7 @@ fn blobs(parts: &[Part]) -> Vec<BlobRef> {
     parts.iter().map(|part| part.blob().clone()).collect()
 }
 
-/// The bytes of parts live as long as a tree or a branch that shows them, and a replay finds out when they are gone.
+/// The bytes of parts live as long as a tree or a branch that shows them.
 #[tokio::test(start_paused = true)]
 async fn bytes_of_parts_live_as_long_as_a_tree_that_names_them() {
     let script = "rules: [ { when: { turn: 1 }, call: [ { tool: look, args: {} }, { tool: ask_human, args: { question: A? } } ] }, { say: done } ]";
@@ -322,4 +323,46 @@ async fn a_child_is_given_images_with_its_messages() {
         child.bytes(&Arc::clone(child).packet.messages[1].along().unwrap().parts[0]).await.unwrap(),
         b"pixels of a.png"
     );
+}
+
+/// A long text and an image in one answer are two blobs: the text is a preview with a file, the image is an image. When
+/// the window is full, what is told in short says that something came along.
+#[tokio::test(start_paused = true)]
+async fn a_long_answer_with_an_image_keeps_both() {
+    let script = "rules: [ { when: { turn: 5 }, say: done }, { call: [ { tool: look, args: {} } ] } ]";
+    let tool = FunctionTool::enclosing(Spec::default(), |_| {
+        std::future::ready(Ok(("many words ".repeat(400), vec![image("a.png")])))
+    });
+    let stage = Stage::new(script).with_tool("look", tool);
+    let tree = stage.home().start(windowed(1, Some(6_000))).await.unwrap();
+    tree.ended().await;
+    let attempts = stage.model().attempts();
+    let second = attempts[1].packet.messages.last().unwrap();
+    let along = second.along().unwrap();
+    assert_eq!((along.parts.len(), along.file.as_ref().map(|file| file.bytes)), (1, Some(4_400)));
+    let folded = attempts[4].packet.messages[1].text().into_owned();
+    assert!(folded.starts_with("Earlier steps in short") && folded.contains(" with 1 part"), "{folded}");
+    assert!(attempts.iter().all(|attempt| attempt.packet.tokens <= 6_000));
+}
+
+/// A driver counts what it knows; otherwise an image has its bound, a text what its words have, and the rest its bytes.
+#[test]
+fn parts_count_by_kind_unless_a_driver_knows_better() {
+    struct Words;
+    impl Model for Words {
+        fn call(&self, _: Arc<Attempt>, _: Deltas) -> Pending<Result<Answer, Missed>> {
+            unreachable!("it only counts")
+        }
+        fn tokens(&self, text: &str) -> u64 {
+            text.split_whitespace().count() as u64
+        }
+    }
+    let counted = |enclosure: &Enclosure| {
+        let part = enclosure.part().unwrap();
+        (part.tokens_max(), Words.part_tokens(&part, &enclosure.bytes))
+    };
+    let pdf = Enclosure::new(name("application/pdf"), name("a.pdf"), b"a b c".to_vec());
+    let broken = Enclosure { bytes: vec![0xff; 7], ..file("a.csv") };
+    let all = [image("a.png"), file("a.csv"), pdf, broken];
+    assert_eq!(all.each_ref().map(counted), [(1_600, 1_600), (13, 3), (5, 5), (7, 7)]);
 }

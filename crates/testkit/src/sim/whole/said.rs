@@ -52,6 +52,7 @@ fn digest(packet: &Packet) -> u64 {
             }
             Message::Told { .. } | Message::Note(_) | Message::Folded(_) => take(&message.text()),
         }
+        message.parts().for_each(|shown| take(&shown.to_string()));
     }
     hash
 }
