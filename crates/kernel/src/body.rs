@@ -157,7 +157,7 @@ impl Body {
         let body = Self { text, tokens, beside: self.beside.clone() };
         // As many from the beginning as keep to the bounds together.
         let fits = |count: &usize| check_parts(self.parts().iter().take(*count)).is_ok();
-        let count = (0..=self.parts().len()).rev().find(fits).unwrap_or(0);
+        let count = (0..=self.parts().len().min(limit::PARTS_MAX)).rev().find(fits).unwrap_or(0);
         if count == self.parts().len() { body } else { body.with_parts(self.parts()[..count].to_vec()) }
     }
 

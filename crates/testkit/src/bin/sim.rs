@@ -32,8 +32,15 @@ fn main() -> ExitCode {
 fn decisions(seed: u64, steps: u64) -> Result<(), String> {
     let tally = sim::run(seed, steps).map_err(|broken| broken.to_string())?;
     println!(
-        "decisions: {} trees, {} operations ({} refused), {} events, {} crashes, {} halts, {} waits for budget: every law held",
-        tally.cases, tally.operations, tally.refused, tally.events, tally.crashes, tally.halts, tally.waits
+        "decisions: {} trees, {} operations ({} refused), {} events, {} crashes, {} halts, {} waits for budget, {} cuts with images: every law held",
+        tally.cases,
+        tally.operations,
+        tally.refused,
+        tally.events,
+        tally.crashes,
+        tally.halts,
+        tally.waits,
+        tally.blanks
     );
     Ok(())
 }

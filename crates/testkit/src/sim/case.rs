@@ -35,6 +35,8 @@ pub struct Tally {
     pub halts: u64,
     /// Calls that had to wait for budget.
     pub waits: u64,
+    /// Cuts that made placeholders of images.
+    pub blanks: u64,
 }
 
 impl Tally {
@@ -47,6 +49,7 @@ impl Tally {
         self.crashes += other.crashes;
         self.halts += other.halts;
         self.waits += other.waits;
+        self.blanks += other.blanks;
     }
 }
 
@@ -154,6 +157,8 @@ impl Case {
     fn count(&mut self, event: &Event) {
         self.tally.events += 1;
         self.tally.halts += u64::from(matches!(event, Event::TreeHalted { .. }));
+        self.tally.blanks +=
+            u64::from(matches!(event, Event::ContextCut { cut, .. } if !cut.blank.is_empty()));
         self.tally.waits += u64::from(matches!(event, Event::CallWaiting { why: Why::Budget { .. }, .. }));
     }
 

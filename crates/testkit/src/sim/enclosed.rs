@@ -11,8 +11,8 @@ use crate::fixture::parse;
 /// A text that comes with images and files once in a while, and sometimes with too many.
 pub(super) fn body(dice: &mut Dice, text: &str) -> Body {
     let count = match dice.below(12) {
-        0..8 => 0,
-        8..11 => dice.between(1, 4),
+        0..4 => 0,
+        4..11 => dice.between(1, 4),
         _ => dice.between(5, limit::PARTS_MAX as u64 + 1),
     };
     Body::text(text).with_parts((0..count).filter_map(|_| part(dice)).collect())
@@ -25,7 +25,7 @@ fn part(dice: &mut Dice) -> Option<Part> {
     let blob = BlobRef { hash: BlobHash::of(&number.to_le_bytes()), bytes };
     let mut part = Part::new(kind, parse(media), parse(&format!("part-{number}")), blob).ok()?;
     if !dice.once_in(20) {
-        part.count(dice.below(60));
+        part.count(dice.below(8));
     }
     Some(part)
 }

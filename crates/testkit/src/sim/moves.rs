@@ -64,8 +64,8 @@ fn request(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
         0..18 => Request::Spawn(spawn(dice, agent)),
         18..38 => Request::Hold(Hold { agent, effect: hold_for(dice) }),
         38..39 => Request::Charge(Charge { agent, amounts: some_amounts(dice), note: "bill".to_owned() }),
-        39..41 => raise(dice, agent),
-        41..42 => tell(dice, world, agent),
+        39..40 => raise(dice, agent),
+        40..42 => tell(dice, world, agent),
         42..45 => Request::Wait(Wait { wait: wait_for(dice, world, &agent), agent, timeout_ms: Some(5_000) }),
         45..47 => {
             Request::Ask(Ask { agent, question: question(dice), timeout_ms: Some(dice.between(1, 9_000)) })

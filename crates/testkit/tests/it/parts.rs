@@ -329,20 +329,20 @@ async fn a_child_is_given_images_with_its_messages() {
 /// the window is full, what is told in short says that something came along.
 #[tokio::test(start_paused = true)]
 async fn a_long_answer_with_an_image_keeps_both() {
-    let script = "rules: [ { when: { turn: 5 }, say: done }, { call: [ { tool: look, args: {} } ] } ]";
+    let script = "rules: [ { when: { turn: 12 }, say: done }, { call: [ { tool: look, args: {} } ] } ]";
     let tool = FunctionTool::enclosing(Spec::default(), |_| {
         std::future::ready(Ok(("many words ".repeat(400), vec![image("a.png")])))
     });
     let stage = Stage::new(script).with_tool("look", tool);
-    let tree = stage.home().start(windowed(1, Some(6_000))).await.unwrap();
+    let tree = stage.home().start(windowed(1, Some(4_500))).await.unwrap();
     tree.ended().await;
     let attempts = stage.model().attempts();
     let second = attempts[1].packet.messages.last().unwrap();
     let along = second.along().unwrap();
     assert_eq!((along.parts.len(), along.file.as_ref().map(|file| file.bytes)), (1, Some(4_400)));
-    let folded = attempts[4].packet.messages[1].text().into_owned();
+    let folded = attempts[11].packet.messages[1].text().into_owned();
     assert!(folded.starts_with("Earlier steps in short") && folded.contains(" with 1 part"), "{folded}");
-    assert!(attempts.iter().all(|attempt| attempt.packet.tokens <= 6_000));
+    assert!(attempts.iter().all(|attempt| attempt.packet.tokens <= 4_500));
 }
 
 /// A driver counts what it knows; otherwise an image has its bound, a text what its words have, and the rest its bytes.
