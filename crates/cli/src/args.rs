@@ -173,6 +173,9 @@ pub(crate) struct Send {
     pub(crate) agent: AgentId,
     /// What
     pub(crate) text: String,
+    /// An image or a file to send along; may be given several times
+    #[arg(long = "file", value_name = "PATH")]
+    pub(crate) files: Vec<PathBuf>,
     /// What it is for: what is said goes out of a full window before what is to be known
     #[arg(long, value_enum, default_value_t = Purpose::Dialog)]
     pub(crate) category: Purpose,

@@ -5,6 +5,7 @@ mod args;
 mod cast;
 mod command;
 mod control;
+mod enclosing;
 mod exit;
 mod follow;
 mod hint;

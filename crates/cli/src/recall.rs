@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use spinney_kernel::agent::{Agent, AgentIx, Exit};
-use spinney_kernel::context::{Contexts, Message, Places};
+use spinney_kernel::context::{Contexts, Message, Places, Shown};
 use spinney_kernel::id::{AgentId, Seq, TreeId};
 use spinney_kernel::port::journal::Journal;
 use spinney_kernel::port::page::pages;
 use spinney_kernel::port::recall::{damaged, places};
-use spinney_kernel::window::{Because, Header, Preset, Tie, Window};
+use spinney_kernel::window::{Because, Preset, Window};
 use spinney_kernel::{Event, World, limit};
 
 use crate::agents::unknown;
@@ -45,6 +45,15 @@ pub(crate) struct Shared {
     pub(crate) readers: usize,
     /// The most tokens of them in a packet, if there is a bound.
     pub(crate) bound: Option<u64>,
+}
+
+impl Recalled {
+    /// How many images of the messages in its window are only placeholders.
+    pub(crate) fn images_left_out(&self) -> u64 {
+        let window = self.messages.iter().filter(|known| known.place == Place::Window);
+        let parts = window.flat_map(|known| known.message.parts());
+        parts.filter(|shown| matches!(shown, Shown::LeftOut(_))).count() as u64
+    }
 }
 
 /// One message of a context.
@@ -91,8 +100,8 @@ fn read<'a>(
 ) -> Result<(Fold<'a>, Option<Exit>)> {
     let mut contexts = Contexts::whole(tree);
     contexts.keep(places);
-    let (world, tokens, answers, last_cut) = (World::new(tree), Vec::new(), BTreeMap::new(), None);
-    let mut fold = Fold { world, contexts, agent, tokens, answers, last_cut };
+    let (world, tokens, seen, last_cut) = (World::new(tree), BTreeMap::new(), 0, None);
+    let mut fold = Fold { world, contexts, agent, tokens, seen, last_cut };
     for page in pages(journal, tree, Seq(0)) {
         for event in page?.into_iter().flat_map(|entry| entry.batch.events) {
             if let Event::AgentEnded { agent: ended, exit, .. } = &event
@@ -111,11 +120,10 @@ struct Fold<'a> {
     world: World,
     contexts: Contexts,
     agent: &'a AgentId,
-    /// For each message that was read, the most tokens that it has.
-    tokens: Vec<Option<u64>>,
-    /// The same for tools' results that are unread, by the id of their call: the world has them in the order in which
-    /// they came, a packet in the order in which they were asked for.
-    answers: BTreeMap<String, u64>,
+    /// The most tokens of each message that was read, by where it is kept: nothing goes while this lives.
+    tokens: BTreeMap<*const Message, u64>,
+    /// How many messages were read.
+    seen: usize,
     last_cut: Option<Seq>,
 }
 
@@ -129,37 +137,28 @@ impl Fold<'_> {
         if let Event::ContextRestored(restored) = event
             && restored.agent == *self.agent
         {
-            self.restored();
+            self.last_cut = None;
+            self.seen = self.contexts.messages(self.agent).map_or(0, <[_]>::len);
         }
+        let all = self.contexts.messages(self.agent).unwrap_or_default();
+        let new = all.len().saturating_sub(self.seen);
+        let first = all.len().saturating_sub(before.len());
+        let read = all.iter().skip(first).map(Arc::as_ptr).zip(before);
+        let mut tokens: Vec<(*const Message, u64)> = read.collect();
+        // A cut changes what it leaves, and the size of a window comes with a better count of its first message.
+        let is_set = matches!(event, Event::WindowSet { agent, .. } if agent == self.agent);
+        if new > 0 || is_cut || is_set {
+            let packet = self.contexts.packet(self.agent, 0).unwrap_or_default();
+            let headers = self.window().map_or(&[][..], Window::headers);
+            let first = if is_cut || is_set { 0 } else { packet.messages.len().saturating_sub(new) };
+            let counted = packet.messages.iter().zip(headers).skip(first);
+            tokens.extend(counted.map(|(message, header)| (Arc::as_ptr(message), header.tokens.into())));
+        }
+        self.seen = all.len();
+        self.tokens.extend(tokens);
         if is_cut {
             self.last_cut = Some(self.world.seq());
-            self.tokens.extend(before);
         }
-        let (all, read) = (self.contexts.messages(self.agent).unwrap_or_default(), self.read());
-        let new = &all[self.tokens.len().min(all.len())..];
-        let headers = self.window().map_or(&[][..], Window::headers);
-        let first = read.saturating_sub(new.len());
-        let counted =
-            new.iter().zip(first..).map(|(message, place)| self.counted(message, headers.get(place)));
-        let counted: Vec<_> = counted.collect();
-        self.tokens.extend(counted);
-        self.note_answers();
-    }
-
-    /// Its context is what one was: what the window holds of that is counted, and what it had let go is not.
-    fn restored(&mut self) {
-        self.answers.clear();
-        self.last_cut = None;
-        let (packet, headers) = (self.contexts.packet(self.agent, 0).unwrap_or_default(), self.window());
-        let headers = headers.map_or(&[][..], Window::headers);
-        let held = packet.messages.iter().zip(headers).map(|(message, header)| (message, header.tokens));
-        let mut held = held.filter(|(message, _)| is_stored(message)).peekable();
-        let all = self.contexts.messages(self.agent).unwrap_or_default();
-        let tokens = |message: &Arc<Message>| {
-            let found = held.next_if(|(kept, _)| Arc::ptr_eq(kept, message));
-            found.map(|(_, tokens)| u64::from(tokens))
-        };
-        self.tokens = all.iter().map(tokens).collect();
     }
 
     fn living(&self) -> Option<&Agent> {
@@ -176,34 +175,10 @@ impl Fold<'_> {
         self.contexts.packet(self.agent, 0).map_or(0, |packet| packet.messages.len())
     }
 
-    fn counted(&self, message: &Message, header: Option<&Header>) -> Option<u64> {
-        let answer = if let Message::Result { id, .. } = message { self.answers.get(id) } else { None };
-        answer.copied().or_else(|| header.map(|header| header.tokens.into()))
-    }
-
     /// The tokens of each message that is unread.
-    fn unread_tokens(&self) -> Vec<Option<u64>> {
+    fn unread_tokens(&self) -> Vec<u64> {
         let headers = self.window().map_or(&[][..], Window::headers);
-        let unread = self.contexts.unread(self.agent).zip(self.read()..);
-        unread.map(|(message, place)| self.counted(message, headers.get(place))).collect()
-    }
-
-    /// Keeps the tokens of the result that came last.
-    fn note_answers(&mut self) {
-        let unread = self.contexts.unread(self.agent);
-        let ids: Vec<&String> = unread
-            .filter_map(|message| if let Message::Result { id, .. } = message { Some(id) } else { None })
-            .collect();
-        if ids.is_empty() {
-            self.answers.clear();
-            return;
-        }
-        let Some(new) = ids.into_iter().find(|id| !self.answers.contains_key(*id)).cloned() else { return };
-        let headers = self.window().map_or(&[][..], Window::headers);
-        let last = headers.iter().rfind(|header| header.tie == Tie::Answers);
-        if let Some(tokens) = last.map(|header| header.tokens.into()) {
-            self.answers.insert(new, tokens);
-        }
+        headers.iter().skip(self.read()).map(|header| header.tokens.into()).collect()
     }
 
     fn recalled(self, ended: Option<&str>) -> Result<Recalled> {
@@ -250,16 +225,17 @@ impl Fold<'_> {
     fn known(&self) -> Vec<Known> {
         let packet = self.contexts.packet(self.agent, 0).unwrap_or_default();
         let mut window = packet.messages.iter().filter(|message| is_stored(message)).peekable();
-        let read = self.contexts.messages(self.agent).unwrap_or_default().iter().zip(&self.tokens);
-        let read = read.map(|(message, tokens)| {
+        let read = self.contexts.messages(self.agent).unwrap_or_default().iter();
+        let read = read.map(|message| {
+            let tokens = self.tokens.get(&Arc::as_ptr(message)).copied();
             let is_kept = window.next_if(|kept| Arc::ptr_eq(kept, message)).is_some();
             let place = if is_kept { Place::Window } else { Place::LeftOut };
-            Known { message: Arc::clone(message), tokens: *tokens, place }
+            Known { message: Arc::clone(message), tokens, place }
         });
         let unread = self.contexts.unread(self.agent).zip(self.unread_tokens());
         let unread = unread.map(|(message, tokens)| {
             let message = Arc::new(message.clone());
-            Known { message, tokens, place: Place::Unread }
+            Known { message, tokens: Some(tokens), place: Place::Unread }
         });
         read.chain(unread).collect()
     }

@@ -212,7 +212,7 @@ fn remedy(code: &str, (home, tree): (&Path, TreeId)) -> String {
 
 /// The whole text, from its blob if the event has only a preview.
 pub(crate) fn whole(body: &Body, journal: &dyn Journal) -> String {
-    let Some(rest) = &body.rest else { return body.text.clone() };
+    let Some(rest) = body.rest() else { return body.text.clone() };
     match journal.blob(rest) {
         Ok(Some(bytes)) => String::from_utf8_lossy(&bytes).into_owned(),
         Ok(None) => body.text.clone(),

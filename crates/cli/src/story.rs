@@ -93,7 +93,7 @@ pub(crate) fn tell(cast: &Cast, event: &Event) -> Line {
             story(format!("is charged {}: {}", spent_briefly(amounts), short(note)))
         }
         Event::MessageSent { from, body, .. } => {
-            story(format!("gets a message from {}: {}", sender(from), short(&body.text)))
+            story(format!("gets a message from {}: {}{}", sender(from), short(&body.text), with(body)))
         }
         Event::MessagePublished { body, envelope, .. } => published(&body.text, envelope),
         Event::CheckpointMade { name, kind, .. } => has_checkpoint(name, *kind),
@@ -324,7 +324,9 @@ fn ended(cast: &Cast, call: CallId, outcome: &Outcome) -> Line {
                 (Some(Aim::Tool(_)), _) if *is_error => {
                     story(format!("gets an error from {name}: {}", returned(body)))
                 }
-                (Some(Aim::Tool(_)), _) => story(format!("gets from {name}: {}", returned(body))),
+                (Some(Aim::Tool(_)), _) => {
+                    story(format!("gets from {name}: {}{}", returned(body), with(body)))
+                }
                 (Some(Aim::Model(_)), true) => {
                     detail(format!("wants {}", counted(asks.len() as u64, "tool")))
                 }
@@ -353,9 +355,16 @@ fn ended(cast: &Cast, call: CallId, outcome: &Outcome) -> Line {
     }
 }
 
+/// The images and files that come along, by name.
+fn with(body: &Body) -> String {
+    let parts: Vec<String> =
+        body.parts().iter().map(|part| format!("{} {}", part.kind().word(), part.name())).collect();
+    if parts.is_empty() { String::new() } else { format!(" (with {})", parts.join(", ")) }
+}
+
 /// What a tool returned: of something long only its beginning.
 fn returned(body: &Body) -> String {
-    body.parts().map_or_else(|| short(&body.text), |(head, _)| short(&format!("{head} …")))
+    body.ends().map_or_else(|| short(&body.text), |(head, _)| short(&format!("{head} …")))
 }
 
 fn names(ended: &[ChildEnd]) -> String {

@@ -7,9 +7,11 @@ use crate::Event;
 use crate::call::Work;
 use crate::decide::Draft;
 use crate::id::{AgentId, CheckpointName, Seq, TreeId};
+use crate::input::What;
 use crate::limit;
 use crate::port::catalog::{CatalogKind, Fact};
 use crate::port::journal::{Journal, JournalFault};
+use crate::request::Request;
 use crate::time::Time;
 
 /// What made a checkpoint.
@@ -105,9 +107,17 @@ fn listed(fact: Fact) -> Result<Listed, JournalFault> {
     Ok(Listed { name, tree, known })
 }
 
-/// Makes a checkpoint of every agent that is about to take a turn and has taken so many since the last one. Everything
-/// that its tools said is in its context by then.
-pub(crate) fn automatic(draft: &mut Draft<'_>) {
+/// Makes the checkpoints that follow a decision by themselves: where a branch begins, and of every agent that is about
+/// to take a turn and has taken so many since the last one. Everything that its tools said is in its context by then.
+/// They are the last events of their batch: a branch begins where one ends.
+pub(crate) fn follow(draft: &mut Draft<'_>, what: &What) {
+    if let What::Request { request, .. } = what
+        && let Request::Branch(branch) = request.as_ref()
+        && !draft.is_over()
+    {
+        make(draft, branch.agent.clone(), CheckpointKind::Branch, (None, 0));
+    }
+
     let due = |event: &Event| {
         let Event::CallAsked { agent, work: Work::Model(_), .. } = event else { return None };
         let turns = draft.agents().living(draft.agents().find(agent)?)?.progress.turns;

@@ -108,7 +108,7 @@ pub fn decide(world: &mut World, input: &Input) -> Result<Decision, Refusal> {
         What::Report(report) => report.decide(&mut draft),
     };
     draft.settle();
-    checkpoint::automatic(&mut draft);
+    checkpoint::follow(&mut draft, &input.what);
     Ok(Decision { events: draft.events, reply })
 }
 

@@ -210,6 +210,16 @@ name!(
     "1 to 64 characters of a-z, 0-9, `_` and `-`, the first a letter or digit"
 );
 name!(
+    /// The type of some bytes, as the web writes it.
+    MediaType, "media type", is_media_type,
+    "two words of a-z, 0-9 and `.+-` with one `/` between, at most 100 characters, such as `image/png`"
+);
+name!(
+    /// What an image or a file of a message is called. It is no path.
+    PartName, "name of a part", is_part_name,
+    "1 to 128 bytes without `/`, `\\` and characters that cannot be printed, not `.` or `..`, no space at an end"
+);
+name!(
     /// The BLAKE3 hash of a blob.
     BlobHash, "blob hash", is_hash,
     "64 lowercase hex digits"
@@ -359,6 +369,27 @@ fn is_slug(text: &str, max: usize) -> bool {
     (1..=max).contains(&text.len())
         && text.as_bytes().first().copied().is_some_and(plain)
         && text.bytes().all(|b| plain(b) || matches!(b, b'_' | b'-'))
+}
+
+fn is_media_type(text: &str) -> bool {
+    let word = |word: &str| {
+        let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+        word.as_bytes().first().copied().is_some_and(plain)
+            && word.bytes().all(|b| plain(b) || matches!(b, b'.' | b'+' | b'-'))
+    };
+    text.len() <= 100 && text.split_once('/').is_some_and(|(kind, of)| word(kind) && word(of))
+}
+
+/// Characters that break a line or turn its direction stay out too: a name stands in a line that a model reads.
+fn is_part_name(text: &str) -> bool {
+    let hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '/' | '\\' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+    };
+    (1..=128).contains(&text.len())
+        && text.trim() == text
+        && !matches!(text, "." | "..")
+        && !text.contains(hidden)
 }
 
 fn is_hash(text: &str) -> bool {

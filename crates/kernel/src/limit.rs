@@ -60,6 +60,16 @@ pub const FOLDED_TOKENS_MIN: u64 = 64;
 pub const WINDOW_TOKENS_MIN: u64 = 256;
 /// Default images of one packet.
 pub const IMAGES_MAX: u32 = 5;
+/// Most tokens that one image has if nobody counted: what providers bill for the largest that they do not shrink. A model
+/// that takes more for one says so.
+pub const IMAGE_TOKENS: u64 = 1_600;
+/// Most images and files of one message, or of all that a child is given: more than anybody looks at.
+pub const PARTS_MAX: usize = 16;
+/// Largest image or file of a message, in bytes: above what providers take of one.
+pub const PART_BYTES_MAX: u64 = 8 * 1024 * 1024;
+/// Most bytes of all images and files of one message: what providers take of a request. Half of what one append may
+/// bring along, so that a tool's long text has room beside them.
+pub const PARTS_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// Most turns that a child may be told of its parent's conversation.
 pub const FORK_TURNS_MAX: u32 = 1_000;
 /// Most agents that one message of the machine goes to, and most messages that a child is given at its birth.

@@ -83,11 +83,11 @@ impl Offloads {
 /// A text as models and people read it. What is only shown in parts says so, and where the whole is.
 #[must_use]
 pub fn shown(body: Body, whole: &Whole) -> String {
-    let Some(rest) = &body.rest else { return body.text };
+    let Some(rest) = body.rest() else { return body.text };
     let all = rest.bytes;
     // Larger outputs are cut to what a blob may have; how large they were nobody has written down.
     let is_cut = all.saturating_add(CHARACTER_REST) >= limit::BLOB_BYTES_MAX as u64;
-    let Some((head, tail)) = body.parts() else {
+    let Some((head, tail)) = body.ends() else {
         let beginning = if is_cut { "only the beginning of at least" } else { "only the beginning:" };
         let in_all = if is_cut { "" } else { " in all" };
         return format!("{}\n[{beginning} {all} bytes{in_all}]", body.text);

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::{AmountError, Resource, Shortfall};
 use crate::id::{AgentId, CallId, CheckpointName, ModelName, RoleName, ToolName, TreeId};
+use crate::part::BadPart;
 use crate::time::Time;
 use crate::window::Category;
 
@@ -127,6 +128,8 @@ pub enum Refusal {
     TextEmpty { what: String },
     #[error("the {what} has {bytes} bytes and the limit is {bytes_max}: shorten it or pass a reference")]
     TextTooLong { what: String, bytes: usize, bytes_max: usize },
+    #[error("{part}")]
+    Part { part: BadPart },
     #[error("{what}: {count} is above the limit {count_max}: use fewer")]
     TooMany { what: String, count: usize, count_max: usize },
     #[error("the inbox of `{agent}` is full ({waiting} messages): let it read first")]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use spinney_kernel::Request;
 use spinney_kernel::definition::Definition;
 use spinney_kernel::id::{ModelName, ToolName};
+use spinney_kernel::part::Part;
 use spinney_kernel::port::model::Model;
 use spinney_kernel::port::tool::Tool;
 
@@ -76,6 +77,13 @@ impl Drivers {
     /// journal with it.
     pub(crate) fn count(&self, request: &mut Request) {
         request.count(&|text| self.tokens(text));
+    }
+
+    /// Counts an image or a file by its bytes, whichever model is shown it.
+    pub(crate) fn count_part(&self, part: &mut Part, bytes: &[u8]) {
+        if let Some(tokens) = self.counters.iter().map(|model| model.part_tokens(part, bytes)).max() {
+            part.count(tokens);
+        }
     }
 
     /// Writes into a definition what only drivers know: what becomes of a lost call, what the tools are that

@@ -224,11 +224,24 @@ impl Home {
     /// # Errors
     /// The refusal, or what the journal said. Nothing was written then.
     pub async fn apply(&self, tree: TreeId, request: Request) -> Result<Reply, ApplyError> {
+        self.apply_with(tree, request, Vec::new()).await
+    }
+
+    /// The same with the bytes of the images and files that stand in the request.
+    ///
+    /// # Errors
+    /// The refusal, that it runs here, or that the journal cannot be read or written.
+    pub async fn apply_with(
+        &self,
+        tree: TreeId,
+        request: Request,
+        bytes: Vec<Vec<u8>>,
+    ) -> Result<Reply, ApplyError> {
         let _door = self.door.lock().await;
         if self.trees().get(&tree).is_some_and(|running| !running.task.is_finished()) {
             return Err(ApplyError::Running { tree });
         }
-        apply(self.begin(tree), request).await
+        apply(self.begin(tree), request, bytes).await
     }
 
     /// Branches a tree off another, under an id that was drawn before. It is durable when this returns, shares what came

@@ -4,6 +4,7 @@ use std::future::ready;
 use std::sync::Arc;
 
 use spinney_kernel::definition::{Lost, Tool as Spec};
+use spinney_kernel::part::Enclosure;
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::Missed;
 use spinney_kernel::port::tool::{Answer, Attempt, Tool};
@@ -16,7 +17,7 @@ pub struct FunctionTool {
     function: Arc<Function>,
 }
 
-type Function = dyn Fn(Attempt) -> Pending<Result<String, String>> + Send + Sync;
+type Function = dyn Fn(Attempt) -> Pending<Result<(String, Vec<Enclosure>), String>> + Send + Sync;
 
 impl FunctionTool {
     /// A tool that may wait. Give `Spec::default()` if the rest does not matter.
@@ -24,6 +25,18 @@ impl FunctionTool {
     where
         F: Fn(Attempt) -> W + Send + Sync + 'static,
         W: Future<Output = Result<String, String>> + Send + 'static,
+    {
+        Self::enclosing(spec, move |attempt| {
+            let said = function(attempt);
+            async move { Ok((said.await?, Vec::new())) }
+        })
+    }
+
+    /// A tool that may wait, and answers with images and files.
+    pub fn enclosing<F, W>(spec: Spec, function: F) -> Self
+    where
+        F: Fn(Attempt) -> W + Send + Sync + 'static,
+        W: Future<Output = Result<(String, Vec<Enclosure>), String>> + Send + 'static,
     {
         Self { spec, function: Arc::new(move |attempt| Box::pin(function(attempt))) }
     }
@@ -67,11 +80,11 @@ impl Tool for FunctionTool {
     fn call(&self, attempt: Attempt) -> Pending<Result<Answer, Missed>> {
         let function = Arc::clone(&self.function);
         Box::pin(async move {
-            let (text, is_error) = match function(attempt).await {
-                Ok(text) => (text, false),
-                Err(text) => (text, true),
+            let ((text, parts), is_error) = match function(attempt).await {
+                Ok(answer) => (answer, false),
+                Err(text) => ((text, Vec::new()), true),
             };
-            Ok(Answer { text, is_error, used: Used::NOTHING })
+            Ok(Answer { text, is_error, parts, used: Used::NOTHING })
         })
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use spinney_kernel::definition::Lost;
+use spinney_kernel::part::Part;
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
 use spinney_kernel::report::Used;
@@ -73,6 +74,10 @@ impl<M: Model> Model for Recorder<M> {
 
     fn tokens(&self, text: &str) -> u64 {
         self.model.tokens(text)
+    }
+
+    fn part_tokens(&self, part: &Part, bytes: &[u8]) -> u64 {
+        self.model.part_tokens(part, bytes)
     }
 
     fn tokenizer(&self) -> Option<&str> {

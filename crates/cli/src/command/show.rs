@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 use serde_json::{Value, json};
 use spinney_kernel::By;
-use spinney_kernel::context::{Message, ToolAsk};
+use spinney_kernel::context::{Message, Shown, ToolAsk};
 use spinney_kernel::port::journal::Journal;
 
 use crate::args;
@@ -120,7 +120,7 @@ fn asks(message: &Message) -> &[ToolAsk] {
     if let Message::Said { asks, .. } = message { asks } else { &[] }
 }
 
-/// The lines of its text, and the tools that it asks for.
+/// The lines of its text, what comes along with it, and the tools that it asks for.
 fn body(known: &Known, journal: &dyn Journal, full: bool) -> Vec<String> {
     let text = text(&known.message, journal);
     let end = if full { text.len() } else { text.floor_char_boundary(TEXT_BYTES_MAX) };
@@ -128,6 +128,7 @@ fn body(known: &Known, journal: &dyn Journal, full: bool) -> Vec<String> {
     if end < text.len() {
         lines.push(format!("… {} in all; --full shows them", counted(text.len() as u64, "byte")));
     }
+    lines.extend(known.message.parts().map(|part| part.to_string()));
     for ToolAsk { tool, args, .. } in asks(&known.message) {
         let args = if full { printable(args) } else { one_line(args, LINE_CHARS_MAX) };
         lines.extend(format!("calls {} {args}", one_line(tool, LINE_CHARS_MAX)).lines().map(str::to_owned));
@@ -147,7 +148,20 @@ fn line(known: &Known, number: u64, journal: &dyn Journal) -> String {
     let asks = asks(message).iter();
     let asks: Vec<Value> =
         asks.map(|ToolAsk { id, tool, args, .. }| json!({ "id": id, "tool": tool, "args": args })).collect();
-    let line = json!({
+    let parts = message.parts().map(|shown| {
+        let part = shown.part();
+        let is_left_out = matches!(shown, Shown::LeftOut(_));
+        json!({
+            "kind": part.kind(),
+            "name": part.name(),
+            "media": part.media(),
+            "bytes": part.blob().bytes,
+            "blob": part.blob().hash,
+            "is_left_out": is_left_out,
+        })
+    });
+    let parts: Vec<Value> = parts.collect();
+    let mut line = json!({
         "number": number,
         "category": message.category(),
         "role": role(message),
@@ -162,5 +176,8 @@ fn line(known: &Known, number: u64, journal: &dyn Journal) -> String {
         "text": text(message, journal),
         "asks": asks,
     });
+    if let (false, Some(line)) = (parts.is_empty(), line.as_object_mut()) {
+        line.insert("parts".to_owned(), parts.into());
+    }
     line.to_string()
 }

@@ -7,6 +7,7 @@ use spinney_kernel::body::Body;
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::envelope::Envelope;
 use spinney_kernel::id::{AgentId, CallId, Seq, TreeId};
+use spinney_kernel::part::enclose;
 use spinney_kernel::port::journal::Journal;
 use spinney_kernel::request::{Answer, Broadcast, Cancel, Pause, Raise, Refresh, Send, Unpause};
 use spinney_kernel::{Event, Request};
@@ -16,7 +17,7 @@ use crate::exit::Exit;
 use crate::hint::command;
 use crate::ids::{find, short};
 use crate::wording::counted;
-use crate::{agents, args, out, place};
+use crate::{agents, args, enclosing, out, place};
 
 pub(super) async fn cancel(home: &Path, args: args::Cancel) -> Result<Exit> {
     let (tree, agent) = whom(home, &args.id, args.agent)?;
@@ -37,10 +38,16 @@ pub(super) async fn send(home: &Path, args: args::Send) -> Result<Exit> {
     let (tree, to) = whom(home, &args.id, Some(args.agent))?;
     let named = [to.clone()];
     let envelope = Envelope { category: args.category.category(), ..Envelope::default() };
-    let send = Send { to, body: Body::text(args.text), envelope };
-    let done = ask((home, tree), &named, Request::Send(send)).await?;
+    let enclosures = args.files.iter().map(|path| enclosing::read(path)).collect::<Result<Vec<_>>>()?;
+    let (parts, bytes) = enclose(enclosures)?;
+    let with = match parts.len() {
+        0 => String::new(),
+        count => format!(" with {}", counted(count as u64, "file")),
+    };
+    let send = Send { to, body: Body::text(args.text).with_parts(parts), envelope };
+    let done = ask_with((home, tree), &named, (Request::Send(send), bytes)).await?;
     let [to] = named;
-    let mut said = format!("sent to `{to}`");
+    let mut said = format!("sent to `{to}`{with}");
     if let control::Answer::Done { goes_on: GoesOn::WhenSpawned, .. } = done {
         let known = agents::known(&place::look(home)?, tree)?;
         said += &format!(": no agent is called so yet ({})", agents::meant(&to, &known));
@@ -134,11 +141,20 @@ pub(super) enum Next {
 
 /// Has it done. If it is refused and one of the agents that it names is not there, that is why, with those that are.
 pub(super) async fn ask(
-    (home, tree): (&Path, TreeId),
+    place: (&Path, TreeId),
     named: &[AgentId],
     request: Request,
 ) -> Result<control::Answer> {
-    let answer = control::ask(home, tree, request).await?;
+    ask_with(place, named, (request, Vec::new())).await
+}
+
+/// The same with the bytes of the request's parts.
+async fn ask_with(
+    (home, tree): (&Path, TreeId),
+    named: &[AgentId],
+    (request, bytes): (Request, Vec<Vec<u8>>),
+) -> Result<control::Answer> {
+    let answer = control::ask_with(home, tree, request, bytes).await?;
     if named.is_empty() || !matches!(answer, control::Answer::Refused { .. }) {
         return Ok(answer);
     }

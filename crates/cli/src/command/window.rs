@@ -94,6 +94,9 @@ fn about(recalled: &Recalled, left_out: LeftOut) -> Result<(), Unwritten> {
     if window.unread() > 0 {
         messages += &format!(" ({} not read yet)", window.unread());
     }
+    if window.images() > 0 {
+        messages += &format!(" with {}", counted(window.images() as u64, "image"));
+    }
     let used = format!("{} of {messages}", counted(window.tokens(), "token"));
     match (window.size(), &recalled.because) {
         (Some(size), Some(because)) => {
@@ -109,7 +112,13 @@ fn about(recalled: &Recalled, left_out: LeftOut) -> Result<(), Unwritten> {
         }
     }
     match recalled.last_cut {
-        Some(cut) => out::line(&format!("  left out  {}; last cut by event {}", gone(left_out), cut.0))?,
+        Some(cut) => {
+            let images = match recalled.images_left_out() {
+                0 => String::new(),
+                images => format!(", and {}", counted(images, "image")),
+            };
+            out::line(&format!("  left out  {}{images}; last cut by event {}", gone(left_out), cut.0))?;
+        }
         None => out::line("  left out  nothing")?,
     }
     match in_short(recalled) {
@@ -167,8 +176,10 @@ fn line(recalled: &Recalled, rows: &[Row], (tree, agent): (TreeId, &AgentId)) ->
         "used": window.tokens(),
         "messages": window.headers().len(),
         "unread": window.unread(),
+        "images": window.images(),
         "percent": window.size().map(|size| percent(window.tokens(), size)),
         "left_out": left_out(recalled),
+        "images_left_out": recalled.images_left_out(),
         "last_cut": recalled.last_cut,
         "in_short": in_short(recalled),
         "thread": recalled.thread.as_ref().map(|Shared { of, readers, bound }| {

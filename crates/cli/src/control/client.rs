@@ -32,18 +32,28 @@ const PID_BYTES_MAX: usize = 32;
 
 /// Has something done that a person asks of a tree, by whoever has its home open.
 pub(crate) async fn ask(home: &Path, tree: TreeId, request: Request) -> Result<Answer> {
+    ask_with(home, tree, request, Vec::new()).await
+}
+
+/// The same with the bytes of the request's parts, in order.
+pub(crate) async fn ask_with(
+    home: &Path,
+    tree: TreeId,
+    request: Request,
+    bytes: Vec<Vec<u8>>,
+) -> Result<Answer> {
     let ask = Ask::Do { tree, request: Box::new(request.clone()) };
     let mut tries = 0;
     loop {
         if let Some(journal) = place::write_if_free(home)? {
             let opened = Home::open(Arc::new(journal), Drivers::new());
-            let answer = apply(&opened, tree, request).await;
+            let answer = apply(&opened, tree, request, bytes).await;
             if let Answer::Done { .. } = answer {
                 scribing::mend(home, opened.journal().as_ref(), tree);
             }
             return Ok(answer);
         }
-        match exchange(home, &ask).await {
+        match exchange(home, &ask, &bytes).await {
             Ok(answer) => return Ok(answer),
             Err(Unreached::Lost(error)) => return Err(error),
             Err(Unreached::Closed(_)) if tries < TRIES_MAX => tries += 1,
@@ -68,7 +78,7 @@ pub(crate) enum Running {
 
 /// Asks which trees a process runs in a home right now.
 pub(crate) async fn running(home: &Path) -> Running {
-    match exchange(home, &Ask::Running).await {
+    match exchange(home, &Ask::Running, &[]).await {
         Ok(Answer::Running { trees }) => Running::Trees(trees),
         Ok(Answer::Done { .. } | Answer::Refused { .. } | Answer::Failed { .. }) | Err(_) => {
             holder(home).map_or(Running::Nobody, Running::Silent)
@@ -98,7 +108,7 @@ enum Unreached {
     Lost(anyhow::Error),
 }
 
-async fn exchange(home: &Path, ask: &Ask) -> Result<Answer, Unreached> {
+async fn exchange(home: &Path, ask: &Ask, bytes: &[Vec<u8>]) -> Result<Answer, Unreached> {
     let address = Address::of(home).map_err(Unreached::Closed)?;
     let stream = UnixStream::connect(address.path()).await.map_err(Unreached::Closed)?;
     let look = match ask {
@@ -113,6 +123,12 @@ async fn exchange(home: &Path, ask: &Ask) -> Result<Answer, Unreached> {
         }
         let (from, mut to) = stream.into_split();
         to.write_all(&line).await?;
+        for bytes in bytes {
+            // One that says no does not read them, and its answer says why.
+            if to.write_all(bytes).await.is_err() {
+                break;
+            }
+        }
         let mut told = Vec::new();
         BufReader::new(from.take(LINE_BYTES_MAX as u64)).read_until(b'\n', &mut told).await?;
         if told.is_empty() {

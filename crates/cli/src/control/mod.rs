@@ -1,5 +1,5 @@
 //! Steering a home that another process has open: a Unix socket in the home, one request per connection, one line of
-//! JSON each way. `docs/decisions/0013-steering-a-running-home.md` says why.
+//! JSON each way. What is no text comes as bytes behind the line that names it. `docs/decisions/0013-steering-a-running-home.md` says why.
 
 mod address;
 mod client;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use spinney_kernel::id::{AgentId, CheckpointName, TreeId};
 use spinney_kernel::{Reply, Request};
 
-pub(crate) use client::{Running, ask, running};
+pub(crate) use client::{Running, ask, ask_with, running};
 pub(crate) use server::Listening;
 
 /// Longest line: the longest text that a request may hold, however it is escaped, and room to spare.
@@ -23,7 +23,7 @@ const EXCHANGE_MS_MAX: u64 = 10_000;
 pub(crate) enum Ask {
     /// Which trees run there?
     Running,
-    /// Do something that a person asks of a tree.
+    /// Do something that a person asks of a tree. Behind the line come the bytes of the request's parts, in order.
     Do {
         /// Which tree.
         tree: TreeId,

@@ -10,9 +10,11 @@ use std::time::Duration;
 use spinney::tree::{ApplyError, RequestError};
 use spinney::{Home, Tree};
 use spinney_kernel::id::TreeId;
+use spinney_kernel::part::{BadPart, Part, check_parts};
 use spinney_kernel::world::TreeState;
 use spinney_kernel::{By, Request};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Take};
+use tokio::net::unix::OwnedReadHalf;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
@@ -116,7 +118,10 @@ async fn exchange(stream: UnixStream, desk: &Desk) -> io::Result<()> {
         refused(format!("a request has at most {LINE_BYTES_MAX} bytes"))
     } else {
         match serde_json::from_slice::<Ask>(&line) {
-            Ok(ask) => desk.answer(ask).await,
+            Ok(mut ask) => match enclosed(&mut ask, &mut from).await? {
+                Ok(bytes) => desk.answer(ask, bytes).await,
+                Err(bad) => refused(bad.to_string()),
+            },
             Err(error) => refused(format!("not a request: {error}")),
         }
     };
@@ -126,8 +131,28 @@ async fn exchange(stream: UnixStream, desk: &Desk) -> io::Result<()> {
     to.shutdown().await
 }
 
+/// The bytes of a request's parts, which come behind its line. Nothing is read that a message may not have.
+async fn enclosed(
+    ask: &mut Ask,
+    from: &mut BufReader<Take<OwnedReadHalf>>,
+) -> io::Result<Result<Vec<Vec<u8>>, BadPart>> {
+    let Ask::Do { request, .. } = ask else { return Ok(Ok(Vec::new())) };
+    let parts: Vec<Part> = request.parts_mut().map(|part| part.clone()).collect();
+    if let Err(bad) = check_parts(parts.iter()) {
+        return Ok(Err(bad));
+    }
+    from.get_mut().set_limit(parts.iter().map(|part| part.blob().bytes).sum());
+    let mut all = Vec::with_capacity(parts.len());
+    for part in parts {
+        let mut bytes = vec![0; usize::try_from(part.blob().bytes).unwrap_or(usize::MAX)];
+        from.read_exact(&mut bytes).await?;
+        all.push(bytes);
+    }
+    Ok(Ok(all))
+}
+
 impl Desk {
-    async fn answer(&self, ask: Ask) -> Answer {
+    async fn answer(&self, ask: Ask, bytes: Vec<Vec<u8>>) -> Answer {
         match ask {
             Ask::Running => Answer::Running { trees: self.running().into_iter().collect() },
             Ask::Do { request, .. } if !is_for_people(&request) => refused(
@@ -135,13 +160,13 @@ impl Desk {
                     .to_owned(),
             ),
             Ask::Do { tree, request } if tree == self.tree.id() => {
-                match self.tree.request(By::Person, *request).await {
+                match self.tree.request_with(By::Person, *request, bytes).await {
                     Ok(reply) => Answer::done(reply, GoesOn::Now),
                     Err(RequestError::Refused(refusal)) => refused(refusal.to_string()),
                     Err(RequestError::Stopped(stopped)) => Answer::Failed { message: stopped.to_string() },
                 }
             }
-            Ask::Do { tree, request } => apply(&self.home, tree, *request).await,
+            Ask::Do { tree, request } => apply(&self.home, tree, *request, bytes).await,
         }
     }
 
@@ -153,8 +178,8 @@ impl Desk {
 }
 
 /// Does something that a person asks of a tree that nobody runs.
-pub(super) async fn apply(home: &Home, tree: TreeId, request: Request) -> Answer {
-    match home.apply(tree, request).await {
+pub(super) async fn apply(home: &Home, tree: TreeId, request: Request, bytes: Vec<Vec<u8>>) -> Answer {
+    match home.apply_with(tree, request, bytes).await {
         Ok(reply) => Answer::done(reply, GoesOn::WhenResumed),
         Err(ApplyError::Refused(refusal)) => refused(refusal.to_string()),
         Err(ApplyError::Journal(fault)) => Answer::Failed { message: fault.to_string() },

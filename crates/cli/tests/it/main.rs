@@ -16,6 +16,7 @@ mod replaying;
 mod result;
 mod resuming;
 mod scenarios;
+mod sending;
 mod stage;
 mod steering;
 mod workspace;

@@ -122,7 +122,7 @@ impl Tool for Opened {
         let told = self.tool.act(&self.files, &attempt);
         let is_error = told.is_err();
         let text = told.unwrap_or_else(|refused| refused.to_string());
-        Box::pin(ready(Ok(Answer { text, is_error, used: Used::NOTHING })))
+        Box::pin(ready(Ok(Answer { text, is_error, parts: Vec::new(), used: Used::NOTHING })))
     }
 }
 

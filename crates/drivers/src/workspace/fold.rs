@@ -286,11 +286,11 @@ impl Steps {
     /// Where the whole of a tool's output is, and what that asks for.
     fn offloaded(&mut self, agent: &AgentId, outcome: &Outcome) -> (Whole, Vec<Deed>) {
         let Outcome::Done { body, .. } = outcome else { return (Whole::Journal, Vec::new()) };
-        let (Some(rest), Some(_), Some(life)) = (&body.rest, body.parts(), self.living.get_mut(agent)) else {
+        let (Some(rest), Some(_), Some(life)) = (body.rest(), body.ends(), self.living.get_mut(agent)) else {
             return (Whole::Journal, Vec::new());
         };
         let whole = life.offloads.take(rest);
-        let deed = || Deed::Offloaded { agent: agent.clone(), blob: rest.as_ref().clone() };
+        let deed = || Deed::Offloaded { agent: agent.clone(), blob: rest.clone() };
         let deeds = matches!(whole, Whole::File(_)).then(deed).into_iter().collect();
         (whole, deeds)
     }

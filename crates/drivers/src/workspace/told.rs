@@ -32,12 +32,17 @@ impl Told {
 
     /// A text that stands in event `seq`, or begins there. `whole` is where the rest is.
     pub(super) fn body(body: &Body, whole: &Whole, seq: Seq) -> Self {
-        let text = match body.parts() {
+        let text = match body.ends() {
             Some(_) => Cow::Owned(offload::shown(body.clone(), whole)),
             None => Cow::Borrowed(body.text.as_str()),
         };
-        let (observation, is_cut) = cut(&text, OBSERVATION_BYTES_MAX);
-        let outcome_ref = match (&body.rest, whole) {
+        let (mut observation, is_cut) = cut(&text, OBSERVATION_BYTES_MAX);
+        // Images and files by reference; there are few.
+        for part in body.parts() {
+            let gap = if observation.is_empty() { "" } else { "\n" };
+            observation.push_str(&format!("{gap}{part}"));
+        }
+        let outcome_ref = match (body.rest(), whole) {
             (Some(_), Whole::File(name)) => Some(format!("{FOLDER}/{name}")),
             (Some(rest), Whole::NoRoom | Whole::Journal) => Some(format!("blob:{}", rest.hash)),
             (None, _) => is_cut.then(|| event(seq)),

@@ -231,9 +231,9 @@ async fn a_hostile_gap_harms_nobody() {
         for told in &ran.told {
             let mut event = told.event.clone();
             if let Event::CallEnded { outcome: Outcome::Done { body, .. }, .. } = &mut event
-                && body.rest.is_some()
+                && let Some(beside) = body.beside.as_mut().filter(|beside| beside.rest.is_some())
             {
-                body.gap = Some(gap);
+                beside.gap = Some(gap);
                 shown += 1;
             }
             contexts.apply(&event);

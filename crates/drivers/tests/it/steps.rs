@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use insta::assert_snapshot;
 use serde_json::Value;
 use spinney_drivers::workspace::Step;
+use spinney_kernel::definition::Tool as Spec;
 use spinney_kernel::id::BlobHash;
+use spinney_kernel::part::Enclosure;
 use spinney_testkit::spinney::Shutdown;
-use spinney_testkit::{Stage, definition};
+use spinney_testkit::{FunctionTool, Stage, definition};
 
 use crate::Ran;
 
@@ -315,4 +317,20 @@ async fn l10_each_step_has_the_nine_fields() {
     }
     let ids: BTreeSet<String> = ran.all_steps()["root"].iter().map(|step| step.id.clone()).collect();
     assert_eq!(ids, ["step_001", "step_002", "step_003"].map(str::to_owned).into());
+}
+
+/// A step names the images and files that a tool returned, and holds none of their bytes.
+#[tokio::test(start_paused = true)]
+async fn parts_stand_in_a_step_by_reference() {
+    let script = "rules: [ { when: { turn: 1 }, call: [ { tool: draw, args: {} } ] }, { say: done } ]";
+    let tool = FunctionTool::enclosing(Spec::default(), |_| async {
+        let media = "image/png".parse().map_err(|error| format!("{error}"))?;
+        let name = "chart.png".parse().map_err(|error| format!("{error}"))?;
+        Ok(("Here it is.".to_owned(), vec![Enclosure::new(media, name, b"pixels".to_vec())]))
+    });
+    let ran = Ran::play(&Stage::new(script).with_tool("draw", tool), "root $9.00 turns=20").await;
+    let step = shown(&ran.all_steps()["root"][0]);
+    let hash = &BlobHash::of(b"pixels").to_string()[..16];
+    let words = format!("Here it is.\\n[image chart.png, image/png, 6 bytes, blob {hash}]");
+    assert!(step.contains(&words) && !step.contains("pixels"), "{step}");
 }

@@ -14,7 +14,7 @@ use crate::hash::{ByName, make_room};
 use crate::id::{AgentId, CallId, ModelName, RoleName, Seq, ThreadId, TimerId};
 use crate::limit;
 use crate::time::Time;
-use crate::window::{Category, Header, Tie};
+use crate::window::{Category, Header, Room, Tie};
 
 /// The place of an agent in its tree. Never used again for another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -68,22 +68,23 @@ pub struct Agent {
 }
 
 /// A message that an agent has not read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Letter {
     /// The event that brought it.
     pub seq: Seq,
-    /// How many tokens it has at most.
-    pub tokens: u64,
+    /// How much room it takes.
+    pub room: Room,
     /// What it is for.
     pub category: Category,
 }
 
 impl Agent {
     /// Puts a message into its inbox.
-    pub(crate) fn take(&mut self, Letter { seq, tokens, category }: Letter) {
+    pub(crate) fn take(&mut self, Letter { seq, room, category }: Letter) {
         self.inbox.push(seq);
-        self.progress.read(tokens);
-        self.progress.window.push(Header::new(tokens + limit::MESSAGE_TOKENS, category, Tie::Letter));
+        self.progress.read(room.tokens);
+        let tokens = room.tokens.saturating_add(limit::MESSAGE_TOKENS);
+        self.progress.window.push_with(Header::new(tokens, category, Tie::Letter), &room.images);
     }
 
     /// Takes messages out of its inbox that it need not read a second time.

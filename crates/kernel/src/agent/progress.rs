@@ -3,7 +3,7 @@
 use crate::call::Outcome;
 use crate::id::Seq;
 use crate::limit;
-use crate::window::{Category, Header, Tie, Window};
+use crate::window::{Category, Header, Room, Tie, Window};
 
 /// How far an agent's turns have come.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,10 +59,10 @@ impl Progress {
         self.window.said(Header::new(tokens.saturating_add(limit::MESSAGE_TOKENS), Category::Dialog, tie));
     }
 
-    /// A tool that its model asked for has returned.
-    pub(crate) fn answered(&mut self, tokens: u64) {
-        self.read(tokens);
-        let tokens = tokens.saturating_add(limit::MESSAGE_TOKENS);
-        self.window.answer(Header::new(tokens, Category::Output, Tie::Answers));
+    /// A tool that its model asked for has returned, and so have so many that were asked for before it.
+    pub(crate) fn answered(&mut self, rank: usize, room: &Room) {
+        self.read(room.tokens);
+        let tokens = room.tokens.saturating_add(limit::MESSAGE_TOKENS);
+        self.window.answer(rank, Header::new(tokens, Category::Output, Tie::Answers), &room.images);
     }
 }

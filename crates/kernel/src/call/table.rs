@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::num::NonZeroU16;
 
 use serde::{Deserialize, Serialize};
 
@@ -26,8 +27,8 @@ pub struct Call {
     pub(crate) stopped: bool,
     /// Whether its agent was rolled back since: it is settled, and nobody reads what it brings.
     pub(crate) is_void: bool,
-    /// Whether a tool that its agent's model asked for ends with it.
-    pub(crate) is_asked: bool,
+    /// Which of the tools that its agent's model asked for ends with it.
+    ask: Option<NonZeroU16>,
     /// What went wrong so far. Most calls have nothing of it.
     past: Option<Box<Past>>,
     /// The timer it waits for.
@@ -78,6 +79,16 @@ impl Call {
     #[must_use]
     pub const fn is_void(&self) -> bool {
         self.is_void
+    }
+
+    /// Nobody reads what it brings from here on.
+    pub(crate) const fn void(&mut self) {
+        (self.stopped, self.is_void, self.ask) = (true, true, None);
+    }
+
+    /// Which of the tools that its agent's model asked for ends with it.
+    pub(crate) fn ask(&self) -> Option<u32> {
+        self.ask.map(|ask| u32::from(ask.get() - 1))
     }
 
     /// Whether an attempt is out.
@@ -208,9 +219,11 @@ impl Calls {
         self.slotless.first().is_some_and(|first| *first < id)
     }
 
-    pub(crate) fn insert(&mut self, id: CallId, agent: AgentIx, work: Work, is_asked: bool) {
+    pub(crate) fn insert(&mut self, id: CallId, agent: AgentIx, work: Work, ask: Option<u32>) {
         let (stage, attempt, stopped, is_void) = (Stage::Asked, 0, false, false);
-        let call = Call { agent, work, stage, attempt, stopped, is_void, is_asked, past: None, timer: None };
+        // An answer asks for far fewer.
+        let ask = ask.map(|ask| NonZeroU16::MIN.saturating_add(u16::try_from(ask).unwrap_or(u16::MAX)));
+        let call = Call { agent, work, stage, attempt, stopped, is_void, ask, past: None, timer: None };
         self.last = self.last.max(id.0);
         self.open.insert(id, Box::new(call));
     }

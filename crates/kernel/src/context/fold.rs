@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::brief::{Briefs, System};
 use super::known::{Context, Reader, Unread};
 use super::told::{child_told, clamp_told, heard, shown, told};
-use super::{Message, Offloaded, Origin, Packet, ToolAsk};
+use super::{Along, Message, Origin, Packet, ToolAsk};
 use crate::agent::{Attachment, Exit, Spawned};
 use crate::body::Body;
 use crate::budget::Amounts;
@@ -105,24 +105,32 @@ impl Contexts {
     /// Takes in the next event of the tree.
     pub fn apply(&mut self, event: &Event) {
         self.seq = Seq(self.seq.0 + 1);
+        self.take(event);
+        if self.recall.is_some() {
+            self.keep_known(event);
+        }
+    }
+
+    fn take(&mut self, event: &Event) {
         match event {
             Event::TreeStarted { definition, .. } => self.definition = Some(Arc::clone(definition)),
             Event::AgentSpawned(spawned) => self.spawned(spawned),
             Event::AgentRedirected { agent, instruction, .. } => {
                 let (from, text, category) = (By::Person, instruction.clone(), Category::Dialog);
-                self.letter(agent, Message::Heard { from, text, category });
+                self.letter(agent, Message::Heard { from, text, category, along: None });
             }
             Event::MessageSent { from, to, body, envelope } => {
                 let text = heard(body.clone(), envelope);
-                let category = envelope.category;
-                self.letter(to, Message::Heard { from: from.clone(), text, category });
+                let (category, along) = (envelope.category, Along::boxed(None, body.parts()));
+                self.letter(to, Message::Heard { from: from.clone(), text, category, along });
             }
             Event::CallAsked { call, agent, work } => self.asked(*call, agent, work),
             Event::WaitStarted { call, agent, ask, .. } | Event::QuestionAsked { call, agent, ask, .. } => {
                 self.opened(*call, agent, Kind::of(*ask));
             }
             Event::ToolAnswered { agent, ask, body, is_error } => {
-                self.result(agent, *ask, (body.text.clone(), *is_error), None);
+                let along = Along::boxed(None, body.parts());
+                self.result(agent, *ask, (body.text.clone(), *is_error), along);
             }
             Event::CallEnded { call, outcome, .. } => self.call_ended(*call, outcome),
             Event::AgentEnded { agent, exit, result, spent, .. } => {
@@ -145,8 +153,8 @@ impl Contexts {
                 }
             }
             Event::ContextRestored(restored) => self.restored(restored),
-            Event::CheckpointMade { agent, .. } => self.checkpoint(agent),
             Event::WindowSet { .. }
+            | Event::CheckpointMade { .. }
             | Event::ThreadJoined { .. }
             | Event::ThreadLeft { .. }
             | Event::AgentPaused { .. }
@@ -283,12 +291,12 @@ impl Contexts {
         agent: &AgentId,
         ask: u32,
         (text, is_error): (String, bool),
-        file: Option<Box<Offloaded>>,
+        along: Option<Box<Along>>,
     ) {
         let Some(context) = self.agents.get_mut(agent) else { return };
         let Some(ToolAsk { id, tool, .. }) = context.ask(ask) else { return };
         let (id, tool) = (id.clone(), tool.clone());
-        context.unread().answers.insert(ask, Message::Result { id, tool, text, is_error, file });
+        context.unread().answers.insert(ask, Message::Result { id, tool, text, is_error, along });
     }
 
     fn call_ended(&mut self, call: CallId, outcome: &Outcome) {
@@ -300,8 +308,9 @@ impl Contexts {
             }
             return;
         }
-        let (whole, file) = if let Outcome::Done { body, .. } = outcome {
-            context.offloaded(body)
+        let (whole, along) = if let Outcome::Done { body, .. } = outcome {
+            let (whole, file) = context.offloaded(body);
+            (whole, Along::boxed(file, body.parts()))
         } else {
             (Whole::Journal, None)
         };
@@ -314,7 +323,7 @@ impl Contexts {
             })
         };
         if let Kind::Ask(ask) = kind {
-            self.result(&agent, ask, told, file);
+            self.result(&agent, ask, told, along);
         }
     }
 
@@ -332,7 +341,8 @@ impl Contexts {
             Reader::Call => drop(parent.unread().results.insert(seq, told)),
             Reader::Parent => {
                 let (from, category) = (By::Agent(agent.clone()), Category::Output);
-                parent.unread().letters.push((seq, Message::Heard { from, text: told, category }));
+                let heard = Message::Heard { from, text: told, category, along: None };
+                parent.unread().letters.push((seq, heard));
             }
             Reader::Nobody => {}
         }

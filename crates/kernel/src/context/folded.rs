@@ -54,12 +54,13 @@ impl Folded {
                     self.push(format!("- you said: {}", short(&body.text, LINE_BYTES_MAX)), Worth::Step);
                 }
                 Message::Said { asks: asked, .. } => asks = asked,
-                Message::Result { id, tool, text, is_error, file } => {
+                Message::Result { id, tool, text, is_error, along } => {
+                    let file = along.as_ref().and_then(|along| along.file.as_ref());
                     let args = asks.iter().find(|ask| ask.id == *id).map_or("", |ask| &ask.args);
                     let args = short(args, ARGS_BYTES_MAX);
-                    let bytes = file.as_ref().map_or(text.len() as u64, |file| file.bytes);
-                    let place =
-                        file.as_ref().map_or_else(String::new, |file| format!(" in {FOLDER}/{}", file.name));
+                    let bytes = file.map_or(text.len() as u64, |file| file.bytes);
+                    let place = file.map_or_else(String::new, |file| format!(" in {FOLDER}/{}", file.name));
+                    let place = place + &parts(message);
                     let line = if *is_error {
                         format!("- {tool} {args} failed: {}{place}", short(text, FAILURE_BYTES_MAX))
                     } else {
@@ -77,13 +78,12 @@ impl Folded {
                         By::Person => "a person",
                         By::Agent(agent) => agent.as_str(),
                     };
-                    self.push(format!("- {who} wrote: {}", short(text, LINE_BYTES_MAX)), Worth::Step);
+                    let text = short(text, LINE_BYTES_MAX);
+                    self.push(format!("- {who} wrote: {text}{}", parts(message)), Worth::Step);
                 }
                 Message::Told { from, message } => {
-                    self.push(
-                        format!("- {from} knows: {}", short(&message.text(), LINE_BYTES_MAX)),
-                        Worth::Step,
-                    );
+                    let text = short(&message.text(), LINE_BYTES_MAX);
+                    self.push(format!("- {from} knows: {text}{}", parts(message)), Worth::Step);
                 }
                 Message::Note(text) => {
                     self.push(format!("- note: {}", short(text, LINE_BYTES_MAX)), Worth::Step);
@@ -121,6 +121,15 @@ impl fmt::Display for Folded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Earlier steps in short ({} more omitted):", self.omitted)?;
         self.lines.iter().try_for_each(|line| write!(f, "\n{}", line.text))
+    }
+}
+
+/// How many images and files a message has, if it has some.
+fn parts(message: &Message) -> String {
+    match message.parts().count() {
+        0 => String::new(),
+        1 => " with 1 part".to_owned(),
+        count => format!(" with {count} parts"),
     }
 }
 

@@ -139,6 +139,13 @@ impl Context {
             Some(_) | None => Folded::default(),
         };
         let gone = remove(messages, &cut.drop);
+        for blank in &cut.blank {
+            let Some(message) = messages.get_mut(blank.at as usize) else { continue };
+            let all = self.all.as_mut().map_or(&mut [][..], |all| &mut all.messages);
+            let kept = all.iter_mut().rfind(|kept| Arc::ptr_eq(kept, message));
+            Arc::make_mut(message).blank(blank.images);
+            kept.into_iter().for_each(|kept| *kept = Arc::clone(message));
+        }
         if cut.folded == 0 {
             return;
         }
@@ -151,11 +158,11 @@ impl Context {
     }
 
     /// A tool of it returned this: where the whole of it is, if that is long.
-    pub(super) fn offloaded(&mut self, body: &Body) -> (Whole, Option<Box<Offloaded>>) {
-        let (Some(rest), Some(_)) = (&body.rest, body.parts()) else { return (Whole::Journal, None) };
+    pub(super) fn offloaded(&mut self, body: &Body) -> (Whole, Option<Offloaded>) {
+        let (Some(rest), Some(_)) = (body.rest(), body.ends()) else { return (Whole::Journal, None) };
         let whole = self.offloads.get_or_insert_default().take(rest);
         let file = match &whole {
-            Whole::File(name) => Some(Box::new(Offloaded { name: name.clone(), bytes: rest.bytes })),
+            Whole::File(name) => Some(Offloaded { name: name.clone(), bytes: rest.bytes }),
             Whole::NoRoom | Whole::Journal => None,
         };
         (whole, file)
@@ -164,7 +171,7 @@ impl Context {
     /// Takes what another agent knows. While tools are out it is unread until they are back: what they return stands
     /// right behind the message that asked.
     pub(super) fn told(&mut self, (from, at): (&AgentId, Seq), messages: Vec<Arc<Message>>, as_is: bool) {
-        let is_asking = matches!(self.messages.last().map(AsRef::as_ref), Some(Message::Said { asks, .. }) if !asks.is_empty());
+        let is_asking = self.messages.last().is_some_and(|last| last.asks());
         for message in messages {
             let told = |message| Message::Told { from: from.clone(), message };
             match (is_asking, as_is) {

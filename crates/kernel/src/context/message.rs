@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Folded, System};
+use super::{Along, Folded, Shown, System};
 use crate::body::Body;
 use crate::id::{AgentId, RoleName, ToolName, TreeId};
 use crate::input::By;
@@ -25,6 +25,8 @@ pub enum Message {
         text: String,
         /// What it is for.
         category: Category,
+        /// What comes along with it.
+        along: Option<Box<Along>>,
     },
     /// The model answered.
     Said {
@@ -43,8 +45,8 @@ pub enum Message {
         text: String,
         /// Whether it could not do what it was asked.
         is_error: bool,
-        /// The file with the whole, if `text` is only parts of it.
-        file: Option<Box<Offloaded>>,
+        /// What comes along with it.
+        along: Option<Box<Along>>,
     },
     /// What another agent knows, by reference.
     Told {
@@ -82,6 +84,50 @@ impl Message {
             Self::Said { body, .. } => body.text.as_str().into(),
             Self::Told { from, message } => format!("[what {from} knows]\n{}", message.text()).into(),
             Self::Folded(folded) => folded.to_string().into(),
+        }
+    }
+
+    /// Whether what tools return comes next.
+    pub(super) fn asks(&self) -> bool {
+        matches!(self, Self::Said { asks, .. } if !asks.is_empty())
+    }
+
+    /// What comes along with it.
+    #[must_use]
+    pub fn along(&self) -> Option<&Along> {
+        match self {
+            Self::Heard { along, .. } | Self::Result { along, .. } => along.as_deref(),
+            Self::Told { message, .. } => message.along(),
+            Self::System(_) | Self::Said { .. } | Self::Note(_) | Self::Folded(_) => None,
+        }
+    }
+
+    /// Its images and files as this packet shows them, in order. A driver hands over each that is whole, after its text,
+    /// and for the others the line that stands in their place.
+    pub fn parts(&self) -> impl Iterator<Item = Shown<'_>> {
+        self.along().into_iter().flat_map(Along::shown)
+    }
+
+    /// How many images of it are shown.
+    #[must_use]
+    pub fn images(&self) -> usize {
+        self.along().map_or(0, Along::images)
+    }
+
+    /// So many more of its images, the first that are shown, become placeholders.
+    pub(super) fn blank(&mut self, images: u8) {
+        match self {
+            Self::Heard { along: Some(along), .. } | Self::Result { along: Some(along), .. } => {
+                along.blank = along.blank.saturating_add(images);
+            }
+            // Whoever told it goes on seeing them.
+            Self::Told { message, .. } => Arc::make_mut(message).blank(images),
+            Self::Heard { along: None, .. }
+            | Self::Result { along: None, .. }
+            | Self::System(_)
+            | Self::Said { .. }
+            | Self::Note(_)
+            | Self::Folded(_) => {}
         }
     }
 }

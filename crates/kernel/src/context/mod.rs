@@ -1,6 +1,7 @@
 //! Contexts: what an agent knows, as a list of messages that only grows, and the packet of them that one call sees.
 //! The world keeps counts; the texts stand in events, and this is the fold that reads them.
 
+mod along;
 mod brief;
 mod fold;
 mod folded;
@@ -9,6 +10,7 @@ mod message;
 mod share;
 mod told;
 
+pub use along::{Along, Shown};
 pub use brief::System;
 pub(crate) use brief::{Goal, around_tokens, first_tokens, tool_tokens};
 pub use fold::{Contexts, End, Known, Places};

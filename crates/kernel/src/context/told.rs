@@ -69,7 +69,7 @@ pub(crate) fn heard_tokens(body: &Body, envelope: &Envelope) -> u64 {
 
 /// The most tokens that [`shown`] can have, wherever the whole is.
 pub(crate) fn shown_tokens(body: &Body) -> u64 {
-    let words = match (&body.rest, body.parts()) {
+    let words = match (body.rest(), body.ends()) {
         (Some(_), Some(_)) => offload::GAP_BYTES_MAX,
         (Some(_), None) => offload::BEGINNING_BYTES_MAX,
         (None, _) => 0,

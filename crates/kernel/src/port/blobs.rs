@@ -3,6 +3,7 @@
 use crate::body::{BlobRef, Body};
 use crate::call::{OnTimeout, Outcome};
 use crate::event::Event;
+use crate::part::Part;
 
 /// The blobs that an event refers to.
 #[must_use]
@@ -49,7 +50,12 @@ pub fn blobs_of(event: &Event) -> Vec<&BlobRef> {
         | Event::TreeBranched(_)
         | Event::RateLimited { .. } => Vec::new(),
     };
-    bodies.into_iter().filter_map(|body| body.rest.as_deref()).collect()
+    bodies.into_iter().flat_map(of_body).collect()
+}
+
+/// The whole of a text, and the bytes of its parts.
+fn of_body(body: &Body) -> impl Iterator<Item = &BlobRef> {
+    body.rest().into_iter().chain(body.parts().iter().map(Part::blob))
 }
 
 const fn of_outcome(outcome: &Outcome) -> Option<&Body> {

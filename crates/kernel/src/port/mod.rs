@@ -6,6 +6,7 @@ pub mod chain;
 pub mod journal;
 pub mod model;
 pub mod page;
+pub mod parts;
 pub mod recall;
 pub mod tool;
 

@@ -4,11 +4,14 @@
 use std::sync::Arc;
 
 use super::Pending;
+use super::parts::PartReader;
 use crate::budget::Limits;
 use crate::context::{Origin, Packet, ToolAsk};
 use crate::definition::Lost;
 use crate::fault::Fault;
 use crate::id::ModelName;
+use crate::limit;
+use crate::part::{Part, PartKind};
 use crate::report::Used;
 
 /// A model that can be called.
@@ -22,6 +25,16 @@ pub trait Model: Send + Sync {
     /// that is made of bytes, because no token is shorter; most can do better.
     fn tokens(&self, text: &str) -> u64 {
         text.len() as u64
+    }
+
+    /// How many tokens an image or a file has at most where it is shown. An image has [`limit::IMAGE_TOKENS`] unless a
+    /// driver knows better, a file that is text what its text has, and any other as many as bytes.
+    fn part_tokens(&self, part: &Part, bytes: &[u8]) -> u64 {
+        match (part.kind(), std::str::from_utf8(bytes)) {
+            (PartKind::Image, _) => limit::IMAGE_TOKENS,
+            (PartKind::File, Ok(text)) if part.media().as_str().starts_with("text/") => self.tokens(text),
+            (PartKind::File, Ok(_) | Err(_)) => bytes.len() as u64,
+        }
     }
 
     /// What counts its tokens, by name. Of models that give the same name one is asked for all; one without a name
@@ -62,6 +75,8 @@ pub struct Attempt {
     pub output_cap: u64,
     /// What the model sees.
     pub packet: Packet,
+    /// Where the bytes of the packet's parts are; [`bytes`](Self::bytes) reads them.
+    pub parts: PartReader,
     /// What the agent could use at this moment.
     pub remaining: Limits,
 }

@@ -16,7 +16,7 @@ use crate::world::World;
 /// What the journal says.
 pub fn places(journal: &dyn Journal, tree: TreeId, until: Seq) -> Result<Places, JournalFault> {
     let mut places = Places::default();
-    each(journal, tree, until, |event| places.note(event))?;
+    each(journal, tree, until, |event, _| places.note(event))?;
     Ok(places)
 }
 
@@ -34,7 +34,7 @@ pub fn mended(
     }
     let until = contexts.seq();
     fresh.keep(places(journal, tree, until)?);
-    each(journal, tree, until, |event| fresh.apply(event))?;
+    each(journal, tree, until, |event, _| fresh.apply(event))?;
     match fresh.lacks() {
         None => Ok(fresh),
         Some(seq) => Err(damaged(tree, seq)),
@@ -59,14 +59,14 @@ pub fn recall(
     (agent, at): (&AgentId, Seq),
 ) -> Result<Result<(Standing, Known), Refusal>, JournalFault> {
     let (mut world, mut contexts) = (World::new(tree), Contexts::new(tree));
-    let mut is_there = false;
-    each(journal, tree, at, |event| {
+    let mut is_its = false;
+    each(journal, tree, at, |event, end| {
         world.apply(event);
         contexts.apply(event);
-        let is_its = matches!(event, Event::CheckpointMade { agent: whose, .. } if whose == agent);
-        is_there = is_its && world.seq() == at;
+        let is_made = matches!(event, Event::CheckpointMade { agent: whose, .. } if whose == agent);
+        is_its |= is_made && end == at;
     })?;
-    if !is_there {
+    if !is_its {
         return Ok(Err(Refusal::NoCheckpoint { agent: agent.clone(), at: at.0 }));
     }
     let contexts = mended(journal, tree, (contexts, Contexts::new(tree)))?;
@@ -79,20 +79,21 @@ pub fn recall(
     }
 }
 
-/// Hands over the events of a tree, up to and with the event `until`.
+/// Hands over the events of a tree, up to and with the event `until`, each with the last of its batch.
 fn each(
     journal: &dyn Journal,
     tree: TreeId,
     until: Seq,
-    mut take: impl FnMut(&Event),
+    mut take: impl FnMut(&Event, Seq),
 ) -> Result<(), JournalFault> {
     for page in pages(journal, tree, Seq(0)) {
         for entry in page? {
+            let end = entry.end();
             for (event, seq) in entry.batch.events.iter().zip(entry.after.0 + 1..) {
                 if seq > until.0 {
                     return Ok(());
                 }
-                take(event);
+                take(event, end);
             }
         }
     }

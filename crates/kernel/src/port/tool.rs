@@ -7,6 +7,7 @@ use super::model::Missed;
 use crate::context::Origin;
 use crate::definition;
 use crate::id::ToolName;
+use crate::part::Enclosure;
 use crate::report::Used;
 
 /// A tool that can be called.
@@ -40,6 +41,8 @@ pub struct Answer {
     pub text: String,
     /// Whether the tool says that it could not do what it was asked: the model is told so and decides.
     pub is_error: bool,
+    /// Images and files that come with it. What is empty, too large or too many is left out, and the model is told.
+    pub parts: Vec<Enclosure>,
     /// What the attempt used.
     pub used: Used,
 }

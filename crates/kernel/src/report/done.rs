@@ -43,7 +43,10 @@ impl Done {
         let spent = call::used(draft.definition(), call, self.used);
         let (is_model, is_void) = (matches!(call.work, Work::Model(_)), call.is_void);
         let asks = if is_model { turn::bounded(&self.asks) } else { Vec::new() };
-        let outcome = Outcome::Done { body: self.body.bounded(), asks, is_error: self.is_error };
+        let body = self.body.bounded();
+        // A model says words, and nothing else.
+        let body = if is_model { body.only_text() } else { body };
+        let outcome = Outcome::Done { body, asks, is_error: self.is_error };
         call::end_running(draft, self.call, outcome, spent);
         if is_model && !is_void {
             turn::said(draft, ix, &self.asks);

@@ -7,7 +7,6 @@ use super::{acting, person};
 use crate::agent::{AgentIx, State, end_if_drained};
 use crate::budget::{Amounts, Limits, Terms};
 use crate::call::{self, Outcome, Work};
-use crate::checkpoint::{self, CheckpointKind};
 use crate::decide::{Draft, Reply};
 use crate::definition::{BudgetSpec, Lost};
 use crate::event::{Branched, Event};
@@ -62,9 +61,6 @@ impl Branch {
         let out = draft.calls().all().filter(|(_, call)| call.is_running());
         for id in out.map(|(id, _)| id).collect::<Vec<CallId>>() {
             lose(draft, id);
-        }
-        if !draft.is_over() {
-            checkpoint::make(draft, self.agent.clone(), CheckpointKind::Branch, (None, 0));
         }
         Ok(Reply::Done)
     }

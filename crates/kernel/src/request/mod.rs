@@ -56,6 +56,7 @@ use crate::decide::{Draft, Reply};
 use crate::id::AgentId;
 use crate::input::By;
 use crate::limit;
+use crate::part::Part;
 use crate::refusal::Refusal;
 use crate::world::World;
 
@@ -121,6 +122,36 @@ impl Request {
             | Self::Cancel(_)
             | Self::Raise(_) => {}
         }
+    }
+
+    /// The images and files that stand in it: whoever asks brings their bytes along.
+    pub fn parts_mut(&mut self) -> impl Iterator<Item = &mut Part> {
+        let (send, spawn) = match self {
+            Self::Send(send) => (Some(&mut send.body), None),
+            Self::Spawn(spawn) => (None, Some(spawn.messages.iter_mut().map(|given| &mut given.body))),
+            // Elsewhere they are refused.
+            Self::Start(_)
+            | Self::Rollback(_)
+            | Self::Publish(_)
+            | Self::Refresh(_)
+            | Self::Broadcast(_)
+            | Self::Checkpoint(_)
+            | Self::Branch(_)
+            | Self::Ask(_)
+            | Self::Answer(_)
+            | Self::Finish(_)
+            | Self::Redirect(_)
+            | Self::Hold(_)
+            | Self::Charge(_)
+            | Self::Wait(_)
+            | Self::Fail(_)
+            | Self::Pause(_)
+            | Self::Unpause(_)
+            | Self::Cancel(_)
+            | Self::Raise(_) => (None, None),
+        };
+        let bodies = send.into_iter().chain(spawn.into_iter().flatten());
+        bodies.flat_map(|body| body.parts_mut())
     }
 
     pub(crate) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {

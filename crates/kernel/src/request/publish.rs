@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::send::check_message;
-use crate::body::Body;
+use crate::body::{Body, check_said};
 use crate::decide::{Draft, Reply};
 use crate::envelope::Envelope;
 use crate::event::Event;
 use crate::input::By;
+use crate::limit;
 use crate::refusal::Refusal;
 
 /// Publish a message. No agent reads it; those who watch its topic do.
@@ -22,7 +23,9 @@ pub struct Publish {
 
 impl Publish {
     pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
-        check_message(draft, by, &self.body, &self.envelope)?;
+        check_message(draft, by, &self.envelope)?;
+        self.body.checked("published message")?;
+        check_said("message", &self.body.text, limit::TEXT_BYTES_MAX)?;
         if self.envelope.topic.is_none() {
             return Err(Refusal::TextEmpty { what: "topic".to_owned() });
         }

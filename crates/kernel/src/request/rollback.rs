@@ -21,7 +21,7 @@ use crate::world::World;
 pub struct Rollback {
     /// Whose checkpoint.
     pub agent: AgentId,
-    /// Where it is: its own event.
+    /// Where it is: the last event of the batch with its own.
     pub at: Seq,
     /// Whose context it is to be, if it is not to be that agent's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::body::{Body, check_said};
+use crate::body::Body;
 use crate::call::wake_waits;
 use crate::decide::{Draft, Reply};
 use crate::envelope::Envelope;
@@ -35,7 +35,8 @@ impl Send {
     }
 
     pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
-        check_message(draft, by, &self.body, &self.envelope)?;
+        check_message(draft, by, &self.envelope)?;
+        self.body.checked_message()?;
         let to = self.to.clone();
         let Some(ix) = draft.agents().find(&to) else { return self.keep(draft, by) };
         let ix = draft.living(&to).map(|_| ix)?;
@@ -77,13 +78,8 @@ fn room(waiting: usize, agent: &AgentId) -> Result<(), Refusal> {
     Err(Refusal::InboxFull { agent: agent.clone(), waiting })
 }
 
-/// Refuses what no message may be, whoever it is for.
-pub(super) fn check_message(
-    draft: &Draft<'_>,
-    by: &By,
-    body: &Body,
-    envelope: &Envelope,
-) -> Result<(), Refusal> {
+/// Refuses what may stand on no message, whoever it is for.
+pub(super) fn check_message(draft: &Draft<'_>, by: &By, envelope: &Envelope) -> Result<(), Refusal> {
     draft.check_running()?;
     if let By::Agent(from) = by {
         draft.living(from)?;
@@ -91,6 +87,5 @@ pub(super) fn check_message(
     if envelope.ttl == Some(0) {
         return Err(Refusal::Forwarded);
     }
-    check_category(envelope.category)?;
-    check_said("message", &body.text, limit::TEXT_BYTES_MAX)
+    check_category(envelope.category)
 }

@@ -125,7 +125,11 @@ fn ask_model(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) {
 /// Cuts an agent's window if it is full, and says how many tokens its next packet has.
 fn fit(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) -> Result<u64, Exit> {
     let window = &draft.agent(ix).progress.window;
-    let Some(size) = window.size() else { return Ok(tokens) };
+    if window.size().is_none() && window.images() == 0 {
+        return Ok(tokens);
+    }
+    let (is_bound, before) = (window.size().is_some(), window.tokens());
+    let size = window.size().unwrap_or(u64::MAX);
     let spec = turns_of(draft, ix).and_then(|turns| turns.window.clone()).unwrap_or_default();
     let thread = thread::slice(draft, ix);
     let bounds = Bounds { size, preset: spec.preset, images_max: spec.images, compact: spec.compact, thread };
@@ -142,7 +146,9 @@ fn fit(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) -> Result<u64, Exit> {
             return Err(Exit::failed("window_too_small", message));
         }
     }
-    Ok(draft.agent(ix).progress.window.tokens())
+    let after = draft.agent(ix).progress.window.tokens();
+    // Without a bound the whole context is shown, but for images that gave back what they had.
+    Ok(if is_bound { after } else { tokens.saturating_sub(before.saturating_sub(after)) })
 }
 
 /// How an agent ends whose model call came to nothing.

@@ -2,7 +2,6 @@
 
 use super::thread;
 use crate::agent::{AgentIx, Spawned};
-use crate::body::check_said;
 use crate::context::{Given, Goal, Share, first_tokens};
 use crate::decide::Draft;
 use crate::definition::{Definition, Role};
@@ -11,6 +10,7 @@ use crate::event::{Clamped, Event};
 use crate::id::AgentId;
 use crate::input::By;
 use crate::limit;
+use crate::part::check_parts;
 use crate::refusal::Refusal;
 use crate::window::{self, Category, News, Window, check_size};
 
@@ -55,9 +55,10 @@ impl Opening {
             let (what, count) = ("messages".to_owned(), wish.messages.len());
             return Err(Refusal::TooMany { what, count, count_max: limit::SHARES_MAX });
         }
+        check_parts(wish.messages.iter().flat_map(|given| given.body.parts()))?;
         for Given { category, body } in wish.messages {
             check_category(*category)?;
-            check_said("message", &body.text, limit::TEXT_BYTES_MAX)?;
+            body.checked_message()?;
         }
         let own = turns.window.as_ref().and_then(|window| window.size);
         let given = [own, wish.window];

@@ -3,6 +3,7 @@
 mod holding;
 
 use std::num::NonZeroU32;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -29,6 +30,8 @@ pub struct Window {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Seldom {
     left_out: [LeftOut; Category::COUNT],
+    /// The tokens of each image that it shows, in order.
+    images: Vec<u32>,
     /// Who told what they know.
     tellers: Vec<Teller>,
 }
@@ -59,7 +62,12 @@ impl Window {
     #[must_use]
     pub fn of(headers: Vec<Header>, unread: usize) -> Self {
         let unread = u32::try_from(unread.min(headers.len())).unwrap_or(u32::MAX);
-        Self { headers: headers.into(), unread, ..Self::default() }
+        let images = headers.iter().map(|header| usize::from(header.images)).sum();
+        let mut window = Self { headers: headers.into(), unread, ..Self::default() };
+        if images > 0 {
+            window.seldom().images = vec![0; images];
+        }
+        window
     }
 
     /// What it holds, the oldest first.
@@ -84,6 +92,27 @@ impl Window {
     #[must_use]
     pub fn tokens(&self) -> u64 {
         self.headers.iter().map(|header| u64::from(header.tokens)).sum()
+    }
+
+    /// How many images it shows.
+    #[must_use]
+    pub fn images(&self) -> usize {
+        self.seldom.as_ref().map_or(0, |seldom| seldom.images.len())
+    }
+
+    /// The tokens of the images that the message at a place shows, in order.
+    #[must_use]
+    pub fn images_at(&self, place: usize) -> &[u32] {
+        let Some(seldom) = &self.seldom else { return &[] };
+        let range = self.image_places(place);
+        seldom.images.get(range).unwrap_or_default()
+    }
+
+    /// Where the images of a message stand among all that are shown.
+    fn image_places(&self, place: usize) -> Range<usize> {
+        let count = |header: &Header| usize::from(header.images);
+        let first = self.headers.iter().take(place).map(count).sum();
+        first..first + self.headers.get(place).map_or(0, count)
     }
 
     /// How many tokens of one category it holds.
@@ -196,13 +225,18 @@ impl Window {
 
     /// The first message.
     pub(crate) fn open(&mut self, tokens: u64) {
-        self.insert(0, Header::new(tokens, Category::System, Tie::Free));
+        self.insert(0, Header::new(tokens, Category::System, Tie::Free), &[]);
     }
 
     /// The next message; it is unread.
     pub fn push(&mut self, header: Header) {
+        self.push_with(header, &[]);
+    }
+
+    /// The same with images that have so many tokens.
+    pub fn push_with(&mut self, header: Header, images: &[u32]) {
         if self.is_open() {
-            self.insert(self.headers.len(), header);
+            self.insert(self.headers.len(), header, images);
             self.unread += 1;
         }
     }
@@ -210,16 +244,19 @@ impl Window {
     /// What its model said: before everything that came meanwhile.
     pub(crate) fn said(&mut self, header: Header) {
         if self.is_open() {
-            self.insert(self.headers.len() - self.unread(), header);
+            self.insert(self.headers.len() - self.unread(), header, &[]);
         }
     }
 
-    /// What a tool returned: behind the message that asked and before everything that came meanwhile.
-    pub(crate) fn answer(&mut self, header: Header) {
-        let asked = self.headers.iter().rposition(|header| header.tie == Tie::Asks);
-        let Some(asked) = asked else { return };
-        let answers = self.headers[asked + 1..].iter().take_while(|header| header.tie == Tie::Answers);
-        self.insert(asked + 1 + answers.count(), header);
+    /// What a tool returned: before everything else that came meanwhile, and behind what so many others returned that
+    /// were asked for before it. So they stand as the model will read them, whichever was faster.
+    pub(crate) fn answer(&mut self, rank: usize, header: Header, images: &[u32]) {
+        if !self.is_open() {
+            return;
+        }
+        let read = self.headers.len() - self.unread();
+        let answers = self.headers[read..].iter().take_while(|header| header.tie == Tie::Answers).count();
+        self.insert(read + rank.min(answers), header, images);
         self.unread += 1;
     }
 
@@ -233,6 +270,7 @@ impl Window {
         let first = self.headers.len() - self.unread();
         let unread = self.headers.iter().enumerate().skip(first);
         if let Some((at, _)) = unread.filter(|(_, header)| header.tie == Tie::Letter).nth(place) {
+            self.blank(at, u8::MAX);
             self.headers.remove(at);
             self.unread -= 1;
         }
@@ -247,9 +285,7 @@ impl Window {
         }
         self.remove(&cut.drop);
         for blank in &cut.blank {
-            if let Some(header) = self.headers.get_mut(blank.at as usize) {
-                header.images = header.images.saturating_sub(blank.images);
-            }
+            self.blank(blank.at as usize, blank.images);
         }
         self.fold(cut.folded);
     }
@@ -262,18 +298,20 @@ impl Window {
         }
         let (contexts, system) = (window.context_messages(), Span::has(spans, 0));
         let tie = if as_is { None } else { Some(Tie::Told(self.note_teller(from, contexts, system))) };
-        for header in Span::places(spans).filter_map(|place| window.headers.get(place)) {
+        let known = Span::places(spans).filter_map(|place| Some((place, window.headers.get(place)?)));
+        for (place, header) in known {
             let header = match tie {
                 Some(tie) => {
                     let tokens = u64::from(header.tokens) + crate::limit::TOLD_TOKENS;
-                    Header { images: header.images, ..Header::new(tokens, Category::Context, tie) }
+                    Header::new(tokens, Category::Context, tie)
                 }
                 None => *header,
             };
+            let images = window.images_at(place);
             if self.is_asking() {
-                self.push(header);
+                self.push_with(header, images);
             } else {
-                self.said(header);
+                self.insert(self.headers.len() - self.unread(), header, images);
             }
         }
     }
@@ -286,6 +324,9 @@ impl Window {
 
     /// Forgets what is at these places.
     pub(crate) fn remove(&mut self, spans: &[Span]) {
+        if self.images() > 0 {
+            Span::places(spans).for_each(|place| self.blank(place, u8::MAX));
+        }
         let mut place = 0;
         let read = self.headers.len() - self.unread();
         let mut gone_unread = 0;
@@ -313,7 +354,7 @@ impl Window {
         let folded = Header::new(tokens.into(), Category::Context, Tie::Folded);
         match self.headers.get_mut(1) {
             Some(header) if header.tie == Tie::Folded => *header = folded,
-            Some(_) | None if tokens > 0 => self.insert(1.min(self.headers.len()), folded),
+            Some(_) | None if tokens > 0 => self.insert(1.min(self.headers.len()), folded, &[]),
             Some(_) | None => {}
         }
     }
@@ -322,7 +363,23 @@ impl Window {
         self.seldom.get_or_insert_default()
     }
 
-    fn insert(&mut self, place: usize, header: Header) {
-        self.headers.insert(place, header);
+    fn insert(&mut self, place: usize, header: Header, images: &[u32]) {
+        self.headers.insert(place, header.with_images(images.len()));
+        if !images.is_empty() {
+            let first = self.image_places(place).start;
+            self.seldom().images.splice(first..first, images.iter().copied());
+        }
+    }
+
+    /// The oldest images of a message are no longer shown, and give back what they have.
+    fn blank(&mut self, place: usize, images: u8) {
+        let Range { start, end } = self.image_places(place);
+        let Some(header) = self.headers.get_mut(place).filter(|header| header.images > 0) else { return };
+        let Some(seldom) = &mut self.seldom else { return };
+        let end = end.min(start + usize::from(images)).min(seldom.images.len());
+        for tokens in seldom.images.drain(start.min(end)..end) {
+            header.tokens = header.tokens.saturating_sub(tokens);
+            header.images -= 1;
+        }
     }
 }

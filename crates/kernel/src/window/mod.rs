@@ -5,6 +5,7 @@
 mod category;
 mod header;
 mod kept;
+mod room;
 mod shares;
 mod size;
 mod trim;
@@ -12,6 +13,7 @@ mod trim;
 pub use category::Category;
 pub use header::{Header, Tie};
 pub use kept::{Holding, News, Teller, Window};
+pub use room::Room;
 pub use shares::{Preset, Shares};
 pub use size::{Because, Compact, WindowSpec};
 pub(crate) use size::{check_size, effective, is_below};

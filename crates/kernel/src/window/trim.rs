@@ -1,6 +1,8 @@
 //! Trimming: what is left out when a window is full. First those categories give that have more than their share, then
 //! all of them; the least important first, the oldest of it first. It goes down to 80 %, so that the next packets begin
-//! with the same bytes until the window is full again.
+//! with the same bytes until the window is full again. Images that are too many become placeholders before anything goes.
+
+use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
@@ -156,7 +158,9 @@ impl Span {
 /// # Errors
 /// If what must stay is larger: the first message, the newest that somebody wrote, and what the model is to read now.
 pub fn trim(window: &Window, bounds: &Bounds) -> Result<Option<Cut>, TooSmall> {
-    let (headers, size) = (window.headers(), bounds.size);
+    let (blank, size) = (old_images(window, bounds.images_max), bounds.size);
+    let headers = without(window, &blank);
+    let headers = headers.as_ref();
     let total = headers.iter().map(|header| u64::from(header.tokens)).sum::<u64>();
     let mut cut = Cut { drop: Vec::new(), blank: Vec::new(), folded: folded(headers) };
     let is_over = |slice: &Slice| slice.tokens_in(headers) > slice.tokens;
@@ -177,7 +181,7 @@ pub fn trim(window: &Window, bounds: &Bounds) -> Result<Option<Cut>, TooSmall> {
         }
         cut.drop = units.spans();
     }
-    cut.blank = old_images(headers, &cut, bounds.images_max);
+    cut.blank = blank.into_iter().filter_map(|blank| among_staying(blank, &cut)).collect();
     Ok((!cut.drop.is_empty() || !cut.blank.is_empty()).then_some(cut))
 }
 
@@ -190,18 +194,17 @@ fn share(size: u64, percent: u64) -> u64 {
     size / 100 * percent + size % 100 * percent / 100
 }
 
-/// The images that are too many among the messages that stay: the newest are kept.
-fn old_images(headers: &[Header], cut: &Cut, images_max: u32) -> Vec<Blank> {
-    let stay = headers.iter().zip(0..).filter(|(_, place)| !cut.drops(*place)).map(|(header, _)| header);
-    let stay: Vec<u8> = stay.map(|header| header.images).collect();
-    let mut over = stay.iter().map(|images| u32::from(*images)).sum::<u32>().saturating_sub(images_max);
+/// The images that are too many in a window, by the places of its messages: the newest are kept.
+fn old_images(window: &Window, images_max: u32) -> Vec<Blank> {
+    let images_max = usize::try_from(images_max).unwrap_or(usize::MAX);
+    let mut over = window.images().saturating_sub(images_max);
     let mut blank = Vec::new();
-    for (at, images) in (0..).zip(stay).filter(|(_, images)| *images > 0) {
+    for (at, header) in (0..).zip(window.headers()).filter(|(_, header)| header.images > 0) {
         if over == 0 {
             break;
         }
-        let images = u8::try_from(over).unwrap_or(u8::MAX).min(images);
-        over -= u32::from(images);
+        let images = u8::try_from(over).unwrap_or(u8::MAX).min(header.images);
+        over -= usize::from(images);
         blank.push(Blank { at, images });
     }
     blank
@@ -210,6 +213,25 @@ fn old_images(headers: &[Header], cut: &Cut, images_max: u32) -> Vec<Blank> {
 /// Whether somebody meant it for this agent now: neither a note of the machine nor what another agent knows.
 const fn is_written(header: &Header) -> bool {
     !matches!(header.category, Category::Internal) && !matches!(header.tie, Tie::Told(_))
+}
+
+/// The headers as they are when these images have given back what they have: nothing goes for what is not shown.
+fn without<'w>(window: &'w Window, blank: &[Blank]) -> Cow<'w, [Header]> {
+    let mut headers = Cow::Borrowed(window.headers());
+    for Blank { at, images } in blank {
+        let place = *at as usize;
+        let tokens: u32 = window.images_at(place).iter().take((*images).into()).sum();
+        if let Some(header) = headers.to_mut().get_mut(place) {
+            header.tokens = header.tokens.saturating_sub(tokens);
+        }
+    }
+    headers
+}
+
+/// The same by its place among the messages that stay; none if its message goes.
+fn among_staying(Blank { at, images }: Blank, cut: &Cut) -> Option<Blank> {
+    let before = Span::places(&cut.drop).take_while(|place| *place < at as usize).count();
+    (!cut.drops(at)).then(|| Blank { at: at - before as u32, images })
 }
 
 /// What goes or stays as one: a message, or one that asks with all that answer it.

@@ -15,7 +15,7 @@ use crate::event::{Alarm, Clamped, Event};
 use crate::id::{AgentId, CallId, ModelName, Seq, TimerId};
 use crate::limit;
 use crate::signal::Running;
-use crate::window::{Category, Header, Span, Tie, Window};
+use crate::window::{Category, Header, Room, Span, Tie, Window};
 
 impl World {
     /// Applies one event.
@@ -30,7 +30,8 @@ impl World {
                 self.redirected(agent, *running, instruction_tokens(instruction, *tokens));
             }
             Event::MessageSent { to, body, envelope, .. } => {
-                self.delivered(to, context::heard_tokens(body, envelope), envelope.category);
+                let room = Room::new(context::heard_tokens(body, envelope), body.parts());
+                self.delivered(to, room, envelope.category);
             }
             Event::MessagePublished { .. } | Event::CheckpointMade { .. } => {}
             Event::WindowSet { agent, size, first, clamped } => {
@@ -49,14 +50,14 @@ impl World {
             }
             Event::AgentEnded { agent, exit, result, .. } => self.ended(agent, exit, result.as_ref()),
             Event::CallAsked { call, agent, work } => {
-                let is_asked = matches!(work, Work::Tool(work) if work.ask.is_some());
-                self.asked((*call, is_asked), agent, work.clone(), None);
+                let ask = if let Work::Tool(work) = work { work.ask } else { None };
+                self.asked((*call, ask), agent, work.clone(), None);
             }
             Event::WaitStarted { call, agent, wait, alarm, ask } => {
-                self.asked((*call, ask.is_some()), agent, Work::Wait(wait.clone()), Some(*alarm));
+                self.asked((*call, *ask), agent, Work::Wait(wait.clone()), Some(*alarm));
             }
             Event::QuestionAsked { call, agent, question, alarm, ask } => {
-                self.asked((*call, ask.is_some()), agent, Work::Question(question.clone()), Some(*alarm));
+                self.asked((*call, *ask), agent, Work::Question(question.clone()), Some(*alarm));
             }
             Event::CallWaiting { call, why, account, alarm } => {
                 self.waiting(*call, *why, *alarm);
@@ -70,9 +71,7 @@ impl World {
                 self.calls.call_mut(*call).past_mut().take(fault.as_ref());
             }
             Event::CallEnded { call, outcome, spent, .. } => self.call_ended(*call, outcome, spent),
-            Event::ToolAnswered { agent, body, .. } => {
-                self.progress_mut(agent).answered(context::shown_tokens(body));
-            }
+            Event::ToolAnswered { agent, ask, body, .. } => self.answered(agent, *ask, body),
             Event::Charged { agent, amounts, .. } => self.ledger.charge(self.account(agent), amounts),
             Event::TreeHalted { account, call, short, .. } => {
                 self.halted = Some(Halt { call: *call, account: account.clone(), short: *short });
@@ -121,12 +120,7 @@ impl World {
         }
         self.set_timer(spawned.alarm, Subject::Deadline(ix));
         if let (Attachment::Call { call, ask }, Some(parent)) = (spawned.attachment, &spawned.parent) {
-            self.asked(
-                (call, ask.is_some()),
-                parent,
-                Work::Child(ChildCall { agent: spawned.agent.clone() }),
-                None,
-            );
+            self.asked((call, ask), parent, Work::Child(ChildCall { agent: spawned.agent.clone() }), None);
         }
     }
 
@@ -177,8 +171,8 @@ impl World {
         progress.window.push(note);
     }
 
-    fn delivered(&mut self, to: &AgentId, tokens: u64, category: Category) {
-        let letter = Letter { seq: self.seq, tokens: tokens.saturating_add(limit::SENDER_TOKENS), category };
+    fn delivered(&mut self, to: &AgentId, room: Room, category: Category) {
+        let letter = Letter { seq: self.seq, room: room.plus(limit::SENDER_TOKENS), category };
         match self.agents.find(to) {
             Some(ix) => self.agents.agent_mut(ix).take(letter),
             None => self.unborn.entry(to.clone()).or_default().push(letter),
@@ -186,7 +180,7 @@ impl World {
     }
 
     fn redirected(&mut self, agent: &AgentId, running: Running, tokens: u64) {
-        self.delivered(agent, tokens, Category::Dialog);
+        self.delivered(agent, tokens.into(), Category::Dialog);
         if running.stops() {
             self.stopped(agent);
         }
@@ -221,8 +215,8 @@ impl World {
         match parent {
             Some(parent) if detached => {
                 let told = context::child_tokens(exit.word(), tokens);
-                let tokens = told.saturating_add(limit::SENDER_TOKENS);
-                let letter = Letter { seq: self.seq, tokens, category: Category::Output };
+                let room = Room::from(told).plus(limit::SENDER_TOKENS);
+                let letter = Letter { seq: self.seq, room, category: Category::Output };
                 self.agents.agent_mut(parent).take(letter);
             }
             Some(_) => {}
@@ -231,7 +225,7 @@ impl World {
         }
     }
 
-    fn asked(&mut self, (id, is_asked): (CallId, bool), agent: &AgentId, work: Work, alarm: Option<Alarm>) {
+    fn asked(&mut self, (id, ask): (CallId, Option<u32>), agent: &AgentId, work: Work, alarm: Option<Alarm>) {
         let ix = self.place(agent);
         let why = match &work {
             Work::Model(_) | Work::Tool(_) => None,
@@ -255,7 +249,7 @@ impl World {
         }
         agent.open.push(id);
         agent.waits += u32::from(matches!(work, Work::Wait(_)));
-        self.calls.insert(id, ix, work, is_asked);
+        self.calls.insert(id, ix, work, ask);
         if let Some(why) = why {
             self.waiting(id, why, alarm);
         }
@@ -313,7 +307,7 @@ impl World {
         let call = self.calls.call_mut(id);
         let (ix, is_running, timer) = (call.agent, call.is_running(), call.timer.take());
         let (is_wait, is_void) = (matches!(call.work, Work::Wait(_)), call.is_void);
-        let (is_model, is_asked) = (matches!(call.work, Work::Model(_)), call.is_asked);
+        let (is_model, ask) = (matches!(call.work, Work::Model(_)), call.ask());
         if is_running {
             self.settled(id, spent);
         }
@@ -321,6 +315,7 @@ impl World {
         self.ledger.line_leave(id.0);
         self.calls.remove(id);
         let told = context::told_tokens(outcome, |end| self.tokens_of(end));
+        let rank = ask.map(|ask| self.rank(ix, ask));
         let agent = self.agents.agent_mut(ix);
         if let Some(place) = agent.open.iter().position(|open| *open == id) {
             agent.open.remove(place);
@@ -329,8 +324,9 @@ impl World {
         if is_void {
             return;
         }
-        if is_asked {
-            agent.progress.answered(told);
+        if let Some(rank) = rank {
+            let parts = if let Outcome::Done { body, .. } = outcome { body.parts() } else { &[] };
+            agent.progress.answered(rank, &Room::new(told, parts));
         } else if !is_model {
             agent.progress.read(told);
         } else if let Outcome::Done { asks, .. } = outcome {
@@ -351,6 +347,18 @@ impl World {
             | Outcome::Refused { .. }
             | Outcome::Answered { .. } => {}
         }
+    }
+
+    fn answered(&mut self, agent: &AgentId, ask: u32, body: &Body) {
+        let ix = self.place(agent);
+        let (rank, room) = (self.rank(ix, ask), Room::new(context::shown_tokens(body), body.parts()));
+        self.agents.agent_mut(ix).progress.answered(rank, &room);
+    }
+
+    /// How many tools returned that an agent's last answer asked for before this one: all but those that are open.
+    pub(super) fn rank(&self, ix: AgentIx, ask: u32) -> usize {
+        let asks = self.agent(ix).open.iter().filter_map(|call| self.call(*call)?.ask());
+        (ask as usize).saturating_sub(asks.filter(|open| *open < ask).count())
     }
 
     /// The most tokens that an ended child has to show.

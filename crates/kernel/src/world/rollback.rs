@@ -5,6 +5,7 @@ use super::World;
 use crate::agent::{AgentIx, Attachment, Progress};
 use crate::context::ROLLED_BACK;
 use crate::event::Restored;
+use crate::window::Room;
 
 impl World {
     pub(super) fn restored(&mut self, restored: &Restored) {
@@ -12,8 +13,7 @@ impl World {
         let ix = self.place(id);
         for call in self.agent(ix).open.clone() {
             if !restored.stays.contains(&call) {
-                let call = self.calls.call_mut(call);
-                (call.stopped, call.is_void, call.is_asked) = (true, true, false);
+                self.calls.call_mut(call).void();
             }
         }
         for child in &restored.cancelled {
@@ -26,6 +26,14 @@ impl World {
         let agent = self.agents.agent_mut(ix);
         agent.inbox = standing.inbox.iter().copied().collect();
         agent.progress.restore(restored);
+        // As many as were asked for before each have returned by then.
+        let mut unanswered = restored.unanswered.clone();
+        unanswered.sort_unstable();
+        for ask in unanswered {
+            let rank = self.rank(ix, ask);
+            self.agents.agent_mut(ix).progress.answered(rank, &Room::from(ROLLED_BACK.len() as u64));
+        }
+        let agent = self.agents.agent_mut(ix);
         let is_own = restored.from == *id;
         let contexts = if is_own { agent.progress.window.context_messages() } else { 0 };
         // Whoever was told by it knows what it does not any more; what it will know instead is news to them.
@@ -38,15 +46,12 @@ impl World {
 
 impl Progress {
     /// What its model was told and said is what one was at a checkpoint. Turns stay counted.
-    fn restore(&mut self, Restored { standing, unanswered, .. }: &Restored) {
+    fn restore(&mut self, Restored { standing, .. }: &Restored) {
         let first = self.window.headers().first().map_or(0, |header| u64::from(header.tokens));
         let others = standing.tokens.saturating_sub(standing.window.first_tokens());
         self.tokens = others.saturating_add(first);
         self.set_last(standing.said, standing.said_tokens);
         self.failed = None;
         self.window.restore(&standing.window);
-        for _ in unanswered {
-            self.answered(ROLLED_BACK.len() as u64);
-        }
     }
 }

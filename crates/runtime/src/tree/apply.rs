@@ -11,6 +11,7 @@ use spinney_kernel::request::{Pause, Unpause};
 use spinney_kernel::{Batch, By, Refusal, Reply, Report, Request, What};
 use tokio::sync::oneshot;
 
+use super::enclosed::enclosed;
 use super::mind::Mind;
 use super::rollback::Back;
 use super::run::{Begin, STOPPED};
@@ -34,9 +35,14 @@ pub enum ApplyError {
 
 /// Decides one request of a person, appends it and stops. No effect starts, and no lost call is taken up, unless the
 /// root is being cancelled: then whatever was out is lost for good.
-pub(crate) async fn apply(begin: Begin, mut request: Request) -> Result<Reply, ApplyError> {
+pub(crate) async fn apply(
+    begin: Begin,
+    mut request: Request,
+    bytes: Vec<Vec<u8>>,
+) -> Result<Reply, ApplyError> {
     let Begin { tree, journal, drivers, clock, draws, names, .. } = begin;
     drivers.count(&mut request);
+    let mut blobs = enclosed(&drivers, &mut request, bytes).map_err(ApplyError::Refused)?;
     let head = journal.head(tree).map_err(ApplyError::Journal)?;
     let head = head.ok_or(ApplyError::Journal(JournalFault::UnknownTree { tree }))?;
     let mut mind = Mind::new(tree, clock, draws);
@@ -68,6 +74,7 @@ pub(crate) async fn apply(begin: Begin, mut request: Request) -> Result<Reply, A
         names.take_back(name.as_ref());
         ApplyError::Refused(refusal)
     })?;
+    let place = written.len();
     written.push(batch);
     if let (Aim::RootPause, Some(agent)) = (aim, &root) {
         // What an unpause sets free waits until the tree is resumed. One that was paused stays paused.
@@ -86,7 +93,8 @@ pub(crate) async fn apply(begin: Begin, mut request: Request) -> Result<Reply, A
     let count = written.len();
     let append = |(at, (after, batch)): (usize, (Seq, Batch))| {
         let state = if at + 1 == count { last } else { STOPPED };
-        let (blobs, catalog) = (Vec::new(), catalog_of(tree, after, &batch));
+        let blobs = if at == place { std::mem::take(&mut blobs) } else { Vec::new() };
+        let catalog = catalog_of(tree, after, &batch);
         Append { tree, after, base: None, batch, blobs, catalog, state, durability }
     };
     write(&journal, written.into_iter().enumerate().map(append)).await.map_err(ApplyError::Journal)?;

@@ -9,8 +9,11 @@ use futures::FutureExt;
 use spinney_kernel::context::ToolAsk;
 use spinney_kernel::fault::{Fault, FaultKind};
 use spinney_kernel::id::CallId;
+use spinney_kernel::part::Part;
 use spinney_kernel::port::Pending;
+use spinney_kernel::port::journal::{Journal, JournalFault};
 use spinney_kernel::port::model::{self, Deltas, Missed, Model};
+use spinney_kernel::port::parts::{PartReader, missed};
 use spinney_kernel::port::tool;
 use spinney_kernel::report::{Done, Failed, Used};
 use spinney_kernel::{Report, limit};
@@ -18,7 +21,7 @@ use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
-use super::payload::{Payload, returned, said};
+use super::payload::{Payload, returned_with, said};
 use crate::bus::{Delta, Hub};
 use crate::drivers::Drivers;
 
@@ -41,6 +44,8 @@ pub(super) struct Effects {
     /// By call. Most come last and go first, so a queue moves little.
     out: VecDeque<Out>,
     hub: Arc<Hub>,
+    /// Where the bytes of parts are.
+    pub(super) parts: PartReader,
 }
 
 struct Out {
@@ -61,8 +66,13 @@ pub(super) struct Ticket {
 }
 
 impl Effects {
-    pub(super) fn new(drivers: Arc<Drivers>, reports: Sender<Brought>, hub: Arc<Hub>) -> Self {
-        Self { drivers, reports, out: VecDeque::new(), hub }
+    pub(super) fn new(
+        drivers: Arc<Drivers>,
+        reports: Sender<Brought>,
+        hub: Arc<Hub>,
+        parts: PartReader,
+    ) -> Self {
+        Self { drivers, reports, out: VecDeque::new(), hub, parts }
     }
 
     /// How many are out.
@@ -156,6 +166,22 @@ impl Effects {
             Err(at) => self.out.insert(at, out),
         }
     }
+}
+
+/// Reads blobs from a journal, on a thread that may wait for the disk.
+pub(super) fn part_reader(journal: Arc<dyn Journal>) -> PartReader {
+    PartReader::new(move |part| {
+        let (journal, part) = (Arc::clone(&journal), part.clone());
+        let blob = part.blob().clone();
+        let read = tokio::task::spawn_blocking(move || journal.blob(&blob));
+        Box::pin(async move {
+            match read.await.unwrap_or(Err(JournalFault::Closed)) {
+                Ok(Some(bytes)) => Ok(bytes),
+                Ok(None) => Err(missed(&part, "has no bytes in this home")),
+                Err(fault) => Err(missed(&part, &format!("cannot be read: {fault}"))),
+            }
+        })
+    })
 }
 
 impl Drop for Effects {
@@ -268,11 +294,12 @@ fn bound(asks: &mut Vec<ToolAsk>) {
 }
 
 fn tool_report(drivers: &Drivers, ticket: Ticket, ended: Result<tool::Answer, Missed>) -> Brought {
-    let tool::Answer { text, is_error, used } = match ended {
+    let tool::Answer { text, is_error, parts, used } = match ended {
         Ok(answer) => answer,
         Err(missed) => return failed(ticket, missed),
     };
-    let Payload { body, blobs } = returned(text, |text| drivers.tokens(text));
+    let count = |part: &mut Part, bytes: &[u8]| drivers.count_part(part, bytes);
+    let Payload { body, blobs } = returned_with(text, parts, |text| drivers.tokens(text), count);
     let Ticket { call, attempt } = ticket;
     let report = Report::Done(Done { call, attempt, used, body, asks: Vec::new(), is_error });
     Brought { report, blobs }

@@ -3,6 +3,7 @@
 mod apply;
 mod branch;
 mod effects;
+mod enclosed;
 mod events;
 mod gate;
 mod look;
@@ -15,6 +16,7 @@ mod timers;
 
 use spinney_kernel::body::Body;
 use spinney_kernel::id::{AgentId, CallId, CheckpointName, Correlation, Seq, TreeId};
+use spinney_kernel::part::{Enclosure, enclose};
 use spinney_kernel::port::journal::{ChainHash, Journal, JournalFault};
 use spinney_kernel::request::{Answer, Cancel, Checkpoint, Pause, Raise, Redirect, Send, Unpause};
 use spinney_kernel::world::TreeState;
@@ -32,7 +34,6 @@ pub use branch::{BranchError, BranchOff};
 pub use events::{Events, Told, tell};
 pub use look::{Look, OpenQuestion};
 pub use replay::{Diverged, Verified, verify};
-pub(crate) use rollback::Requested;
 pub use rollback::RolledBack;
 pub(crate) use run::{Begin, begin};
 
@@ -93,8 +94,14 @@ pub enum RequestError {
 
 /// What reaches a tree from callers.
 pub(crate) enum Asked {
-    Request { by: By, request: Requested, answer: oneshot::Sender<Result<Reply, Refusal>> },
+    Request { by: By, request: Enclosing, answer: oneshot::Sender<Result<Reply, Refusal>> },
     Look(oneshot::Sender<Look>),
+}
+
+/// A request and the bytes of its parts.
+pub(crate) struct Enclosing {
+    request: rollback::Requested,
+    blobs: Vec<Vec<u8>>,
 }
 
 impl Tree {
@@ -108,11 +115,26 @@ impl Tree {
     ///
     /// # Errors
     /// The refusal, or why nobody runs the tree.
-    pub async fn request(&self, by: By, mut request: Request) -> Result<Reply, RequestError> {
+    pub async fn request(&self, by: By, request: Request) -> Result<Reply, RequestError> {
+        self.request_with(by, request, Vec::new()).await
+    }
+
+    /// Asks for something, with the bytes of the images and files that stand in it. They are blobs of the tree when the
+    /// answer comes.
+    ///
+    /// # Errors
+    /// The refusal, or why nobody runs the tree.
+    pub async fn request_with(
+        &self,
+        by: By,
+        mut request: Request,
+        bytes: Vec<Vec<u8>>,
+    ) -> Result<Reply, RequestError> {
         self.drivers.count(&mut request);
+        let blobs = enclosed::enclosed(&self.drivers, &mut request, bytes).map_err(RequestError::Refused)?;
         let request = self.prepared(request).await.map_err(RequestError::Refused)?;
         let (answer, answered) = oneshot::channel();
-        let asked = Asked::Request { by, request, answer };
+        let asked = Asked::Request { by, request: Enclosing { request, blobs }, answer };
         if self.requests.send(asked).await.is_err() {
             return Err(self.gone());
         }
@@ -132,6 +154,21 @@ impl Tree {
     /// The refusal, or why nobody runs the tree.
     pub async fn send(&self, to: AgentId, text: impl Into<String>) -> Result<(), RequestError> {
         self.ask(Request::Send(Send::plain(to, Body::text(text)))).await.map(drop)
+    }
+
+    /// Sends a message with images and files to an agent.
+    ///
+    /// # Errors
+    /// The refusal, or why nobody runs the tree.
+    pub async fn send_with(
+        &self,
+        to: AgentId,
+        text: impl Into<String>,
+        enclosures: Vec<Enclosure>,
+    ) -> Result<(), RequestError> {
+        let (parts, bytes) = enclose(enclosures).map_err(|bad| RequestError::Refused(bad.into()))?;
+        let send = Request::Send(Send::plain(to, Body::text(text).with_parts(parts)));
+        self.request_with(By::Person, send, bytes).await.map(drop)
     }
 
     /// Answers a question.

@@ -3,6 +3,7 @@
 
 use spinney_kernel::body::{BlobRef, Body};
 use spinney_kernel::id::BlobHash;
+use spinney_kernel::part::{BadPart, Enclosure, Part, check_parts};
 use spinney_kernel::{limit, offload};
 
 /// A text on its way into the journal.
@@ -18,7 +19,7 @@ pub(super) fn said(text: String, tokens: impl Fn(&str) -> u64) -> Payload {
     }
     let beginning = cut(&text, limit::TEXT_BYTES_MAX).to_owned();
     let body = Body { tokens: Some(tokens(&beginning)), ..Body::text(beginning) };
-    with_blob(body, text)
+    with_blob(body, None, text)
 }
 
 /// What a tool returned, as body and blob; `tokens` counts what the model will read.
@@ -27,8 +28,41 @@ pub(super) fn returned(text: String, tokens: impl Fn(&str) -> u64) -> Payload {
     // Words stand between the two, so that they are counted apart.
     let counted = tokens(head).saturating_add(tokens(tail));
     let gap = u32::try_from(head.len()).ok();
-    let body = Body { tokens: Some(counted), gap, ..Body::text([head, tail].concat()) };
-    with_blob(body, text)
+    let body = Body { tokens: Some(counted), ..Body::text([head, tail].concat()) };
+    with_blob(body, gap, text)
+}
+
+/// What a tool returned together with images and files; `count` counts each of these. What is empty, too large or too
+/// many is left out, and the text says so: a report is not refused.
+pub(super) fn returned_with(
+    mut text: String,
+    enclosures: Vec<Enclosure>,
+    tokens: impl Fn(&str) -> u64,
+    count: impl Fn(&mut Part, &[u8]),
+) -> Payload {
+    let (mut parts, mut bytes): (Vec<Part>, Vec<Vec<u8>>) = (Vec::new(), Vec::new());
+    let mut leave_out = |bad: BadPart| text.push_str(&format!("\n[a part was left out: {bad}]"));
+    let count_all = enclosures.len();
+    for enclosure in enclosures.into_iter().take(limit::PARTS_MAX) {
+        let fits = enclosure.part().and_then(|part| {
+            check_parts(parts.iter().chain([&part]))?;
+            Ok(part)
+        });
+        match fits {
+            Ok(mut part) => {
+                count(&mut part, &enclosure.bytes);
+                parts.push(part);
+                bytes.push(enclosure.bytes);
+            }
+            Err(bad) => leave_out(bad),
+        }
+    }
+    if count_all > limit::PARTS_MAX {
+        leave_out(BadPart::TooMany { count: count_all, count_max: limit::PARTS_MAX });
+    }
+    let Payload { body, mut blobs } = returned(text, tokens);
+    blobs.append(&mut bytes);
+    Payload { body: body.with_parts(parts), blobs }
 }
 
 fn inline(text: String, tokens: impl Fn(&str) -> u64) -> Payload {
@@ -37,11 +71,11 @@ fn inline(text: String, tokens: impl Fn(&str) -> u64) -> Payload {
 }
 
 /// A preview with its whole, or as much of that as a blob may have.
-fn with_blob(preview: Body, mut whole: String) -> Payload {
+fn with_blob(preview: Body, gap: Option<u32>, mut whole: String) -> Payload {
     whole.truncate(whole.floor_char_boundary(limit::BLOB_BYTES_MAX));
     let whole = whole.into_bytes();
-    let rest = Some(Box::new(BlobRef { hash: BlobHash::of(&whole), bytes: whole.len() as u64 }));
-    Payload { body: Body { rest, ..preview }, blobs: vec![whole] }
+    let rest = BlobRef { hash: BlobHash::of(&whole), bytes: whole.len() as u64 };
+    Payload { body: preview.with_rest(rest, gap), blobs: vec![whole] }
 }
 
 /// The longest beginning of a text that has at most so many bytes.

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use spinney_kernel::agent::Standing;
 use spinney_kernel::context::{Contexts, Places};
 use spinney_kernel::event::RULES;
-use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::id::{AgentId, Seq, TreeId};
 use spinney_kernel::port::blobs::blobs_of;
 use spinney_kernel::port::journal::{ChainHash, Entry, Head, Journal, JournalFault};
 use spinney_kernel::port::page::pages;
@@ -152,7 +152,7 @@ struct Replay {
     hash: Option<ChainHash>,
     /// Checkpoints that later events go back to, and how their agents stood there.
     places: Places,
-    stood: BTreeMap<Seq, Standing>,
+    stood: BTreeMap<(Seq, AgentId), Standing>,
 }
 
 impl Replay {
@@ -212,16 +212,16 @@ impl Replay {
         self.contexts.apply(event);
         if let Some(shadow) = shadow {
             shadow.apply(event);
-            if let (true, Event::CheckpointMade { agent, .. }) = (self.places.has(seq), event) {
-                let known = self.contexts.known(agent);
-                let stood = known.and_then(|known| Standing::of(shadow, agent, &known));
-                self.stood.extend(stood.map(|stood| (seq, stood)));
+            for agent in self.places.whose(seq) {
+                let known = self.contexts.kept(seq, agent);
+                let stood = known.and_then(|known| Standing::of(shadow, agent, known));
+                self.stood.extend(stood.map(|stood| ((seq, agent.clone()), stood)));
             }
         }
         // A first reading keeps nothing, and is followed by one that does.
         if let Event::ContextRestored(restored) = event
             && self.places.has(restored.at)
-            && self.stood.get(&restored.at) != Some(&restored.standing)
+            && self.stood.get(&(restored.at, restored.from.clone())) != Some(&restored.standing)
         {
             let reason = format!("event {} was not as it says", restored.at.0);
             return Err(Diverged::Misfit { seq: seq.0, reason });

@@ -19,13 +19,13 @@ use spinney_kernel::{Batch, By, Refusal, Reply, Report, Request, What, limit};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::effects::{Brought, Effects, REPORTS_MAX, Ticket};
+use super::effects::{Brought, Effects, REPORTS_MAX, Ticket, part_reader};
 use super::events::Source;
 use super::gate::{Confirmations, Confirmed, Gate, Held};
 use super::mind::Mind;
 use super::rollback::{Back, Requested};
 use super::timers::Timers;
-use super::{Asked, Look, REQUESTS_MAX, Status, Stopped, Told, Tree};
+use super::{Asked, Enclosing, Look, REQUESTS_MAX, Status, Stopped, Told, Tree};
 use crate::bus::{EndOnDrop, Hub};
 use crate::clock::Clock;
 use crate::draw::Draws;
@@ -102,7 +102,8 @@ pub(crate) fn begin(begin: Begin) -> Result<Seedling, JournalFault> {
     let (reports, brought) = mpsc::channel(REPORTS_MAX);
     let gate = Gate::new(Arc::clone(&journal), Confirmed { seq: durable, hash, fault: None });
     let inlets = Inlets { requests: asked, reports: brought, confirmations: gate.confirmations(), stop };
-    let effects = Effects::new(Arc::clone(&drivers), reports, Arc::clone(&hub));
+    let parts = part_reader(Arc::clone(&journal));
+    let effects = Effects::new(Arc::clone(&drivers), reports, Arc::clone(&hub), parts);
     let run = Run {
         mind,
         gate,
@@ -224,14 +225,14 @@ impl Run {
     }
 
     /// Decides a request; a name that it asks for must be free in the whole home.
-    fn requested(&mut self, by: By, request: Requested) -> Result<Reply, Refusal> {
+    fn requested(&mut self, by: By, Enclosing { request, blobs }: Enclosing) -> Result<Reply, Refusal> {
         let request = match request {
             Requested::Plain(request) => request,
             Requested::Rollback(rollback) => return self.roll_back(by, *rollback),
         };
         let world = &self.mind.world;
         let name = self.names.give(&request, (world.tree(), Seq(world.seq().0 + 1)))?;
-        let decided = self.decide(What::Request { by, request }, Vec::new());
+        let decided = self.decide(What::Request { by, request }, blobs);
         if decided.is_err() {
             self.names.take_back(name.as_ref());
         }
@@ -402,6 +403,7 @@ impl Run {
             key,
             output_cap,
             packet: self.mind.contexts.packet(agent, *input_tokens)?,
+            parts: self.effects.parts.clone(),
             remaining: world.ledger().remaining(living.account),
         })
     }

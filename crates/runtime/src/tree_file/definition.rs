@@ -199,11 +199,12 @@ impl Reader<'_> {
     fn window(&self, path: Path<'_>, keys: Option<&WindowKeys>) -> Result<Option<WindowSpec>, FileError> {
         let Some(keys) = keys else { return Ok(None) };
         let at = |key| path.iter().copied().chain([Step::Key(key)]).collect::<Vec<_>>();
+        let images = self.bounded(&at("images"), keys.images, 0..=u64::from(u8::MAX))?;
         let default = WindowSpec::default();
         Ok(Some(WindowSpec {
             size: self.bounded(&at("size"), keys.size, CONTEXT_TOKENS)?,
             preset: keys.preset.unwrap_or(default.preset),
-            images: default.images,
+            images: images.map_or(default.images, narrow),
             compact: keys.compact.unwrap_or(default.compact),
             clamp_note: keys.clamp_note.is_none_or(|note| note == Switch::On),
         }))

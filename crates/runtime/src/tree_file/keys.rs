@@ -82,6 +82,7 @@ pub(super) struct AgentKeys {
 pub(super) struct WindowKeys {
     pub(super) size: Option<Count>,
     pub(super) preset: Option<Preset>,
+    pub(super) images: Option<Count>,
     pub(super) compact: Option<Compact>,
     pub(super) clamp_note: Option<Switch>,
 }

@@ -301,6 +301,7 @@ fn a_window_says_what_may_stand_in_it() {
     insta::assert_snapshot!(edited("prompt: You lead.", "window: { size: 5 }"), @"tree.yaml:13:21: `size` of 5 is out of bounds: write a number from 256 to 4294967295");
     insta::assert_snapshot!(edited("prompt: You lead.", "window: { preset: wide }"), @"tree.yaml:13:23: unknown word `wide`: known words: dialog, tools");
     insta::assert_snapshot!(edited("prompt: You lead.", "window: { clamp_note: maybe }"), @"tree.yaml:13:27: unknown word `maybe`: known words: on, off");
+    insta::assert_snapshot!(edited("prompt: You lead.", "window: { images: 900 }"), @"tree.yaml:13:23: `images` of 900 is out of bounds: write a number from 0 to 255");
     insta::assert_snapshot!(edited("prompt: You lead.", "share: everything"), @"tree.yaml:13:12: unknown word `everything`: known words: goal, briefing, thread, fork");
     insta::assert_snapshot!(edited("prompt: You lead.", "share: { fork: 0 }"), @"tree.yaml:13:12: `fork` of 0 turns is out of bounds: write a number from 1 to 1000");
 }

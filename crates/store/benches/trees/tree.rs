@@ -138,7 +138,12 @@ impl Tool for Noop {
     }
 
     fn call(&self, _: tool::Attempt) -> Pending<Result<tool::Answer, Missed>> {
-        let answer = tool::Answer { text: "y".repeat(STEP_BYTES), is_error: false, used: Used::NOTHING };
+        let answer = tool::Answer {
+            text: "y".repeat(STEP_BYTES),
+            is_error: false,
+            parts: Vec::new(),
+            used: Used::NOTHING,
+        };
         Box::pin(std::future::ready(Ok(answer)))
     }
 }

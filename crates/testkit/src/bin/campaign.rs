@@ -266,7 +266,7 @@ impl Tool for Actor {
                 Ok(()) => (format!("done: {}", attempt.args), false),
                 Err(error) => (error.to_string(), true),
             };
-            Ok(tool::Answer { text, is_error, used: Used::NOTHING })
+            Ok(tool::Answer { text, is_error, parts: Vec::new(), used: Used::NOTHING })
         })
     }
 }

@@ -32,7 +32,7 @@ fn main() -> ExitCode {
 fn decisions(seed: u64, steps: u64) -> Result<(), String> {
     let tally = sim::run(seed, steps).map_err(|broken| broken.to_string())?;
     println!(
-        "decisions: {} trees, {} operations ({} refused), {} events, {} crashes, {} halts, {} waits for budget, {} rollbacks, {} branches: every law held",
+        "decisions: {} trees, {} operations ({} refused), {} events, {} crashes, {} halts, {} waits for budget, {} rollbacks, {} branches, {} cuts with images: every law held",
         tally.cases,
         tally.operations,
         tally.refused,
@@ -41,7 +41,8 @@ fn decisions(seed: u64, steps: u64) -> Result<(), String> {
         tally.halts,
         tally.waits,
         tally.rollbacks,
-        tally.branches
+        tally.branches,
+        tally.blanks
     );
     Ok(())
 }

@@ -121,7 +121,7 @@ impl Part {
             Reply::Hangs | Reply::Never => return None,
         };
         let text = templates.render(template, &context(attempt));
-        let answer = text.map(|text| Answer { text, is_error, used: Used::NOTHING });
+        let answer = text.map(|text| Answer { text, is_error, parts: Vec::new(), used: Used::NOTHING });
         Some(answer.map_err(|problem| {
             let message = format!("{}: {problem}", self.source);
             Missed { fault: Fault { message, ..Fault::of(FaultKind::Invalid) }, used: Used::NOTHING }

@@ -3,19 +3,19 @@
 mod back;
 mod branch;
 
-use spinney_kernel::call::{Why, Work};
+use spinney_kernel::call::Why;
 use spinney_kernel::checkpoint::CheckpointKind;
-use spinney_kernel::context::{Contexts, Message};
+use spinney_kernel::context::Contexts;
 use spinney_kernel::id::{AgentId, CallId, TreeId};
 use spinney_kernel::report::Lost;
 use spinney_kernel::request::{Cancel, Start};
 use spinney_kernel::time::Time;
-use spinney_kernel::window::{Header, Tie};
 use spinney_kernel::{Batch, By, Event, Input, Report, Request, What, World, decide};
 
 use super::dice::Dice;
 use super::law::{Law, Witness};
 use super::start::Before;
+use super::windows::{check_images, check_packet, check_windows};
 use super::{Broken, grow, moves};
 use crate::fixture::parse;
 
@@ -46,6 +46,8 @@ pub struct Tally {
     pub rollbacks: u64,
     /// Trees that were branched off.
     pub branches: u64,
+    /// Cuts that made placeholders of images.
+    pub blanks: u64,
 }
 
 impl Tally {
@@ -60,6 +62,7 @@ impl Tally {
         self.waits += other.waits;
         self.rollbacks += other.rollbacks;
         self.branches += other.branches;
+        self.blanks += other.blanks;
     }
 }
 
@@ -176,6 +179,7 @@ impl Case {
                     self.witness.see(event)?;
                     check_packet(&shadow, event)?;
                     self.contexts.apply(event);
+                    check_images(&shadow, &self.contexts, event)?;
                     shadow.apply(event);
                 }
                 if shadow != self.world {
@@ -199,6 +203,8 @@ impl Case {
     fn count(&mut self, event: &Event) {
         self.tally.events += 1;
         self.tally.halts += u64::from(matches!(event, Event::TreeHalted { .. }));
+        self.tally.blanks +=
+            u64::from(matches!(event, Event::ContextCut { cut, .. } if !cut.blank.is_empty()));
         self.tally.waits += u64::from(matches!(event, Event::CallWaiting { why: Why::Budget { .. }, .. }));
     }
 
@@ -319,48 +325,6 @@ fn may_act(before: &World, what: &What) -> Law {
         | Request::Raise(_)
         | Request::Branch(_)
         | Request::Rollback(_) => Err(format!("{by} did what only a person may")),
-    }
-}
-
-/// What the world counts is what a model will read: the same messages in the same order.
-fn check_windows(world: &World, contexts: &Contexts) -> Law {
-    for view in world.directory() {
-        let Some(ix) = world.agents().find(&view.agent) else { continue };
-        let Some(agent) = world.agents().living(ix) else { continue };
-        let headers = agent.progress.window.headers();
-        let read: Vec<&Message> = contexts.window(&view.agent).collect();
-        let fits = |(header, message): (&Header, &&Message)| {
-            header.category == message.category() && is_tied(header.tie, message)
-        };
-        if !headers.is_empty() && (headers.len() != read.len() || !headers.iter().zip(&read).all(fits)) {
-            return Err(format!("{} has {read:?} and {headers:?} are counted", view.agent));
-        }
-    }
-    Ok(())
-}
-
-/// Whether a message hangs together with what its header says.
-const fn is_tied(tie: Tie, message: &Message) -> bool {
-    match message {
-        Message::System(_) | Message::Note(_) => matches!(tie, Tie::Free),
-        Message::Heard { .. } => matches!(tie, Tie::Letter),
-        Message::Said { asks, .. } => matches!(tie, Tie::Asks) != asks.is_empty(),
-        Message::Result { .. } => matches!(tie, Tie::Answers),
-        Message::Told { .. } => matches!(tie, Tie::Told(_)),
-        Message::Folded(_) => matches!(tie, Tie::Folded),
-    }
-}
-
-/// No packet is larger than its window.
-fn check_packet(before: &World, event: &Event) -> Law {
-    let Event::CallAsked { agent, work: Work::Model(work), .. } = event else { return Ok(()) };
-    let ix = before.agents().find(agent);
-    let agent = ix.and_then(|ix| before.agents().living(ix));
-    match agent.and_then(|agent| agent.progress.window.size()) {
-        Some(size) if work.input_tokens > size => {
-            Err(format!("a packet of {} tokens in a window of {size}", work.input_tokens))
-        }
-        Some(_) | None => Ok(()),
     }
 }
 

@@ -117,10 +117,11 @@ fn role(dice: &mut Dice) -> Role {
 fn turns(dice: &mut Dice) -> Turns {
     let prompt = Body { tokens: Some(dice.below(30)), ..Body::text("You work.") };
     let (turns_max, output_cap) = (dice.between(1, 8) as u32, dice.below(120));
-    let window = dice.once_in(3).then(|| WindowSpec {
+    let window = dice.once_in(2).then(|| WindowSpec {
         size: dice.once_in(2).then(|| dice.between(limit::WINDOW_TOKENS_MIN, 3_000)),
         preset: if dice.once_in(2) { Preset::Dialog } else { Preset::Tools },
         clamp_note: !dice.once_in(3),
+        images: dice.below(3) as u32,
         ..WindowSpec::default()
     });
     Turns { prompt, turns_max, output_cap, window, share: share(dice), around_tokens: None }

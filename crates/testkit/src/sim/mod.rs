@@ -4,12 +4,14 @@
 mod asks;
 mod case;
 mod dice;
+mod enclosed;
 mod grow;
 mod law;
 mod moves;
 mod start;
 #[cfg(feature = "whole")]
 pub mod whole;
+mod windows;
 
 pub use case::{Tally, run_case};
 

@@ -22,6 +22,7 @@ use spinney_kernel::{By, Report, Request, What, World};
 
 use super::asks::asks;
 use super::dice::Dice;
+use super::enclosed;
 use super::grow::{MODELS, ROLES, TOOLS, budget, share};
 use crate::fixture::parse;
 
@@ -50,7 +51,7 @@ pub(super) fn end_well(dice: &mut Dice, world: &World, id: CallId) -> Option<Rep
         call: id,
         attempt: call.attempt,
         used: used(dice, &call.work),
-        body: Body::default(),
+        body: enclosed::body(dice, ""),
         asks: Vec::new(),
         is_error: false,
     }))
@@ -63,8 +64,8 @@ fn request(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
         0..18 => Request::Spawn(spawn(dice, agent)),
         18..38 => Request::Hold(Hold { agent, effect: hold_for(dice) }),
         38..39 => Request::Charge(Charge { agent, amounts: some_amounts(dice), note: "bill".to_owned() }),
-        39..41 => raise(dice, agent),
-        41..42 => tell(dice, world, agent),
+        39..40 => raise(dice, agent),
+        40..42 => tell(dice, world, agent),
         42..45 => Request::Wait(Wait { wait: wait_for(dice, world, &agent), agent, timeout_ms: Some(5_000) }),
         45..47 => {
             Request::Ask(Ask { agent, question: question(dice), timeout_ms: Some(dice.between(1, 9_000)) })
@@ -106,14 +107,15 @@ fn tell(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
             let to = if dice.once_in(3) { parse(&format!("named-{}", dice.below(20))) } else { agent };
             let category = if dice.once_in(2) { Category::Context } else { Category::Dialog };
             let envelope = Envelope { category, ..Envelope::default() };
-            Request::Send(Send { envelope, ..Send::plain(to, Body::text("hello")) })
+            Request::Send(Send { envelope, ..Send::plain(to, enclosed::body(dice, "hello")) })
         }
     }
 }
 
 fn given(dice: &mut Dice) -> Given {
     let category = if dice.once_in(8) { Category::System } else { Category::Context };
-    Given { category, body: Body::text(format!("Fact {}.", dice.below(9))) }
+    let fact = format!("Fact {}.", dice.below(9));
+    Given { category, body: enclosed::body(dice, &fact) }
 }
 
 fn spawn(dice: &mut Dice, parent: AgentId) -> Spawn {
@@ -173,7 +175,7 @@ fn report_call(dice: &mut Dice, world: &World) -> What {
             call: id,
             attempt,
             used: used(dice, &call.work),
-            body: Body::default(),
+            body: enclosed::body(dice, ""),
             asks: asks(dice, world),
             is_error: false,
         }),

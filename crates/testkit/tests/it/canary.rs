@@ -4,15 +4,18 @@ use std::sync::Arc;
 
 use spinney_kernel::body::Body;
 use spinney_kernel::context::Share;
-use spinney_kernel::definition::Definition;
+use spinney_kernel::definition::{Definition, Tool as Spec};
 use spinney_kernel::envelope::Envelope;
 use spinney_kernel::id::RoleName;
+use spinney_kernel::part::enclose;
 use spinney_kernel::port::model::Attempt;
+use spinney_kernel::port::tool;
 use spinney_kernel::request::Send;
 use spinney_kernel::window::Category;
 use spinney_kernel::{By, Event, Request};
-use spinney_testkit::{Stage, definition};
+use spinney_testkit::{FunctionTool, Stage, definition};
 
+use crate::parts::image;
 use crate::seen::name;
 
 const FIXTURE: &str = "root $9.00 turns=20 / helper later turns=20 / deep later turns=20";
@@ -37,7 +40,6 @@ rules:
     say: One, SECRET-DEEP.
   - say: done
 tools:
-  look: { say: "found SECRET-RESULT at {{ args.at }}" }
   lose: { error: SECRET-FAILURE }
 "#;
 
@@ -57,15 +59,24 @@ fn planted(share: Share) -> Definition {
     planted
 }
 
+/// A tool whose answer and image are secrets.
+fn look() -> FunctionTool {
+    FunctionTool::enclosing(Spec::default(), |attempt: tool::Attempt| {
+        let called = if attempt.args.contains('1') { "SECRET-SEEN-1" } else { "SECRET-SEEN-2" };
+        std::future::ready(Ok((format!("found SECRET-RESULT at {}", attempt.args), vec![image(called)])))
+    })
+}
+
 /// Runs the tree and gives every request that was made by the child and by its own child.
 async fn requests(share: Share) -> [Vec<Arc<Attempt>>; 2] {
-    let stage = Stage::new(SCRIPT);
+    let stage = Stage::new(SCRIPT).with_tool("look", look());
     let home = stage.home();
     let tree = home.start(planted(share)).await.unwrap();
     for (category, text) in [(Category::Context, "SECRET-FACT"), (Category::Dialog, "SECRET-LETTER")] {
         let envelope = Envelope { category, ..Envelope::default() };
-        let send = Send { envelope, ..Send::plain(name("root"), Body::text(text)) };
-        tree.request(By::Person, Request::Send(send)).await.unwrap();
+        let (parts, bytes) = enclose(vec![image(&format!("{text}-IMAGE"))]).unwrap();
+        let send = Send { envelope, ..Send::plain(name("root"), Body::text(text).with_parts(parts)) };
+        tree.request_with(By::Person, Request::Send(send), bytes).await.unwrap();
     }
     tree.ended().await;
     let of = |agent: &str| {
@@ -78,9 +89,22 @@ async fn requests(share: Share) -> [Vec<Arc<Attempt>>; 2] {
     found
 }
 
-/// Every secret in some requests, each once.
-fn leaked(attempts: &[Arc<Attempt>]) -> Vec<String> {
-    let all = format!("{attempts:?}");
+/// Every secret in some requests, each once. Who is shown an image can read it, by its name and by its hash; nobody else
+/// can, not even by asking.
+async fn leaked(attempts: &[Arc<Attempt>]) -> Vec<String> {
+    let mut all = format!("{attempts:?}");
+    for called in ["SECRET-FACT-IMAGE", "SECRET-LETTER-IMAGE", "SECRET-SEEN-1", "SECRET-SEEN-2"] {
+        let part = image(called).part().unwrap();
+        let is_named = all.contains(part.blob().hash.as_str());
+        assert_eq!(is_named, all.contains(called));
+        let mut is_read = false;
+        for attempt in attempts {
+            let bytes = attempt.bytes(&part).await.map(|bytes| String::from_utf8(bytes).unwrap());
+            is_read |= bytes.is_ok();
+            all += &format!("\n{}", bytes.unwrap_or_default());
+        }
+        assert_eq!(is_read, is_named, "{called}");
+    }
     let mut found: Vec<String> = all
         .match_indices("SECRET-")
         .map(|(at, _)| all[at..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '-').collect())
@@ -95,8 +119,8 @@ fn leaked(attempts: &[Arc<Attempt>]) -> Vec<String> {
 async fn l2_no_secret_of_a_parent_is_in_any_request_of_a_child() {
     let [child, deep] = requests(Share::Goal).await;
     // What it said itself, and what its own child answered, is its own.
-    assert_eq!(leaked(&child), ["SECRET-CHILD", "SECRET-DEEP"]);
-    assert_eq!(leaked(&deep), [""; 0]);
+    assert_eq!(leaked(&child).await, ["SECRET-CHILD", "SECRET-DEEP"]);
+    assert_eq!(leaked(&deep).await, [""; 0]);
 }
 
 /// L2, P12: a briefed child sees what its parent was told, and nothing that it said, was written or got back. Its own
@@ -104,33 +128,43 @@ async fn l2_no_secret_of_a_parent_is_in_any_request_of_a_child() {
 #[tokio::test(start_paused = true)]
 async fn l2_a_briefing_lets_nothing_through_but_task_and_context() {
     let [child, deep] = requests(Share::Briefing).await;
-    let told = ["SECRET-CHILD", "SECRET-DEEP", "SECRET-FACT", "SECRET-GOAL", "SECRET-PROMPT"];
-    assert_eq!(leaked(&child), told);
-    assert_eq!(leaked(&deep), [""; 0]);
+    let told =
+        ["SECRET-CHILD", "SECRET-DEEP", "SECRET-FACT", "SECRET-FACT-IMAGE", "SECRET-GOAL", "SECRET-PROMPT"];
+    assert_eq!(leaked(&child).await, told);
+    assert_eq!(leaked(&deep).await, [""; 0]);
 }
 
 /// L2: a child that reads its parent's thread sees what the parent was told as context, and nothing else.
 #[tokio::test(start_paused = true)]
 async fn l2_a_thread_lets_nothing_through_but_context() {
     let [child, deep] = requests(Share::Thread).await;
-    assert_eq!(leaked(&child), ["SECRET-CHILD", "SECRET-DEEP", "SECRET-FACT"]);
-    assert_eq!(leaked(&deep), [""; 0]);
+    assert_eq!(leaked(&child).await, ["SECRET-CHILD", "SECRET-DEEP", "SECRET-FACT", "SECRET-FACT-IMAGE"]);
+    assert_eq!(leaked(&deep).await, [""; 0]);
 }
 
 /// L2: a forked child sees the turns that it was given, whole, and no other.
 #[tokio::test(start_paused = true)]
 async fn l2_a_fork_lets_through_the_turns_that_were_named() {
     let [child, deep] = requests(Share::Fork(1)).await;
-    let leaked = leaked(&child);
-    let told =
-        ["SECRET-ARGS-2", "SECRET-CHILD", "SECRET-DEEP", "SECRET-FAILURE", "SECRET-RESULT", "SECRET-SAID-2"];
+    let leaked = leaked(&child).await;
+    let told = [
+        "SECRET-ARGS-2",
+        "SECRET-CHILD",
+        "SECRET-DEEP",
+        "SECRET-FAILURE",
+        "SECRET-RESULT",
+        "SECRET-SAID-2",
+        "SECRET-SEEN-2",
+    ];
     for secret in told {
         assert!(leaked.iter().any(|found| found == secret), "{secret} is missing in {leaked:?}");
     }
-    for secret in ["SECRET-SAID-1", "SECRET-ARGS-1", "SECRET-SAID-3", "SECRET-GOAL", "SECRET-PROMPT"] {
+    for secret in
+        ["SECRET-SAID-1", "SECRET-ARGS-1", "SECRET-SEEN-1", "SECRET-SAID-3", "SECRET-GOAL", "SECRET-PROMPT"]
+    {
         assert!(!leaked.iter().any(|found| found == secret), "{secret} leaked: {leaked:?}");
     }
-    assert_eq!(self::leaked(&deep), [""; 0]);
+    assert_eq!(self::leaked(&deep).await, [""; 0]);
 }
 
 /// L3, L42: a child that was given a goal reads the pinned text: its role, its task, its tools, and nothing else.

@@ -12,7 +12,7 @@ use spinney_testkit::FunctionTool;
 use crate::scene::tool_attempt;
 
 fn answered(text: &str, is_error: bool) -> Answer {
-    Answer { text: text.to_owned(), is_error, used: Used::NOTHING }
+    Answer { text: text.to_owned(), is_error, parts: Vec::new(), used: Used::NOTHING }
 }
 
 #[tokio::test]

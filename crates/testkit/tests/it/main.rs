@@ -22,6 +22,8 @@ mod long;
 mod messages;
 mod offload;
 mod on_low;
+mod part_rules;
+mod parts;
 mod price;
 mod question;
 mod replay;

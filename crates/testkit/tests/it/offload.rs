@@ -83,8 +83,8 @@ fn a_long_listing_shows_its_first_and_its_last_lines() {
 }
 
 fn body(head: &str, tail: &str, whole: &[u8]) -> Body {
-    let rest = Some(Box::new(BlobRef { hash: BlobHash::of(whole), bytes: whole.len() as u64 }));
-    Body { rest, gap: Some(head.len() as u32), ..Body::text([head, tail].concat()) }
+    let rest = BlobRef { hash: BlobHash::of(whole), bytes: whole.len() as u64 };
+    Body::text([head, tail].concat()).with_rest(rest, Some(head.len() as u32))
 }
 
 /// What says that something is missing is never longer than what a packet is charged for it, whatever the numbers.
@@ -94,8 +94,8 @@ fn the_words_in_a_gap_are_bounded() {
         let hash = BlobHash::of(b"x");
         let wholes = [Whole::File(name(&hash)), Whole::NoRoom, Whole::Journal];
         for (whole, gap) in wholes.iter().flat_map(|whole| [(whole, Some(2)), (whole, None)]) {
-            let rest = Some(Box::new(BlobRef { hash: hash.clone(), bytes }));
-            let told = shown(Body { rest, gap, ..Body::text("abc") }, whole);
+            let rest = BlobRef { hash: hash.clone(), bytes };
+            let told = shown(Body::text("abc").with_rest(rest, gap), whole);
             let most = if gap.is_some() { 128 } else { 64 };
             assert!(told.len() <= 3 + most, "{} bytes: {told}", told.len());
         }
@@ -109,7 +109,7 @@ fn a_gap_is_only_believed_where_it_can_be() {
         serde_json::from_str::<Body>(&format!(r#"{{"text":"aöb"{rest}{gap}}}"#)).unwrap()
     };
     let rest = format!(r#","rest":{{"hash":"{}","bytes":9}}"#, BlobHash::of(b"x"));
-    let parts = |gap: &str| with(gap, &rest).parts().map(|(head, tail)| (head.to_owned(), tail.to_owned()));
+    let parts = |gap: &str| with(gap, &rest).ends().map(|(head, tail)| (head.to_owned(), tail.to_owned()));
     let two = |head: &str, tail: &str| Some((head.to_owned(), tail.to_owned()));
     assert_eq!(parts(r#","gap":1"#), two("a", "öb"));
     assert_eq!(parts(r#","gap":4"#), two("aöb", ""));

@@ -7,6 +7,7 @@ use spinney_kernel::budget::{Limits, Usage};
 use spinney_kernel::context::{Message, Origin, Packet};
 use spinney_kernel::id::TreeId;
 use spinney_kernel::port::model::{Answer, Attempt, Missed, Model};
+use spinney_kernel::port::parts::PartReader;
 use spinney_kernel::report::Used;
 use spinney_kernel::window::Category;
 use spinney_kernel::{By, port::tool};
@@ -22,6 +23,7 @@ pub(crate) fn attempt() -> Attempt {
         key: "k".to_owned(),
         output_cap: 2_000,
         packet: packet(vec![Message::System("You lead.".into())]),
+        parts: PartReader::default(),
         remaining: Limits::NONE,
     }
 }
@@ -41,7 +43,7 @@ pub(crate) fn packet(messages: Vec<Message>) -> Packet {
 }
 
 pub(crate) fn heard(text: &str) -> Message {
-    Message::Heard { from: By::Person, text: text.to_owned(), category: Category::Dialog }
+    Message::Heard { from: By::Person, text: text.to_owned(), category: Category::Dialog, along: None }
 }
 
 pub(crate) fn said(text: &str) -> Message {
@@ -50,7 +52,7 @@ pub(crate) fn said(text: &str) -> Message {
 
 pub(crate) fn result(text: &str) -> Message {
     let (id, tool) = ("c1".to_owned(), "search".to_owned());
-    Message::Result { id, tool, text: text.to_owned(), is_error: false, file: None }
+    Message::Result { id, tool, text: text.to_owned(), is_error: false, along: None }
 }
 
 pub(crate) fn tool_attempt(args: &str) -> tool::Attempt {

@@ -41,14 +41,20 @@ fn a_tool_is_described_and_repeatable_as_written() {
 #[tokio::test]
 async fn a_tool_says_what_its_template_says() {
     let say = r#"say: "{{ agent }} {{ attempt }} {{ key }} {{ args.query }} {{ args.list|tojson }}""#;
-    let expected = Answer { text: "lead 1 k jax [1, 2]".to_owned(), is_error: false, used: Used::NOTHING };
+    let expected = Answer {
+        text: "lead 1 k jax [1, 2]".to_owned(),
+        is_error: false,
+        parts: Vec::new(),
+        used: Used::NOTHING,
+    };
     assert_eq!(answer(say, r#"{"query": "jax", "list": [1, 2]}"#).await, expected);
     assert_eq!(answer("say: '<{{ args }}>'", "no json").await.text, "<no json>");
 }
 
 #[tokio::test]
 async fn a_tool_complains_with_its_error() {
-    let expected = Answer { text: "no such page: x".to_owned(), is_error: true, used: Used::NOTHING };
+    let expected =
+        Answer { text: "no such page: x".to_owned(), is_error: true, parts: Vec::new(), used: Used::NOTHING };
     assert_eq!(answer("error: 'no such page: {{ args.page }}'", r#"{"page": "x"}"#).await, expected);
 }
 

@@ -43,15 +43,15 @@ impl Known {
     }
 }
 
-/// The checkpoints of a tree that later events go back to, by their events, and how often.
+/// The checkpoints of a tree that later events go back to, by where they are and whose, and how often.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Places(BTreeMap<Seq, u32>);
+pub struct Places(BTreeMap<Seq, BTreeMap<AgentId, u32>>);
 
 impl Places {
     /// Notes where an event goes back to, if it does.
     pub fn note(&mut self, event: &Event) {
         if let Event::ContextRestored(restored) = event {
-            *self.0.entry(restored.at).or_default() += 1;
+            *self.0.entry(restored.at).or_default().entry(restored.from.clone()).or_default() += 1;
         }
     }
 
@@ -60,6 +60,11 @@ impl Places {
     pub fn has(&self, seq: Seq) -> bool {
         self.0.contains_key(&seq)
     }
+
+    /// Whose contexts later events go back to, as they were at this one.
+    pub fn whose(&self, seq: Seq) -> impl Iterator<Item = &AgentId> {
+        self.0.get(&seq).into_iter().flat_map(BTreeMap::keys)
+    }
 }
 
 /// What a fold knows about going back. Most trees never do.
@@ -67,8 +72,10 @@ impl Places {
 pub(super) struct Recall {
     /// What is to be kept.
     places: Places,
+    /// Whose checkpoints the last events made.
+    made: Vec<AgentId>,
     /// What was kept, and how often it will be needed yet.
-    kept: BTreeMap<Seq, (Known, u32)>,
+    kept: BTreeMap<(Seq, AgentId), (Known, u32)>,
     /// The first event that went back to what was not kept, or was not so.
     lacks: Option<Seq>,
 }
@@ -91,12 +98,12 @@ impl Contexts {
 
     /// Takes what an agent knew at a checkpoint: the next event goes back there.
     pub fn hand(&mut self, at: Seq, known: Known) {
-        self.recall().kept.insert(at, (known, 1));
+        self.recall().kept.insert((at, known.agent.clone()), (known, 1));
     }
 
     /// Lets go of what was handed over in vain.
     pub fn take_back(&mut self, at: Seq) {
-        self.recall().kept.remove(&at);
+        self.recall().kept.retain(|(kept, _), _| *kept != at);
     }
 
     /// The first event that went back to what this fold did not keep, or to what was not so. From there on the context
@@ -104,6 +111,12 @@ impl Contexts {
     #[must_use]
     pub fn lacks(&self) -> Option<Seq> {
         self.recall.as_ref().and_then(|recall| recall.lacks)
+    }
+
+    /// What was kept of a checkpoint.
+    #[must_use]
+    pub fn kept(&self, at: Seq, agent: &AgentId) -> Option<&Known> {
+        self.recall.as_ref()?.kept.get(&(at, agent.clone())).map(|(known, _)| known)
     }
 
     /// What a living agent knows now.
@@ -124,18 +137,29 @@ impl Contexts {
         })
     }
 
-    /// A checkpoint was made: it is kept if a later event goes back there.
-    pub(super) fn checkpoint(&mut self, agent: &AgentId) {
+    /// What agents know at a checkpoint is kept if a later event goes back there. One that is followed by others of its
+    /// batch is where the last of them is.
+    pub(super) fn keep_known(&mut self, event: &Event) {
         let seq = self.seq;
-        let uses = self.recall.as_ref().and_then(|recall| recall.places.0.get(&seq)).copied();
-        if let (Some(uses), Some(known)) = (uses, self.known(agent)) {
-            self.recall().kept.insert(seq, (known, uses));
+        let Some(recall) = &mut self.recall else { return };
+        let Event::CheckpointMade { agent, .. } = event else { return recall.made.clear() };
+        recall.made.push(agent.clone());
+        let Some(whose) = recall.places.0.get(&seq) else { return };
+        let whose = whose.iter().filter(|(agent, _)| recall.made.contains(agent));
+        for (agent, uses) in whose.map(|(agent, uses)| (agent.clone(), *uses)).collect::<Vec<_>>() {
+            if let Some(known) = self.known(&agent) {
+                self.recall().kept.insert((seq, agent), (known, uses));
+            }
         }
     }
 
     /// A context is what one was at a checkpoint.
     pub(super) fn restored(&mut self, restored: &Restored) {
-        match self.recall().take(restored.at).filter(|known| known.fits(&restored.from, &restored.standing)) {
+        match self
+            .recall()
+            .take(restored.at, &restored.from)
+            .filter(|known| known.fits(&restored.from, &restored.standing))
+        {
             Some(known) => self.go_back(restored, known),
             None => {
                 let seq = self.seq;
@@ -180,9 +204,10 @@ impl Contexts {
 
 impl Recall {
     /// What was kept of a checkpoint; after the last use it goes.
-    fn take(&mut self, at: Seq) -> Option<Known> {
-        let (known, uses) = self.kept.get_mut(&at)?;
+    fn take(&mut self, at: Seq, agent: &AgentId) -> Option<Known> {
+        let place = (at, agent.clone());
+        let (known, uses) = self.kept.get_mut(&place)?;
         *uses -= 1;
-        if *uses > 0 { Some(known.clone()) } else { self.kept.remove(&at).map(|(known, _)| known) }
+        if *uses > 0 { Some(known.clone()) } else { self.kept.remove(&place).map(|(known, _)| known) }
     }
 }

@@ -17,6 +17,9 @@ pub struct Holding {
     /// How many of them, at the end, were unread.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unread: u32,
+    /// The tokens of each image that it showed, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<u32>,
     /// What was left out by then, by category.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<(Category, LeftOut)>,
@@ -37,6 +40,7 @@ impl Holding {
             Tie::Told(place) => usize::from(place) < self.tellers.len(),
             Tie::Free | Tie::Letter | Tie::Asks | Tie::Answers | Tie::Folded => true,
         };
+        let images = self.headers.iter().map(|header| usize::from(header.images)).sum::<usize>();
         if self.headers.first().is_none_or(|first| first.category != Category::System) {
             Some("it does not begin with what the agent is")
         } else if self.headers.len() > limit::RESTORED_MESSAGES_MAX {
@@ -45,6 +49,8 @@ impl Holding {
             Some("more is unread than there is")
         } else if self.tellers.len() > limit::SHARES_MAX || !self.headers.iter().all(is_told) {
             Some("it names tellers that are not there")
+        } else if self.images.len() != images {
+            Some("it counts other images than its messages have")
         } else if self.left_out.len() > Category::COUNT {
             Some("it names a category twice")
         } else {
@@ -70,6 +76,7 @@ impl Window {
         Holding {
             headers: self.headers.to_vec(),
             unread: self.unread,
+            images: self.seldom.as_ref().map(|seldom| seldom.images.clone()).unwrap_or_default(),
             left_out: self.left_out().collect(),
             tellers: self.seldom.as_ref().map(|seldom| seldom.tellers.clone()).unwrap_or_default(),
         }
@@ -83,7 +90,8 @@ impl Window {
             *header = first;
         }
         self.unread = holding.unread;
-        let mut seldom = Seldom { tellers: holding.tellers.clone(), ..Seldom::default() };
+        let (tellers, images) = (holding.tellers.clone(), holding.images.clone());
+        let mut seldom = Seldom { tellers, images, ..Seldom::default() };
         for (category, left) in &holding.left_out {
             seldom.left_out[category.place()] = *left;
         }

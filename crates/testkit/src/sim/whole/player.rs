@@ -8,6 +8,7 @@ use std::time::Duration;
 use spinney_kernel::budget::Usage;
 use spinney_kernel::definition::{Lost, Tool as Spec};
 use spinney_kernel::fault::{Fault, FaultKind};
+use spinney_kernel::part::{Enclosure, Part};
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{self, Deltas, Missed, Model};
 use spinney_kernel::port::tool::{self, Tool};
@@ -147,6 +148,11 @@ impl Model for Player {
         self.lost
     }
 
+    /// Little, so that a picture ruins nobody.
+    fn part_tokens(&self, _part: &Part, _bytes: &[u8]) -> u64 {
+        16
+    }
+
     fn used_when_stopped(&self, attempt: &model::Attempt, _said: &str) -> Used {
         match self.lost {
             Lost::Repeatable => Used::Tokens(Usage { input: attempt.packet.tokens, ..Usage::default() }),
@@ -184,9 +190,18 @@ impl Tool for Player {
             }
             let text =
                 if dice.once_in(16) { "x".repeat(LARGE_BYTES) } else { format!("kept {}", attempt.args) };
-            Ok(tool::Answer { text, is_error: dice.once_in(10), used: Used::NOTHING })
+            let is_error = dice.once_in(10);
+            let count = if dice.once_in(6) { dice.between(1, 3) } else { 0 };
+            let parts =
+                (0..count).map(|nth| image(&format!("{}-{nth}.png", attempt.origin.agent()))).collect();
+            Ok(tool::Answer { text, is_error, parts, used: Used::NOTHING })
         })
     }
+}
+
+/// A picture of nothing.
+fn image(called: &str) -> Enclosure {
+    Enclosure::new(parse("image/png"), parse(called), called.as_bytes().to_vec())
 }
 
 /// The effect is made. One without a key of its own to rely on is made once or it is a mistake.

@@ -46,12 +46,13 @@ fn digest(packet: &Packet) -> u64 {
                 take(&body.text);
                 asks.iter().for_each(|ask| take(&ask.args));
             }
-            Message::Result { id, tool, text, is_error, file: _ } => {
+            Message::Result { id, tool, text, is_error, along: _ } => {
                 [id.as_str(), tool, text].into_iter().for_each(&mut take);
                 take(if *is_error { "error" } else { "" });
             }
             Message::Told { .. } | Message::Note(_) | Message::Folded(_) => take(&message.text()),
         }
+        message.parts().for_each(|shown| take(&shown.to_string()));
     }
     hash
 }

@@ -101,7 +101,7 @@ fn waiting(why: Why) -> Option<&'static str> {
 
 fn ended(outcome: &Outcome) -> Option<&'static str> {
     match outcome {
-        Outcome::Done { body, .. } => body.rest.as_ref().map(|_| "a large output was kept"),
+        Outcome::Done { body, .. } => body.rest().map(|_| "a large output was kept"),
         Outcome::Failed { .. } => Some("a call failed"),
         Outcome::Lost => Some("a call was lost"),
         Outcome::Answered { .. } => Some("a question was answered"),

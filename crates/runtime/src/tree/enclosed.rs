@@ -1,0 +1,35 @@
+//! Bytes that come along with a request: each part that it names must have its own among them. Nobody reaches the blobs of
+//! another tree by naming their hash.
+
+use std::collections::BTreeMap;
+
+use spinney_kernel::id::BlobHash;
+use spinney_kernel::part::{BadPart, check_parts};
+use spinney_kernel::{Refusal, Request};
+
+use crate::drivers::Drivers;
+
+/// The bytes that a request needs, of those that came along with it. Its parts are counted by them.
+pub(super) fn enclosed(
+    drivers: &Drivers,
+    request: &mut Request,
+    bytes: Vec<Vec<u8>>,
+) -> Result<Vec<Vec<u8>>, Refusal> {
+    let parts: Vec<_> = request.parts_mut().collect();
+    if parts.is_empty() {
+        return Ok(Vec::new());
+    }
+    check_parts(parts.iter().map(|part| &**part))?;
+    let mut given: BTreeMap<BlobHash, (Vec<u8>, bool)> =
+        bytes.into_iter().map(|bytes| (BlobHash::of(&bytes), (bytes, false))).collect();
+    for part in parts {
+        let found = given.get_mut(&part.blob().hash);
+        let Some((bytes, is_used)) = found.filter(|(bytes, _)| bytes.len() as u64 == part.blob().bytes)
+        else {
+            return Err(BadPart::NoBytes { name: part.name().clone() }.into());
+        };
+        *is_used = true;
+        drivers.count_part(part, bytes);
+    }
+    Ok(given.into_values().filter(|(_, is_used)| *is_used).map(|(bytes, _)| bytes).collect())
+}

@@ -1,0 +1,101 @@
+//! The laws of windows: what the world counts is what a model will read, message by message, and no less.
+
+use spinney_kernel::call::Work;
+use spinney_kernel::context::{Contexts, Message, Shown};
+use spinney_kernel::window::{Header, Tie};
+use spinney_kernel::{Event, World};
+
+use super::law::Law;
+
+/// The headers of each living agent stand for its messages: as many, in the same order, with the same images.
+pub(super) fn check_windows(world: &World, contexts: &Contexts) -> Law {
+    for view in world.directory() {
+        let Some(ix) = world.agents().find(&view.agent) else { continue };
+        let Some(agent) = world.agents().living(ix) else { continue };
+        let window = &agent.progress.window;
+        if window.headers().is_empty() {
+            continue;
+        }
+        let read = contexts.messages(&view.agent).unwrap_or_default().iter().map(AsRef::as_ref);
+        let messages: Vec<&Message> = read.chain(contexts.unread(&view.agent)).collect();
+        if messages.len() != window.headers().len() {
+            let counted = window.headers().len();
+            return Err(format!("{} has {} messages and {counted} are counted", view.agent, messages.len()));
+        }
+        for (place, (header, message)) in window.headers().iter().zip(&messages).enumerate() {
+            check_header(header, message)
+                .map_err(|law| format!("message {place} of {}: {law}: {message:?}", view.agent))?;
+            let listed = window.images_at(place).len();
+            if listed != usize::from(header.images) {
+                return Err(format!("{listed} images are listed of {} at {place}", header.images));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_header(header: &Header, message: &Message) -> Law {
+    let Header { tokens, category, tie, images } = *header;
+    if usize::from(images) != message.images() {
+        return Err(format!("{images} images are counted and {} are shown", message.images()));
+    }
+    if category != message.category() {
+        return Err(format!("it counts as {}", category.word()));
+    }
+    let (asks, answers) = match message {
+        Message::Said { asks, .. } => (!asks.is_empty(), false),
+        Message::Result { .. } => (false, true),
+        Message::System(_)
+        | Message::Heard { .. }
+        | Message::Told { .. }
+        | Message::Note(_)
+        | Message::Folded(_) => (false, false),
+    };
+    if (asks, answers) != (tie == Tie::Asks, tie == Tie::Answers) {
+        return Err(format!("it is tied as {tie:?}"));
+    }
+    // Its parts alone: what texts have somebody may have counted.
+    let own = |shown: Shown<'_>| match shown {
+        Shown::Whole(part) => part.tokens_max() + part.to_string().len() as u64,
+        Shown::LeftOut(part) => part.placeholder().len() as u64,
+    };
+    let parts: u64 = message.parts().map(own).sum();
+    if parts > tokens.into() {
+        return Err(format!("its parts have {parts} tokens and all of it has {tokens}"));
+    }
+    Ok(())
+}
+
+/// No packet is larger than its window.
+pub(super) fn check_packet(before: &World, event: &Event) -> Law {
+    let Event::CallAsked { agent, work: Work::Model(work), .. } = event else { return Ok(()) };
+    let ix = before.agents().find(agent);
+    let agent = ix.and_then(|ix| before.agents().living(ix));
+    match agent.and_then(|agent| agent.progress.window.size()) {
+        Some(size) if work.input_tokens > size => {
+            Err(format!("a packet of {} tokens in a window of {size}", work.input_tokens))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// No packet shows more images than its role allows.
+pub(super) fn check_images(before: &World, contexts: &Contexts, event: &Event) -> Law {
+    let Event::CallAsked { agent, work: Work::Model(_), .. } = event else { return Ok(()) };
+    let Some(origin) = contexts.origin(agent) else { return Ok(()) };
+    let turns = before.definition().roles.get(&origin.role).and_then(|role| role.turns.as_ref());
+    let Some(turns) = turns else { return Ok(()) };
+    let most = turns.window.clone().unwrap_or_default().images as usize;
+    let packet = contexts.packet(agent, 0).unwrap_or_default();
+    let all: Vec<Shown<'_>> = packet
+        .messages
+        .iter()
+        .flat_map(|message| message.parts())
+        .filter(|shown| shown.part().is_image())
+        .collect();
+    let shown = all.iter().filter(|shown| matches!(shown, Shown::Whole(_))).count();
+    if shown > most {
+        return Err(format!("a packet of {agent} shows {shown} images of at most {most}"));
+    }
+    Ok(())
+}

@@ -1,0 +1,368 @@
+//! Images and files of messages, over whole trees: what a model is shown of them, after a restart too, and how long their
+//! bytes live.
+
+use std::sync::Arc;
+
+use spinney::tree::{BranchOff, RequestError, verify};
+use spinney_kernel::body::{BlobRef, Body};
+use spinney_kernel::budget::{Limits, Resource};
+use spinney_kernel::context::{Given, Shown};
+use spinney_kernel::definition::{Definition, Tool as Spec};
+use spinney_kernel::id::{RoleName, Seq};
+use spinney_kernel::part::{BadPart, Enclosure, Part, enclose};
+use spinney_kernel::port::Pending;
+use spinney_kernel::port::journal::{Journal, JournalFault, Shared};
+use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
+use spinney_kernel::port::tool;
+use spinney_kernel::request::{Send, Spawn};
+use spinney_kernel::window::{Category, WindowSpec};
+use spinney_kernel::{By, Refusal, Request, limit};
+use spinney_testkit::{FunctionTool, Play, Stage, definition, settled, told};
+
+use crate::seen::name;
+
+pub(crate) fn image(called: &str) -> Enclosure {
+    Enclosure::new(name("image/png"), name(called), format!("pixels of {called}").into_bytes())
+}
+
+fn file(called: &str) -> Enclosure {
+    Enclosure::new(name("text/csv"), name(called), format!("rows of {called}").into_bytes())
+}
+
+/// The images that an attempt shows, in order: the name, or that it is left out.
+fn images(attempt: &Attempt) -> Vec<String> {
+    let parts = attempt.packet.messages.iter().flat_map(|message| message.parts());
+    let images = parts.filter(|shown| shown.part().is_image());
+    images
+        .map(|shown| match shown {
+            Shown::Whole(part) => part.name().to_string(),
+            Shown::LeftOut(part) => format!("({})", part.name()),
+        })
+        .collect()
+}
+
+fn shown(attempt: &Attempt, called: &str) -> Part {
+    let mut parts = attempt.packet.messages.iter().flat_map(|message| message.parts());
+    parts.find(|shown| shown.part().name().as_str() == called).unwrap().part().clone()
+}
+
+/// A root with a window for so many images, and for so many tokens if that is bounded.
+fn windowed(images: u32, size: Option<u64>) -> Definition {
+    let mut plan = definition("root $90.00 turns=40");
+    let turns = plan.roles.get_mut(&name::<RoleName>("root")).and_then(|role| role.turns.as_mut()).unwrap();
+    turns.window = Some(WindowSpec { images, size, ..WindowSpec::default() });
+    plan
+}
+
+/// Looks again and again until it was written to, then three times more.
+const LOOKS: &str = r#"
+rules:
+  - when: { turn: 1 }
+    call: [ { tool: ask_human, args: { question: Ready? } }, { tool: look, args: { slow: true } }, { tool: look, args: {} } ]
+  - when: { turn: 2 }
+    call: [ { tool: ask_human, args: { question: More? } } ]
+  - when: { turn: 3 }
+    call: [ { tool: ask_human, args: { question: Done? } } ]
+  - say: seen
+"#;
+
+/// A tool that returns an image; the one that is asked for first comes last.
+fn look() -> FunctionTool {
+    let spec = Spec { lost: spinney_kernel::definition::Lost::Repeatable, ..Spec::default() };
+    FunctionTool::enclosing(spec, |attempt: tool::Attempt| async move {
+        let is_slow = attempt.args.contains("slow");
+        if is_slow {
+            tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+        }
+        let called = if is_slow { "tool-1.png" } else { "tool-2.png" };
+        Ok(("found".to_owned(), vec![image(called)]))
+    })
+}
+
+/// P5: of seven images in a packet for five the two oldest are placeholders with their reference, and the five newest are
+/// whole, with their bytes. The next packets show the same, after a restart too.
+#[tokio::test(start_paused = true)]
+async fn p5_the_two_oldest_of_seven_images_are_placeholders() {
+    for size in [None, Some(100_000)] {
+        let stage = Stage::new(LOOKS).with_tool("look", look());
+        let home = stage.home();
+        let tree = home.start(windowed(5, size)).await.unwrap();
+        settled(&tree).await;
+        let sent = vec![image("a.png"), file("rows.csv"), image("b.png"), image("c.png"), image("d.png")];
+        tree.send_with(name("root"), "Look at these.", sent).await.unwrap();
+        tree.send_with(name("root"), "", vec![image("e.png")]).await.unwrap();
+        let question = tree.look().await.unwrap().questions[0].question;
+        tree.answer(question, "yes").await.unwrap();
+        settled(&tree).await;
+        let second = stage.model().attempts().pop().unwrap();
+        let seven = ["(tool-1.png)", "(tool-2.png)", "a.png", "b.png", "c.png", "d.png", "e.png"];
+        assert_eq!(images(&second), seven);
+        let part = shown(&second, "tool-1.png");
+        let hash = &part.blob().hash.as_str()[..16];
+        assert_eq!(
+            Shown::LeftOut(&part).to_string(),
+            format!(
+                "[image tool-1.png, image/png, 20 bytes, blob {hash}: left out, only newer images are shown]"
+            )
+        );
+        assert_eq!(second.bytes(&shown(&second, "e.png")).await.unwrap(), b"pixels of e.png");
+        assert_eq!(second.bytes(&shown(&second, "rows.csv")).await.unwrap(), b"rows of rows.csv");
+        let missed = second.bytes(&part).await.unwrap_err();
+        assert_eq!(missed.fault.message, "`tool-1.png` is not shown in this packet");
+
+        // Between two cuts nothing changes before the end, whoever runs the tree.
+        home.shutdown(spinney::Shutdown::Stop).await;
+        let home = stage.home();
+        let tree = home.resume(tree.id()).await.unwrap();
+        settled(&tree).await;
+        let question = tree.look().await.unwrap().questions[0].question;
+        tree.answer(question, "yes").await.unwrap();
+        settled(&tree).await;
+        let third = stage.model().attempts().pop().unwrap();
+        assert_eq!(third.packet.messages[..second.packet.messages.len()], second.packet.messages[..]);
+        assert_eq!(images(&third), seven);
+
+        // One more image: one more placeholder, and those that were stay.
+        tree.send_with(name("root"), "And this.", vec![image("f.png")]).await.unwrap();
+        let question = tree.look().await.unwrap().questions[0].question;
+        tree.answer(question, "yes").await.unwrap();
+        tree.ended().await;
+        let last = stage.model().attempts().pop().unwrap();
+        let eight = ["(tool-1.png)", "(tool-2.png)", "(a.png)", "b.png", "c.png", "d.png", "e.png", "f.png"];
+        assert_eq!(images(&last), eight);
+        assert!(verify(stage.journal().as_ref(), tree.id(), None).unwrap().decided);
+        let held = last.packet.tokens;
+        assert!((5 * limit::IMAGE_TOKENS..7 * limit::IMAGE_TOKENS).contains(&held), "{held} tokens");
+    }
+}
+
+/// P5: with no image allowed each becomes a placeholder at once; a file is none.
+#[tokio::test(start_paused = true)]
+async fn p5_a_window_for_no_image_shows_placeholders_and_files() {
+    let stage = Stage::new(
+        "rules: [ { when: { turn: 1 }, call: [ { tool: ask_human, args: { question: A? } } ] }, { say: done } ]",
+    );
+    let home = stage.home();
+    let tree = home.start(windowed(0, None)).await.unwrap();
+    settled(&tree).await;
+    tree.send_with(name("root"), "Look.", vec![image("a.png"), file("b.csv")]).await.unwrap();
+    let question = tree.look().await.unwrap().questions[0].question;
+    tree.answer(question, "yes").await.unwrap();
+    tree.ended().await;
+    let last = stage.model().attempts().pop().unwrap();
+    assert_eq!(images(&last), ["(a.png)"]);
+    assert_eq!(last.bytes(&shown(&last, "b.csv")).await.unwrap(), b"rows of b.csv");
+    assert!(last.packet.tokens < limit::IMAGE_TOKENS, "{} tokens", last.packet.tokens);
+}
+
+/// A tool that returns parts that are none keeps its text and those that are; the model is told of the others.
+#[tokio::test(start_paused = true)]
+async fn parts_of_a_tool_that_break_a_bound_are_left_out_and_told() {
+    let script = "rules: [ { when: { turn: 1 }, call: [ { tool: look, args: {} } ] }, { say: done } ]";
+    let many = |count: usize| (0..count).map(|nth| image(&format!("{nth}.png"))).collect::<Vec<_>>();
+    let huge = Enclosure { bytes: vec![0; limit::PART_BYTES_MAX as usize + 1], ..file("huge.bin") };
+    let empty = Enclosure { bytes: Vec::new(), ..file("empty.txt") };
+    let wrong = Enclosure { media: name("image/tiff"), ..image("scan.tiff") };
+    let half = |called: &str| Enclosure { bytes: vec![7; limit::PART_BYTES_MAX as usize], ..file(called) };
+    let heavy = ["1", "2", "3", "4", "5"].map(half).to_vec();
+    let cases = [
+        (many(17), 16, "17 parts are too many"),
+        (vec![image("a.png"), huge], 1, "`huge.bin` has 8388609 bytes and the limit is 8388608"),
+        (vec![empty, image("a.png")], 1, "`empty.txt` is empty"),
+        (vec![wrong], 0, "`scan.tiff` is no image of a type that models take (image/tiff)"),
+        (heavy, 4, "41943040 bytes together"),
+    ];
+    for (returned, kept, words) in cases {
+        let tool = FunctionTool::enclosing(Spec::default(), move |_| {
+            std::future::ready(Ok(("found".to_owned(), returned.clone())))
+        });
+        let stage = Stage::new(script).with_tool("look", tool);
+        let tree = stage.home().start(windowed(255, None)).await.unwrap();
+        tree.ended().await;
+        let last = stage.model().attempts().pop().unwrap();
+        let result = last.packet.messages.last().unwrap();
+        assert_eq!(result.parts().count(), kept, "{words}");
+        let text = result.text();
+        assert!(text.starts_with("found\n[a part was left out: ") && text.contains(words), "{text}");
+    }
+}
+
+/// A message brings the bytes of its parts along: nobody gets at bytes of another tree by naming their hash, and what is
+/// too much or nothing is refused before anything is written.
+#[tokio::test(start_paused = true)]
+async fn parts_without_their_bytes_or_beyond_a_bound_are_refused() {
+    let stage = Stage::new("rules: [ { call: [ { tool: ask_human, args: { question: A? } } ] } ]");
+    let home = stage.home();
+    let (other, tree) =
+        (home.start(windowed(5, None)).await.unwrap(), home.start(windowed(5, None)).await.unwrap());
+    settled(&other).await;
+    settled(&tree).await;
+    other.send_with(name("root"), "Mine.", vec![image("mine.png")]).await.unwrap();
+    let (parts, bytes) = enclose(vec![image("mine.png")]).unwrap();
+    let send = |parts: Vec<Part>| Request::Send(Send::plain(name("root"), Body::text("x").with_parts(parts)));
+    let refused = |ended: Result<_, RequestError>| match ended {
+        Err(RequestError::Refused(Refusal::Part { part })) => part,
+        other => panic!("{other:?}"),
+    };
+    let before = tree.status().seq;
+    let stolen = BadPart::NoBytes { name: name("mine.png") };
+    assert_eq!(refused(tree.request(By::Person, send(parts.clone())).await), stolen);
+    let others = vec![b"other bytes".to_vec()];
+    assert_eq!(refused(tree.request_with(By::Person, send(parts.clone()), others).await), stolen);
+    let many = vec![parts[0].clone(); 17];
+    let told = refused(tree.request_with(By::Person, send(many), bytes.clone()).await);
+    assert_eq!(told, BadPart::TooMany { count: 17, count_max: limit::PARTS_MAX });
+    let empty = Enclosure { bytes: Vec::new(), ..image("none.png") };
+    let told =
+        refused(tree.send_with(name("root"), "x", vec![empty]).await.map(|()| spinney_kernel::Reply::Done));
+    assert_eq!(told, BadPart::Empty { name: name("none.png") });
+    assert_eq!(tree.status().seq, before);
+    // With its bytes it is welcome, and the same image twice is one blob.
+    let twice = vec![parts[0].clone(); 2];
+    tree.request_with(By::Person, send(twice), bytes).await.unwrap();
+}
+
+fn blobs(parts: &[Part]) -> Vec<BlobRef> {
+    parts.iter().map(|part| part.blob().clone()).collect()
+}
+
+/// The bytes of parts live as long as a tree or a branch that shows them.
+#[tokio::test(start_paused = true)]
+async fn bytes_of_parts_live_as_long_as_a_tree_that_names_them() {
+    let script = "rules: [ { when: { turn: 1 }, call: [ { tool: look, args: {} }, { tool: ask_human, args: { question: A? } } ] }, { say: done } ]";
+    let stage = Stage::new(script).with_tool("look", look());
+    let home = stage.home();
+    let journal: &dyn Journal = stage.journal().as_ref();
+    let tree = home.start(windowed(5, None)).await.unwrap();
+    settled(&tree).await;
+    tree.send_with(name("root"), "Look.", vec![image("a.png"), file("b.csv")]).await.unwrap();
+    let (sent, _) = enclose(vec![image("a.png"), file("b.csv"), image("tool-2.png")]).unwrap();
+    let all = blobs(&sent);
+    assert!(all.iter().all(|blob| journal.blob(blob).unwrap().is_some()));
+    let at = tree.checkpoint(name("root"), None).await.unwrap();
+    let at = spinney_kernel::checkpoint::checkpoints(journal, None)
+        .unwrap()
+        .into_iter()
+        .find(|listed| listed.name == at)
+        .unwrap();
+    let branch = home.draw_id();
+    let budget = Limits::NONE.with(Resource::Cost, 90_000_000_000);
+    let off = BranchOff { from: tree.id(), at: at.known.seq, agent: name("root"), budget };
+    home.branch(branch, off).await.unwrap();
+    home.shutdown(spinney::Shutdown::Stop).await;
+    let home = stage.home();
+    home.remove(tree.id(), Shared::HandOver).await.unwrap();
+    assert!(all.iter().all(|blob| journal.blob(blob).unwrap().is_some()), "the branch has them");
+    let branched = home.resume(branch).await.unwrap();
+    settled(&branched).await;
+    let question = branched.look().await.unwrap().questions[0].question;
+    branched.answer(question, "yes").await.unwrap();
+    branched.ended().await;
+    let last = stage.model().attempts().pop().unwrap();
+    assert_eq!(images(&last), ["tool-2.png", "a.png"]);
+    assert_eq!(last.bytes(&sent[0]).await.unwrap(), b"pixels of a.png");
+    assert!(verify(journal, branch, None).is_ok());
+    home.remove(branch, Shared::Refuse).await.unwrap();
+    assert_eq!(
+        all.iter().map(|blob| journal.blob(blob)).collect::<Vec<_>>(),
+        vec![Ok::<_, JournalFault>(None); 3]
+    );
+}
+
+/// What an event says of a part is what it is, never what is in it; and it says the blobs that a replay must find.
+#[tokio::test(start_paused = true)]
+async fn events_name_parts_and_hold_no_bytes() {
+    let script = "rules: [ { when: { turn: 1 }, call: [ { tool: look, args: {} }, { tool: ask_human, args: { question: A? } } ] }, { say: done } ]";
+    let stage = Stage::new(script).with_tool("look", look());
+    let home = stage.home();
+    let tree = home.start(windowed(5, None)).await.unwrap();
+    settled(&tree).await;
+    tree.send_with(name("root"), "Look.", vec![image("a.png")]).await.unwrap();
+    tree.cancel(name("root"), "enough").await.unwrap();
+    let told = told(&tree).await;
+    let json = told.iter().map(|told| serde_json::to_string(&told.event).unwrap()).collect::<String>();
+    assert!(json.contains("a.png") && json.contains("tool-2.png") && !json.contains("pixels of"), "{json}");
+    let (parts, _) = enclose(vec![image("tool-2.png"), image("a.png")]).unwrap();
+    let named: Vec<BlobRef> = told
+        .iter()
+        .flat_map(|told| {
+            spinney_kernel::port::blobs::blobs_of(&told.event).into_iter().cloned().collect::<Vec<_>>()
+        })
+        .collect();
+    assert_eq!(named, blobs(&parts));
+    // What an append stored is what is read: batches with parts survive the way there and back.
+    for entry in stage.journal().read(tree.id(), Seq(0), 99).unwrap() {
+        let json = serde_json::to_string(&entry.batch).unwrap();
+        assert_eq!(serde_json::from_str::<spinney_kernel::Batch>(&json).unwrap(), entry.batch);
+    }
+}
+
+/// A child that is given images shows them with its first turn.
+#[tokio::test(start_paused = true)]
+async fn a_child_is_given_images_with_its_messages() {
+    let stage = Stage::new(
+        "rules: [ { when: { agent: root }, call: [ { tool: ask_human, args: { question: A? } } ] }, { say: done } ]",
+    );
+    let home = stage.home();
+    let tree = stage.start(&home, "root $9.00 turns=5 / b later turns=5").await;
+    settled(&tree).await;
+    let (parts, bytes) = enclose(vec![image("a.png"), image("b.png")]).unwrap();
+    let given = |part: &Part| {
+        let body = Body::text("See.").with_parts(vec![part.clone()]);
+        Given { category: Category::Context, body }
+    };
+    let messages = parts.iter().map(given).collect();
+    let spawn = Spawn { id: Some(name("child")), messages, ..Play::spawn("root", "b") };
+    tree.request_with(By::Person, Request::Spawn(spawn), bytes).await.unwrap();
+    stage.model().until_out(0).await;
+    settled(&tree).await;
+    let attempts = stage.model().attempts();
+    let child = attempts.iter().find(|attempt| attempt.origin.agent().as_str() == "child").unwrap();
+    assert_eq!(images(child), ["a.png", "b.png"]);
+    assert_eq!(
+        child.bytes(&Arc::clone(child).packet.messages[1].along().unwrap().parts[0]).await.unwrap(),
+        b"pixels of a.png"
+    );
+}
+
+/// A long text and an image in one answer are two blobs: the text is a preview with a file, the image is an image. When
+/// the window is full, what is told in short says that something came along.
+#[tokio::test(start_paused = true)]
+async fn a_long_answer_with_an_image_keeps_both() {
+    let script = "rules: [ { when: { turn: 12 }, say: done }, { call: [ { tool: look, args: {} } ] } ]";
+    let tool = FunctionTool::enclosing(Spec::default(), |_| {
+        std::future::ready(Ok(("many words ".repeat(400), vec![image("a.png")])))
+    });
+    let stage = Stage::new(script).with_tool("look", tool);
+    let tree = stage.home().start(windowed(1, Some(4_500))).await.unwrap();
+    tree.ended().await;
+    let attempts = stage.model().attempts();
+    let second = attempts[1].packet.messages.last().unwrap();
+    let along = second.along().unwrap();
+    assert_eq!((along.parts.len(), along.file.as_ref().map(|file| file.bytes)), (1, Some(4_400)));
+    let folded = attempts[11].packet.messages[1].text().into_owned();
+    assert!(folded.starts_with("Earlier steps in short") && folded.contains(" with 1 part"), "{folded}");
+    assert!(attempts.iter().all(|attempt| attempt.packet.tokens <= 4_500));
+}
+
+/// A driver counts what it knows; otherwise an image has its bound, a text what its words have, and the rest its bytes.
+#[test]
+fn parts_count_by_kind_unless_a_driver_knows_better() {
+    struct Words;
+    impl Model for Words {
+        fn call(&self, _: Arc<Attempt>, _: Deltas) -> Pending<Result<Answer, Missed>> {
+            unreachable!("it only counts")
+        }
+        fn tokens(&self, text: &str) -> u64 {
+            text.split_whitespace().count() as u64
+        }
+    }
+    let counted = |enclosure: &Enclosure| {
+        let part = enclosure.part().unwrap();
+        (part.tokens_max(), Words.part_tokens(&part, &enclosure.bytes))
+    };
+    let pdf = Enclosure::new(name("application/pdf"), name("a.pdf"), b"a b c".to_vec());
+    let broken = Enclosure { bytes: vec![0xff; 7], ..file("a.csv") };
+    let all = [image("a.png"), file("a.csv"), pdf, broken];
+    assert_eq!(all.each_ref().map(counted), [(1_600, 1_600), (13, 3), (5, 5), (7, 7)]);
+}
