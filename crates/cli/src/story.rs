@@ -10,7 +10,7 @@ use spinney_kernel::event::{Branched, Breaker, Clamped};
 use spinney_kernel::fault::Fault;
 use spinney_kernel::id::{AgentId, CallId, CheckpointName, Topic};
 use spinney_kernel::input::By;
-use spinney_kernel::window::{Category, LeftOut, Span};
+use spinney_kernel::window::{Category, LeftOut, Span, Summary};
 
 use crate::cast::{Aim, Cast};
 use crate::wording::{LINE_CHARS_MAX, counted, one_line, spent_briefly};
@@ -62,7 +62,7 @@ pub(crate) fn tell(cast: &Cast, event: &Event) -> Line {
         }
         Event::WindowSet { size, clamped, .. } => windowed(*size, *clamped),
         Event::ContextShared { from, spans, as_is, .. } => told(from, spans, *as_is),
-        Event::ContextCut { left_out, .. } => cut(left_out),
+        Event::ContextCut { left_out, summary, .. } => cut(left_out, *summary),
         Event::AgentPaused { .. } => story("is paused".to_owned()),
         Event::AgentUnpaused { .. } => story("goes on".to_owned()),
         Event::AgentRedirected { instruction, .. } => {
@@ -131,7 +131,7 @@ fn told(from: &AgentId, spans: &[Span], as_is: bool) -> Line {
     story(format!("{} {messages} of {from}", if as_is { "goes on from" } else { "is told" }))
 }
 
-fn cut(left_out: &[(Category, LeftOut)]) -> Line {
+fn cut(left_out: &[(Category, LeftOut)], summary: Option<Summary>) -> Line {
     let (mut messages, mut tokens) = (0, 0);
     for (_, left) in left_out {
         messages += u64::from(left.messages);
@@ -141,7 +141,14 @@ fn cut(left_out: &[(Category, LeftOut)]) -> Line {
     let (messages, tokens) = (counted(messages, "message"), counted(tokens, "token"));
     story(match words.as_slice() {
         [] => "has more images than its window may hold: the oldest become placeholders".to_owned(),
-        words => format!("has a full window: leaves out {messages} of {}, {tokens}", words.join(" and ")),
+        words => {
+            let told = match summary {
+                Some(Summary::By(seq)) => format!("; the summary in event {} tells it", seq.0),
+                Some(Summary::Not(why)) => format!("; lines tell it and no summary, as {}", why.told()),
+                None => String::new(),
+            };
+            format!("has a full window: leaves out {messages} of {}, {tokens}{told}", words.join(" and "))
+        }
     })
 }
 
@@ -166,8 +173,9 @@ fn tell_call(cast: &Cast, event: &Event) -> Line {
     match event {
         Event::CallAsked { agent, work: Work::Tool(tool), .. } => story(calls(cast, agent, tool)),
         Event::CallAsked { call, work: Work::Model(model), .. } => detail(format!(
-            "asks model {} (call {}): {} in, at most {} out",
+            "asks model {}{} (call {}): {} in, at most {} out",
             model.model,
+            if model.summary.is_some() { " for a summary" } else { "" },
             call.0,
             counted(model.input_tokens, "token"),
             model.output_cap
@@ -269,6 +277,7 @@ fn waiting(cast: &Cast, call: CallId, why: Why, account: Option<&AgentId>) -> Li
 fn name(cast: &Cast, call: CallId) -> String {
     match cast.call(call).map(|open| &open.aim) {
         Some(Aim::Model(model)) => format!("model {model}"),
+        Some(Aim::Summary(model)) => format!("model {model} for a summary"),
         Some(Aim::Tool(tool)) => tool.to_string(),
         Some(Aim::Wait) | None => format!("call {}", call.0),
     }
@@ -288,6 +297,7 @@ fn ended(cast: &Cast, call: CallId, outcome: &Outcome) -> Line {
                     story(format!("gets an error from {name}: {}", returned(body)))
                 }
                 (Some(Aim::Tool(_)), _) => story(format!("gets from {name}: {}", returned(body))),
+                (Some(Aim::Summary(_)), _) => story(format!("sums up: {}", short(&body.text))),
                 (Some(Aim::Model(_)), true) => {
                     detail(format!("wants {}", counted(asks.len() as u64, "tool")))
                 }

@@ -4,7 +4,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Event;
-use crate::call::Work;
 use crate::id::{AgentId, CheckpointName, Seq, TreeId};
 use crate::limit;
 use crate::port::catalog::{CatalogKind, Fact};
@@ -109,7 +108,10 @@ fn listed(fact: Fact) -> Result<Listed, JournalFault> {
 /// turn and have taken so many since the last one. Everything that their tools said is in their contexts by then.
 pub fn due<'e>(world: &'e World, events: &'e [Event]) -> impl Iterator<Item = &'e AgentId> {
     events.iter().filter_map(|event| {
-        let Event::CallAsked { agent, work: Work::Model(_), .. } = event else { return None };
+        let Event::CallAsked { agent, work, .. } = event else { return None };
+        if !work.is_turn() {
+            return None;
+        }
         let living = world.agents().living(world.agents().find(agent)?)?;
         let turns = living.progress.turns;
         (turns > 0 && turns.is_multiple_of(limit::CHECKPOINT_EVERY_TURNS)).then_some(agent)

@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use spinney_kernel::agent::{Exit, Spawned};
 use spinney_kernel::budget::{Amounts, Limits, Resource};
-use spinney_kernel::call::Outcome;
+use spinney_kernel::call::{ModelCall, Outcome, Work};
 use spinney_kernel::event::Clamped;
 use spinney_kernel::id::{AgentId, Topic};
-use spinney_kernel::window::Span;
+use spinney_kernel::window::{Span, Summary};
 use spinney_kernel::world::{AgentView, World};
 use spinney_kernel::{By, Event};
 
@@ -78,6 +78,14 @@ fn places(spans: &[Span]) -> usize {
     Span::places(spans).count()
 }
 
+fn summed(summary: Option<Summary>) -> String {
+    match summary {
+        Some(Summary::By(seq)) => format!(", told by the summary in event {}", seq.0),
+        Some(Summary::Not(why)) => format!(", no summary: {why:?}"),
+        None => String::new(),
+    }
+}
+
 /// One event, as short as it can be said.
 pub(crate) fn event(event: &Event) -> String {
     match event {
@@ -89,13 +97,18 @@ pub(crate) fn event(event: &Event) -> String {
         Event::ContextShared { from, to, spans, as_is, replaces } => {
             format!("{to} told {} of {from}{}", shared(spans, *as_is), instead(replaces))
         }
-        Event::ContextCut { agent, cut, .. } => format!("{agent} cut: {} messages", places(&cut.drop)),
+        Event::ContextCut { agent, cut, summary, .. } => {
+            format!("{agent} cut: {} messages{}", places(&cut.drop), summed(*summary))
+        }
         Event::AgentPaused { agent } => format!("{agent} paused"),
         Event::AgentUnpaused { agent } => format!("{agent} unpaused"),
         Event::AgentRedirected { agent, instruction, .. } => format!("{agent} redirected: {instruction}"),
         Event::AgentEnding { agent, exit, .. } => format!("{agent} ending: {}", exit_text(exit)),
         Event::AgentEnded { agent, exit, spent, .. } => {
             format!("{agent} ended: {}, spent {}", exit_text(exit), amounts(spent))
+        }
+        Event::CallAsked { call, agent, work: Work::Model(ModelCall { summary: Some(covers), .. }) } => {
+            format!("{call} summary of {} asked by {agent}", places(&covers.spans))
         }
         Event::CallAsked { call, agent, .. } => format!("{call} asked by {agent}"),
         Event::WaitStarted { call, agent, .. } => format!("{call} {agent} waits"),

@@ -7,6 +7,7 @@ mod folded;
 mod known;
 mod message;
 mod share;
+mod summary;
 mod told;
 
 pub use brief::System;
@@ -15,4 +16,5 @@ pub use fold::{Contexts, End};
 pub use folded::Folded;
 pub use message::{Message, Offloaded, Origin, Packet, ToolAsk};
 pub use share::{Given, Share};
+pub(crate) use summary::summary_tokens;
 pub(crate) use told::{child_tokens, clamp_told, heard_tokens, shown_tokens, told_tokens};

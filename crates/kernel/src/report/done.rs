@@ -41,11 +41,11 @@ impl Done {
         let Some(call) = running(draft, self.call, self.attempt) else { return Reply::Stale };
         let ix = call.agent;
         let spent = call::used(draft.definition(), call, self.used);
-        let is_model = matches!(call.work, Work::Model(_));
+        let (is_model, is_turn) = (matches!(call.work, Work::Model(_)), call.work.is_turn());
         let asks = if is_model { turn::bounded(&self.asks) } else { Vec::new() };
         let outcome = Outcome::Done { body: self.body.bounded(), asks, is_error: self.is_error };
         call::end_running(draft, self.call, outcome, spent);
-        if is_model {
+        if is_turn {
             turn::said(draft, ix, &self.asks);
         }
         end_if_drained(draft, ix);

@@ -4,11 +4,12 @@
 mod act;
 mod builtin;
 mod opening;
+mod summary;
 mod tell;
 
 use crate::agent::{self, AgentIx, Exit, State};
 use crate::body::cut;
-use crate::call::{self, Outcome};
+use crate::call::{self, Outcome, Work};
 use crate::context::{self, Goal, ToolAsk};
 use crate::decide::Draft;
 use crate::definition::Turns;
@@ -17,6 +18,8 @@ use crate::id::AgentId;
 use crate::limit;
 use crate::window::{self, Bounds, TooSmall};
 use crate::world::World;
+
+use summary::Telling;
 
 pub use builtin::Builtin;
 pub(crate) use opening::{Opening, Wish, check_category};
@@ -101,31 +104,52 @@ fn ask_model(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) {
         return;
     }
     let tokens = match fit(draft, ix, tokens) {
-        Ok(tokens) => tokens,
+        Ok(Fitted::Tokens(tokens)) => tokens,
+        // It is its turn when that has ended.
+        Ok(Fitted::Later) => return,
         Err(exit) => return agent::end(draft, ix, exit, None),
     };
     match call::model_work(draft, ix, &draft.agent(ix).charter.model, tokens, output_cap) {
-        Ok(work) => {
-            let call = draft.calls().next_id();
-            let agent = draft.agent_id(ix).clone();
-            draft.record(Event::CallAsked { call, agent, work });
-            call::admit(draft, call, None);
-        }
+        Ok(work) => ask(draft, ix, work),
         Err(refusal) => agent::end(draft, ix, Exit::failed(&refusal.code(), refusal.to_string()), None),
     }
 }
 
-/// Cuts an agent's window if it is full, and says how many tokens its next packet has.
-fn fit(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) -> Result<u64, Exit> {
+/// Makes a model call.
+fn ask(draft: &mut Draft<'_>, ix: AgentIx, work: Work) {
+    let (call, agent) = (draft.calls().next_id(), draft.agent_id(ix).clone());
+    draft.record(Event::CallAsked { call, agent, work });
+    call::admit(draft, call, None);
+}
+
+/// What came of making room in a window.
+enum Fitted {
+    /// The next packet has so many tokens.
+    Tokens(u64),
+    /// First a summary is written of what goes.
+    Later,
+}
+
+/// Cuts an agent's window if it is full, and says how many tokens its next packet has. Where what goes is to be told by
+/// a summary, that is asked for first, once for each cut.
+fn fit(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) -> Result<Fitted, Exit> {
     let window = &draft.agent(ix).progress.window;
-    let Some(size) = window.size() else { return Ok(tokens) };
+    let Some(size) = window.size() else { return Ok(Fitted::Tokens(tokens)) };
     let spec = turns_of(draft, ix).and_then(|turns| turns.window.clone()).unwrap_or_default();
     let bounds = Bounds { size, preset: spec.preset, images_max: spec.images, compact: spec.compact };
     match window::trim(window, &bounds) {
         Ok(None) => {}
         Ok(Some(cut)) => {
-            let (agent, left_out) = (draft.agent_id(ix).clone(), window.dropped(&cut));
-            draft.record(Event::ContextCut { agent, cut, left_out });
+            let left_out = window.dropped(&cut);
+            let summary = match summary::telling(draft, ix, &cut, spec.compact) {
+                Telling::Now(summary) => summary,
+                Telling::After(work) => {
+                    ask(draft, ix, work);
+                    return Ok(Fitted::Later);
+                }
+            };
+            let agent = draft.agent_id(ix).clone();
+            draft.record(Event::ContextCut { agent, cut, left_out, summary });
         }
         Err(TooSmall { tokens, system, size }) => {
             let message = format!(
@@ -134,7 +158,7 @@ fn fit(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) -> Result<u64, Exit> {
             return Err(Exit::failed("window_too_small", message));
         }
     }
-    Ok(draft.agent(ix).progress.window.tokens())
+    Ok(Fitted::Tokens(draft.agent(ix).progress.window.tokens()))
 }
 
 /// How an agent ends whose model call came to nothing.

@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 
 use smallvec::SmallVec;
 
+use super::summary::{Draft, Summary};
 use super::trim::{Cut, LeftOut, Span};
 use super::{Category, Header, Tie};
 use crate::id::AgentId;
@@ -26,6 +27,8 @@ struct Seldom {
     left_out: [LeftOut; Category::COUNT],
     /// Who told what they know.
     tellers: Vec<Teller>,
+    /// The summary of what is to be cut next, from when it was asked for until it is cut.
+    summary: Option<Box<Draft>>,
 }
 
 /// What an agent tells another.
@@ -156,6 +159,12 @@ impl Window {
         spans
     }
 
+    /// How a cut is told if a summary was asked for; none if none was.
+    #[must_use]
+    pub fn summary(&self, cut: &Cut) -> Option<Summary> {
+        self.seldom.as_ref()?.summary.as_ref().map(|draft| draft.tells(cut))
+    }
+
     /// Context messages ever, of its own.
     fn context_messages(&self) -> u32 {
         let gone =
@@ -226,8 +235,32 @@ impl Window {
         }
     }
 
+    /// A summary of these is asked for.
+    pub(crate) fn summary_asked(&mut self, spans: &[Span]) {
+        self.seldom().summary = Some(Box::new(Draft::of(spans.to_vec())));
+    }
+
+    /// What became of the summary.
+    pub(crate) fn summary_ended(&mut self, end: Summary) {
+        if let Some(draft) = self.summary_mut() {
+            draft.ended(end);
+        }
+    }
+
+    /// Whatever summary there is, it is used or not wanted any more.
+    pub(crate) fn forget_summary(&mut self) {
+        if let Some(seldom) = &mut self.seldom {
+            seldom.summary = None;
+        }
+    }
+
+    fn summary_mut(&mut self) -> Option<&mut Draft> {
+        self.seldom.as_mut()?.summary.as_deref_mut()
+    }
+
     /// Leaves out what was decided.
     pub fn cut(&mut self, cut: &Cut) {
+        self.forget_summary();
         for (category, left) in self.dropped(cut) {
             let all = &mut self.seldom().left_out[category.place()];
             all.messages = all.messages.saturating_add(left.messages);
@@ -264,6 +297,9 @@ impl Window {
 
     /// Forgets what is at these places.
     pub(crate) fn remove(&mut self, spans: &[Span]) {
+        if let Some(draft) = self.summary_mut().filter(|_| !spans.is_empty()) {
+            draft.spoil();
+        }
         let mut place = 0;
         let read = self.headers.len() - self.unread();
         let mut gone_unread = 0;

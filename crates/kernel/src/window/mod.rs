@@ -7,6 +7,7 @@ mod header;
 mod kept;
 mod shares;
 mod size;
+mod summary;
 mod trim;
 
 pub use category::Category;
@@ -15,4 +16,6 @@ pub use kept::{News, Window};
 pub use shares::{Preset, Shares};
 pub use size::{Because, Compact, WindowSpec};
 pub(crate) use size::{check_size, effective, is_below};
+pub(crate) use summary::came_to;
+pub use summary::{Covers, Summary, Unsummed, covers};
 pub use trim::{Blank, Bounds, Cut, LeftOut, Span, TooSmall, trim};

@@ -1,12 +1,13 @@
 //! One case: a random tree under random load, with crashes, wound up and then replayed.
 
 use spinney_kernel::call::{Why, Work};
-use spinney_kernel::context::Contexts;
+use spinney_kernel::context::{Contexts, Folded, Message};
 use spinney_kernel::id::{AgentId, CallId, TreeId};
 use spinney_kernel::report::Lost;
 use spinney_kernel::request::{Cancel, Start};
 use spinney_kernel::time::Time;
-use spinney_kernel::{Batch, By, Event, Input, Report, Request, What, World, decide};
+use spinney_kernel::window::{Summary, Tie};
+use spinney_kernel::{Batch, By, Event, Input, Report, Request, What, World, decide, limit};
 
 use super::dice::Dice;
 use super::law::{Law, Witness};
@@ -34,6 +35,8 @@ pub struct Tally {
     pub halts: u64,
     /// Calls that had to wait for budget.
     pub waits: u64,
+    /// Cuts that a summary told.
+    pub summaries: u64,
 }
 
 impl Tally {
@@ -46,6 +49,7 @@ impl Tally {
         self.crashes += other.crashes;
         self.halts += other.halts;
         self.waits += other.waits;
+        self.summaries += other.summaries;
     }
 }
 
@@ -134,6 +138,7 @@ impl Case {
                     check_packet(&shadow, event)?;
                     self.contexts.apply(event);
                     shadow.apply(event);
+                    check_told(&self.contexts, event)?;
                 }
                 if shadow != self.world {
                     return Err("applying the events gives another world than deciding them".to_owned());
@@ -153,6 +158,8 @@ impl Case {
         self.tally.events += 1;
         self.tally.halts += u64::from(matches!(event, Event::TreeHalted { .. }));
         self.tally.waits += u64::from(matches!(event, Event::CallWaiting { why: Why::Budget { .. }, .. }));
+        self.tally.summaries +=
+            u64::from(matches!(event, Event::ContextCut { summary: Some(Summary::By(_)), .. }));
     }
 
     /// The process dies and only a prefix of the journal is left. Recovery applies it and reports what ran as lost.
@@ -280,8 +287,31 @@ fn check_windows(world: &World, contexts: &Contexts) -> Law {
         if counted > 0 && counted != read {
             return Err(format!("{} has {read} messages and {counted} are counted", view.agent));
         }
+        // Nobody counted tokens, so what tells the rest in short has as many as it has bytes.
+        let headers = window.headers().iter().filter(|header| header.tie == Tie::Folded);
+        let room = headers.map(|header| u64::from(header.tokens)).sum::<u64>();
+        let told = folded(contexts, &view.agent)
+            .map_or(0, |told| told.to_string().len() as u64 + limit::MESSAGE_TOKENS);
+        if told > room {
+            return Err(format!("{} has {told} tokens in short where {room} have room", view.agent));
+        }
     }
     Ok(())
+}
+
+/// What tells an agent in short what was left out of its window.
+fn folded<'c>(contexts: &'c Contexts, agent: &AgentId) -> Option<&'c Folded> {
+    let messages = contexts.messages(agent)?;
+    if let Message::Folded(folded) = messages.get(1)?.as_ref() { Some(folded) } else { None }
+}
+
+/// What a cut says it is told by is what tells it.
+fn check_told(contexts: &Contexts, event: &Event) -> Law {
+    let Event::ContextCut { agent, summary: Some(Summary::By(_)), .. } = event else { return Ok(()) };
+    match folded(contexts, agent).and_then(Folded::summary) {
+        Some(_) => Ok(()),
+        None => Err(format!("{agent} has no summary of what was cut")),
+    }
 }
 
 /// No packet is larger than its window.

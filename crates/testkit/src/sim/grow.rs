@@ -12,7 +12,7 @@ use spinney_kernel::definition::{
 use spinney_kernel::id::RoleName;
 use spinney_kernel::limit;
 use spinney_kernel::turn::Builtin;
-use spinney_kernel::window::{Preset, WindowSpec};
+use spinney_kernel::window::{Compact, Preset, WindowSpec};
 
 use super::dice::Dice;
 use crate::fixture::parse;
@@ -121,6 +121,7 @@ fn turns(dice: &mut Dice) -> Turns {
         size: dice.once_in(2).then(|| dice.between(limit::WINDOW_TOKENS_MIN, 3_000)),
         preset: if dice.once_in(2) { Preset::Dialog } else { Preset::Tools },
         clamp_note: !dice.once_in(3),
+        compact: dice.pick(&[Compact::Lines, Compact::Count, Compact::Summary]).unwrap_or_default(),
         ..WindowSpec::default()
     });
     Turns { prompt, turns_max, output_cap, window, share: share(dice), around_tokens: None }

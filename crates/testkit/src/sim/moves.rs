@@ -173,7 +173,7 @@ fn report_call(dice: &mut Dice, world: &World) -> What {
             call: id,
             attempt,
             used: used(dice, &call.work),
-            body: Body::default(),
+            body: body(dice),
             asks: asks(dice, world),
             is_error: false,
         }),
@@ -182,6 +182,15 @@ fn report_call(dice: &mut Dice, world: &World) -> What {
         }
         _ => Report::Lost(Lost { call: id, attempt }),
     })
+}
+
+/// Nothing, a word or more than a window has room for.
+fn body(dice: &mut Dice) -> Body {
+    match dice.below(4) {
+        0 => Body::default(),
+        1 => Body::text("so far ".repeat(dice.between(1, 60) as usize)),
+        _ => Body::text("here"),
+    }
 }
 
 /// Mostly within what was held, sometimes beyond, sometimes unknown.

@@ -19,4 +19,5 @@ fn v16_random_trees_never_pass_a_ceiling_at_any_moment() {
     }
     assert!(sum.cases >= 10_000 && sum.operations >= 1_000_000, "too little was tried: {sum:?}");
     assert!(sum.crashes > 1_000 && sum.halts > 1_000 && sum.waits > 1_000, "too little happened: {sum:?}");
+    assert!(sum.summaries > 100, "too few summaries: {sum:?}");
 }

@@ -8,7 +8,7 @@ use spinney_kernel::context::Share;
 use spinney_kernel::definition::{
     BudgetSpec, Definition, Lost, Model, OnLow, Recursion, Role, TreeLimits, Turns, Unpriced,
 };
-use spinney_kernel::window::WindowSpec;
+use spinney_kernel::window::{Compact, WindowSpec};
 
 use super::super::dice::Dice;
 use crate::fixture::parse;
@@ -158,9 +158,11 @@ impl Plot {
         let mut dice = self.dice(&format!("role/{name}"));
         let prompt = Body::text(format!("You are the {name}."));
         let (turns_max, output_cap) = (dice.between(2, 5) as u32, dice.between(150, 400));
-        let window = dice
-            .once_in(2)
-            .then(|| WindowSpec { size: Some(dice.between(600, 2_400)), ..WindowSpec::default() });
+        let window = dice.once_in(2).then(|| {
+            let mut own = self.dice(&format!("compact/{name}"));
+            let compact = if own.once_in(2) { Compact::Summary } else { Compact::Lines };
+            WindowSpec { size: Some(dice.between(600, 2_400)), compact, ..WindowSpec::default() }
+        });
         let share = if dice.once_in(3) { Share::Briefing } else { Share::Goal };
         let turns = Turns { prompt, turns_max, output_cap, window, share, around_tokens: None };
         // Helpers spawn nobody, so their own ceilings do not depend on who is faster.

@@ -4,9 +4,10 @@ use spinney_kernel::Event;
 use spinney_kernel::agent::Exit;
 use spinney_kernel::call::{Outcome, Why};
 use spinney_kernel::signal::Running;
+use spinney_kernel::window::Summary;
 
 /// What has to happen somewhere for a run to count.
-pub const TELLING: [&str; 26] = [
+pub const TELLING: [&str; 28] = [
     "a child was spawned",
     "a detached child was spawned",
     "an agent was paused",
@@ -32,6 +33,8 @@ pub const TELLING: [&str; 26] = [
     "a message was sent",
     "the tree halted",
     "a window was cut",
+    "a summary told what was cut",
+    "a summary came to nothing",
     "a child was told what its parent knows",
 ];
 
@@ -44,7 +47,9 @@ pub(super) fn shown(event: &Event) -> Option<&'static str> {
             spinney_kernel::agent::Attachment::Detached => "a detached child was spawned",
         },
         Event::AgentPaused { .. } => "an agent was paused",
-        Event::ContextCut { .. } => "a window was cut",
+        Event::ContextCut { summary: Some(Summary::By(_)), .. } => "a summary told what was cut",
+        Event::ContextCut { summary: Some(Summary::Not(_)), .. } => "a summary came to nothing",
+        Event::ContextCut { summary: None, .. } => "a window was cut",
         Event::ContextShared { .. } => "a child was told what its parent knows",
         Event::AgentRedirected { running: Running::Finishes, .. } => "an agent was redirected",
         Event::AgentRedirected { running: Running::Stops, .. } => "an agent was redirected and stopped",
