@@ -27,7 +27,7 @@ pub(super) const ROLES: [&str; 4] = ["lead", "worker", "helper", "critic"];
 /// A definition that the dice decide.
 pub(super) fn definition(dice: &mut Dice) -> Arc<Definition> {
     let roles: Vec<(RoleName, Role)> = ROLES.iter().map(|name| (parse(name), role(dice))).collect();
-    Arc::new(Definition {
+    let mut definition = Definition {
         name: "simulated".to_owned(),
         goal: "Survive.".to_owned(),
         entry: parse("lead"),
@@ -44,7 +44,24 @@ pub(super) fn definition(dice: &mut Dice) -> Arc<Definition> {
         tools: TOOLS.iter().map(|name| (parse(name), tool(dice))).collect(),
         unpriced: if dice.once_in(2) { Unpriced::Allow } else { Unpriced::Refuse },
         durability: Default::default(),
-    })
+    };
+    if dice.once_in(4) {
+        talkative(dice, &mut definition);
+    }
+    Arc::new(definition)
+}
+
+/// Everybody may talk for long in a window that is full early: so there are summaries.
+fn talkative(dice: &mut Dice, definition: &mut Definition) {
+    if dice.once_in(2) {
+        definition.budget = BudgetSpec::default();
+    }
+    for role in definition.roles.values_mut() {
+        role.budget = BudgetSpec::default();
+        let size = Some(dice.between(1_200, 3_500));
+        let window = Some(WindowSpec { size, compact: Compact::Summary, ..WindowSpec::default() });
+        role.turns = Some(Turns { window, turns_max: 20, output_cap: 120, ..turns(dice) });
+    }
 }
 
 /// Random ceilings; `scale` is the usual size in tokens.

@@ -174,7 +174,7 @@ fn report_call(dice: &mut Dice, world: &World) -> What {
             attempt,
             used: used(dice, &call.work),
             body: body(dice),
-            asks: asks(dice, world),
+            asks: asks(dice, world, call),
             is_error: false,
         }),
         12..18 => {
@@ -188,7 +188,7 @@ fn report_call(dice: &mut Dice, world: &World) -> What {
 fn body(dice: &mut Dice) -> Body {
     match dice.below(4) {
         0 => Body::default(),
-        1 => Body::text("so far ".repeat(dice.between(1, 60) as usize)),
+        1 => Body::text("so far ".repeat(dice.between(1, 150) as usize)),
         _ => Body::text("here"),
     }
 }

@@ -154,17 +154,23 @@ impl Plot {
         Model { price: Some(price), fallback, lost, ..Model::default() }
     }
 
+    /// Whether agents of a role talk much, and their models sum up what leaves their windows.
+    pub(super) fn sums_up(&self, role: &str) -> bool {
+        self.dice(&format!("sums up/{role}")).once_in(3)
+    }
+
     fn role(&self, name: &str) -> Role {
         let mut dice = self.dice(&format!("role/{name}"));
         let prompt = Body::text(format!("You are the {name}."));
         let (turns_max, output_cap) = (dice.between(2, 5) as u32, dice.between(150, 400));
-        let window = dice.once_in(2).then(|| {
-            let mut own = self.dice(&format!("compact/{name}"));
-            let compact = if own.once_in(2) { Compact::Summary } else { Compact::Lines };
-            WindowSpec { size: Some(dice.between(600, 2_400)), compact, ..WindowSpec::default() }
-        });
+        let window = dice
+            .once_in(2)
+            .then(|| WindowSpec { size: Some(dice.between(600, 2_400)), ..WindowSpec::default() });
         let share = if dice.once_in(3) { Share::Briefing } else { Share::Goal };
-        let turns = Turns { prompt, turns_max, output_cap, window, share, around_tokens: None };
+        let mut turns = Turns { prompt, turns_max, output_cap, window, share, around_tokens: None };
+        if self.sums_up(name) {
+            summed_up(&mut turns);
+        }
         // Helpers spawn nobody, so their own ceilings do not depend on who is faster.
         let own = match self.mode {
             Mode::Serial | Mode::Wild => dice.once_in(4),
@@ -187,4 +193,12 @@ impl Plot {
             turns: Some(turns),
         }
     }
+}
+
+/// A role with a window that is full early.
+fn summed_up(turns: &mut Turns) {
+    turns.prompt.text.push_str(&" Take your time.".repeat(40));
+    turns.turns_max += 4;
+    let size = Some(1_200);
+    turns.window = Some(WindowSpec { size, compact: Compact::Summary, ..WindowSpec::default() });
 }

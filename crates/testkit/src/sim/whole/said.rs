@@ -24,10 +24,12 @@ pub(super) fn said(plot: &Plot, attempt: &Attempt) -> (String, Vec<ToolAsk>) {
     }
     let mut dice = plot.dice(&format!("said/{}/{}", speaker.agent, speaker.turn));
     let first = attempt.turn == 1 && parent.is_none();
-    let count = if !first && dice.once_in(3) { 0 } else { dice.between(1, 3) };
+    let talks = plot.sums_up(attempt.origin.role.as_str());
+    let count = if !first && dice.once_in(if talks { 6 } else { 3 }) { 0 } else { dice.between(1, 3) };
     let asks = (0..count).map(|place| speaker.ask(&mut dice, place)).collect();
     let read = if plot.mode.is_exact() { digest(&attempt.packet) } else { 0 };
-    (format!("{} {} {read:016x}", speaker.agent, speaker.turn), asks)
+    let more = if talks { " and so on".repeat(40) } else { String::new() };
+    (format!("{} {} {read:016x}{more}", speaker.agent, speaker.turn), asks)
 }
 
 /// A number for everything that a model was shown: what it says then tells whether it saw the same.
