@@ -13,7 +13,7 @@ use crate::window::Covers;
 /// What stands before and behind the number of characters in what asks for a summary. A change of these words is a
 /// change of the rules: they are counted in every hold.
 const ASK: &str =
-    "Your window is full and everything above will leave it. Sum it up for yourself, in at most ";
+    "Your window is full and the steps above will leave it. Sum them up for yourself, in at most ";
 const OF: &str = " characters: goals, facts found, decisions, what failed and is not to be tried again, files by name. Answer with the summary alone; call no tool.";
 /// The most digits of that number.
 const DIGITS: usize = 20;

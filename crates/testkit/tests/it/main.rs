@@ -38,6 +38,7 @@ mod sim;
 mod slot;
 mod snapshot;
 mod spawn;
+mod summary;
 mod trace;
 mod turn;
 mod verify;
