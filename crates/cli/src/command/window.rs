@@ -13,7 +13,7 @@ use crate::ids::{find, short};
 use crate::out::{self, Unwritten};
 use crate::place;
 use crate::recall::{Recalled, recall};
-use crate::wording::{counted, grouped};
+use crate::wording::{LINE_CHARS_MAX, counted, grouped, one_line};
 
 /// One line of the table.
 struct Row {
@@ -115,7 +115,14 @@ fn about(recalled: &Recalled, left_out: LeftOut) -> Result<(), Unwritten> {
     match in_short(recalled) {
         0 => Ok(()),
         tokens => {
-            out::line(&format!("  in short  {} of context tell what was left out", counted(tokens, "token")))
+            out::line(&format!(
+                "  in short  {} of context tell what was left out",
+                counted(tokens, "token")
+            ))?;
+            match &recalled.summary {
+                Some(summary) => out::line(&format!("  summary   {}", one_line(summary, LINE_CHARS_MAX))),
+                None => Ok(()),
+            }
         }
     }
 }
@@ -157,6 +164,7 @@ fn line(recalled: &Recalled, rows: &[Row], (tree, agent): (TreeId, &AgentId)) ->
         "left_out": left_out(recalled),
         "last_cut": recalled.last_cut,
         "in_short": in_short(recalled),
+        "summary": recalled.summary,
         "categories": categories,
     });
     line.to_string()

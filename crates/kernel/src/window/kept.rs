@@ -58,6 +58,13 @@ impl Window {
         Self { headers: headers.into(), unread, ..Self::default() }
     }
 
+    /// This, with at most so many tokens in a packet.
+    #[must_use]
+    pub fn with_size(mut self, size: u32) -> Self {
+        self.size = NonZeroU32::new(size);
+        self
+    }
+
     /// What it holds, the oldest first.
     #[must_use]
     pub fn headers(&self) -> &[Header] {

@@ -29,6 +29,7 @@ mod settling;
 mod shutting_down;
 mod snapshots;
 mod stopping;
+mod summarising;
 mod tree_file;
 mod tree_file_errors;
 mod turns;
