@@ -143,8 +143,8 @@ fn cut(left_out: &[(Category, LeftOut)], summary: Option<Summary>) -> Line {
         [] => "has more images than its window may hold: the oldest become placeholders".to_owned(),
         words => {
             let told = match summary {
-                Some(Summary::By(seq)) => format!("; the summary in event {} tells it", seq.0),
-                Some(Summary::Not(why)) => format!("; lines tell it and no summary, as {}", why.told()),
+                Some(Summary::By(seq)) => format!("; told by the summary in event {}", seq.0),
+                Some(Summary::Not(why)) => format!("; told in lines, without a summary: {}", why.told()),
                 None => String::new(),
             };
             format!("has a full window: leaves out {messages} of {}, {tokens}{told}", words.join(" and "))

@@ -7,7 +7,7 @@ use spinney_kernel::budget::{Amounts, Limits, Resource};
 use spinney_kernel::call::{ModelCall, Outcome, Work};
 use spinney_kernel::event::Clamped;
 use spinney_kernel::id::{AgentId, Topic};
-use spinney_kernel::window::{Span, Summary};
+use spinney_kernel::window::{Cut, Span, Summary};
 use spinney_kernel::world::{AgentView, World};
 use spinney_kernel::{By, Event};
 
@@ -78,12 +78,22 @@ fn places(spans: &[Span]) -> usize {
     Span::places(spans).count()
 }
 
-fn summed(summary: Option<Summary>) -> String {
-    match summary {
+fn summed(work: &Work) -> String {
+    match work {
+        Work::Model(ModelCall { summary: Some(covers), .. }) => {
+            format!("summary of {} ", places(&covers.spans))
+        }
+        Work::Model(_) | Work::Tool(_) | Work::Child(_) | Work::Wait(_) | Work::Question(_) => String::new(),
+    }
+}
+
+fn cut_text(agent: &AgentId, cut: &Cut, summary: Option<Summary>) -> String {
+    let told = match summary {
         Some(Summary::By(seq)) => format!(", told by the summary in event {}", seq.0),
         Some(Summary::Not(why)) => format!(", no summary: {why:?}"),
         None => String::new(),
-    }
+    };
+    format!("{agent} cut: {} messages{told}", places(&cut.drop))
 }
 
 /// One event, as short as it can be said.
@@ -97,9 +107,7 @@ pub(crate) fn event(event: &Event) -> String {
         Event::ContextShared { from, to, spans, as_is, replaces } => {
             format!("{to} told {} of {from}{}", shared(spans, *as_is), instead(replaces))
         }
-        Event::ContextCut { agent, cut, summary, .. } => {
-            format!("{agent} cut: {} messages{}", places(&cut.drop), summed(*summary))
-        }
+        Event::ContextCut { agent, cut, summary, .. } => cut_text(agent, cut, *summary),
         Event::AgentPaused { agent } => format!("{agent} paused"),
         Event::AgentUnpaused { agent } => format!("{agent} unpaused"),
         Event::AgentRedirected { agent, instruction, .. } => format!("{agent} redirected: {instruction}"),
@@ -107,10 +115,7 @@ pub(crate) fn event(event: &Event) -> String {
         Event::AgentEnded { agent, exit, spent, .. } => {
             format!("{agent} ended: {}, spent {}", exit_text(exit), amounts(spent))
         }
-        Event::CallAsked { call, agent, work: Work::Model(ModelCall { summary: Some(covers), .. }) } => {
-            format!("{call} summary of {} asked by {agent}", places(&covers.spans))
-        }
-        Event::CallAsked { call, agent, .. } => format!("{call} asked by {agent}"),
+        Event::CallAsked { call, agent, work } => format!("{call} {}asked by {agent}", summed(work)),
         Event::WaitStarted { call, agent, .. } => format!("{call} {agent} waits"),
         Event::QuestionAsked { call, agent, question, .. } => {
             format!("{call} {agent} asks: {}", question.text)

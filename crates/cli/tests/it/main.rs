@@ -18,4 +18,5 @@ mod resuming;
 mod scenarios;
 mod stage;
 mod steering;
+mod summaries;
 mod workspace;

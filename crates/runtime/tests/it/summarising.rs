@@ -84,10 +84,14 @@ async fn summaries_are_paid_by_their_agent_and_no_ceiling_is_passed() {
     let tree = free.home().start(plan("root $9.00 turns=20")).await.unwrap();
     tree.ended().await;
     let spent = tree.look().await.unwrap().end.unwrap().spent;
-    let sum = told(&tree).await.iter().fold(Amounts::ZERO, |sum, told| match &told.event {
-        Event::CallEnded { spent, .. } | Event::AttemptFailed { spent, .. } => sum.plus(spent),
-        _ => sum,
-    });
+    let booked = |event: &Event| {
+        if let Event::CallEnded { spent, .. } | Event::AttemptFailed { spent, .. } = event {
+            *spent
+        } else {
+            Amounts::ZERO
+        }
+    };
+    let sum = told(&tree).await.iter().fold(Amounts::ZERO, |sum, told| sum.plus(&booked(&told.event)));
     assert_eq!((spent, spent.of(Resource::Steps)), (sum, 12));
     for limit in 20..110 {
         let stage = Stage::new(&script("say: Looked."));

@@ -292,6 +292,28 @@ fn a_summary_of_what_was_replaced_meanwhile_is_not_used() {
     assert!(has_its_turn(&play, "b"));
 }
 
+/// A message that came while the summary was written may let others go than before: then something stays that the
+/// summary covers, and lines tell all that goes.
+#[test]
+fn a_summary_of_something_that_stays_is_not_used() {
+    let full = || {
+        let mut play = grow("root $99.00 turns=20");
+        play.must(send("root", "x".repeat(390)));
+        play.run("send root One.\nsend root Two.\nsend root Three.");
+        let call = until_full(&mut play, "root");
+        (play, call)
+    };
+    let (mut same, call) = full();
+    same.run(&format!("said #{} Three letters.", call.0));
+    assert!(matches!(cuts(&same)[..], [Some(Summary::By(_))]), "{}", same.log());
+    let (mut other, call) = full();
+    other.must(send("root", "y".repeat(20)));
+    other.run(&format!("said #{} Three letters.", call.0));
+    assert_eq!(cuts(&other), [Some(Summary::Not(Unsummed::Changed))], "{}", other.log());
+    let told = told(&other, "root");
+    assert!(told.starts_with("Earlier steps in short"), "{told}");
+}
+
 /// One that is longer than there is room for is cut, and says so.
 #[test]
 fn a_summary_that_is_too_long_is_cut_and_says_so() {
