@@ -5,11 +5,9 @@ use spinney::tree::verify;
 use spinney_kernel::agent::Exit;
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::call::Work;
-use spinney_kernel::definition::Definition;
-use spinney_kernel::id::RoleName;
 use spinney_kernel::port::model::Purpose;
 use spinney_kernel::signal::Running;
-use spinney_kernel::window::{Compact, Summary, Unsummed, WindowSpec};
+use spinney_kernel::window::{Summary, Unsummed};
 use spinney_kernel::world::TreeState;
 use spinney_kernel::{Event, request};
 use spinney_testkit::{Stage, definition, settled, told};
@@ -20,15 +18,6 @@ fn script(summary: &str) -> String {
     format!(
         "rules:\n  - {{ when: {{ summary: true }}, {summary} }}\n  - {{ when: {{ turn: 12 }}, say: done }}\n  - {{ say: Looking., call: [{{ tool: look }}] }}\ntools: {{ look: {{ say: {words} }} }}"
     )
-}
-
-fn plan(fixture: &str) -> Definition {
-    let mut plan = definition(fixture);
-    let root: RoleName = "root".parse().unwrap();
-    let turns = plan.roles.get_mut(&root).and_then(|role| role.turns.as_mut()).unwrap();
-    let (size, compact) = (Some(1_300), Compact::Summary);
-    turns.window = Some(WindowSpec { size, compact, ..WindowSpec::default() });
-    plan
 }
 
 /// How every cut of a tree is told.
@@ -46,7 +35,7 @@ async fn asked(tree: &Tree) -> usize {
 #[tokio::test(start_paused = true)]
 async fn a_tree_goes_on_from_its_own_summaries_and_replays() {
     let stage = Stage::new(&script("say: \"Looked before {{ turn }}.\""));
-    let tree = stage.home().start(plan("root $9.00 turns=20")).await.unwrap();
+    let tree = stage.home().start(definition("root $9.00 turns=20 summed=1300")).await.unwrap();
     assert_eq!(tree.ended().await.state, TreeState::Ended("completed"));
     assert_eq!(tree.look().await.unwrap().end.unwrap().shown.text, "done");
     let cuts = cuts(&tree).await;
@@ -81,7 +70,7 @@ async fn a_tree_goes_on_from_its_own_summaries_and_replays() {
 #[tokio::test(start_paused = true)]
 async fn summaries_are_paid_by_their_agent_and_no_ceiling_is_passed() {
     let free = Stage::new(&script("say: Looked."));
-    let tree = free.home().start(plan("root $9.00 turns=20")).await.unwrap();
+    let tree = free.home().start(definition("root $9.00 turns=20 summed=1300")).await.unwrap();
     tree.ended().await;
     let spent = tree.look().await.unwrap().end.unwrap().spent;
     let booked = |event: &Event| {
@@ -96,7 +85,11 @@ async fn summaries_are_paid_by_their_agent_and_no_ceiling_is_passed() {
     for limit in 20..110 {
         let stage = Stage::new(&script("say: Looked."));
         let tokens = limit * 120;
-        let tree = stage.home().start(plan(&format!("root $9.00 turns=20 tokens={tokens}"))).await.unwrap();
+        let tree = stage
+            .home()
+            .start(definition(&format!("root $9.00 turns=20 summed=1300 tokens={tokens}")))
+            .await
+            .unwrap();
         let look = settled(&tree).await;
         let spent = look.agents[0].spent.of(Resource::Tokens);
         assert!(spent <= tokens, "{spent} of {tokens}");
@@ -114,7 +107,7 @@ async fn without_summaries_every_run_comes_to_its_end() {
     ];
     for (rule, why) in rules {
         let stage = Stage::new(&script(rule));
-        let tree = stage.home().start(plan("root $9.00 turns=20")).await.unwrap();
+        let tree = stage.home().start(definition("root $9.00 turns=20 summed=1300")).await.unwrap();
         assert_eq!(tree.ended().await.state, TreeState::Ended("completed"), "{rule}");
         let cuts = cuts(&tree).await;
         assert!(cuts.len() > 1 && cuts.iter().all(|cut| *cut == Summary::Not(why)), "{rule}: {cuts:?}");
@@ -130,7 +123,7 @@ async fn a_summary_that_was_cut_off_by_a_crash_is_written_again() {
         let rules = format!("lost: {lost}\n{}", script("think_ms: 1000, say: Looked."));
         let stage = Stage::new(&rules);
         let home = stage.home();
-        let tree = home.start(plan("root $9.00 turns=20")).await.unwrap();
+        let tree = home.start(definition("root $9.00 turns=20 summed=1300")).await.unwrap();
         while !stage.model().attempts().iter().any(|attempt| attempt.purpose == Purpose::Summary) {
             tokio::task::yield_now().await;
         }
@@ -153,7 +146,7 @@ async fn a_summary_that_was_cut_off_by_a_crash_is_written_again() {
 async fn a_redirect_stops_a_summary_and_the_agent_goes_on() {
     let stage = Stage::new(&script("hang: true"));
     let home = stage.home();
-    let tree = home.start(plan("root $9.00 turns=20")).await.unwrap();
+    let tree = home.start(definition("root $9.00 turns=20 summed=1300")).await.unwrap();
     while !stage.model().attempts().iter().any(|attempt| attempt.purpose == Purpose::Summary) {
         tokio::task::yield_now().await;
     }

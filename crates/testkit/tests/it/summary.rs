@@ -7,12 +7,12 @@ use insta::assert_snapshot;
 use spinney_kernel::body::Body;
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::call::Work;
+use spinney_kernel::checkpoint::due;
 use spinney_kernel::context::{Contexts, Message, Packet, Share};
-use spinney_kernel::definition::Definition;
 use spinney_kernel::envelope::Envelope;
 use spinney_kernel::id::{AgentId, CallId};
 use spinney_kernel::request::{Charge, Collect, Refresh, Send, Spawn};
-use spinney_kernel::window::{Category, Compact, Summary, Unsummed, WindowSpec};
+use spinney_kernel::window::{Category, Summary, Unsummed};
 use spinney_kernel::world::TreeState;
 use spinney_kernel::{Event, Request, limit};
 use spinney_testkit::Play;
@@ -22,18 +22,17 @@ use crate::seen::{events, name};
 
 const SIZE: u64 = 1_600;
 
-/// Every role that takes turns has what leaves its window summed up.
-fn summed_up(definition: &mut Definition) {
-    for role in definition.roles.values_mut() {
-        if let Some(turns) = &mut role.turns {
-            let (size, compact) = (Some(SIZE), Compact::Summary);
-            turns.window = Some(WindowSpec { size, compact, ..WindowSpec::default() });
-        }
-    }
-}
-
+/// A tree in which every agent that takes turns has what leaves its window summed up.
 fn grow(fixture: &str) -> Play {
-    Play::grow_as(fixture, summed_up)
+    let turns = |turns: &str| format!("turns={turns} summed={SIZE}");
+    let fixture = if fixture.contains("summed") {
+        fixture.to_owned()
+    } else {
+        let words =
+            fixture.split(' ').map(|word| word.strip_prefix("turns=").map_or_else(|| word.to_owned(), turns));
+        words.collect::<Vec<_>>().join(" ")
+    };
+    Play::grow(&fixture)
 }
 
 /// The open call of an agent that is to bring a summary.
@@ -168,6 +167,22 @@ fn a_summary_is_no_turn_and_is_paid_by_its_agent() {
     assert!(has_its_turn(&play, "root"));
 }
 
+/// An automatic checkpoint is made when the turn is asked for, and not once more for the summary before it.
+#[test]
+fn a_summary_before_the_eleventh_turn_makes_no_checkpoint() {
+    let after_ten = |size: u64| {
+        let mut play = grow(&format!("root $9.00 turns=20 summed={size}"));
+        let call = until_full(&mut play, "root");
+        let ix = play.world().agents().find(&name("root")).unwrap();
+        (play.world().agents().agent(ix).progress.turns == 10).then_some((play, call))
+    };
+    let (mut play, call) = (1_500..4_000).step_by(50).find_map(after_ten).unwrap();
+    let due = |play: &Play| due(play.world(), &play.batches().last().unwrap().events).count();
+    assert_eq!(due(&play), 0);
+    play.run(&format!("said #{} Nothing yet.", call.0));
+    assert_eq!(due(&play), 1);
+}
+
 /// Whatever becomes of the call, lines tell the cut, the event says why, and the agent has its turn.
 #[test]
 fn without_a_summary_lines_tell_the_cut_and_the_agent_goes_on() {
@@ -203,8 +218,7 @@ fn a_summary_that_the_turn_could_not_be_paid_after_is_not_asked_for() {
     // Enough for the summary or the turn, each with its hold, but not for both.
     let nanos = spent.of(Resource::Cost) + 100 * NANOS_PER_TOKEN;
     assert!(held.of(Resource::Cost) > 0);
-    let mut play = Play::grow_as("root $9.00 turns=20", |definition| {
-        summed_up(definition);
+    let mut play = Play::grow_as(&format!("root $9.00 turns=20 summed={SIZE}"), |definition| {
         definition.budget.limit = definition.budget.limit.with(Resource::Cost, nanos);
     });
     for _ in 0..200 {
