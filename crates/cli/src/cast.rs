@@ -29,6 +29,8 @@ pub(crate) struct Open {
 pub(crate) enum Aim {
     /// A model is to answer.
     Model(ModelName),
+    /// A model is to sum up what leaves a window.
+    Summary(ModelName),
     /// A tool is to act.
     Tool(ToolName),
     /// A child, a message or a person.
@@ -47,6 +49,7 @@ impl Cast {
             }
             Event::CallAsked { call, agent, work } => {
                 let aim = match work {
+                    Work::Model(work) if work.summary.is_some() => Aim::Summary(work.model.clone()),
                     Work::Model(work) => Aim::Model(work.model.clone()),
                     Work::Tool(work) => Aim::Tool(work.tool.clone()),
                     Work::Child(_) | Work::Wait(_) | Work::Question(_) => Aim::Wait,

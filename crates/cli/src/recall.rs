@@ -33,6 +33,8 @@ pub(crate) struct Recalled {
     pub(crate) because: Option<String>,
     /// The event that cut the window last.
     pub(crate) last_cut: Option<Seq>,
+    /// What its model wrote about what was left out, if it did.
+    pub(crate) summary: Option<String>,
     /// The thread that it shares with others.
     pub(crate) thread: Option<Shared>,
 }
@@ -209,8 +211,17 @@ impl Fold<'_> {
             preset: turns.window.as_ref().map(|window| window.preset).unwrap_or_default(),
             because,
             last_cut: self.last_cut,
+            summary: self.summary(),
             thread: self.thread(ix),
         })
+    }
+
+    /// What its model wrote about what was left out.
+    fn summary(&self) -> Option<String> {
+        let packet = self.contexts.packet(self.agent, 0)?;
+        let second = packet.messages.get(1)?;
+        let folded = if let Message::Folded(folded) = second.as_ref() { folded } else { return None };
+        folded.summary().map(str::to_owned)
     }
 
     fn thread(&self, ix: AgentIx) -> Option<Shared> {

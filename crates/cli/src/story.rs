@@ -11,7 +11,7 @@ use spinney_kernel::event::{Branched, Breaker, Clamped, Restored};
 use spinney_kernel::fault::Fault;
 use spinney_kernel::id::{AgentId, CallId, CheckpointName, ModelName, Topic};
 use spinney_kernel::input::By;
-use spinney_kernel::window::{Category, LeftOut, Span};
+use spinney_kernel::window::{Category, LeftOut, Span, Summary};
 
 use crate::cast::{Aim, Cast};
 use crate::wording::{LINE_CHARS_MAX, counted, one_line, spent_briefly};
@@ -69,7 +69,7 @@ pub(crate) fn tell(cast: &Cast, event: &Event) -> Line {
         Event::ContextShared { from, spans, as_is, .. } => told(from, spans, *as_is),
         Event::ThreadJoined { of, bound, .. } => reads("reads", of, *bound),
         Event::ThreadLeft { of, bound, .. } => reads("no longer reads", of, *bound),
-        Event::ContextCut { left_out, .. } => cut(left_out),
+        Event::ContextCut { left_out, summary, .. } => cut(left_out, *summary),
         Event::ContextRestored(restored) => back(restored),
         Event::AgentPaused { .. } => story("is paused".to_owned()),
         Event::AgentUnpaused { .. } => story("goes on".to_owned()),
@@ -149,7 +149,7 @@ fn reads(verb: &str, of: &AgentId, bound: Option<u64>) -> Line {
     detail(format!("{verb} what {of} learns{}", bound.unwrap_or_default()))
 }
 
-fn cut(left_out: &[(Category, LeftOut)]) -> Line {
+fn cut(left_out: &[(Category, LeftOut)], summary: Option<Summary>) -> Line {
     let (mut messages, mut tokens) = (0, 0);
     for (_, left) in left_out {
         messages += u64::from(left.messages);
@@ -159,7 +159,14 @@ fn cut(left_out: &[(Category, LeftOut)]) -> Line {
     let (messages, tokens) = (counted(messages, "message"), counted(tokens, "token"));
     story(match words.as_slice() {
         [] => "has more images than its window may hold: the oldest become placeholders".to_owned(),
-        words => format!("has a full window: leaves out {messages} of {}, {tokens}", words.join(" and ")),
+        words => {
+            let told = match summary {
+                Some(Summary::By(seq)) => format!("; told by the summary in event {}", seq.0),
+                Some(Summary::Not(why)) => format!("; told in lines, without a summary: {}", why.told()),
+                None => String::new(),
+            };
+            format!("has a full window: leaves out {messages} of {}, {tokens}{told}", words.join(" and "))
+        }
     })
 }
 
@@ -200,8 +207,9 @@ fn tell_call(cast: &Cast, event: &Event) -> Line {
     match event {
         Event::CallAsked { agent, work: Work::Tool(tool), .. } => story(calls(cast, agent, tool)),
         Event::CallAsked { call, work: Work::Model(model), .. } => detail(format!(
-            "asks model {} (call {}): {} in, at most {} out",
+            "asks model {}{} (call {}): {} in, at most {} out",
             model.model,
+            if model.summary.is_some() { " for a summary" } else { "" },
             call.0,
             counted(model.input_tokens, "token"),
             model.output_cap
@@ -306,6 +314,7 @@ fn waiting(cast: &Cast, call: CallId, why: Why, account: Option<&AgentId>) -> Li
 fn name(cast: &Cast, call: CallId) -> String {
     match cast.call(call).map(|open| &open.aim) {
         Some(Aim::Model(model)) => format!("model {model}"),
+        Some(Aim::Summary(model)) => format!("model {model} for a summary"),
         Some(Aim::Tool(tool)) => tool.to_string(),
         Some(Aim::Wait) | None => format!("call {}", call.0),
     }
@@ -327,6 +336,7 @@ fn ended(cast: &Cast, call: CallId, outcome: &Outcome) -> Line {
                 (Some(Aim::Tool(_)), _) => {
                     story(format!("gets from {name}: {}{}", returned(body), with(body)))
                 }
+                (Some(Aim::Summary(_)), _) => story(format!("sums up: {}", short(&body.text))),
                 (Some(Aim::Model(_)), true) => {
                     detail(format!("wants {}", counted(asks.len() as u64, "tool")))
                 }

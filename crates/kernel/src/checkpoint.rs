@@ -4,7 +4,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Event;
-use crate::call::Work;
 use crate::decide::Draft;
 use crate::id::{AgentId, CheckpointName, Seq, TreeId};
 use crate::input::What;
@@ -117,9 +116,11 @@ pub(crate) fn follow(draft: &mut Draft<'_>, what: &What) {
     {
         make(draft, branch.agent.clone(), CheckpointKind::Branch, (None, 0));
     }
-
     let due = |event: &Event| {
-        let Event::CallAsked { agent, work: Work::Model(_), .. } = event else { return None };
+        let Event::CallAsked { agent, work, .. } = event else { return None };
+        if !work.is_turn() {
+            return None;
+        }
         let turns = draft.agents().living(draft.agents().find(agent)?)?.progress.turns;
         (turns > 0 && turns.is_multiple_of(limit::CHECKPOINT_EVERY_TURNS)).then(|| (agent.clone(), turns))
     };

@@ -17,7 +17,7 @@ use crate::id::{AgentId, CallId, CheckpointName, ModelName, Seq, TimerId, TreeId
 use crate::input::By;
 use crate::signal::Running;
 use crate::time::Time;
-use crate::window::{Category, Cut, LeftOut, Span};
+use crate::window::{Category, Cut, LeftOut, Span, Summary};
 
 /// The version of the rules by which this kernel decides. A journal names the one it was written under.
 pub const RULES: u32 = 1;
@@ -112,6 +112,9 @@ pub enum Event {
         cut: Cut,
         /// How much that is, by category.
         left_out: Vec<(Category, LeftOut)>,
+        /// Where a model was to write a summary of it: whether it did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary: Option<Summary>,
     },
     /// An agent's context is what one was at a checkpoint. What it had since stays in the journal.
     ContextRestored(Box<Restored>),

@@ -56,6 +56,13 @@ pub const TRIM_PERCENT: u64 = 80;
 pub const FOLDED_PERCENT: u64 = 10;
 /// Least tokens for that: how many messages were left out.
 pub const FOLDED_TOKENS_MIN: u64 = 64;
+/// Of these, tokens that stand around a summary of a model: what it is, where it was cut, and what follows it.
+pub const SUMMARY_AROUND_TOKENS: u64 = 96;
+/// Least tokens for a summary: fewer say nothing.
+pub const SUMMARY_TOKENS_MIN: u64 = 16;
+/// Characters that a model is asked to keep its summary to for each token that it may have: less than a token mostly
+/// has, so that the end is not cut off.
+pub const SUMMARY_CHARS_PER_TOKEN: u64 = 3;
 /// Smallest window: a goal and a line of answer.
 pub const WINDOW_TOKENS_MIN: u64 = 256;
 /// Default images of one packet.

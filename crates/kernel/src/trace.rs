@@ -42,6 +42,7 @@ struct Open {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Aim {
     Model,
+    Summary,
     Tool,
     Wait,
     Question,
@@ -129,6 +130,7 @@ impl Trace {
             self.spawned(at, spawned);
         } else if let Event::CallAsked { call, agent, work } = event {
             let aim = match work {
+                Work::Model(model) if model.summary.is_some() => Aim::Summary,
                 Work::Model(_) => Aim::Model,
                 Work::Tool(_) => Aim::Tool,
                 Work::Child(_) | Work::Wait(_) => Aim::Wait,
@@ -209,6 +211,7 @@ impl Trace {
         let open = self.calls.get(&call);
         let topic = match open.map(|open| open.aim) {
             Some(Aim::Model) => "model.call",
+            Some(Aim::Summary) => "model.summary",
             Some(Aim::Tool) => "tool.call",
             Some(Aim::Wait) | None => "agent.wait",
             Some(Aim::Question) => "agent.question",

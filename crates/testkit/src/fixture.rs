@@ -2,7 +2,7 @@
 //!
 //! One path per line; a name that was seen before is the same agent. Behind a name stand its terms, separated by
 //! spaces: `$0.60`, `tokens=100`, `steps=3`, `tool_calls=2`, `retries=1`, `timeout=5s`, `lend`, `reserve=20%`,
-//! `shrink`, `downgrade=cheap`, `attached`, `turns=20` (it takes turns by itself), `later` (there is a role of that name, but nobody is spawned yet). Each
+//! `shrink`, `downgrade=cheap`, `attached`, `turns=20` (it takes turns by itself), `summed=1600` (its window has so many tokens, and its model sums up what leaves it), `later` (there is a role of that name, but nobody is spawned yet). Each
 //! agent has a role of its own name. The model `m` costs $0.001 per output token and nothing for input, so `$0.20` is a
 //! call of 200 tokens; `cheap` costs a tenth of that, `free` has no price, and `m` falls back to `cheap`.
 
@@ -15,6 +15,7 @@ use spinney_kernel::definition::{
 };
 use spinney_kernel::limit;
 use spinney_kernel::request::Collect;
+use spinney_kernel::window::{Compact, WindowSpec};
 
 /// What one output token of the model `m` costs.
 pub const NANOS_PER_TOKEN: u64 = 1_000_000;
@@ -34,6 +35,8 @@ pub struct Plant {
     pub birth: Birth,
     /// How many turns it may take by itself, if it does.
     pub turns: Option<u32>,
+    /// The size of its window, if its model sums up what leaves that.
+    pub summed: Option<u64>,
 }
 
 /// When an agent of a fixture is spawned.
@@ -60,9 +63,10 @@ pub fn plants(text: &str) -> Vec<Plant> {
                 let (budget, collect) = budget(terms);
                 let later = terms.split_whitespace().any(|term| term == "later");
                 let birth = if later { Birth::Later } else { Birth::Now };
-                let turns = terms.split_whitespace().find_map(|term| term.strip_prefix("turns="));
-                let turns = turns.map(|turns| number(turns) as u32);
-                found.push(Plant { name: name.to_owned(), parent, budget, collect, birth, turns });
+                let term =
+                    |name| terms.split_whitespace().find_map(|term| term.strip_prefix(name)).map(number);
+                let (turns, summed) = (term("turns=").map(|turns| turns as u32), term("summed="));
+                found.push(Plant { name: name.to_owned(), parent, budget, collect, birth, turns, summed });
             }
             parent = Some(name.to_owned());
         }
@@ -92,7 +96,7 @@ pub fn budget(words: &str) -> (BudgetSpec, Collect) {
             Some(("reserve", percent)) => {
                 budget.answer_reserve = Some(number(percent.trim_end_matches('%')) as u8);
             }
-            Some(("turns", _)) => {}
+            Some(("turns" | "summed", _)) => {}
             Some(("downgrade", model)) => budget.on_low = Some(OnLow::Downgrade(parse(model))),
             Some(("timeout", span)) => budget.timeout_ms = Some(millis(span)),
             Some((name, amount)) => {
@@ -108,7 +112,7 @@ pub fn budget(words: &str) -> (BudgetSpec, Collect) {
 #[must_use]
 pub fn definition(plants: &[Plant]) -> Definition {
     let root = plants.first();
-    let roles = plants.iter().map(|plant| (parse(&plant.name), role(plant.turns))).collect();
+    let roles = plants.iter().map(|plant| (parse(&plant.name), role(plant))).collect();
     let price = |output_per_mtok| {
         Some(Price {
             input_per_mtok: 0,
@@ -140,14 +144,19 @@ pub fn definition(plants: &[Plant]) -> Definition {
 }
 
 /// A role that may do everything.
-fn role(turns: Option<u32>) -> Role {
+fn role(plant: &Plant) -> Role {
+    let window = plant.summed.map(|size| WindowSpec {
+        size: Some(size),
+        compact: Compact::Summary,
+        ..WindowSpec::default()
+    });
     let budget = BudgetSpec { answer_reserve: Some(0), ..BudgetSpec::of(Limits::NONE) };
     Role {
         model: parse("m"),
         caps: Caps::all(limit::DEPTH_CAP),
         budget,
         recursive: Default::default(),
-        turns: turns.map(|turns_max| Turns { turns_max, output_cap: 100, ..Turns::default() }),
+        turns: plant.turns.map(|turns_max| Turns { turns_max, output_cap: 100, window, ..Turns::default() }),
     }
 }
 

@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use spinney_kernel::agent::{Exit, Spawned};
 use spinney_kernel::budget::{Amounts, Limits, Resource};
-use spinney_kernel::call::Outcome;
+use spinney_kernel::call::{ModelCall, Outcome, Work};
 use spinney_kernel::envelope::Envelope;
 use spinney_kernel::event::{Clamped, Restored};
 use spinney_kernel::id::{AgentId, Topic};
-use spinney_kernel::window::Span;
+use spinney_kernel::window::{Cut, Span, Summary};
 use spinney_kernel::world::{AgentView, World};
 use spinney_kernel::{By, Event};
 
@@ -79,6 +79,24 @@ fn places(spans: &[Span]) -> usize {
     Span::places(spans).count()
 }
 
+fn summed(work: &Work) -> String {
+    match work {
+        Work::Model(ModelCall { summary: Some(covers), .. }) => {
+            format!("summary of {} ", places(&covers.spans))
+        }
+        Work::Model(_) | Work::Tool(_) | Work::Child(_) | Work::Wait(_) | Work::Question(_) => String::new(),
+    }
+}
+
+fn cut_text(agent: &AgentId, cut: &Cut, summary: Option<Summary>) -> String {
+    let told = match summary {
+        Some(Summary::By(seq)) => format!(", told by the summary in event {}", seq.0),
+        Some(Summary::Not(why)) => format!(", no summary: {why:?}"),
+        None => String::new(),
+    };
+    format!("{agent} cut: {} messages{told}", places(&cut.drop))
+}
+
 /// One event, as short as it can be said.
 pub(crate) fn event(event: &Event) -> String {
     match event {
@@ -92,7 +110,7 @@ pub(crate) fn event(event: &Event) -> String {
         }
         Event::ThreadJoined { agent, of, bound } => thread(agent, ("reads", of), *bound),
         Event::ThreadLeft { agent, of, bound } => thread(agent, ("left", of), *bound),
-        Event::ContextCut { agent, cut, .. } => format!("{agent} cut: {} messages", places(&cut.drop)),
+        Event::ContextCut { agent, cut, summary, .. } => cut_text(agent, cut, *summary),
         Event::ContextRestored(restored) => restored_text(restored),
         Event::AgentPaused { agent } => format!("{agent} paused"),
         Event::AgentUnpaused { agent } => format!("{agent} unpaused"),
@@ -101,7 +119,7 @@ pub(crate) fn event(event: &Event) -> String {
         Event::AgentEnded { agent, exit, spent, .. } => {
             format!("{agent} ended: {}, spent {}", exit_text(exit), amounts(spent))
         }
-        Event::CallAsked { call, agent, .. } => format!("{call} asked by {agent}"),
+        Event::CallAsked { call, agent, work } => format!("{call} {}asked by {agent}", summed(work)),
         Event::WaitStarted { call, agent, .. } => format!("{call} {agent} waits"),
         Event::QuestionAsked { call, agent, question, .. } => {
             format!("{call} {agent} asks: {}", question.text)

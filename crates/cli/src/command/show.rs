@@ -36,6 +36,9 @@ pub(super) fn show(home: &Path, args: &args::Show) -> Result<Exit> {
     let Recalled { state, seq, .. } = &recalled;
     out::line(&format!("{agent} of tree {}: {state}, as of event {}", short(tree), seq.0))?;
     out::line(&sum(shown().map(|(known, _)| known)))?;
+    if let Some(summary) = &recalled.summary {
+        out::line(&format!("its model summed up what was left out: {}", one_line(summary, LINE_CHARS_MAX)))?;
+    }
     for (known, number) in shown() {
         out::line("")?;
         out::line(&head(known, number))?;

@@ -13,7 +13,7 @@ use crate::ids::{find, short};
 use crate::out::{self, Unwritten};
 use crate::place;
 use crate::recall::{Recalled, Shared, recall};
-use crate::wording::{counted, grouped};
+use crate::wording::{LINE_CHARS_MAX, counted, grouped, one_line};
 
 /// One line of the table.
 struct Row {
@@ -128,6 +128,9 @@ fn about(recalled: &Recalled, left_out: LeftOut) -> Result<(), Unwritten> {
                 "  in short  {} of context tell what was left out",
                 counted(tokens, "token")
             ))?;
+            if let Some(summary) = &recalled.summary {
+                out::line(&format!("  summary   {}", one_line(summary, LINE_CHARS_MAX)))?;
+            }
         }
     }
     match &recalled.thread {
@@ -182,6 +185,7 @@ fn line(recalled: &Recalled, rows: &[Row], (tree, agent): (TreeId, &AgentId)) ->
         "images_left_out": recalled.images_left_out(),
         "last_cut": recalled.last_cut,
         "in_short": in_short(recalled),
+        "summary": recalled.summary,
         "thread": recalled.thread.as_ref().map(|Shared { of, readers, bound }| {
             json!({ "of": of, "readers": readers, "bound": bound })
         }),

@@ -137,7 +137,7 @@ fn a_window_is_shown_with_its_shares_and_what_was_left_out() {
     dialog           204        86  2 messages of 74 tokens
     output           102       164  2 messages of 164 tokens
     ");
-    insta::assert_snapshot!(said(&stage, &["window", "last", "lead", "--json"]), @r#"{"tree":"[tree]","agent":"lead","state":"completed","seq":31,"size":512,"because":"what role `lead` says","preset":"tools","used":390,"messages":7,"unread":0,"images":0,"percent":76,"left_out":{"messages":4,"tokens":238},"images_left_out":0,"last_cut":28,"in_short":64,"thread":null,"categories":[{"category":"system","share":51,"used":76,"left_out":{"messages":0,"tokens":0}},{"category":"context","share":153,"used":64,"left_out":{"messages":0,"tokens":0}},{"category":"dialog","share":204,"used":86,"left_out":{"messages":2,"tokens":74}},{"category":"output","share":102,"used":164,"left_out":{"messages":2,"tokens":164}}]}"#);
+    insta::assert_snapshot!(said(&stage, &["window", "last", "lead", "--json"]), @r#"{"tree":"[tree]","agent":"lead","state":"completed","seq":31,"size":512,"because":"what role `lead` says","preset":"tools","used":390,"messages":7,"unread":0,"images":0,"percent":76,"left_out":{"messages":4,"tokens":238},"images_left_out":0,"last_cut":28,"in_short":64,"summary":null,"thread":null,"categories":[{"category":"system","share":51,"used":76,"left_out":{"messages":0,"tokens":0}},{"category":"context","share":153,"used":64,"left_out":{"messages":0,"tokens":0}},{"category":"dialog","share":204,"used":86,"left_out":{"messages":2,"tokens":74}},{"category":"output","share":102,"used":164,"left_out":{"messages":2,"tokens":164}}]}"#);
 }
 
 #[test]

@@ -19,4 +19,5 @@ mod scenarios;
 mod sending;
 mod stage;
 mod steering;
+mod summaries;
 mod workspace;

@@ -1,5 +1,5 @@
-//! The fold: events in, steps out. A step is one tool call that ended, one child that was spawned, or one answer; a
-//! model's answer that only asks for tools is none, because its tools are. It keeps what is open and nothing of what
+//! The fold: events in, steps out. A step is one tool call that ended, one child that was spawned, one answer, or one
+//! summary; a model's answer that only asks for tools is none, because its tools are. It keeps what is open and nothing of what
 //! is over, so that a journal of any length folds in little memory.
 
 use std::collections::BTreeMap;
@@ -26,6 +26,8 @@ use super::told::Told;
 
 /// What an agent's answer is called among its steps.
 const ANSWER: &str = "agent:answer";
+/// What its model wrote about what left its window.
+const SUMMARY: &str = "agent:summary";
 /// A child that an agent has.
 const SPAWN: &str = "agent:spawn";
 /// A wait, and a question, that no model asked for.
@@ -100,7 +102,7 @@ struct Asked {
 /// A call that has not ended.
 #[derive(Clone, Debug)]
 struct Open {
-    is_model: bool,
+    is_turn: bool,
     asked: Asked,
     said: Option<String>,
 }
@@ -240,8 +242,10 @@ impl Steps {
     fn asked(&mut self, call: CallId, agent: &AgentId, work: &Work) {
         match work {
             Work::Model(model) => {
-                let asked = Asked { tool: ANSWER.to_owned(), args: map(json!({ "model": model.model })) };
-                self.open.insert(call, Open { is_model: true, asked, said: None });
+                let is_turn = model.summary.is_none();
+                let tool = if is_turn { ANSWER } else { SUMMARY }.to_owned();
+                let asked = Asked { tool, args: map(json!({ "model": model.model })) };
+                self.open.insert(call, Open { is_turn, asked, said: None });
             }
             Work::Tool(tool) => {
                 let ToolCall { tool, ask, args: given, .. } = tool.as_ref();
@@ -255,7 +259,7 @@ impl Steps {
     fn opened(&mut self, call: CallId, (agent, ask): (&AgentId, Option<u32>), other: impl FnOnce() -> Asked) {
         let asked = ask.and_then(|ask| self.ask(agent, ask));
         let (asked, said) = asked.unwrap_or_else(|| (other(), None));
-        self.open.insert(call, Open { is_model: false, asked, said });
+        self.open.insert(call, Open { is_turn: false, asked, said });
     }
 
     /// One of the tools that the agent's last answer asked for. Each is asked for once.
@@ -268,8 +272,8 @@ impl Steps {
     fn ended(&mut self, call: CallId, outcome: &Outcome, now: Ended<'_>) -> Vec<Deed> {
         // The call of a spawn is not in here: its step is the spawn, and what the child has to show is its own.
         let (Some(open), Some(agent)) = (self.open.remove(&call), &now.hop.agent) else { return Vec::new() };
-        let Open { is_model, asked, said } = open;
-        if let (true, Outcome::Done { body, asks, .. }) = (is_model, outcome) {
+        let Open { is_turn, asked, said } = open;
+        if let (true, Outcome::Done { body, asks, .. }) = (is_turn, outcome) {
             let Some(life) = self.living.get_mut(agent) else { return Vec::new() };
             life.asks = asks.iter().map(Asked::from).collect();
             life.said = (!body.text.trim().is_empty() && !asks.is_empty()).then(|| remark(&body.text));
@@ -278,7 +282,7 @@ impl Steps {
             }
         }
         let (whole, mut deeds) =
-            if is_model { (Whole::Journal, Vec::new()) } else { self.offloaded(agent, outcome) };
+            if is_turn { (Whole::Journal, Vec::new()) } else { self.offloaded(agent, outcome) };
         deeds.extend(self.did(agent, (asked, said), Told::outcome(outcome, &whole, now.seq), now));
         deeds
     }

@@ -163,10 +163,11 @@ fn wait(draft: &mut Draft<'_>, id: CallId, pause: Pause) {
     draft.record(Event::CallWaiting { call: id, why, account, alarm });
 }
 
-/// A call that may not run ends. A model call that no ceiling lets run takes its agent along, or halts the tree.
+/// A call that may not run ends. A turn that no ceiling lets run takes its agent along, or halts the tree; without a
+/// summary an agent goes on.
 fn refuse(draft: &mut Draft<'_>, id: CallId, refusal: Refusal) -> Admitted {
     let Some(call) = draft.call(id) else { unreachable!("only open calls are refused") };
-    let (ix, is_model) = (call.agent, matches!(call.work, Work::Model(_)));
+    let (ix, is_turn) = (call.agent, call.work.is_turn());
     if let Some(fault) = call.past().and_then(|past| past.fault.clone()) {
         // It was only a retry: what counts is what went wrong before.
         end(draft, id, Outcome::Failed { fault });
@@ -177,7 +178,7 @@ fn refuse(draft: &mut Draft<'_>, id: CallId, refusal: Refusal) -> Admitted {
         let ceiling = short.limit.saturating_sub(short.reserve);
         short.spent >= ceiling || short.spent + short.asked > ceiling
     };
-    match refusal.shortfall().filter(|(_, short)| is_model && gone(short)) {
+    match refusal.shortfall().filter(|(_, short)| is_turn && gone(short)) {
         Some((account, short)) => {
             let (account, short) = (account.clone(), *short);
             if halts_tree(draft, ix, &account, &short) {

@@ -8,17 +8,22 @@ use crate::report::Used;
 /// The most that the next attempt at a call can use.
 pub(crate) fn worst_case(definition: &Definition, call: &Call) -> Amounts {
     let retries = u64::from(call.is_retry());
-    let ask = match &call.work {
+    first_attempt(definition, &call.work).with(Resource::Retries, retries)
+}
+
+/// The most that the first attempt at some work can use. A summary is no step.
+pub(crate) fn first_attempt(definition: &Definition, work: &Work) -> Amounts {
+    let steps = u64::from(work.is_turn());
+    match work {
         Work::Model(work) => {
             let price = definition.models.get(&work.model).and_then(|model| model.price);
             let cost = price.map_or(0, |price| price.worst_case(work.input_tokens, work.output_cap));
             let tokens = work.input_tokens.saturating_add(work.output_cap);
-            Amounts::cost(cost).with(Resource::Tokens, tokens).with(Resource::Steps, 1)
+            Amounts::cost(cost).with(Resource::Tokens, tokens).with(Resource::Steps, steps)
         }
         Work::Tool(work) => Amounts::cost(work.cost_nanos_max).with(Resource::ToolCalls, 1),
-        Work::Child(_) | Work::Wait(_) | Work::Question(_) => return Amounts::ZERO,
-    };
-    ask.with(Resource::Retries, retries)
+        Work::Child(_) | Work::Wait(_) | Work::Question(_) => Amounts::ZERO,
+    }
 }
 
 /// What an attempt that did its work used.

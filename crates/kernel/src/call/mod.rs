@@ -12,7 +12,7 @@ mod work;
 
 pub(crate) use admit::{Admitted, admit, park, pump};
 pub(crate) use choose::{check_model, fallback, model_work};
-pub(crate) use cost::{used, used_in_vain};
+pub(crate) use cost::{first_attempt, used, used_in_vain};
 pub(crate) use end::{attempt_failed, end, end_running};
 pub use outcome::{ChildEnd, Outcome};
 pub use table::{Call, Calls, Stage, Why};

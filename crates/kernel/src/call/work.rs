@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::body::Body;
 use crate::definition::Lost;
 use crate::id::{AgentId, ModelName, ToolName};
+use crate::window::Covers;
 
 /// What a call is for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +32,20 @@ pub struct ModelCall {
     pub input_tokens: u64,
     /// The most that may come out.
     pub output_cap: u64,
+    /// Of what it is to write a summary; none for a turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Box<Covers>>,
+}
+
+impl Work {
+    /// Whether it is a turn of an agent: a model that answers, and writes no summary.
+    #[must_use]
+    pub const fn is_turn(&self) -> bool {
+        match self {
+            Self::Model(model) => model.summary.is_none(),
+            Self::Tool(_) | Self::Child(_) | Self::Wait(_) | Self::Question(_) => false,
+        }
+    }
 }
 
 /// A tool is to act.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::brief::{Briefs, System};
 use super::known::{Context, Reader, Unread};
+use super::summary::Summarising;
 use super::told::{child_told, clamp_told, heard, shown, told};
 use super::{Along, Message, Origin, Packet, ToolAsk};
 use crate::agent::{Attachment, Exit, Spawned};
@@ -20,7 +21,7 @@ use crate::hash::{ByName, make_room};
 use crate::id::{AgentId, CallId, Seq, TreeId};
 use crate::input::By;
 use crate::offload::Whole;
-use crate::window::{Category, Span};
+use crate::window::{Category, Span, Summary};
 
 use restore::Recall;
 pub use restore::{Known, Places};
@@ -37,6 +38,8 @@ pub struct Contexts {
     end: Option<End>,
     /// Letters for agents that are not there yet.
     unborn: BTreeMap<AgentId, Vec<(Seq, Message)>>,
+    /// Summaries in the making, by whose.
+    summaries: BTreeMap<AgentId, Summarising>,
     /// Whether every message is kept, and not only what a window holds.
     keeps_all: bool,
     /// What is needed to go back. Most trees never do.
@@ -66,6 +69,8 @@ struct Opened {
 enum Kind {
     /// It is what the agent's model says.
     Model,
+    /// It is what the agent's model sums up.
+    Summary,
     /// It answers this one of the tools that the agent's last answer asked for.
     Ask(u32),
     /// Nobody.
@@ -91,6 +96,7 @@ impl Contexts {
             open: BTreeMap::new(),
             end: None,
             unborn: BTreeMap::new(),
+            summaries: BTreeMap::new(),
             keeps_all: false,
             recall: None,
         }
@@ -147,9 +153,12 @@ impl Contexts {
                 context.forget(replaces);
                 context.told((from, self.seq), known, *as_is);
             }
-            Event::ContextCut { agent, cut, .. } => {
+            Event::ContextCut { agent, cut, summary, .. } => {
+                let summarising = self.summaries.remove(agent);
+                let used = summarising.as_ref().filter(|_| matches!(summary, Some(Summary::By(_))));
+                let used = used.and_then(|made| Some((&made.covers, made.body.as_ref()?)));
                 if let Some(context) = self.agents.get_mut(agent) {
-                    context.cut(cut);
+                    context.cut(cut, used);
                 }
             }
             Event::ContextRestored(restored) => self.restored(restored),
@@ -219,6 +228,12 @@ impl Contexts {
         Some(Packet { messages, tools, tokens })
     }
 
+    /// What the model of a living agent sees that is to write a summary.
+    #[must_use]
+    pub fn summary_packet(&self, agent: &AgentId, tokens: u64) -> Option<Packet> {
+        self.summaries.get(agent).map(|summarising| summarising.packet(tokens))
+    }
+
     /// One of the tools that the last answer of a living agent asked for.
     #[must_use]
     pub fn ask(&self, agent: &AgentId, ask: u32) -> Option<&ToolAsk> {
@@ -276,13 +291,22 @@ impl Contexts {
 
     fn asked(&mut self, call: CallId, agent: &AgentId, work: &Work) {
         let kind = match work {
+            Work::Model(model) if model.summary.is_some() => Kind::Summary,
             Work::Model(_) => Kind::Model,
             Work::Tool(work) => Kind::of(work.ask),
             Work::Child(_) | Work::Wait(_) | Work::Question(_) => Kind::Outside,
         };
         self.opened(call, agent, kind);
-        if let (Kind::Model, Some(context)) = (kind, self.agents.get_mut(agent)) {
-            context.read();
+        let (Work::Model(model), Some(context)) = (work, self.agents.get_mut(agent)) else { return };
+        match &model.summary {
+            Some(covers) => {
+                let summarising = Summarising::new(context, model, covers);
+                self.summaries.insert(agent.clone(), summarising);
+            }
+            None => {
+                context.read();
+                self.summaries.remove(agent);
+            }
         }
     }
 
@@ -302,10 +326,15 @@ impl Contexts {
     fn call_ended(&mut self, call: CallId, outcome: &Outcome) {
         let Some(Opened { agent, kind }) = self.open.remove(&call) else { return };
         let Some(context) = self.agents.get_mut(&agent) else { return };
-        if let Kind::Model = kind {
-            if let Outcome::Done { body, asks, .. } = outcome {
-                context.push(Arc::new(Message::Said { body: body.clone(), asks: asks.clone() }));
-            }
+        if let (Kind::Model, Outcome::Done { body, asks, .. }) = (kind, outcome) {
+            context.push(Arc::new(Message::Said { body: body.clone(), asks: asks.clone() }));
+        }
+        if let (Kind::Summary, Outcome::Done { body, .. }) = (kind, outcome)
+            && let Some(summarising) = self.summaries.get_mut(&agent)
+        {
+            summarising.body = Some(body.clone());
+        }
+        if let Kind::Model | Kind::Summary = kind {
             return;
         }
         let (whole, along) = if let Outcome::Done { body, .. } = outcome {
@@ -330,6 +359,7 @@ impl Contexts {
     fn ended(&mut self, agent: &AgentId, exit: &Exit, result: Option<&Body>, spent: &Amounts) {
         // Swapping changes the order of the map, and nobody asks for that.
         let Some(context) = self.agents.swap_remove(agent) else { return };
+        self.summaries.remove(agent);
         let shown = result.or_else(|| Some(context.said()?.0)).cloned().unwrap_or_default();
         let [.., parent, _] = context.origin.path.as_ref() else {
             self.end = Some(End { exit: exit.clone(), shown, spent: *spent });

@@ -1,13 +1,15 @@
 //! What was left out of a packet, in short: a line for each step, as far as there is room. Failures stay longest,
-//! because whoever forgets them tries the same again.
+//! because whoever forgets them tries the same again. Where the agent's model wrote a summary, that stands first and
+//! the lines tell what is not in it.
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
 use super::{Message, ToolAsk};
-use crate::body::cut;
+use crate::body::{Body, cut};
 use crate::input::By;
+use crate::limit;
 use crate::offload::FOLDER;
 
 /// Longest line of a step that went well, in bytes.
@@ -18,15 +20,29 @@ const FAILURE_BYTES_MAX: usize = 400;
 const ARGS_BYTES_MAX: usize = 48;
 /// The most bytes of what stands above the lines.
 const HEAD_BYTES_MAX: usize = 64;
+/// What stands above a summary, and behind one that was cut.
+const SUMMED: &str = "Earlier steps, summed up by you:";
+const CUT: &str = "… (cut)";
 
 /// What was left out of a packet, in short.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Folded {
+    summary: Option<Summed>,
     lines: VecDeque<Line>,
     /// Bytes of all lines.
     bytes: usize,
     /// Steps that have no line any more.
     omitted: u32,
+}
+
+/// What the agent's model wrote about steps that went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Summed {
+    text: String,
+    /// The most tokens that it has.
+    tokens: usize,
+    /// How many steps it is about.
+    steps: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,64 +61,46 @@ enum Worth {
 }
 
 impl Folded {
-    /// Adds messages that are left out from now on, the oldest first, and keeps to so many bytes.
-    pub(super) fn add(&mut self, messages: &[Arc<Message>], bytes_max: usize) {
-        let mut asks: &[ToolAsk] = &[];
-        for message in messages {
-            match message.as_ref() {
-                Message::Said { body, asks: asked } if asked.is_empty() => {
-                    self.push(format!("- you said: {}", short(&body.text, LINE_BYTES_MAX)), Worth::Step);
-                }
-                Message::Said { asks: asked, .. } => asks = asked,
-                Message::Result { id, tool, text, is_error, along } => {
-                    let file = along.as_ref().and_then(|along| along.file.as_ref());
-                    let args = asks.iter().find(|ask| ask.id == *id).map_or("", |ask| &ask.args);
-                    let args = short(args, ARGS_BYTES_MAX);
-                    let bytes = file.map_or(text.len() as u64, |file| file.bytes);
-                    let place = file.map_or_else(String::new, |file| format!(" in {FOLDER}/{}", file.name));
-                    let place = place + &parts(message);
-                    let line = if *is_error {
-                        format!("- {tool} {args} failed: {}{place}", short(text, FAILURE_BYTES_MAX))
-                    } else {
-                        format!("- {tool} {args}: {bytes} bytes{place}")
-                    };
-                    let worth = match (is_error, file) {
-                        (true, _) => Worth::Failure,
-                        (false, Some(_)) => Worth::File,
-                        (false, None) => Worth::Step,
-                    };
-                    self.push(line, worth);
-                }
-                Message::Heard { from, text, .. } => {
-                    let who = match from {
-                        By::Person => "a person",
-                        By::Agent(agent) => agent.as_str(),
-                    };
-                    let text = short(text, LINE_BYTES_MAX);
-                    self.push(format!("- {who} wrote: {text}{}", parts(message)), Worth::Step);
-                }
-                Message::Told { from, message } => {
-                    let text = short(&message.text(), LINE_BYTES_MAX);
-                    self.push(format!("- {from} knows: {text}{}", parts(message)), Worth::Step);
-                }
-                Message::Note(text) => {
-                    self.push(format!("- note: {}", short(text, LINE_BYTES_MAX)), Worth::Step);
-                }
-                Message::System(_) | Message::Folded(_) => {}
-            }
+    /// Adds messages that are left out from now on, the oldest first, and keeps to so many tokens. No token is shorter
+    /// than a byte, so lines are counted in bytes.
+    pub(super) fn add(&mut self, messages: &[Arc<Message>], tokens_max: usize) {
+        for line in lines(messages) {
+            self.bytes += line.text.len() + 1;
+            self.lines.push_back(line);
         }
-        self.keep_to(bytes_max.saturating_sub(HEAD_BYTES_MAX));
+        let around = match &self.summary {
+            Some(summed) => limit::SUMMARY_AROUND_TOKENS as usize + summed.tokens,
+            None => HEAD_BYTES_MAX,
+        };
+        self.keep_to(tokens_max.saturating_sub(around));
+    }
+
+    /// Takes a summary of all that it tells and of these messages in place of that. A summary of more than so many
+    /// tokens is cut, and says so.
+    pub(super) fn sum_up(&mut self, body: &Body, messages: &[Arc<Message>], tokens_max: usize) {
+        let steps = u32::try_from(self.steps() + lines(messages).count()).unwrap_or(u32::MAX);
+        let text = body.text.trim();
+        let tokens = usize::try_from(body.tokens_max()).unwrap_or(usize::MAX).min(text.len());
+        let summed = if tokens <= tokens_max && body.rest().is_none() {
+            Summed { text: text.to_owned(), tokens, steps }
+        } else {
+            let text = cut(text, tokens_max);
+            Summed { tokens: text.len(), text: format!("{text}{CUT}"), steps }
+        };
+        *self = Self { summary: Some(summed), ..Self::default() };
+    }
+
+    /// What the agent's model wrote about the steps that went first, if it did.
+    #[must_use]
+    pub fn summary(&self) -> Option<&str> {
+        self.summary.as_ref().map(|summed| summed.text.as_str())
     }
 
     /// How many steps are told or omitted.
     #[must_use]
     pub fn steps(&self) -> usize {
-        self.lines.len() + self.omitted as usize
-    }
-
-    fn push(&mut self, text: String, worth: Worth) {
-        self.bytes += text.len() + 1;
-        self.lines.push_back(Line { text, worth });
+        let summed = self.summary.as_ref().map_or(0, |summed| summed.steps);
+        self.lines.len() + self.omitted as usize + summed as usize
     }
 
     /// Omits the oldest steps that went well, then those with a file, then failures.
@@ -119,7 +117,16 @@ impl Folded {
 
 impl fmt::Display for Folded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Earlier steps in short ({} more omitted):", self.omitted)?;
+        match &self.summary {
+            Some(summed) => {
+                write!(f, "{SUMMED}\n{}", summed.text)?;
+                if self.lines.is_empty() && self.omitted == 0 {
+                    return Ok(());
+                }
+                write!(f, "\nNot in it ({} more omitted):", self.omitted)?;
+            }
+            None => write!(f, "Earlier steps in short ({} more omitted):", self.omitted)?,
+        }
         self.lines.iter().try_for_each(|line| write!(f, "\n{}", line.text))
     }
 }
@@ -130,6 +137,58 @@ fn parts(message: &Message) -> String {
         0 => String::new(),
         1 => " with 1 part".to_owned(),
         count => format!(" with {count} parts"),
+    }
+}
+
+/// A line for each step of some messages.
+fn lines(messages: &[Arc<Message>]) -> impl Iterator<Item = Line> {
+    let mut asks: &[ToolAsk] = &[];
+    messages.iter().filter_map(move |message| {
+        if let Message::Said { asks: asked, .. } = message.as_ref()
+            && !asked.is_empty()
+        {
+            asks = asked;
+            return None;
+        }
+        line(message, asks)
+    })
+}
+
+fn line(message: &Message, asks: &[ToolAsk]) -> Option<Line> {
+    let step = |text: String| Some(Line { text, worth: Worth::Step });
+    match message {
+        Message::Said { body, .. } => step(format!("- you said: {}", short(&body.text, LINE_BYTES_MAX))),
+        Message::Result { id, tool, text, is_error, along } => {
+            let file = along.as_ref().and_then(|along| along.file.as_ref());
+            let args = asks.iter().find(|ask| ask.id == *id).map_or("", |ask| &ask.args);
+            let args = short(args, ARGS_BYTES_MAX);
+            let bytes = file.map_or(text.len() as u64, |file| file.bytes);
+            let place = file.map_or_else(String::new, |file| format!(" in {FOLDER}/{}", file.name));
+            let place = place + &parts(message);
+            let text = if *is_error {
+                format!("- {tool} {args} failed: {}{place}", short(text, FAILURE_BYTES_MAX))
+            } else {
+                format!("- {tool} {args}: {bytes} bytes{place}")
+            };
+            let worth = match (is_error, file) {
+                (true, _) => Worth::Failure,
+                (false, Some(_)) => Worth::File,
+                (false, None) => Worth::Step,
+            };
+            Some(Line { text, worth })
+        }
+        Message::Heard { from, text, .. } => {
+            let who = match from {
+                By::Person => "a person",
+                By::Agent(agent) => agent.as_str(),
+            };
+            step(format!("- {who} wrote: {}{}", short(text, LINE_BYTES_MAX), parts(message)))
+        }
+        Message::Told { from, message } => {
+            step(format!("- {from} knows: {}{}", short(&message.text(), LINE_BYTES_MAX), parts(message)))
+        }
+        Message::Note(text) => step(format!("- note: {}", short(text, LINE_BYTES_MAX))),
+        Message::System(_) | Message::Folded(_) => None,
     }
 }
 

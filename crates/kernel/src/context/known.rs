@@ -10,7 +10,7 @@ use crate::agent::Attachment;
 use crate::body::Body;
 use crate::id::{AgentId, Seq};
 use crate::offload::{Offloads, Whole};
-use crate::window::{Cut, Span};
+use crate::window::{Covers, Cut, Span};
 
 #[derive(Clone, Debug)]
 pub(super) struct Context {
@@ -130,15 +130,23 @@ impl Context {
         self.messages.iter().map(AsRef::as_ref).chain(self.unread_messages())
     }
 
-    /// Leaves out what was decided, and tells it in short behind the first message.
-    pub(super) fn cut(&mut self, cut: &Cut) {
+    /// Leaves out what was decided, and tells it in short behind the first message: by a summary of what that covers,
+    /// if there is one, and by lines.
+    pub(super) fn cut(&mut self, cut: &Cut, summary: Option<(&Covers, &Body)>) {
         self.read();
         let messages = Arc::make_mut(&mut self.messages);
         let mut folded = match messages.get(1).map(AsRef::as_ref) {
             Some(Message::Folded(folded)) => folded.as_ref().clone(),
             Some(_) | None => Folded::default(),
         };
-        let gone = remove(messages, &cut.drop);
+        let is_summed = |place: u32| summary.is_some_and(|(covers, _)| Span::has(&covers.spans, place));
+        let places = (0..).zip(messages.iter()).filter(|(place, _)| cut.drops(*place));
+        let (summed, rest): (Vec<_>, Vec<_>) = places.partition(|(place, _)| is_summed(*place));
+        let messages_of = |gone: Vec<(u32, &Arc<Message>)>| -> Vec<Arc<Message>> {
+            gone.into_iter().map(|(_, message)| Arc::clone(message)).collect()
+        };
+        let (summed, rest) = (messages_of(summed), messages_of(rest));
+        remove(messages, &cut.drop);
         for blank in &cut.blank {
             let Some(message) = messages.get_mut(blank.at as usize) else { continue };
             let all = self.all.as_mut().map_or(&mut [][..], |all| &mut all.messages);
@@ -149,7 +157,10 @@ impl Context {
         if cut.folded == 0 {
             return;
         }
-        folded.add(&gone, cut.folded as usize);
+        if let Some((covers, body)) = summary {
+            folded.sum_up(body, &summed, usize::try_from(covers.room()).unwrap_or(usize::MAX));
+        }
+        folded.add(&rest, cut.folded as usize);
         let folded = Arc::new(Message::Folded(Box::new(folded)));
         match messages.get_mut(1) {
             Some(message) if matches!(message.as_ref(), Message::Folded(_)) => *message = folded,
@@ -242,14 +253,12 @@ impl Context {
     }
 }
 
-/// Takes messages out of a list, and gives them.
-fn remove(messages: &mut Vec<Arc<Message>>, spans: &[Span]) -> Vec<Arc<Message>> {
-    let gone = Span::places(spans).filter_map(|place| messages.get(place).cloned()).collect();
+/// Takes messages out of a list.
+fn remove(messages: &mut Vec<Arc<Message>>, spans: &[Span]) {
     let mut place = 0;
     messages.retain(|_| {
         let goes = Span::has(spans, place);
         place += 1;
         !goes
     });
-    gone
 }

@@ -8,6 +8,7 @@ mod folded;
 mod known;
 mod message;
 mod share;
+mod summary;
 mod told;
 
 pub use along::{Along, Shown};
@@ -17,4 +18,5 @@ pub use fold::{Contexts, End, Known, Places};
 pub use folded::Folded;
 pub use message::{Message, Offloaded, Origin, Packet, ToolAsk};
 pub use share::{Given, Share};
+pub(crate) use summary::summary_tokens;
 pub(crate) use told::{ROLLED_BACK, child_tokens, clamp_told, heard_tokens, shown_tokens, told_tokens};

@@ -65,8 +65,10 @@ pub struct Attempt {
     pub origin: Arc<Origin>,
     /// Which model, by its name in the tree.
     pub model: ModelName,
-    /// The agent's turn; the first is 1.
+    /// The agent's turn, or the one that a summary comes before; the first is 1.
     pub turn: u32,
+    /// What the answer is for.
+    pub purpose: Purpose,
     /// Which attempt at this turn; the first is 1.
     pub attempt: u32,
     /// The same for every start of the same attempt.
@@ -79,6 +81,16 @@ pub struct Attempt {
     pub parts: PartReader,
     /// What the agent could use at this moment.
     pub remaining: Limits,
+}
+
+/// What the answer of a model is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Purpose {
+    /// It is a turn of the agent.
+    #[default]
+    Turn,
+    /// It is a summary of what leaves the agent's window.
+    Summary,
 }
 
 /// What a model answered.

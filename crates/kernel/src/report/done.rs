@@ -42,13 +42,14 @@ impl Done {
         let ix = call.agent;
         let spent = call::used(draft.definition(), call, self.used);
         let (is_model, is_void) = (matches!(call.work, Work::Model(_)), call.is_void);
+        let is_turn = call.work.is_turn() && !is_void;
         let asks = if is_model { turn::bounded(&self.asks) } else { Vec::new() };
         let body = self.body.bounded();
         // A model says words, and nothing else.
         let body = if is_model { body.only_text() } else { body };
         let outcome = Outcome::Done { body, asks, is_error: self.is_error };
         call::end_running(draft, self.call, outcome, spent);
-        if is_model && !is_void {
+        if is_turn {
             turn::said(draft, ix, &self.asks);
         }
         end_if_drained(draft, ix);

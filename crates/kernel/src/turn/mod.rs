@@ -4,12 +4,13 @@
 mod act;
 mod builtin;
 mod opening;
+mod summary;
 mod tell;
 mod thread;
 
 use crate::agent::{self, AgentIx, Exit, State};
 use crate::body::cut;
-use crate::call::{self, Outcome};
+use crate::call::{self, Outcome, Work};
 use crate::context::{self, Goal, ToolAsk};
 use crate::decide::Draft;
 use crate::definition::Turns;
@@ -18,6 +19,8 @@ use crate::id::AgentId;
 use crate::limit;
 use crate::window::{self, Bounds, TooSmall};
 use crate::world::World;
+
+use summary::Telling;
 
 pub use builtin::Builtin;
 pub(crate) use opening::{Opening, Wish, check_category};
@@ -108,25 +111,38 @@ fn ask_model(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) {
         return;
     }
     let tokens = match fit(draft, ix, tokens) {
-        Ok(tokens) => tokens,
+        Ok(Fitted::Tokens(tokens)) => tokens,
+        // It is its turn when that has ended.
+        Ok(Fitted::Later) => return,
         Err(exit) => return agent::end(draft, ix, exit, None),
     };
     match call::model_work(draft, ix, &draft.agent(ix).charter.model, tokens, output_cap) {
-        Ok(work) => {
-            let call = draft.calls().next_id();
-            let agent = draft.agent_id(ix).clone();
-            draft.record(Event::CallAsked { call, agent, work });
-            call::admit(draft, call, None);
-        }
+        Ok(work) => ask(draft, ix, work),
         Err(refusal) => agent::end(draft, ix, Exit::failed(&refusal.code(), refusal.to_string()), None),
     }
 }
 
-/// Cuts an agent's window if it is full, and says how many tokens its next packet has.
-fn fit(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) -> Result<u64, Exit> {
+/// Makes a model call.
+fn ask(draft: &mut Draft<'_>, ix: AgentIx, work: Work) {
+    let (call, agent) = (draft.calls().next_id(), draft.agent_id(ix).clone());
+    draft.record(Event::CallAsked { call, agent, work });
+    call::admit(draft, call, None);
+}
+
+/// What came of making room in a window.
+enum Fitted {
+    /// The next packet has so many tokens.
+    Tokens(u64),
+    /// First a summary is written of what goes.
+    Later,
+}
+
+/// Cuts an agent's window if it is full, and says how many tokens its next packet has. Where what goes is to be told by
+/// a summary, that is asked for first, once for each cut.
+fn fit(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) -> Result<Fitted, Exit> {
     let window = &draft.agent(ix).progress.window;
     if window.size().is_none() && window.images() == 0 {
-        return Ok(tokens);
+        return Ok(Fitted::Tokens(tokens));
     }
     let (is_bound, before) = (window.size().is_some(), window.tokens());
     let size = window.size().unwrap_or(u64::MAX);
@@ -136,8 +152,16 @@ fn fit(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) -> Result<u64, Exit> {
     match window::trim(window, &bounds) {
         Ok(None) => {}
         Ok(Some(cut)) => {
-            let (agent, left_out) = (draft.agent_id(ix).clone(), window.dropped(&cut));
-            draft.record(Event::ContextCut { agent, cut, left_out });
+            let left_out = window.dropped(&cut);
+            let summary = match summary::telling(draft, ix, &cut, spec.compact) {
+                Telling::Now(summary) => summary,
+                Telling::After(work) => {
+                    ask(draft, ix, work);
+                    return Ok(Fitted::Later);
+                }
+            };
+            let agent = draft.agent_id(ix).clone();
+            draft.record(Event::ContextCut { agent, cut, left_out, summary });
         }
         Err(TooSmall { tokens, system, size }) => {
             let message = format!(
@@ -148,7 +172,8 @@ fn fit(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) -> Result<u64, Exit> {
     }
     let after = draft.agent(ix).progress.window.tokens();
     // Without a bound the whole context is shown, but for images that gave back what they had.
-    Ok(if is_bound { after } else { tokens.saturating_sub(before.saturating_sub(after)) })
+    let without = || tokens.saturating_sub(before.saturating_sub(after));
+    Ok(Fitted::Tokens(if is_bound { after } else { without() }))
 }
 
 /// How an agent ends whose model call came to nothing.

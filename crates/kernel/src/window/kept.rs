@@ -8,6 +8,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
+use super::summary::{Draft, Summary};
 use super::trim::{Cut, LeftOut, Span};
 use super::{Category, Header, Tie};
 use crate::id::AgentId;
@@ -34,6 +35,8 @@ struct Seldom {
     images: Vec<u32>,
     /// Who told what they know.
     tellers: Vec<Teller>,
+    /// The summary of what is to be cut next, from when it was asked for until it is cut.
+    summary: Option<Box<Draft>>,
 }
 
 /// What an agent tells another.
@@ -68,6 +71,13 @@ impl Window {
             window.seldom().images = vec![0; images];
         }
         window
+    }
+
+    /// This, with at most so many tokens in a packet.
+    #[must_use]
+    pub fn with_size(mut self, size: u32) -> Self {
+        self.size = NonZeroU32::new(size);
+        self
     }
 
     /// What it holds, the oldest first.
@@ -192,6 +202,12 @@ impl Window {
         spans
     }
 
+    /// How a cut is told if a summary was asked for; none if none was.
+    #[must_use]
+    pub fn summary(&self, cut: &Cut) -> Option<Summary> {
+        self.seldom.as_ref()?.summary.as_ref().map(|draft| draft.tells(cut))
+    }
+
     /// Context messages ever, of its own.
     pub(crate) fn context_messages(&self) -> u32 {
         let gone =
@@ -276,8 +292,32 @@ impl Window {
         }
     }
 
+    /// A summary of these is asked for.
+    pub(crate) fn summary_asked(&mut self, spans: &[Span]) {
+        self.seldom().summary = Some(Box::new(Draft::of(spans.to_vec())));
+    }
+
+    /// What became of the summary.
+    pub(crate) fn summary_ended(&mut self, end: Summary) {
+        if let Some(draft) = self.summary_mut() {
+            draft.ended(end);
+        }
+    }
+
+    /// Whatever summary there is, it is used or not wanted any more.
+    pub(crate) fn forget_summary(&mut self) {
+        if let Some(seldom) = &mut self.seldom {
+            seldom.summary = None;
+        }
+    }
+
+    fn summary_mut(&mut self) -> Option<&mut Draft> {
+        self.seldom.as_mut()?.summary.as_deref_mut()
+    }
+
     /// Leaves out what was decided.
     pub fn cut(&mut self, cut: &Cut) {
+        self.forget_summary();
         for (category, left) in self.dropped(cut) {
             let all = &mut self.seldom().left_out[category.place()];
             all.messages = all.messages.saturating_add(left.messages);
@@ -324,6 +364,9 @@ impl Window {
 
     /// Forgets what is at these places.
     pub(crate) fn remove(&mut self, spans: &[Span]) {
+        if let Some(draft) = self.summary_mut().filter(|_| !spans.is_empty()) {
+            draft.spoil();
+        }
         if self.images() > 0 {
             Span::places(spans).for_each(|place| self.blank(place, u8::MAX));
         }

@@ -8,6 +8,7 @@ mod kept;
 mod room;
 mod shares;
 mod size;
+mod summary;
 mod trim;
 
 pub use category::Category;
@@ -17,4 +18,6 @@ pub use room::Room;
 pub use shares::{Preset, Shares};
 pub use size::{Because, Compact, WindowSpec};
 pub(crate) use size::{check_size, effective, is_below};
+pub(crate) use summary::came_to;
+pub use summary::{Covers, Summary, Unsummed, covers};
 pub use trim::{Blank, Bounds, Cut, LeftOut, Slice, Span, TooSmall, trim};

@@ -35,6 +35,8 @@ pub enum Compact {
     Lines,
     /// Only how many there were.
     Count,
+    /// A summary that the agent's own model writes and the agent pays for; lines where there is none.
+    Summary,
 }
 
 impl Default for WindowSpec {

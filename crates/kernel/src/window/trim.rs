@@ -74,7 +74,7 @@ impl Bounds {
     #[must_use]
     pub fn folded(&self) -> u32 {
         let tokens = match self.compact {
-            Compact::Lines => share(self.size, limit::FOLDED_PERCENT),
+            Compact::Lines | Compact::Summary => share(self.size, limit::FOLDED_PERCENT),
             Compact::Count => 0,
         };
         u32::try_from(tokens.max(limit::FOLDED_TOKENS_MIN)).unwrap_or(u32::MAX)

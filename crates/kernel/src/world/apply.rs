@@ -9,13 +9,13 @@ use crate::agent::{
 };
 use crate::body::Body;
 use crate::budget::{AccountIx, Amounts, Waiter};
-use crate::call::{ChildCall, ChildEnd, Outcome, Stage, Wait, Why, Work};
+use crate::call::{ChildCall, ChildEnd, ModelCall, Outcome, Stage, Wait, Why, Work};
 use crate::context::{self, Goal};
 use crate::event::{Alarm, Clamped, Event};
 use crate::id::{AgentId, CallId, ModelName, Seq, TimerId};
 use crate::limit;
 use crate::signal::Running;
-use crate::window::{Category, Header, Room, Span, Tie, Window};
+use crate::window::{self, Category, Header, Room, Span, Tie, Window};
 
 impl World {
     /// Applies one event.
@@ -234,8 +234,13 @@ impl World {
             Work::Question(_) => Some(Why::Person),
         };
         let agent = self.agents.agent_mut(ix);
-        if let Work::Model(work) = &work {
+        if let Work::Model(ModelCall { summary: Some(covers), .. }) = &work {
+            // It is no turn: what is unread stays so.
+            agent.progress.failed = None;
+            agent.progress.window.summary_asked(&covers.spans);
+        } else if let Work::Model(work) = &work {
             agent.progress.asked(work.input_tokens);
+            agent.progress.window.forget_summary();
             // Whoever takes turns by itself reads everything before it thinks again.
             if self
                 .definition
@@ -308,6 +313,7 @@ impl World {
         let (ix, is_running, timer) = (call.agent, call.is_running(), call.timer.take());
         let (is_wait, is_void) = (matches!(call.work, Work::Wait(_)), call.is_void);
         let (is_model, ask) = (matches!(call.work, Work::Model(_)), call.ask());
+        let is_summary = is_model && !call.work.is_turn();
         if is_running {
             self.settled(id, spent);
         }
@@ -324,7 +330,9 @@ impl World {
         if is_void {
             return;
         }
-        if let Some(rank) = rank {
+        if is_summary {
+            agent.progress.window.summary_ended(window::came_to(outcome, self.seq));
+        } else if let Some(rank) = rank {
             let parts = if let Outcome::Done { body, .. } = outcome { body.parts() } else { &[] };
             agent.progress.answered(rank, &Room::new(told, parts));
         } else if !is_model {

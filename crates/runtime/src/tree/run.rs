@@ -394,15 +394,22 @@ impl Run {
         let world = &self.mind.world;
         let ix = world.agents().find(agent)?;
         let living = world.agents().living(ix)?;
-        let Work::Model(ModelCall { input_tokens, .. }) = &world.call(ticket.call)?.work else { return None };
+        let Work::Model(work) = &world.call(ticket.call)?.work else { return None };
+        let ModelCall { input_tokens, summary, .. } = work;
+        let contexts = &self.mind.contexts;
+        let (purpose, packet) = match summary {
+            Some(_) => (model::Purpose::Summary, contexts.summary_packet(agent, *input_tokens)?),
+            None => (model::Purpose::Turn, contexts.packet(agent, *input_tokens)?),
+        };
         Some(model::Attempt {
-            origin: Arc::clone(self.mind.contexts.origin(agent)?),
+            origin: Arc::clone(contexts.origin(agent)?),
             model,
             turn: living.progress.turns + 1,
+            purpose,
             attempt: ticket.attempt,
             key,
             output_cap,
-            packet: self.mind.contexts.packet(agent, *input_tokens)?,
+            packet,
             parts: self.effects.parts.clone(),
             remaining: world.ledger().remaining(living.account),
         })

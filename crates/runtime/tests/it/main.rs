@@ -31,6 +31,7 @@ mod shutting_down;
 mod slow_journal;
 mod snapshots;
 mod stopping;
+mod summarising;
 mod tree_file;
 mod tree_file_errors;
 mod turns;

@@ -41,7 +41,7 @@ pub enum Act {
 }
 
 /// All of them.
-pub const SCENES: [Scene; 6] = [CHAT, FAMILY, HALT, CANCEL, CRASH, REDIRECT];
+pub const SCENES: [Scene; 7] = [CHAT, FAMILY, HALT, CANCEL, CRASH, REDIRECT, SUMMARY];
 
 /// An agent with tools: some work, some fail, some do not exist; its model is busy at first.
 const CHAT: Scene = Scene {
@@ -223,4 +223,27 @@ tools:
         Act::Pass(10),
         Act::Unpause("root"),
     ],
+};
+
+/// An agent whose model sums up what leaves its window: once, with a crash in the middle, and then no more.
+const SUMMARY: Scene = Scene {
+    name: "summary",
+    fixture: "root $9.00 turns=16 summed=1200",
+    script: r#"
+lost: presumed
+rules:
+  - when: { summary: true, turn: 8 }
+    think_ms: 50
+    say: Looked seven times and found nothing.
+  - when: { summary: true }
+    fail: { kind: auth }
+  - when: { turn: 14 }
+    say: Nothing.
+  - think_ms: 10
+    say: "Looking, {{ turn }}."
+    call: [{ tool: look, args: { n: "{{ turn }}" } }]
+tools:
+  look: { description: looks, repeatable: true, say: "{% for n in range(40) %}nothing {% endfor %}" }
+"#,
+    acts: &[Act::Pass(80), Act::Crash, Act::Settle],
 };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_saphyr::DuplicateKeyPolicy;
 use spinney_kernel::definition::Lost;
 use spinney_kernel::id::ToolName;
-use spinney_kernel::port::model::Attempt;
+use spinney_kernel::port::model::{Attempt, Purpose};
 
 use super::file::File;
 use super::model::ScriptedModel;
@@ -70,8 +70,12 @@ impl Script {
         let turn = rule.map(|rule| rule.play(attempt, &self.0.templates, self.0.lost));
         turn.unwrap_or_else(|| {
             let (role, turn) = (&attempt.origin.role, attempt.turn);
+            let (what, remedy) = match attempt.purpose {
+                Purpose::Turn => ("", "add one that matches, or a last one without `when`"),
+                Purpose::Summary => ("a summary of ", "add one with `when: { summary: true }`"),
+            };
             Turn::invalid(format!(
-                "{}: no rule for agent `{role}` at turn {turn}: add one that matches, or a last one without `when`",
+                "{}: no rule for {what}agent `{role}` at turn {turn}: {remedy}",
                 self.0.name
             ))
         })

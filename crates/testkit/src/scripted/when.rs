@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use spinney_kernel::context::Message;
 use spinney_kernel::id::RoleName;
-use spinney_kernel::port::model::Attempt;
+use spinney_kernel::port::model::{Attempt, Purpose};
 
 /// Every condition that is there must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -21,13 +21,16 @@ pub(super) struct When {
     tool_result_contains: Option<String>,
     /// Below the root, which is at 0.
     depth: Option<usize>,
+    /// Whether a summary is asked for, and no turn.
+    summary: bool,
 }
 
 impl When {
     pub(super) fn matches(&self, attempt: &Attempt) -> bool {
-        let Self { agent, turn, goal_contains, last_contains, tool_result_contains, depth } = self;
+        let Self { agent, turn, goal_contains, last_contains, tool_result_contains, depth, summary } = self;
         let origin = &attempt.origin;
-        holds(agent.as_ref(), |role| *role == origin.role)
+        *summary == (attempt.purpose == Purpose::Summary)
+            && holds(agent.as_ref(), |role| *role == origin.role)
             && holds(turn.as_ref(), |turn| *turn == attempt.turn)
             && holds(depth.as_ref(), |depth| *depth == origin.depth())
             && holds(goal_contains.as_ref(), |part| origin.goal.contains(part.as_str()))

@@ -1,15 +1,23 @@
 //! What a simulated model asks for: tools that exist, tools that do not, arguments that are none.
 
 use spinney_kernel::World;
+use spinney_kernel::call::{Call, Work};
 use spinney_kernel::context::ToolAsk;
+use spinney_kernel::window::Compact;
 
 use super::dice::Dice;
 use super::grow::{ROLES, TOOLS};
 use super::moves::an_agent;
 
-/// The tool calls of one answer; mostly none, because that is how an agent ends.
-pub(super) fn asks(dice: &mut Dice, world: &World) -> Vec<ToolAsk> {
-    let count = if dice.once_in(3) { 0 } else { dice.between(1, 4) };
+/// The tool calls of one answer; often none, because that is how it ends. One whose window is to be summed
+/// up lives longer, so that it gets full.
+pub(super) fn asks(dice: &mut Dice, world: &World, call: &Call) -> Vec<ToolAsk> {
+    let role = world.definition().roles.get(&world.agents().agent(call.agent).charter.role);
+    let window = role.and_then(|role| role.turns.as_ref()?.window.as_ref());
+    let sums_up = window.is_some_and(|window| window.compact == Compact::Summary);
+    let is_summary = matches!(call.work, Work::Model(_)) && !call.work.is_turn();
+    let is_last = if is_summary { !dice.once_in(8) } else { dice.once_in(if sums_up { 12 } else { 3 }) };
+    let count = if is_last { 0 } else { dice.between(1, 4) };
     (0..count).map(|number| ask(dice, world, number)).collect()
 }
 

@@ -10,12 +10,13 @@ use spinney_kernel::id::{AgentId, CallId, TreeId};
 use spinney_kernel::report::Lost;
 use spinney_kernel::request::{Cancel, Start};
 use spinney_kernel::time::Time;
+use spinney_kernel::window::Summary;
 use spinney_kernel::{Batch, By, Event, Input, Report, Request, What, World, decide};
 
 use super::dice::Dice;
 use super::law::{Law, Witness};
 use super::start::Before;
-use super::windows::{check_images, check_packet, check_windows};
+use super::windows::{check_images, check_packet, check_told, check_windows};
 use super::{Broken, grow, moves};
 use crate::fixture::parse;
 
@@ -48,6 +49,8 @@ pub struct Tally {
     pub branches: u64,
     /// Cuts that made placeholders of images.
     pub blanks: u64,
+    /// Cuts that a summary told.
+    pub summaries: u64,
 }
 
 impl Tally {
@@ -63,6 +66,7 @@ impl Tally {
         self.rollbacks += other.rollbacks;
         self.branches += other.branches;
         self.blanks += other.blanks;
+        self.summaries += other.summaries;
     }
 }
 
@@ -181,6 +185,7 @@ impl Case {
                     self.contexts.apply(event);
                     check_images(&shadow, &self.contexts, event)?;
                     shadow.apply(event);
+                    check_told(&self.contexts, event)?;
                 }
                 if shadow != self.world {
                     return Err("applying the events gives another world than deciding them".to_owned());
@@ -206,6 +211,8 @@ impl Case {
         self.tally.blanks +=
             u64::from(matches!(event, Event::ContextCut { cut, .. } if !cut.blank.is_empty()));
         self.tally.waits += u64::from(matches!(event, Event::CallWaiting { why: Why::Budget { .. }, .. }));
+        self.tally.summaries +=
+            u64::from(matches!(event, Event::ContextCut { summary: Some(Summary::By(_)), .. }));
     }
 
     /// The process dies and only a prefix of the journal is left. Recovery applies it and reports what ran as lost.

@@ -12,7 +12,7 @@ use spinney_kernel::definition::{
 use spinney_kernel::id::RoleName;
 use spinney_kernel::limit;
 use spinney_kernel::turn::Builtin;
-use spinney_kernel::window::{Preset, WindowSpec};
+use spinney_kernel::window::{Compact, Preset, WindowSpec};
 
 use super::dice::Dice;
 use crate::fixture::parse;
@@ -27,7 +27,7 @@ pub(super) const ROLES: [&str; 4] = ["lead", "worker", "helper", "critic"];
 /// A definition that the dice decide.
 pub(super) fn definition(dice: &mut Dice) -> Arc<Definition> {
     let roles: Vec<(RoleName, Role)> = ROLES.iter().map(|name| (parse(name), role(dice))).collect();
-    Arc::new(Definition {
+    let mut definition = Definition {
         name: "simulated".to_owned(),
         goal: "Survive.".to_owned(),
         entry: parse("lead"),
@@ -44,7 +44,24 @@ pub(super) fn definition(dice: &mut Dice) -> Arc<Definition> {
         tools: TOOLS.iter().map(|name| (parse(name), tool(dice))).collect(),
         unpriced: if dice.once_in(2) { Unpriced::Allow } else { Unpriced::Refuse },
         durability: Default::default(),
-    })
+    };
+    if dice.once_in(4) {
+        talkative(dice, &mut definition);
+    }
+    Arc::new(definition)
+}
+
+/// Everybody may talk for long in a window that is full early: so there are summaries.
+fn talkative(dice: &mut Dice, definition: &mut Definition) {
+    if dice.once_in(2) {
+        definition.budget = BudgetSpec::default();
+    }
+    for role in definition.roles.values_mut() {
+        role.budget = BudgetSpec::default();
+        let size = Some(dice.between(1_200, 3_500));
+        let window = Some(WindowSpec { size, compact: Compact::Summary, ..WindowSpec::default() });
+        role.turns = Some(Turns { window, turns_max: 20, output_cap: 120, ..turns(dice) });
+    }
 }
 
 /// Random ceilings; `scale` is the usual size in tokens.
@@ -122,7 +139,7 @@ fn turns(dice: &mut Dice) -> Turns {
         preset: if dice.once_in(2) { Preset::Dialog } else { Preset::Tools },
         clamp_note: !dice.once_in(3),
         images: dice.below(3) as u32,
-        ..WindowSpec::default()
+        compact: dice.pick(&[Compact::Lines, Compact::Count, Compact::Summary]).unwrap_or_default(),
     });
     Turns { prompt, turns_max, output_cap, window, share: share(dice), around_tokens: None }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use spinney_kernel::agent::{AgentIx, Spawned, State};
 use spinney_kernel::budget::{Account, Amounts, Fit, Resource, Scan};
-use spinney_kernel::call::{Stage, Why};
+use spinney_kernel::call::{Stage, Why, Work};
 use spinney_kernel::caps::Caps;
 use spinney_kernel::id::{AgentId, CallId};
 use spinney_kernel::time::Time;
@@ -21,6 +21,8 @@ pub(super) struct Witness {
     holding: BTreeSet<CallId>,
     waiting: BTreeMap<CallId, (Why, Option<AgentId>, Option<Time>)>,
     ended: BTreeSet<AgentId>,
+    /// Who asked for a summary and has not cut its window since.
+    summarising: BTreeSet<AgentId>,
     /// Everything that was ever booked.
     pub(super) booked: Amounts,
     /// Whether anything was used beyond its hold, or charged.
@@ -39,10 +41,12 @@ impl Witness {
         }
         match event {
             Event::AgentSpawned(spawned) => self.spawned(spawned),
-            Event::CallAsked { call, agent, .. } => {
+            Event::CallAsked { call, agent, work } => {
                 self.owners.insert(*call, agent.clone());
-                Ok(())
+                self.asked(agent, work)
             }
+            Event::ContextCut { agent, .. } => self.cut(agent),
+            Event::ContextRestored(restored) => self.cut(&restored.agent),
             Event::CallWaiting { call, why, account, alarm } => {
                 let now = (*why, account.clone(), alarm.map(|alarm| alarm.at));
                 hold(self.waiting.insert(*call, now.clone()) != Some(now), || {
@@ -79,8 +83,6 @@ impl Witness {
             | Event::ContextShared { .. }
             | Event::ThreadJoined { .. }
             | Event::ThreadLeft { .. }
-            | Event::ContextCut { .. }
-            | Event::ContextRestored(_)
             | Event::AgentPaused { .. }
             | Event::AgentUnpaused { .. }
             | Event::AgentRedirected { .. }
@@ -98,6 +100,22 @@ impl Witness {
             | Event::CheckpointMade { .. }
             | Event::RateLimited { .. } => Ok(()),
         }
+    }
+
+    /// A summary that was asked for has come to its end.
+    fn cut(&mut self, agent: &AgentId) -> Law {
+        self.summarising.remove(agent);
+        Ok(())
+    }
+
+    /// There is one summary for each cut at most.
+    fn asked(&mut self, agent: &AgentId, work: &Work) -> Law {
+        if work.is_turn() {
+            self.summarising.remove(agent);
+        }
+        let is_summary = matches!(work, Work::Model(_)) && !work.is_turn();
+        let is_first = !is_summary || self.summarising.insert(agent.clone());
+        hold(is_first, || format!("{agent} asked twice for a summary of the same"))
     }
 
     /// What was spent in its origin does not count here.

@@ -168,6 +168,7 @@ fn report_call(dice: &mut Dice, world: &World) -> What {
             is_error: false,
         }));
     };
+    let text = said(dice);
     // Once in a while an attempt that is long over reports again.
     let attempt = if dice.once_in(20) { call.attempt.saturating_sub(1) } else { call.attempt };
     What::Report(match dice.below(20) {
@@ -175,8 +176,8 @@ fn report_call(dice: &mut Dice, world: &World) -> What {
             call: id,
             attempt,
             used: used(dice, &call.work),
-            body: enclosed::body(dice, ""),
-            asks: asks(dice, world),
+            body: enclosed::body(dice, &text),
+            asks: asks(dice, world, call),
             is_error: false,
         }),
         12..18 => {
@@ -184,6 +185,15 @@ fn report_call(dice: &mut Dice, world: &World) -> What {
         }
         _ => Report::Lost(Lost { call: id, attempt }),
     })
+}
+
+/// Nothing, a word or more than a window has room for.
+fn said(dice: &mut Dice) -> String {
+    match dice.below(4) {
+        0 => String::new(),
+        1 => "so far ".repeat(dice.between(1, 150) as usize),
+        _ => "here".to_owned(),
+    }
 }
 
 /// Mostly within what was held, sometimes beyond, sometimes unknown.

@@ -110,7 +110,9 @@ impl Before<'_> {
                     u64::try_from(sum.div_ceil(1_000_000)).unwrap_or(u64::MAX)
                 });
                 let tokens = work.input_tokens + work.output_cap;
-                Amounts::cost(nanos).with(Resource::Tokens, tokens).with(Resource::Steps, 1)
+                // A summary is no step.
+                let steps = u64::from(work.summary.is_none());
+                Amounts::cost(nanos).with(Resource::Tokens, tokens).with(Resource::Steps, steps)
             }
             Work::Tool(work) => Amounts::cost(work.cost_nanos_max).with(Resource::ToolCalls, 1),
             Work::Child(_) | Work::Wait(_) | Work::Question(_) => Amounts::ZERO,

@@ -1,9 +1,10 @@
 //! The laws of windows: what the world counts is what a model will read, message by message, and no less.
 
 use spinney_kernel::call::Work;
-use spinney_kernel::context::{Contexts, Message, Shown};
-use spinney_kernel::window::{Header, Tie};
-use spinney_kernel::{Event, World};
+use spinney_kernel::context::{Contexts, Folded, Message, Shown};
+use spinney_kernel::id::AgentId;
+use spinney_kernel::window::{Header, Summary, Tie};
+use spinney_kernel::{Event, World, limit};
 
 use super::law::Law;
 
@@ -30,8 +31,31 @@ pub(super) fn check_windows(world: &World, contexts: &Contexts) -> Law {
                 return Err(format!("{listed} images are listed of {} at {place}", header.images));
             }
         }
+        // Nobody counted tokens, so what tells the rest in short has as many as it has bytes.
+        let headers = window.headers().iter().filter(|header| header.tie == Tie::Folded);
+        let room = headers.map(|header| u64::from(header.tokens)).sum::<u64>();
+        let told = folded(contexts, &view.agent)
+            .map_or(0, |told| told.to_string().len() as u64 + limit::MESSAGE_TOKENS);
+        if told > room {
+            return Err(format!("{} has {told} tokens in short where {room} have room", view.agent));
+        }
     }
     Ok(())
+}
+
+/// What tells an agent in short what was left out of its window.
+fn folded<'c>(contexts: &'c Contexts, agent: &AgentId) -> Option<&'c Folded> {
+    let messages = contexts.messages(agent)?;
+    if let Message::Folded(folded) = messages.get(1)?.as_ref() { Some(folded) } else { None }
+}
+
+/// What a cut says it is told by is what tells it.
+pub(super) fn check_told(contexts: &Contexts, event: &Event) -> Law {
+    let Event::ContextCut { agent, summary: Some(Summary::By(_)), .. } = event else { return Ok(()) };
+    match folded(contexts, agent).and_then(Folded::summary) {
+        Some(_) => Ok(()),
+        None => Err(format!("{agent} has no summary of what was cut")),
+    }
 }
 
 fn check_header(header: &Header, message: &Message) -> Law {
@@ -81,12 +105,13 @@ pub(super) fn check_packet(before: &World, event: &Event) -> Law {
 
 /// No packet shows more images than its role allows.
 pub(super) fn check_images(before: &World, contexts: &Contexts, event: &Event) -> Law {
-    let Event::CallAsked { agent, work: Work::Model(_), .. } = event else { return Ok(()) };
+    let Event::CallAsked { agent, work, .. } = event else { return Ok(()) };
     let Some(origin) = contexts.origin(agent) else { return Ok(()) };
     let turns = before.definition().roles.get(&origin.role).and_then(|role| role.turns.as_ref());
     let Some(turns) = turns else { return Ok(()) };
     let most = turns.window.clone().unwrap_or_default().images as usize;
-    let packet = contexts.packet(agent, 0).unwrap_or_default();
+    let packet = if work.is_turn() { contexts.packet(agent, 0) } else { contexts.summary_packet(agent, 0) };
+    let packet = packet.unwrap_or_default();
     let all: Vec<Shown<'_>> = packet
         .messages
         .iter()

@@ -41,6 +41,7 @@ mod sim;
 mod slot;
 mod snapshot;
 mod spawn;
+mod summary;
 mod thread;
 mod trace;
 mod turn;

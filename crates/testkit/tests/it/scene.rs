@@ -6,7 +6,7 @@ use spinney_kernel::body::Body;
 use spinney_kernel::budget::{Limits, Usage};
 use spinney_kernel::context::{Message, Origin, Packet};
 use spinney_kernel::id::TreeId;
-use spinney_kernel::port::model::{Answer, Attempt, Missed, Model};
+use spinney_kernel::port::model::{Answer, Attempt, Missed, Model, Purpose};
 use spinney_kernel::port::parts::PartReader;
 use spinney_kernel::report::Used;
 use spinney_kernel::window::Category;
@@ -19,6 +19,7 @@ pub(crate) fn attempt() -> Attempt {
         origin: Arc::new(origin()),
         model: "m".parse().unwrap(),
         turn: 1,
+        purpose: Purpose::Turn,
         attempt: 1,
         key: "k".to_owned(),
         output_cap: 2_000,

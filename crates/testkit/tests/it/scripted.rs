@@ -7,7 +7,7 @@ use spinney_kernel::budget::{Limits, Resource};
 use spinney_kernel::context::{Origin, ToolAsk};
 use spinney_kernel::definition::Lost;
 use spinney_kernel::fault::{Fault, FaultKind};
-use spinney_kernel::port::model::{Answer, Attempt, Missed, Model};
+use spinney_kernel::port::model::{Answer, Attempt, Missed, Model, Purpose};
 use spinney_kernel::report::Used;
 use spinney_testkit::scripted::RENDERED_BYTES_MAX;
 use tokio::time::timeout;
@@ -60,6 +60,22 @@ async fn every_condition_of_a_rule_must_hold() {
         let text = answer(&script, attempt.clone()).await.text;
         assert_eq!(text, if expected { "yes" } else { "no" }, "when: {when}");
     }
+}
+
+/// A rule for turns never answers where a summary is asked for, nor the other way round.
+#[tokio::test]
+async fn a_summary_is_answered_by_rules_for_summaries_only() {
+    let script = "rules:
+  - { when: { summary: true, turn: 2 }, say: the second }
+  - { when: { summary: true }, say: a summary }
+  - say: a turn";
+    let summary = || Attempt { purpose: Purpose::Summary, ..attempt() };
+    assert_eq!(answer(script, attempt()).await.text, "a turn");
+    assert_eq!(answer(script, summary()).await.text, "a summary");
+    assert_eq!(answer(script, Attempt { turn: 2, ..summary() }).await.text, "the second");
+    let fault = missed("rules: [{ say: a turn }]", summary()).await.fault;
+    let message = "x.script.yaml: no rule for a summary of agent `lead` at turn 1: add one with `when: { summary: true }`";
+    assert_eq!(fault, Fault { message: message.to_owned(), ..Fault::of(FaultKind::Invalid) });
 }
 
 #[tokio::test]

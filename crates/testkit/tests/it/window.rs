@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use spinney_kernel::limit;
 use spinney_kernel::window::{
-    Bounds, Category, Compact, Cut, Header, Preset, Shares, Slice, Span, Tie, TooSmall, Window, trim,
+    Bounds, Category, Compact, Cut, Header, Preset, Shares, Slice, Span, Tie, TooSmall, Window, covers, trim,
 };
 
 const TOOLS: Bounds =
@@ -192,6 +192,47 @@ proptest! {
         };
         prop_assert!(left(window.headers()) <= tokens);
         prop_assert!(!gone.is_empty() || left(&headers) <= tokens);
+    }
+
+    /// A packet that asks for a summary has room in the window by construction: it shows only what goes and was read,
+    /// splits no pair, and everything that goes and fits is in it.
+    #[test]
+    fn a_packet_that_asks_for_a_summary_never_exceeds_its_window(
+        headers in any_headers(),
+        unread in 0_usize..4,
+        size in 256_u32..6_000,
+        asking in 0_u64..400,
+        is_folded in any::<bool>(),
+    ) {
+        let mut headers = headers;
+        if is_folded {
+            headers.insert(1, Header::new(u64::from(size) / 10, Category::Context, Tie::Folded));
+        }
+        let unread = (unread..headers.len()).find(|count| {
+            headers.get(headers.len() - count).is_none_or(|header| header.tie != Tie::Answers)
+        });
+        let window = Window::of(headers.clone(), unread.unwrap_or(0)).with_size(size);
+        let bounds = Bounds { size: size.into(), compact: Compact::Summary, ..TOOLS };
+        let Ok(Some(cut)) = trim(&window, &bounds) else { return Ok(()) };
+        let Some((covers, tokens)) = covers(&window, &cut, asking) else { return Ok(()) };
+        let shown: Vec<usize> = Span::places(&covers.spans).collect();
+        prop_assert!(shown.is_sorted() && !shown.is_empty());
+        let always = headers.iter().take(1 + usize::from(is_folded)).map(|header| u64::from(header.tokens));
+        let sum = shown.iter().map(|place| u64::from(headers[*place].tokens)).chain(always).sum::<u64>() + asking;
+        prop_assert_eq!(sum, tokens);
+        prop_assert!(tokens <= u64::from(size), "{} of {}", tokens, size);
+        let read = headers.len() - window.unread();
+        for (place, header) in headers.iter().enumerate() {
+            let is_shown = shown.contains(&place);
+            prop_assert!(!is_shown || place < read && cut.drops(place as u32));
+            if header.tie == Tie::Answers {
+                prop_assert_eq!(is_shown, shown.contains(&(place - 1)), "a pair is split at {}", place);
+            }
+            let is_single = header.tie != Tie::Asks && header.tie != Tie::Answers;
+            if is_single && place < read && cut.drops(place as u32) && !is_shown {
+                prop_assert!(tokens + u64::from(header.tokens) > u64::from(size), "{} has room", place);
+            }
+        }
     }
 
     /// P9: between two cuts packets only grow at their end, and a cut leaves a fifth free.

@@ -126,7 +126,7 @@ impl Contexts {
         let open = self.open.iter().filter(|(_, opened)| opened.agent == *agent);
         let asks = open.filter_map(|(call, opened)| match opened.kind {
             Kind::Ask(ask) => Some((*call, ask)),
-            Kind::Model | Kind::Outside => None,
+            Kind::Model | Kind::Summary | Kind::Outside => None,
         });
         Some(Known {
             agent: agent.clone(),
@@ -172,7 +172,9 @@ impl Contexts {
         // What these still bring nobody reads. A tool's long output becomes a file all the same, and a model said nothing.
         let is_left =
             |call: &CallId, agent: &AgentId| *agent == restored.agent && !restored.stays.contains(call);
-        self.open.retain(|call, opened| !is_left(call, &opened.agent) || !matches!(opened.kind, Kind::Model));
+        self.open.retain(|call, opened| {
+            !is_left(call, &opened.agent) || !matches!(opened.kind, Kind::Model | Kind::Summary)
+        });
         for (call, opened) in &mut self.open {
             if is_left(call, &opened.agent) {
                 opened.kind = Kind::Outside;
@@ -181,6 +183,7 @@ impl Contexts {
         for child in &restored.cancelled {
             self.agents.get_mut(child).into_iter().for_each(|child| child.reader = Reader::Nobody);
         }
+        self.summaries.remove(&restored.agent);
         let Some(context) = self.agents.get_mut(&restored.agent) else { return };
         let Known { messages, unread, all, .. } = known;
         // What an agent is was settled at its birth.

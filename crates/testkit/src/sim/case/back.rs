@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use spinney_kernel::agent::{Agent, Standing};
-use spinney_kernel::call::Work;
 use spinney_kernel::checkpoint::CheckpointKind;
 use spinney_kernel::context::{Contexts, Known, Message};
 use spinney_kernel::id::{AgentId, Seq};
@@ -119,7 +118,9 @@ pub(super) fn meddles(what: &What) -> bool {
 /// No model is shown a tool that was asked for without what came of it.
 pub(super) fn check_answered(world: &World, contexts: &Contexts) -> Law {
     for (_, call) in world.calls().all().filter(|(_, call)| !call.is_void()) {
-        let Work::Model(_) = call.work else { continue };
+        if !call.work.is_turn() {
+            continue;
+        }
         let agent = world.agents().id(call.agent);
         let packet = contexts.packet(agent, 0).unwrap_or_default();
         let mut messages = packet.messages.iter().peekable();

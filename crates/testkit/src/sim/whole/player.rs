@@ -10,7 +10,7 @@ use spinney_kernel::definition::{Lost, Tool as Spec};
 use spinney_kernel::fault::{Fault, FaultKind};
 use spinney_kernel::part::{Enclosure, Part};
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{self, Deltas, Missed, Model};
+use spinney_kernel::port::model::{self, Deltas, Missed, Model, Purpose};
 use spinney_kernel::port::tool::{self, Tool};
 use spinney_kernel::report::Used;
 use tokio_util::sync::CancellationToken;
@@ -80,7 +80,11 @@ enum Course {
 impl Player {
     fn model_course(&self, attempt: &model::Attempt) -> (u64, Course) {
         let plot = &self.process.plot;
-        let place = format!("model/{}/{}/{}", attempt.origin.agent(), attempt.turn, attempt.attempt);
+        let kind = match attempt.purpose {
+            Purpose::Turn => "model",
+            Purpose::Summary => "summary",
+        };
+        let place = format!("{kind}/{}/{}/{}", attempt.origin.agent(), attempt.turn, attempt.attempt);
         let mut dice = plot.dice(&place);
         let ms = latency(&mut dice);
         let course = match (plot.mode, dice.below(30)) {
@@ -120,7 +124,7 @@ impl Model for Player {
         Box::pin(async move {
             process.alive().await;
             process.outside.model_called(&attempt.key, attempt.attempt);
-            process.record.judge_packet(attempt.origin.agent(), &attempt.packet);
+            process.record.judge_packet(&attempt);
             let (text, asks) = said(&process.plot, &attempt);
             deltas(&text);
             process.pass(ms).await;

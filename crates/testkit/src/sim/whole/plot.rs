@@ -8,7 +8,7 @@ use spinney_kernel::context::Share;
 use spinney_kernel::definition::{
     BudgetSpec, Definition, Lost, Model, OnLow, Recursion, Role, TreeLimits, Turns, Unpriced,
 };
-use spinney_kernel::window::WindowSpec;
+use spinney_kernel::window::{Compact, WindowSpec};
 
 use super::super::dice::Dice;
 use crate::fixture::parse;
@@ -154,6 +154,11 @@ impl Plot {
         Model { price: Some(price), fallback, lost, ..Model::default() }
     }
 
+    /// Whether agents of a role talk much, and their models sum up what leaves their windows.
+    pub(super) fn sums_up(&self, role: &str) -> bool {
+        self.dice(&format!("sums up/{role}")).once_in(3)
+    }
+
     fn role(&self, name: &str) -> Role {
         let mut dice = self.dice(&format!("role/{name}"));
         let prompt = Body::text(format!("You are the {name}."));
@@ -166,7 +171,10 @@ impl Plot {
             2 => Share::Thread,
             _ => Share::Goal,
         };
-        let turns = Turns { prompt, turns_max, output_cap, window, share, around_tokens: None };
+        let mut turns = Turns { prompt, turns_max, output_cap, window, share, around_tokens: None };
+        if self.sums_up(name) {
+            summed_up(&mut turns);
+        }
         // Helpers spawn nobody, so their own ceilings do not depend on who is faster.
         let own = match self.mode {
             Mode::Serial | Mode::Wild => dice.once_in(4),
@@ -189,4 +197,12 @@ impl Plot {
             turns: Some(turns),
         }
     }
+}
+
+/// A role with a window that is full early.
+fn summed_up(turns: &mut Turns) {
+    turns.prompt.text.push_str(&" Take your time.".repeat(40));
+    turns.turns_max += 4;
+    let size = Some(1_200);
+    turns.window = Some(WindowSpec { size, compact: Compact::Summary, ..WindowSpec::default() });
 }

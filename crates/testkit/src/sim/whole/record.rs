@@ -7,9 +7,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use spinney::tree::Look;
 use spinney_kernel::budget::{Amounts, ResourceSet};
 use spinney_kernel::call::{Outcome, Work};
-use spinney_kernel::context::{Contexts, Packet};
+use spinney_kernel::context::Contexts;
 use spinney_kernel::fault::FaultKind;
 use spinney_kernel::id::{AgentId, CallId, Seq, TreeId};
+use spinney_kernel::port::model::{Attempt, Purpose};
 use spinney_kernel::time::Time;
 use spinney_kernel::{Batch, Event, World};
 use tokio::sync::watch;
@@ -135,9 +136,13 @@ impl Record {
     }
 
     /// What a model is shown must be what the durable events say.
-    pub(super) fn judge_packet(&self, agent: &AgentId, packet: &Packet) {
+    pub(super) fn judge_packet(&self, attempt: &Attempt) {
+        let (agent, packet) = (attempt.origin.agent(), &attempt.packet);
         let mut kept = self.kept();
-        let same = kept.tree.as_ref().and_then(|fold| fold.contexts.packet(agent, packet.tokens));
+        let same = kept.tree.as_ref().and_then(|fold| match attempt.purpose {
+            Purpose::Turn => fold.contexts.packet(agent, packet.tokens),
+            Purpose::Summary => fold.contexts.summary_packet(agent, packet.tokens),
+        });
         if same.as_ref() != Some(packet) {
             kept.broken
                 .get_or_insert(format!("the model of {agent} saw {packet:?}, the journal says {same:?}"));

@@ -1,7 +1,7 @@
 //! What the models of a plot say: which tools they ask for at which turn, sensible and absurd.
 
 use spinney_kernel::context::{Message, Packet, ToolAsk};
-use spinney_kernel::port::model::Attempt;
+use spinney_kernel::port::model::{Attempt, Purpose};
 
 use super::super::dice::Dice;
 use super::plot::{Mode, Plot, ROLES};
@@ -19,12 +19,17 @@ pub(super) fn said(plot: &Plot, attempt: &Attempt) -> (String, Vec<ToolAsk>) {
     let path = &attempt.origin.path;
     let parent = path.len().checked_sub(2).and_then(|at| path.get(at)).map(|agent| agent.as_str());
     let speaker = Speaker { plot, agent: attempt.origin.agent().as_str(), parent, turn: attempt.turn };
+    if attempt.purpose == Purpose::Summary {
+        return speaker.sums_up(attempt);
+    }
     let mut dice = plot.dice(&format!("said/{}/{}", speaker.agent, speaker.turn));
     let first = attempt.turn == 1 && parent.is_none();
-    let count = if !first && dice.once_in(3) { 0 } else { dice.between(1, 3) };
+    let talks = plot.sums_up(attempt.origin.role.as_str());
+    let count = if !first && dice.once_in(if talks { 6 } else { 3 }) { 0 } else { dice.between(1, 3) };
     let asks = (0..count).map(|place| speaker.ask(&mut dice, place)).collect();
     let read = if plot.mode.is_exact() { digest(&attempt.packet) } else { 0 };
-    (format!("{} {} {read:016x}", speaker.agent, speaker.turn), asks)
+    let more = if talks { " and so on".repeat(40) } else { String::new() };
+    (format!("{} {} {read:016x}{more}", speaker.agent, speaker.turn), asks)
 }
 
 /// A number for everything that a model was shown: what it says then tells whether it saw the same.
@@ -58,6 +63,15 @@ fn digest(packet: &Packet) -> u64 {
 }
 
 impl Speaker<'_> {
+    /// Mostly a summary; sometimes nothing, or a tool.
+    fn sums_up(&self, attempt: &Attempt) -> (String, Vec<ToolAsk>) {
+        let mut dice = self.plot.dice(&format!("summary/{}/{}", self.agent, self.turn));
+        let asks = if dice.once_in(8) { vec![self.ask(&mut dice, 0)] } else { Vec::new() };
+        let read = if self.plot.mode.is_exact() { digest(&attempt.packet) } else { 0 };
+        let text = format!("{} before {} {read:016x}", self.agent, self.turn);
+        (if dice.once_in(8) { String::new() } else { text }, asks)
+    }
+
     fn ask(&self, dice: &mut Dice, place: u64) -> ToolAsk {
         let (tool, args) = match (self.plot.mode, dice.below(40)) {
             (_, 0..12) => ("spawn_agent", self.spawn(dice, place)),

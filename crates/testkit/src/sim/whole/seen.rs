@@ -4,9 +4,10 @@ use spinney_kernel::Event;
 use spinney_kernel::agent::Exit;
 use spinney_kernel::call::{Outcome, Why};
 use spinney_kernel::signal::Running;
+use spinney_kernel::window::Summary;
 
 /// What has to happen somewhere for a run to count.
-pub const TELLING: [&str; 28] = [
+pub const TELLING: [&str; 30] = [
     "a child was spawned",
     "a detached child was spawned",
     "an agent was paused",
@@ -33,6 +34,8 @@ pub const TELLING: [&str; 28] = [
     "the tree halted",
     "a window was cut",
     "an agent was rolled back",
+    "a summary told what was cut",
+    "a summary came to nothing",
     "a child was told what its parent knows",
     "a child read its parent's thread",
 ];
@@ -48,7 +51,9 @@ pub(super) fn shown(event: &Event) -> Option<&'static str> {
             spinney_kernel::agent::Attachment::Detached => "a detached child was spawned",
         },
         Event::AgentPaused { .. } => "an agent was paused",
-        Event::ContextCut { .. } => "a window was cut",
+        Event::ContextCut { summary: Some(Summary::By(_)), .. } => "a summary told what was cut",
+        Event::ContextCut { summary: Some(Summary::Not(_)), .. } => "a summary came to nothing",
+        Event::ContextCut { summary: None, .. } => "a window was cut",
         Event::ThreadJoined { .. } => "a child read its parent's thread",
         Event::ThreadLeft { .. } => return None,
         Event::ContextRestored(_) => "an agent was rolled back",

@@ -1,0 +1,121 @@
+//! Summaries of what leaves a window, as people see them: a call that is no turn, a cut that says what tells it, and a
+//! step among the others.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::stage::{Ended, Stage, steady};
+
+const SCRIPT: &str = "
+rules:
+  - { when: { summary: true, turn: 13 }, fail: { kind: auth } }
+  - { when: { summary: true }, say: 'Looks before turn {{ turn }}, and nothing found.' }
+  - { when: { turn: 14 }, say: Enough is known. }
+  - { say: 'Look {{ turn }}.', call: [ { tool: look, args: { number: '{{ turn }}' } } ] }
+tools:
+  look: { repeatable: true, say: 'LOOK' }
+";
+
+fn run(stage: &Stage) -> Ended {
+    stage.file("tree.script.yaml", &SCRIPT.replace("LOOK", &"seen ".repeat(80)));
+    let file = stage.file(
+        "tree.yaml",
+        "name: test\ngoal: Try it.\nbudget: { cost_usd: 1 }\nmodels:\n  fast: { provider: scripted, script: \
+         tree.script.yaml, price: { input_per_mtok_usd: 0.25, output_per_mtok_usd: 1.25 } }\nentry: lead\nagents:\n  \
+         lead: { model: fast, prompt: You lead., tools: [look], window: { size: 1200, compact: summary } }\n",
+    );
+    stage.spinney(&["run", &file])
+}
+
+fn said(stage: &Stage, args: &[&str]) -> String {
+    let ended = stage.spinney(args);
+    assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{}", ended.out);
+    steady(&ended.out)
+}
+
+#[test]
+fn events_say_what_is_summed_up_and_what_tells_a_cut() {
+    let stage = Stage::new();
+    assert_eq!(run(&stage).code, Some(0));
+    let events = said(&stage, &["events", "last"]);
+    let told: Vec<&str> = events
+        .lines()
+        .filter(|line| ["summary", "sums up", "full window"].iter().any(|word| line.contains(word)))
+        // When it was is another time each time.
+        .filter_map(|line| Some(line.split_once("lead  ")?.1))
+        .collect();
+    insta::assert_snapshot!(told.join("\n"), @"
+    asks model fast for a summary (call 17): 776 tokens in, at most 24 out
+    starts model fast for a summary, attempt 1: $0.000224, 800 tokens held
+    sums up: Looks before turn 9, and nothing found.
+    has a full window: leaves out 6 messages of dialog and output, 435 tokens; told by the summary in event 54
+    asks model fast for a summary (call 22): 751 tokens in, at most 24 out
+    starts model fast for a summary, attempt 1: $0.00021775, 775 tokens held
+    sums up: Looks before turn 11, and nothing found.
+    has a full window: leaves out 4 messages of dialog and output, 290 tokens; told by the summary in event 70
+    asks model fast for a summary (call 27): 751 tokens in, at most 24 out
+    starts model fast for a summary, attempt 1: $0.00021775, 775 tokens held
+    gives up on model fast for a summary (auth): rule 1 of tree.script.yaml: attempt 1 fails as scripted
+    has a full window: leaves out 4 messages of dialog and output, 290 tokens; told in lines, without a summary: the call failed
+    ");
+}
+
+#[test]
+fn a_window_and_a_context_show_the_summary_in_them() {
+    let stage = Stage::new();
+    assert_eq!(run(&stage).code, Some(0));
+    let window = said(&stage, &["window", "lead"]);
+    insta::assert_snapshot!(window.lines().take(7).collect::<Vec<_>>().join("\n"), @"
+    lead of tree [id]: completed, as of event 97
+      size      1,200 tokens: what role `lead` says
+      preset    tools
+      used      1,086 tokens of 15 messages, 90 %
+      left out  14 messages of 1,015 tokens; last cut by event 88
+      in short  120 tokens of context tell what was left out
+      summary   Looks before turn 11, and nothing found.
+    ");
+    insta::assert_snapshot!(said(&stage, &["show", "lead"]).lines().take(3).collect::<Vec<_>>().join("\n"), @"
+    lead of tree [id]: completed, as of event 97
+    28 messages, 14 of them left out of its window
+    its model summed up what was left out: Looks before turn 11, and nothing found.
+    ");
+    let json: Value = serde_json::from_str(&said(&stage, &["window", "last", "lead", "--json"])).unwrap();
+    assert!(json["summary"].as_str().is_some_and(|summary| summary.starts_with("Looks")), "{json}");
+}
+
+/// Who reads the history finds the summary where it was written; it is no answer.
+#[test]
+fn a_summary_is_a_step_of_its_own_name() {
+    let stage = Stage::new();
+    assert_eq!(run(&stage).code, Some(0));
+    let trees = fs::read_dir(stage.home().join("workspace")).unwrap();
+    let tree = trees.map(|tree| tree.unwrap().path()).find(|path| path.is_dir()).unwrap();
+    let mut steps: Vec<_> =
+        fs::read_dir(tree.join("lead/history")).unwrap().map(|step| step.unwrap().path()).collect();
+    steps.sort();
+    let read = |path: &std::path::PathBuf| -> Value {
+        serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+    };
+    let told = |step: Value| {
+        let observation: String = step["observation"].as_str().unwrap().chars().take(43).collect();
+        format!("{} {} {observation}", step["tool_name"].as_str().unwrap(), step["success"])
+    };
+    let told: Vec<String> =
+        steps.iter().map(read).map(told).filter(|told| !told.starts_with("look")).collect();
+    insta::assert_snapshot!(told.join("\n"), @"
+    agent:summary true Looks before turn 9, and nothing found.
+    agent:summary true Looks before turn 11, and nothing found.
+    agent:summary false auth: rule 1 of tree.script.yaml: attempt 1
+    agent:answer true Enough is known.
+    ");
+}
+
+/// Everything is decided again from the journal alone.
+#[test]
+fn a_tree_with_summaries_replays() {
+    let stage = Stage::new();
+    assert_eq!(run(&stage).code, Some(0));
+    let replayed = stage.spinney(&["replay", "last", "--verify"]);
+    assert_eq!(replayed.code, Some(0), "{}", replayed.err);
+}

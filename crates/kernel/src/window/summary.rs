@@ -1,0 +1,159 @@
+//! A summary that an agent's own model writes of what leaves its window: what it covers, what became of it, and
+//! whether a cut may be told by it.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Cut, Header, Span, Tie, Window};
+use crate::call::Outcome;
+use crate::id::Seq;
+use crate::limit;
+
+/// Of what a model call is to write a summary: marks one that is no turn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Covers {
+    /// Runs of messages in the window, in order; all of them were read.
+    pub spans: Vec<Span>,
+    /// The most tokens that tell in short what was left out, and so the summary too.
+    pub folded: u32,
+}
+
+/// How a cut is told where the model of an agent was to write a summary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Summary {
+    /// By the summary that this event brought, and by lines for what it does not cover.
+    By(Seq),
+    /// By lines, because there is no summary.
+    Not(Unsummed),
+}
+
+/// Why there is no summary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unsummed {
+    /// What is left of the budget is for the turn.
+    Budget,
+    /// A packet that asks for it, or the summary itself, has no room in the window.
+    NoRoom,
+    /// The model may not be called.
+    Refused,
+    /// Every attempt failed, or the call was stopped.
+    Failed,
+    /// The process died again and again.
+    Lost,
+    /// It was dropped before it started.
+    Cancelled,
+    /// The model said nothing.
+    Empty,
+    /// The model wants tools instead.
+    Tools,
+    /// Not all that it covers leaves the window any more.
+    Changed,
+}
+
+impl Unsummed {
+    /// It in words.
+    #[must_use]
+    pub const fn told(self) -> &'static str {
+        match self {
+            Self::Budget => "what is left of the budget is for the turn",
+            Self::NoRoom => "the window is too small for one",
+            Self::Refused => "the model may not be called",
+            Self::Failed => "the call failed",
+            Self::Lost => "the call was lost",
+            Self::Cancelled => "the call was dropped",
+            Self::Empty => "the model said nothing",
+            Self::Tools => "the model wants tools instead",
+            Self::Changed => "the window has changed since",
+        }
+    }
+}
+
+impl Covers {
+    /// The most tokens that the summary may have.
+    #[must_use]
+    pub fn room(&self) -> u64 {
+        u64::from(self.folded).saturating_sub(limit::SUMMARY_AROUND_TOKENS)
+    }
+}
+
+/// A summary that was asked for and not used yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Draft {
+    /// Empty if what it covered is not what the window holds any more.
+    spans: Vec<Span>,
+    /// What became of it; none while the call is open.
+    end: Option<Summary>,
+}
+
+impl Draft {
+    pub(super) const fn of(spans: Vec<Span>) -> Self {
+        Self { spans, end: None }
+    }
+
+    pub(super) const fn ended(&mut self, end: Summary) {
+        self.end = Some(end);
+    }
+
+    /// Messages of the window were forgotten: nobody knows what is at its places.
+    pub(super) fn spoil(&mut self) {
+        self.spans.clear();
+    }
+
+    /// How a cut is told: by this summary only if all that it covers goes.
+    pub(super) fn tells(&self, cut: &Cut) -> Summary {
+        let goes = |place: usize| u32::try_from(place).is_ok_and(|place| cut.drops(place));
+        match self.end {
+            Some(Summary::By(_)) if self.spans.is_empty() || !Span::places(&self.spans).all(goes) => {
+                Summary::Not(Unsummed::Changed)
+            }
+            Some(end) => end,
+            None => Summary::Not(Unsummed::Cancelled),
+        }
+    }
+}
+
+/// What a call that was to write a summary came to; `seq` is the event of its end.
+pub(crate) fn came_to(outcome: &Outcome, seq: Seq) -> Summary {
+    match outcome {
+        Outcome::Done { asks, .. } if !asks.is_empty() => Summary::Not(Unsummed::Tools),
+        Outcome::Done { body, .. } if body.text.trim().is_empty() => Summary::Not(Unsummed::Empty),
+        Outcome::Done { .. } => Summary::By(seq),
+        Outcome::Refused { .. } => Summary::Not(Unsummed::Refused),
+        Outcome::Lost => Summary::Not(Unsummed::Lost),
+        Outcome::Cancelled => Summary::Not(Unsummed::Cancelled),
+        Outcome::Failed { .. }
+        | Outcome::Answered { .. }
+        | Outcome::Children { .. }
+        | Outcome::Message { .. }
+        | Outcome::Expired { .. } => Summary::Not(Unsummed::Failed),
+    }
+}
+
+/// What of a cut one packet of the window's size can show for a summary, and how many tokens that packet has: the
+/// first message, what tells in short what was left out before, the oldest that goes, and `asking` tokens that ask for
+/// the summary. A message that asks for tools is never without their results, and what nobody has read is not covered.
+/// None if nothing can be.
+#[must_use]
+pub fn covers(window: &Window, cut: &Cut, asking: u64) -> Option<(Covers, u64)> {
+    let (headers, size) = (window.headers(), window.size().unwrap_or(u64::MAX));
+    let is_kept = |place: usize| place == 0 || place == 1 && headers[1].tie == Tie::Folded;
+    let always = headers.iter().enumerate().filter(|(place, _)| is_kept(*place));
+    let mut tokens = always.map(|(_, header)| u64::from(header.tokens)).sum::<u64>().saturating_add(asking);
+    let read = headers.len() - window.unread();
+    let (mut spans, mut at) = (Vec::new(), 1);
+    while at < read {
+        let answers = headers[at + 1..].iter().take_while(|header| header.tie == Tie::Answers);
+        let to = at + 1 + answers.count();
+        let unit = &headers[at..to];
+        let goes = (at..to).all(|place| u32::try_from(place).is_ok_and(|place| cut.drops(place)));
+        let of = unit.iter().map(|header: &Header| u64::from(header.tokens)).sum::<u64>();
+        if goes && to <= read && tokens.saturating_add(of) <= size {
+            tokens += of;
+            Span::join(&mut spans, at as u32, to as u32);
+        }
+        at = to;
+    }
+    (!spans.is_empty() && tokens <= size).then_some((Covers { spans, folded: cut.folded }, tokens))
+}

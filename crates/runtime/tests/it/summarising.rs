@@ -1,0 +1,170 @@
+//! Windows that an agent's own model sums up, in whole trees: paid like every call, and through a crash.
+
+use spinney::Tree;
+use spinney::tree::verify;
+use spinney_kernel::agent::Exit;
+use spinney_kernel::budget::{Amounts, Resource};
+use spinney_kernel::call::Work;
+use spinney_kernel::port::model::Purpose;
+use spinney_kernel::signal::Running;
+use spinney_kernel::window::{Summary, Unsummed};
+use spinney_kernel::world::TreeState;
+use spinney_kernel::{Event, request};
+use spinney_testkit::{Stage, definition, settled, told};
+
+/// An agent that looks twelve times and then answers, and sums up what leaves its window; `summary` is that rule.
+fn script(summary: &str) -> String {
+    let words = "word ".repeat(80);
+    format!(
+        "rules:\n  - {{ when: {{ summary: true }}, {summary} }}\n  - {{ when: {{ turn: 12 }}, say: done }}\n  - {{ say: Looking., call: [{{ tool: look }}] }}\ntools: {{ look: {{ say: {words} }} }}"
+    )
+}
+
+/// How every cut of a tree is told.
+async fn cuts(tree: &Tree) -> Vec<Summary> {
+    let cut = |event: &Event| if let Event::ContextCut { summary, .. } = event { *summary } else { None };
+    told(tree).await.iter().filter_map(|told| cut(&told.event)).collect()
+}
+
+/// The calls of a tree that were to bring summaries.
+async fn asked(tree: &Tree) -> usize {
+    let is_it = |event: &Event| matches!(event, Event::CallAsked { work: Work::Model(model), .. } if model.summary.is_some());
+    told(tree).await.iter().filter(|told| is_it(&told.event)).count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tree_goes_on_from_its_own_summaries_and_replays() {
+    let stage = Stage::new(&script("say: \"Looked before {{ turn }}.\""));
+    let tree = stage.home().start(definition("root $9.00 turns=20 summed=1300")).await.unwrap();
+    assert_eq!(tree.ended().await.state, TreeState::Ended("completed"));
+    assert_eq!(tree.look().await.unwrap().end.unwrap().shown.text, "done");
+    let cuts = cuts(&tree).await;
+    assert!(cuts.len() > 1 && cuts.iter().all(|cut| matches!(cut, Summary::By(_))), "{cuts:?}");
+    let attempts = stage.model().attempts();
+    let summaries = attempts.iter().filter(|attempt| attempt.purpose == Purpose::Summary);
+    assert_eq!(summaries.clone().count(), cuts.len());
+    assert!(
+        summaries.clone().all(|attempt| attempt.packet.tools.is_empty() && attempt.packet.tokens <= 1_300)
+    );
+    // The turn behind each summary reads it, and the next summary does.
+    for (place, attempt) in
+        attempts.iter().enumerate().filter(|(_, attempt)| attempt.purpose == Purpose::Summary)
+    {
+        let told = attempts[place + 1].packet.messages[1].text().into_owned();
+        assert!(
+            told.starts_with(&format!("Earlier steps, summed up by you:\nLooked before {}.", attempt.turn)),
+            "{told}"
+        );
+        assert_eq!(attempts[place + 1].purpose, Purpose::Turn);
+    }
+    let turns: Vec<u32> = attempts
+        .iter()
+        .filter(|attempt| attempt.purpose == Purpose::Turn)
+        .map(|attempt| attempt.turn)
+        .collect();
+    assert_eq!(turns, (1..=12).collect::<Vec<_>>());
+    assert!(verify(stage.journal().as_ref(), tree.id(), None).unwrap().decided);
+}
+
+/// What summaries cost is spent by the agent and by all above it, no steps among it, and the ceiling holds.
+#[tokio::test(start_paused = true)]
+async fn summaries_are_paid_by_their_agent_and_no_ceiling_is_passed() {
+    let free = Stage::new(&script("say: Looked."));
+    let tree = free.home().start(definition("root $9.00 turns=20 summed=1300")).await.unwrap();
+    tree.ended().await;
+    let spent = tree.look().await.unwrap().end.unwrap().spent;
+    let booked = |event: &Event| {
+        if let Event::CallEnded { spent, .. } | Event::AttemptFailed { spent, .. } = event {
+            *spent
+        } else {
+            Amounts::ZERO
+        }
+    };
+    let sum = told(&tree).await.iter().fold(Amounts::ZERO, |sum, told| sum.plus(&booked(&told.event)));
+    assert_eq!((spent, spent.of(Resource::Steps)), (sum, 12));
+    for limit in 20..110 {
+        let stage = Stage::new(&script("say: Looked."));
+        let tokens = limit * 120;
+        let tree = stage
+            .home()
+            .start(definition(&format!("root $9.00 turns=20 summed=1300 tokens={tokens}")))
+            .await
+            .unwrap();
+        let look = settled(&tree).await;
+        let spent = look.agents[0].spent.of(Resource::Tokens);
+        assert!(spent <= tokens, "{spent} of {tokens}");
+    }
+}
+
+/// Lines tell what no summary does, whatever the reason, and every run ends as it would have.
+#[tokio::test(start_paused = true)]
+async fn without_summaries_every_run_comes_to_its_end() {
+    let rules = [
+        ("fail: { kind: auth }", Unsummed::Failed),
+        ("fail: { kind: server }", Unsummed::Failed),
+        ("say: \"  \"", Unsummed::Empty),
+        ("say: Let me see., call: [{ tool: look }]", Unsummed::Tools),
+    ];
+    for (rule, why) in rules {
+        let stage = Stage::new(&script(rule));
+        let tree = stage.home().start(definition("root $9.00 turns=20 summed=1300")).await.unwrap();
+        assert_eq!(tree.ended().await.state, TreeState::Ended("completed"), "{rule}");
+        let cuts = cuts(&tree).await;
+        assert!(cuts.len() > 1 && cuts.iter().all(|cut| *cut == Summary::Not(why)), "{rule}: {cuts:?}");
+        assert_eq!(asked(&tree).await, cuts.len(), "one for each cut");
+    }
+}
+
+/// The process dies while a summary is written: a model that bills is asked again and paid twice, one that can repeat
+/// gets the same key and is paid once. What is read afterwards is the same.
+#[tokio::test(start_paused = true)]
+async fn a_summary_that_was_cut_off_by_a_crash_is_written_again() {
+    for (lost, attempts) in [("presumed", [1, 2]), ("repeatable", [1, 1])] {
+        let rules = format!("lost: {lost}\n{}", script("think_ms: 1000, say: Looked."));
+        let stage = Stage::new(&rules);
+        let home = stage.home();
+        let tree = home.start(definition("root $9.00 turns=20 summed=1300")).await.unwrap();
+        while !stage.model().attempts().iter().any(|attempt| attempt.purpose == Purpose::Summary) {
+            tokio::task::yield_now().await;
+        }
+        let id = tree.id();
+        drop((tree, home));
+        let tree = stage.home().resume(id).await.unwrap();
+        assert_eq!(tree.ended().await.state, TreeState::Ended("completed"));
+        let all = stage.model().attempts();
+        let summaries: Vec<_> = all.iter().filter(|attempt| attempt.purpose == Purpose::Summary).collect();
+        assert_eq!([summaries[0].attempt, summaries[1].attempt], attempts, "{lost}");
+        assert_eq!(summaries[0].packet, summaries[1].packet);
+        assert_eq!(summaries[0].key == summaries[1].key, lost == "repeatable");
+        assert!(cuts(&tree).await.iter().all(|cut| matches!(cut, Summary::By(_))));
+        assert!(verify(stage.journal().as_ref(), id, None).unwrap().decided);
+    }
+}
+
+/// A redirect that stops what runs stops a summary: the agent reads the new instruction at once.
+#[tokio::test(start_paused = true)]
+async fn a_redirect_stops_a_summary_and_the_agent_goes_on() {
+    let stage = Stage::new(&script("hang: true"));
+    let home = stage.home();
+    let tree = home.start(definition("root $9.00 turns=20 summed=1300")).await.unwrap();
+    while !stage.model().attempts().iter().any(|attempt| attempt.purpose == Purpose::Summary) {
+        tokio::task::yield_now().await;
+    }
+    let (agent, instruction) = ("root".parse().unwrap(), "Look elsewhere.".to_owned());
+    let redirect = request::Redirect { agent, instruction, tokens: None, running: Running::Stops };
+    tree.redirect(redirect).await.unwrap();
+    let turn = loop {
+        let attempts = stage.model().attempts();
+        let mut after = attempts.iter().skip_while(|attempt| attempt.purpose == Purpose::Turn).skip(1);
+        if let Some(turn) = after.next() {
+            break std::sync::Arc::clone(turn);
+        }
+        tokio::task::yield_now().await;
+    };
+    assert_eq!(turn.purpose, Purpose::Turn);
+    assert_eq!(turn.packet.messages.last().unwrap().text(), "Look elsewhere.");
+    tree.cancel("root".parse().unwrap(), "seen").await.unwrap();
+    tree.ended().await;
+    assert!(matches!(tree.look().await.unwrap().end.unwrap().exit, Exit::Cancelled { .. }));
+    assert_eq!(cuts(&tree).await[0], Summary::Not(Unsummed::Failed));
+}

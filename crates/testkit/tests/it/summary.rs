@@ -1,0 +1,381 @@
+//! A summary that an agent's own model writes before its window is cut: a call like any other, but no turn, and never
+//! in the way of one.
+
+use std::sync::Arc;
+
+use insta::assert_snapshot;
+use spinney_kernel::body::Body;
+use spinney_kernel::budget::{Amounts, Resource};
+use spinney_kernel::call::Work;
+use spinney_kernel::context::{Contexts, Message, Packet, Share};
+use spinney_kernel::envelope::Envelope;
+use spinney_kernel::id::{AgentId, CallId};
+use spinney_kernel::request::{Charge, Collect, Refresh, Send, Spawn};
+use spinney_kernel::window::{Category, Summary, Unsummed};
+use spinney_kernel::world::TreeState;
+use spinney_kernel::{Event, Request, limit};
+use spinney_testkit::Play;
+use spinney_testkit::fixture::NANOS_PER_TOKEN;
+
+use crate::seen::{events, name};
+
+const SIZE: u64 = 1_600;
+
+/// A tree in which every agent that takes turns has what leaves its window summed up.
+fn grow(fixture: &str) -> Play {
+    let turns = |turns: &str| format!("turns={turns} summed={SIZE}");
+    let fixture = if fixture.contains("summed") {
+        fixture.to_owned()
+    } else {
+        let words =
+            fixture.split(' ').map(|word| word.strip_prefix("turns=").map_or_else(|| word.to_owned(), turns));
+        words.collect::<Vec<_>>().join(" ")
+    };
+    Play::grow(&fixture)
+}
+
+/// The open call of an agent that is to bring a summary.
+fn summary_of(play: &Play, agent: &str) -> Option<CallId> {
+    let ix = play.world().agents().find(&name(agent))?;
+    let is_it = |work: &Work| matches!(work, Work::Model(_)) && !work.is_turn();
+    let mut calls = play.world().calls().all();
+    calls.find(|(_, call)| call.agent == ix && is_it(&call.work)).map(|(id, _)| id)
+}
+
+/// Lets an agent talk and use tools until it asks for a summary; the log has what happened since its last answer.
+fn until_full(play: &mut Play, agent: &str) -> CallId {
+    for _ in 0..200 {
+        if let Some(call) = summary_of(play, agent) {
+            return call;
+        }
+        play.clear_log();
+        step(play, agent);
+    }
+    panic!("the window of {agent} never got full: {}", play.log());
+}
+
+/// Ends the oldest open call of an agent well: a turn asks for a tool, a tool returns.
+fn step(play: &mut Play, agent: &str) {
+    let ix = play.world().agents().find(&name(agent)).unwrap();
+    let (id, call) = play.world().calls().all().find(|(_, call)| call.agent == ix).unwrap();
+    let line = match call.work {
+        Work::Model(_) => format!("said #{} {} | read {{}}", id.0, "looking ".repeat(15)),
+        Work::Tool(_) | Work::Child(_) | Work::Wait(_) | Work::Question(_) => format!("done #{}", id.0),
+    };
+    play.run(&line);
+}
+
+fn contexts(play: &Play) -> Contexts {
+    let mut contexts = Contexts::new(play.world().tree());
+    events(play).iter().for_each(|event| contexts.apply(event));
+    contexts
+}
+
+/// What tells an agent in short what was left out.
+fn told(play: &Play, agent: &str) -> String {
+    let messages = contexts(play).packet(&name(agent), 0).unwrap_or_default().messages;
+    messages.get(1).map(|message| message.text().into_owned()).unwrap_or_default()
+}
+
+fn asked(play: &Play, agent: &str) -> Packet {
+    contexts(play).summary_packet(&name(agent), 0).unwrap_or_default()
+}
+
+/// How every cut so far is told.
+fn cuts(play: &Play) -> Vec<Option<Summary>> {
+    let cut =
+        |event: &Event| if let Event::ContextCut { summary, .. } = event { Some(*summary) } else { None };
+    events(play).iter().filter_map(cut).collect()
+}
+
+/// Whether the model of an agent is asked for its next turn.
+fn has_its_turn(play: &Play, agent: &str) -> bool {
+    let ix = play.world().agents().find(&name(agent)).unwrap();
+    play.world().calls().all().any(|(_, call)| call.agent == ix && call.work.is_turn())
+}
+
+fn send(to: &str, text: String) -> Request {
+    let envelope = Envelope { category: Category::Context, ..Envelope::default() };
+    Request::Send(Send { envelope, ..Send::plain(name(to), Body::text(text)) })
+}
+
+#[test]
+fn a_full_window_is_summed_up_before_it_is_cut() {
+    let mut play = grow("root $9.00 turns=20");
+    let call = until_full(&mut play, "root");
+    play.run(&format!("said #{} I looked four times and found nothing.", call.0));
+    assert_snapshot!(play.log(), @"
+    #16 ended: done, spent tool_calls=1
+    #17 summary of 8 asked by root
+    #17 started: held $0.064 tokens=1443
+    #17 ended: done, spent $0.038 tokens=38
+    root cut: 8 messages, told by the summary in event 54
+    #18 asked by root
+    #18 started: held $0.10 tokens=1374 steps=1
+    ");
+    assert_snapshot!(told(&play, "root"), @"
+    Earlier steps, summed up by you:
+    I looked four times and found nothing.
+    ");
+}
+
+/// The words are part of the rules: every hold counts them.
+#[test]
+fn what_asks_for_a_summary_stands_behind_what_goes_and_no_tool_is_offered() {
+    let mut play = grow("root $9.00 turns=20");
+    until_full(&mut play, "root");
+    let Packet { messages, tools, .. } = asked(&play, "root");
+    assert_eq!(tools.len(), 0);
+    let kinds: Vec<&str> = messages.iter().map(|message| kind(message)).collect();
+    assert_eq!(kinds.first(), Some(&"system"));
+    assert_eq!(
+        kinds.iter().filter(|kind| **kind == "said").count(),
+        kinds.iter().filter(|kind| **kind == "result").count()
+    );
+    assert_snapshot!(messages.last().unwrap().text(), @"Your window is full and the steps above will leave it. Sum them up for yourself, in at most 64 characters: goals, facts found, decisions, what failed and is not to be tried again, files by name. Answer with the summary alone; call no tool.");
+}
+
+const fn kind(message: &Message) -> &'static str {
+    match message {
+        Message::System(_) => "system",
+        Message::Heard { .. } => "heard",
+        Message::Said { .. } => "said",
+        Message::Result { .. } => "result",
+        Message::Told { .. } => "told",
+        Message::Note(_) => "note",
+        Message::Folded(_) => "folded",
+    }
+}
+
+#[test]
+fn a_summary_is_no_turn_and_is_paid_by_its_agent() {
+    let mut play = grow("root $9.00 turns=20");
+    let call = until_full(&mut play, "root");
+    let before = play.view("root");
+    play.run(&format!("said #{} Nothing yet.", call.0));
+    let after = play.view("root");
+    let spent = after.spent.minus(&before.spent);
+    assert_snapshot!(format!("{spent:?}"), @"Amounts([12000000, 12, 0, 0, 0])");
+    let agent =
+        play.world().agents().find(&name("root")).and_then(|ix| play.world().agents().living(ix)).unwrap();
+    let turns = events(&play)
+        .iter()
+        .filter(|event| matches!(event, Event::CallAsked { work, .. } if work.is_turn()))
+        .count();
+    assert_eq!(agent.progress.turns as usize + 1, turns);
+    assert!(has_its_turn(&play, "root"));
+}
+
+/// An automatic checkpoint is made when the turn is asked for, and not once more for the summary before it.
+#[test]
+fn a_summary_before_the_eleventh_turn_makes_no_checkpoint() {
+    let after_ten = |size: u64| {
+        let mut play = grow(&format!("root $9.00 turns=20 summed={size}"));
+        let call = until_full(&mut play, "root");
+        let ix = play.world().agents().find(&name("root")).unwrap();
+        (play.world().agents().agent(ix).progress.turns == 10).then_some((play, call))
+    };
+    let (mut play, call) = (1_500..4_000).step_by(50).find_map(after_ten).unwrap();
+    let made = |play: &Play| {
+        let is_made = |event: &&Event| matches!(event, Event::CheckpointMade { .. });
+        events(play).iter().filter(is_made).count()
+    };
+    assert_eq!(made(&play), 0);
+    play.run(&format!("said #{} Nothing yet.", call.0));
+    assert_eq!(made(&play), 1);
+}
+
+/// Whatever becomes of the call, lines tell the cut, the event says why, and the agent has its turn.
+#[test]
+fn without_a_summary_lines_tell_the_cut_and_the_agent_goes_on() {
+    let ends: [(&str, Unsummed); 6] = [
+        ("failed #N invalid\nfailed #N invalid", Unsummed::Failed),
+        ("said #N", Unsummed::Empty),
+        ("said #N Let me see. | read {}", Unsummed::Tools),
+        ("redirect root Elsewhere. stop\nfailed #N stopped", Unsummed::Failed),
+        ("lost #N\nlost #N\nlost #N\nlost #N\nlost #N\nlost #N\nlost #N\nlost #N\nlost #N", Unsummed::Lost),
+        (
+            "pause root\nfailed #N rate_limit after=1s\npass 2s\nredirect root Elsewhere. stop",
+            Unsummed::Cancelled,
+        ),
+    ];
+    for (script, why) in ends {
+        let mut play = grow("root $99.00 turns=20");
+        let call = until_full(&mut play, "root");
+        play.run(&script.replace('N', &call.0.to_string()));
+        assert_eq!(cuts(&play), [Some(Summary::Not(why))], "{script}\n{}", play.log());
+        assert!(told(&play, "root").starts_with("Earlier steps in short"), "{script}");
+        assert!(has_its_turn(&play, "root"), "{script}\n{}", play.log());
+        assert_eq!(summary_of(&play, "root"), None);
+    }
+}
+
+/// What is left is for the turn: no summary is asked for that the turn could not be paid after.
+#[test]
+fn a_summary_that_the_turn_could_not_be_paid_after_is_not_asked_for() {
+    let mut rich = grow("root $9.00 turns=20");
+    let call = until_full(&mut rich, "root");
+    let held = rich.world().call(call).unwrap().held();
+    let spent = rich.view("root").spent;
+    // Enough for the summary or the turn, each with its hold, but not for both.
+    let nanos = spent.of(Resource::Cost) + 100 * NANOS_PER_TOKEN;
+    assert!(held.of(Resource::Cost) > 0);
+    let mut play = Play::grow_as(&format!("root $9.00 turns=20 summed={SIZE}"), |definition| {
+        definition.budget.limit = definition.budget.limit.with(Resource::Cost, nanos);
+    });
+    for _ in 0..200 {
+        if !cuts(&play).is_empty() {
+            break;
+        }
+        step(&mut play, "root");
+    }
+    assert_eq!(cuts(&play), [Some(Summary::Not(Unsummed::Budget))], "{}", play.log());
+    assert!(has_its_turn(&play, "root"));
+    assert_eq!(play.world().state(), TreeState::Running);
+}
+
+/// A summary that is refused while it waits ends nobody and halts nothing.
+#[test]
+fn a_summary_that_is_refused_for_budget_neither_ends_its_agent_nor_halts_the_tree() {
+    let mut play = grow("root $9.00 turns=20 reserve=0% / b later turns=20");
+    let call = until_full(&mut play, "root");
+    // It meets a fault, and while it waits to be tried again the money goes elsewhere.
+    let spent = play.view("root").spent.of(Resource::Cost);
+    let left = 9_000_000_000 - spent - 110 * NANOS_PER_TOKEN;
+    play.run(&format!("pause root\nlost #{}", call.0));
+    let amounts = Amounts::cost(left);
+    play.must(Request::Charge(Charge { agent: name("root"), amounts, note: String::new() }));
+    play.run("unpause root");
+    assert_eq!(cuts(&play), [Some(Summary::Not(Unsummed::Refused))], "{}", play.log());
+    // What halts the tree is the turn, as it would have without a summary.
+    let halt = play.world().halted().and_then(|halt| play.world().call(halt.call));
+    assert!(halt.is_some_and(|call| call.work.is_turn()), "{}", play.log());
+}
+
+/// What came meanwhile and has to go too is told in lines behind the summary.
+#[test]
+fn what_a_summary_does_not_cover_is_told_in_lines_behind_it() {
+    let mut play = grow("root $9.00 turns=20");
+    let call = until_full(&mut play, "root");
+    let covered = asked(&play, "root").messages.len();
+    let fact = format!("FACT {}", "x".repeat(400));
+    play.must(send("root", fact));
+    play.run(&format!("said #{} I looked.", call.0));
+    assert!(matches!(cuts(&play)[..], [Some(Summary::By(_))]), "{}", play.log());
+    let told = told(&play, "root");
+    assert!(told.starts_with("Earlier steps, summed up by you:\nI looked.\nNot in it ("), "{told}");
+    let Some(Event::ContextCut { left_out, .. }) =
+        events(&play).into_iter().find(|event| matches!(event, Event::ContextCut { .. }))
+    else {
+        panic!()
+    };
+    let gone: u32 = left_out.iter().map(|(_, left)| left.messages).sum();
+    assert!(gone as usize > covered - 2, "{gone} went and {covered} were shown");
+}
+
+/// A later cut sums up the former summary too; if there is no later one, the former stays and lines follow.
+#[test]
+fn a_later_summary_is_of_the_former_one_too() {
+    let mut play = grow("root $9.00 turns=30");
+    let call = until_full(&mut play, "root");
+    play.run(&format!("said #{} SUMMARY-1.", call.0));
+    let call = until_full(&mut play, "root");
+    let shown = asked(&play, "root").messages;
+    assert_eq!(shown[1].text(), "Earlier steps, summed up by you:\nSUMMARY-1.");
+    let mut other = play.clone();
+    play.run(&format!("said #{} SUMMARY-2.", call.0));
+    assert_eq!(told(&play, "root"), "Earlier steps, summed up by you:\nSUMMARY-2.");
+    other.run(&format!("failed #{0} invalid\nfailed #{0} invalid", call.0));
+    assert!(
+        told(&other, "root").starts_with("Earlier steps, summed up by you:\nSUMMARY-1.\nNot in it ("),
+        "{}",
+        told(&other, "root")
+    );
+}
+
+/// If what was told before goes while the summary is written, that would tell what is not true any more.
+#[test]
+fn a_summary_of_what_was_replaced_meanwhile_is_not_used() {
+    let mut play = grow("root $99.00 turns=20 / b later turns=20");
+    play.must(send("root", "FACT-1 holds.".to_owned()));
+    let (id, share) = (Some(name("b")), Some(Share::Briefing));
+    play.must(Request::Spawn(Spawn { id, share, collect: Collect::Detached, ..Play::spawn("root", "b") }));
+    let call = until_full(&mut play, "b");
+    play.must(Request::Refresh(Refresh { agent: name("b"), replace: true }));
+    play.run(&format!("said #{} FACT-1 holds.", call.0));
+    assert_eq!(cuts(&play), [Some(Summary::Not(Unsummed::Changed))], "{}", play.log());
+    assert!(!told(&play, "b").contains("summed up"));
+    assert!(has_its_turn(&play, "b"));
+}
+
+/// A message that came while the summary was written may let others go than before: then something stays that the
+/// summary covers, and lines tell all that goes.
+#[test]
+fn a_summary_of_something_that_stays_is_not_used() {
+    let full = || {
+        let mut play = grow("root $99.00 turns=20");
+        play.must(send("root", "x".repeat(390)));
+        play.run("send root One.\nsend root Two.\nsend root Three.");
+        let call = until_full(&mut play, "root");
+        (play, call)
+    };
+    let (mut same, call) = full();
+    same.run(&format!("said #{} Three letters.", call.0));
+    assert!(matches!(cuts(&same)[..], [Some(Summary::By(_))]), "{}", same.log());
+    let (mut other, call) = full();
+    other.must(send("root", "y".repeat(20)));
+    other.run(&format!("said #{} Three letters.", call.0));
+    assert_eq!(cuts(&other), [Some(Summary::Not(Unsummed::Changed))], "{}", other.log());
+    let told = told(&other, "root");
+    assert!(told.starts_with("Earlier steps in short"), "{told}");
+}
+
+/// One that is longer than there is room for is cut, and says so.
+#[test]
+fn a_summary_that_is_too_long_is_cut_and_says_so() {
+    let mut play = grow("root $9.00 turns=20");
+    let call = until_full(&mut play, "root");
+    play.run(&format!("said #{} {}", call.0, "word ".repeat(100)));
+    let told = told(&play, "root");
+    assert!(told.ends_with("… (cut)"), "{told}");
+    let room = SIZE / 10;
+    assert!(told.len() as u64 + limit::MESSAGE_TOKENS <= room, "{} of {room}", told.len());
+}
+
+/// A summary waits while its agent is paused, and goes with it.
+#[test]
+fn a_summary_waits_with_its_agent_and_ends_with_it() {
+    let mut play = grow("root $9.00 turns=20");
+    let call = until_full(&mut play, "root");
+    play.run(&format!("pause root\nlost #{}", call.0));
+    assert_eq!(summary_of(&play, "root"), Some(call));
+    assert!(!play.world().call(call).unwrap().is_running());
+    let mut other = play.clone();
+    play.run(&format!("unpause root\nsaid #{} Nothing yet.", call.0));
+    assert!(matches!(cuts(&play)[..], [Some(Summary::By(_))]), "{}", play.log());
+    other.run("cancel root enough");
+    assert_eq!(other.world().state(), TreeState::Ended("cancelled"));
+    assert_eq!(cuts(&other), []);
+}
+
+/// Between two cuts each packet begins with the one before it, summaries or not.
+#[test]
+fn packets_share_their_beginning_between_two_cuts() {
+    let mut play = grow("root $99.00 turns=60");
+    let agent: AgentId = name("root");
+    let (mut packet, mut grown): (Arc<Vec<Arc<Message>>>, u32) = (Arc::default(), 0);
+    for _ in 0..60 {
+        let before = cuts(&play).len();
+        match summary_of(&play, "root") {
+            Some(call) => drop(play.run(&format!("said #{} So far nothing.", call.0))),
+            None => step(&mut play, "root"),
+        }
+        let now = contexts(&play).packet(&agent, 0).unwrap_or_default().messages;
+        if cuts(&play).len() == before {
+            assert_eq!(now[..packet.len()], packet[..]);
+            grown += u32::from(now.len() > packet.len());
+        }
+        packet = now;
+    }
+    assert!(cuts(&play).len() > 2 && grown > 10, "{} cuts", cuts(&play).len());
+}
