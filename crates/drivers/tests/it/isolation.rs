@@ -91,7 +91,7 @@ tools: { look: { say: a secret place } }
     let last = stage.model().attempts().pop().unwrap();
     let results: Vec<&Message> = last.packet.messages.iter().map(AsRef::as_ref).skip(2).collect();
     let [Message::Result { tool, text, is_error, .. }] = results.as_slice() else { panic!("{results:?}") };
-    assert_eq!((tool.as_str(), text.as_str(), *is_error), ("spawn_agent", "There are seven.", false));
+    assert_eq!((tool.as_ref(), text.as_str(), *is_error), ("spawn_agent", "There are seven.", false));
     assert!(!format!("{last:?}").contains("secret"));
 }
 

@@ -59,6 +59,8 @@ pub struct Agent {
     pub running: u32,
     /// How many of them are waits it asked for by itself.
     pub(crate) waits: u32,
+    /// How many of them end no tool that its model asked for.
+    pub(crate) unasked: u16,
     /// How far its turns have come.
     pub progress: Progress,
     /// Messages it has not read.
@@ -307,6 +309,7 @@ impl Agents {
             open: SmallVec::new(),
             running: 0,
             waits: 0,
+            unasked: 0,
             progress: Progress::default(),
             inbox: Inbox::default(),
             timer: spawned.alarm.map(|alarm| alarm.timer),

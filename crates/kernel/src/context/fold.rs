@@ -319,7 +319,7 @@ impl Contexts {
     ) {
         let Some(context) = self.agents.get_mut(agent) else { return };
         let Some(ToolAsk { id, tool, .. }) = context.ask(ask) else { return };
-        let (id, tool) = (id.clone(), tool.clone());
+        let (id, tool) = (id.as_str().into(), tool.as_str().into());
         context.unread().answers.insert(ask, Message::Result { id, tool, text, is_error, along });
     }
 

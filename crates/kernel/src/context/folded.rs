@@ -160,7 +160,7 @@ fn line(message: &Message, asks: &[ToolAsk]) -> Option<Line> {
         Message::Said { body, .. } => step(format!("- you said: {}", short(&body.text, LINE_BYTES_MAX))),
         Message::Result { id, tool, text, is_error, along } => {
             let file = along.as_ref().and_then(|along| along.file.as_ref());
-            let args = asks.iter().find(|ask| ask.id == *id).map_or("", |ask| &ask.args);
+            let args = asks.iter().find(|ask| *ask.id == **id).map_or("", |ask| &ask.args);
             let args = short(args, ARGS_BYTES_MAX);
             let bytes = file.map_or(text.len() as u64, |file| file.bytes);
             let place = file.map_or_else(String::new, |file| format!(" in {FOLDER}/{}", file.name));

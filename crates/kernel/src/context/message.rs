@@ -38,9 +38,9 @@ pub enum Message {
     /// A tool returned.
     Result {
         /// The id that the model gave its call.
-        id: String,
+        id: Box<str>,
         /// Which tool, as the model wrote it.
-        tool: String,
+        tool: Box<str>,
         /// What it returned.
         text: String,
         /// Whether it could not do what it was asked.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::{Halt, Subject, World};
 use crate::agent::{
-    AgentIx, Attachment, Birth, Ended, Exit, Farewell, Letter, Phase, Progress, Spawned, State,
+    Agent, AgentIx, Attachment, Birth, Ended, Exit, Farewell, Letter, Phase, Progress, Spawned, State,
 };
 use crate::body::Body;
 use crate::budget::{AccountIx, Amounts, Waiter};
-use crate::call::{ChildCall, ChildEnd, ModelCall, Outcome, Stage, Wait, Why, Work};
+use crate::call::{Call, ChildCall, ChildEnd, ModelCall, Outcome, Stage, Wait, Why, Work};
 use crate::context::{self, Goal};
 use crate::event::{Alarm, Clamped, Event};
 use crate::id::{AgentId, CallId, ModelName, Seq, TimerId};
@@ -254,6 +254,7 @@ impl World {
         }
         agent.open.push(id);
         agent.waits += u32::from(matches!(work, Work::Wait(_)));
+        agent.unasked = agent.unasked.saturating_add(u16::from(ask.is_none()));
         self.calls.insert(id, ix, work, ask);
         if let Some(why) = why {
             self.waiting(id, why, alarm);
@@ -319,14 +320,15 @@ impl World {
         }
         self.clear_timer(timer);
         self.ledger.line_leave(id.0);
+        let rank = ask.map(|ask| self.rank(ix, ask));
         self.calls.remove(id);
         let told = context::told_tokens(outcome, |end| self.tokens_of(end));
-        let rank = ask.map(|ask| self.rank(ix, ask));
         let agent = self.agents.agent_mut(ix);
         if let Some(place) = agent.open.iter().position(|open| *open == id) {
             agent.open.remove(place);
         }
         agent.waits -= u32::from(is_wait);
+        agent.unasked = agent.unasked.saturating_sub(u16::from(ask.is_none()));
         if is_void {
             return;
         }
@@ -365,8 +367,14 @@ impl World {
 
     /// How many tools returned that an agent's last answer asked for before this one: all but those that are open.
     pub(super) fn rank(&self, ix: AgentIx, ask: u32) -> usize {
-        let asks = self.agent(ix).open.iter().filter_map(|call| self.call(*call)?.ask());
-        (ask as usize).saturating_sub(asks.filter(|open| *open < ask).count())
+        let Agent { open, unasked, .. } = self.agent(ix);
+        let is_before = |call: &CallId| self.call(*call).and_then(Call::ask).is_some_and(|open| open < ask);
+        // Tools are called in the order in which they were asked for, and there may be a thousand.
+        let before = match unasked {
+            0 => open.partition_point(is_before),
+            _ => open.iter().filter(|call| is_before(call)).count(),
+        };
+        (ask as usize).saturating_sub(before)
     }
 
     /// The most tokens that an ended child has to show.

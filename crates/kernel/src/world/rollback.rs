@@ -11,9 +11,12 @@ impl World {
     pub(super) fn restored(&mut self, restored: &Restored) {
         let Restored { agent: id, standing, .. } = restored;
         let ix = self.place(id);
+        let mut unasked = 0;
         for call in self.agent(ix).open.clone() {
             if !restored.stays.contains(&call) {
-                self.calls.call_mut(call).void();
+                let call = self.calls.call_mut(call);
+                unasked += u16::from(call.ask().is_some());
+                call.void();
             }
         }
         for child in &restored.cancelled {
@@ -24,6 +27,7 @@ impl World {
             }
         }
         let agent = self.agents.agent_mut(ix);
+        agent.unasked = agent.unasked.saturating_add(unasked);
         agent.inbox = standing.inbox.iter().copied().collect();
         agent.progress.restore(restored);
         // As many as were asked for before each have returned by then.

@@ -39,7 +39,7 @@ fn bytes(m: &Message) -> Vec<String> {
             }
             v
         }
-        Message::Result { id, tool, text, .. } => vec![id.clone(), tool.clone(), text.clone()],
+        Message::Result { id, tool, text, .. } => vec![id.to_string(), tool.to_string(), text.clone()],
         Message::Told { .. } | Message::Note(_) | Message::Folded(_) => vec![m.text().into_owned()],
     }
 }

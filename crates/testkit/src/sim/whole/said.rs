@@ -52,7 +52,7 @@ fn digest(packet: &Packet) -> u64 {
                 asks.iter().for_each(|ask| take(&ask.args));
             }
             Message::Result { id, tool, text, is_error, along: _ } => {
-                [id.as_str(), tool, text].into_iter().for_each(&mut take);
+                [id.as_ref(), tool, text].into_iter().for_each(&mut take);
                 take(if *is_error { "error" } else { "" });
             }
             Message::Told { .. } | Message::Note(_) | Message::Folded(_) => take(&message.text()),
