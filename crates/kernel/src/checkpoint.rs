@@ -116,17 +116,10 @@ pub(crate) fn follow(draft: &mut Draft<'_>, what: &What) {
     {
         make(draft, branch.agent.clone(), CheckpointKind::Branch, (None, 0));
     }
-    let due = |event: &Event| {
-        let Event::CallAsked { agent, work, .. } = event else { return None };
-        if !work.is_turn() {
-            return None;
-        }
-        let turns = draft.agents().living(draft.agents().find(agent)?)?.progress.turns;
-        (turns > 0 && turns.is_multiple_of(limit::CHECKPOINT_EVERY_TURNS)).then(|| (agent.clone(), turns))
-    };
-    let due: Vec<(AgentId, u32)> = draft.events().iter().filter_map(due).collect();
-    for (agent, turns) in due {
-        make(draft, agent, CheckpointKind::Automatic, (None, turns / limit::CHECKPOINT_EVERY_TURNS));
+    for ix in draft.take_due() {
+        let Some(agent) = draft.agents().living(ix) else { continue };
+        let number = agent.progress.turns / limit::CHECKPOINT_EVERY_TURNS;
+        make(draft, draft.agent_id(ix).clone(), CheckpointKind::Automatic, (None, number));
     }
 }
 
@@ -138,7 +131,7 @@ pub(crate) fn make(
     (name, number): (Option<CheckpointName>, u32),
 ) -> CheckpointName {
     let at = Seq(draft.seq().0 + 1);
-    let name = name.unwrap_or_else(|| CheckpointName::drawn(draft.tree(), at, draft.draw()));
+    let name = name.unwrap_or_else(|| CheckpointName::drawn((draft.tree(), at), draft.now(), draft.draw()));
     draft.record(Event::CheckpointMade { agent, name: name.clone(), kind, number });
     name
 }

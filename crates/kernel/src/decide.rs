@@ -100,6 +100,7 @@ pub fn decide(world: &mut World, input: &Input) -> Result<Decision, Refusal> {
         events: Vec::with_capacity(4),
         moved: Vec::new(),
         stirred: false,
+        due: Vec::new(),
     };
     let reply = match &input.what {
         What::Request { by, request } => request.decide(&mut draft, by).inspect_err(|_| {
@@ -124,6 +125,8 @@ pub(crate) struct Draft<'w> {
     moved: Vec<AgentIx>,
     /// Whether something happened that calls may have waited for.
     stirred: bool,
+    /// Agents that are due for a checkpoint when the decision is over.
+    due: Vec<AgentIx>,
 }
 
 impl Draft<'_> {
@@ -157,9 +160,14 @@ impl Draft<'_> {
         decided
     }
 
-    /// What was decided so far.
-    pub(crate) fn events(&self) -> &[Event] {
-        &self.events
+    /// An agent is due for a checkpoint when the decision is over.
+    pub(crate) fn due(&mut self, ix: AgentIx) {
+        self.due.push(ix);
+    }
+
+    /// Those that are due for one.
+    pub(crate) fn take_due(&mut self) -> Vec<AgentIx> {
+        std::mem::take(&mut self.due)
     }
 
     /// Which of the tools that a model asked for is being decided, if that is what is going on.

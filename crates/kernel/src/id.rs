@@ -10,7 +10,10 @@ use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smallvec::SmallVec;
 
+use crate::time::Time;
+
 const HEX: &[u8; 16] = b"0123456789abcdef";
+const BASE36: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
 /// Why a text is not an id or a name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -308,14 +311,25 @@ impl Correlation {
 }
 
 impl CheckpointName {
-    /// The name of a checkpoint that was given none: 16 hex digits that no other tree, place or draw gives, so that
-    /// nobody has to ask the home whether it is free.
+    /// The name of a checkpoint that was given none: when it was made, and ten hex digits that no other tree, place or
+    /// draw gives, so that nobody has to ask the home whether it is free. Sorted by name they are sorted by time, and
+    /// the index of a home grows at its end, which is much less to write.
     #[must_use]
-    pub fn drawn(tree: TreeId, at: Seq, draw: u64) -> Self {
+    pub fn drawn((tree, at): (TreeId, Seq), now: Time, draw: u64) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(b"spinney checkpoint 1\0").update(tree.bytes());
         hasher.update(&at.0.to_le_bytes()).update(&draw.to_le_bytes());
-        Self(hasher.finalize().to_hex().chars().take(16).collect::<String>().into())
+        let mut text = [b'0'; 19];
+        let (mut rest, base) = (now.0, BASE36.len() as u64);
+        for digit in text[..8].iter_mut().rev() {
+            *digit = BASE36[(rest % base) as usize];
+            rest /= base;
+        }
+        text[8] = b'-';
+        for (digit, hex) in text[9..].iter_mut().zip(hasher.finalize().to_hex().bytes()) {
+            *digit = hex;
+        }
+        Self(String::from_utf8_lossy(&text).into())
     }
 }
 

@@ -29,11 +29,11 @@ fn p25_checkpoints_of_all_trees_are_listed_by_agent() {
     assert_eq!(steady(&made.err), "checkpoint of `lead` in tree [id]\n");
     assert_eq!(stage.spinney(&["run", &stage.tree("ask_human", ASKS)]).code, Some(5));
     let drawn = stage.spinney(&["checkpoint", "make", "lead"]);
-    assert_eq!((drawn.code, drawn.out.len()), (Some(0), 17), "{}", drawn.err);
+    assert_eq!((drawn.code, drawn.out.len()), (Some(0), 20), "{}", drawn.err);
     let listed = stage.spinney(&["checkpoint", "ls"]);
     insta::assert_snapshot!(steady(&listed.out), @"
-    NAME              AGENT  KIND    TREE          EVENT  MADE
-    before-lunch      lead   manual  [id]      7  just now
+    NAME                 AGENT  KIND    TREE          EVENT  MADE
+    before-lunch         lead   manual  [id]      7  just now
     [name]  lead   manual  [id]      7  just now
     ");
     let json = stage.spinney(&["checkpoint", "ls", "--agent", "lead", "--json"]).json();
@@ -225,15 +225,15 @@ fn p23_a_rollback_says_what_is_left_and_can_be_taken_back() {
     let shown = |stage: &Stage| steady(&stage.spinney(&["show", "lead"]).out);
     let before = shown(&stage);
     let back = stage.spinney(&["checkpoint", "rollback", "th"]);
-    assert_eq!((back.code, back.out.len()), (Some(0), 17), "{}", back.err);
+    assert_eq!((back.code, back.out.len()), (Some(0), 20), "{}", back.err);
     let prior = back.out.trim();
     insta::assert_snapshot!(steady(&back.err), @"`lead` is what it was at `then`: 3 messages; what was before is `[name]`; go on with: spinney resume [id]");
     let now = shown(&stage);
     assert!(before.contains("not so") && !now.contains("not so"), "{now}");
     assert!(now.contains("rolled back"), "{now}");
     insta::assert_snapshot!(steady(&stage.spinney(&["checkpoint", "ls"]).out), @"
-    NAME              AGENT  KIND      TREE          EVENT  MADE
-    then              lead   manual    [id]      7  just now
+    NAME                 AGENT  KIND      TREE          EVENT  MADE
+    then                 lead   manual    [id]      7  just now
     [name]  lead   rollback  [id]     10  just now
     ");
     // And there again.

@@ -216,10 +216,21 @@ pub(crate) fn steady(text: &str) -> String {
             continue;
         }
         let (word, after) = rest.split_at(word);
+        if let (8, Some(after)) = (word.len(), after.strip_prefix('-').and_then(without_digits)) {
+            steady += "[name]";
+            rest = after;
+            continue;
+        }
         steady += named(word).unwrap_or(word);
         rest = after;
     }
     steady
+}
+
+/// What stands behind the hex digits of a drawn name.
+fn without_digits(text: &str) -> Option<&str> {
+    let after = text.trim_start_matches(|c: char| matches!(c, '0'..='9' | 'a'..='f'));
+    (text.len() - after.len() == 10).then_some(after)
 }
 
 fn named(word: &str) -> Option<&'static str> {
@@ -231,7 +242,6 @@ fn named(word: &str) -> Option<&'static str> {
     match word.len() {
         64 if is_hex => Some("[hash]"),
         32 if is_hex => Some("[tree]"),
-        16 if is_hex => Some("[name]"),
         12 if is_hex => Some("[id]"),
         _ if is_time => Some("0.00s"),
         _ => None,

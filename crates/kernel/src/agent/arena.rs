@@ -57,16 +57,23 @@ pub struct Agent {
     pub open: SmallVec<[CallId; 2]>,
     /// How many of them run.
     pub running: u32,
-    /// How many of them are waits it asked for by itself.
-    pub(crate) waits: u32,
-    /// How many of them end no tool that its model asked for.
-    pub(crate) unasked: u16,
+    /// How many of them are of a kind.
+    pub(crate) kinds: Kinds,
     /// How far its turns have come.
     pub progress: Progress,
     /// Messages it has not read.
     pub inbox: Inbox,
     /// The timer of its deadline.
     pub(crate) timer: Option<TimerId>,
+}
+
+/// How many open calls of an agent are of a kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Kinds {
+    /// Waits that it asked for by itself.
+    pub(crate) waits: u16,
+    /// Those that end no tool that its model asked for.
+    pub(crate) unasked: u16,
 }
 
 /// A message that an agent has not read.
@@ -308,8 +315,7 @@ impl Agents {
             paused: false,
             open: SmallVec::new(),
             running: 0,
-            waits: 0,
-            unasked: 0,
+            kinds: Kinds::default(),
             progress: Progress::default(),
             inbox: Inbox::default(),
             timer: spawned.alarm.map(|alarm| alarm.timer),

@@ -15,7 +15,7 @@ pub(crate) fn wake_spawner(draft: &mut Draft<'_>, id: CallId, child: AgentIx) {
 /// Ends every wait of `ix` that has what it waited for.
 pub(crate) fn wake_waits(draft: &mut Draft<'_>, ix: AgentIx) {
     // Most parents wait through the calls that spawned; there may be a thousand of those.
-    if draft.agent(ix).waits == 0 {
+    if draft.agent(ix).kinds.waits == 0 {
         return;
     }
     for id in draft.agent(ix).open.clone() {

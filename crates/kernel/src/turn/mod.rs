@@ -117,7 +117,13 @@ fn ask_model(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) {
         Err(exit) => return agent::end(draft, ix, exit, None),
     };
     match call::model_work(draft, ix, &draft.agent(ix).charter.model, tokens, output_cap) {
-        Ok(work) => ask(draft, ix, work),
+        Ok(work) => {
+            ask(draft, ix, work);
+            let turns = draft.agents().living(ix).map_or(0, |agent| agent.progress.turns);
+            if turns > 0 && turns.is_multiple_of(limit::CHECKPOINT_EVERY_TURNS) {
+                draft.due(ix);
+            }
+        }
         Err(refusal) => agent::end(draft, ix, Exit::failed(&refusal.code(), refusal.to_string()), None),
     }
 }

@@ -253,8 +253,8 @@ impl World {
             }
         }
         agent.open.push(id);
-        agent.waits += u32::from(matches!(work, Work::Wait(_)));
-        agent.unasked = agent.unasked.saturating_add(u16::from(ask.is_none()));
+        agent.kinds.waits += u16::from(matches!(work, Work::Wait(_)));
+        agent.kinds.unasked += u16::from(ask.is_none());
         self.calls.insert(id, ix, work, ask);
         if let Some(why) = why {
             self.waiting(id, why, alarm);
@@ -327,8 +327,8 @@ impl World {
         if let Some(place) = agent.open.iter().position(|open| *open == id) {
             agent.open.remove(place);
         }
-        agent.waits -= u32::from(is_wait);
-        agent.unasked = agent.unasked.saturating_sub(u16::from(ask.is_none()));
+        agent.kinds.waits -= u16::from(is_wait);
+        agent.kinds.unasked -= u16::from(ask.is_none());
         if is_void {
             return;
         }
@@ -367,10 +367,10 @@ impl World {
 
     /// How many tools returned that an agent's last answer asked for before this one: all but those that are open.
     pub(super) fn rank(&self, ix: AgentIx, ask: u32) -> usize {
-        let Agent { open, unasked, .. } = self.agent(ix);
+        let Agent { open, kinds, .. } = self.agent(ix);
         let is_before = |call: &CallId| self.call(*call).and_then(Call::ask).is_some_and(|open| open < ask);
         // Tools are called in the order in which they were asked for, and there may be a thousand.
-        let before = match unasked {
+        let before = match kinds.unasked {
             0 => open.partition_point(is_before),
             _ => open.iter().filter(|call| is_before(call)).count(),
         };

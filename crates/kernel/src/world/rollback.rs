@@ -27,7 +27,7 @@ impl World {
             }
         }
         let agent = self.agents.agent_mut(ix);
-        agent.unasked = agent.unasked.saturating_add(unasked);
+        agent.kinds.unasked += unasked;
         agent.inbox = standing.inbox.iter().copied().collect();
         agent.progress.restore(restored);
         // As many as were asked for before each have returned by then.

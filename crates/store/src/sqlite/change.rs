@@ -278,17 +278,15 @@ pub(super) fn find(
 /// Refuses rows whose keys are another tree's.
 fn check_keys(connection: &Connection, tree: Option<i64>, rows: &[CatalogRow]) -> Result<(), JournalFault> {
     for CatalogRow { kind, key, .. } in rows {
-        let owner: Option<(i64, [u8; 16])> = connection
-            .prepare_cached(
-                "SELECT trees.id, trees.tree FROM catalog JOIN trees ON trees.id = catalog.tree
-                 WHERE catalog.kind = ?1 AND catalog.key = ?2",
-            )
-            .and_then(|mut found| {
-                found.query_row([kind.word(), key], |row| Ok((row.get(0)?, row.get(1)?))).optional()
-            })
+        let owner: Option<i64> = connection
+            .prepare_cached("SELECT tree FROM catalog WHERE kind = ?1 AND key = ?2")
+            .and_then(|mut found| found.query_row([kind.word(), key], |row| row.get(0)).optional())
             .map_err(|error| from_sqlite(connection, &error))?;
         match owner {
-            Some((id, owner)) if tree != Some(id) => {
+            Some(id) if tree != Some(id) => {
+                let owner = connection
+                    .query_row("SELECT tree FROM trees WHERE id = ?1", [id], |row| row.get(0))
+                    .map_err(|error| from_sqlite(connection, &error))?;
                 let (key, tree) = (key.clone(), TreeId::new(owner));
                 return Err(JournalFault::KeyTaken { kind: *kind, key, tree });
             }

@@ -19,7 +19,7 @@ const WAITING_MAX: usize = 4_096;
 /// Most jobs in one transaction.
 const GROUP_MAX: usize = 1_024;
 /// Most jobs for which the first waits.
-const COMPANY_MAX: usize = 32;
+const COMPANY_MAX: usize = 24;
 /// How long it waits for them.
 const PATIENCE: Duration = Duration::from_micros(200);
 

@@ -203,7 +203,7 @@ fn summary(packet: &spinney_kernel::context::Packet) -> String {
         .iter()
         .filter_map(|message| match message.as_ref() {
             Message::Heard { text, .. } => Some(text.as_str()),
-            Message::Result { tool, text, .. } if tool != "post" => Some(text),
+            Message::Result { tool, text, .. } if **tool != *"post" => Some(text),
             Message::System(_)
             | Message::Said { .. }
             | Message::Result { .. }

@@ -53,6 +53,7 @@ pub(crate) fn said(text: &str) -> Message {
 
 pub(crate) fn result(text: &str) -> Message {
     let (id, tool) = ("c1".to_owned(), "search".to_owned());
+    let (id, tool) = (id.into(), tool.into());
     Message::Result { id, tool, text: text.to_owned(), is_error: false, along: None }
 }
 
