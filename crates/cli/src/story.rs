@@ -149,6 +149,14 @@ fn reads(verb: &str, of: &AgentId, bound: Option<u64>) -> Line {
     detail(format!("{verb} what {of} learns{}", bound.unwrap_or_default()))
 }
 
+/// Words as one reads them: with commas, and the last one after an `and`.
+fn listed(words: &[&str]) -> String {
+    match words {
+        [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),
+        [] | [..] => words.concat(),
+    }
+}
+
 fn cut(left_out: &[(Category, LeftOut)], summary: Option<Summary>) -> Line {
     let (mut messages, mut tokens) = (0, 0);
     for (_, left) in left_out {
@@ -165,7 +173,7 @@ fn cut(left_out: &[(Category, LeftOut)], summary: Option<Summary>) -> Line {
                 Some(Summary::Not(why)) => format!("; told in lines, without a summary: {}", why.told()),
                 None => String::new(),
             };
-            format!("has a full window: leaves out {messages} of {}, {tokens}{told}", words.join(" and "))
+            format!("has a full window: leaves out {messages} of {}, {tokens}{told}", listed(&words))
         }
     })
 }

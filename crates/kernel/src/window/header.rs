@@ -65,6 +65,15 @@ impl Header {
         matches!(self.category, Category::Context) && !matches!(self.tie, Tie::Folded | Tie::Told(_))
     }
 
+    /// The same in the conversation of another agent: whoever told it told that one nothing.
+    pub(crate) fn forked(self) -> Self {
+        let tie = match self.tie {
+            Tie::Told(_) => Tie::Free,
+            tie @ (Tie::Free | Tie::Letter | Tie::Asks | Tie::Answers | Tie::Folded) => tie,
+        };
+        Self { tie, ..self }
+    }
+
     /// The same with so many images.
     #[must_use]
     pub fn with_images(self, images: usize) -> Self {

@@ -345,7 +345,7 @@ impl Window {
                     let tokens = u64::from(header.tokens) + crate::limit::TOLD_TOKENS;
                     Header::new(tokens, Category::Context, tie)
                 }
-                None => *header,
+                None => header.forked(),
             };
             let images = window.images_at(place);
             if self.is_asking() {

@@ -7,7 +7,7 @@ use spinney_kernel::envelope::Envelope;
 use spinney_kernel::event::Clamped;
 use spinney_kernel::id::{AgentId, ModelName, RoleName};
 use spinney_kernel::request::{Broadcast, Collect, Refresh, Send, Spawn};
-use spinney_kernel::window::{Category, WindowSpec};
+use spinney_kernel::window::{Category, Tie, WindowSpec};
 use spinney_kernel::{By, Event, Refusal, Reply, Request};
 use spinney_testkit::Play;
 
@@ -187,6 +187,31 @@ fn p4_what_is_told_while_a_tool_is_out_comes_behind_its_result() {
     let told = [Category::Context; 2];
     assert_eq!(categories[..3], [Category::System, Category::Dialog, Category::Output]);
     assert_eq!(categories[3..], told);
+}
+
+/// What a forked child takes over is its own conversation, also what others had told its parent: nobody takes that away
+/// from it again.
+#[test]
+fn what_others_told_a_parent_is_its_forked_childs_own() {
+    let mut play = Play::grow(FIXTURE);
+    play.must(spawn("b1", Share::Goal));
+    play.must(send("b1", Category::Context, "FACT-1 of b1."));
+    play.run("said #1 One. | read {}\ndone #3");
+    play.must(Request::Broadcast(Broadcast {
+        from: name("b1"),
+        to: vec![name("root")],
+        categories: vec![Category::Context],
+    }));
+    play.run("said #4 Two. | read {}\ndone #5\nsaid #6 Three. | read {}");
+    let fork = Spawn { id: Some(name("c1")), share: Some(Share::Fork(9)), ..Play::spawn("root", "c") };
+    play.must(Request::Spawn(Spawn { collect: Collect::Detached, ..fork }));
+    assert_eq!(count(&play, "c1", "FACT-1"), 1);
+    let agents = play.world().agents();
+    let child = agents.find(&name("c1")).and_then(|ix| agents.living(ix)).unwrap();
+    let told = child.progress.window.headers().iter().filter(|header| matches!(header.tie, Tie::Told(_)));
+    assert_eq!(told.count(), 0, "nobody told it anything");
+    play.must(Request::Refresh(Refresh { agent: name("c1"), replace: true }));
+    assert_eq!(count(&play, "c1", "FACT-1"), 1);
 }
 
 /// P15: only those who are named are told, by reference and with the name of whoever knows it.
