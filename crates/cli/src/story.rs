@@ -173,7 +173,7 @@ fn cut(left_out: &[(Category, LeftOut)], summary: Option<Summary>) -> Line {
                 Some(Summary::Not(why)) => format!("; told in lines, without a summary: {}", why.told()),
                 None => String::new(),
             };
-            format!("has a full window: leaves out {messages} of {}, {tokens}{told}", listed(&words))
+            format!("has a full window: leaves out {messages} of {}, {tokens}{told}", listed(words))
         }
     })
 }
