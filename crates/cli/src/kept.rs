@@ -100,7 +100,8 @@ pub(crate) fn drivers(home: &Path, tree: TreeId) -> Result<Drivers> {
             place.map(|place| (model.clone(), place)).ok_or_else(|| anyhow!("`{file}` is not kept"))
         };
         let parts = list.models.iter().map(part).collect::<Result<Parts>>()?;
-        source::drivers(&scripts, &parts)
+        // What its agents may call stands in its journal.
+        Ok(source::with_files(source::drivers(&scripts, &parts)?, home, |_| true))
     };
     read().with_context(|| {
         let cancel = command(home, &format!("cancel {}", short(tree)));

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow, bail};
 use spinney::Drivers;
 use spinney::tree_file::{FILE_BYTES_MAX, ModelSource, TreeFile};
+use spinney_drivers::files::{FileTool, Files};
 use spinney_kernel::id::{ModelName, ToolName};
 use spinney_kernel::turn::Builtin;
 use spinney_testkit::scripted::{SCRIPT_BYTES_MAX, Script};
@@ -39,7 +40,7 @@ pub(crate) struct Source {
 }
 
 /// Reads a tree file and its scripts, and checks that every tool an agent names is there.
-pub(crate) fn read(path: &Path) -> Result<Source> {
+pub(crate) fn read(path: &Path, home: &Path) -> Result<Source> {
     let name = path.display().to_string();
     let text = read_text(path, FILE_BYTES_MAX).with_context(|| format!("cannot read {name}"))?;
     let file = TreeFile::parse(&name, &text)?;
@@ -65,7 +66,8 @@ pub(crate) fn read(path: &Path) -> Result<Source> {
         parts.push((model.clone(), place));
     }
     let scripts: Vec<Text> = found.into_iter().map(|(_, text)| text).collect();
-    let drivers = drivers(&scripts, &parts)?;
+    let is_named = |tool: &ToolName| file.tools().any(|(_, named)| named == tool);
+    let drivers = with_files(drivers(&scripts, &parts)?, home, is_named);
     check_tools(&file, &drivers)?;
     Ok(Source { file, text: Text { name, text }, scripts, parts, drivers })
 }
@@ -93,9 +95,24 @@ pub(crate) fn drivers(scripts: &[Text], parts: &Parts) -> Result<Drivers> {
     Ok(drivers)
 }
 
-fn check_tools(file: &TreeFile, drivers: &Drivers) -> Result<()> {
+/// These, with the file tools that are wanted and that no script plays.
+pub(crate) fn with_files(drivers: Drivers, home: &Path, is_wanted: impl Fn(&ToolName) -> bool) -> Drivers {
+    let files = Files::of(home);
+    FileTool::ALL.into_iter().fold(drivers, |drivers, tool| {
+        let name = tool.name();
+        let is_played = drivers.tool_names().any(|played| *played == name);
+        if is_played || !is_wanted(&name) { drivers } else { drivers.with_tool(name, tool.at(&files)) }
+    })
+}
+
+/// What may be called in every tree, whoever plays its models.
+fn everywhere() -> impl Iterator<Item = ToolName> {
     let builtin = Builtin::ALL.into_iter().filter_map(|builtin| builtin.word().parse().ok());
-    let known: Vec<ToolName> = builtin.chain(drivers.tool_names().cloned()).collect();
+    builtin.chain(FileTool::ALL.into_iter().map(FileTool::name))
+}
+
+fn check_tools(file: &TreeFile, drivers: &Drivers) -> Result<()> {
+    let known: Vec<ToolName> = everywhere().chain(drivers.tool_names().cloned()).collect();
     match file.tools().find(|(_, tool)| !known.contains(tool)) {
         Some((role, tool)) => Err(file.unknown_tool(role, tool, &known).into()),
         None => Ok(()),

@@ -22,7 +22,7 @@ pub(super) const SCRIPTED: &str = "SCRIPTED: answers come from a file, no model 
 
 /// Runs a tree file to its end.
 pub(super) async fn run(path: &Path, args: args::Run) -> Result<Exit> {
-    let mut source = source::read(&args.file)?;
+    let mut source = source::read(&args.file, path)?;
     let mut definition = source.file.definition.clone();
     if let Some(goal) = args.goal {
         source.file = source.file.with_goal(goal.clone());

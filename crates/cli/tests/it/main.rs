@@ -7,6 +7,7 @@ mod checkpoints;
 mod contexts;
 mod documents;
 mod example;
+mod files;
 mod following;
 mod hints;
 mod interrupting;

@@ -63,10 +63,13 @@ impl FileTool {
         }
     }
 
-    /// The one with this name.
+    /// The same as a name.
     #[must_use]
-    pub fn named(name: &ToolName) -> Option<Self> {
-        Self::ALL.into_iter().find(|tool| tool.word() == name.as_str())
+    pub fn name(self) -> ToolName {
+        match self.word().parse() {
+            Ok(name) => name,
+            Err(_) => unreachable!("the words above are names"),
+        }
     }
 
     /// It, for the agents of a home.
