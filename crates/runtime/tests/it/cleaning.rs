@@ -5,14 +5,15 @@ use std::sync::{Arc, Mutex};
 
 use spinney::clock::Clock;
 use spinney::{Home, Tree};
-use spinney_kernel::body::BlobRef;
 use spinney_kernel::checkpoint::{CheckpointKind, Listed, checkpoints};
 use spinney_kernel::id::{Seq, TreeId};
 use spinney_kernel::limit::CLEAN_TRIES_MAX;
-use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, Fact, rebuild};
-use spinney_kernel::port::journal::{Append, Appended, Entry, Head, Journal, JournalFault, Shared};
+use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, rebuild};
+use spinney_kernel::port::journal::{Journal, JournalFault};
 use spinney_kernel::retention::Cleaned;
 use spinney_testkit::Stage;
+
+use crate::pass_on::pass_on;
 
 const DAY: u64 = 24 * 60 * 60 * 1_000;
 const LOOKS: &str = "rules: [{ when: { turn: 25 }, call: [{ tool: ask_human, args: { question: Which? } }] }, { when: { turn: 26 }, say: done }, { call: [{ tool: look }] }]\ntools: { look: { say: seen } }";
@@ -35,25 +36,7 @@ struct Stubborn {
 }
 
 impl Journal for Stubborn {
-    fn append(&self, append: Append, done: Appended) {
-        self.inner.append(append, done);
-    }
-
-    fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Result<Vec<Entry>, JournalFault> {
-        self.inner.read(tree, after, batches_max)
-    }
-
-    fn head(&self, tree: TreeId) -> Result<Option<Head>, JournalFault> {
-        self.inner.head(tree)
-    }
-
-    fn heads(&self, states: &[&str]) -> Result<Vec<Head>, JournalFault> {
-        self.inner.heads(states)
-    }
-
-    fn catalog(&self, kind: CatalogKind, prefix: &str) -> Result<Vec<Fact>, JournalFault> {
-        self.inner.catalog(kind, prefix)
-    }
+    pass_on!(append, read, head, heads, catalog, blob, remove);
 
     fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Result<(), JournalFault> {
         let about = self.about.lock().unwrap().clone().filter(|(about, _)| *about == tree);
@@ -66,14 +49,6 @@ impl Journal for Stubborn {
             return Err(fault);
         }
         self.inner.replace_catalog(tree, at, rows)
-    }
-
-    fn blob(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalFault> {
-        self.inner.blob(blob)
-    }
-
-    fn remove(&self, tree: TreeId, shared: Shared) -> Result<(), JournalFault> {
-        self.inner.remove(tree, shared)
     }
 }
 

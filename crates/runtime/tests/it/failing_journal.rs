@@ -5,11 +5,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use spinney::tree::{RequestError, Stopped};
 use spinney::{Home, StartError};
-use spinney_kernel::body::BlobRef;
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, Fact};
-use spinney_kernel::port::journal::{Append, Appended, Entry, Head, Journal, JournalFault, Shared};
+use spinney_kernel::port::journal::{Append, Appended, Journal, JournalFault};
 use spinney_testkit::{Stage, definition};
+
+use crate::pass_on::pass_on;
 
 /// Writes so many batches; the disk is full then.
 pub(crate) struct Full {
@@ -24,40 +23,14 @@ impl Full {
 }
 
 impl Journal for Full {
+    pass_on!(read, head, heads, catalog, replace_catalog, blob, remove);
+
     fn append(&self, append: Append, done: Appended) {
         if self.room.fetch_sub(1, Ordering::Relaxed) > 0 {
             self.inner.append(append, done);
         } else {
             done(Err(JournalFault::DiskFull));
         }
-    }
-
-    fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Result<Vec<Entry>, JournalFault> {
-        self.inner.read(tree, after, batches_max)
-    }
-
-    fn head(&self, tree: TreeId) -> Result<Option<Head>, JournalFault> {
-        self.inner.head(tree)
-    }
-
-    fn heads(&self, states: &[&str]) -> Result<Vec<Head>, JournalFault> {
-        self.inner.heads(states)
-    }
-
-    fn catalog(&self, kind: CatalogKind, prefix: &str) -> Result<Vec<Fact>, JournalFault> {
-        self.inner.catalog(kind, prefix)
-    }
-
-    fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Result<(), JournalFault> {
-        self.inner.replace_catalog(tree, at, rows)
-    }
-
-    fn blob(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalFault> {
-        self.inner.blob(blob)
-    }
-
-    fn remove(&self, tree: TreeId, shared: Shared) -> Result<(), JournalFault> {
-        self.inner.remove(tree, shared)
     }
 }
 

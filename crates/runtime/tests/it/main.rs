@@ -21,6 +21,7 @@ mod line;
 mod misbehaving;
 mod money;
 mod parallel;
+mod pass_on;
 mod raising;
 mod removing;
 mod retrying;

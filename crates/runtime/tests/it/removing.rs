@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use spinney::{Home, Orphan, RemoveError, Tree};
-use spinney_kernel::body::BlobRef;
 use spinney_kernel::checkpoint::CheckpointKind;
 use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, Fact};
-use spinney_kernel::port::journal::{Append, Appended, Entry, Head, Journal, JournalFault, Shared};
+use spinney_kernel::port::journal::{Append, Entry, Head, Journal, JournalFault, Shared};
 use spinney_kernel::port::page::pages;
 use spinney_kernel::request::Checkpoint;
 use spinney_kernel::{Batch, Event, Input, Request, What};
 use spinney_testkit::{Stage, conformance};
+
+use crate::pass_on::pass_on;
 
 const ASKS: &str =
     "rules: [{ when: { turn: 1 }, call: [{ tool: ask_human, args: { question: Which? } }] }, { say: done }]";
@@ -24,39 +24,13 @@ struct Blind {
 }
 
 impl Journal for Blind {
-    fn append(&self, append: Append, done: Appended) {
-        self.inner.append(append, done);
-    }
-
-    fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Result<Vec<Entry>, JournalFault> {
-        self.inner.read(tree, after, batches_max)
-    }
-
-    fn head(&self, tree: TreeId) -> Result<Option<Head>, JournalFault> {
-        self.inner.head(tree)
-    }
+    pass_on!(append, read, head, catalog, replace_catalog, blob, remove);
 
     fn heads(&self, states: &[&str]) -> Result<Vec<Head>, JournalFault> {
         if self.blind.load(Ordering::Relaxed) {
             return Err(JournalFault::Failed { reason: "the disk does not answer".to_owned() });
         }
         self.inner.heads(states)
-    }
-
-    fn catalog(&self, kind: CatalogKind, prefix: &str) -> Result<Vec<Fact>, JournalFault> {
-        self.inner.catalog(kind, prefix)
-    }
-
-    fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Result<(), JournalFault> {
-        self.inner.replace_catalog(tree, at, rows)
-    }
-
-    fn blob(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalFault> {
-        self.inner.blob(blob)
-    }
-
-    fn remove(&self, tree: TreeId, shared: Shared) -> Result<(), JournalFault> {
-        self.inner.remove(tree, shared)
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use spinney_kernel::body::BlobRef;
-use spinney_kernel::id::{AgentId, CheckpointName, Seq, TreeId};
-use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, Fact};
-use spinney_kernel::port::journal::{Append, Appended, Entry, Head, Journal, JournalFault, Shared};
+use spinney_kernel::id::{AgentId, CheckpointName};
+use spinney_kernel::port::journal::{Append, Appended, Journal};
 use spinney_testkit::{Stage, settled};
+
+use crate::pass_on::pass_on;
 
 /// Keeps what is appended until it is let go.
 struct Slow {
@@ -33,39 +33,13 @@ impl Slow {
 }
 
 impl Journal for Slow {
+    pass_on!(read, head, heads, catalog, replace_catalog, blob, remove);
+
     fn append(&self, append: Append, done: Appended) {
         match self.kept.lock().unwrap().as_mut() {
             Some(kept) => kept.push((append, done)),
             None => self.inner.append(append, done),
         }
-    }
-
-    fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Result<Vec<Entry>, JournalFault> {
-        self.inner.read(tree, after, batches_max)
-    }
-
-    fn head(&self, tree: TreeId) -> Result<Option<Head>, JournalFault> {
-        self.inner.head(tree)
-    }
-
-    fn heads(&self, states: &[&str]) -> Result<Vec<Head>, JournalFault> {
-        self.inner.heads(states)
-    }
-
-    fn catalog(&self, kind: CatalogKind, prefix: &str) -> Result<Vec<Fact>, JournalFault> {
-        self.inner.catalog(kind, prefix)
-    }
-
-    fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Result<(), JournalFault> {
-        self.inner.replace_catalog(tree, at, rows)
-    }
-
-    fn blob(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalFault> {
-        self.inner.blob(blob)
-    }
-
-    fn remove(&self, tree: TreeId, shared: Shared) -> Result<(), JournalFault> {
-        self.inner.remove(tree, shared)
     }
 }
 

@@ -9,12 +9,12 @@ use futures::FutureExt;
 use spinney::Tree;
 use spinney::bus::{Note, Overflow, Seen, Watch, WatchFault, Watcher};
 use spinney_kernel::By;
-use spinney_kernel::body::BlobRef;
 use spinney_kernel::envelope::Envelope;
 use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, Fact};
-use spinney_kernel::port::journal::{Append, Appended, Entry, Head, Journal, JournalFault, Shared};
+use spinney_kernel::port::journal::{Entry, Journal, JournalFault};
 use spinney_testkit::{Stage, settled};
+
+use crate::pass_on::pass_on;
 
 /// A root that waits for a person, so that a tree lives as long as a test needs it.
 const WAITING: &str = "
@@ -60,9 +60,7 @@ impl Gate {
 }
 
 impl Journal for Gate {
-    fn append(&self, append: Append, done: Appended) {
-        self.inner.append(append, done);
-    }
+    pass_on!(append, head, heads, catalog, replace_catalog, blob, remove);
 
     fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Result<Vec<Entry>, JournalFault> {
         self.reads.fetch_add(1, Ordering::SeqCst);
@@ -72,30 +70,6 @@ impl Journal for Gate {
             Ok(_) => Err(JournalFault::DiskFull),
             Err(_) => self.inner.read(tree, after, batches_max),
         }
-    }
-
-    fn head(&self, tree: TreeId) -> Result<Option<Head>, JournalFault> {
-        self.inner.head(tree)
-    }
-
-    fn heads(&self, states: &[&str]) -> Result<Vec<Head>, JournalFault> {
-        self.inner.heads(states)
-    }
-
-    fn catalog(&self, kind: CatalogKind, prefix: &str) -> Result<Vec<Fact>, JournalFault> {
-        self.inner.catalog(kind, prefix)
-    }
-
-    fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Result<(), JournalFault> {
-        self.inner.replace_catalog(tree, at, rows)
-    }
-
-    fn blob(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalFault> {
-        self.inner.blob(blob)
-    }
-
-    fn remove(&self, tree: TreeId, shared: Shared) -> Result<(), JournalFault> {
-        self.inner.remove(tree, shared)
     }
 }
 
