@@ -1,17 +1,18 @@
 //! The story: each event in words. What matters to somebody who watches is marked; the rest is there for those who
 //! want every detail.
 
-use spinney_kernel::Event;
 use spinney_kernel::agent::{Attachment, Exit};
 use spinney_kernel::body::Body;
-use spinney_kernel::call::{ChildEnd, Outcome, ToolCall, Wait, WaitNeed, Why, Work};
+use spinney_kernel::call::{ChildEnd, Outcome, ToolCall, Wait, Why, Work};
 use spinney_kernel::checkpoint::CheckpointKind;
 use spinney_kernel::envelope::Envelope;
 use spinney_kernel::event::{Branched, Breaker, Clamped, Restored};
 use spinney_kernel::fault::Fault;
+use spinney_kernel::findings::WaitNeed;
 use spinney_kernel::id::{AgentId, CallId, CheckpointName, ModelName, Topic};
 use spinney_kernel::input::By;
 use spinney_kernel::window::{Category, LeftOut, Span, Summary};
+use spinney_kernel::{Event, Refusal};
 
 use crate::cast::{Aim, Cast};
 use crate::wording::{LINE_CHARS_MAX, counted, one_line, spent_briefly};
@@ -281,11 +282,13 @@ fn how_it_ended(exit: &Exit) -> String {
 fn waits(wait: &Wait) -> String {
     match wait {
         Wait::Message => "waits for a message".to_owned(),
-        Wait::Children { agents, need } => {
+        Wait::Children { agents, need, .. } => {
             let names: Vec<&str> = agents.iter().map(AgentId::as_str).collect();
             let any = match need {
-                WaitNeed::All => "",
-                WaitNeed::Any => "any of ",
+                WaitNeed::All => String::new(),
+                WaitNeed::Any => "any of ".to_owned(),
+                WaitNeed::First(count) => format!("the first {count} of "),
+                WaitNeed::Majority => "most to agree of ".to_owned(),
             };
             short(&format!("waits for {any}{}", names.join(", ")))
         }
@@ -360,6 +363,10 @@ fn ended(cast: &Cast, call: CallId, outcome: &Outcome) -> Line {
             story(format!("lost its call of {name} with its process: nobody knows whether it happened"))
         }
         Outcome::Cancelled => detail(format!("needs {name} no more")),
+        Outcome::Approved => story("may: a person said yes".to_owned()),
+        Outcome::Refused { refusal: refusal @ Refusal::NotApproved { .. } } => {
+            story(format!("may not: {}", short(&refusal.to_string())))
+        }
         Outcome::Refused { refusal } => {
             story(format!("may not call {name}: {}", short(&refusal.to_string())))
         }

@@ -92,6 +92,7 @@ fn twice<'a>(input: &'a mut Input, events: &'a [Event]) -> Option<(&'a mut Strin
         What::Report(_) => return None,
         What::Request { request, .. } => match request.as_mut() {
             Request::Spawn(spawn) => &mut spawn.goal,
+            Request::Followup(followup) => &mut followup.task,
             Request::Send(send) => &mut send.body.text,
             Request::Publish(publish) => &mut publish.body.text,
             Request::Answer(answer) => &mut answer.answer.text,

@@ -104,6 +104,9 @@ pub enum Network {
 pub struct Caps {
     /// Models it may call.
     pub models: Allow<ModelName>,
+    /// Of those, the ones that agents below it may call.
+    #[serde(default = "all_models", skip_serializing_if = "is_all")]
+    pub below: Allow<ModelName>,
     /// Tools it may call and pass on.
     pub tools: Allow<ToolName>,
     /// Roles it may spawn.
@@ -115,12 +118,21 @@ pub struct Caps {
     pub depth_max: u32,
 }
 
+const fn all_models() -> Allow<ModelName> {
+    Allow::All
+}
+
+const fn is_all(models: &Allow<ModelName>) -> bool {
+    matches!(models, Allow::All)
+}
+
 impl Caps {
     /// Everything, down to `depth_max`.
     #[must_use]
     pub const fn all(depth_max: u32) -> Self {
         Self {
             models: Allow::All,
+            below: Allow::All,
             tools: Allow::All,
             spawn: Allow::All,
             network: Network::Granted,
@@ -130,7 +142,8 @@ impl Caps {
 
     /// How many names the longest of its lists has.
     pub(crate) fn len(&self) -> usize {
-        self.models.len().max(self.tools.len()).max(self.spawn.len())
+        let lists = [self.models.len(), self.below.len(), self.tools.len(), self.spawn.len()];
+        lists.into_iter().max().unwrap_or_default()
     }
 
     /// Refuses a model that these rights do not cover.
@@ -149,10 +162,11 @@ impl Caps {
     /// # Errors
     /// Names the model and the ones that both allow.
     pub fn check_child_model(&self, wanted: &Self, model: &ModelName) -> Result<(), Refusal> {
-        if self.models.has(model) && wanted.models.has(model) {
+        let allowed = self.child_models(wanted);
+        if allowed.has(model) {
             return Ok(());
         }
-        let allowed = self.models.and(&wanted.models).listed();
+        let allowed = allowed.listed();
         Err(Refusal::ModelNotAllowed { model: model.clone(), allowed })
     }
 
@@ -196,7 +210,8 @@ impl Caps {
             return Err(Refusal::NetworkNotAllowed);
         }
         Ok(Self {
-            models: self.models.and(&wanted.models),
+            models: self.child_models(wanted),
+            below: self.below.and(&wanted.below),
             tools,
             spawn: self.spawn.and(&wanted.spawn),
             network: wanted.network,
@@ -204,10 +219,16 @@ impl Caps {
         })
     }
 
+    /// The models that a child with `wanted` rights may call under this parent.
+    fn child_models(&self, wanted: &Self) -> Allow<ModelName> {
+        self.models.and(&self.below).and(&wanted.models)
+    }
+
     /// Whether every right in here is also in `other`.
     #[must_use]
     pub fn is_within(&self, other: &Self) -> bool {
         matches!(self.models.beyond(&other.models), Beyond::Nothing)
+            && matches!(self.below.beyond(&other.below), Beyond::Nothing)
             && matches!(self.tools.beyond(&other.tools), Beyond::Nothing)
             && matches!(self.spawn.beyond(&other.spawn), Beyond::Nothing)
             && self.network <= other.network

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::body::{Body, check_said, check_text};
 use crate::budget::{Amounts, Limits, Price, Resource};
 use crate::caps::Caps;
-use crate::context::{Share, around_tokens, tool_tokens};
+use crate::context::{Share, around_tokens, facts_tokens, tool_tokens};
 use crate::hash::ByName;
 use crate::id::{ModelName, RoleName, ThreadId, ToolName};
 use crate::limit;
@@ -139,6 +139,18 @@ pub struct Turns {
     /// if somebody counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub around_tokens: Option<u64>,
+    /// How many tokens it has at most to tell what a child used, or what is left; without, neither is told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub facts_tokens: Option<u64>,
+    /// Which tools need a person's leave, or are not to be had, for it and everything below it.
+    #[serde(skip_serializing_if = "ByName::is_empty")]
+    pub approvals: ByName<ToolName, Approval>,
+    /// How much it may write into its folder.
+    #[serde(skip_serializing_if = "OutputLimits::is_default")]
+    pub outputs: OutputLimits,
+    /// Fewer live children than the tree allows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub children_max: Option<u32>,
     /// What one call sees of its context.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<WindowSpec>,
@@ -150,8 +162,18 @@ pub struct Turns {
 impl Default for Turns {
     fn default() -> Self {
         let (turns_max, output_cap) = (limit::TURNS_MAX, limit::OUTPUT_TOKENS);
-        let (window, share, around_tokens) = (None, Share::Goal, None);
-        Self { prompt: Body::default(), turns_max, output_cap, around_tokens, window, share }
+        Self {
+            prompt: Body::default(),
+            turns_max,
+            output_cap,
+            around_tokens: None,
+            facts_tokens: None,
+            approvals: ByName::default(),
+            outputs: OutputLimits::default(),
+            children_max: None,
+            window: None,
+            share: Share::Goal,
+        }
     }
 }
 
@@ -169,8 +191,44 @@ impl Turns {
         }
         Amounts::ZERO.with(Resource::Tokens, self.output_cap).checked()?;
         self.share.check()?;
+        bounded("approvals", self.approvals.len())?;
         self.window.as_ref().map_or(Ok(()), WindowSpec::check)
     }
+}
+
+/// What the outputs of one agent may have at most, in sub-folders too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OutputLimits {
+    /// Files.
+    pub files_max: u64,
+    /// Bytes of all of them.
+    pub bytes_max: u64,
+}
+
+impl Default for OutputLimits {
+    fn default() -> Self {
+        Self { files_max: limit::OUTPUT_FILES_MAX, bytes_max: limit::OUTPUT_BYTES_MAX }
+    }
+}
+
+impl OutputLimits {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Whether a tool may be called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Approval {
+    /// Yes.
+    #[default]
+    Allow,
+    /// If a person says so, each time.
+    Ask,
+    /// No.
+    Deny,
 }
 
 /// A tool that agents may call, as its driver describes it.
@@ -359,14 +417,16 @@ impl Definition {
     /// Has everything counted that stands in it and that a model will read. The kernel never tokenises: whoever makes
     /// the definition brings the counts along, and without them bytes count.
     pub fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
+        let facts = facts_tokens(tokens);
         for role in self.roles.values_mut() {
             if let Some(turns) = &mut role.turns {
                 turns.prompt.count(tokens);
                 turns.around_tokens = Some(around_tokens(&role.caps.tools, tokens));
+                turns.facts_tokens = Some(facts);
             }
         }
         for (name, tool) in &mut self.tools {
-            tool.tokens = Some(tool_tokens((name.as_str(), &tool.description), &tool.schema, tokens));
+            tool.tokens = Some(tool_tokens((name.as_str(), &tool.description, &tool.schema), tokens));
         }
     }
 

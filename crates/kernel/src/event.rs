@@ -20,7 +20,7 @@ use crate::time::Time;
 use crate::window::{Category, Cut, LeftOut, Span, Summary};
 
 /// The version of the rules by which this kernel decides. A journal names the one it was written under.
-pub const RULES: u32 = 1;
+pub const RULES: u32 = 2;
 
 /// One fact about a tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

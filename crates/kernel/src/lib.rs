@@ -21,6 +21,7 @@ pub mod effect;
 pub mod envelope;
 pub mod event;
 pub mod fault;
+pub mod findings;
 mod hash;
 pub mod id;
 pub mod input;

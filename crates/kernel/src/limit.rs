@@ -175,3 +175,12 @@ pub const CATALOG_KEY_BYTES_MAX: usize = 512;
 pub const CATALOG_VALUE_BYTES_MAX: usize = 4 * 1024;
 /// Most rows of the catalog that one append changes.
 pub const CATALOG_ROWS_MAX: usize = 1_024;
+
+/// Most sources that are listed of what several agents found.
+pub const SOURCES_MAX: usize = 64;
+/// Longest source that counts as one, in bytes: a long link.
+pub const SOURCE_BYTES_MAX: usize = 512;
+/// Most bytes of such a list: it stands in a window.
+pub const SOURCES_BYTES_MAX: usize = 2_048;
+/// Most children that completed of which one agent keeps what they knew, for another task: the last ones.
+pub const FINISHED_KEPT_MAX: usize = 8;

@@ -103,6 +103,12 @@ pub enum Refusal {
     NothingToWaitFor,
     #[error("`{agent}` is not a child of `{parent}`: only a parent waits for a child")]
     NotAChild { parent: AgentId, agent: AgentId },
+    #[error("`{agent}` is still at work: send it a message, or wait for it")]
+    StillAtWork { agent: AgentId },
+    #[error(
+        "`{agent}` is {state}, and what it knew is not kept: spawn another agent and tell it what it has to know"
+    )]
+    NotKept { agent: AgentId, state: String },
     #[error("no question {question} is open{}", one_of(open))]
     UnknownQuestion { question: CallId, open: Vec<CallId> },
 
@@ -110,6 +116,10 @@ pub enum Refusal {
     UnknownTool { tool: String, known: Vec<ToolName> },
     #[error("bad arguments for `{tool}`: {reason}; write one JSON object with the fields it takes")]
     BadArguments { tool: ToolName, reason: String },
+    #[error("`{tool}` is denied here by the tree's author: do without it")]
+    ToolDenied { tool: ToolName },
+    #[error("a person did not let you call `{tool}`: {answer}; do without it, or ask for something else")]
+    NotApproved { tool: ToolName, answer: String },
     #[error("a tool may not be called `{tool}`: Spinney answers that one itself")]
     ToolNameTaken { tool: ToolName },
 

@@ -192,6 +192,7 @@ fn outcome_text(outcome: &Outcome) -> String {
         Outcome::Lost => "lost".to_owned(),
         Outcome::Cancelled => "cancelled".to_owned(),
         Outcome::Refused { refusal } => format!("refused ({refusal})"),
+        Outcome::Approved => "approved".to_owned(),
         Outcome::Answered { answer } => format!("answered {}", answer.text),
         Outcome::Children { ended } => {
             let ended: Vec<String> = ended.iter().map(|end| format!("{} {}", end.agent, end.state)).collect();

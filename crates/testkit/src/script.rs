@@ -14,11 +14,12 @@
 //! ```
 
 use spinney_kernel::budget::{Amounts, Resource, Usage, nanos_from_usd};
-use spinney_kernel::call::{OnTimeout, Question, Stage, Wait as WaitFor, WaitNeed, Work};
+use spinney_kernel::call::{OnTimeout, Question, Sources, Stage, Wait as WaitFor, Work};
 use spinney_kernel::context::ToolAsk;
 use spinney_kernel::definition::Lost as OnLost;
 use spinney_kernel::event::Breaker as Gate;
 use spinney_kernel::fault::{Fault, FaultKind};
+use spinney_kernel::findings::WaitNeed;
 use spinney_kernel::id::{CallId, TimerId};
 use spinney_kernel::report::{Breaker, Done, Failed, Lost, Rate, Timer, Used};
 use spinney_kernel::request::{
@@ -126,7 +127,7 @@ fn wait_for(rest: &[&str]) -> WaitFor {
     }
     let names = rest.iter().filter(|word| !["for", "any"].contains(word) && !word.contains('='));
     let need = if rest.contains(&"any") { WaitNeed::Any } else { WaitNeed::All };
-    WaitFor::Children { agents: names.map(|name| parse(name)).collect(), need }
+    WaitFor::Children { agents: names.map(|name| parse(name)).collect(), need, sources: Sources::LeftOut }
 }
 
 fn question(rest: &[&str]) -> Question {
@@ -137,7 +138,7 @@ fn question(rest: &[&str]) -> Question {
         None if rest.contains(&"cancel") => OnTimeout::Cancel,
         None => OnTimeout::Fail,
     };
-    Question { text: said.join(" "), on_timeout }
+    Question::new(said.join(" "), on_timeout)
 }
 
 fn report(play: &Play, verb: &str, rest: &[&str]) -> Report {

@@ -208,6 +208,7 @@ fn is_for_people(request: &Request) -> bool {
         | Request::Rollback(_) => true,
         Request::Start(_)
         | Request::Spawn(_)
+        | Request::Followup(_)
         | Request::Hold(_)
         | Request::Charge(_)
         | Request::Wait(_)

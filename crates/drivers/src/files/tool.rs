@@ -97,7 +97,7 @@ impl FileTool {
     fn act(self, files: &Files, attempt: &Attempt) -> Result<String, Refused> {
         match self {
             Self::Read => read::act(&args(attempt)?, &files.workspace(attempt)?),
-            Self::Write => write::act(&args(attempt)?, &files.workspace(attempt)?),
+            Self::Write => write::act(&args(attempt)?, (&files.workspace(attempt)?, attempt.outputs)),
             Self::List => list::act(&args(attempt)?, &files.workspace(attempt)?),
         }
     }

@@ -1,10 +1,11 @@
 //! `write_file`: a text file among the agent's outputs, whole or as it was.
 
 use serde::Deserialize;
+use spinney_kernel::definition::OutputLimits;
 
 use super::advice::Refused;
 use super::path::{FilePath, Top};
-use crate::workspace::{Named, OutputLimits, Stopped, Workspace};
+use crate::workspace::{Named, Stopped, Workspace};
 
 pub(super) const DESCRIPTION: &str = "write a text file {path, text} below `outputs/` of your own folder, in place of what is there; use it for results that are too long to say, and name the file in your answer";
 pub(super) const SCHEMA: &str = r#"{"type":"object","properties":{"path":{"type":"string","description":"such as outputs/report.md"},"text":{"type":"string","description":"the whole of the file"}},"required":["path","text"],"additionalProperties":false}"#;
@@ -16,7 +17,7 @@ pub(super) struct Args {
     text: String,
 }
 
-pub(super) fn act(args: &Args, workspace: &Workspace) -> Result<String, Refused> {
+pub(super) fn act(args: &Args, (workspace, limits): (&Workspace, OutputLimits)) -> Result<String, Refused> {
     let path = FilePath::parse(&args.path)?;
     if path.top() != Top::Outputs {
         return Err(Refused::new(format!("`{path}` is not yours to write: write below `outputs/`")));
@@ -25,7 +26,7 @@ pub(super) fn act(args: &Args, workspace: &Workspace) -> Result<String, Refused>
         return Err(Refused::new("`outputs` is a folder: name a file in it, such as `outputs/report.md`"));
     };
     let named = Named { folders, file };
-    match workspace.write_output(named, args.text.as_bytes(), OutputLimits::default()) {
+    match workspace.write_output(named, args.text.as_bytes(), limits) {
         Ok(()) => Ok(format!("wrote {} bytes to {path}", args.text.len())),
         Err(Stopped::Io(error)) => Err(Refused::io(&path, &error)),
         Err(limit @ Stopped::Limit { .. }) => Err(limit.at("outputs").into()),

@@ -273,6 +273,10 @@ impl Steps {
         // The call of a spawn is not in here: its step is the spawn, and what the child has to show is its own.
         let (Some(open), Some(agent)) = (self.open.remove(&call), &now.hop.agent) else { return Vec::new() };
         let Open { is_turn, asked, said } = open;
+        // The tool that was approved is the step.
+        if *outcome == Outcome::Approved {
+            return Vec::new();
+        }
         if let (true, Outcome::Done { body, asks, .. }) = (is_turn, outcome) {
             let Some(life) = self.living.get_mut(agent) else { return Vec::new() };
             life.asks = asks.iter().map(Asked::from).collect();

@@ -28,7 +28,7 @@ pub use fault::WorkspaceFault;
 pub use fold::{Deed, Steps};
 pub use name::{BadName, OutputName};
 pub(crate) use outputs::{Named, Stopped};
-pub use outputs::{OutputLimits, Over, PutError};
+pub use outputs::{Over, PutError};
 pub use place::{Workspace, Workspaces};
 pub use scribe::Scribe;
 pub use step::{Metadata, Step};

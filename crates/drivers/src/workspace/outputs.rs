@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 
 use cap_fs_ext::DirExt;
 use cap_std::fs::Dir;
-use spinney_kernel::limit;
+use spinney_kernel::definition::OutputLimits;
 
 use super::atomic::{self, Sync};
 use super::fault::WorkspaceFault;
@@ -21,21 +21,6 @@ const UNFINISHED: &str = ".unfinished-output";
 const UNFINISHED_FILE: &str = ".unfinished-file";
 /// Deepest folder below `outputs/` that is counted: what nests deeper nobody looks through.
 const DEPTH_MAX: u32 = 32;
-
-/// What one agent may have among its outputs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OutputLimits {
-    /// Files, in sub-folders too.
-    pub files_max: u64,
-    /// Bytes of all of them.
-    pub bytes_max: u64,
-}
-
-impl Default for OutputLimits {
-    fn default() -> Self {
-        Self { files_max: limit::OUTPUT_FILES_MAX, bytes_max: limit::OUTPUT_BYTES_MAX }
-    }
-}
 
 /// A limit that an output would pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
+use spinney_kernel::definition::OutputLimits;
 use spinney_kernel::id::{AgentId, TreeId};
 use spinney_kernel::offload::{FOLDER, Offloads};
 
@@ -17,7 +18,7 @@ use super::folder;
 use super::history;
 use super::name::OutputName;
 use super::offload;
-use super::outputs::{self, Named, OutputLimits, PutError, Stopped};
+use super::outputs::{self, Named, PutError, Stopped};
 use super::step::Step;
 
 /// The folder of a home that holds the workspaces of all trees.

@@ -60,6 +60,7 @@ impl Told {
     pub(super) fn outcome(outcome: &Outcome, whole: &Whole, seq: Seq) -> Self {
         match outcome {
             Outcome::Done { body, is_error, .. } => Self::answer(body, *is_error, whole, seq),
+            Outcome::Approved => Self::well("a person said yes".to_owned()),
             Outcome::Answered { answer } => Self::body(answer, &Whole::Journal, seq),
             Outcome::Children { ended } => Self::well(cut(&names(ended), OBSERVATION_BYTES_MAX).0),
             Outcome::Message { seq } => {

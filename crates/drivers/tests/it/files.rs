@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use spinney_drivers::files::{FileTool, Files};
 use spinney_kernel::context::Origin;
+use spinney_kernel::definition::OutputLimits;
 use spinney_kernel::id::{AgentId, TreeId};
 use spinney_kernel::port::tool::{Answer, Attempt};
 
@@ -24,6 +25,7 @@ pub(crate) async fn called(home: &Path, path: &[&str], tool: FileTool, args: &Va
         args: args.to_string(),
         attempt: 1,
         key: String::new(),
+        outputs: OutputLimits::default(),
     };
     let called = tool.at(&Files::of(home)).call(attempt).await;
     called.unwrap_or_else(|missed| panic!("{missed:?}"))

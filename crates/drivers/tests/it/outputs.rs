@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use insta::assert_snapshot;
-use spinney_drivers::workspace::{OutputLimits, OutputName, Over, PutError, Scribe, Workspace, Workspaces};
+use spinney_drivers::workspace::{OutputName, Over, PutError, Scribe, Workspace, Workspaces};
+use spinney_kernel::definition::OutputLimits;
 use spinney_kernel::id::{AgentId, TreeId};
 use spinney_testkit::{Stage, settled};
 

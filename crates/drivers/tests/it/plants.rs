@@ -5,7 +5,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use spinney_drivers::workspace::{OutputLimits, OutputName, Workspaces};
+use spinney_drivers::workspace::{OutputName, Workspaces};
+use spinney_kernel::definition::OutputLimits;
 use spinney_testkit::Stage;
 
 use crate::{Ran, files};

@@ -5,13 +5,12 @@ use std::sync::{Arc, Mutex};
 use spinney_drivers::tokens::Tokenizer;
 use spinney_kernel::Event;
 use spinney_kernel::budget::Usage;
-use spinney_kernel::context::{Message, Packet, ToolAsk};
+use spinney_kernel::context::{Message, Packet, ToolAsk, ToolTold};
 use spinney_kernel::definition::{Definition, Tool};
 use spinney_kernel::input::By;
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
 use spinney_kernel::report::Used;
-use spinney_kernel::turn::Builtin;
 use spinney_kernel::world::TreeState;
 use spinney_testkit::spinney::{Drivers, Home};
 use spinney_testkit::{FunctionTool, Stage, definition, told};
@@ -122,39 +121,40 @@ const TELL_ALL: &str = "Tell all.";
 struct Reader {
     tokenizer: Tokenizer,
     texts: Vec<String>,
-    tools: Vec<(String, Tool)>,
     /// What each packet really had, and what the kernel counted.
     read: Mutex<Vec<(u64, u64)>>,
 }
 
 impl Reader {
-    fn new(tokenizer: Tokenizer, tools: Vec<(String, Tool)>) -> Self {
+    fn new(tokenizer: Tokenizer) -> Self {
         let texts = corpus().into_iter().map(|(_, text)| text).collect();
-        Self { tokenizer, texts, tools, read: Mutex::default() }
+        Self { tokenizer, texts, read: Mutex::default() }
     }
 
     /// The tokens of a packet in chat form, each message counted whole.
     fn tokens_of(&self, packet: &Packet) -> u64 {
         let messages: u64 = packet.messages.iter().map(|message| self.tokens_in(message)).sum();
-        let tools: u64 = packet.tools.iter().map(|tool| self.tokens_of_tool(tool.as_str())).sum();
+        let tools: u64 = packet.tools.iter().map(|tool| self.tokens_of_tool(tool)).sum();
         let list = if packet.tools.is_empty() { 0 } else { 12 };
         3 + messages + tools + list
     }
 
     fn tokens_in(&self, message: &Message) -> u64 {
         let count = |text: &str| self.tokenizer.count(text);
+        let behind = message.facts().map(|facts| format!("\n{facts}")).unwrap_or_default();
+        let told = |text: &str| count(&[text, &behind].concat());
         match message {
             Message::System(system) => 3 + count("system") + count(&system.to_string()),
             Message::Heard { from: By::Person, text, .. } => 3 + count("user") + count(text),
             Message::Heard { from: By::Agent(name), text, .. } => {
-                3 + count("user") + 1 + count(name.as_str()) + count(text)
+                3 + count("user") + 1 + count(name.as_str()) + told(text)
             }
             Message::Said { body, asks } => {
                 let call = |ask: &ToolAsk| 3 + count(&ask.id) + count(&ask.tool) + count(&ask.args);
                 3 + count("assistant") + count(&body.text) + asks.iter().map(call).sum::<u64>()
             }
             Message::Result { id, tool, text, .. } => {
-                3 + count("tool") + count(id) + count(tool) + count(text)
+                3 + count("tool") + count(id) + count(tool) + told(text)
             }
             Message::Told { .. } | Message::Note(_) | Message::Folded(_) => {
                 3 + count("user") + count(&message.text())
@@ -162,15 +162,9 @@ impl Reader {
         }
     }
 
-    fn tokens_of_tool(&self, name: &str) -> u64 {
-        let own = self.tools.iter().find(|(tool, _)| tool == name);
-        let builtin = Builtin::ALL.into_iter().find(|builtin| builtin.word() == name);
-        let (description, schema) = match (own, builtin) {
-            (Some((_, tool)), _) => (tool.description.as_str(), tool.schema.as_str()),
-            (None, Some(builtin)) => (builtin.description(), ""),
-            (None, None) => panic!("{name} is no tool"),
-        };
-        7 + [name, description, schema].map(|text| self.tokenizer.count(text)).into_iter().sum::<u64>()
+    fn tokens_of_tool(&self, ToolTold { name, description, schema }: &ToolTold) -> u64 {
+        let texts = [name.as_str(), description, schema];
+        7 + texts.map(|text| self.tokenizer.count(text)).into_iter().sum::<u64>()
     }
 
     /// A helper answers with its goal's text; a root that is to tell all hands each text to a tool, a helper and
@@ -239,7 +233,7 @@ async fn overrun_is_zero_over_the_corpus_for_every_counter() {
         let schema = r#"{"type":"object","properties":{"place":{"type":"integer","description":"which text"}},"required":["place"]}"#;
         let description = "give back the text at a place!\n";
         let spec = Tool { description: description.to_owned(), schema: schema.to_owned(), ..Tool::default() };
-        let reader = Arc::new(Reader::new(tokenizer, vec![("echo".to_owned(), spec.clone())]));
+        let reader = Arc::new(Reader::new(tokenizer));
         let all = texts.clone();
         let echo = FunctionTool::sync(spec, move |attempt| {
             let args: serde_json::Value = serde_json::from_str(&attempt.args).unwrap_or_default();

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::{Attachment, Inbox, Phase, Progress, Spawned, State};
+use super::finished::Kept;
+use super::{AnswerDigest, Attachment, Exit, Finished, Inbox, Phase, Progress, Spawned, State};
+use crate::body::Body;
 use crate::budget::{AccountIx, Amounts};
 use crate::caps::Caps;
 use crate::definition::{OnLow, Recursion};
@@ -170,6 +172,14 @@ pub struct Ended {
     pub spent: Amounts,
 }
 
+impl Ended {
+    /// Whether it did what it was to do.
+    #[must_use]
+    pub fn is_completed(&self) -> bool {
+        self.word == Exit::Completed.word()
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Slot {
     Living(Box<Agent>),
@@ -180,12 +190,13 @@ enum Slot {
 #[derive(Clone, Debug, Default)]
 pub struct Agents {
     slots: ByName<AgentId, Slot>,
+    kept: Kept,
 }
 
 impl PartialEq for Agents {
     /// The order of birth counts too.
     fn eq(&self, other: &Self) -> bool {
-        self.slots.iter().eq(other.slots.iter())
+        self.kept == other.kept && self.slots.iter().eq(other.slots.iter())
     }
 }
 
@@ -198,10 +209,10 @@ pub(crate) struct Birth {
     pub(crate) recursive: Recursion,
 }
 
-/// A digest of a goal; spelling counts, white space around it does not.
-pub(crate) fn goal_digest(goal: &str) -> [u8; 16] {
+/// A digest of a goal or an answer; spelling counts, white space around it does not.
+pub(crate) fn digest(text: &str) -> [u8; 16] {
     let mut digest = [0; 16];
-    digest.copy_from_slice(&blake3::hash(goal.trim().as_bytes()).as_bytes()[..16]);
+    digest.copy_from_slice(&blake3::hash(text.trim().as_bytes()).as_bytes()[..16]);
     digest
 }
 
@@ -260,6 +271,34 @@ impl Agents {
             Some((_, Slot::Ended(ended))) => Some(ended),
             Some((_, Slot::Living(_))) | None => None,
         }
+    }
+
+    /// What a child that completed knew, if its parent may give it another task.
+    #[must_use]
+    pub fn finished(&self, parent: AgentIx, child: AgentIx) -> Option<&Finished> {
+        self.kept.finished(parent, child)
+    }
+
+    /// A digest of what a child answered, if its parent may compare it.
+    #[must_use]
+    pub fn answer(&self, ix: AgentIx) -> Option<&AnswerDigest> {
+        self.kept.answer(self.parent(ix)?, ix)
+    }
+
+    /// A child said this, and asked for nothing. Only what a parent does not wait for with a call of its own is compared.
+    pub(crate) fn answered(&mut self, ix: AgentIx, body: &Body) {
+        let agent = self.agent(ix);
+        if let (Some(parent), Attachment::Detached) = (agent.kin.parent, agent.attachment) {
+            self.kept.answered(parent, ix, body);
+        }
+    }
+
+    /// Keeps what an agent knows, for another task. It is about to be retired.
+    pub(crate) fn finish(&mut self, ix: AgentIx, parent: AgentIx) {
+        let agent = self.agent_mut(ix);
+        let window = std::mem::take(&mut agent.progress.window);
+        let finished = Finished { charter: Arc::clone(&agent.charter), window };
+        self.kept.finish(parent, ix, finished);
     }
 
     /// Who spawned the agent at `ix`, living or not.
@@ -338,6 +377,7 @@ impl Agents {
         let agent = self.agent_mut(ix);
         assert!(agent.state.phase().may_become(Phase::Ended), "the end of an agent is final");
         let kin = std::mem::take(&mut agent.kin);
+        self.kept.forget_children(ix);
         if let Some(previous) = kin.previous {
             self.agent_mut(previous).kin.next = kin.next;
         }
@@ -389,7 +429,7 @@ impl Agents {
             caps: shared.map_or_else(|| Arc::new(spawned.caps.clone()), |kin| Arc::clone(&kin.charter.caps)),
             on_low: spawned.on_low.clone(),
             depth: parent.map_or(0, |parent| parent.charter.depth + 1),
-            goal: recurses.then(|| Box::new(goal_digest(&spawned.goal))),
+            goal: recurses.then(|| Box::new(digest(&spawned.goal))),
             deadline: spawned.deadline,
         })
     }

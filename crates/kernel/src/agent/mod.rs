@@ -3,6 +3,7 @@
 mod arena;
 mod end;
 mod exit;
+mod finished;
 mod inbox;
 mod progress;
 mod spawned;
@@ -10,9 +11,10 @@ mod standing;
 mod state;
 
 pub use arena::{Agent, AgentIx, Agents, Charter, Ended, Letter};
-pub(crate) use arena::{Birth, goal_digest};
+pub(crate) use arena::{Birth, digest};
 pub(crate) use end::{drop_waiting, end, end_if_drained};
 pub use exit::{Exit, Failure};
+pub use finished::{AnswerDigest, Finished};
 pub use inbox::Inbox;
 pub use progress::Progress;
 pub use spawned::{Attachment, Spawned};

@@ -36,7 +36,7 @@ pub(crate) fn model_work(
     let cost = price.map_or(0, |price| price.worst_case(input_tokens, output_cap));
     let tokens = input_tokens.saturating_add(output_cap);
     Amounts::cost(cost).with(Resource::Tokens, tokens).checked()?;
-    Ok(Work::Model(ModelCall { model: model.clone(), input_tokens, output_cap, summary: None }))
+    Ok(Work::Model(ModelCall { model: model.clone(), input_tokens, output_cap, summary: None, left: None }))
 }
 
 /// The next model to try for a call, and the output cap there: the first fallback that it can go to.

@@ -17,4 +17,4 @@ pub(crate) use end::{attempt_failed, end, end_running};
 pub use outcome::{ChildEnd, Outcome};
 pub use table::{Call, Calls, Stage, Why};
 pub(crate) use wake::{ended_of, wake_spawner, wake_waits};
-pub use work::{ChildCall, ModelCall, OnTimeout, Question, ToolCall, Wait, WaitNeed, Work};
+pub use work::{ChildCall, ModelCall, OnTimeout, Question, Sources, ToolCall, Wait, Work};

@@ -37,6 +37,8 @@ pub enum Outcome {
         /// Why.
         refusal: Refusal,
     },
+    /// A person said yes: what it was about is called under another call.
+    Approved,
     /// A person answered.
     Answered {
         /// What.

@@ -1,8 +1,9 @@
 //! Waking: ends the waits whose children have ended or whose message has come.
 
-use super::{ChildEnd, Outcome, Wait, WaitNeed, Work, end};
+use super::{ChildEnd, Outcome, Wait, Work, end};
 use crate::agent::AgentIx;
 use crate::decide::Draft;
+use crate::findings::{Ballot, WaitNeed};
 use crate::id::{AgentId, CallId};
 use crate::world::World;
 
@@ -25,9 +26,17 @@ pub(crate) fn wake_waits(draft: &mut Draft<'_>, ix: AgentIx) {
     }
 }
 
-/// Those of `agents` that have ended, in the order given.
+/// Those of `agents` that have ended, in the order in which they were spawned.
 pub(crate) fn ended_of(world: &World, agents: &[AgentId]) -> Vec<ChildEnd> {
-    agents.iter().filter_map(|id| child_end(world, world.agents().find(id)?)).collect()
+    places(world, agents).into_iter().filter_map(|ix| child_end(world, ix)).collect()
+}
+
+/// Where `agents` are, each once, in the order in which they were spawned.
+fn places(world: &World, agents: &[AgentId]) -> Vec<AgentIx> {
+    let mut places: Vec<AgentIx> = agents.iter().filter_map(|id| world.agents().find(id)).collect();
+    places.sort_unstable();
+    places.dedup();
+    places
 }
 
 fn child_end(world: &World, ix: AgentIx) -> Option<ChildEnd> {
@@ -37,18 +46,31 @@ fn child_end(world: &World, ix: AgentIx) -> Option<ChildEnd> {
 
 fn satisfied(world: &World, ix: AgentIx, id: CallId) -> Option<Outcome> {
     match &world.call(id)?.work {
-        Work::Wait(Wait::Children { agents, need }) => {
-            let has_ended =
-                |id: &AgentId| world.agents().find(id).is_some_and(|ix| world.agents().ended(ix).is_some());
-            let enough = match need {
-                WaitNeed::All => agents.iter().all(has_ended),
-                WaitNeed::Any => agents.iter().any(has_ended),
-            };
-            enough.then(|| Outcome::Children { ended: ended_of(world, agents) })
+        Work::Wait(Wait::Children { agents, need, .. }) => {
+            is_met(world, agents, *need).then(|| Outcome::Children { ended: ended_of(world, agents) })
         }
         Work::Wait(Wait::Message) => {
             world.agent(ix).inbox.all().first().map(|seq| Outcome::Message { seq: *seq })
         }
         Work::Model(_) | Work::Tool(_) | Work::Child(_) | Work::Question(_) => None,
+    }
+}
+
+/// Whether enough of `agents` have ended.
+fn is_met(world: &World, agents: &[AgentId], need: WaitNeed) -> bool {
+    let has_ended =
+        |id: &AgentId| world.agents().find(id).is_some_and(|ix| world.agents().ended(ix).is_some());
+    match need {
+        // There may be a thousand, and each that ends asks.
+        WaitNeed::All => agents.iter().all(has_ended),
+        WaitNeed::Any => agents.iter().any(has_ended),
+        WaitNeed::First(_) | WaitNeed::Majority => {
+            let places = places(world, agents);
+            let ballot = |ix: &AgentIx| {
+                let ended = world.agents().ended(*ix)?;
+                Some(Ballot { is_completed: ended.is_completed(), answer: world.agents().answer(*ix) })
+            };
+            need.is_met(places.len(), &places.iter().filter_map(ballot).collect::<Vec<_>>())
+        }
     }
 }

@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::body::Body;
+use crate::budget::Limits;
+use crate::context::ToolAsk;
 use crate::definition::Lost;
+use crate::findings::WaitNeed;
 use crate::id::{AgentId, ModelName, ToolName};
 use crate::window::Covers;
 
@@ -35,6 +38,9 @@ pub struct ModelCall {
     /// Of what it is to write a summary; none for a turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Box<Covers>>,
+    /// What the agent could use at that moment, if it is told with what came since its last turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<Box<Limits>>,
 }
 
 impl Work {
@@ -84,20 +90,29 @@ pub enum Wait {
         agents: Vec<AgentId>,
         /// How many of them.
         need: WaitNeed,
+        /// Whether what they name as sources is listed, too.
+        #[serde(default, skip_serializing_if = "Sources::is_left_out")]
+        sources: Sources,
     },
     /// Any message.
     Message,
 }
 
-/// How many of the children must have ended.
+/// Whether the sources that children name are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum WaitNeed {
-    /// All of them.
+pub enum Sources {
+    /// They stand where the children name them.
     #[default]
-    All,
-    /// One of them.
-    Any,
+    LeftOut,
+    /// Each once, with everybody who names it.
+    Listed,
+}
+
+impl Sources {
+    pub(crate) const fn is_left_out(&self) -> bool {
+        matches!(self, Self::LeftOut)
+    }
 }
 
 /// A question to a person.
@@ -109,6 +124,17 @@ pub struct Question {
     /// What happens if nobody answers in time.
     #[serde(default)]
     pub on_timeout: OnTimeout,
+    /// The tool that a yes lets the agent call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approves: Option<Box<ToolAsk>>,
+}
+
+impl Question {
+    /// A question whose answer the agent reads.
+    #[must_use]
+    pub fn new(text: impl Into<String>, on_timeout: OnTimeout) -> Self {
+        Self { text: text.into(), on_timeout, approves: None }
+    }
 }
 
 /// What happens if nobody answers in time.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::Offloaded;
+use super::{Facts, Offloaded};
 use crate::part::Part;
 
 /// What comes along with a message. Most have nothing of it.
@@ -14,6 +14,8 @@ pub struct Along {
     pub parts: Vec<Part>,
     /// How many of the images, the first of them, are no longer shown.
     pub blank: u8,
+    /// What stands behind the text.
+    pub facts: Option<Box<Facts>>,
 }
 
 /// A part as a packet shows it.
@@ -29,7 +31,13 @@ impl Along {
     /// In a box, unless it is nothing.
     pub(super) fn boxed(file: Option<Offloaded>, parts: &[Part]) -> Option<Box<Self>> {
         let nothing = file.is_none() && parts.is_empty();
-        (!nothing).then(|| Box::new(Self { file, parts: parts.to_vec(), blank: 0 }))
+        (!nothing).then(|| Box::new(Self { file, parts: parts.to_vec(), ..Self::default() }))
+    }
+
+    /// Nothing but what stands behind the text.
+    pub(super) fn telling(facts: Facts) -> Option<Box<Self>> {
+        let is_told = facts != Facts::default();
+        is_told.then(|| Box::new(Self { facts: Some(Box::new(facts)), ..Self::default() }))
     }
 
     /// The parts, in order.

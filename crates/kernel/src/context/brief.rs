@@ -11,6 +11,24 @@ use crate::id::{RoleName, ToolName};
 use crate::limit;
 use crate::turn::Builtin;
 
+/// A tool as a model is told of it beside its messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolTold {
+    /// What it is called.
+    pub name: ToolName,
+    /// What it does and when to use it.
+    pub description: String,
+    /// What its arguments look like: a JSON Schema, as text; empty if nobody said.
+    pub schema: String,
+}
+
+impl ToolTold {
+    fn of((name, description, schema): (&str, &str, &str)) -> Option<Self> {
+        let (description, schema) = (description.to_owned(), schema.to_owned());
+        name.parse().ok().map(|name| Self { name, description, schema })
+    }
+}
+
 /// What stands around goal and tools in the first message.
 const TASK: &str = "Your task: ";
 const TOOLS: &str = "Tools you may use:";
@@ -56,7 +74,9 @@ pub(super) struct Brief {
     before: String,
     after: String,
     /// The tools that they may call.
-    pub(super) tools: Arc<[ToolName]>,
+    pub(super) tools: Arc<[ToolTold]>,
+    /// Whether they are told what children used, and what is left.
+    pub(super) tells_facts: bool,
 }
 
 impl Brief {
@@ -64,12 +84,13 @@ impl Brief {
         let turns = definition.roles.get(role).and_then(|role| role.turns.as_ref());
         let prompt = turns.map_or("", |turns| turns.prompt.text.as_str());
         let gap = if prompt.is_empty() { "" } else { "\n\n" };
-        let lines: String = lines(definition, tools).map(line).collect();
+        let lines: String = told(definition, tools).map(line).collect();
         let listed = if lines.is_empty() { String::new() } else { format!("{TOOLS}\n{lines}\n") };
         Self {
             before: format!("{prompt}{gap}{TASK}"),
             after: format!("\n\n{listed}{CLOSE}"),
-            tools: definition.tool_names().filter(|name| tools.has(name)).collect(),
+            tools: told(definition, tools).filter_map(ToolTold::of).collect(),
+            tells_facts: turns.is_some_and(|turns| turns.facts_tokens.is_some()),
         }
     }
 }
@@ -122,10 +143,13 @@ impl Goal<'_> {
 /// by its bytes.
 pub(crate) fn first_tokens(definition: &Definition, caps: &Caps, turns: &Turns, goal: Goal<'_>) -> u64 {
     let around = turns.around_tokens.unwrap_or_else(|| {
-        let lines = builtins(&caps.tools).map(line_bytes).sum::<usize>();
-        (TASK.len() + TOOLS.len() + CLOSE.len() + GAPS + lines) as u64
+        let allowed = Builtin::ALL.into_iter().filter(|builtin| caps.tools.has(builtin.word()));
+        let tools = allowed.map(uncounted_bytes).sum::<usize>();
+        (TASK.len() + TOOLS.len() + CLOSE.len() + GAPS + tools) as u64
     });
-    let bytes = |(name, tool): (&ToolName, &Tool)| (line_bytes(told(name, tool)) + tool.schema.len()) as u64;
+    let bytes = |(name, tool): (&ToolName, &Tool)| {
+        ("- : \n".len() + name.as_str().len() + tool.description.trim().len() + tool.schema.len()) as u64
+    };
     let allowed = definition.tools.iter().filter(|(name, _)| caps.tools.has(*name));
     let tools = allowed.map(|(name, tool)| tool.tokens.unwrap_or_else(|| bytes((name, tool))));
     let parts = [turns.prompt.tokens_max(), goal.tokens_max(), around, limit::MESSAGE_TOKENS];
@@ -136,45 +160,56 @@ pub(crate) fn first_tokens(definition: &Definition, caps: &Caps, turns: &Turns, 
 /// lines of their own, but for what is before the goal, which is counted with it once more.
 pub(crate) fn around_tokens(allowed: &Allow<ToolName>, tokens: &dyn Fn(&str) -> u64) -> u64 {
     let words: u64 = [TASK, TOOLS, CLOSE].map(tokens).into_iter().sum();
-    let tools: u64 = builtins(allowed).map(|told| tool_tokens(told, "", tokens)).sum();
+    let tools: u64 = builtins(allowed).map(|told| tool_tokens(told, tokens)).sum();
     words + GAPS as u64 + tools
 }
 
 /// How many tokens a tool has: its line in the first message, and its name, description and schema as a provider is
 /// told them beside the messages.
 pub(crate) fn tool_tokens(
-    (name, description): (&str, &str),
-    schema: &str,
+    (name, description, schema): (&str, &str, &str),
     tokens: &dyn Fn(&str) -> u64,
 ) -> u64 {
-    let line = line((name, description.trim()));
+    let line = line((name, description, schema));
     limit::TOOL_TOKENS + [&line, name, description, schema].map(tokens).into_iter().sum::<u64>()
 }
 
-/// Each allowed tool by its name, and what a model is told about it.
-fn lines<'d>(
+/// Each allowed tool: its name, description and schema.
+fn told<'d>(
     definition: &'d Definition,
     allowed: &Allow<ToolName>,
-) -> impl Iterator<Item = (&'d str, &'d str)> {
+) -> impl Iterator<Item = (&'d str, &'d str, &'d str)> {
     let own = definition.tools.iter().filter(|(name, _)| allowed.has(*name));
-    builtins(allowed).chain(own.map(|(name, tool)| told(name, tool)))
+    builtins(allowed).chain(own.map(|(name, tool)| words(name, tool)))
 }
 
 /// Each allowed tool that the kernel answers itself.
-fn builtins<'a>(allowed: &Allow<ToolName>) -> impl Iterator<Item = (&'a str, &'a str)> {
-    let all = Builtin::ALL.into_iter().map(|builtin| (builtin.word(), builtin.description()));
-    all.filter(|(name, _)| allowed.has(*name))
+fn builtins<'a>(allowed: &Allow<ToolName>) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
+    let all =
+        Builtin::ALL.into_iter().map(|builtin| (builtin.word(), builtin.description(), builtin.schema()));
+    all.filter(|(name, ..)| allowed.has(*name))
 }
 
-fn told<'d>(name: &'d ToolName, tool: &'d Tool) -> (&'d str, &'d str) {
-    (name.as_str(), tool.description.trim())
+fn words<'d>(name: &'d ToolName, tool: &'d Tool) -> (&'d str, &'d str, &'d str) {
+    (name.as_str(), tool.description.trim(), &tool.schema)
 }
 
-/// The line with which the first message tells of a tool.
-fn line((name, told): (&str, &str)) -> String {
-    format!("- {name}: {told}\n")
+/// The line with which the first message tells of a tool: what it does. When to use it stands beside the messages.
+fn line((name, description, _): (&str, &str, &str)) -> String {
+    let does = description.split("; ").next().unwrap_or(description);
+    format!("- {name}: {}\n", does.trim())
 }
 
-const fn line_bytes((name, told): (&str, &str)) -> usize {
-    "- : \n".len() + name.len() + told.len()
+/// What a tool of the kernel counts in a definition that nobody has counted. No driver has seen such a one, so nobody
+/// is billed by these numbers; they stay what they are, because journals were decided by them.
+const fn uncounted_bytes(builtin: Builtin) -> usize {
+    match builtin {
+        Builtin::SpawnAgent => 86,
+        Builtin::WaitAgent => 55,
+        Builtin::SendMessage => 46,
+        Builtin::ListAgents => 45,
+        Builtin::CancelAgent => 55,
+        Builtin::AskHuman => 61,
+        Builtin::FollowupTask => 0,
+    }
 }

@@ -1,6 +1,7 @@
 //! The fold: events in, contexts out. It holds the texts of living agents and nothing of those that ended, but for
 //! results that their parent has not read.
 
+mod child;
 mod restore;
 
 use std::collections::BTreeMap;
@@ -9,12 +10,12 @@ use std::sync::Arc;
 use super::brief::{Briefs, System};
 use super::known::{Context, Reader, Unread};
 use super::summary::Summarising;
-use super::told::{child_told, clamp_told, heard, shown, told};
+use super::told::{clamp_told, heard, told};
 use super::{Along, Message, Origin, Packet, ToolAsk};
 use crate::agent::{Attachment, Exit, Spawned};
 use crate::body::Body;
 use crate::budget::Amounts;
-use crate::call::{Outcome, Work};
+use crate::call::{Outcome, Wait, Work};
 use crate::definition::Definition;
 use crate::event::Event;
 use crate::hash::{ByName, make_room};
@@ -36,6 +37,8 @@ pub struct Contexts {
     agents: ByName<AgentId, Context>,
     open: BTreeMap<CallId, Opened>,
     end: Option<End>,
+    /// By parent: what children knew that it may give another task, in the order in which they ended.
+    finished: BTreeMap<AgentId, Vec<(AgentId, Context)>>,
     /// Letters for agents that are not there yet.
     unborn: BTreeMap<AgentId, Vec<(Seq, Message)>>,
     /// Summaries in the making, by whose.
@@ -62,6 +65,8 @@ pub struct End {
 struct Opened {
     agent: AgentId,
     kind: Kind,
+    /// What it waits for, if it is a wait.
+    wait: Option<Box<Wait>>,
 }
 
 /// Who reads the result of a call.
@@ -95,6 +100,7 @@ impl Contexts {
             agents: ByName::default(),
             open: BTreeMap::new(),
             end: None,
+            finished: BTreeMap::new(),
             unborn: BTreeMap::new(),
             summaries: BTreeMap::new(),
             keeps_all: false,
@@ -131,9 +137,8 @@ impl Contexts {
                 self.letter(to, Message::Heard { from: from.clone(), text, category, along });
             }
             Event::CallAsked { call, agent, work } => self.asked(*call, agent, work),
-            Event::WaitStarted { call, agent, ask, .. } | Event::QuestionAsked { call, agent, ask, .. } => {
-                self.opened(*call, agent, Kind::of(*ask));
-            }
+            Event::WaitStarted { call, agent, ask, wait, .. } => self.waits(*call, agent, (*ask, wait)),
+            Event::QuestionAsked { call, agent, ask, .. } => self.opened(*call, agent, Kind::of(*ask)),
             Event::ToolAnswered { agent, ask, body, is_error } => {
                 let along = Along::boxed(None, body.parts());
                 self.result(agent, *ask, (body.text.clone(), *is_error), along);
@@ -146,7 +151,7 @@ impl Contexts {
                 self.clamped(agent, *size, clamped.parent_size);
             }
             Event::ContextShared { from, to, spans, as_is, replaces } => {
-                let known = self.agents.get(from).map(|context| {
+                let known = self.knows(from).map(|context| {
                     Span::places(spans).filter_map(|place| context.at(place)).collect::<Vec<_>>()
                 });
                 let (Some(known), Some(context)) = (known, self.agents.get_mut(to)) else { return };
@@ -286,7 +291,7 @@ impl Contexts {
     }
 
     fn opened(&mut self, call: CallId, agent: &AgentId, kind: Kind) {
-        self.open.insert(call, Opened { agent: agent.clone(), kind });
+        self.open.insert(call, Opened { agent: agent.clone(), kind, wait: None });
     }
 
     fn asked(&mut self, call: CallId, agent: &AgentId, work: &Work) {
@@ -305,6 +310,7 @@ impl Contexts {
             }
             None => {
                 context.read();
+                model.left.iter().for_each(|left| context.tell_left(left));
                 self.summaries.remove(agent);
             }
         }
@@ -324,7 +330,9 @@ impl Contexts {
     }
 
     fn call_ended(&mut self, call: CallId, outcome: &Outcome) {
-        let Some(Opened { agent, kind }) = self.open.remove(&call) else { return };
+        let Some(opened) = self.open.remove(&call) else { return };
+        let returned = self.returned(&opened, outcome);
+        let Opened { agent, kind, .. } = opened;
         let Some(context) = self.agents.get_mut(&agent) else { return };
         if let (Kind::Model, Outcome::Done { body, asks, .. }) = (kind, outcome) {
             context.push(Arc::new(Message::Said { body: body.clone(), asks: asks.clone() }));
@@ -337,44 +345,19 @@ impl Contexts {
         if let Kind::Model | Kind::Summary = kind {
             return;
         }
+        let message = if let Outcome::Message { seq } = outcome { context.taken(*seq) } else { None };
+        // The tool that was approved will answer.
+        let (Kind::Ask(ask), false) = (kind, *outcome == Outcome::Approved) else { return };
+        if let Some((text, is_error, facts)) = returned {
+            return self.result(&agent, ask, (text, is_error), Along::telling(facts));
+        }
         let (whole, along) = if let Outcome::Done { body, .. } = outcome {
             let (whole, file) = context.offloaded(body);
             (whole, Along::boxed(file, body.parts()))
         } else {
             (Whole::Journal, None)
         };
-        let told = if let Outcome::Message { seq } = outcome {
-            (context.taken(*seq).unwrap_or_default(), false)
-        } else {
-            told(outcome, &whole, |end| {
-                let known = || format!("{} {}, as you know", end.agent, end.state);
-                context.taken(end.seq).unwrap_or_else(known)
-            })
-        };
-        if let Kind::Ask(ask) = kind {
-            self.result(&agent, ask, told, along);
-        }
-    }
-
-    fn ended(&mut self, agent: &AgentId, exit: &Exit, result: Option<&Body>, spent: &Amounts) {
-        // Swapping changes the order of the map, and nobody asks for that.
-        let Some(context) = self.agents.swap_remove(agent) else { return };
-        self.summaries.remove(agent);
-        let shown = result.or_else(|| Some(context.said()?.0)).cloned().unwrap_or_default();
-        let [.., parent, _] = context.origin.path.as_ref() else {
-            self.end = Some(End { exit: exit.clone(), shown, spent: *spent });
-            return;
-        };
-        let (seq, told) = (self.seq, child_told(agent.as_str(), exit, self::shown(shown)));
-        let Some(parent) = self.agents.get_mut(parent) else { return };
-        match context.reader {
-            Reader::Call => drop(parent.unread().results.insert(seq, told)),
-            Reader::Parent => {
-                let (from, category) = (By::Agent(agent.clone()), Category::Output);
-                let heard = Message::Heard { from, text: told, category, along: None };
-                parent.unread().letters.push((seq, heard));
-            }
-            Reader::Nobody => {}
-        }
+        let told = message.map_or_else(|| told(outcome, &whole), |message| (message.text, false));
+        self.result(&agent, ask, told, along);
     }
 }

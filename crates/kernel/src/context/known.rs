@@ -8,6 +8,7 @@ use super::folded::Folded;
 use super::{Message, Offloaded, Origin, ToolAsk};
 use crate::agent::Attachment;
 use crate::body::Body;
+use crate::budget::{Amounts, Limits};
 use crate::id::{AgentId, Seq};
 use crate::offload::{Offloads, Whole};
 use crate::window::{Covers, Cut, Span};
@@ -63,7 +64,21 @@ pub(super) struct Unread {
     /// Letters and notes, by the event that brought them.
     pub(super) letters: Vec<(Seq, Message)>,
     /// Results of attached children that no call has taken yet.
-    pub(super) results: BTreeMap<Seq, String>,
+    pub(super) results: BTreeMap<Seq, Returned>,
+}
+
+/// What a child returned, as its parent reads it, and what it used.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Returned {
+    pub(super) text: String,
+    pub(super) used: Amounts,
+}
+
+impl Returned {
+    /// Something that was told before.
+    pub(super) fn of(text: String) -> Self {
+        Self { text, ..Self::default() }
+    }
 }
 
 impl Unread {
@@ -240,16 +255,16 @@ impl Context {
         self.said()?.1.get(ask as usize)
     }
 
-    /// What an event brought, if nobody has read it.
-    pub(super) fn taken(&mut self, seq: Seq) -> Option<String> {
-        let unread = self.unread.as_mut()?;
-        if let Some(told) = unread.results.remove(&seq) {
-            return Some(told);
+    /// Tells what is left with every result that its model has not been shown before.
+    pub(super) fn tell_left(&mut self, left: &Limits) {
+        let said = self.messages.iter().rposition(|message| matches!(message.as_ref(), Message::Said { .. }));
+        let messages = Arc::make_mut(&mut self.messages);
+        for message in messages.iter_mut().skip(said.map_or(0, |said| said + 1)) {
+            let all = self.all.as_mut().map_or(&mut [][..], |all| &mut all.messages);
+            let kept = all.iter_mut().rfind(|kept| Arc::ptr_eq(kept, message));
+            Arc::make_mut(message).tell_left(left);
+            kept.into_iter().for_each(|kept| *kept = Arc::clone(message));
         }
-        let is_it =
-            |(letter, message): &(Seq, Message)| *letter == seq && matches!(message, Message::Heard { .. });
-        let place = unread.letters.iter().position(is_it)?;
-        Some(unread.letters.remove(place).1.text().into_owned())
     }
 }
 

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Along, Folded, Shown, System};
+use super::{Along, Facts, Folded, Shown, System, ToolTold};
 use crate::body::Body;
-use crate::id::{AgentId, RoleName, ToolName, TreeId};
+use crate::budget::Limits;
+use crate::id::{AgentId, RoleName, TreeId};
 use crate::input::By;
 use crate::turn::Builtin;
 use crate::window::Category;
@@ -88,7 +89,7 @@ impl Message {
     }
 
     /// Whether what tools return comes next.
-    pub(super) fn asks(&self) -> bool {
+    pub(in crate::context) fn asks(&self) -> bool {
         matches!(self, Self::Said { asks, .. } if !asks.is_empty())
     }
 
@@ -100,6 +101,28 @@ impl Message {
             Self::Told { message, .. } => message.along(),
             Self::System(_) | Self::Said { .. } | Self::Note(_) | Self::Folded(_) => None,
         }
+    }
+
+    /// What stands behind its text: a driver writes it there, on a line of its own.
+    #[must_use]
+    pub fn facts(&self) -> Option<&Facts> {
+        self.along()?.facts.as_deref()
+    }
+
+    /// A result tells what is left, once.
+    pub(super) fn tell_left(&mut self, left: &Limits) {
+        let along = match self {
+            Self::Result { along, .. } => along,
+            Self::Heard { category: Category::Output, along, .. } => along,
+            Self::System(_)
+            | Self::Heard { .. }
+            | Self::Said { .. }
+            | Self::Told { .. }
+            | Self::Note(_)
+            | Self::Folded(_) => return,
+        };
+        let facts = along.get_or_insert_default().facts.get_or_insert_default();
+        facts.left.get_or_insert(*left);
     }
 
     /// Its images and files as this packet shows them, in order. A driver hands over each that is whole, after its text,
@@ -184,7 +207,7 @@ pub struct Packet {
     /// The messages, the oldest first. Shared: a longer context does not cost more to hand over.
     pub messages: Arc<Vec<Arc<Message>>>,
     /// The tools that may be called.
-    pub tools: Arc<[ToolName]>,
+    pub tools: Arc<[ToolTold]>,
     /// How many tokens all of it has at most.
     pub tokens: u64,
 }

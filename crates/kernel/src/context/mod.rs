@@ -3,6 +3,7 @@
 
 mod along;
 mod brief;
+mod facts;
 mod fold;
 mod folded;
 mod known;
@@ -12,11 +13,15 @@ mod summary;
 mod told;
 
 pub use along::{Along, Shown};
-pub use brief::System;
 pub(crate) use brief::{Goal, around_tokens, first_tokens, tool_tokens};
+pub use brief::{System, ToolTold};
+pub use facts::Facts;
+pub(crate) use facts::{facts_tokens, used_told};
 pub use fold::{Contexts, End, Known, Places};
 pub use folded::Folded;
 pub use message::{Message, Offloaded, Origin, Packet, ToolAsk};
 pub use share::{Given, Share};
 pub(crate) use summary::summary_tokens;
-pub(crate) use told::{ROLLED_BACK, child_tokens, clamp_told, heard_tokens, shown_tokens, told_tokens};
+pub(crate) use told::{
+    ROLLED_BACK, child_tokens, clamp_told, heard_tokens, shown_tokens, told_tokens, wait_tokens,
+};

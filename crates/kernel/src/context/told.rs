@@ -2,9 +2,11 @@
 
 use crate::agent::Exit;
 use crate::body::{Body, cut};
-use crate::call::{ChildEnd, Outcome};
+use crate::call::{ChildEnd, Outcome, Sources, Wait};
 use crate::envelope::Envelope;
 use crate::fault::FaultKind;
+use crate::findings::{Finding, Findings, Late, WaitNeed};
+use crate::id::AgentId;
 use crate::limit;
 use crate::offload::{self, Whole};
 
@@ -14,23 +16,19 @@ const KNOWN_BYTES_MAX: usize = 96;
 /// How a model is told of a tool that had not answered where its context was rolled back to.
 pub(crate) const ROLLED_BACK: &str = "nobody knows what came of this: your context was rolled back to before it ended; find out before you ask for it again";
 
-/// The end of a call that is no model call, as its result: what the model reads, and whether it is an error. `whole`
-/// is where the whole of a tool's output is; ended children are told by `child`.
-pub(crate) fn told(
-    outcome: &Outcome,
-    whole: &Whole,
-    child: impl FnMut(&ChildEnd) -> String,
-) -> (String, bool) {
+/// The end of a call that is neither a model's nor for children, as its result: what the model reads, and whether it is
+/// an error. `whole` is where the whole of a tool's output is.
+pub(crate) fn told(outcome: &Outcome, whole: &Whole) -> (String, bool) {
     let notice = |text: String| (cut(&text, limit::NOTICE_BYTES_MAX), true);
     match outcome {
         Outcome::Done { body, is_error, .. } => (offload::shown(body.clone(), whole), *is_error),
         Outcome::Answered { answer } => (shown(answer.clone()), false),
-        Outcome::Children { ended } => (joined(ended.iter().map(child)), false),
-        Outcome::Expired { ended } => {
-            let told = joined(ended.iter().map(child));
-            (format!("time is up; ended by now: {}\n\n{told}", ended.len()), true)
+        Outcome::Children { .. } => (String::new(), false),
+        Outcome::Expired { .. } => {
+            notice("nobody answered in time: decide yourself, or ask somebody else".to_owned())
         }
         Outcome::Message { .. } => ("a message came".to_owned(), false),
+        Outcome::Approved => (String::new(), false),
         Outcome::Failed { fault } if fault.kind == FaultKind::Stopped => notice("stopped".to_owned()),
         Outcome::Failed { fault } => notice(format!("failed ({}): {}", fault.kind.word(), fault.message)),
         Outcome::Lost => {
@@ -39,6 +37,35 @@ pub(crate) fn told(
         Outcome::Cancelled => notice("cancelled".to_owned()),
         Outcome::Refused { refusal } => notice(refusal.to_string()),
     }
+}
+
+/// What came of waiting for children: one alone as it is, several with who is who, and what is missing.
+pub(crate) fn wait_told(
+    (agents, need, sources): (&[AgentId], WaitNeed, Sources),
+    findings: Vec<Finding>,
+    late: Late,
+) -> String {
+    let findings = Findings::new(need, agents, findings);
+    let mut texts = Vec::new();
+    if late == Late::Yes || !findings.missing.is_empty() || !findings.is_had() || need == WaitNeed::Majority {
+        texts.push(findings.told(late));
+    }
+    match findings.findings.as_slice() {
+        [one] if findings.missing.is_empty() => texts.push(one.text.clone()),
+        all => texts.extend(all.iter().map(Finding::to_string)),
+    }
+    if sources == Sources::Listed {
+        texts.push(findings.source_lines());
+    }
+    joined(texts.into_iter().filter(|text| !text.is_empty()))
+}
+
+/// The most tokens that [`wait_told`] adds to what the children have to show.
+pub(crate) fn wait_tokens(wait: &Wait) -> u64 {
+    let Wait::Children { need, sources, .. } = wait else { return 0 };
+    let notice = if *need == WaitNeed::All { 0 } else { limit::NOTICE_BYTES_MAX };
+    let listed = if *sources == Sources::Listed { limit::SOURCES_BYTES_MAX } else { 0 };
+    (notice + listed) as u64
 }
 
 /// Texts with an empty line between them.
@@ -92,6 +119,7 @@ pub(crate) fn told_tokens(outcome: &Outcome, child: impl Fn(&ChildEnd) -> u64) -
         Outcome::Expired { ended } => {
             notice + ended.iter().map(|end| child_tokens(&end.state, child(end))).sum::<u64>()
         }
+        Outcome::Approved => 0,
         Outcome::Message { .. }
         | Outcome::Failed { .. }
         | Outcome::Lost

@@ -66,6 +66,7 @@ const fn of_outcome(outcome: &Outcome) -> Option<&Body> {
         | Outcome::Lost
         | Outcome::Cancelled
         | Outcome::Refused { .. }
+        | Outcome::Approved
         | Outcome::Children { .. }
         | Outcome::Message { .. }
         | Outcome::Expired { .. } => None,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Pending;
 use super::model::Missed;
 use crate::context::Origin;
-use crate::definition;
+use crate::definition::{self, OutputLimits};
 use crate::id::ToolName;
 use crate::part::Enclosure;
 use crate::report::Used;
@@ -32,6 +32,8 @@ pub struct Attempt {
     pub attempt: u32,
     /// The same for every start of the same call, so that an effect can be made once.
     pub key: String,
+    /// How much the agent may write into its folder.
+    pub outputs: OutputLimits,
 }
 
 /// What a tool returned.

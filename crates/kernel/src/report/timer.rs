@@ -6,6 +6,7 @@ use crate::agent::{self, Exit};
 use crate::call::{self, OnTimeout, Outcome, Wait, Work};
 use crate::decide::{Draft, Reply};
 use crate::id::{CallId, TimerId};
+use crate::turn;
 use crate::world::Subject;
 
 /// A timer fired.
@@ -45,6 +46,7 @@ fn call_due(draft: &mut Draft<'_>, id: CallId) {
             let ended = call::ended_of(draft, &agents);
             call::end(draft, id, Outcome::Expired { ended });
         }
+        Work::Question(_) if turn::answered(draft, id, None) => {}
         Work::Question(question) => match question.on_timeout {
             OnTimeout::Fail => call::end(draft, id, Outcome::Expired { ended: Vec::new() }),
             OnTimeout::Default(answer) => call::end(draft, id, Outcome::Answered { answer: *answer }),

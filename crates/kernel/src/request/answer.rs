@@ -9,6 +9,7 @@ use crate::decide::{Draft, Reply};
 use crate::id::CallId;
 use crate::input::By;
 use crate::refusal::Refusal;
+use crate::turn;
 
 /// Answer a question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +32,9 @@ impl Answer {
                 draft.calls().all().filter(|(_, call)| is_question(&call.work)).map(|(id, _)| id).collect();
             return Err(Refusal::UnknownQuestion { question: self.question, open });
         }
-        call::end(draft, self.question, Outcome::Answered { answer: self.answer.clone() });
+        if !turn::answered(draft, self.question, Some(&self.answer.text)) {
+            call::end(draft, self.question, Outcome::Answered { answer: self.answer.clone() });
+        }
         Ok(Reply::Done)
     }
 }

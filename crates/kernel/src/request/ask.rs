@@ -36,7 +36,8 @@ impl Ask {
         }
         let call = draft.calls().next_id();
         let alarm = Alarm { timer: draft.next_timer(), at: draft.now().after_ms(ms) };
-        let (agent, question) = (self.agent.clone(), self.question.clone());
+        // Only a turn asks for leave to call a tool.
+        let (agent, question) = (self.agent.clone(), Question { approves: None, ..self.question.clone() });
         let ask = draft.ask();
         draft.record(Event::QuestionAsked { call, agent, ask, question, alarm });
         Ok(Reply::Waiting { call, why: Why::Person })

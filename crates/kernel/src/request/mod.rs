@@ -12,6 +12,7 @@ mod charge;
 mod checkpoint;
 mod fail;
 mod finish;
+mod followup;
 mod hold;
 mod pause;
 mod publish;
@@ -36,6 +37,7 @@ pub use charge::Charge;
 pub use checkpoint::Checkpoint;
 pub use fail::Fail;
 pub use finish::Finish;
+pub use followup::Followup;
 pub use hold::{Hold, HoldFor};
 pub use pause::Pause;
 pub use publish::Publish;
@@ -67,6 +69,7 @@ use crate::world::World;
 pub enum Request {
     Start(Start),
     Spawn(Spawn),
+    Followup(Followup),
     Hold(Hold),
     Charge(Charge),
     Send(Send),
@@ -97,6 +100,9 @@ impl Request {
             Self::Spawn(spawn) => {
                 spawn.goal_tokens = Some(Goal::tokens(&spawn.goal, tokens));
                 spawn.messages.iter_mut().for_each(|given| given.body.count(tokens));
+            }
+            Self::Followup(followup) => {
+                followup.task_tokens = Some(Goal::tokens(&followup.task, tokens));
             }
             Self::Send(send) => send.body.count(tokens),
             Self::Ask(Ask { question: Question { on_timeout: OnTimeout::Default(body), .. }, .. }) => {
@@ -131,6 +137,7 @@ impl Request {
             Self::Spawn(spawn) => (None, Some(spawn.messages.iter_mut().map(|given| &mut given.body))),
             // Elsewhere they are refused.
             Self::Start(_)
+            | Self::Followup(_)
             | Self::Rollback(_)
             | Self::Publish(_)
             | Self::Refresh(_)
@@ -158,6 +165,7 @@ impl Request {
         match self {
             Self::Start(request) => request.decide(draft, by),
             Self::Spawn(request) => request.decide(draft, by),
+            Self::Followup(request) => request.decide(draft, by),
             Self::Hold(request) => request.decide(draft, by),
             Self::Charge(request) => request.decide(draft, by),
             Self::Send(request) => request.decide(draft, by),

@@ -4,9 +4,10 @@ use std::cell::LazyCell;
 
 use serde::{Deserialize, Serialize};
 
+use super::followup::known_before;
 use super::start::reserve;
 use super::{acting, room_for_call};
-use crate::agent::{AgentIx, Attachment, Spawned, goal_digest};
+use crate::agent::{AgentIx, Attachment, Spawned, digest};
 use crate::body::check_said;
 use crate::budget::{Amounts, Fit, Limits, Resource, ResourceSet, Terms};
 use crate::call::check_model;
@@ -74,6 +75,16 @@ pub enum Collect {
 
 impl Spawn {
     pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+        self.decide_after(draft, by, None)
+    }
+
+    /// The same; the child knows what another one knew that has completed.
+    pub(super) fn decide_after(
+        &self,
+        draft: &mut Draft<'_>,
+        by: &By,
+        before: Option<AgentIx>,
+    ) -> Result<Reply, Refusal> {
         let parent = acting(draft, by, &self.parent)?;
         if draft.halted().is_some() {
             return Err(Refusal::TreeHalted);
@@ -117,7 +128,8 @@ impl Spawn {
             attachment,
         };
         let goal = Goal { text: &self.goal, tokens: self.goal_tokens };
-        let wish = Wish { goal, share: self.share, messages: &self.messages, window: self.window };
+        let before = before.and_then(|before| known_before(draft, parent, before));
+        let wish = Wish { goal, share: self.share, messages: &self.messages, window: self.window, before };
         let opening = Opening::of(draft, Some(parent), (&spawned, role), &wish)?;
         draft.record(Event::AgentSpawned(Box::new(spawned)));
         opening.record(draft, Some(parent), &agent, by);
@@ -147,7 +159,7 @@ impl Spawn {
         if charter.depth >= charter.caps.depth_max {
             return Err(Refusal::DepthLimit { depth: charter.depth, depth_max: charter.caps.depth_max });
         }
-        let goal = LazyCell::new(|| goal_digest(&self.goal));
+        let goal = LazyCell::new(|| digest(&self.goal));
         let mut path = std::iter::once(parent).chain(draft.agents().above(parent));
         let repeats = |ix: AgentIx| {
             let charter = &draft.agent(ix).charter;
@@ -198,8 +210,9 @@ impl Spawn {
 fn check_room(draft: &Draft<'_>, parent: AgentIx) -> Result<(), Refusal> {
     let limits = draft.limits();
     let live = draft.agent(parent).kin.children_live;
-    if live >= limits.children_max {
-        return Err(Refusal::ChildrenLimit { live, live_max: limits.children_max });
+    let live_max = turn::children_max(draft, parent).unwrap_or(u32::MAX).min(limits.children_max);
+    if live >= live_max {
+        return Err(Refusal::ChildrenLimit { live, live_max });
     }
     let agents = u32::try_from(draft.agents().len()).unwrap_or(u32::MAX);
     if agents >= limits.agents_max {

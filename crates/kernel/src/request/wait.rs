@@ -7,6 +7,7 @@ use crate::agent::AgentIx;
 use crate::call::{self, Why, wake_waits};
 use crate::decide::{Draft, Reply};
 use crate::event::{Alarm, Event};
+use crate::findings::WaitNeed;
 use crate::id::AgentId;
 use crate::input::By;
 use crate::limit;
@@ -32,7 +33,10 @@ impl Wait {
         let ms = timeout(self.timeout_ms, limit::WAIT_TIMEOUT_MS)?;
         let why = match &self.wait {
             call::Wait::Message => Why::Message,
-            call::Wait::Children { agents, .. } => {
+            call::Wait::Children { agents, need, .. } => {
+                if *need == WaitNeed::First(0) {
+                    return Err(Refusal::NothingToWaitFor);
+                }
                 self.check_children(draft, ix, agents)?;
                 Why::Children
             }

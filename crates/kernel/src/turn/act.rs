@@ -1,13 +1,14 @@
 //! One tool that a model asked for: it is called, or answered at once. What the model got wrong comes back to it as
 //! an error that it can act on; nothing of it ends the run.
 
+use super::approve;
 use super::builtin::{self, Builtin};
 use crate::agent::AgentIx;
 use crate::body::{Body, cut};
 use crate::call::{ToolCall, Work, admit};
 use crate::context::ToolAsk;
 use crate::decide::Draft;
-use crate::definition::Tool;
+use crate::definition::{Approval, Tool};
 use crate::event::Event;
 use crate::id::ToolName;
 use crate::limit;
@@ -15,11 +16,34 @@ use crate::refusal::Refusal;
 
 /// Calls or answers the tool at `place` of the answer.
 pub(super) fn act(draft: &mut Draft<'_>, ix: AgentIx, place: u32, ask: &ToolAsk) {
-    let acted = match known(draft, ix, ask) {
-        Ok(Known::Builtin(builtin)) => draft.answering(place, |draft| builtin::run(draft, ix, builtin, ask)),
-        Ok(Known::Tool(name, tool)) => call(draft, ix, place, (name, tool)).map(|()| None),
-        Err(refusal) => Err(refusal),
-    };
+    let acted = known(draft, ix, ask).and_then(|known| match approve::approval(draft, ix, known.name()) {
+        Approval::Allow => start(draft, ix, (place, ask), known),
+        Approval::Ask => approve::ask(draft, ix, place, ask).map(|()| None),
+        Approval::Deny => Err(Refusal::ToolDenied { tool: known.name().clone() }),
+    });
+    end(draft, ix, place, acted);
+}
+
+/// The same for one that a person let it call.
+pub(super) fn approved(draft: &mut Draft<'_>, ix: AgentIx, place: u32, ask: &ToolAsk) {
+    let acted = known(draft, ix, ask).and_then(|known| start(draft, ix, (place, ask), known));
+    end(draft, ix, place, acted);
+}
+
+/// Calls or answers a tool that may be called. Nothing is returned where the answer comes later.
+fn start(
+    draft: &mut Draft<'_>,
+    ix: AgentIx,
+    (place, ask): (u32, &ToolAsk),
+    known: Known,
+) -> Result<Option<Body>, Refusal> {
+    match known {
+        Known::Builtin(builtin, _) => draft.answering(place, |draft| builtin::run(draft, ix, builtin, ask)),
+        Known::Tool(name, tool) => call(draft, ix, place, (name, tool)).map(|()| None),
+    }
+}
+
+fn end(draft: &mut Draft<'_>, ix: AgentIx, place: u32, acted: Result<Option<Body>, Refusal>) {
     match acted {
         Ok(None) => {}
         Ok(Some(body)) => answer(draft, ix, place, body, false),
@@ -30,8 +54,16 @@ pub(super) fn act(draft: &mut Draft<'_>, ix: AgentIx, place: u32, ask: &ToolAsk)
 }
 
 enum Known {
-    Builtin(Builtin),
+    Builtin(Builtin, ToolName),
     Tool(ToolName, Tool),
+}
+
+impl Known {
+    const fn name(&self) -> &ToolName {
+        match self {
+            Self::Builtin(_, name) | Self::Tool(name, _) => name,
+        }
+    }
 }
 
 /// The tool that a model asked for, if there is one, it is allowed, and the arguments are an object.
@@ -44,7 +76,7 @@ fn known(draft: &Draft<'_>, ix: AgentIx, ask: &ToolAsk) -> Result<Known, Refusal
     };
     let name: ToolName = ask.tool.parse().map_err(|_| unknown())?;
     let known = match (Builtin::named(&name), draft.definition().tools.get(&name)) {
-        (Some(builtin), _) => Known::Builtin(builtin),
+        (Some(builtin), _) => Known::Builtin(builtin, name.clone()),
         (None, Some(tool)) => Known::Tool(name.clone(), tool.clone()),
         (None, None) => return Err(unknown()),
     };

@@ -2,6 +2,7 @@
 //! turn again, until there is an answer, a ceiling, a limit or a signal.
 
 mod act;
+mod approve;
 mod builtin;
 mod opening;
 mod summary;
@@ -22,6 +23,7 @@ use crate::world::World;
 
 use summary::Telling;
 
+pub(crate) use approve::answered;
 pub use builtin::Builtin;
 pub(crate) use opening::{Opening, Wish, check_category};
 pub(crate) use tell::{Before, tell};
@@ -90,6 +92,16 @@ pub(crate) fn takes_turns(world: &World, ix: AgentIx) -> bool {
     turns_of(world, ix).is_some()
 }
 
+/// The most tokens with which an agent is told what is left, or what a child used.
+pub(crate) fn facts_tokens(world: &World, ix: AgentIx) -> u64 {
+    turns_of(world, ix).and_then(|turns| turns.facts_tokens).unwrap_or(0)
+}
+
+/// How many live children an agent may have, if its role says so.
+pub(crate) fn children_max(world: &World, ix: AgentIx) -> Option<u32> {
+    turns_of(world, ix)?.children_max
+}
+
 /// How many turns an agent may take, if it takes any by itself.
 pub(crate) fn turns_max(world: &World, ix: AgentIx) -> Option<u32> {
     turns_of(world, ix).map(|turns| turns.turns_max)
@@ -118,6 +130,7 @@ fn ask_model(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) {
     };
     match call::model_work(draft, ix, &draft.agent(ix).charter.model, tokens, output_cap) {
         Ok(work) => {
+            let work = telling_left(draft, ix, work);
             ask(draft, ix, work);
             let turns = draft.agents().living(ix).map_or(0, |agent| agent.progress.turns);
             if turns > 0 && turns.is_multiple_of(limit::CHECKPOINT_EVERY_TURNS) {
@@ -126,6 +139,19 @@ fn ask_model(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) {
         }
         Err(refusal) => agent::end(draft, ix, Exit::failed(&refusal.code(), refusal.to_string()), None),
     }
+}
+
+/// A turn at which an agent reads results: it is told what is left.
+fn telling_left(draft: &Draft<'_>, ix: AgentIx, mut work: Work) -> Work {
+    let agent = draft.agent(ix);
+    if let Work::Model(model) = &mut work
+        && facts_tokens(draft, ix) > 0
+        && agent.progress.window.reads_results()
+    {
+        let left = draft.ledger().remaining(agent.account);
+        model.left = Some(left).filter(|left| !left.bounded().is_empty()).map(Box::new);
+    }
+    work
 }
 
 /// Makes a model call.
@@ -194,6 +220,7 @@ fn failure(outcome: &Outcome) -> Exit {
         Outcome::Cancelled
         | Outcome::Done { .. }
         | Outcome::Answered { .. }
+        | Outcome::Approved
         | Outcome::Children { .. }
         | Outcome::Message { .. }
         | Outcome::Expired { .. } => Exit::failed("model_stopped", "the model call was stopped"),

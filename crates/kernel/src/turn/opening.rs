@@ -12,7 +12,7 @@ use crate::input::By;
 use crate::limit;
 use crate::part::check_parts;
 use crate::refusal::Refusal;
-use crate::window::{self, Category, News, Window, check_size};
+use crate::window::{self, Category, News, Span, Window, check_size};
 
 /// How the context of a new agent opens. Everything in it was checked.
 pub(crate) struct Opening {
@@ -21,6 +21,7 @@ pub(crate) struct Opening {
     clamped: Option<Clamped>,
     share: Share,
     messages: Vec<Given>,
+    before: Option<(AgentId, Span)>,
 }
 
 /// What a spawner says about it.
@@ -29,6 +30,8 @@ pub(crate) struct Wish<'a> {
     pub(crate) share: Option<Share>,
     pub(crate) messages: &'a [Given],
     pub(crate) window: Option<u64>,
+    /// Who completed before, and what of its window the new agent goes on with.
+    pub(crate) before: Option<(AgentId, Span)>,
 }
 
 impl Opening {
@@ -46,6 +49,7 @@ impl Opening {
                 clamped: None,
                 share: Share::Goal,
                 messages: Vec::new(),
+                before: None,
             });
         };
         let share = wish.share.unwrap_or(turns.share);
@@ -69,7 +73,8 @@ impl Opening {
             Clamped { parent_size, is_told }
         });
         let first = first_tokens(draft.definition(), &spawned.caps, turns, wish.goal);
-        Ok(Self { size, first, clamped, share, messages: wish.messages.to_vec() })
+        let (messages, before) = (wish.messages.to_vec(), wish.before.clone());
+        Ok(Self { size, first, clamped, share, messages, before })
     }
 
     /// The root's: nobody is above it, and nobody wishes anything.
@@ -84,7 +89,7 @@ impl Opening {
             size = window::effective(definition, &spawned.model, &spawned.on_low, [own, None]);
             first = first_tokens(definition, &spawned.caps, turns, goal);
         }
-        Self { size, first, clamped: None, share: Share::Goal, messages: Vec::new() }
+        Self { size, first, clamped: None, share: Share::Goal, messages: Vec::new(), before: None }
     }
 
     /// Records it for an agent that was just spawned.
@@ -107,6 +112,10 @@ impl Opening {
             if self.share == Share::Thread {
                 thread::join(draft, parent, agent);
             }
+        }
+        if let Some((from, span)) = self.before {
+            let (to, spans, replaces) = (agent.clone(), vec![span], Vec::new());
+            draft.record(Event::ContextShared { from, to, spans, as_is: true, replaces });
         }
         for Given { category, body } in self.messages {
             let envelope = Envelope { category, ..Envelope::default() };

@@ -281,6 +281,12 @@ impl Window {
         self.unread = 0;
     }
 
+    /// Whether something that tools or children returned is unread.
+    pub(crate) fn reads_results(&self) -> bool {
+        let read = self.headers.len() - self.unread();
+        self.headers[read..].iter().any(|header| header.category == Category::Output)
+    }
+
     /// A letter was taken from the inbox, where it had this place.
     pub(crate) fn take_letter(&mut self, place: usize) {
         let first = self.headers.len() - self.unread();
@@ -357,7 +363,7 @@ impl Window {
     }
 
     /// Whether the last message that its model has read asks for tools: what they return stands right behind it.
-    fn is_asking(&self) -> bool {
+    pub(crate) fn is_asking(&self) -> bool {
         let read = self.headers.len() - self.unread();
         self.headers[..read].last().is_some_and(|header| header.tie == Tie::Asks)
     }

@@ -125,6 +125,7 @@ pub(crate) fn came_to(outcome: &Outcome, seq: Seq) -> Summary {
         Outcome::Cancelled => Summary::Not(Unsummed::Cancelled),
         Outcome::Failed { .. }
         | Outcome::Answered { .. }
+        | Outcome::Approved
         | Outcome::Children { .. }
         | Outcome::Message { .. }
         | Outcome::Expired { .. } => Summary::Not(Unsummed::Failed),

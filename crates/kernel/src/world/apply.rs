@@ -15,6 +15,7 @@ use crate::event::{Alarm, Clamped, Event};
 use crate::id::{AgentId, CallId, ModelName, Seq, TimerId};
 use crate::limit;
 use crate::signal::Running;
+use crate::turn::{self, Builtin};
 use crate::window::{self, Category, Header, Room, Span, Tie, Window};
 
 impl World {
@@ -139,11 +140,22 @@ impl World {
     }
 
     fn told(&mut self, from: &AgentId, to: &AgentId, (spans, as_is): (&[Span], bool)) {
-        let known = self.agent(self.place(from)).progress.window.clone();
+        let known = self.window_of(self.place(from)).clone();
         let progress = self.progress_mut(to);
         let before = progress.window.tokens();
         progress.window.told(from, &known, spans, as_is);
         progress.tokens = progress.tokens.saturating_add(progress.window.tokens() - before);
+    }
+
+    /// What an agent knows, or knew that can be given another task.
+    fn window_of(&self, ix: AgentIx) -> &Window {
+        if let Some(agent) = self.agents.living(ix) {
+            return &agent.progress.window;
+        }
+        match self.agents.parent(ix).and_then(|parent| self.agents.finished(parent, ix)) {
+            Some(finished) => &finished.window,
+            None => unreachable!("what {} knew is not kept", self.agents.id(ix)),
+        }
     }
 
     fn window_set(&mut self, agent: &AgentId, (size, first): (u64, u64), clamped: Option<Clamped>) {
@@ -209,12 +221,20 @@ impl World {
         let (parent, timer) = (agent.kin.parent, agent.timer.take());
         let detached = agent.attachment == Attachment::Detached;
         let tokens = result.map_or(agent.progress.last_tokens(), context::shown_tokens);
+        if let Some(result) = result {
+            self.agents.answered(ix, result);
+        }
+        if let Some(parent) = parent.filter(|parent| *exit == Exit::Completed && self.follows_up(*parent, ix))
+        {
+            self.agents.finish(ix, parent);
+        }
         self.clear_timer(timer);
         let spent = self.ledger.close(account);
         self.agents.retire(ix, Ended { role, parent, depth, word: exit.word(), at: self.seq, tokens, spent });
         match parent {
             Some(parent) if detached => {
-                let told = context::child_tokens(exit.word(), tokens);
+                let facts = 2 * turn::facts_tokens(self, parent);
+                let told = context::child_tokens(exit.word(), tokens).saturating_add(facts);
                 let room = Room::from(told).plus(limit::SENDER_TOKENS);
                 let letter = Letter { seq: self.seq, room, category: Category::Output };
                 self.agents.agent_mut(parent).take(letter);
@@ -223,6 +243,15 @@ impl World {
             // The tree is over; what halted it no longer matters.
             None => self.halted = None,
         }
+    }
+
+    /// Whether a parent may give a child another task after it has completed. The fold of the texts asks the same.
+    fn follows_up(&self, parent: AgentIx, child: AgentIx) -> bool {
+        let caps = self.agents.living(parent).map(|parent| &parent.charter.caps.tools);
+        caps.is_some_and(|tools| tools.has(Builtin::FollowupTask.word()))
+            && self.agent(child).progress.window.is_open()
+            // One that somebody finished while its tools were out would wait for them.
+            && !self.agent(child).progress.window.is_asking()
     }
 
     fn asked(&mut self, (id, ask): (CallId, Option<u32>), agent: &AgentId, work: Work, alarm: Option<Alarm>) {
@@ -252,7 +281,10 @@ impl World {
                 agent.progress.window.read();
             }
         }
-        agent.open.push(id);
+        // In the order in which they were asked for; one that needed a person's leave comes later.
+        let is_behind = |open: &&CallId| self.calls.find(**open).and_then(Call::ask) > ask;
+        let behind = ask.map_or(0, |_| agent.open.iter().rev().take_while(is_behind).count());
+        agent.open.insert(agent.open.len() - behind, id);
         agent.kinds.waits += u16::from(matches!(work, Work::Wait(_)));
         agent.kinds.unasked += u16::from(ask.is_none());
         self.calls.insert(id, ix, work, ask);
@@ -310,6 +342,7 @@ impl World {
     }
 
     fn call_ended(&mut self, id: CallId, outcome: &Outcome, spent: &Amounts) {
+        let told = self.told_tokens(id, outcome);
         let call = self.calls.call_mut(id);
         let (ix, is_running, timer) = (call.agent, call.is_running(), call.timer.take());
         let (is_wait, is_void) = (matches!(call.work, Work::Wait(_)), call.is_void);
@@ -322,7 +355,6 @@ impl World {
         self.ledger.line_leave(id.0);
         let rank = ask.map(|ask| self.rank(ix, ask));
         self.calls.remove(id);
-        let told = context::told_tokens(outcome, |end| self.tokens_of(end));
         let agent = self.agents.agent_mut(ix);
         if let Some(place) = agent.open.iter().position(|open| *open == id) {
             agent.open.remove(place);
@@ -332,8 +364,11 @@ impl World {
         if is_void {
             return;
         }
+        let mut is_answer = false;
         if is_summary {
             agent.progress.window.summary_ended(window::came_to(outcome, self.seq));
+        } else if *outcome == Outcome::Approved {
+            // The tool that is called now will answer.
         } else if let Some(rank) = rank {
             let parts = if let Outcome::Done { body, .. } = outcome { body.parts() } else { &[] };
             agent.progress.answered(rank, &Room::new(told, parts));
@@ -341,6 +376,7 @@ impl World {
             agent.progress.read(told);
         } else if let Outcome::Done { asks, .. } = outcome {
             agent.progress.said(self.seq, told, !asks.is_empty());
+            is_answer = asks.is_empty();
         } else {
             agent.progress.failed = Some(Box::new(outcome.clone()));
         }
@@ -355,13 +391,35 @@ impl World {
             | Outcome::Lost
             | Outcome::Cancelled
             | Outcome::Refused { .. }
+            | Outcome::Approved
             | Outcome::Answered { .. } => {}
         }
+        if let (Outcome::Done { body, .. }, true) = (outcome, is_answer) {
+            self.agents.answered(ix, body);
+        }
+    }
+
+    /// The most tokens with which an agent is told the end of a call, with what stands behind it.
+    fn told_tokens(&self, id: CallId, outcome: &Outcome) -> u64 {
+        let told = context::told_tokens(outcome, |end| self.tokens_of(end));
+        let Some(Call { agent, work, .. }) = self.call(id) else { return told };
+        let facts = turn::facts_tokens(self, *agent);
+        // What is left, and what each child used.
+        let (lines, around) = match (work, outcome) {
+            (Work::Model(_), _) => (0, 0),
+            (Work::Wait(wait), Outcome::Children { ended } | Outcome::Expired { ended }) => {
+                (1 + ended.len() as u64, context::wait_tokens(wait))
+            }
+            (Work::Child(_), _) => (2, 0),
+            (Work::Tool(_) | Work::Wait(_) | Work::Question(_), _) => (1, 0),
+        };
+        told.saturating_add(lines * facts).saturating_add(around)
     }
 
     fn answered(&mut self, agent: &AgentId, ask: u32, body: &Body) {
         let ix = self.place(agent);
-        let (rank, room) = (self.rank(ix, ask), Room::new(context::shown_tokens(body), body.parts()));
+        let tokens = context::shown_tokens(body).saturating_add(turn::facts_tokens(self, ix));
+        let (rank, room) = (self.rank(ix, ask), Room::new(tokens, body.parts()));
         self.agents.agent_mut(ix).progress.answered(rank, &room);
     }
 

@@ -128,6 +128,7 @@ fn aim(request: &Request, root: Option<&AgentId>) -> Aim {
         Request::Checkpoint(_) | Request::Branch(_) => Aim::Nothing,
         Request::Start(_)
         | Request::Spawn(_)
+        | Request::Followup(_)
         | Request::Hold(_)
         | Request::Charge(_)
         | Request::Send(_)

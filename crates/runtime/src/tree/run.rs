@@ -379,7 +379,10 @@ impl Run {
                 let spec = world.definition().tools.get(&tool);
                 let timeout_ms = spec.and_then(|spec| spec.timeout_ms).unwrap_or(limit::TOOL_TIMEOUT_MS);
                 let ticket = Ticket { call, attempt };
-                let attempt = tool::Attempt { origin, tool, args, attempt, key };
+                let role = world.definition().roles.get(&origin.role);
+                let outputs = role.and_then(|role| role.turns.as_ref()).map(|turns| turns.outputs);
+                let outputs = outputs.unwrap_or_default();
+                let attempt = tool::Attempt { origin, tool, args, attempt, key, outputs };
                 self.effects.call_tool(ticket, attempt, timeout_ms);
             }
         }

@@ -9,7 +9,7 @@ use spinney_kernel::budget::{AMOUNT_MAX, Price};
 use spinney_kernel::caps::{Allow, Caps, Network};
 use spinney_kernel::context::Share;
 use spinney_kernel::definition::{
-    BudgetSpec, Definition, Lost, Model, OnLow, Recursion, Role, TreeLimits, Turns,
+    BudgetSpec, Definition, Lost, Model, OnLow, OutputLimits, Recursion, Role, TreeLimits, Turns,
 };
 use spinney_kernel::id::{ModelName, RoleName};
 use spinney_kernel::limit;
@@ -17,7 +17,9 @@ use spinney_kernel::window::WindowSpec;
 use spinney_kernel::written::{BudgetKeys, Count, Usd};
 
 use super::error::FileError;
-use super::keys::{AgentKeys, ModelKeys, PriceKeys, Switch, TreeKeys, TreeLimitKeys, WindowKeys};
+use super::keys::{
+    AgentKeys, AgentLimitKeys, ModelKeys, PriceKeys, Switch, TreeKeys, TreeLimitKeys, WindowKeys,
+};
 use super::nearest;
 use super::node::{Kind, Node, Step};
 use super::wrong::cut;
@@ -168,6 +170,13 @@ impl Reader<'_> {
         let turns = self.bounded(&limit("max_steps"), limits.max_steps, 1..=turns_cap)?;
         let cap = self.bounded(&limit("max_tokens_per_step"), limits.max_tokens_per_step, 1..=AMOUNT_MAX)?;
         let depth = self.bounded(&limit("depth"), limits.depth, 0..=depth_cap)?;
+        let agents_cap = u64::from(limit::AGENTS_CAP);
+        let children = self.bounded(&limit("children"), limits.children, 0..=agents_cap)?;
+        self.few(&at("subagent_models"), keys.subagent_models.len())?;
+        for (index, model) in keys.subagent_models.iter().enumerate() {
+            self.is_model(&[agent[0], agent[1], Step::Key("subagent_models"), Step::Item(index)], model)?;
+        }
+        self.few(&at("approvals"), keys.approvals.len())?;
         let mut budget = self.budget(&at("budget"), &keys.budget)?;
         if let Some(timeout) = limits.timeout {
             self.one_timeout(&limit("timeout"), &budget)?;
@@ -178,6 +187,7 @@ impl Reader<'_> {
             model: keys.model.clone(),
             caps: Caps {
                 models: Allow::All,
+                below: Allow::list(keys.subagent_models.iter().cloned()),
                 tools: Allow::only(keys.tools.iter().cloned()),
                 spawn: subagents.map_or(Allow::All, |roles| Allow::only(roles.iter().cloned())),
                 network: Network::Denied,
@@ -189,10 +199,25 @@ impl Reader<'_> {
                 prompt: Body::text(keys.prompt.clone()),
                 turns_max: turns.map_or(default.turns_max, narrow),
                 output_cap: cap.unwrap_or(default.output_cap),
-                around_tokens: None,
+                approvals: keys.approvals.clone(),
+                outputs: self.outputs(&agent, limits)?,
+                children_max: children.map(narrow),
                 window: self.window(&at("window"), keys.window.as_ref())?,
                 share: self.share(&at("share"), keys.share)?,
+                ..default
             }),
+        })
+    }
+
+    fn outputs(&self, agent: Path<'_>, keys: &AgentLimitKeys) -> Result<OutputLimits, FileError> {
+        let at = |key| agent.iter().copied().chain([Step::Key("limits"), Step::Key(key)]).collect::<Vec<_>>();
+        let default = OutputLimits::default();
+        let most = |key, count, default| {
+            self.bounded(&at(key), count, 0..=AMOUNT_MAX).map(|count| count.unwrap_or(default))
+        };
+        Ok(OutputLimits {
+            files_max: most("max_output_files", keys.max_output_files, default.files_max)?,
+            bytes_max: most("max_output_size_bytes", keys.max_output_size_bytes, default.bytes_max)?,
         })
     }
 

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use spinney_kernel::ByName;
 use spinney_kernel::context::Share;
-use spinney_kernel::definition::Unpriced;
+use spinney_kernel::definition::{Approval, Unpriced};
 use spinney_kernel::id::{ModelName, RoleName, ThreadId, ToolName};
 use spinney_kernel::port::journal::Durability;
 use spinney_kernel::window::{Compact, Preset};
@@ -68,6 +68,10 @@ pub(super) struct AgentKeys {
     pub(super) tools: Vec<ToolName>,
     pub(super) subagents: Option<Vec<RoleName>>,
     #[serde(default)]
+    pub(super) subagent_models: Vec<ModelName>,
+    #[serde(default)]
+    pub(super) approvals: ByName<ToolName, Approval>,
+    #[serde(default)]
     pub(super) limits: AgentLimitKeys,
     #[serde(default)]
     pub(super) budget: BudgetKeys,
@@ -99,6 +103,9 @@ pub(super) enum Switch {
 pub(super) struct AgentLimitKeys {
     pub(super) max_steps: Option<Count>,
     pub(super) max_tokens_per_step: Option<Count>,
+    pub(super) max_output_files: Option<Count>,
+    pub(super) max_output_size_bytes: Option<Count>,
     pub(super) timeout: Option<Span>,
     pub(super) depth: Option<Count>,
+    pub(super) children: Option<Count>,
 }

@@ -3,6 +3,7 @@
 use spinney_kernel::World;
 use spinney_kernel::call::{Call, Work};
 use spinney_kernel::context::ToolAsk;
+use spinney_kernel::id::AgentId;
 use spinney_kernel::window::Compact;
 
 use super::dice::Dice;
@@ -21,6 +22,13 @@ pub(super) fn asks(dice: &mut Dice, world: &World, call: &Call) -> Vec<ToolAsk> 
     (0..count).map(|number| ask(dice, world, number)).collect()
 }
 
+/// Somebody who has ended, if there is one.
+fn a_finished(dice: &mut Dice, world: &World, other: &AgentId) -> AgentId {
+    let ended = world.agents().all().filter(|ix| world.agents().ended(*ix).is_some());
+    let ended: Vec<AgentId> = ended.map(|ix| world.agents().id(ix).clone()).collect();
+    dice.pick(&ended).unwrap_or_else(|| other.clone())
+}
+
 fn ask(dice: &mut Dice, world: &World, number: u64) -> ToolAsk {
     let agent = an_agent(dice, world);
     let (tool, args) = match dice.below(20) {
@@ -34,7 +42,10 @@ fn ask(dice: &mut Dice, world: &World, number: u64) -> ToolAsk {
             };
             ("spawn_agent", format!(r#"{{"agent":"{role}","goal":"Part {}."{more}}}"#, dice.below(9)))
         }
-        6..8 => ("wait_agent", format!(r#"{{"agents":["{agent}"]}}"#)),
+        6 => ("wait_agent", format!(r#"{{"agents":["{agent}"]}}"#)),
+        7 => {
+            ("followup_task", format!(r#"{{"agent":"{}","task":"More."}}"#, a_finished(dice, world, &agent)))
+        }
         8 => ("send_message", format!(r#"{{"to":"{agent}","text":"hello"}}"#)),
         9 => ("list_agents", "{}".to_owned()),
         10 => ("cancel_agent", format!(r#"{{"agent":"{agent}"}}"#)),

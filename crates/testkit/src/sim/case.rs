@@ -313,6 +313,7 @@ fn may_act(before: &World, what: &What) -> Law {
     };
     match request.as_ref() {
         Request::Spawn(request) => own(&request.parent),
+        Request::Followup(request) => own(&request.parent),
         Request::Hold(request) => own(&request.agent),
         Request::Wait(request) => own(&request.agent),
         Request::Ask(request) => own(&request.agent),

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
+use spinney_kernel::ByName;
 use spinney_kernel::body::Body;
 use spinney_kernel::budget::{Limits, Price, Resource};
 use spinney_kernel::caps::{Allow, Caps, Network};
 use spinney_kernel::context::Share;
 use spinney_kernel::definition::{
-    BudgetSpec, Definition, Lend, Lost, Model, OnLow, Recursion, Role, Tool, TreeLimits, Turns, Unpriced,
+    Approval, BudgetSpec, Definition, Lend, Lost, Model, OnLow, Recursion, Role, Tool, TreeLimits, Turns,
+    Unpriced,
 };
-use spinney_kernel::id::RoleName;
+use spinney_kernel::id::{RoleName, ToolName};
 use spinney_kernel::limit;
 use spinney_kernel::turn::Builtin;
 use spinney_kernel::window::{Compact, Preset, WindowSpec};
@@ -120,6 +122,7 @@ fn role(dice: &mut Dice) -> Role {
         model: parse(model),
         caps: Caps {
             models: Allow::list(models.iter().map(|name| parse(name))),
+            below: Allow::list(dice.once_in(4).then(|| parse(model))),
             tools: Allow::list(some(dice, &tools).iter().map(|name| parse(name))),
             spawn: Allow::list(some(dice, &ROLES).iter().map(|name| parse(name))),
             network: if dice.once_in(2) { Network::Granted } else { Network::Denied },
@@ -141,7 +144,30 @@ fn turns(dice: &mut Dice) -> Turns {
         images: dice.below(3) as u32,
         compact: dice.pick(&[Compact::Lines, Compact::Count, Compact::Summary]).unwrap_or_default(),
     });
-    Turns { prompt, turns_max, output_cap, window, share: share(dice), around_tokens: None }
+    Turns {
+        prompt,
+        turns_max,
+        output_cap,
+        window,
+        share: share(dice),
+        facts_tokens: dice.once_in(2).then(|| dice.between(1, 60)),
+        approvals: if dice.once_in(3) { approvals(dice) } else { Default::default() },
+        children_max: dice.once_in(6).then(|| dice.below(3) as u32),
+        ..Turns::default()
+    }
+}
+
+fn approvals(dice: &mut Dice) -> ByName<ToolName, Approval> {
+    let tools = TOOLS.into_iter().chain(["spawn_agent", "wait_agent"]);
+    let policy = |tool| {
+        let policy = match dice.below(8) {
+            0 => Approval::Deny,
+            1..4 => Approval::Ask,
+            _ => return None,
+        };
+        Some((parse(tool), policy))
+    };
+    tools.filter_map(policy).collect()
 }
 
 /// What a child is told at its birth.

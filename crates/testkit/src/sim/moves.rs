@@ -3,17 +3,18 @@
 use spinney_kernel::agent::Failure;
 use spinney_kernel::body::Body;
 use spinney_kernel::budget::{Amounts, Resource, Usage};
-use spinney_kernel::call::{OnTimeout, Question, Wait as WaitFor, WaitNeed, Work};
+use spinney_kernel::call::{OnTimeout, Question, Sources, Wait as WaitFor, Work};
 use spinney_kernel::context::Given;
 use spinney_kernel::definition::Lost as OnLost;
 use spinney_kernel::envelope::Envelope;
 use spinney_kernel::event::Breaker as Gate;
 use spinney_kernel::fault::{Fault, FaultKind};
+use spinney_kernel::findings::WaitNeed;
 use spinney_kernel::id::{AgentId, CallId, TimerId};
 use spinney_kernel::report::{Breaker, Done, Failed, Lost, Rate, Timer, Used};
 use spinney_kernel::request::{
-    Answer, Ask, Broadcast, Cancel, Charge, Collect, Fail, Finish, Hold, HoldFor, Pause, Raise, Redirect,
-    Refresh, Send, Spawn, Unpause, Wait,
+    Answer, Ask, Broadcast, Cancel, Charge, Collect, Fail, Finish, Followup, Hold, HoldFor, Pause, Raise,
+    Redirect, Refresh, Send, Spawn, Unpause, Wait,
 };
 use spinney_kernel::signal::Running;
 use spinney_kernel::time::Time;
@@ -61,7 +62,8 @@ fn request(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
     // A root that ends takes everything with it: let it live longer than the others.
     let verbs = if agent.as_str() == "lead" && !dice.once_in(25) { 45 } else { 60 };
     match dice.below(verbs) {
-        0..18 => Request::Spawn(spawn(dice, agent)),
+        0..17 => Request::Spawn(spawn(dice, agent)),
+        17 => Request::Followup(followup(dice, world, agent)),
         18..38 => Request::Hold(Hold { agent, effect: hold_for(dice) }),
         38..39 => Request::Charge(Charge { agent, amounts: some_amounts(dice), note: "bill".to_owned() }),
         39..40 => raise(dice, agent),
@@ -70,7 +72,10 @@ fn request(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
         45..47 => {
             Request::Ask(Ask { agent, question: question(dice), timeout_ms: Some(dice.between(1, 9_000)) })
         }
-        47..49 => Request::Answer(Answer { question: a_call(dice, world), answer: Body::text("yes") }),
+        47..49 => Request::Answer(Answer {
+            question: a_call(dice, world),
+            answer: Body::text(if dice.once_in(3) { "no" } else { "yes" }),
+        }),
         49..52 => Request::Finish(Finish { agent, result: Body::text("here") }),
         52..53 => {
             let error = Failure { code: "oops".to_owned(), message: "it broke".to_owned() };
@@ -134,6 +139,21 @@ fn spawn(dice: &mut Dice, parent: AgentId) -> Spawn {
         share: dice.once_in(3).then(|| share(dice)),
         messages: if dice.once_in(5) { vec![given(dice)] } else { Vec::new() },
         window: dice.once_in(5).then(|| dice.between(200, 2_000)),
+    }
+}
+
+/// Mostly for a child of its own, finished or not.
+fn followup(dice: &mut Dice, world: &World, parent: AgentId) -> Followup {
+    let ix = world.agents().find(&parent);
+    let children = world.agents().all().filter(|child| ix.is_some() && world.agents().parent(*child) == ix);
+    let children: Vec<AgentId> = children.map(|child| world.agents().id(child).clone()).collect();
+    Followup {
+        agent: dice.pick(&children).unwrap_or_else(|| an_agent(dice, world)),
+        parent,
+        task: format!("More of part {}.", dice.below(6)),
+        task_tokens: None,
+        budget: if dice.once_in(3) { budget(dice, 400) } else { Default::default() },
+        collect: if dice.once_in(2) { Collect::Call } else { Collect::Detached },
     }
 }
 
@@ -246,7 +266,7 @@ fn question(dice: &mut Dice) -> Question {
         1 => OnTimeout::answer("fine"),
         _ => OnTimeout::Cancel,
     };
-    Question { text: "May I?".to_owned(), on_timeout }
+    Question::new("May I?", on_timeout)
 }
 
 fn wait_for(dice: &mut Dice, world: &World, agent: &AgentId) -> WaitFor {
@@ -257,11 +277,20 @@ fn wait_for(dice: &mut Dice, world: &World, agent: &AgentId) -> WaitFor {
     match dice.pick(&children) {
         Some(child) if !dice.once_in(4) => {
             let agents = if dice.once_in(2) { children } else { vec![child] };
-            WaitFor::Children { agents, need: if dice.once_in(2) { WaitNeed::Any } else { WaitNeed::All } }
+            let need = match dice.below(4) {
+                0 => WaitNeed::All,
+                1 => WaitNeed::Any,
+                2 => WaitNeed::First(1 + dice.below(3) as u32),
+                _ => WaitNeed::Majority,
+            };
+            let sources = if dice.once_in(4) { Sources::Listed } else { Sources::LeftOut };
+            WaitFor::Children { agents, need, sources }
         }
-        _ if dice.once_in(5) => {
-            WaitFor::Children { agents: vec![an_agent(dice, world)], need: WaitNeed::All }
-        }
+        _ if dice.once_in(5) => WaitFor::Children {
+            agents: vec![an_agent(dice, world)],
+            need: WaitNeed::All,
+            sources: Sources::LeftOut,
+        },
         _ => WaitFor::Message,
     }
 }

@@ -3,11 +3,12 @@
 use spinney_kernel::agent::Failure;
 use spinney_kernel::body::Body;
 use spinney_kernel::budget::Amounts;
-use spinney_kernel::call::{OnTimeout, Question, Wait as WaitFor, WaitNeed};
+use spinney_kernel::call::{OnTimeout, Question, Sources, Wait as WaitFor};
 use spinney_kernel::definition::{BudgetSpec, OnLow};
 use spinney_kernel::envelope::Envelope;
 use spinney_kernel::event::Breaker as Gate;
 use spinney_kernel::fault::{Fault, FaultKind};
+use spinney_kernel::findings::WaitNeed;
 use spinney_kernel::id::{AgentId, CallId, ModelName, RoleName, ThreadId, TimerId, ToolName, TreeId};
 use spinney_kernel::report::{Breaker, Done, Failed, Lost, Rate, Timer, Used};
 use spinney_kernel::request::{
@@ -105,11 +106,15 @@ fn spawn(parent: &str, role: &str, id: &str) -> Spawn {
 }
 
 fn question(text: &str) -> Question {
-    Question { text: text.to_owned(), on_timeout: OnTimeout::Fail }
+    Question::new(text, OnTimeout::Fail)
 }
 
 fn children(agents: &[&str]) -> WaitFor {
-    WaitFor::Children { agents: agents.iter().map(|id| name(id)).collect(), need: WaitNeed::All }
+    WaitFor::Children {
+        agents: agents.iter().map(|id| name(id)).collect(),
+        need: WaitNeed::All,
+        sources: Sources::LeftOut,
+    }
 }
 
 /// Requests about agents that never were, have ended or are ending.
@@ -212,11 +217,7 @@ fn malformed() -> Vec<What> {
         Request::Wait(Wait { agent: a(), wait: children(&["a"]), timeout_ms: None }),
         Request::Wait(Wait { agent: a(), wait: children(&["root"]), timeout_ms: None }),
         Request::Ask(Ask { agent: a(), question: question(&long), timeout_ms: None }),
-        Request::Ask(Ask {
-            agent: a(),
-            question: Question { text: "Q".to_owned(), on_timeout: answer },
-            timeout_ms: None,
-        }),
+        Request::Ask(Ask { agent: a(), question: Question::new("Q", answer), timeout_ms: None }),
         Request::Answer(Answer { question: CallId(1), answer: Body::text(long.clone()) }),
         Request::Answer(Answer { question: CallId(99), answer: Body::text("yes") }),
         Request::Finish(Finish { agent: a(), result: Body::text(long.clone()) }),

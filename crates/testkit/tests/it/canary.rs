@@ -178,12 +178,13 @@ async fn l3_l42_the_prompt_of_a_child_is_the_pinned_text() {
     Your task: Count the files.
 
     Tools you may use:
-    - spawn_agent: hand one task to a new agent {agent, goal}; the result comes back here
-    - wait_agent: wait for detached agents {agents} to end
-    - send_message: send {text} to the agent {to}
-    - list_agents: list every agent of this tree
-    - cancel_agent: cancel {agent} and everything below it
-    - ask_human: ask a person {question} and wait for the answer
+    - spawn_agent: give one self-contained task to a new agent, which knows nothing but its goal, and get its answer back here
+    - wait_agent: get the answers of agents that you detached, in the order in which you spawned them: of all, of any, of the first few that complete, or as soon as most of them agree
+    - send_message: tell an agent something while it runs, without waiting
+    - followup_task: ask an agent of yours that has completed for one more thing, and get the answer back here
+    - list_agents: see every agent of this tree: its id, role, parent, depth and state
+    - cancel_agent: stop an agent below you and everything below it, if its answer is no longer needed
+    - ask_human: ask a person and wait for the answer, where neither you nor another agent can decide
     - look: 
     - lose: 
 

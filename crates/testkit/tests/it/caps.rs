@@ -124,6 +124,7 @@ fn a_spawn_cannot_give_a_role_tools_it_does_not_have() {
 fn rights_with_one_more_of_anything_are_not_within() {
     let base = Caps {
         models: Allow::only([name("m")]),
+        below: Allow::only([name("m")]),
         tools: Allow::only([name("read")]),
         spawn: Allow::only([name("a")]),
         network: Network::Denied,
@@ -133,6 +134,7 @@ fn rights_with_one_more_of_anything_are_not_within() {
     for more in [
         Caps { models: Allow::All, ..base.clone() },
         Caps { models: Allow::only([name("m"), name("cheap")]), ..base.clone() },
+        Caps { below: Allow::All, ..base.clone() },
         Caps { tools: Allow::All, ..base.clone() },
         Caps { tools: Allow::only([name("run")]), ..base.clone() },
         Caps { spawn: Allow::All, ..base.clone() },
@@ -149,6 +151,7 @@ fn prison(tree: &mut Definition) {
     tree.limits = TreeLimits { depth_max: 4, ..tree.limits };
     let lead = Caps {
         models: Allow::only([name("m")]),
+        below: Allow::only([name("m")]),
         tools: Allow::only([name("read"), name("write")]),
         spawn: Allow::only(["a", "b", "greedy", "online", "deep", "boss", "armed", "rich"].map(name)),
         network: Network::Denied,
@@ -161,7 +164,7 @@ fn prison(tree: &mut Definition) {
             "deep" => Caps { depth_max: 99, ..lead.clone() },
             "boss" => Caps { spawn: Allow::All, ..lead.clone() },
             "armed" => Caps { tools: Allow::only([name("read"), name("run")]), ..lead.clone() },
-            "rich" => Caps { models: Allow::All, ..lead.clone() },
+            "rich" => Caps { models: Allow::All, below: Allow::All, ..lead.clone() },
             _ => lead.clone(),
         };
     }

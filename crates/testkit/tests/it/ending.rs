@@ -224,7 +224,9 @@ fn o12_the_real_error_code_reaches_whoever_waits() {
         Outcome::Children { ended } => ended.first().map(|end| end.seq),
         Outcome::Message { seq } => Some(*seq),
         Outcome::Done { .. } | Outcome::Failed { .. } | Outcome::Lost | Outcome::Cancelled => None,
-        Outcome::Refused { .. } | Outcome::Answered { .. } | Outcome::Expired { .. } => None,
+        Outcome::Refused { .. } | Outcome::Approved | Outcome::Answered { .. } | Outcome::Expired { .. } => {
+            None
+        }
     };
     let exits: Vec<Exit> = outcomes(&play).iter().filter_map(seq).map(|seq| exit_at(&play, seq)).collect();
     let failed = |code| Exit::failed(code, "it went wrong");
@@ -305,7 +307,7 @@ fn waits_end_when_they_have_what_they_wait_for() {
     a ended: completed, spent nothing
     #2 ended: children a completed, spent nothing
     b ended: failed (two), spent nothing
-    #1 ended: children b failed, a completed, spent nothing
+    #1 ended: children a completed, b failed, spent nothing
     #3 root waits
     #3 ended: children a completed, spent nothing
     root idle

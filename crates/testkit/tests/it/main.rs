@@ -1,6 +1,7 @@
 //! The kernel's rules, one module per topic: text in, snapshot out, and laws under random load.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod approval;
 mod bad_amount;
 mod bad_input;
 mod bad_script;
@@ -12,7 +13,9 @@ mod context_docs;
 mod deep;
 mod docs;
 mod ending;
+mod findings;
 mod fixed;
+mod followup;
 mod function_tool;
 mod golden;
 mod halt;
@@ -43,6 +46,7 @@ mod snapshot;
 mod spawn;
 mod summary;
 mod thread;
+mod tools;
 mod trace;
 mod turn;
 mod verify;

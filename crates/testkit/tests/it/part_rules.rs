@@ -138,7 +138,7 @@ fn parts_where_only_text_belongs_are_refused() {
     let mut play = Play::grow("root $9.00 turns=9 / b later turns=9");
     play.run("said #1 | ask_human {\"question\":\"A?\"}");
     let body = || Body::text("x").with_parts(vec![part("a.png")]);
-    let question = Question { text: "Q?".to_owned(), on_timeout: OnTimeout::Default(Box::new(body())) };
+    let question = Question::new("Q?", OnTimeout::Default(Box::new(body())));
     let envelope = Envelope { topic: Some(name("news")), ..Default::default() };
     let all = [
         Request::Publish(Publish { body: body(), envelope }),

@@ -115,7 +115,7 @@ fn a_question_must_say_something_and_be_the_agents_own() {
     let mut play = Play::grow("root / a / b");
     let ask = |text: &str, timeout_ms| {
         let on_timeout = spinney_kernel::call::OnTimeout::Fail;
-        let question = spinney_kernel::call::Question { text: text.to_owned(), on_timeout };
+        let question = spinney_kernel::call::Question::new(text, on_timeout);
         Request::Ask(spinney_kernel::request::Ask { agent: name("a"), question, timeout_ms })
     };
     let empty = refused(&mut play, agent("a", ask("  ", None)));

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use spinney_kernel::body::Body;
 use spinney_kernel::budget::{Limits, Usage};
 use spinney_kernel::context::{Message, Origin, Packet};
+use spinney_kernel::definition::OutputLimits;
 use spinney_kernel::id::TreeId;
 use spinney_kernel::port::model::{Answer, Attempt, Missed, Model, Purpose};
 use spinney_kernel::port::parts::PartReader;
@@ -64,6 +65,7 @@ pub(crate) fn tool_attempt(args: &str) -> tool::Attempt {
         args: args.to_owned(),
         attempt: 1,
         key: "k".to_owned(),
+        outputs: OutputLimits::default(),
     }
 }
 

@@ -140,6 +140,7 @@ fn crowded() -> Play {
         tree.limits = TreeLimits { depth_max: 2, children_max: 1, ..tree.limits };
         let few = Caps {
             models: Allow::only([name("m")]),
+            below: Allow::All,
             tools: Allow::only([name("read")]),
             spawn: Allow::only(["root", "b", "online", "plain"].map(name)),
             network: Network::Denied,

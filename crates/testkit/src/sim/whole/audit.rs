@@ -79,7 +79,9 @@ impl Audit {
                     self.lost += 1;
                     self.presumed = self.presumed.plus(spent);
                 }
-                Event::CallEnded { outcome: Outcome::Answered { .. }, .. } => self.answers += 1,
+                Event::CallEnded { outcome: Outcome::Answered { .. } | Outcome::Approved, .. } => {
+                    self.answers += 1;
+                }
                 Event::TreeStarted { .. }
                 | Event::WindowSet { .. }
                 | Event::ContextShared { .. }

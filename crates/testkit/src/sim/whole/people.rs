@@ -215,9 +215,14 @@ impl People {
 
     fn request(&self, wish: &Wish) -> Request {
         match wish.clone() {
-            Wish::Answer(question) => Request::Answer(Answer { question, answer: Body::text("as you like") }),
+            Wish::Answer(question) => {
+                let refuses =
+                    self.plot.mode == Mode::Wild && self.plot.dice(&format!("no/{question}")).once_in(3);
+                let answer = Body::text(if refuses { "not that" } else { "yes" });
+                Request::Answer(Answer { question, answer })
+            }
             Wish::Raise => {
-                let add = Amounts::cost(4_000_000).with(Resource::Tokens, 4_000);
+                let add = Amounts::cost(12_000_000).with(Resource::Tokens, 12_000);
                 Request::Raise(Raise { agent: parse("lead"), add: add.with(Resource::ToolCalls, 4) })
             }
             Wish::Redirect(agent) => {

@@ -6,7 +6,7 @@ use spinney_kernel::budget::{Limits, Price, Resource};
 use spinney_kernel::caps::Caps;
 use spinney_kernel::context::Share;
 use spinney_kernel::definition::{
-    BudgetSpec, Definition, Lost, Model, OnLow, Recursion, Role, TreeLimits, Turns, Unpriced,
+    Approval, BudgetSpec, Definition, Lost, Model, OnLow, Recursion, Role, TreeLimits, Turns, Unpriced,
 };
 use spinney_kernel::window::{Compact, WindowSpec};
 
@@ -121,9 +121,9 @@ impl Plot {
             Mode::Wild => dice.once_in(2),
         };
         if tight {
-            limit = limit.with(Resource::Cost, dice.between(600_000, 9_000_000));
+            limit = limit.with(Resource::Cost, dice.between(2_000_000, 27_000_000));
             if dice.once_in(2) {
-                limit = limit.with(Resource::Tokens, dice.between(800, 9_000));
+                limit = limit.with(Resource::Tokens, dice.between(2_500, 27_000));
             }
             if dice.once_in(3) {
                 limit = limit.with(Resource::ToolCalls, dice.between(1, 6));
@@ -165,13 +165,17 @@ impl Plot {
         let (turns_max, output_cap) = (dice.between(2, 5) as u32, dice.between(150, 400));
         let window = dice
             .once_in(2)
-            .then(|| WindowSpec { size: Some(dice.between(600, 2_400)), ..WindowSpec::default() });
+            .then(|| WindowSpec { size: Some(dice.between(1_900, 4_200)), ..WindowSpec::default() });
         let share = match dice.below(6) {
             0 | 1 => Share::Briefing,
             2 => Share::Thread,
             _ => Share::Goal,
         };
-        let mut turns = Turns { prompt, turns_max, output_cap, window, share, around_tokens: None };
+        let mut turns = Turns { prompt, turns_max, output_cap, window, share, ..Turns::default() };
+        if dice.once_in(4) {
+            let tool = if dice.once_in(2) { "note" } else { "post" };
+            turns.approvals.insert(parse(tool), Approval::Ask);
+        }
         if self.sums_up(name) {
             summed_up(&mut turns);
         }
@@ -182,7 +186,7 @@ impl Plot {
         };
         let mut limit = Limits::NONE;
         if own && !(self.stops && self.mode.is_exact()) {
-            limit = limit.with(Resource::Tokens, dice.between(500, 3_000));
+            limit = limit.with(Resource::Tokens, dice.between(2_000, 9_000));
             limit = limit.with(Resource::Retries, dice.between(0, 3));
         }
         let mut caps = Caps::all(3);
@@ -203,6 +207,6 @@ impl Plot {
 fn summed_up(turns: &mut Turns) {
     turns.prompt.text.push_str(&" Take your time.".repeat(40));
     turns.turns_max += 4;
-    let size = Some(1_200);
+    let size = Some(2_600);
     turns.window = Some(WindowSpec { size, compact: Compact::Summary, ..WindowSpec::default() });
 }

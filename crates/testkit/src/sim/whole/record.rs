@@ -256,6 +256,7 @@ fn is_stop(event: &Event) -> bool {
         | Outcome::Cancelled
         | Outcome::Refused { .. }
         | Outcome::Answered { .. }
+        | Outcome::Approved
         | Outcome::Children { .. }
         | Outcome::Message { .. }
         | Outcome::Expired { .. } => false,

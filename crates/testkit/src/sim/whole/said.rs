@@ -83,11 +83,14 @@ impl Speaker<'_> {
             (Mode::Serial | Mode::Wild, 20..22) => {
                 ("wait_agent", format!(r#"{{"agents":["{}"]}}"#, self.child(dice)))
             }
+            (Mode::Serial | Mode::Wild, 24 | 25) => {
+                ("followup_task", format!(r#"{{"agent":"{}","task":"More of it."}}"#, self.child(dice)))
+            }
             (Mode::Serial | Mode::Wild, 22) => {
                 ("cancel_agent", format!(r#"{{"agent":"{}"}}"#, self.child(dice)))
             }
             (Mode::Serial, 23) => ("list_agents", "{}".to_owned()),
-            (Mode::Wild, 23..29) => ("post", self.place(place)),
+            (Mode::Wild, 23..31) => ("post", self.place(place)),
             _ => ("note", self.place(place)),
         };
         ToolAsk { id: format!("c{place}"), tool: tool.to_owned(), args, tokens: None, told_tokens: None }
@@ -106,8 +109,8 @@ impl Speaker<'_> {
         let detached = dice.once_in(3) && self.plot.mode != Mode::Parallel;
         let detach = if detached { r#","detach":true"# } else { "" };
         let terms = match (self.plot.mode, dice.below(6)) {
-            (Mode::Serial, 0) if !self.plot.stops => r#","budget":{"tokens":1500,"lend":true}"#,
-            (Mode::Wild, 0) => r#","budget":{"tokens":1500,"lend":true}"#,
+            (Mode::Serial, 0) if !self.plot.stops => r#","budget":{"tokens":4500,"lend":true}"#,
+            (Mode::Wild, 0) => r#","budget":{"tokens":4500,"lend":true}"#,
             (Mode::Wild, 1 | 2) => r#","timeout":1"#,
             _ => "",
         };

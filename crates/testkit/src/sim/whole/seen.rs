@@ -110,6 +110,7 @@ fn ended(outcome: &Outcome) -> Option<&'static str> {
         Outcome::Failed { .. } => Some("a call failed"),
         Outcome::Lost => Some("a call was lost"),
         Outcome::Answered { .. } => Some("a question was answered"),
+        Outcome::Approved => Some("a tool was approved"),
         Outcome::Children { .. } => Some("a wait brought children"),
         Outcome::Expired { .. } => Some("a wait expired"),
         Outcome::Cancelled | Outcome::Refused { .. } | Outcome::Message { .. } => None,

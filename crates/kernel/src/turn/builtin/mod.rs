@@ -1,14 +1,18 @@
 //! Tools that the kernel itself answers: what an agent asks of its own tree. Their arguments are the requests of
 //! this crate as a model writes them.
 
+mod words;
+
 use serde::Deserialize;
 
 use crate::agent::AgentIx;
 use crate::body::{Body, cut};
-use crate::call::{OnTimeout, Question, Wait, WaitNeed};
+use crate::call::{OnTimeout, Question, Sources, Wait};
 use crate::context::{Goal, Share, ToolAsk};
 use crate::decide::{Draft, Reply};
+use crate::definition::BudgetSpec;
 use crate::envelope::Envelope;
+use crate::findings::WaitNeed;
 use crate::id::{AgentId, Correlation, MessageKind, ModelName, RoleName, ToolName, Topic};
 use crate::input::By;
 use crate::limit;
@@ -25,6 +29,8 @@ pub enum Builtin {
     WaitAgent,
     /// Send a message.
     SendMessage,
+    /// Give a child that has completed one more task.
+    FollowupTask,
     /// List the agents of the tree.
     ListAgents,
     /// Cancel a descendant.
@@ -35,10 +41,11 @@ pub enum Builtin {
 
 impl Builtin {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::SpawnAgent,
         Self::WaitAgent,
         Self::SendMessage,
+        Self::FollowupTask,
         Self::ListAgents,
         Self::CancelAgent,
         Self::AskHuman,
@@ -51,23 +58,10 @@ impl Builtin {
             Self::SpawnAgent => "spawn_agent",
             Self::WaitAgent => "wait_agent",
             Self::SendMessage => "send_message",
+            Self::FollowupTask => "followup_task",
             Self::ListAgents => "list_agents",
             Self::CancelAgent => "cancel_agent",
             Self::AskHuman => "ask_human",
-        }
-    }
-
-    /// What it does and when to use it, for the model. A change of these words is a change of the rules: they are
-    /// counted in every hold.
-    #[must_use]
-    pub const fn description(self) -> &'static str {
-        match self {
-            Self::SpawnAgent => "hand one task to a new agent {agent, goal}; the result comes back here",
-            Self::WaitAgent => "wait for detached agents {agents} to end",
-            Self::SendMessage => "send {text} to the agent {to}",
-            Self::ListAgents => "list every agent of this tree",
-            Self::CancelAgent => "cancel {agent} and everything below it",
-            Self::AskHuman => "ask a person {question} and wait for the answer",
         }
     }
 
@@ -88,6 +82,10 @@ impl Builtin {
             Self::SendMessage => {
                 let SendArgs { text, .. } = serde_json::from_str(args).ok()?;
                 Some(tokens(&text))
+            }
+            Self::FollowupTask => {
+                let FollowupArgs { task, .. } = serde_json::from_str(args).ok()?;
+                Some(Goal::tokens(&task, tokens))
             }
             Self::WaitAgent | Self::ListAgents | Self::CancelAgent | Self::AskHuman => None,
         }
@@ -116,7 +114,21 @@ struct WaitArgs {
     agents: Vec<AgentId>,
     #[serde(default)]
     need: WaitNeed,
+    #[serde(default)]
+    sources: bool,
     timeout: Option<Span>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FollowupArgs {
+    agent: AgentId,
+    task: String,
+    #[serde(default)]
+    budget: BudgetKeys,
+    timeout: Option<Span>,
+    #[serde(default)]
+    detach: bool,
 }
 
 #[derive(Deserialize)]
@@ -162,8 +174,9 @@ pub(super) fn run(
     let request = match builtin {
         Builtin::SpawnAgent => spawn(agent.clone(), read(builtin, args)?, tokens),
         Builtin::WaitAgent => {
-            let WaitArgs { agents, need, timeout } = read(builtin, args)?;
-            let (wait, timeout_ms) = (Wait::Children { agents, need }, timeout.map(Span::ms));
+            let WaitArgs { agents, need, sources, timeout } = read(builtin, args)?;
+            let sources = if sources { Sources::Listed } else { Sources::LeftOut };
+            let (wait, timeout_ms) = (Wait::Children { agents, need, sources }, timeout.map(Span::ms));
             Request::Wait(request::Wait { agent: agent.clone(), wait, timeout_ms })
         }
         Builtin::SendMessage => {
@@ -171,6 +184,7 @@ pub(super) fn run(
             let envelope = Envelope { topic, kind, correlation, ..Envelope::default() };
             Request::Send(request::Send { to, body: Body { tokens, ..Body::text(text) }, envelope })
         }
+        Builtin::FollowupTask => followup(agent.clone(), read(builtin, args)?, tokens),
         Builtin::ListAgents => {
             let ListArgs {} = read(builtin, args)?;
             return Ok(Some(directory(draft)));
@@ -182,7 +196,7 @@ pub(super) fn run(
         Builtin::AskHuman => {
             let AskArgs { question: text, timeout, default } = read(builtin, args)?;
             let on_timeout = default.map_or(OnTimeout::Fail, OnTimeout::answer);
-            let question = Question { text, on_timeout };
+            let question = Question::new(text, on_timeout);
             Request::Ask(request::Ask { agent: agent.clone(), question, timeout_ms: timeout.map(Span::ms) })
         }
     };
@@ -215,9 +229,7 @@ fn read<'a, T: Deserialize<'a>>(builtin: Builtin, args: &'a str) -> Result<T, Re
 
 fn spawn(parent: AgentId, args: SpawnArgs, goal_tokens: Option<u64>) -> Request {
     let SpawnArgs { agent: role, goal, id, model, tools, budget, timeout, detach, share } = args;
-    let mut budget = budget.spec();
-    budget.timeout_ms = timeout.map(Span::ms).or(budget.timeout_ms);
-    let collect = if detach { Collect::Detached } else { Collect::Call };
+    let (budget, collect) = terms(&budget, timeout, detach);
     let (messages, window) = (Vec::new(), None);
     Request::Spawn(request::Spawn {
         parent,
@@ -233,6 +245,19 @@ fn spawn(parent: AgentId, args: SpawnArgs, goal_tokens: Option<u64>) -> Request 
         messages,
         window,
     })
+}
+
+fn followup(parent: AgentId, args: FollowupArgs, task_tokens: Option<u64>) -> Request {
+    let FollowupArgs { agent, task, budget, timeout, detach } = args;
+    let (budget, collect) = terms(&budget, timeout, detach);
+    Request::Followup(request::Followup { parent, agent, task, task_tokens, budget, collect })
+}
+
+/// What a child may use, and how its parent gets its result.
+fn terms(budget: &BudgetKeys, timeout: Option<Span>, detach: bool) -> (BudgetSpec, Collect) {
+    let mut budget = budget.spec();
+    budget.timeout_ms = timeout.map(Span::ms).or(budget.timeout_ms);
+    (budget, if detach { Collect::Detached } else { Collect::Call })
 }
 
 /// Every agent, one line each, as far as a text may be long.

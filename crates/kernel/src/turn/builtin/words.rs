@@ -1,0 +1,60 @@
+//! What a model is told of the tools that the kernel answers itself: what each does, when to use which, and what its
+//! arguments look like. A change of these words is a change of what every agent reads, and a snapshot pins them.
+
+use super::Builtin;
+
+impl Builtin {
+    /// What it does and when to use it, for the model.
+    #[must_use]
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::SpawnAgent => {
+                "give one self-contained task to a new agent, which knows nothing but its goal, and get its answer back here; for tasks that can be done at the same time, call it several times in one answer; with `detach` you go on meanwhile and collect the answer with wait_agent"
+            }
+            Self::WaitAgent => {
+                "get the answers of agents that you detached, in the order in which you spawned them: of all, of any, of the first few that complete, or as soon as most of them agree; whoever was not detached answers by itself"
+            }
+            Self::SendMessage => {
+                "tell an agent something while it runs, without waiting; it reads it before its next turn; one that has completed takes a followup_task instead"
+            }
+            Self::FollowupTask => {
+                "ask an agent of yours that has completed for one more thing, and get the answer back here; it still knows what it did; for anything that has nothing to do with that use spawn_agent"
+            }
+            Self::ListAgents => "see every agent of this tree: its id, role, parent, depth and state",
+            Self::CancelAgent => {
+                "stop an agent below you and everything below it, if its answer is no longer needed; what it used stays spent"
+            }
+            Self::AskHuman => {
+                "ask a person and wait for the answer, where neither you nor another agent can decide; nobody else waits"
+            }
+        }
+    }
+
+    /// What its arguments look like: a JSON Schema, as text.
+    #[must_use]
+    pub const fn schema(self) -> &'static str {
+        match self {
+            Self::SpawnAgent => SPAWN,
+            Self::WaitAgent => WAIT,
+            Self::SendMessage => SEND,
+            Self::FollowupTask => FOLLOWUP,
+            Self::ListAgents => LIST,
+            Self::CancelAgent => CANCEL,
+            Self::AskHuman => ASK,
+        }
+    }
+}
+
+const SPAWN: &str = r#"{"type":"object","properties":{"agent":{"type":"string","description":"which role it has"},"goal":{"type":"string","description":"everything that it has to know"},"id":{"type":"string","description":"what it is called; drawn if left out"},"budget":{"type":"object","description":"the most that it may use; yours holds in any case","properties":{"cost_usd":{"type":"number"},"tokens":{"type":"integer"},"steps":{"type":"integer"},"tool_calls":{"type":"integer"},"retries":{"type":"integer"},"timeout":{"type":"string"},"lend":{"type":"boolean","description":"set it aside for this agent alone"},"answer_reserve":{"type":"integer","description":"percent that agents below it must leave"},"on_low":{"description":"halt, shrink, or {\"downgrade\": MODEL}"}},"additionalProperties":false},"share":{"description":"what it knows beside its goal: goal (nothing), briefing (what you were told), thread (your context messages, as they come), or {\"fork\": N} (your last N turns)"},"tools":{"type":"array","items":{"type":"string"},"description":"fewer tools than its role has"},"model":{"type":"string"},"timeout":{"type":"string","description":"such as 90s or 5m"},"detach":{"type":"boolean","description":"go on at once and collect later"}},"required":["agent","goal"],"additionalProperties":false}"#;
+
+const WAIT: &str = r#"{"type":"object","properties":{"agents":{"type":"array","items":{"type":"string"},"minItems":1},"need":{"description":"all (if left out), any, {\"first\": K}: K that completed, or majority: the same answer from more than half"},"sources":{"type":"boolean","description":"also list every link that they name once, with who named it"},"timeout":{"type":"string","description":"such as 90s or 5m; then you get what there is, marked as partial"}},"required":["agents"],"additionalProperties":false}"#;
+
+const SEND: &str = r#"{"type":"object","properties":{"to":{"type":"string"},"text":{"type":"string"},"topic":{"type":"string"},"type":{"type":"string","description":"what kind of message it is, in a word"},"correlation":{"type":"string","description":"what a reply will repeat"}},"required":["to","text"],"additionalProperties":false}"#;
+
+const FOLLOWUP: &str = r#"{"type":"object","properties":{"agent":{"type":"string","description":"the id of an agent that you spawned and that has completed"},"task":{"type":"string"},"budget":{"type":"object","description":"as for spawn_agent"},"timeout":{"type":"string"},"detach":{"type":"boolean"}},"required":["agent","task"],"additionalProperties":false}"#;
+
+const LIST: &str = r#"{"type":"object","properties":{},"additionalProperties":false}"#;
+
+const CANCEL: &str = r#"{"type":"object","properties":{"agent":{"type":"string"},"reason":{"type":"string"}},"required":["agent"],"additionalProperties":false}"#;
+
+const ASK: &str = r#"{"type":"object","properties":{"question":{"type":"string"},"timeout":{"type":"string","description":"such as 10m; a day if left out"},"default":{"type":"string","description":"what counts as the answer if nobody answers in time"}},"required":["question"],"additionalProperties":false}"#;

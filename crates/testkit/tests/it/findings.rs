@@ -1,0 +1,189 @@
+//! What several agents found, for the one who asked them.
+
+use insta::assert_snapshot;
+use spinney_kernel::context::{Contexts, Message};
+use spinney_kernel::findings::{Ballot, Finding, Findings, Late, WaitNeed};
+use spinney_testkit::{Play, check};
+
+use crate::seen::name;
+
+fn finding(agent: &str, state: &str, text: &str) -> Finding {
+    Finding { agent: name(agent), state: state.to_owned(), text: text.to_owned(), used: None }
+}
+
+fn three() -> Findings {
+    let asked = ["a", "b", "c"].map(name);
+    let a = finding(
+        "a",
+        "completed",
+        "Ash is common (https://trees.example/ash#top).\nSources:\n- The Wood Book\n- www stuff",
+    );
+    let b = finding(
+        "b",
+        "completed",
+        "So it is: http://www.Trees.example/ash/, and the\n## Sources\n* the  wood book",
+    );
+    Findings::new(WaitNeed::All, &asked, vec![a, b])
+}
+
+/// L33 (the library's part): two complete and one missing, in the order in which they were spawned, marked partial,
+/// sources once with both who name them.
+#[test]
+fn l33_sources_are_listed_once_with_everybody_who_names_them() {
+    let findings = three();
+    assert!(findings.is_partial() && !findings.is_had());
+    assert_eq!(findings.missing, [name("c")]);
+    assert_snapshot!(findings.told(Late::Yes), @"partial, time is up: 2 of 3 ended; still at work: c; wait again, or cancel whom you need no more");
+    assert_snapshot!(findings.source_lines(), @"");
+}
+
+#[test]
+fn a_list_of_sources_has_a_bound_and_says_so() {
+    let long: String =
+        (0..200).map(|n| format!("- https://trees.example/{n}/{}\n", "x".repeat(60))).collect();
+    let findings = Findings::new(WaitNeed::All, &[name("a")], vec![finding("a", "completed", &long)]);
+    let lines = findings.source_lines();
+    assert!(lines.len() <= spinney_kernel::limit::SOURCES_BYTES_MAX, "{}", lines.len());
+    assert!(lines.lines().last().unwrap().starts_with("… and "), "{lines}");
+    let endless = finding("a", "completed", &format!("https://{}", "y".repeat(100_000)));
+    assert_eq!(Findings::new(WaitNeed::All, &[name("a")], vec![endless]).sources(), []);
+}
+
+/// Whether enough is there, for every need, as it comes in.
+#[test]
+fn a_majority_is_more_than_half_of_those_asked_and_not_of_those_who_answered() {
+    let ballots = |answers: &[Option<&'static str>]| -> Vec<Ballot<&'static str>> {
+        answers.iter().map(|answer| Ballot { is_completed: answer.is_some(), answer: *answer }).collect()
+    };
+    let (yes, no, failed) = (Some("yes"), Some("no"), None);
+    for (need, asked, ended, is_met) in [
+        (WaitNeed::All, 3, vec![yes, yes], false),
+        (WaitNeed::All, 3, vec![yes, yes, failed], true),
+        (WaitNeed::Any, 3, vec![failed], true),
+        (WaitNeed::Any, 3, vec![], false),
+        (WaitNeed::First(2), 3, vec![yes, failed], false),
+        (WaitNeed::First(2), 3, vec![yes, no], true),
+        (WaitNeed::First(2), 3, vec![yes, failed, failed], true),
+        (WaitNeed::Majority, 3, vec![yes, no], false),
+        (WaitNeed::Majority, 3, vec![yes, yes], true),
+        (WaitNeed::Majority, 4, vec![yes, yes], false),
+        (WaitNeed::Majority, 4, vec![yes, yes, no], false),
+        (WaitNeed::Majority, 4, vec![yes, yes, no, yes], true),
+        (WaitNeed::Majority, 3, vec![yes, no, failed], true),
+    ] {
+        assert_eq!(need.is_met(asked, &ballots(&ended)), is_met, "{need:?} of {asked}: {ended:?}");
+    }
+}
+
+const FIXTURE: &str = "root $90.00 turns=20 / helper later turns=3";
+
+fn spawned(names: &[&str]) -> String {
+    let spawn = |id: &&str| {
+        format!("spawn_agent {{\"agent\":\"helper\",\"goal\":\"Vote.\",\"id\":\"{id}\",\"detach\":true}}")
+    };
+    names.iter().map(spawn).collect::<Vec<_>>().join(" | ")
+}
+
+/// What the last tool of the root returned, as its model reads it.
+fn result(play: &Play) -> String {
+    let contexts = Contexts::of(play.world().tree(), play.batches().iter().flat_map(|batch| &batch.events));
+    let root = name("root");
+    let texts = contexts.window(&root).filter(|message| matches!(message, Message::Result { .. }));
+    texts.last().map(|message| message.text().into_owned()).unwrap_or_default()
+}
+
+/// Named in another order, one of them failed: the first two of three that completed.
+#[test]
+fn the_first_few_that_complete_are_enough_and_come_in_the_order_of_their_birth() {
+    let mut play = Play::grow(FIXTURE);
+    play.run(&format!(
+        "said #1 Go. | {} | wait_agent {{\"agents\":[\"c\",\"a\",\"b\"],\"need\":{{\"first\":2}}}}
+        said #4 C says this.
+        said #2 A says that.",
+        spawned(&["a", "b", "c"])
+    ));
+    assert_snapshot!(result(&play), @"
+    2 of 3 ended; still at work: b; wait again, or cancel whom you need no more
+
+    [a completed]
+    A says that.
+
+    [c completed]
+    C says this.
+    ");
+}
+
+#[test]
+fn a_wait_ends_as_soon_as_most_agree() {
+    let mut play = Play::grow(FIXTURE);
+    play.run(&format!(
+        "said #1 Go. | {} | wait_agent {{\"agents\":[\"a\",\"b\",\"c\"],\"need\":\"majority\"}}
+        said #2 blue
+        said #3 red
+        said #4 blue",
+        spawned(&["a", "b", "c"])
+    ));
+    assert_snapshot!(result(&play), @"
+    3 of 3 ended; more than half agree
+
+    [a completed]
+    blue
+
+    [b completed]
+    red
+
+    [c completed]
+    blue
+    ");
+    let mut play = Play::grow(FIXTURE);
+    play.run(&format!(
+        "said #1 Go. | {} | wait_agent {{\"agents\":[\"a\",\"b\",\"c\"],\"need\":\"majority\"}}
+        said #2 blue
+        said #3  blue",
+        spawned(&["a", "b", "c"])
+    ));
+    assert_snapshot!(result(&play), @"");
+}
+
+/// L33: three children of which one hangs; when time is up, two are complete and one is missing, in the order in which
+/// they were spawned, marked partial, and sources stand once with both who name them.
+#[test]
+fn l33_a_wait_that_runs_out_of_time_brings_what_there_is_marked_as_partial() {
+    let mut play = Play::grow(FIXTURE);
+    play.run(&format!(
+        "said #1 Go. | {} | wait_agent {{\"agents\":[\"b\",\"c\",\"a\"],\"sources\":true,\"timeout\":\"30s\"}}
+        said #4 Ash, see https://trees.example/ash.
+        said #2 Oak and ash, see https://trees.example/ash/ and https://trees.example/oak
+        pass 30s",
+        spawned(&["a", "b", "c"])
+    ));
+    assert_snapshot!(result(&play), @"
+    partial, time is up: 2 of 3 ended; still at work: b; wait again, or cancel whom you need no more
+
+    [a completed]
+    Oak and ash, see https://trees.example/ash/ and https://trees.example/oak
+
+    [c completed]
+    Ash, see https://trees.example/ash.
+
+    Sources:
+    - https://trees.example/ash/ (a, c)
+    - https://trees.example/oak (a)
+    ");
+}
+
+#[test]
+fn a_need_that_says_nothing_is_refused() {
+    let log = check(
+        FIXTURE,
+        &format!(
+            "said #1 Go. | {} | wait_agent {{\"agents\":[\"a\"],\"need\":{{\"first\":0}}}} | wait_agent {{\"agents\":[\"a\"],\"need\":\"few\"}}",
+            spawned(&["a"])
+        ),
+    );
+    let errors: Vec<&str> = log.lines().filter(|line| line.contains("error:")).collect();
+    assert_snapshot!(errors.join("\n"), @"
+    root tool 1 error: nothing to wait for: name at least one child, or wait for messages
+    root tool 2 error: bad arguments for `wait_agent`: unknown variant `few`, expected one of `all`, `any`, `first`, `majority` at line 1 column 28; write one JSON object with the fields it takes
+    ");
+}
