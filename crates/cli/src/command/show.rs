@@ -131,6 +131,7 @@ fn body(known: &Known, journal: &dyn Journal, full: bool) -> Vec<String> {
     if end < text.len() {
         lines.push(format!("… {} in all; --full shows them", counted(text.len() as u64, "byte")));
     }
+    lines.extend(known.message.facts().map(ToString::to_string));
     lines.extend(known.message.parts().map(|part| part.to_string()));
     for ToolAsk { tool, args, .. } in asks(&known.message) {
         let args = if full { printable(args) } else { one_line(args, LINE_CHARS_MAX) };
@@ -179,6 +180,9 @@ fn line(known: &Known, number: u64, journal: &dyn Journal) -> String {
         "text": text(message, journal),
         "asks": asks,
     });
+    if let (Some(facts), Some(line)) = (message.facts(), line.as_object_mut()) {
+        line.insert("facts".to_owned(), json!({ "used": facts.used, "left": facts.left }));
+    }
     if let (false, Some(line)) = (parts.is_empty(), line.as_object_mut()) {
         line.insert("parts".to_owned(), parts.into());
     }

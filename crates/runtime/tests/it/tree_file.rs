@@ -190,6 +190,7 @@ fn every_key() -> Definition {
         model: name("fast"),
         caps: Caps {
             models: Allow::All,
+            below: Allow::All,
             tools: Allow::only([name("spawn_agent"), name("wait_agent")]),
             spawn: Allow::only([name("researcher")]),
             network: Network::Denied,
@@ -207,9 +208,7 @@ fn every_key() -> Definition {
             prompt: Body::text("You coordinate researchers."),
             turns_max: 8,
             output_cap: 500,
-            around_tokens: None,
-            window: None,
-            share: Share::Goal,
+            ..Turns::default()
         }),
     };
     Definition {
@@ -239,6 +238,7 @@ fn plain(model: &str, depth_max: u32) -> Role {
         model: name(model),
         caps: Caps {
             models: Allow::All,
+            below: Allow::All,
             tools: Allow::only([]),
             spawn: Allow::All,
             network: Network::Denied,
