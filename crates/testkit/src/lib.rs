@@ -4,7 +4,6 @@
 mod clock;
 pub mod conformance;
 pub mod fixture;
-mod function_tool;
 pub mod golden;
 pub mod play;
 mod recorder;
@@ -17,7 +16,6 @@ mod stage;
 pub use spinney;
 
 pub use clock::SteadyClock;
-pub use function_tool::FunctionTool;
 pub use play::{Play, check};
 pub use recorder::Recorder;
 pub use stage::{Stage, definition, settled, told};

@@ -15,6 +15,7 @@ mod deep;
 mod ending;
 mod executor;
 mod failing_journal;
+mod function_tools;
 mod guarding;
 mod lending;
 mod line;

@@ -13,7 +13,6 @@ mod deep;
 mod docs;
 mod ending;
 mod fixed;
-mod function_tool;
 mod golden;
 mod halt;
 mod lease;
