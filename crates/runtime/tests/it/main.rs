@@ -17,6 +17,7 @@ mod executor;
 mod failing_journal;
 mod function_tools;
 mod guarding;
+mod hooking;
 mod lending;
 mod line;
 mod misbehaving;
