@@ -14,6 +14,7 @@ pub mod sim;
 mod stage;
 
 pub use spinney;
+pub use spinney_store;
 
 pub use clock::SteadyClock;
 pub use play::{Play, check};

@@ -11,7 +11,6 @@ use spinney_kernel::context::{Contexts, Message, Packet};
 use spinney_kernel::id::{BlobHash, Seq};
 use spinney_kernel::limit;
 use spinney_kernel::offload::name;
-use spinney_kernel::port::tool;
 use spinney_kernel::window::WindowSpec;
 use spinney_testkit::spinney::function_tool::{FunctionTool, Untyped};
 use spinney_testkit::{Stage, definition};

@@ -15,7 +15,7 @@ use spinney_kernel::definition::Definition;
 use spinney_kernel::port::model::Attempt;
 use spinney_kernel::time::Time;
 use spinney_testkit::{Stage, settled, told};
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::mpsc;
 
 const TREE: &str = "
 name: family
@@ -90,13 +90,13 @@ fn is_alive(process: u32) -> bool {
 }
 
 /// A tool that starts a process and never answers, and the ids of its processes.
-fn hanging() -> (FunctionTool, UnboundedReceiver<u32>) {
-    let (started, processes) = unbounded_channel();
+fn hanging() -> (FunctionTool, mpsc::Receiver<u32>) {
+    let (started, processes) = mpsc::channel(1);
     let tool = FunctionTool::new(move |_: Untyped| {
         let started = started.clone();
         async move {
             let process = Process::start().map_err(|error| error.to_string())?;
-            let _ = started.send(process.0.id());
+            let _ = started.try_send(process.0.id());
             std::future::pending::<()>().await;
             drop(process);
             Ok::<_, String>("never")

@@ -18,11 +18,14 @@ use spinney_kernel::signal::Running;
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Stage, definition, settled, told};
 
+/// What a hook says.
+type Verdict = Result<(), String>;
+
 /// What a hook does about what it is shown; the default is nothing.
 #[derive(Default)]
 struct Does {
-    before_call: Option<fn(&Calling) -> Result<(), String>>,
-    before_charge: Option<fn(&Calling, &Amounts) -> Result<(), String>>,
+    before_call: Option<fn(&Calling) -> Verdict>,
+    before_charge: Option<fn(&Calling, &Amounts) -> Verdict>,
     after: Option<fn()>,
 }
 
@@ -332,7 +335,7 @@ async fn a_driver_that_panics_is_shown_as_an_error() {
 
 /// Waits until somebody lets it go, in a thread of its own.
 struct Door {
-    entered: tokio::sync::mpsc::UnboundedSender<&'static str>,
+    entered: tokio::sync::mpsc::Sender<&'static str>,
     open: Mutex<mpsc::Receiver<()>>,
     at: &'static str,
     verdict: Result<(), String>,
@@ -341,7 +344,7 @@ struct Door {
 impl Door {
     fn wait(&self, at: &'static str) -> Result<(), String> {
         if at == self.at {
-            let _ = self.entered.send(at);
+            let _ = self.entered.try_send(at);
             let _ = self.open.lock().unwrap().recv();
             return self.verdict.clone();
         }
@@ -363,8 +366,8 @@ impl TreeHooks for Door {
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_call_releases_its_hold_although_a_hook_still_thinks() {
     for (at, calls) in [("call", 0), ("charge", 1)] {
-        let (entered, mut enters) = tokio::sync::mpsc::unbounded_channel();
-        let (open, opened) = mpsc::channel();
+        let (entered, mut enters) = tokio::sync::mpsc::channel(1);
+        let (open, opened) = mpsc::sync_channel(1);
         let door =
             Arc::new(Door { entered, open: Mutex::new(opened), at, verdict: Err("too late".to_owned()) });
         let stage = Stage::new(SCRIPT);
@@ -384,8 +387,8 @@ async fn a_cancelled_call_releases_its_hold_although_a_hook_still_thinks() {
 /// The verdict on a call that was stopped meanwhile still counts if its agent lives on.
 #[tokio::test(start_paused = true)]
 async fn a_late_verdict_on_a_stopped_call_still_fails_its_agent() {
-    let (entered, mut enters) = tokio::sync::mpsc::unbounded_channel();
-    let (open, opened) = mpsc::channel();
+    let (entered, mut enters) = tokio::sync::mpsc::channel(1);
+    let (open, opened) = mpsc::sync_channel(1);
     let verdict = Err("too dear".to_owned());
     let door = Arc::new(Door { entered, open: Mutex::new(opened), at: "charge", verdict });
     let stage = Stage::new(SCRIPT);

@@ -13,6 +13,7 @@ mod clock_set_back;
 mod closing;
 mod counting;
 mod deep;
+mod embedding;
 mod ending;
 mod executor;
 mod failing_journal;

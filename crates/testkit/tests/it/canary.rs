@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use spinney_kernel::body::Body;
 use spinney_kernel::context::Share;
-use spinney_kernel::definition::{Definition, Tool as Spec};
+use spinney_kernel::definition::Definition;
 use spinney_kernel::envelope::Envelope;
 use spinney_kernel::id::RoleName;
 use spinney_kernel::part::enclose;
 use spinney_kernel::port::model::Attempt;
-use spinney_kernel::port::tool;
 use spinney_kernel::request::Send;
 use spinney_kernel::window::Category;
 use spinney_kernel::{By, Event, Request};
