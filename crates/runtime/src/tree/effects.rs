@@ -22,7 +22,7 @@ use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
-use super::hooked::{Ended, Hooked, Verdict, Veto, between};
+use super::hooked::{Ended, Hooked, Verdict, Veto};
 use super::payload::{Payload, returned_with, said};
 use crate::bus::{Delta, Hub};
 use crate::drivers::Drivers;
@@ -97,11 +97,16 @@ impl Effects {
             let Some(driver) = drivers.model(&attempt.model) else {
                 return (failed(ticket, missing(&format!("model `{}`", attempt.model))), Verdict::Fine);
             };
-            let call = async |stop: &mut Stop| {
-                let answer = call_model(driver.as_ref(), (ticket, Arc::clone(&attempt)), stop, hub);
-                guarded(answer).await.map(Returned::Model)
+            let call = (ticket, Arc::clone(&attempt));
+            let Some(hooked) = hooked else {
+                let ended = call_model(driver.as_ref(), call, &mut stopped, hub).await;
+                return (report(&drivers, ticket, ended.map(Returned::Model)), Verdict::Fine);
             };
-            let (ended, verdict) = between(hooked, &mut stopped, call).await;
+            let call = async |stop: &mut Stop| {
+                call_model(driver.as_ref(), call, stop, hub).await.map(Returned::Model)
+            };
+            // Boxed, because most homes have no hooks.
+            let (ended, verdict) = Box::pin(hooked.between(&mut stopped, call)).await;
             (report(&drivers, ticket, ended), verdict)
         });
     }
@@ -122,11 +127,14 @@ impl Effects {
             let Some(driver) = drivers.tool(&attempt.tool).cloned() else {
                 return (failed(ticket, missing(&format!("tool `{}`", attempt.tool))), Verdict::Fine);
             };
-            let call = async |stop: &mut Stop| {
-                let answer = async { call_tool(driver.call(attempt), timeout_ms, stop).await };
-                guarded(answer).await.map(Returned::Tool)
+            let Some(hooked) = hooked else {
+                let ended = call_tool(driver.call(attempt), timeout_ms, &mut stopped).await;
+                return (report(&drivers, ticket, ended.map(Returned::Tool)), Verdict::Fine);
             };
-            let (ended, verdict) = between(hooked, &mut stopped, call).await;
+            let call = async |stop: &mut Stop| {
+                call_tool(driver.call(attempt), timeout_ms, stop).await.map(Returned::Tool)
+            };
+            let (ended, verdict) = Box::pin(hooked.between(&mut stopped, call)).await;
             (report(&drivers, ticket, ended), verdict)
         });
     }
@@ -169,7 +177,7 @@ impl Effects {
     ) {
         let reports = self.reports.clone();
         let task = tokio::spawn(async move {
-            // Whatever a driver is asked may panic: it has failed then, and nobody else.
+            // Nobody else has failed then.
             let (brought, verdict) = AssertUnwindSafe(work)
                 .catch_unwind()
                 .await
@@ -266,13 +274,9 @@ async fn call_tool(
     }
 }
 
-/// What a driver's work comes to; it has failed if it panics. What it said then stays out of the journal: the panic
-/// hook has told it, and nobody knows what is in it.
-async fn guarded<T>(work: impl Future<Output = Result<T, Missed>>) -> Result<T, Missed> {
-    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| Err(panicked()))
-}
-
-fn panicked() -> Missed {
+/// A driver that panics has failed. What it said stays out of the journal: the panic hook has told it, and nobody knows
+/// what is in it.
+pub(super) fn panicked() -> Missed {
     let message = "the driver panicked".to_owned();
     Missed { fault: Fault { message, ..Fault::of(FaultKind::Invalid) }, used: Used::Unknown }
 }

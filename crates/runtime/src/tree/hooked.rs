@@ -4,6 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use futures::FutureExt;
 use spinney_kernel::agent::Failure;
 use spinney_kernel::budget::{Amounts, Price, Resource, ResourceSet};
 use spinney_kernel::context::Origin;
@@ -16,7 +17,7 @@ use spinney_kernel::world::World;
 use spinney_kernel::{Request, limit};
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use super::effects::{Stop, Ticket, stopped_with, until_stopped};
+use super::effects::{Stop, Ticket, panicked, stopped_with, until_stopped};
 use crate::hooks::{Calling, Returned, Target, TreeHooks};
 
 /// The hooks of a home, and the attempt that they are about.
@@ -77,12 +78,25 @@ impl Hooked {
         Some(Box::new(Self { hooks, calling, price }))
     }
 
+    /// Runs an attempt between its hooks.
+    pub(super) async fn between(
+        self: Box<Self>,
+        stop: &mut Stop,
+        work: impl AsyncFnOnce(&mut Stop) -> Ended,
+    ) -> (Ended, Verdict) {
+        if let Err(missed) = self.before(stop).await {
+            return (Err(missed), Verdict::Fine);
+        }
+        let ended = AssertUnwindSafe(work(stop)).catch_unwind().await;
+        self.after(ended.unwrap_or_else(|_| Err(panicked())), stop).await
+    }
+
     /// Asks whether the call may leave.
     async fn before(&self, stop: &mut Stop) -> Result<(), Missed> {
         let Self { hooks, calling, .. } = self.clone();
         let asked = spawn_blocking(move || {
             catch_unwind(AssertUnwindSafe(|| hooks.before_call(&calling)))
-                .unwrap_or_else(|_| Err(panicked("before_call")))
+                .unwrap_or_else(|_| Err(has_panicked("before_call")))
         });
         match until_stopped(asked, stop).await {
             Some(Ok(Ok(()))) => Ok(()),
@@ -125,7 +139,7 @@ impl Hooked {
         };
         let actual = self.actual(used);
         let charged = catch_unwind(AssertUnwindSafe(|| hooks.before_charge(calling, &actual)));
-        let refused = charged.unwrap_or_else(|_| Err(panicked("before_charge"))).err();
+        let refused = charged.unwrap_or_else(|_| Err(has_panicked("before_charge"))).err();
         // The panic hook has told what went wrong; the call has ended as it has.
         let _ = catch_unwind(AssertUnwindSafe(|| match ended {
             Ok(result) => hooks.on_result(calling, result),
@@ -147,25 +161,6 @@ impl Hooked {
     }
 }
 
-/// Runs an attempt between its hooks, if there are any.
-pub(super) async fn between(
-    hooked: Option<Box<Hooked>>,
-    stop: &mut Stop,
-    work: impl AsyncFnOnce(&mut Stop) -> Ended,
-) -> (Ended, Verdict) {
-    // Boxed, because most homes have no hooks and every call is a task.
-    if let Some(hooked) = &hooked
-        && let Err(missed) = Box::pin(hooked.before(stop)).await
-    {
-        return (Err(missed), Verdict::Fine);
-    }
-    let ended = work(stop).await;
-    match hooked {
-        Some(hooked) => Box::pin(hooked.after(ended, stop)).await,
-        None => (ended, Verdict::Fine),
-    }
-}
-
-fn panicked(hook: &str) -> String {
+fn has_panicked(hook: &str) -> String {
     format!("the hook {hook} panicked")
 }
