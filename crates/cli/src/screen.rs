@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 use spinney::tree::Told;
 use spinney_kernel::Event;
+use spinney_kernel::definition::Tags;
 use spinney_kernel::id::{AgentId, Topic, TreeId};
 use spinney_kernel::time::Time;
 use spinney_kernel::trace::{Hop, Trace};
@@ -171,10 +172,18 @@ fn json(tree: TreeId, told: &Told, hop: &Hop) -> String {
         ("start", since.map(Value::from)),
         ("end", ended.map(Value::from)),
         ("agent", hop.agent.as_ref().map(|agent| agent.as_str().into())),
+        ("tags", tags(&hop.tags)),
+        ("from", hop.switch.as_ref().map(|switch| switch.from.as_str().into())),
+        ("reason", hop.switch.as_ref().map(|switch| switch.reason().into())),
     ];
     line.extend(facts.into_iter().filter_map(|(name, fact)| Some((name.to_owned(), fact?))));
     line.extend(fields);
     Value::Object(line).to_string()
+}
+
+fn tags(tags: &Tags) -> Option<Value> {
+    let tags = tags.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str())));
+    Some(Value::Object(tags.collect())).filter(|tags| *tags != Value::Object(Map::new()))
 }
 
 fn fields(event: &Event) -> Map<String, Value> {

@@ -1,6 +1,9 @@
 //! The definition of a tree: its roles, models and ceilings. It arrives once, with the request that starts the tree,
 //! and is checked whole before anything runs.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::body::{Body, check_said, check_text};
@@ -14,6 +17,9 @@ use crate::port::journal::Durability;
 use crate::refusal::Refusal;
 use crate::turn::Builtin;
 use crate::window::WindowSpec;
+
+/// Words that whoever starts a tree gives it, by name: whose it is, what it belongs to. Agents never see them.
+pub type Tags = BTreeMap<String, String>;
 
 /// Everything a tree is made of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,6 +53,13 @@ pub struct Definition {
     /// What its events survive.
     #[serde(default)]
     pub durability: Durability,
+    /// Words for whoever watches; shared with every event that is shown.
+    #[serde(default, skip_serializing_if = "has_none")]
+    pub tags: Arc<Tags>,
+}
+
+fn has_none(tags: &Arc<Tags>) -> bool {
+    tags.is_empty()
 }
 
 /// Bounds of the whole tree.
@@ -434,6 +447,7 @@ impl Definition {
     pub(crate) fn check(&self) -> Result<(), Refusal> {
         check_said("name", &self.name, limit::NOTE_BYTES_MAX)?;
         check_said("goal", &self.goal, limit::TEXT_BYTES_MAX)?;
+        check_tags(&self.tags)?;
         self.check_limits()?;
         self.budget.check()?;
         self.role(&self.entry)?;
@@ -484,6 +498,17 @@ impl Definition {
         }
         Ok(())
     }
+}
+
+fn check_tags(tags: &Tags) -> Result<(), Refusal> {
+    if tags.len() > limit::TAGS_MAX {
+        let (what, count, count_max) = ("tags".to_owned(), tags.len(), limit::TAGS_MAX);
+        return Err(Refusal::TooMany { what, count, count_max });
+    }
+    tags.iter().try_for_each(|(name, value)| {
+        check_said("name of a tag", name, limit::TAG_NAME_BYTES_MAX)?;
+        check_text("tag", value, limit::TAG_BYTES_MAX)
+    })
 }
 
 /// Refuses a list that nobody would write.

@@ -20,6 +20,12 @@ pub const TEXT_BYTES_MAX: usize = 32 * 1024;
 pub const NOTE_BYTES_MAX: usize = 1_024;
 /// Most roles or models in one definition.
 pub const NAMES_MAX: usize = 256;
+/// Most tags of one tree: they stand on every event that is shown.
+pub const TAGS_MAX: usize = 32;
+/// Longest name of a tag, in bytes: a word.
+pub const TAG_NAME_BYTES_MAX: usize = 64;
+/// Longest tag, in bytes: an id or a short line.
+pub const TAG_BYTES_MAX: usize = 256;
 
 /// Default turns of one agent: a model that calls tools for ever is stopped here.
 pub const TURNS_MAX: u32 = 20;

@@ -7,8 +7,10 @@ use std::sync::Arc;
 use crate::Event;
 use crate::agent::{Attachment, Spawned};
 use crate::call::Work;
+use crate::definition::Tags;
 use crate::envelope::Envelope;
-use crate::id::{AgentId, CallId, Correlation, MessageKind, ThreadId, Topic};
+use crate::fault::Fault;
+use crate::id::{AgentId, CallId, Correlation, MessageKind, ModelName, ThreadId, Topic};
 use crate::input::By;
 use crate::time::Time;
 
@@ -17,6 +19,7 @@ use crate::time::Time;
 pub struct Trace {
     agents: BTreeMap<AgentId, Arc<Life>>,
     calls: BTreeMap<CallId, Open>,
+    tags: Arc<Tags>,
 }
 
 /// What is known of a living agent.
@@ -36,6 +39,10 @@ struct Open {
     agent: AgentId,
     aim: Aim,
     since: Time,
+    /// Its model, if it calls one.
+    model: Option<ModelName>,
+    /// What its last attempt met, if that failed and nothing was done about it yet.
+    fault: Option<Box<Fault>>,
 }
 
 /// What a call is for.
@@ -69,6 +76,27 @@ pub struct Hop {
     pub since: Option<Time>,
     /// Whether that is over with it.
     pub is_end: bool,
+    /// What a model call leaves, if it goes on with other terms.
+    pub switch: Option<Arc<Switch>>,
+    /// What the tree was given for whoever watches it.
+    pub tags: Arc<Tags>,
+}
+
+/// What a model call leaves when it goes on with other terms. Its event says what it goes on with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Switch {
+    /// The model that it leaves.
+    pub from: ModelName,
+    /// The fault that it met there; none if the budget is the reason.
+    pub fault: Option<Fault>,
+}
+
+impl Switch {
+    /// Why, as one word: the kind of fault, or `budget`.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        self.fault.as_ref().map_or("budget", |fault| fault.kind.word())
+    }
 }
 
 impl Hop {
@@ -97,7 +125,7 @@ struct Kind {
 impl Trace {
     /// Takes in the next event, which arrived at `at`, and says where it stands.
     pub fn take(&mut self, at: Time, event: &Event) -> Hop {
-        self.enter(at, event);
+        let switch = self.enter(at, event);
         let Kind { agent, topic, correlation, since, is_end } = self.kind(event);
         let life = agent.as_ref().and_then(|agent| self.agents.get(agent)).cloned();
         let above = life.as_ref().and_then(|life| life.path.iter().rev().nth(1)).cloned();
@@ -112,6 +140,8 @@ impl Trace {
             correlation,
             since,
             is_end,
+            switch,
+            tags: Arc::clone(&self.tags),
         };
         if let Event::AgentEnded { .. } = event {
             hop.recipient = above;
@@ -125,23 +155,36 @@ impl Trace {
         hop
     }
 
-    fn enter(&mut self, at: Time, event: &Event) {
-        if let Event::AgentSpawned(spawned) = event {
+    /// Takes in who and what there is from here on; says what a call leaves that is switched.
+    fn enter(&mut self, at: Time, event: &Event) -> Option<Arc<Switch>> {
+        if let Event::TreeStarted { definition, .. } = event {
+            self.tags = Arc::clone(&definition.tags);
+        } else if let Event::AgentSpawned(spawned) = event {
             self.spawned(at, spawned);
         } else if let Event::CallAsked { call, agent, work } = event {
-            let aim = match work {
-                Work::Model(model) if model.summary.is_some() => Aim::Summary,
-                Work::Model(_) => Aim::Model,
-                Work::Tool(_) => Aim::Tool,
-                Work::Child(_) | Work::Wait(_) => Aim::Wait,
-                Work::Question(_) => Aim::Question,
+            let (aim, model) = match work {
+                Work::Model(model) if model.summary.is_some() => (Aim::Summary, Some(&model.model)),
+                Work::Model(model) => (Aim::Model, Some(&model.model)),
+                Work::Tool(_) => (Aim::Tool, None),
+                Work::Child(_) | Work::Wait(_) => (Aim::Wait, None),
+                Work::Question(_) => (Aim::Question, None),
             };
-            self.opened(*call, Open { agent: agent.clone(), aim, since: at });
+            self.opened(*call, Open { model: model.cloned(), ..Open::new(agent, aim, at) });
         } else if let Event::WaitStarted { call, agent, .. } = event {
-            self.opened(*call, Open { agent: agent.clone(), aim: Aim::Wait, since: at });
+            self.opened(*call, Open::new(agent, Aim::Wait, at));
         } else if let Event::QuestionAsked { call, agent, .. } = event {
-            self.opened(*call, Open { agent: agent.clone(), aim: Aim::Question, since: at });
+            self.opened(*call, Open::new(agent, Aim::Question, at));
+        } else if let Event::AttemptFailed { call, fault, .. } = event {
+            let open = self.calls.get_mut(call);
+            open.into_iter().for_each(|open| open.fault = fault.clone().map(Box::new));
+        } else if let Event::CallStarted { call, .. } = event {
+            self.calls.get_mut(call).into_iter().for_each(|open| open.fault = None);
+        } else if let Event::CallSwitched { call, model, .. } = event {
+            let open = self.calls.get_mut(call)?;
+            let from = open.model.replace(model.clone())?;
+            return Some(Arc::new(Switch { from, fault: open.fault.take().map(|fault| *fault) }));
         }
+        None
     }
 
     fn spawned(&mut self, at: Time, spawned: &Spawned) {
@@ -151,7 +194,7 @@ impl Trace {
         let life = Life { path, thread: spawned.thread.clone(), since: at };
         self.agents.insert(spawned.agent.clone(), Arc::new(life));
         if let (Attachment::Call { call, .. }, Some(parent)) = (spawned.attachment, &spawned.parent) {
-            self.opened(call, Open { agent: parent.clone(), aim: Aim::Wait, since: at });
+            self.opened(call, Open::new(parent, Aim::Wait, at));
         }
     }
 
@@ -219,6 +262,12 @@ impl Trace {
         let agent = open.map(|open| open.agent.clone());
         let (since, correlation) = (open.map(|open| open.since), Some(Correlation::of_call(call)));
         Kind { agent, topic, correlation, since, is_end }
+    }
+}
+
+impl Open {
+    fn new(agent: &AgentId, aim: Aim, since: Time) -> Self {
+        Self { agent: agent.clone(), aim, since, model: None, fault: None }
     }
 }
 

@@ -10,6 +10,8 @@ use spinney_kernel::part::Part;
 use spinney_kernel::port::model::Model;
 use spinney_kernel::port::tool::Tool;
 
+use crate::hooks::TreeHooks;
+
 /// The models and tools that trees may use.
 #[derive(Clone, Default)]
 pub struct Drivers {
@@ -17,6 +19,7 @@ pub struct Drivers {
     /// One model for each tokenizer.
     counters: Vec<Arc<dyn Model>>,
     tools: BTreeMap<ToolName, Arc<dyn Tool>>,
+    hooks: Option<Arc<dyn TreeHooks>>,
 }
 
 /// A model of a definition that no driver serves.
@@ -52,9 +55,20 @@ impl Drivers {
         self
     }
 
+    /// These, with hooks around every call of a model or a tool.
+    #[must_use]
+    pub fn with_hooks(mut self, hooks: Arc<dyn TreeHooks>) -> Self {
+        self.hooks = Some(hooks);
+        self
+    }
+
     /// The names of all tools.
     pub fn tool_names(&self) -> impl Iterator<Item = &ToolName> {
         self.tools.keys()
+    }
+
+    pub(crate) const fn hooks(&self) -> Option<&Arc<dyn TreeHooks>> {
+        self.hooks.as_ref()
     }
 
     pub(crate) fn model(&self, name: &ModelName) -> Option<&Arc<dyn Model>> {

@@ -13,7 +13,9 @@ pub mod bus;
 pub mod clock;
 pub mod draw;
 mod drivers;
+pub mod function_tool;
 mod home;
+pub mod hooks;
 mod names;
 mod sync;
 pub mod tree;
@@ -22,5 +24,7 @@ pub mod wire;
 
 pub use budget::{Budget, Limits};
 pub use drivers::{Drivers, NoDriver};
+pub use function_tool::FunctionTool;
 pub use home::{Home, Orphan, RemoveError, ResumeError, Shutdown, StartError};
+pub use hooks::TreeHooks;
 pub use tree::Tree;

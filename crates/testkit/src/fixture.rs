@@ -140,6 +140,7 @@ pub fn definition(plants: &[Plant]) -> Definition {
             .collect(),
         unpriced: Unpriced::Refuse,
         durability: Default::default(),
+        tags: Default::default(),
     }
 }
 

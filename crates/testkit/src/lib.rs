@@ -4,7 +4,6 @@
 mod clock;
 pub mod conformance;
 pub mod fixture;
-mod function_tool;
 pub mod golden;
 pub mod play;
 mod recorder;
@@ -15,9 +14,9 @@ pub mod sim;
 mod stage;
 
 pub use spinney;
+pub use spinney_store;
 
 pub use clock::SteadyClock;
-pub use function_tool::FunctionTool;
 pub use play::{Play, check};
 pub use recorder::Recorder;
 pub use stage::{Stage, definition, settled, told};

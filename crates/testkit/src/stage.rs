@@ -87,6 +87,13 @@ impl Stage {
         self.home_on(Arc::<SystemClock>::clone(&self.clock))
     }
 
+    /// A home on this stage whose drivers are changed first: with hooks, or a model more.
+    #[must_use]
+    pub fn home_with(&self, change: impl FnOnce(Drivers) -> Drivers) -> Home {
+        let (drivers, clock) = (change(self.drivers.clone()), Arc::<SystemClock>::clone(&self.clock));
+        Home::open_with(Arc::clone(&self.journal), drivers, clock, Draws::seeded(self.seed))
+    }
+
     /// A home on this stage, with a clock of the caller's own.
     #[must_use]
     pub fn home_on(&self, clock: Arc<dyn Clock>) -> Home {

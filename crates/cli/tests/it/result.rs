@@ -68,6 +68,41 @@ fn every_line_is_json_and_the_last_is_the_result() {
     );
 }
 
+/// Tags stand on every line, whichever command prints it; a switch says from where and why.
+#[test]
+fn every_event_has_the_tags_of_its_tree_and_a_switch_its_reason() {
+    let stage = Stage::new();
+    stage.file("busy.yaml", "rules: [ { fail: { kind: server } } ]");
+    stage.file("says.yaml", SAYS);
+    let tree = stage.file(
+        "tagged.yaml",
+        "name: n
+goal: g
+tags: { customer: acme, ticket: \"42\" }
+models:
+  m: { provider: scripted, script: busy.yaml, fallback: [other] }
+  other: { provider: scripted, script: says.yaml }
+agents: { lead: { model: m } }
+",
+    );
+    let run = stage.spinney(&["run", &tree, "--json"]).json();
+    let (result, events) = run.split_last().unwrap();
+    assert_eq!(result["state"], "completed");
+    let again = stage.spinney(&["events", "last", "--json"]).json();
+    let late = stage.spinney(&["events", "last", "--json", "--from", "4"]).json();
+    assert_eq!((again.as_slice(), late.as_slice()), (events, &events[3..]));
+    for event in events {
+        assert_eq!(event["tags"], json!({ "customer": "acme", "ticket": "42" }), "{event}");
+    }
+    let switch = events.iter().find(|event| event["type"] == "call_switched").unwrap();
+    assert_eq!(
+        (&switch["from"], &switch["model"], &switch["reason"]),
+        (&json!("m"), &json!("other"), &json!("server"))
+    );
+    let plain = stage.spinney(&["run", &stage.tree("", SAYS), "--json"]).json();
+    assert!(plain.iter().all(|line| line.get("tags").is_none()));
+}
+
 #[test]
 fn what_the_result_spent_is_the_sum_of_its_events() {
     let stage = Stage::new();

@@ -11,9 +11,9 @@ use spinney_kernel::context::{Contexts, Message, Packet};
 use spinney_kernel::id::{BlobHash, Seq};
 use spinney_kernel::limit;
 use spinney_kernel::offload::name;
-use spinney_kernel::port::tool;
 use spinney_kernel::window::WindowSpec;
-use spinney_testkit::{FunctionTool, Stage, definition};
+use spinney_testkit::spinney::function_tool::{FunctionTool, Untyped};
+use spinney_testkit::{Stage, definition};
 
 use crate::{Ran, files, names};
 
@@ -26,10 +26,10 @@ fn line(letter: &str, bytes: usize) -> String {
 
 /// A tool that returns as many bytes as it is asked for, of one letter.
 fn dump() -> FunctionTool {
-    FunctionTool::sync(Default::default(), |attempt: tool::Attempt| {
+    FunctionTool::sync(|Untyped(attempt)| {
         let args: serde_json::Value = serde_json::from_str(&attempt.args).unwrap_or_default();
         let bytes = args["bytes"].as_u64().unwrap_or_default();
-        Ok(line(args["letter"].as_str().unwrap_or("x"), bytes as usize))
+        Ok::<_, String>(line(args["letter"].as_str().unwrap_or("x"), bytes as usize))
     })
 }
 

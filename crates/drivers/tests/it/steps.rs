@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use insta::assert_snapshot;
 use serde_json::Value;
 use spinney_drivers::workspace::Step;
-use spinney_kernel::definition::Tool as Spec;
-use spinney_kernel::id::BlobHash;
+use spinney_kernel::id::{BlobHash, IdError};
 use spinney_kernel::part::Enclosure;
 use spinney_testkit::spinney::Shutdown;
-use spinney_testkit::{FunctionTool, Stage, definition};
+use spinney_testkit::spinney::function_tool::{Answered, FunctionTool, Untyped};
+use spinney_testkit::{Stage, definition};
 
 use crate::Ran;
 
@@ -323,10 +323,9 @@ async fn l10_each_step_has_the_nine_fields() {
 #[tokio::test(start_paused = true)]
 async fn parts_stand_in_a_step_by_reference() {
     let script = "rules: [ { when: { turn: 1 }, call: [ { tool: draw, args: {} } ] }, { say: done } ]";
-    let tool = FunctionTool::enclosing(Spec::default(), |_| async {
-        let media = "image/png".parse().map_err(|error| format!("{error}"))?;
-        let name = "chart.png".parse().map_err(|error| format!("{error}"))?;
-        Ok(("Here it is.".to_owned(), vec![Enclosure::new(media, name, b"pixels".to_vec())]))
+    let tool = FunctionTool::new(async |_: Untyped| {
+        let chart = Enclosure::new("image/png".parse()?, "chart.png".parse()?, b"pixels".to_vec());
+        Ok::<_, IdError>(Answered::new("Here it is.").with_parts([chart]))
     });
     let ran = Ran::play(&Stage::new(script).with_tool("draw", tool), "root $9.00 turns=20").await;
     let step = shown(&ran.all_steps()["root"][0]);

@@ -12,8 +12,9 @@ use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
 use spinney_kernel::report::Used;
 use spinney_kernel::world::TreeState;
+use spinney_testkit::spinney::function_tool::{FunctionTool, Untyped};
 use spinney_testkit::spinney::{Drivers, Home};
-use spinney_testkit::{FunctionTool, Stage, definition, told};
+use spinney_testkit::{Stage, definition, told};
 
 use crate::corpus::{corpus, random};
 
@@ -232,14 +233,15 @@ async fn overrun_is_zero_over_the_corpus_for_every_counter() {
         let texts: Vec<String> = corpus().into_iter().map(|(_, text)| text).collect();
         let schema = r#"{"type":"object","properties":{"place":{"type":"integer","description":"which text"}},"required":["place"]}"#;
         let description = "give back the text at a place!\n";
-        let spec = Tool { description: description.to_owned(), schema: schema.to_owned(), ..Tool::default() };
         let reader = Arc::new(Reader::new(tokenizer));
         let all = texts.clone();
-        let echo = FunctionTool::sync(spec, move |attempt| {
+        let echo = FunctionTool::sync(move |Untyped(attempt)| {
             let args: serde_json::Value = serde_json::from_str(&attempt.args).unwrap_or_default();
             let place = args["place"].as_u64().unwrap_or_default() as usize;
-            all.get(place).cloned().ok_or_else(|| "no such place".to_owned())
-        });
+            all.get(place).cloned().ok_or("no such place")
+        })
+        .described(description)
+        .schema(schema);
         let mut drivers = Drivers::new().with_tool("echo".parse().unwrap(), Arc::new(echo));
         for name in ["m", "cheap", "free"] {
             drivers = drivers.with_model(name.parse().unwrap(), Arc::<Reader>::clone(&reader));

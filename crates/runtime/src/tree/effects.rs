@@ -16,14 +16,17 @@ use spinney_kernel::port::model::{self, Deltas, Missed, Model};
 use spinney_kernel::port::parts::{PartReader, missed};
 use spinney_kernel::port::tool;
 use spinney_kernel::report::{Done, Failed, Used};
+use spinney_kernel::world::World;
 use spinney_kernel::{Report, limit};
 use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
+use super::hooked::{Ended, Hooked, Verdict, Veto};
 use super::payload::{Payload, returned_with, said};
 use crate::bus::{Delta, Hub};
 use crate::drivers::Drivers;
+use crate::hooks::{Returned, Target};
 
 /// Most reports that wait for a tree; then effects that ended wait too.
 pub(super) const REPORTS_MAX: usize = 1_024;
@@ -31,10 +34,12 @@ pub(super) const REPORTS_MAX: usize = 1_024;
 /// How many calls that are out a tree keeps room for.
 const OUT_KEPT: usize = 16;
 
-/// What an effect brings back: the report, and bytes that are too large to stand in it.
-pub(super) struct Brought {
-    pub(super) report: Report,
-    pub(super) blobs: Vec<Vec<u8>>,
+/// What an effect brings back.
+pub(super) enum Brought {
+    /// How it ended, and bytes that are too large to stand in that. Once.
+    Report(Report, Vec<Vec<u8>>),
+    /// A hook refused the charge: before the report, or after it if the call was stopped meanwhile.
+    Veto(Veto),
 }
 
 /// The calls of one tree that are out.
@@ -56,7 +61,7 @@ struct Out {
 }
 
 /// Hears once that a call is to stop.
-type Stop = oneshot::Receiver<()>;
+pub(super) type Stop = oneshot::Receiver<()>;
 
 /// Which attempt at which call.
 #[derive(Clone, Copy)]
@@ -81,34 +86,56 @@ impl Effects {
     }
 
     /// Starts an attempt at a model call.
-    pub(super) fn call_model(&mut self, ticket: Ticket, attempt: model::Attempt) {
+    pub(super) fn call_model(&mut self, ticket: Ticket, attempt: model::Attempt, world: &World) {
+        let about = (&attempt.origin, Target::Model(attempt.model.clone()), attempt.key.as_str());
+        let hooked = Hooked::around(self.drivers.hooks(), world, ticket, about);
         // A task is moved several times before it runs: what it carries is small.
         let (drivers, attempt) = (Arc::clone(&self.drivers), Arc::new(attempt));
-        let (stop, stopped) = oneshot::channel();
+        let (stop, mut stopped) = oneshot::channel();
         let hub = Arc::clone(&self.hub);
         self.start(ticket, stop, async move {
-            match drivers.model(&attempt.model) {
-                Some(driver) => {
-                    let ended = call_model(driver.as_ref(), (ticket, attempt), stopped, hub).await;
-                    model_report(&drivers, ticket, ended)
-                }
-                None => failed(ticket, missing(&format!("model `{}`", attempt.model))),
-            }
+            let Some(driver) = drivers.model(&attempt.model) else {
+                return (failed(ticket, missing(&format!("model `{}`", attempt.model))), Verdict::Fine);
+            };
+            let call = (ticket, Arc::clone(&attempt));
+            let Some(hooked) = hooked else {
+                let ended = call_model(driver.as_ref(), call, &mut stopped, hub).await;
+                return (report(&drivers, ticket, ended.map(Returned::Model)), Verdict::Fine);
+            };
+            let call = async |stop: &mut Stop| {
+                call_model(driver.as_ref(), call, stop, hub).await.map(Returned::Model)
+            };
+            // Boxed, because most homes have no hooks.
+            let (ended, verdict) = Box::pin(hooked.between(&mut stopped, call)).await;
+            (report(&drivers, ticket, ended), verdict)
         });
     }
 
     /// Starts an attempt at a tool call.
-    pub(super) fn call_tool(&mut self, ticket: Ticket, attempt: tool::Attempt, timeout_ms: u64) {
+    pub(super) fn call_tool(
+        &mut self,
+        ticket: Ticket,
+        attempt: tool::Attempt,
+        timeout_ms: u64,
+        world: &World,
+    ) {
+        let about = (&attempt.origin, Target::Tool(attempt.tool.clone()), attempt.key.as_str());
+        let hooked = Hooked::around(self.drivers.hooks(), world, ticket, about);
         let drivers = Arc::clone(&self.drivers);
-        let (stop, stopped) = oneshot::channel();
+        let (stop, mut stopped) = oneshot::channel();
         self.start(ticket, stop, async move {
-            match drivers.tool(&attempt.tool).cloned() {
-                Some(driver) => {
-                    let ended = call_tool(driver.call(attempt), timeout_ms, stopped).await;
-                    tool_report(&drivers, ticket, ended)
-                }
-                None => failed(ticket, missing(&format!("tool `{}`", attempt.tool))),
-            }
+            let Some(driver) = drivers.tool(&attempt.tool).cloned() else {
+                return (failed(ticket, missing(&format!("tool `{}`", attempt.tool))), Verdict::Fine);
+            };
+            let Some(hooked) = hooked else {
+                let ended = call_tool(driver.call(attempt), timeout_ms, &mut stopped).await;
+                return (report(&drivers, ticket, ended.map(Returned::Tool)), Verdict::Fine);
+            };
+            let call = async |stop: &mut Stop| {
+                call_tool(driver.call(attempt), timeout_ms, stop).await.map(Returned::Tool)
+            };
+            let (ended, verdict) = Box::pin(hooked.between(&mut stopped, call)).await;
+            (report(&drivers, ticket, ended), verdict)
         });
     }
 
@@ -146,19 +173,30 @@ impl Effects {
         &mut self,
         ticket: Ticket,
         stop: oneshot::Sender<()>,
-        work: impl Future<Output = Brought> + Send + 'static,
+        work: impl Future<Output = (Brought, Verdict)> + Send + 'static,
     ) {
         let reports = self.reports.clone();
         let task = tokio::spawn(async move {
-            // A driver that panics has failed, and nobody else. What it said stays out of the journal: the panic hook
-            // has told it, and nobody knows what is in it.
-            let brought = AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| {
-                let fault =
-                    Fault { message: "the driver panicked".to_owned(), ..Fault::of(FaultKind::Invalid) };
-                failed(ticket, Missed { fault, used: Used::Unknown })
-            });
+            // Nobody else has failed then.
+            let (brought, verdict) = AssertUnwindSafe(work)
+                .catch_unwind()
+                .await
+                .unwrap_or_else(|_| (failed(ticket, panicked()), Verdict::Fine));
             // If nobody listens the tree is gone, and its recovery settles this call.
-            let _ = reports.send(brought).await;
+            match verdict {
+                Verdict::Fine => drop(reports.send(brought).await),
+                Verdict::Refused(veto) => {
+                    // First, so that nothing follows from what the call returned.
+                    let _ = reports.send(Brought::Veto(veto)).await;
+                    let _ = reports.send(brought).await;
+                }
+                Verdict::Later(looking) => {
+                    let _ = reports.send(brought).await;
+                    if let Ok(Some(veto)) = looking.await {
+                        let _ = reports.send(Brought::Veto(veto)).await;
+                    }
+                }
+            }
         });
         let out = Out { call: ticket.call, stop: Some(stop), task: task.abort_handle() };
         match self.find(ticket.call) {
@@ -194,7 +232,7 @@ impl Drop for Effects {
 async fn call_model(
     driver: &dyn Model,
     (Ticket { call, attempt: number }, attempt): (Ticket, Arc<model::Attempt>),
-    stop: Stop,
+    stop: &mut Stop,
     hub: Arc<Hub>,
 ) -> Result<model::Answer, Missed> {
     let said = Arc::new(Mutex::new(String::new()));
@@ -226,7 +264,7 @@ async fn call_model(
 async fn call_tool(
     work: Pending<Result<tool::Answer, Missed>>,
     timeout_ms: u64,
-    stop: Stop,
+    stop: &mut Stop,
 ) -> Result<tool::Answer, Missed> {
     let timed = tokio::time::timeout(Duration::from_millis(timeout_ms), work);
     match until_stopped(timed, stop).await {
@@ -236,17 +274,25 @@ async fn call_tool(
     }
 }
 
+/// A driver that panics has failed. What it said stays out of the journal: the panic hook has told it, and nobody knows
+/// what is in it.
+pub(super) fn panicked() -> Missed {
+    let message = "the driver panicked".to_owned();
+    Missed { fault: Fault { message, ..Fault::of(FaultKind::Invalid) }, used: Used::Unknown }
+}
+
 /// What something brings, unless it is stopped first.
-async fn until_stopped<T>(work: impl Future<Output = T>, stop: Stop) -> Option<T> {
+pub(super) async fn until_stopped<T>(work: impl Future<Output = T>, stop: &mut Stop) -> Option<T> {
+    let can_hear = !stop.is_terminated();
     tokio::select! {
         biased;
         ended = work => Some(ended),
         // If nobody can say so any more, nobody has.
-        Ok(()) = stop => None,
+        Ok(()) = stop, if can_hear => None,
     }
 }
 
-fn stopped_with(used: Used) -> Missed {
+pub(super) fn stopped_with(used: Used) -> Missed {
     Missed { fault: Fault::of(FaultKind::Stopped), used }
 }
 
@@ -262,22 +308,26 @@ fn missing(what: &str) -> Missed {
 
 fn failed(Ticket { call, attempt }: Ticket, Missed { mut fault, used }: Missed) -> Brought {
     fault.message.truncate(fault.message.floor_char_boundary(limit::NOTE_BYTES_MAX));
-    Brought { report: Report::Failed(Failed { call, attempt, fault, used }), blobs: Vec::new() }
+    Brought::Report(Report::Failed(Failed { call, attempt, fault, used }), Vec::new())
 }
 
-fn model_report(drivers: &Drivers, ticket: Ticket, ended: Result<model::Answer, Missed>) -> Brought {
-    let model::Answer { text, mut asks, used } = match ended {
-        Ok(answer) => answer,
-        Err(missed) => return failed(ticket, missed),
-    };
+fn report(drivers: &Drivers, ticket: Ticket, ended: Ended) -> Brought {
+    match ended {
+        Ok(Returned::Model(answer)) => model_report(drivers, ticket, answer),
+        Ok(Returned::Tool(answer)) => tool_report(drivers, ticket, answer),
+        Err(missed) => failed(ticket, missed),
+    }
+}
+
+fn model_report(drivers: &Drivers, ticket: Ticket, answer: model::Answer) -> Brought {
+    let model::Answer { text, mut asks, used } = answer;
     bound(&mut asks);
     for ask in &mut asks {
         ask.count(&|text| drivers.tokens(text));
     }
     let Payload { body, blobs } = said(text, |text| drivers.tokens(text));
     let Ticket { call, attempt } = ticket;
-    let report = Report::Done(Done { call, attempt, used, body, asks, is_error: false });
-    Brought { report, blobs }
+    Brought::Report(Report::Done(Done { call, attempt, used, body, asks, is_error: false }), blobs)
 }
 
 /// Cuts what a model asks for to what a journal takes. The kernel says no to arguments that are too long, or cut.
@@ -293,14 +343,10 @@ fn bound(asks: &mut Vec<ToolAsk>) {
     }
 }
 
-fn tool_report(drivers: &Drivers, ticket: Ticket, ended: Result<tool::Answer, Missed>) -> Brought {
-    let tool::Answer { text, is_error, parts, used } = match ended {
-        Ok(answer) => answer,
-        Err(missed) => return failed(ticket, missed),
-    };
+fn tool_report(drivers: &Drivers, ticket: Ticket, answer: tool::Answer) -> Brought {
+    let tool::Answer { text, is_error, parts, used } = answer;
     let count = |part: &mut Part, bytes: &[u8]| drivers.count_part(part, bytes);
     let Payload { body, blobs } = returned_with(text, parts, |text| drivers.tokens(text), count);
     let Ticket { call, attempt } = ticket;
-    let report = Report::Done(Done { call, attempt, used, body, asks: Vec::new(), is_error });
-    Brought { report, blobs }
+    Brought::Report(Report::Done(Done { call, attempt, used, body, asks: Vec::new(), is_error }), blobs)
 }

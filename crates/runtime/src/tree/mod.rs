@@ -6,6 +6,7 @@ mod effects;
 mod enclosed;
 mod events;
 mod gate;
+mod hooked;
 mod look;
 mod mind;
 mod payload;

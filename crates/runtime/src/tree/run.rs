@@ -251,11 +251,19 @@ impl Run {
         decided
     }
 
-    fn take(&mut self, Brought { report, blobs }: Brought) {
-        if let Report::Done(Done { call, .. }) | Report::Failed(Failed { call, .. }) = &report {
-            self.effects.ended(*call);
+    fn take(&mut self, brought: Brought) {
+        match brought {
+            Brought::Report(report, blobs) => {
+                if let Report::Done(Done { call, .. }) | Report::Failed(Failed { call, .. }) = &report {
+                    self.effects.ended(*call);
+                }
+                self.report(report, blobs);
+            }
+            Brought::Veto(veto) => {
+                // Whoever is over already need not fail.
+                let _ = self.decide(What::person(veto.request()), Vec::new());
+            }
         }
-        self.report(report, blobs);
         self.let_go();
     }
 
@@ -368,7 +376,7 @@ impl Run {
             Effect::CallModel { call, attempt, agent, model, output_cap, key } => {
                 let ticket = Ticket { call, attempt };
                 if let Some(attempt) = self.model_attempt(ticket, &agent, (model, output_cap, key)) {
-                    self.effects.call_model(ticket, attempt);
+                    self.effects.call_model(ticket, attempt, &self.mind.world);
                 }
             }
             Effect::CallTool { call, attempt, agent, tool, ask, args, key } => {
@@ -383,7 +391,7 @@ impl Run {
                 let outputs = role.and_then(|role| role.turns.as_ref()).map(|turns| turns.outputs);
                 let outputs = outputs.unwrap_or_default();
                 let attempt = tool::Attempt { origin, tool, args, attempt, key, outputs };
-                self.effects.call_tool(ticket, attempt, timeout_ms);
+                self.effects.call_tool(ticket, attempt, timeout_ms, world);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! From keys to a definition: every name is looked up and every number bounded, with the place of the one at fault.
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use spinney_kernel::ByName;
@@ -9,7 +10,7 @@ use spinney_kernel::budget::{AMOUNT_MAX, Price};
 use spinney_kernel::caps::{Allow, Caps, Network};
 use spinney_kernel::context::Share;
 use spinney_kernel::definition::{
-    BudgetSpec, Definition, Lost, Model, OnLow, OutputLimits, Recursion, Role, TreeLimits, Turns,
+    BudgetSpec, Definition, Lost, Model, OnLow, OutputLimits, Recursion, Role, Tags, TreeLimits, Turns,
 };
 use spinney_kernel::id::{ModelName, RoleName};
 use spinney_kernel::limit;
@@ -79,6 +80,7 @@ impl Reader<'_> {
             tools: ByName::default(),
             unpriced: keys.unpriced,
             durability: keys.durability,
+            tags: self.tags()?,
         };
         Ok((definition, sources))
     }
@@ -97,6 +99,27 @@ impl Reader<'_> {
                 Err(self.wrong(&[], "`entry` is missing").with_help(help))
             }
         }
+    }
+
+    fn tags(&self) -> Result<Arc<Tags>, FileError> {
+        let (tags, at) = (&self.keys.tags, Step::Key("tags"));
+        if tags.len() > limit::TAGS_MAX {
+            let message = format!("`tags` has {} entries, more than {}", tags.len(), limit::TAGS_MAX);
+            return Err(self.wrong(&[at], message));
+        }
+        for (name, value) in tags {
+            let path = [at, Step::Key(name)];
+            if name.trim().is_empty() {
+                return Err(self.wrong(&path, "a tag has no name").with_help("write one"));
+            }
+            if name.len() > limit::TAG_NAME_BYTES_MAX {
+                let (bytes, most) = (name.len(), limit::TAG_NAME_BYTES_MAX);
+                let message = format!("the name of tag `{}` has {bytes} bytes, more than {most}", cut(name));
+                return Err(self.wrong(&path, message));
+            }
+            self.short(&path, value, limit::TAG_BYTES_MAX)?;
+        }
+        Ok(Arc::new(tags.clone()))
     }
 
     fn limits(&self, keys: &TreeLimitKeys) -> Result<TreeLimits, FileError> {

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use spinney_kernel::ByName;
 use spinney_kernel::context::Share;
-use spinney_kernel::definition::{Approval, Unpriced};
+use spinney_kernel::definition::{Approval, Tags, Unpriced};
 use spinney_kernel::id::{ModelName, RoleName, ThreadId, ToolName};
 use spinney_kernel::port::journal::Durability;
 use spinney_kernel::window::{Compact, Preset};
@@ -26,6 +26,8 @@ pub(super) struct TreeKeys {
     #[serde(default)]
     pub(super) unpriced: Unpriced,
     pub(super) thread: Option<ThreadId>,
+    #[serde(default)]
+    pub(super) tags: Tags,
 }
 
 #[derive(Default, Deserialize)]

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use spinney::{Drivers, Home};
+use spinney::function_tool::Untyped;
+use spinney::{Drivers, FunctionTool, Home};
 use spinney_kernel::Event;
 use spinney_kernel::budget::Usage;
 use spinney_kernel::context::ToolAsk;
-use spinney_kernel::definition::Tool;
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
 use spinney_kernel::report::Used;
 use spinney_kernel::request::{Redirect, Spawn};
 use spinney_kernel::signal::Running;
 use spinney_kernel::{By, Request};
-use spinney_testkit::{FunctionTool, Play, Stage, definition, told};
+use spinney_testkit::{Play, Stage, definition, told};
 
 /// The goal of an agent that can be written to meanwhile.
 const SLOWLY: &str = "Slowly.";
@@ -80,7 +80,7 @@ impl Model for Counter {
 }
 
 fn home(models: [&Arc<Counter>; 3]) -> Home {
-    let look = FunctionTool::sync(Tool::default(), |attempt| Ok(format!("found by {}", attempt.args)));
+    let look = FunctionTool::sync(|Untyped(attempt)| Ok::<_, String>(format!("found by {}", attempt.args)));
     let mut drivers =
         Drivers::new().with_tool("look".parse().unwrap(), Arc::new(look.described("look around")));
     for (name, model) in ["m", "cheap", "free"].into_iter().zip(models) {

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use spinney::{Drivers, Home, Shutdown};
+use spinney::function_tool::Untyped;
+use spinney::{Drivers, FunctionTool, Home, Shutdown};
 use spinney_kernel::body::BlobRef;
 use spinney_kernel::budget::Usage;
 use spinney_kernel::context::{Message, ToolAsk};
@@ -19,7 +20,7 @@ use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
 use spinney_kernel::report::Used;
 use spinney_kernel::request::{Cancel, Hold, HoldFor};
 use spinney_kernel::{By, Event, Request};
-use spinney_testkit::{FunctionTool, Stage, definition, told};
+use spinney_testkit::{Stage, definition, told};
 
 type Play = dyn Fn(&Attempt) -> Answer + Send + Sync;
 struct Fake {
@@ -159,7 +160,7 @@ async fn the_id_and_name_in_a_result_are_counted() {
         }
     });
     let m: Arc<dyn Model> = Arc::new(Fake { per: 1, play, worst: worst.clone() });
-    let tool = FunctionTool::sync(Default::default(), |_| Ok(String::new()));
+    let tool = FunctionTool::sync(|_: Untyped| Ok::<_, String>(""));
     let home = home(vec![("m", m.clone()), ("cheap", m.clone()), ("free", m)], vec![(name, tool)]);
     let tree = home.start(definition("root turns=5")).await.unwrap();
     tree.ended().await;
@@ -358,9 +359,9 @@ async fn a_drain_does_not_wait_for_a_paused_tree() {
 async fn after_its_deadline_no_tool_of_an_agent_starts() {
     let calls = Arc::new(AtomicU64::new(0));
     let c = calls.clone();
-    let tool = FunctionTool::new(Default::default(), move |_| {
+    let tool = FunctionTool::new(move |_: Untyped| {
         c.fetch_add(1, Ordering::Relaxed);
-        std::future::pending()
+        std::future::pending::<Result<String, String>>()
     })
     .repeatable()
     .timeout_ms(10_000_000);
@@ -403,7 +404,7 @@ async fn a_tree_is_resumed_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_model_knows_that_what_it_reads_is_only_a_preview() {
-    let tool = FunctionTool::sync(Default::default(), |_| Ok("x".repeat(40_000)));
+    let tool = FunctionTool::sync(|_: Untyped| Ok::<_, String>("x".repeat(40_000)));
     let stage = Stage::new("rules: [{ when: { turn: 1 }, call: [{ tool: big, args: {} }] }, { say: done }]")
         .with_tool("big", tool);
     let home = stage.home();

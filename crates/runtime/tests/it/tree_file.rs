@@ -7,7 +7,6 @@ use spinney::tree_file::{FILE_BYTES_MAX, ModelSource, TreeFile};
 use spinney_kernel::body::Body;
 use spinney_kernel::budget::{Limits, Price, Resource};
 use spinney_kernel::caps::{Allow, Caps, Network};
-use spinney_kernel::context::Share;
 use spinney_kernel::definition::{
     BudgetSpec, Definition, Lend, Lost, Model, OnLow, Recursion, Role, TreeLimits, Turns, Unpriced,
 };
@@ -25,6 +24,7 @@ thread: desk/7
 entry: lead
 durability: full
 unpriced: allow
+tags: { customer: acme }
 budget:
   cost_usd: 0.50
   tokens: 200000
@@ -80,7 +80,7 @@ agents:
 
 const EVERY_KEY_JSON: &str = r#"{
   "name": "research", "goal": "Compare three frameworks.", "thread": "desk/7", "entry": "lead",
-  "durability": "full", "unpriced": "allow",
+  "durability": "full", "unpriced": "allow", "tags": { "customer": "acme" },
   "budget": {
     "cost_usd": 0.50, "tokens": 200000, "steps": 60, "tool_calls": 40, "retries": 10, "timeout": "5m",
     "answer_reserve": "20%", "on_low": { "downgrade": "small" }
@@ -117,6 +117,7 @@ thread = "desk/7"
 entry = "lead"
 durability = "full"
 unpriced = "allow"
+tags.customer = "acme"
 budget.cost_usd = 0.50
 budget.tokens = 200_000
 budget.steps = 60
@@ -229,6 +230,7 @@ fn every_key() -> Definition {
         tools: ByName::default(),
         unpriced: Unpriced::Allow,
         durability: Durability::Full,
+        tags: Arc::new([("customer".to_owned(), "acme".to_owned())].into()),
     }
 }
 
@@ -315,7 +317,7 @@ fn no_key_is_without_effect() {
         assert_ne!(rest, whole, "`{}` changes nothing", lines[without]);
         optional += usize::from(rest.is_some());
     }
-    assert_eq!(optional, 36, "keys that may be left out");
+    assert_eq!(optional, 37, "keys that may be left out");
 }
 
 /// The page that people read shows a file that works and names every key.
@@ -347,6 +349,7 @@ fn what_is_left_out_has_its_default() {
         tools: ByName::default(),
         unpriced: Unpriced::Refuse,
         durability: Durability::Normal,
+        tags: Default::default(),
     };
     assert_eq!(tree.definition, definition);
     assert_eq!(tree.definition.durability, Durability::Normal);
@@ -398,9 +401,9 @@ fn a_byte_order_mark_and_windows_line_ends_change_nothing() {
 fn an_unknown_tool_is_told_where_it_was_written() {
     let known: [ToolName; 2] = [name("spawn_agent"), name("wait_agents")];
     for (file, text, place) in [
-        ("tree.yaml", EVERY_KEY, "39:26"),
+        ("tree.yaml", EVERY_KEY, "40:26"),
         ("tree.json", EVERY_KEY_JSON, "21:90"),
-        ("tree.toml", EVERY_KEY_TOML, "37:25"),
+        ("tree.toml", EVERY_KEY_TOML, "38:25"),
     ] {
         let tree = read(file, text);
         let mentions: Vec<_> = tree.tools().map(|(role, tool)| format!("{role} {tool}")).collect();
@@ -422,7 +425,7 @@ fn an_unknown_tool_is_told_where_it_was_written() {
 #[test]
 fn a_bad_script_is_told_where_it_was_written() {
     let error = read("tree.yaml", EVERY_KEY).bad_script(&name("small"), "no such file `small.yaml`");
-    assert_eq!(error.to_string(), "tree.yaml:34:13: no such file `small.yaml`");
+    assert_eq!(error.to_string(), "tree.yaml:35:13: no such file `small.yaml`");
 }
 
 #[test]

@@ -69,14 +69,13 @@ fn an_unknown_key_names_its_place_and_the_nearest_key() {
     insta::assert_snapshot!(edited("script: fast", "scirpt: fast"), @"tree.yaml:8:5: unknown key `scirpt`: did you mean `script`?");
     insta::assert_snapshot!(edited("input_per_mtok_usd", "input_per_mtok"), @"tree.yaml:9:14: unknown key `input_per_mtok`: did you mean `input_per_mtok_usd`?");
     insta::assert_snapshot!(edited("limits: { depth: 3 }", "limits: { deep: 3 }"), @"tree.yaml:4:11: unknown key `deep`: known keys: depth, children, agents, parallel");
-    insta::assert_snapshot!(edited("name: research", "colour: red"), @"tree.yaml:1:1: unknown key `colour`: known keys: name, goal, budget, limits, models, agents, entry, durability, unpriced, thread");
+    insta::assert_snapshot!(edited("name: research", "colour: red"), @"tree.yaml:1:1: unknown key `colour`: known keys: name, goal, budget, limits, models, agents, entry, durability, unpriced, thread, tags");
     insta::assert_snapshot!(edited("name: research", "Name: research"), @"tree.yaml:1:1: unknown key `Name`: did you mean `name`?");
 }
 
 #[test]
 fn a_key_of_a_later_release_is_unknown_today() {
-    insta::assert_snapshot!(edited("entry: lead", "pipeline: {}"), @"tree.yaml:18:1: unknown key `pipeline`: known keys: name, goal, budget, limits, models, agents, entry, durability, unpriced, thread");
-    insta::assert_snapshot!(edited("entry: lead", "tags: [a]"), @"tree.yaml:18:1: unknown key `tags`: known keys: name, goal, budget, limits, models, agents, entry, durability, unpriced, thread");
+    insta::assert_snapshot!(edited("entry: lead", "pipeline: {}"), @"tree.yaml:18:1: unknown key `pipeline`: known keys: name, goal, budget, limits, models, agents, entry, durability, unpriced, thread, tags");
     insta::assert_snapshot!(edited("script: fast", "base_url: http"), @"tree.yaml:8:5: unknown key `base_url`: known keys: provider, script, max_output, context, price, fallback");
     insta::assert_snapshot!(edited("script: fast", "key_env: KEY"), @"tree.yaml:8:5: unknown key `key_env`: known keys: provider, script, max_output, context, price, fallback");
     insta::assert_snapshot!(edited("prompt: You lead.", "limits: { children: 3 }"), @"tree.yaml:13:15: unknown key `children`: known keys: max_steps, max_tokens_per_step, timeout, depth");
@@ -226,7 +225,7 @@ fn broken_json_names_its_place() {
     insta::assert_snapshot!(told_of("tree.json", "{\"name\": \"a\", \"name\": \"b\"}"), @"tree.json:1:15: key `name` is here twice: first on line 1");
     insta::assert_snapshot!(told_of("tree.json", "{\"name\": \"n\", \"models\": {\"m\": {\"provider\": \"scripted\", \"script\": \"s\"}},\n \"agents\": {\"a\": {\"model\": \"m\", \"budget\": {\"cost_usd\": 1e999}}}}"), @"tree.json:2:56: number out of range");
     insta::assert_snapshot!(told_of("tree.json", "{\"name\": \"n\", \"models\": {\"m\": {\"provider\": \"scripted\", \"script\": \"s\"}},\n \"agents\": {\"a\": {\"model\": \"m\", \"budget\": {\"cost_usd\": 1e99}}}}"), @"tree.json:2:56: `1000000000000000000000000000000000000000` is not an amount in USD: write a plain positive number such as 0.25, at most nine decimals");
-    insta::assert_snapshot!(told_of("tree.json", "{\"é\": 1, \"name\": null}"), @"tree.json:1:2: unknown key `é`: known keys: name, goal, budget, limits, models, agents, entry, durability, unpriced, thread");
+    insta::assert_snapshot!(told_of("tree.json", "{\"é\": 1, \"name\": null}"), @"tree.json:1:2: unknown key `é`: known keys: name, goal, budget, limits, models, agents, entry, durability, unpriced, thread, tags");
     insta::assert_snapshot!(told_of("tree.json", "[\"name\"]"), @"tree.json:1:1: expected the keys of a tree, found a list");
     insta::assert_snapshot!(told_of("tree.json", "{\"name\": \"\\ud800\"}"), @"tree.json:1:10: unexpected end of hex escape");
     insta::assert_snapshot!(told_of("tree.json", "{\"name\": NaN}"), @"tree.json:1:10: expected value");
@@ -304,4 +303,21 @@ fn a_window_says_what_may_stand_in_it() {
     insta::assert_snapshot!(edited("prompt: You lead.", "window: { images: 900 }"), @"tree.yaml:13:23: `images` of 900 is out of bounds: write a number from 0 to 255");
     insta::assert_snapshot!(edited("prompt: You lead.", "share: everything"), @"tree.yaml:13:12: unknown word `everything`: known words: goal, briefing, thread, fork");
     insta::assert_snapshot!(edited("prompt: You lead.", "share: { fork: 0 }"), @"tree.yaml:13:12: `fork` of 0 turns is out of bounds: write a number from 1 to 1000");
+}
+
+/// Tags are words by name, few and short.
+#[test]
+fn tags_are_texts_by_name() {
+    let tagged = |tags: &str| edited("entry: lead", &format!("entry: lead\n{tags}"));
+    insta::assert_snapshot!(tagged("tags: [a]"), @"tree.yaml:19:7: expected a map, found a list");
+    insta::assert_snapshot!(tagged("tags: acme"), @"tree.yaml:19:7: expected a map, found text `acme`");
+    insta::assert_snapshot!(tagged("tags:"), @"tree.yaml:19:5: expected a map, found nothing");
+    insta::assert_snapshot!(tagged("tags: { customer: 42 }"), @"tree.yaml:19:19: expected text, found the number 42: put it in quotes");
+    insta::assert_snapshot!(tagged("tags: { customer: { id: a } }"), @"tree.yaml:19:19: expected text, found a map");
+    insta::assert_snapshot!(tagged("tags: { customer: a, customer: b }"), @"tree.yaml:19:22: key `customer` is here twice");
+    insta::assert_snapshot!(tagged("tags: { \" \": a }"), @"tree.yaml:19:14: a tag has no name: write one");
+    insta::assert_snapshot!(tagged(&format!("tags: {{ a: {} }}", "x".repeat(257))), @"tree.yaml:19:12: `a` has 257 bytes, more than 256");
+    insta::assert_snapshot!(tagged(&format!("tags: {{ {}: x }}", "a".repeat(65))), @"tree.yaml:19:76: the name of tag `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…` has 65 bytes, more than 64");
+    let many: String = (0..33).map(|number| format!("a{number}: x, ")).collect();
+    insta::assert_snapshot!(tagged(&format!("tags: {{ {many} }}")), @"tree.yaml:19:7: `tags` has 33 entries, more than 32");
 }

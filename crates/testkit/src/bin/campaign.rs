@@ -148,6 +148,7 @@ fn definition() -> Definition {
         tools: Default::default(),
         unpriced: Unpriced::Refuse,
         durability: Default::default(),
+        tags: Default::default(),
     }
 }
 

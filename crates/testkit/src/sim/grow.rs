@@ -46,6 +46,7 @@ pub(super) fn definition(dice: &mut Dice) -> Arc<Definition> {
         tools: TOOLS.iter().map(|name| (parse(name), tool(dice))).collect(),
         unpriced: if dice.once_in(2) { Unpriced::Allow } else { Unpriced::Refuse },
         durability: Default::default(),
+        tags: Default::default(),
     };
     if dice.once_in(4) {
         talkative(dice, &mut definition);

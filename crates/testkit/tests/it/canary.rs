@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use spinney_kernel::body::Body;
 use spinney_kernel::context::Share;
-use spinney_kernel::definition::{Definition, Tool as Spec};
+use spinney_kernel::definition::Definition;
 use spinney_kernel::envelope::Envelope;
 use spinney_kernel::id::RoleName;
 use spinney_kernel::part::enclose;
 use spinney_kernel::port::model::Attempt;
-use spinney_kernel::port::tool;
 use spinney_kernel::request::Send;
 use spinney_kernel::window::Category;
 use spinney_kernel::{By, Event, Request};
-use spinney_testkit::{FunctionTool, Stage, definition};
+use spinney_testkit::spinney::function_tool::{Answered, FunctionTool, Untyped};
+use spinney_testkit::{Stage, definition};
 
 use crate::parts::image;
 use crate::seen::name;
@@ -61,9 +61,10 @@ fn planted(share: Share) -> Definition {
 
 /// A tool whose answer and image are secrets.
 fn look() -> FunctionTool {
-    FunctionTool::enclosing(Spec::default(), |attempt: tool::Attempt| {
+    FunctionTool::sync(|Untyped(attempt)| {
         let called = if attempt.args.contains('1') { "SECRET-SEEN-1" } else { "SECRET-SEEN-2" };
-        std::future::ready(Ok((format!("found SECRET-RESULT at {}", attempt.args), vec![image(called)])))
+        let found = format!("found SECRET-RESULT at {}", attempt.args);
+        Ok::<_, String>(Answered::new(found).with_parts([image(called)]))
     })
 }
 

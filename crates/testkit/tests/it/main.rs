@@ -16,7 +16,6 @@ mod ending;
 mod findings;
 mod fixed;
 mod followup;
-mod function_tool;
 mod golden;
 mod halt;
 mod lease;

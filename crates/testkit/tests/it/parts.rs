@@ -7,17 +7,17 @@ use spinney::tree::{BranchOff, RequestError, verify};
 use spinney_kernel::body::{BlobRef, Body};
 use spinney_kernel::budget::{Limits, Resource};
 use spinney_kernel::context::{Given, Shown};
-use spinney_kernel::definition::{Definition, Tool as Spec};
+use spinney_kernel::definition::Definition;
 use spinney_kernel::id::{RoleName, Seq};
 use spinney_kernel::part::{BadPart, Enclosure, Part, enclose};
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::journal::{Journal, JournalFault, Shared};
 use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
-use spinney_kernel::port::tool;
 use spinney_kernel::request::{Send, Spawn};
 use spinney_kernel::window::{Category, WindowSpec};
 use spinney_kernel::{By, Refusal, Request, limit};
-use spinney_testkit::{FunctionTool, Play, Stage, definition, settled, told};
+use spinney_testkit::spinney::function_tool::{Answered, FunctionTool, Untyped};
+use spinney_testkit::{Play, Stage, definition, settled, told};
 
 use crate::seen::name;
 
@@ -68,15 +68,15 @@ rules:
 
 /// A tool that returns an image; the one that is asked for first comes last.
 fn look() -> FunctionTool {
-    let spec = Spec { lost: spinney_kernel::definition::Lost::Repeatable, ..Spec::default() };
-    FunctionTool::enclosing(spec, |attempt: tool::Attempt| async move {
+    FunctionTool::new(async |Untyped(attempt)| {
         let is_slow = attempt.args.contains("slow");
         if is_slow {
             tokio::time::sleep(std::time::Duration::from_millis(500)).await;
         }
         let called = if is_slow { "tool-1.png" } else { "tool-2.png" };
-        Ok(("found".to_owned(), vec![image(called)]))
+        Ok::<_, String>(Answered::new("found").with_parts([image(called)]))
     })
+    .repeatable()
 }
 
 /// P5: of seven images in a packet for five the two oldest are placeholders with their reference, and the five newest are
@@ -175,8 +175,8 @@ async fn parts_of_a_tool_that_break_a_bound_are_left_out_and_told() {
         (heavy, 4, "41943040 bytes together"),
     ];
     for (returned, kept, words) in cases {
-        let tool = FunctionTool::enclosing(Spec::default(), move |_| {
-            std::future::ready(Ok(("found".to_owned(), returned.clone())))
+        let tool = FunctionTool::sync(move |_: Untyped| {
+            Ok::<_, String>(Answered::new("found").with_parts(returned.clone()))
         });
         let stage = Stage::new(script).with_tool("look", tool);
         let tree = stage.home().start(windowed(255, None)).await.unwrap();
@@ -332,8 +332,8 @@ async fn a_child_is_given_images_with_its_messages() {
 #[tokio::test(start_paused = true)]
 async fn a_long_answer_with_an_image_keeps_both() {
     let script = "rules: [ { when: { turn: 12 }, say: done }, { call: [ { tool: look, args: {} } ] } ]";
-    let tool = FunctionTool::enclosing(Spec::default(), |_| {
-        std::future::ready(Ok(("many words ".repeat(400), vec![image("a.png")])))
+    let tool = FunctionTool::sync(|_: Untyped| {
+        Ok::<_, String>(Answered::new("many words ".repeat(400)).with_parts([image("a.png")]))
     });
     let stage = Stage::new(script).with_tool("look", tool);
     let tree = stage.home().start(windowed(1, Some(4_500))).await.unwrap();

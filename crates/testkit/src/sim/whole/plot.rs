@@ -110,6 +110,7 @@ impl Plot {
             tools: Default::default(),
             unpriced: Unpriced::Refuse,
             durability: Default::default(),
+            tags: Default::default(),
         }
     }
 

@@ -1,0 +1,126 @@
+//! A tree in your own program: a model, a tool from a closure over a type, and hooks that watch both.
+//!
+//! `cargo run -p spinney --example embed`
+#![expect(clippy::print_stdout, reason = "an example shows what happens")]
+
+use std::error::Error;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use spinney::function_tool::Call;
+use spinney::hooks::{Calling, Target, TreeHooks};
+use spinney::tree_file::TreeFile;
+use spinney::{Drivers, FunctionTool, Home};
+use spinney_kernel::budget::{Amounts, Resource, Usage};
+use spinney_kernel::context::{Message, ToolAsk};
+use spinney_kernel::port::Pending;
+use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
+use spinney_kernel::report::Used;
+use spinney_testkit::spinney_store::MemoryJournal;
+
+/// Says how warm it will be in a city.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Weather {
+    /// The city, in English.
+    city: String,
+    /// Days from today; today if left out.
+    #[serde(default)]
+    days: u8,
+}
+
+#[derive(Serialize)]
+struct Forecast {
+    degrees: i8,
+    /// Under which key it was asked for: the same if the call is made again after a crash.
+    key: String,
+}
+
+async fn forecast(call: Call<Weather>) -> Result<Forecast, String> {
+    let Call { args: Weather { city, days }, attempt } = call;
+    match (city.as_str(), days) {
+        ("Bonn", 0..=7) => Ok(Forecast { degrees: 21, key: attempt.key }),
+        ("Bonn", _) => Err("nobody knows: ask for 7 days at most".to_owned()),
+        _ => Err(format!("no station in {city}: Bonn has one")),
+    }
+}
+
+/// Stands for a provider. It asks for something that nobody knows, reads why that is wrong, and asks again.
+struct Forecaster;
+
+impl Model for Forecaster {
+    fn call(&self, attempt: Arc<Attempt>, deltas: Deltas) -> Pending<Result<Answer, Missed>> {
+        let ask = |args: &str| ToolAsk {
+            id: format!("ask-{}", attempt.turn),
+            tool: "weather".to_owned(),
+            args: args.to_owned(),
+            tokens: None,
+            told_tokens: None,
+        };
+        let (text, asks) = match attempt.turn {
+            1 => ("Let me see.".to_owned(), vec![ask(r#"{"city": "Bonn", "days": "tomorrow"}"#)]),
+            2 => ("In days, then.".to_owned(), vec![ask(r#"{"city": "Bonn", "days": 1}"#)]),
+            _ => (format!("It will be warm: {}", last(&attempt)), Vec::new()),
+        };
+        deltas(&text);
+        let usage = Usage { input: attempt.packet.tokens, output: text.len() as u64, ..Usage::default() };
+        Box::pin(async move { Ok(Answer { text, asks, used: Used::Tokens(usage) }) })
+    }
+}
+
+fn last(attempt: &Attempt) -> String {
+    attempt
+        .packet
+        .messages
+        .last()
+        .map(|message: &Arc<Message>| message.text().into_owned())
+        .unwrap_or_default()
+}
+
+/// Says what leaves the process and what it cost, and lets no tool be called for nobody.
+struct Watch;
+
+impl TreeHooks for Watch {
+    fn before_call(&self, call: &Calling) -> Result<(), String> {
+        println!("{} calls {}", call.origin.agent(), call.target.name());
+        match &call.target {
+            Target::Tool(_) if !call.tags.contains_key("customer") => Err("whose call is this?".to_owned()),
+            Target::Tool(_) | Target::Model(_) => Ok(()),
+        }
+    }
+
+    fn before_charge(&self, _call: &Calling, actual: &Amounts) -> Result<(), String> {
+        println!("  {} tokens", actual.of(Resource::Tokens));
+        Ok(())
+    }
+}
+
+const TREE: &str = "
+name: weather
+goal: How warm will it be in Bonn tomorrow?
+tags: { customer: acme }
+budget: { tokens: 20000, steps: 5 }
+models: { forecaster: { provider: scripted, script: none } } # the program brings its own
+agents: { lead: { model: forecaster, tools: [weather] } }
+";
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    println!("{}", ask(TREE).await?);
+    Ok(())
+}
+
+/// Runs a tree to its end and gives its answer.
+pub(crate) async fn ask(tree: &str) -> Result<String, Box<dyn Error>> {
+    let weather = FunctionTool::new(forecast).repeatable().timeout_ms(5_000);
+    let drivers = Drivers::new()
+        .with_model("forecaster".parse()?, Arc::new(Forecaster))
+        .with_tool("weather".parse()?, Arc::new(weather))
+        .with_hooks(Arc::new(Watch));
+    let home = Home::open(Arc::new(MemoryJournal::new()), drivers);
+    let tree = home.start(TreeFile::parse("weather.yaml", tree)?.definition).await?;
+    tree.ended().await;
+    let end = tree.look().await?.end.ok_or("it has not ended")?;
+    Ok(format!("{}: {}", end.exit.word(), end.shown.text))
+}

@@ -1,0 +1,189 @@
+//! A tool from a closure. What it takes is a type, and the model is shown that type's schema; what it returns is text, or
+//! JSON. What the model got wrong, and what the closure says no to, comes back to the model as an error that it reads.
+//!
+//! ```
+//! use schemars::JsonSchema;
+//! use serde::Deserialize;
+//! use spinney::FunctionTool;
+//!
+//! /// Says how warm it is in a city.
+//! #[derive(Deserialize, JsonSchema)]
+//! #[serde(deny_unknown_fields)]
+//! struct Weather {
+//!     /// The city, in English.
+//!     city: String,
+//!     /// Days from today; today if left out.
+//!     #[serde(default)]
+//!     days: u8,
+//! }
+//!
+//! let tool = FunctionTool::new(async |ask: Weather| match ask.days {
+//!     0..=7 => Ok(format!("21 degrees in {}", ask.city)),
+//!     _ => Err("nobody knows: ask for 7 days at most"),
+//! })
+//! .repeatable();
+//! # use spinney_kernel::port::tool::Tool;
+//! assert_eq!(tool.spec().description, "Says how warm it is in a city.");
+//! ```
+
+mod gives;
+mod schema;
+mod takes;
+
+use std::fmt::Display;
+use std::future::ready;
+use std::sync::Arc;
+
+use spinney_kernel::definition::{Lost, Tool as Spec};
+use spinney_kernel::limit;
+use spinney_kernel::port::Pending;
+use spinney_kernel::port::model::Missed;
+use spinney_kernel::port::tool::{Answer, Attempt, Tool};
+use spinney_kernel::report::Used;
+
+pub use gives::{Answered, Gives};
+pub use takes::{Call, Takes, Untyped};
+
+use gives::Given;
+
+/// A tool that is a closure: `Ok` is what the model reads, `Err` too, marked as an error.
+///
+/// The closure takes what implements [`Takes`]: its arguments as a type of its own, the same in a [`Call`] if it also
+/// wants to know who calls and under which key, or everything as it came ([`Untyped`]). It gives what implements
+/// [`Gives`].
+#[derive(Clone)]
+pub struct FunctionTool {
+    spec: Arc<Spec>,
+    function: Arc<Function>,
+}
+
+type Function = dyn Fn(Attempt) -> Pending<Result<Given, Complaint>> + Send + Sync;
+
+/// Why there is no answer.
+enum Complaint {
+    /// The arguments cannot be read, so nothing was called.
+    Arguments(String),
+    /// The closure says no.
+    Said(String),
+}
+
+impl FunctionTool {
+    /// A tool that may wait. It runs when its call is first polled; dropping the call drops what the closure gave.
+    ///
+    /// The type's own documentation describes the tool, unless [`described`](Self::described) says otherwise.
+    ///
+    /// # Panics
+    /// If the type is not written as a JSON object: models give every tool its arguments by name.
+    pub fn new<A, F, W, T, E>(function: F) -> Self
+    where
+        A: Takes,
+        F: Fn(A) -> W + Send + Sync + 'static,
+        W: Future<Output = Result<T, E>> + Send + 'static,
+        T: Gives,
+        E: Display,
+    {
+        let (schema, description) = A::schema();
+        let function = Arc::new(function);
+        Self {
+            spec: Arc::new(Spec { schema, description, ..Spec::default() }),
+            function: Arc::new(move |attempt| {
+                let function = Arc::clone(&function);
+                Box::pin(async move {
+                    let work = function(A::read(attempt).map_err(Complaint::Arguments)?);
+                    match work.await {
+                        Ok(value) => value.give().map_err(Complaint::Said),
+                        // With its sources, where a type has any to tell.
+                        Err(error) => Err(Complaint::Said(format!("{error:#}"))),
+                    }
+                })
+            }),
+        }
+    }
+
+    /// A tool that answers at once. It must not block: what reads files or computes for long is for [`new`](Self::new)
+    /// and a thread that may wait.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    pub fn sync<A, F, T, E>(function: F) -> Self
+    where
+        A: Takes,
+        F: Fn(A) -> Result<T, E> + Send + Sync + 'static,
+        T: Gives + Send + 'static,
+        E: Display + Send + 'static,
+    {
+        Self::new(move |args| ready(function(args)))
+    }
+
+    /// This, with words for the model: what it does and when to use it.
+    #[must_use]
+    pub fn described(mut self, description: impl Into<String>) -> Self {
+        self.spec_mut().description = description.into();
+        self
+    }
+
+    /// This, with another schema of its arguments: a JSON Schema, as text.
+    #[must_use]
+    pub fn schema(mut self, schema: impl Into<String>) -> Self {
+        self.spec_mut().schema = schema.into();
+        self
+    }
+
+    /// This, and calling it twice under the same key is the same as once: a call is started again after a crash.
+    #[must_use]
+    pub fn repeatable(mut self) -> Self {
+        self.spec_mut().lost = Lost::Repeatable;
+        self
+    }
+
+    /// This, with a bound on the time of one call; 60 seconds unless it is given.
+    #[must_use]
+    pub fn timeout_ms(mut self, timeout_ms: u64) -> Self {
+        self.spec_mut().timeout_ms = Some(timeout_ms);
+        self
+    }
+
+    /// This, with the most that one call can cost by itself. It is held before each call, and spent unless the answer
+    /// says what it really was ([`Answered::cost_nanos`]).
+    #[must_use]
+    pub fn cost_nanos_max(mut self, nanos: u64) -> Self {
+        self.spec_mut().cost_nanos_max = nanos;
+        self
+    }
+
+    fn spec_mut(&mut self) -> &mut Spec {
+        Arc::make_mut(&mut self.spec)
+    }
+}
+
+impl Tool for FunctionTool {
+    fn spec(&self) -> Spec {
+        Spec::clone(&self.spec)
+    }
+
+    fn call(&self, attempt: Attempt) -> Pending<Result<Answer, Missed>> {
+        let Self { spec, function } = self.clone();
+        Box::pin(async move {
+            let unsaid = if spec.cost_nanos_max == 0 { Used::NOTHING } else { Used::Unknown };
+            Ok(match function(attempt).await {
+                Ok(Given { text, parts, cost_nanos }) => {
+                    let used = cost_nanos.map_or(unsaid, Used::CostNanos);
+                    Answer { text, is_error: false, parts, used }
+                }
+                Err(Complaint::Said(text)) => complaint(text, unsaid),
+                Err(Complaint::Arguments(reason)) => {
+                    let mut text = format!("bad arguments: {reason}");
+                    if let Some(takes) = schema::told(&spec.schema) {
+                        text.push_str(&format!("; this tool takes {takes}"));
+                    }
+                    text.truncate(text.floor_char_boundary(limit::NOTE_BYTES_MAX));
+                    complaint(text, Used::NOTHING)
+                }
+            })
+        })
+    }
+}
+
+fn complaint(text: String, used: Used) -> Answer {
+    Answer { text, is_error: true, parts: Vec::new(), used }
+}

@@ -1,0 +1,86 @@
+//! What the closure of a tool takes: a type of its own, the same with the call around it, or everything as it came.
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use spinney_kernel::port::tool::Attempt;
+
+use super::schema;
+
+/// What the closure of a [`FunctionTool`](super::FunctionTool) takes: any type that can be read from JSON and has a
+/// schema, [`Call`] around one, or [`Untyped`].
+pub trait Takes: sealed::Takes {}
+
+impl<A: sealed::Takes> Takes for A {}
+
+/// The arguments, and the attempt that brings them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call<A> {
+    /// The arguments.
+    pub args: A,
+    /// For whom, which attempt, and the key: the same for every start of the same call, so that an effect can be made
+    /// once.
+    pub attempt: Attempt,
+}
+
+/// An attempt as it came, with its arguments as text. Such a tool has no schema unless it is given one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Untyped(pub Attempt);
+
+pub(super) mod sealed {
+    use super::Attempt;
+
+    pub trait Takes: Sized {
+        /// The schema of the arguments, and what the type says of itself.
+        fn schema() -> (String, String);
+
+        /// Reads the arguments.
+        fn read(attempt: Attempt) -> Result<Self, String>;
+    }
+}
+
+impl<A: DeserializeOwned + JsonSchema> sealed::Takes for A {
+    fn schema() -> (String, String) {
+        schema::of::<A>()
+    }
+
+    fn read(attempt: Attempt) -> Result<Self, String> {
+        read(&attempt.args)
+    }
+}
+
+impl<A: DeserializeOwned + JsonSchema> sealed::Takes for Call<A> {
+    fn schema() -> (String, String) {
+        schema::of::<A>()
+    }
+
+    fn read(attempt: Attempt) -> Result<Self, String> {
+        Ok(Self { args: read(&attempt.args)?, attempt })
+    }
+}
+
+impl sealed::Takes for Untyped {
+    fn schema() -> (String, String) {
+        (String::new(), String::new())
+    }
+
+    fn read(attempt: Attempt) -> Result<Self, String> {
+        Ok(Self(attempt))
+    }
+}
+
+/// Reads arguments; the error names the field, also one inside another.
+fn read<A: DeserializeOwned>(args: &str) -> Result<A, String> {
+    let mut text = serde_json::Deserializer::from_str(args);
+    let read = serde_path_to_error::deserialize(&mut text).map_err(|error| {
+        let (path, reason) = (error.path().to_string(), without_place(error.inner()));
+        if path == "." { reason } else { format!("`{path}`: {reason}") }
+    })?;
+    text.end().map_err(|error| without_place(&error))?;
+    Ok(read)
+}
+
+/// A model does not count the columns of what it wrote.
+fn without_place(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason).to_owned()
+}

@@ -1,0 +1,166 @@
+//! One attempt at a call between its hooks. They run on a thread of their own, so that whoever waits for something else
+//! of the tree does not wait for them.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use futures::FutureExt;
+use spinney_kernel::agent::Failure;
+use spinney_kernel::budget::{Amounts, Price, Resource, ResourceSet};
+use spinney_kernel::context::Origin;
+use spinney_kernel::fault::{Fault, FaultKind};
+use spinney_kernel::id::AgentId;
+use spinney_kernel::port::model::Missed;
+use spinney_kernel::report::Used;
+use spinney_kernel::request::Fail;
+use spinney_kernel::world::World;
+use spinney_kernel::{Request, limit};
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use super::effects::{Stop, Ticket, panicked, stopped_with, until_stopped};
+use crate::hooks::{Calling, Returned, Target, TreeHooks};
+
+/// The hooks of a home, and the attempt that they are about.
+#[derive(Clone)]
+pub(super) struct Hooked {
+    hooks: Arc<dyn TreeHooks>,
+    calling: Arc<Calling>,
+    price: Option<Price>,
+}
+
+/// How an attempt ended.
+pub(super) type Ended = Result<Returned, Missed>;
+
+/// What `before_charge` says.
+pub(super) enum Verdict {
+    /// Nothing against it.
+    Fine,
+    /// The agent is to fail.
+    Refused(Veto),
+    /// It has not said yet, and the call is not to wait for it.
+    Later(JoinHandle<Option<Veto>>),
+}
+
+/// Who is to fail because a charge was refused, and why.
+pub(super) struct Veto {
+    pub(super) agent: AgentId,
+    pub(super) reason: String,
+}
+
+impl Veto {
+    /// The agent fails, as if a person had said so: the journal needs no other word for it.
+    pub(super) fn request(self) -> Request {
+        let Self { agent, mut reason } = self;
+        reason.truncate(reason.floor_char_boundary(limit::NOTE_BYTES_MAX));
+        let message = format!("a hook refused a charge, which is booked all the same: {reason}");
+        let error = Failure { code: "charge_refused".to_owned(), message };
+        Request::Fail(Fail { agent, error, partial: None })
+    }
+}
+
+impl Hooked {
+    /// What stands around an attempt, if the home has hooks.
+    pub(super) fn around(
+        hooks: Option<&Arc<dyn TreeHooks>>,
+        world: &World,
+        Ticket { call, attempt }: Ticket,
+        (origin, target, key): (&Arc<Origin>, Target, &str),
+    ) -> Option<Box<Self>> {
+        let hooks = Arc::clone(hooks?);
+        let definition = world.definition();
+        let price = match &target {
+            Target::Model(model) => definition.models.get(model).and_then(|model| model.price),
+            Target::Tool(_) => None,
+        };
+        let held = world.call(call)?.held();
+        let (origin, key, tags) = (Arc::clone(origin), key.to_owned(), Arc::clone(&definition.tags));
+        let calling = Arc::new(Calling { origin, call, attempt, target, key, held, tags });
+        Some(Box::new(Self { hooks, calling, price }))
+    }
+
+    /// Runs an attempt between its hooks.
+    pub(super) async fn between(
+        self: Box<Self>,
+        stop: &mut Stop,
+        work: impl AsyncFnOnce(&mut Stop) -> Ended,
+    ) -> (Ended, Verdict) {
+        if let Err(missed) = self.before(stop).await {
+            return (Err(missed), Verdict::Fine);
+        }
+        let ended = AssertUnwindSafe(work(stop)).catch_unwind().await;
+        self.after(ended.unwrap_or_else(|_| Err(panicked())), stop).await
+    }
+
+    /// Asks whether the call may leave.
+    async fn before(&self, stop: &mut Stop) -> Result<(), Missed> {
+        let Self { hooks, calling, .. } = self.clone();
+        let asked = spawn_blocking(move || {
+            catch_unwind(AssertUnwindSafe(|| hooks.before_call(&calling)))
+                .unwrap_or_else(|_| Err(has_panicked("before_call")))
+        });
+        match until_stopped(asked, stop).await {
+            Some(Ok(Ok(()))) => Ok(()),
+            Some(Ok(Err(reason))) => Err(self.refused(&reason)),
+            Some(Err(_)) => Err(self.refused("the hook before_call was not asked")),
+            None => Err(stopped_with(Used::NOTHING)),
+        }
+    }
+
+    /// A model is not called in another's place: whoever refuses a call refuses it, and not a name.
+    fn refused(&self, reason: &str) -> Missed {
+        let kind = match self.calling.target {
+            Target::Model(_) => FaultKind::Stopped,
+            Target::Tool(_) => FaultKind::Invalid,
+        };
+        let message = format!("refused by a hook: {reason}");
+        Missed { fault: Fault { message, ..Fault::of(kind) }, used: Used::NOTHING }
+    }
+
+    /// Shows how the call ended, before it is reported. Whoever was stopped meanwhile does not wait.
+    async fn after(self: Box<Self>, ended: Ended, stop: &mut Stop) -> (Ended, Verdict) {
+        let ended = Arc::new(ended);
+        let shown = Arc::clone(&ended);
+        let mut looking = spawn_blocking(move || self.look(&shown));
+        let looked = if stop.is_terminated() { None } else { until_stopped(&mut looking, stop).await };
+        let verdict = match looked {
+            Some(Ok(Some(veto))) => Verdict::Refused(veto),
+            Some(Ok(None) | Err(_)) => Verdict::Fine,
+            None => Verdict::Later(looking),
+        };
+        (Arc::unwrap_or_clone(ended), verdict)
+    }
+
+    fn look(&self, ended: &Ended) -> Option<Veto> {
+        let Self { hooks, calling, .. } = self;
+        let used = match ended {
+            Ok(Returned::Model(answer)) => answer.used,
+            Ok(Returned::Tool(answer)) => answer.used,
+            Err(missed) => missed.used,
+        };
+        let actual = self.actual(used);
+        let charged = catch_unwind(AssertUnwindSafe(|| hooks.before_charge(calling, &actual)));
+        let refused = charged.unwrap_or_else(|_| Err(has_panicked("before_charge"))).err();
+        // The panic hook has told what went wrong; the call has ended as it has.
+        let _ = catch_unwind(AssertUnwindSafe(|| match ended {
+            Ok(result) => hooks.on_result(calling, result),
+            Err(missed) => hooks.on_error(calling, &missed.fault),
+        }));
+        refused.map(|reason| Veto { agent: calling.origin.agent().clone(), reason })
+    }
+
+    /// What will be booked, as the kernel sees it: a test compares the two.
+    fn actual(&self, used: Used) -> Amounts {
+        match used.checked().unwrap_or(Used::Unknown) {
+            Used::Unknown => self.calling.held.only(ResourceSet::MEASURED),
+            Used::CostNanos(nanos) => Amounts::cost(nanos),
+            Used::Tokens(usage) => {
+                let cost = self.price.map_or(0, |price| price.cost(&usage));
+                Amounts::cost(cost).with(Resource::Tokens, usage.tokens())
+            }
+        }
+    }
+}
+
+fn has_panicked(hook: &str) -> String {
+    format!("the hook {hook} panicked")
+}

@@ -1,0 +1,182 @@
+//! A child is an agent of its own: what its model is asked is its own, and its time is up without anybody else.
+
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use spinney::bus::{Seen, Watch};
+use spinney::function_tool::Untyped;
+use spinney::tree_file::TreeFile;
+use spinney::wire::{SpawnRequest, SpawnResult};
+use spinney::{FunctionTool, Tree};
+use spinney_kernel::Event;
+use spinney_kernel::agent::Exit;
+use spinney_kernel::context::Message;
+use spinney_kernel::definition::Definition;
+use spinney_kernel::port::model::Attempt;
+use spinney_kernel::time::Time;
+use spinney_testkit::{Stage, settled, told};
+use tokio::sync::mpsc;
+
+const TREE: &str = "
+name: family
+goal: Delegate.
+models:
+  m: { provider: scripted, script: s, price: { input_per_mtok_usd: 1, output_per_mtok_usd: 1 } }
+  cheap: { provider: scripted, script: s, price: { input_per_mtok_usd: 1, output_per_mtok_usd: 1 } }
+agents:
+  parent: { model: m, prompt: You delegate., tools: [spawn_agent, hang, look] }
+  child: { model: cheap, prompt: You look around., tools: [look, hang], limits: { timeout: 200ms } }
+entry: parent
+";
+
+fn family() -> Definition {
+    TreeFile::parse("tree.yaml", TREE).unwrap().definition
+}
+
+fn attempts_of(stage: &Stage, role: &str) -> Vec<Arc<Attempt>> {
+    stage.model().attempts().into_iter().filter(|attempt| attempt.origin.role.as_str() == role).collect()
+}
+
+/// L17: what the child's model is asked has the child's model, the child's system prompt and the child's tools.
+#[tokio::test(start_paused = true)]
+async fn l17_the_request_of_a_child_has_its_own_model_prompt_and_tools() {
+    let script = r#"
+rules:
+  - when: { agent: parent, turn: 1 }
+    call: [{ tool: spawn_agent, args: { agent: child, goal: Find the door. } }]
+  - say: done
+tools: { look: { say: a door }, hang: { hang: true } }
+"#;
+    let stage = Stage::new(script);
+    let tree = stage.home().start(family()).await.unwrap();
+    settled(&tree).await;
+    let asked = |role| {
+        let attempt = attempts_of(&stage, role).swap_remove(0);
+        let Message::System(system) = attempt.packet.messages[0].as_ref() else { panic!("no system prompt") };
+        let tools: Vec<String> = attempt.packet.tools.iter().map(|tool| tool.name.to_string()).collect();
+        (attempt.model.to_string(), system.to_string(), tools)
+    };
+    let (model, system, tools) = asked("child");
+    assert_eq!((model.as_str(), tools), ("cheap", vec!["hang".to_owned(), "look".to_owned()]));
+    assert!(system.starts_with("You look around.") && system.contains("Find the door."), "{system}");
+    let (model, system, tools) = asked("parent");
+    assert_eq!(model, "m");
+    assert!(system.starts_with("You delegate.") && !system.contains("look around."), "{system}");
+    assert!(tools.contains(&"spawn_agent".to_owned()));
+}
+
+/// A process of a tool, which dies with the call that started it.
+struct Process(Child);
+
+impl Process {
+    fn start() -> std::io::Result<Self> {
+        let quiet = || (Stdio::null(), Stdio::null(), Stdio::null());
+        let (input, output, errors) = quiet();
+        Command::new("sleep").arg("600").stdin(input).stdout(output).stderr(errors).spawn().map(Self)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn is_alive(process: u32) -> bool {
+    let asked = Command::new("kill").args(["-0", &process.to_string()]).stderr(Stdio::null()).status();
+    asked.unwrap().success()
+}
+
+/// A tool that starts a process and never answers, and the ids of its processes.
+fn hanging() -> (FunctionTool, mpsc::Receiver<u32>) {
+    let (started, processes) = mpsc::channel(1);
+    let tool = FunctionTool::new(move |_: Untyped| {
+        let started = started.clone();
+        async move {
+            let process = Process::start().map_err(|error| error.to_string())?;
+            let _ = started.try_send(process.0.id());
+            std::future::pending::<()>().await;
+            drop(process);
+            Ok::<_, String>("never")
+        }
+    });
+    (tool, processes)
+}
+
+const HANGS: &str = r#"
+rules:
+  - when: { agent: parent, turn: 1 }
+    call: [{ tool: spawn_agent, args: { agent: child, goal: Wait., id: c } }]
+  - when: { agent: child }
+    call: [{ tool: hang, args: {} }]
+  - say: "{{ last }}"
+"#;
+
+fn spawned(event: &Event, id: &str) -> bool {
+    matches!(event, Event::AgentSpawned(spawned) if spawned.agent.as_str() == id)
+}
+
+/// When the child was spawned, and when and how it ended.
+async fn life(tree: &Tree, id: &str) -> (Time, Time, Exit) {
+    let told = told(tree).await;
+    let born = told.iter().find(|told| spawned(&told.event, id)).unwrap().at;
+    let end = told.iter().find_map(|told| {
+        let Event::AgentEnded { agent, exit, .. } = &told.event else { return None };
+        (agent.as_str() == id).then(|| (told.at, exit.clone()))
+    });
+    let (ended, exit) = end.unwrap();
+    (born, ended, exit)
+}
+
+/// L13: a child whose time is up while a tool hangs ends with a timeout, its parent is told so within 400 ms, and the
+/// process that the tool had started is gone by then. Spawned by a parent with the limit of its role, and from outside
+/// with `timeout_ms`.
+#[tokio::test(start_paused = true)]
+async fn l13_a_child_whose_tool_hangs_ends_in_time_and_leaves_no_process() {
+    let (tool, mut processes) = hanging();
+    let stage = Stage::new(HANGS).with_tool("hang", tool);
+    let tree = stage.home().start(family()).await.unwrap();
+    let process = processes.recv().await.unwrap();
+    assert!(is_alive(process), "it runs while the tool hangs");
+    let mut ends = tree.watch(Watch { kind: Some("agent_ended".to_owned()), ..Watch::default() });
+    let Some(Ok(Seen::Event(first))) = ends.next().await else { panic!("an agent ends") };
+    assert_eq!(first.hop.agent.as_ref().map(|agent| agent.as_str()), Some("c"));
+    assert!(!is_alive(process), "it is gone before anybody is told");
+    tree.ended().await;
+    let (born, ended, exit) = life(&tree, "c").await;
+    assert!((200..=400).contains(&(ended.0 - born.0)), "{born:?} {ended:?}");
+    let Exit::Failed { error } = &exit else { panic!("{exit:?}") };
+    assert_eq!(error.code, "timeout");
+    let parent = attempts_of(&stage, "parent");
+    let Message::Result { text, .. } = parent[1].packet.messages.last().unwrap().as_ref() else {
+        panic!("the parent reads a result")
+    };
+    assert_eq!(text, "c failed (timeout: the deadline passed)");
+
+    let (tool, mut processes) = hanging();
+    let stage = Stage::new(HANGS.replace("turn: 1", "turn: 9").as_str()).with_tool("hang", tool);
+    let mut definition = family();
+    for role in definition.roles.values_mut() {
+        role.budget.timeout_ms = None;
+    }
+    // Led from outside, so that it is there to be asked.
+    definition.roles.get_mut("parent").unwrap().turns = None;
+    let tree = stage.home().start(definition).await.unwrap();
+    let request = SpawnRequest {
+        parent_id: "parent".to_owned(),
+        child_id: "c".to_owned(),
+        goal: "Wait.".to_owned(),
+        tools: Vec::new(),
+        timeout_ms: 200,
+        role: "child".to_owned(),
+    };
+    let (served, process) = tokio::join!(tree.serve(&request), processes.recv());
+    let SpawnResult { success, error, .. } = served;
+    assert!(!success && error.starts_with("timeout"), "{error}");
+    assert!(!is_alive(process.unwrap()), "it is gone with the call");
+    tree.cancel("parent".parse().unwrap(), "enough").await.unwrap();
+    let (born, ended, _) = life(&tree, "c").await;
+    assert!((200..=400).contains(&(ended.0 - born.0)), "{born:?} {ended:?}");
+}

@@ -1,0 +1,37 @@
+//! The page about embedding: the program that it explains runs, and what it shows of it is what stands there.
+
+#[path = "../../examples/embed.rs"]
+#[expect(dead_code, reason = "its main is for people")]
+mod embed;
+
+const PAGE: &str = include_str!("../../../../docs/embedding.md");
+const PROGRAM: &str = include_str!("../../examples/embed.rs");
+
+const TREE: &str = "
+name: weather
+goal: How warm will it be in Bonn tomorrow?
+models: { forecaster: { provider: scripted, script: none } }
+agents: { lead: { model: forecaster, tools: [weather] } }
+";
+
+#[tokio::test(start_paused = true)]
+async fn the_example_program_comes_to_its_answer() {
+    let tagged = format!("{TREE}tags: {{ customer: acme }}\n");
+    let answer = embed::ask(&tagged).await.unwrap();
+    assert!(answer.starts_with("completed: It will be warm: {\"degrees\":21,\"key\":\""), "{answer}");
+    let refused = embed::ask(TREE).await.unwrap();
+    assert!(refused.ends_with("refused by a hook: whose call is this?"), "{refused}");
+}
+
+/// Every piece of Rust on the page stands in the program, line by line.
+#[test]
+fn what_the_page_shows_stands_in_the_program() {
+    let trimmed = |text: &str| text.lines().map(str::trim).collect::<Vec<_>>().join("\n");
+    let program = trimmed(PROGRAM);
+    let pieces: Vec<&str> =
+        PAGE.split("```rust\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(pieces.len() >= 4, "the page has pieces of Rust");
+    for piece in pieces {
+        assert!(program.contains(trimmed(piece).trim()), "not in the program:\n{piece}");
+    }
+}

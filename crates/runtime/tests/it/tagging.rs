@@ -1,0 +1,97 @@
+//! Tags: words of whoever starts a tree, on every event that is shown.
+
+use std::sync::Arc;
+
+use spinney::bus::{Seen, Sight, Watch};
+use spinney::{Shutdown, StartError, Tree};
+use spinney_kernel::definition::{Definition, Tags};
+use spinney_kernel::{Refusal, limit};
+use spinney_testkit::{Stage, definition, told};
+
+const SCRIPT: &str = "
+rules:
+  - { when: { turn: 1 }, call: [{ tool: ask_human, args: { question: Really? } }] }
+  - say: done
+";
+
+fn tagged(tags: impl IntoIterator<Item = (String, String)>) -> Definition {
+    Definition { tags: Arc::new(tags.into_iter().collect()), ..definition("root turns=5") }
+}
+
+fn customer() -> Tags {
+    [("customer".to_owned(), "acme".to_owned())].into()
+}
+
+/// Everything that a watcher of the whole story sees until the tree waits or is over.
+async fn sights(tree: &Tree) -> Vec<Arc<Sight>> {
+    let mut watcher = tree.watch(Watch::default());
+    let mut seen = Vec::new();
+    while watcher.seen() < tree.status().seq {
+        let Some(Ok(Seen::Event(sight))) = watcher.next().await else { panic!("an event") };
+        seen.push(sight);
+    }
+    seen
+}
+
+/// Live, from the past, and after a restart: each event has the tags, and all of them the same ones.
+#[tokio::test(start_paused = true)]
+async fn every_event_that_is_shown_has_the_tags_of_its_tree() {
+    let stage = Stage::new(SCRIPT);
+    let first = stage.home();
+    let tree = first.start(tagged(customer())).await.unwrap();
+    tree.settled().await;
+    let seen = sights(&tree).await;
+    assert!(seen.len() > 4 && seen.iter().all(|sight| *sight.hop.tags == customer()), "{seen:?}");
+    assert!(seen.iter().all(|sight| Arc::ptr_eq(&sight.hop.tags, &seen[0].hop.tags)), "one copy for all");
+    let question = tree.look().await.unwrap().questions[0].question;
+    first.shutdown(Shutdown::Kill).await;
+    let second = stage.home();
+    let tree = second.resume(tree.id()).await.unwrap();
+    tree.answer(question, "Yes.").await.unwrap();
+    tree.ended().await;
+    let all = sights(&tree).await;
+    assert!(all.len() > seen.len() && all.iter().all(|sight| *sight.hop.tags == customer()), "{all:?}");
+}
+
+/// Only the definition knows them: a tree without tags is written as before, and no agent reads any.
+#[tokio::test(start_paused = true)]
+async fn tags_stand_in_the_definition_and_nowhere_else() {
+    let stage = Stage::new("rules: [{ say: done }]");
+    let home = stage.home();
+    let mut lines = Vec::new();
+    for definition in [tagged(Tags::new()), tagged(customer())] {
+        let tree = home.start(definition).await.unwrap();
+        tree.ended().await;
+        let written = |told: spinney::tree::Told| serde_json::to_string(&told.event).unwrap();
+        lines.push(told(&tree).await.into_iter().map(written).collect::<Vec<_>>());
+    }
+    let with: Vec<bool> = lines[1].iter().map(|line| line.contains("acme")).collect();
+    assert_eq!(with.iter().filter(|has| **has).count(), 1);
+    assert!(with[0] && lines[1][0].contains(r#""tags":{"customer":"acme"}"#), "{}", lines[1][0]);
+    assert!(!lines[0][0].contains("tags"), "{}", lines[0][0]);
+    let read = format!("{:?}", stage.model().attempts()[1].packet);
+    assert!(!read.contains("acme"), "{read}");
+}
+
+/// Too many, too long or without a name: refused with the numbers, and nothing starts.
+#[tokio::test(start_paused = true)]
+async fn tags_are_bounded() {
+    let stage = Stage::new(SCRIPT);
+    let home = stage.home();
+    let refused = async |tags: Vec<(String, String)>| match home.start(tagged(tags)).await {
+        Err(StartError::Refused(refusal)) => refusal,
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("it started"),
+    };
+    let tag = |name: usize, bytes: usize| ("n".repeat(name), "x".repeat(bytes));
+    let many: Vec<_> = (1..=limit::TAGS_MAX + 1).map(|name| tag(name, 1)).collect();
+    let too_many = Refusal::TooMany { what: "tags".to_owned(), count: 33, count_max: 32 };
+    assert_eq!(refused(many).await, too_many);
+    let long =
+        |what: &str, bytes, bytes_max| Refusal::TextTooLong { what: what.to_owned(), bytes, bytes_max };
+    assert_eq!(refused(vec![tag(65, 1)]).await, long("name of a tag", 65, 64));
+    assert_eq!(refused(vec![tag(1, 257)]).await, long("tag", 257, 256));
+    assert_eq!(refused(vec![tag(0, 1)]).await, Refusal::TextEmpty { what: "name of a tag".to_owned() });
+    let most: Vec<_> = (1..=limit::TAGS_MAX).map(|name| tag(name + 32, 256)).collect();
+    assert!(home.start(tagged(most)).await.is_ok());
+}
