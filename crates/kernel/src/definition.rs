@@ -10,6 +10,7 @@ use crate::context::{Share, around_tokens, tool_tokens};
 use crate::hash::ByName;
 use crate::id::{ModelName, RoleName, ThreadId, ToolName};
 use crate::limit;
+use crate::output_schema::OutputSchema;
 use crate::port::journal::Durability;
 use crate::refusal::Refusal;
 use crate::turn::Builtin;
@@ -145,13 +146,16 @@ pub struct Turns {
     /// What its agents know at their birth, unless their spawner says otherwise.
     #[serde(skip_serializing_if = "Share::is_goal")]
     pub share: Share,
+    /// What its agents' answers must look like, unless their spawner says otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Box<OutputSchema>>,
 }
 
 impl Default for Turns {
     fn default() -> Self {
         let (turns_max, output_cap) = (limit::TURNS_MAX, limit::OUTPUT_TOKENS);
-        let (window, share, around_tokens) = (None, Share::Goal, None);
-        Self { prompt: Body::default(), turns_max, output_cap, around_tokens, window, share }
+        let (window, share, around_tokens, output_schema) = (None, Share::Goal, None, None);
+        Self { prompt: Body::default(), turns_max, output_cap, around_tokens, window, share, output_schema }
     }
 }
 
@@ -169,6 +173,7 @@ impl Turns {
         }
         Amounts::ZERO.with(Resource::Tokens, self.output_cap).checked()?;
         self.share.check()?;
+        self.output_schema.as_deref().map_or(Ok(()), OutputSchema::check)?;
         self.window.as_ref().map_or(Ok(()), WindowSpec::check)
     }
 }
@@ -363,6 +368,7 @@ impl Definition {
             if let Some(turns) = &mut role.turns {
                 turns.prompt.count(tokens);
                 turns.around_tokens = Some(around_tokens(&role.caps.tools, tokens));
+                turns.output_schema.iter_mut().for_each(|schema| schema.count(tokens));
             }
         }
         for (name, tool) in &mut self.tools {

@@ -110,6 +110,8 @@ pub enum Refusal {
     UnknownTool { tool: String, known: Vec<ToolName> },
     #[error("bad arguments for `{tool}`: {reason}; write one JSON object with the fields it takes")]
     BadArguments { tool: ToolName, reason: String },
+    #[error("bad `output_schema`: {reason}; write a JSON Schema, which is a JSON object")]
+    BadSchema { reason: String },
     #[error("a tool may not be called `{tool}`: Spinney answers that one itself")]
     ToolNameTaken { tool: ToolName },
 

@@ -15,6 +15,7 @@ pub mod draw;
 mod drivers;
 mod home;
 mod names;
+mod output_schema;
 mod sync;
 pub mod tree;
 pub mod tree_file;

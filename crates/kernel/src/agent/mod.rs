@@ -15,6 +15,6 @@ pub(crate) use end::{drop_waiting, end, end_if_drained};
 pub use exit::{Exit, Failure};
 pub use inbox::Inbox;
 pub use progress::Progress;
-pub use spawned::{Attachment, Spawned};
+pub use spawned::{Attachment, Due, Spawned};
 pub use standing::Standing;
 pub use state::{Farewell, Phase, State, Status};

@@ -232,6 +232,7 @@ impl Context {
             | Message::Result { .. }
             | Message::Told { .. }
             | Message::Note(_)
+            | Message::Mismatch(_)
             | Message::Folded(_) => None,
         })
     }

@@ -44,7 +44,7 @@ pub use redirect::Redirect;
 pub use refresh::Refresh;
 pub use rollback::Rollback;
 pub use send::Send;
-pub use spawn::{Collect, Spawn};
+pub use spawn::{Collect, Frame, Spawn};
 pub use start::Start;
 pub use unpause::Unpause;
 pub use wait::Wait;
@@ -97,6 +97,7 @@ impl Request {
             Self::Spawn(spawn) => {
                 spawn.goal_tokens = Some(Goal::tokens(&spawn.goal, tokens));
                 spawn.messages.iter_mut().for_each(|given| given.body.count(tokens));
+                spawn.frame.output_schema.iter_mut().for_each(|schema| schema.count(tokens));
             }
             Self::Send(send) => send.body.count(tokens),
             Self::Ask(Ask { question: Question { on_timeout: OnTimeout::Default(body), .. }, .. }) => {

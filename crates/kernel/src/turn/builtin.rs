@@ -2,6 +2,7 @@
 //! this crate as a model writes them.
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::agent::AgentIx;
 use crate::body::{Body, cut};
@@ -12,8 +13,9 @@ use crate::envelope::Envelope;
 use crate::id::{AgentId, Correlation, MessageKind, ModelName, RoleName, ToolName, Topic};
 use crate::input::By;
 use crate::limit;
+use crate::output_schema::OutputSchema;
 use crate::refusal::Refusal;
-use crate::request::{self, Collect, Request};
+use crate::request::{self, Collect, Frame, Request};
 use crate::written::{BudgetKeys, Span};
 
 /// A tool that the kernel itself answers.
@@ -108,6 +110,7 @@ struct SpawnArgs {
     #[serde(default)]
     detach: bool,
     share: Option<Share>,
+    output_schema: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
@@ -160,7 +163,7 @@ pub(super) fn run(
     let (args, tokens) = (ask.args.as_str(), ask.told_tokens.map(u64::from));
     let agent = draft.agent_id(ix).clone();
     let request = match builtin {
-        Builtin::SpawnAgent => spawn(agent.clone(), read(builtin, args)?, tokens),
+        Builtin::SpawnAgent => spawn(agent.clone(), read(builtin, args)?, tokens)?,
         Builtin::WaitAgent => {
             let WaitArgs { agents, need, timeout } = read(builtin, args)?;
             let (wait, timeout_ms) = (Wait::Children { agents, need }, timeout.map(Span::ms));
@@ -213,13 +216,15 @@ fn read<'a, T: Deserialize<'a>>(builtin: Builtin, args: &'a str) -> Result<T, Re
     })
 }
 
-fn spawn(parent: AgentId, args: SpawnArgs, goal_tokens: Option<u64>) -> Request {
-    let SpawnArgs { agent: role, goal, id, model, tools, budget, timeout, detach, share } = args;
+fn spawn(parent: AgentId, args: SpawnArgs, goal_tokens: Option<u64>) -> Result<Request, Refusal> {
+    let SpawnArgs { agent: role, goal, id, model, tools, budget, timeout, detach, share, output_schema } =
+        args;
     let mut budget = budget.spec();
     budget.timeout_ms = timeout.map(Span::ms).or(budget.timeout_ms);
     let collect = if detach { Collect::Detached } else { Collect::Call };
-    let (messages, window) = (Vec::new(), None);
-    Request::Spawn(request::Spawn {
+    let messages = Vec::new();
+    let output_schema = output_schema.as_deref().map(OutputSchema::written).transpose()?.map(Box::new);
+    Ok(Request::Spawn(request::Spawn {
         parent,
         role,
         goal,
@@ -231,8 +236,8 @@ fn spawn(parent: AgentId, args: SpawnArgs, goal_tokens: Option<u64>) -> Request 
         collect,
         share,
         messages,
-        window,
-    })
+        frame: Frame { window: None, output_schema },
+    }))
 }
 
 /// Every agent, one line each, as far as a text may be long.

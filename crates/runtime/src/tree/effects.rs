@@ -24,6 +24,7 @@ use tokio::task::AbortHandle;
 use super::payload::{Payload, returned_with, said};
 use crate::bus::{Delta, Hub};
 use crate::drivers::Drivers;
+use crate::output_schema;
 
 /// Most reports that wait for a tree; then effects that ended wait too.
 pub(super) const REPORTS_MAX: usize = 1_024;
@@ -80,8 +81,8 @@ impl Effects {
         self.out.len()
     }
 
-    /// Starts an attempt at a model call.
-    pub(super) fn call_model(&mut self, ticket: Ticket, attempt: model::Attempt) {
+    /// Starts an attempt at a model call. What it answers must fit the schema, if there is one.
+    pub(super) fn call_model(&mut self, ticket: Ticket, attempt: model::Attempt, schema: Option<Arc<str>>) {
         // A task is moved several times before it runs: what it carries is small.
         let (drivers, attempt) = (Arc::clone(&self.drivers), Arc::new(attempt));
         let (stop, stopped) = oneshot::channel();
@@ -90,7 +91,7 @@ impl Effects {
             match drivers.model(&attempt.model) {
                 Some(driver) => {
                     let ended = call_model(driver.as_ref(), (ticket, attempt), stopped, hub).await;
-                    model_report(&drivers, ticket, ended)
+                    model_report(&drivers, ticket, ended, schema.as_deref())
                 }
                 None => failed(ticket, missing(&format!("model `{}`", attempt.model))),
             }
@@ -265,18 +266,32 @@ fn failed(Ticket { call, attempt }: Ticket, Missed { mut fault, used }: Missed) 
     Brought { report: Report::Failed(Failed { call, attempt, fault, used }), blobs: Vec::new() }
 }
 
-fn model_report(drivers: &Drivers, ticket: Ticket, ended: Result<model::Answer, Missed>) -> Brought {
-    let model::Answer { text, mut asks, used } = match ended {
+fn model_report(
+    drivers: &Drivers,
+    ticket: Ticket,
+    ended: Result<model::Answer, Missed>,
+    schema: Option<&str>,
+) -> Brought {
+    let model::Answer { mut text, mut asks, used } = match ended {
         Ok(answer) => answer,
         Err(missed) => return failed(ticket, missed),
     };
+    let mut mismatch = None;
+    // Who asks for tools has not answered yet.
+    if let Some(schema) = schema.filter(|_| asks.is_empty()) {
+        match output_schema::fit(schema, &text) {
+            Ok(bare) if bare.len() == text.len() => {}
+            Ok(bare) => text = bare.to_owned(),
+            Err(found) => mismatch = Some(Box::new(found)),
+        }
+    }
     bound(&mut asks);
     for ask in &mut asks {
         ask.count(&|text| drivers.tokens(text));
     }
     let Payload { body, blobs } = said(text, |text| drivers.tokens(text));
     let Ticket { call, attempt } = ticket;
-    let report = Report::Done(Done { call, attempt, used, body, asks, is_error: false });
+    let report = Report::Done(Done { call, attempt, used, body, asks, is_error: false, mismatch });
     Brought { report, blobs }
 }
 
@@ -301,6 +316,6 @@ fn tool_report(drivers: &Drivers, ticket: Ticket, ended: Result<tool::Answer, Mi
     let count = |part: &mut Part, bytes: &[u8]| drivers.count_part(part, bytes);
     let Payload { body, blobs } = returned_with(text, parts, |text| drivers.tokens(text), count);
     let Ticket { call, attempt } = ticket;
-    let report = Report::Done(Done { call, attempt, used, body, asks: Vec::new(), is_error });
+    let report = Report::Done(Done { call, attempt, used, body, asks: Vec::new(), is_error, mismatch: None });
     Brought { report, blobs }
 }

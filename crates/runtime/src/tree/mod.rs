@@ -26,6 +26,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::bus::{Hub, Watch, Watcher};
 use crate::drivers::Drivers;
+use crate::output_schema;
 
 pub use apply::ApplyError;
 pub(crate) use apply::apply;
@@ -130,6 +131,7 @@ impl Tree {
         mut request: Request,
         bytes: Vec<Vec<u8>>,
     ) -> Result<Reply, RequestError> {
+        output_schema::check_request(&request).map_err(RequestError::Refused)?;
         self.drivers.count(&mut request);
         let blobs = enclosed::enclosed(&self.drivers, &mut request, bytes).map_err(RequestError::Refused)?;
         let request = self.prepared(request).await.map_err(RequestError::Refused)?;

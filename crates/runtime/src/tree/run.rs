@@ -368,7 +368,9 @@ impl Run {
             Effect::CallModel { call, attempt, agent, model, output_cap, key } => {
                 let ticket = Ticket { call, attempt };
                 if let Some(attempt) = self.model_attempt(ticket, &agent, (model, output_cap, key)) {
-                    self.effects.call_model(ticket, attempt);
+                    let is_turn = attempt.purpose == model::Purpose::Turn;
+                    let schema = self.mind.contexts.output_schema(&agent).filter(|_| is_turn).cloned();
+                    self.effects.call_model(ticket, attempt, schema);
                 }
             }
             Effect::CallTool { call, attempt, agent, tool, ask, args, key } => {

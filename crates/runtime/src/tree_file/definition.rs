@@ -192,6 +192,7 @@ impl Reader<'_> {
                 around_tokens: None,
                 window: self.window(&at("window"), keys.window.as_ref())?,
                 share: self.share(&at("share"), keys.share)?,
+                output_schema: None,
             }),
         })
     }

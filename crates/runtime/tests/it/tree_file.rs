@@ -210,6 +210,7 @@ fn every_key() -> Definition {
             around_tokens: None,
             window: None,
             share: Share::Goal,
+            output_schema: None,
         }),
     };
     Definition {

@@ -141,7 +141,7 @@ fn turns(dice: &mut Dice) -> Turns {
         images: dice.below(3) as u32,
         compact: dice.pick(&[Compact::Lines, Compact::Count, Compact::Summary]).unwrap_or_default(),
     });
-    Turns { prompt, turns_max, output_cap, window, share: share(dice), around_tokens: None }
+    Turns { prompt, turns_max, output_cap, window, share: share(dice), ..Turns::default() }
 }
 
 /// What a child is told at its birth.

@@ -12,8 +12,8 @@ use spinney_kernel::fault::{Fault, FaultKind};
 use spinney_kernel::id::{AgentId, CallId, TimerId};
 use spinney_kernel::report::{Breaker, Done, Failed, Lost, Rate, Timer, Used};
 use spinney_kernel::request::{
-    Answer, Ask, Broadcast, Cancel, Charge, Collect, Fail, Finish, Hold, HoldFor, Pause, Raise, Redirect,
-    Refresh, Send, Spawn, Unpause, Wait,
+    Answer, Ask, Broadcast, Cancel, Charge, Collect, Fail, Finish, Frame, Hold, HoldFor, Pause, Raise,
+    Redirect, Refresh, Send, Spawn, Unpause, Wait,
 };
 use spinney_kernel::signal::Running;
 use spinney_kernel::time::Time;
@@ -54,6 +54,7 @@ pub(super) fn end_well(dice: &mut Dice, world: &World, id: CallId) -> Option<Rep
         body: enclosed::body(dice, ""),
         asks: Vec::new(),
         is_error: false,
+        mismatch: None,
     }))
 }
 
@@ -133,7 +134,7 @@ fn spawn(dice: &mut Dice, parent: AgentId) -> Spawn {
         collect: if dice.once_in(2) { Collect::Call } else { Collect::Detached },
         share: dice.once_in(3).then(|| share(dice)),
         messages: if dice.once_in(5) { vec![given(dice)] } else { Vec::new() },
-        window: dice.once_in(5).then(|| dice.between(200, 2_000)),
+        frame: Frame { window: dice.once_in(5).then(|| dice.between(200, 2_000)), ..Frame::default() },
     }
 }
 
@@ -166,6 +167,7 @@ fn report_call(dice: &mut Dice, world: &World) -> What {
             body: Body::default(),
             asks: Vec::new(),
             is_error: false,
+            mismatch: None,
         }));
     };
     let text = said(dice);
@@ -179,6 +181,7 @@ fn report_call(dice: &mut Dice, world: &World) -> What {
             body: enclosed::body(dice, &text),
             asks: asks(dice, world, call),
             is_error: false,
+            mismatch: None,
         }),
         12..18 => {
             Report::Failed(Failed { call: id, attempt, fault: fault(dice), used: used(dice, &call.work) })

@@ -171,7 +171,7 @@ impl Plot {
             2 => Share::Thread,
             _ => Share::Goal,
         };
-        let mut turns = Turns { prompt, turns_max, output_cap, window, share, around_tokens: None };
+        let mut turns = Turns { prompt, turns_max, output_cap, window, share, ..Turns::default() };
         if self.sums_up(name) {
             summed_up(&mut turns);
         }

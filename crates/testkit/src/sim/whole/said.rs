@@ -55,7 +55,9 @@ fn digest(packet: &Packet) -> u64 {
                 [id.as_ref(), tool, text].into_iter().for_each(&mut take);
                 take(if *is_error { "error" } else { "" });
             }
-            Message::Told { .. } | Message::Note(_) | Message::Folded(_) => take(&message.text()),
+            Message::Told { .. } | Message::Note(_) | Message::Mismatch(_) | Message::Folded(_) => {
+                take(&message.text())
+            }
         }
         message.parts().for_each(|shown| take(&shown.to_string()));
     }
