@@ -7,6 +7,7 @@ mod plan;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use jsonschema::error::ValidationErrorKind;
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 use spinney_kernel::output_schema::{Mismatch, MismatchKind, OutputSchema, Wrong};
@@ -100,6 +101,13 @@ fn validator(schema: &Value) -> Result<Validator, Wrong> {
 /// One thing that is wrong, without repeating the answer.
 fn told(error: &ValidationError<'_>) -> Wrong {
     let mut expected = error.masked().to_string();
+    // That none of several fits says little: what is wrong with each says more.
+    if let ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } =
+        error.kind()
+    {
+        let first = context.iter().filter_map(|branch| branch.first());
+        expected = first.map(|error| error.masked().to_string()).collect::<Vec<_>>().join(", and ");
+    }
     expected.truncate(expected.floor_char_boundary(limit::MISMATCH_BYTES_MAX));
     Wrong { path: error.instance_path().as_str().to_owned(), expected }
 }

@@ -74,14 +74,46 @@ impl Plan {
         let Reader { mut parts, places, references } = reader;
         for (from, place, to) in references {
             let found = match to.strip_prefix('#') {
-                Some(pointer) => places.get(pointer).ok_or("a reference to a part of this schema: there is none"),
-                None => Err("a reference inside the schema, such as `#/$defs/name`: nothing is fetched"),
+                Some(pointer) => {
+                    places.get(pointer).ok_or("expected a reference to a part of this schema: there is none")
+                }
+                None => {
+                    Err("expected a reference inside the schema, such as `#/$defs/name`: nothing is fetched")
+                }
             };
             let found = found.map_err(|expected| Wrong { path: place, expected: expected.to_owned() })?;
             parts[from].same.push(*found);
         }
-        Ok(Self(parts))
+        let plan = Self(parts);
+        let mut marks = vec![Mark::New; plan.0.len()];
+        if (0..plan.0.len()).any(|at| plan.circles(at, &mut marks)) {
+            let expected =
+                "a part refers to itself and says nothing of the value: put something between".to_owned();
+            return Err(Wrong { path: String::new(), expected });
+        }
+        Ok(plan)
     }
+
+    /// Whether a part leads back to itself while the value is the same.
+    fn circles(&self, at: usize, marks: &mut [Mark]) -> bool {
+        match marks[at] {
+            Mark::Open => return true,
+            Mark::Over => return false,
+            Mark::New => marks[at] = Mark::Open,
+        }
+        let Part { same, one_of, .. } = &self.0[at];
+        let circles = same.iter().chain(one_of).any(|to| self.circles(*to, marks));
+        marks[at] = Mark::Over;
+        circles
+    }
+}
+
+/// How far looking for a circle has come with a part.
+#[derive(Clone, Copy)]
+enum Mark {
+    New,
+    Open,
+    Over,
 }
 
 #[derive(Default)]

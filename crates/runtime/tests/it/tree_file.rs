@@ -12,6 +12,7 @@ use spinney_kernel::definition::{
     BudgetSpec, Definition, Lend, Lost, Model, OnLow, Recursion, Role, TreeLimits, Turns, Unpriced,
 };
 use spinney_kernel::id::{ModelName, ToolName, TreeId};
+use spinney_kernel::output_schema::OutputSchema;
 use spinney_kernel::port::journal::Durability;
 use spinney_kernel::request::Start;
 use spinney_kernel::time::Time;
@@ -60,6 +61,7 @@ agents:
     tools: [spawn_agent, wait_agent]
     subagents: [researcher]
     recursive: true
+    output_schema: { type: array, maxItems: 3 }
     limits:
       max_steps: 8
       max_tokens_per_step: 500
@@ -99,7 +101,7 @@ const EVERY_KEY_JSON: &str = r#"{
   "agents": {
     "lead": {
       "model": "fast", "prompt": "You coordinate researchers.", "tools": ["spawn_agent", "wait_agent"],
-      "subagents": ["researcher"], "recursive": true,
+      "subagents": ["researcher"], "recursive": true, "output_schema": { "type": "array", "maxItems": 3 },
       "limits": { "max_steps": 8, "max_tokens_per_step": 500, "timeout": 90, "depth": 1 },
       "budget": {
         "cost_usd": 0.10, "tokens": 1000, "steps": 3, "tool_calls": 2, "retries": 1, "lend": true,
@@ -149,6 +151,7 @@ prompt = "You coordinate researchers."
 tools = ["spawn_agent", "wait_agent"]
 subagents = ["researcher"]
 recursive = true
+output_schema = '{ "type": "array", "maxItems": 3 }'
 limits = { max_steps = 8, max_tokens_per_step = 500, timeout = "90s", depth = 1 }
 
 [agents.lead.budget]
@@ -210,7 +213,7 @@ fn every_key() -> Definition {
             around_tokens: None,
             window: None,
             share: Share::Goal,
-            output_schema: None,
+            output_schema: OutputSchema::read(r#"{"type":"array","maxItems":3}"#).ok().map(Box::new),
         }),
     };
     Definition {
@@ -316,7 +319,7 @@ fn no_key_is_without_effect() {
         assert_ne!(rest, whole, "`{}` changes nothing", lines[without]);
         optional += usize::from(rest.is_some());
     }
-    assert_eq!(optional, 36, "keys that may be left out");
+    assert_eq!(optional, 37, "keys that may be left out");
 }
 
 /// The page that people read shows a file that works and names every key.

@@ -10,6 +10,7 @@ use spinney_kernel::envelope::Envelope;
 use spinney_kernel::event::Breaker as Gate;
 use spinney_kernel::fault::{Fault, FaultKind};
 use spinney_kernel::id::{AgentId, CallId, TimerId};
+use spinney_kernel::output_schema::{Mismatch, MismatchKind, Wrong};
 use spinney_kernel::report::{Breaker, Done, Failed, Lost, Rate, Timer, Used};
 use spinney_kernel::request::{
     Answer, Ask, Broadcast, Cancel, Charge, Collect, Fail, Finish, Frame, Hold, HoldFor, Pause, Raise,
@@ -181,13 +182,21 @@ fn report_call(dice: &mut Dice, world: &World) -> What {
             body: enclosed::body(dice, &text),
             asks: asks(dice, world, call),
             is_error: false,
-            mismatch: None,
+            mismatch: dice.once_in(6).then(|| Box::new(mismatch(dice))),
         }),
         12..18 => {
             Report::Failed(Failed { call: id, attempt, fault: fault(dice), used: used(dice, &call.work) })
         }
         _ => Report::Lost(Lost { call: id, attempt }),
     })
+}
+
+/// An answer that does not fit, told in a word or at length.
+fn mismatch(dice: &mut Dice) -> Mismatch {
+    let kinds = [MismatchKind::NotJson, MismatchKind::Value, MismatchKind::TooMuch, MismatchKind::Schema];
+    let kind = dice.pick(&kinds).unwrap_or(MismatchKind::Value);
+    let wrong = Wrong { path: "/a".repeat(dice.below(100) as usize), expected: said(dice) };
+    Mismatch { kind, wrong: vec![wrong; dice.below(5) as usize], more: dice.below(3) as u32 }
 }
 
 /// Nothing, a word or more than a window has room for.
