@@ -30,7 +30,7 @@ impl OutputSchema {
     /// # Errors
     /// If it is no JSON object, or too long. Whether it is a schema is for others to say.
     pub fn read(text: &str) -> Result<Self, Refusal> {
-        let value: Value = serde_json::from_str(text).map_err(|error| bad(error.to_string()))?;
+        let value: Value = serde_json::from_str(text).map_err(|error| bad(&error.to_string()))?;
         Self::of(&value)
     }
 
@@ -71,9 +71,9 @@ impl OutputSchema {
         match serde_json::from_str::<Value>(&self.schema) {
             Ok(Value::Object(_)) => Ok(()),
             Ok(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
-                Err(bad("it is not a JSON object".to_owned()))
+                Err(bad("it is not a JSON object"))
             }
-            Err(error) => Err(bad(error.to_string())),
+            Err(error) => Err(bad(&error.to_string())),
         }
     }
 
@@ -89,8 +89,8 @@ impl OutputSchema {
     }
 }
 
-fn bad(reason: String) -> Refusal {
-    Refusal::BadSchema { reason: cut(&reason, limit::NOTICE_BYTES_MAX / 2) }
+fn bad(reason: &str) -> Refusal {
+    Refusal::BadSchema { reason: cut(reason, limit::NOTICE_BYTES_MAX / 2) }
 }
 
 /// How an answer does not fit.

@@ -44,10 +44,12 @@ pub use redirect::Redirect;
 pub use refresh::Refresh;
 pub use rollback::Rollback;
 pub use send::Send;
-pub use spawn::{Collect, Frame, Spawn};
+pub use spawn::{Collect, Spawn};
 pub use start::Start;
 pub use unpause::Unpause;
 pub use wait::Wait;
+
+pub use crate::context::Frame;
 
 use crate::agent::AgentIx;
 use crate::call::{OnTimeout, Question};

@@ -11,7 +11,7 @@ use crate::body::check_said;
 use crate::budget::{Amounts, Fit, Limits, Resource, ResourceSet, Terms};
 use crate::call::check_model;
 use crate::caps::{Allow, Caps};
-use crate::context::{Given, Goal, Share};
+use crate::context::{Frame, Given, Goal, Share};
 use crate::decide::{Draft, Reply};
 use crate::definition::{BudgetSpec, Lend, OnLow, Role};
 use crate::event::{Alarm, Event};
@@ -60,17 +60,6 @@ pub struct Spawn {
     /// What its model is shown at most, and what it must answer.
     #[serde(flatten)]
     pub frame: Frame,
-}
-
-/// The frame that a spawner gives a child, beside what its role says.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Frame {
-    /// The most tokens of its window, if its parent wants it smaller.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub window: Option<u64>,
-    /// What its answer must look like, instead of what its role says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output_schema: Option<Box<OutputSchema>>,
 }
 
 /// How a parent gets its child's result.

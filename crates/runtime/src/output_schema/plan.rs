@@ -70,7 +70,7 @@ impl Plan {
     /// What of it is refused, and where.
     pub(super) fn of(schema: &Value) -> Result<Self, Wrong> {
         let mut reader = Reader::default();
-        reader.add(String::new(), schema)?;
+        reader.add("", schema)?;
         let Reader { mut parts, places, references } = reader;
         for (from, place, to) in references {
             let found = match to.strip_prefix('#') {
@@ -116,6 +116,9 @@ enum Mark {
     Over,
 }
 
+/// A part that a keyword holds: under which keyword, under what name or place, and which part.
+type Led<'w> = (&'w str, Option<String>, usize);
+
 #[derive(Default)]
 struct Reader {
     parts: Vec<Part>,
@@ -126,12 +129,12 @@ struct Reader {
 }
 
 impl Reader {
-    fn add(&mut self, place: String, value: &Value) -> Result<usize, Wrong> {
+    fn add(&mut self, place: &str, value: &Value) -> Result<usize, Wrong> {
         let at = self.parts.len();
         self.parts.push(Part::default());
-        self.places.insert(place.clone(), at);
+        self.places.insert(place.to_owned(), at);
         let Value::Object(keys) = value else { return Ok(at) };
-        check(&place, keys)?;
+        check(place, keys)?;
         if let Some(to) = keys.get("$ref").and_then(Value::as_str) {
             self.references.push((at, format!("{place}/$ref"), to.to_owned()));
         }
@@ -141,35 +144,35 @@ impl Reader {
             unique: keys.get("uniqueItems") == Some(&Value::Bool(true)),
             ..Part::default()
         };
-        part.same = self.lead(&place, keys, &SAME)?.into_iter().map(|(_, _, to)| to).collect();
-        part.one_of = self.lead(&place, keys, &ONE_OF)?.into_iter().map(|(_, _, to)| to).collect();
-        let items = self.lead(&place, keys, &ITEMS)?.into_iter();
+        part.same = self.lead(place, keys, &SAME)?.into_iter().map(|(_, _, to)| to).collect();
+        part.one_of = self.lead(place, keys, &ONE_OF)?.into_iter().map(|(_, _, to)| to).collect();
+        let items = self.lead(place, keys, &ITEMS)?.into_iter();
         part.items = items.map(|(_, name, to)| (name.and_then(|at| at.parse().ok()), to)).collect();
         let which = |word: &str, name: Option<String>| match (word, name) {
             ("properties", Some(name)) => Which::Named(name),
             ("patternProperties", Some(pattern)) => Which::Found(pattern.len()),
             (_, _) => Which::All,
         };
-        let members = self.lead(&place, keys, &MEMBERS)?.into_iter();
+        let members = self.lead(place, keys, &MEMBERS)?.into_iter();
         part.members = members.map(|(word, name, to)| (which(word, name), to)).collect();
-        part.keys = self.lead(&place, keys, &["propertyNames"])?.into_iter().map(|(_, _, to)| to).collect();
-        self.lead(&place, keys, &STORES)?;
+        part.keys = self.lead(place, keys, &["propertyNames"])?.into_iter().map(|(_, _, to)| to).collect();
+        self.lead(place, keys, &STORES)?;
         self.parts[at] = part;
         Ok(at)
     }
 
-    /// The parts that some keywords hold: under which keyword, under what name or place, and which part.
+    /// The parts that some keywords hold.
     fn lead<'w>(
         &mut self,
         place: &str,
         keys: &Map<String, Value>,
         words: &[&'w str],
-    ) -> Result<Vec<(&'w str, Option<String>, usize)>, Wrong> {
+    ) -> Result<Vec<Led<'w>>, Wrong> {
         let mut led = Vec::new();
         for word in words {
             for (name, part) in inside(keys.get(*word), NAMED.contains(word)) {
                 let step = name.as_ref().map(|name| format!("/{}", escaped(name))).unwrap_or_default();
-                led.push((*word, name, self.add(format!("{place}/{word}{step}"), part)?));
+                led.push((*word, name, self.add(&format!("{place}/{word}{step}"), part)?));
             }
         }
         Ok(led)

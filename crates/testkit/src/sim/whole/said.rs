@@ -27,13 +27,8 @@ pub(super) fn said(plot: &Plot, attempt: &Attempt) -> (String, Vec<ToolAsk>) {
     let talks = plot.sums_up(attempt.origin.role.as_str());
     // Whoever is told that its answer does not fit answers again, and mostly no better.
     let repairs = matches!(attempt.packet.messages.last().map(AsRef::as_ref), Some(Message::Mismatch(_)));
-    let count = if repairs {
-        0
-    } else if !first && dice.once_in(if talks { 6 } else { 3 }) {
-        0
-    } else {
-        dice.between(1, 3)
-    };
+    let answers = repairs || !first && dice.once_in(if talks { 6 } else { 3 });
+    let count = if answers { 0 } else { dice.between(1, 3) };
     let asks = (0..count).map(|place| speaker.ask(&mut dice, place)).collect();
     let read = if plot.mode.is_exact() { digest(&attempt.packet) } else { 0 };
     if count == 0 && is_shaped(attempt) {
@@ -79,7 +74,7 @@ fn digest(packet: &Packet) -> u64 {
                 take(if *is_error { "error" } else { "" });
             }
             Message::Told { .. } | Message::Note(_) | Message::Mismatch(_) | Message::Folded(_) => {
-                take(&message.text())
+                take(&message.text());
             }
         }
         message.parts().for_each(|shown| take(&shown.to_string()));
