@@ -89,11 +89,11 @@ fn what_is_no_schema_or_leads_out_of_it_is_refused_with_its_place() {
     ];
     let all: Vec<String> = schemas.iter().map(|schema| told(schema, "5")).collect();
     insta::assert_snapshot!(all.join("\n"), @r#"
-    Schema: at /type: value is not valid under any of the schemas listed in the 'anyOf' keyword
+    Schema: at /type: value is not one of "array", "boolean" or 5 other candidates, and value is not of type "array"
     Schema: at /properties/a/minimum: value is not of type "number"
-    Schema: at /$ref: a reference inside the schema, such as `#/$defs/name`: nothing is fetched
-    Schema: at /items/$ref: a reference inside the schema, such as `#/$defs/name`: nothing is fetched
-    Schema: at /properties/a/$ref: a reference to a part of this schema: there is none
+    Schema: at /$ref: expected a reference inside the schema, such as `#/$defs/name`: nothing is fetched
+    Schema: at /items/$ref: expected a reference inside the schema, such as `#/$defs/name`: nothing is fetched
+    Schema: at /properties/a/$ref: expected a reference to a part of this schema: there is none
     Schema: a part refers to itself and says nothing of the value: put something between
     Schema: a part refers to itself and says nothing of the value: put something between
     Schema: Unknown meta-schema: 'https://example.com/meta'. Custom meta-schemas must be registered in the registry before use
@@ -101,7 +101,7 @@ fn what_is_no_schema_or_leads_out_of_it_is_refused_with_its_place() {
     Schema: at /unevaluatedProperties: expected `additionalProperties`: `unevaluatedProperties` is not supported here
     Schema: at /pattern: value is not a "regex"
     Schema: at /pattern: value is not a "regex"
-    Schema: at /type: value is not valid under any of the schemas listed in the 'anyOf' keyword
+    Schema: at /type: value is not one of "array", "boolean" or 5 other candidates, and value is not of type "array"
     "#);
     for schema in schemas {
         assert_eq!(fit(schema, "5").unwrap_err().kind, MismatchKind::Schema, "{schema}");

@@ -77,7 +77,10 @@ async fn a_parent_gets_a_typed_failure_for_a_child_that_answers_otherwise() {
     let tree = stage.home().start(shaped(fixture, "counter", SCHEMA)).await.unwrap();
     assert_eq!(tree.ended().await.state, TreeState::Ended("completed"));
     let end = tree.look().await.unwrap().end.unwrap();
-    insta::assert_snapshot!(end.shown.text, @"");
+    insta::assert_snapshot!(end.shown.text, @r#"
+    c failed (output_mismatch: at /rings: value is not of type "integer": the answer still does not fit `output_schema` after 2 repairs; say in the goal what is wanted, or ask for less in the schema); partial result:
+    {"rings": "many"}
+    "#);
     let repairs = usize::from(limit::REPAIRS_MAX);
     assert_eq!(mismatches(&told(&tree).await), vec![MismatchKind::Value; repairs + 1]);
     assert!(verify(stage.journal().as_ref(), tree.id(), None).unwrap().decided);
@@ -153,5 +156,8 @@ async fn a_schema_that_is_none_is_refused_or_told() {
     let tree = home.start(definition(fixture)).await.unwrap();
     tree.ended().await;
     let end = tree.look().await.unwrap().end.unwrap();
-    insta::assert_snapshot!(end.shown.text, @"");
+    insta::assert_snapshot!(end.shown.text, @r#"
+    c failed (bad_output_schema: the schema itself is wrong: at /type: value is not one of "array", "boolean" or 5 other candidates, and value is not of type "array": no answer can fit it; give a valid one); partial result:
+    5
+    "#);
 }

@@ -299,11 +299,11 @@ entry: two
 #[test]
 fn a_bad_schema_is_told_at_its_place() {
     let edited = |schema: &str| edited("prompt: You lead.", &format!("output_schema: {schema}"));
-    insta::assert_snapshot!(edited("{ type: strin }"), @"tree.yaml:13:28: bad `output_schema` at /type: value is not valid under any of the schemas listed in the 'anyOf' keyword: write a JSON Schema; `docs/tree-file.md` says what of it is supported");
+    insta::assert_snapshot!(edited("{ type: strin }"), @r#"tree.yaml:13:28: bad `output_schema` at /type: value is not one of "array", "boolean" or 5 other candidates, and value is not of type "array": write a JSON Schema; `docs/tree-file.md` says what of it is supported"#);
     insta::assert_snapshot!(edited("\n      properties:\n        a: { items: [{ minimum: x }] }"), @r#"tree.yaml:15:21: bad `output_schema` at /properties/a/items: value is not of types "boolean", "object": write a JSON Schema; `docs/tree-file.md` says what of it is supported"#);
-    insta::assert_snapshot!(edited("{ items: { $ref: 'https://example.com/x' } }"), @"tree.yaml:13:37: bad `output_schema` at /items/$ref: a reference inside the schema, such as `#/$defs/name`: nothing is fetched: write a JSON Schema; `docs/tree-file.md` says what of it is supported");
-    insta::assert_snapshot!(edited("{ $ref: '#/$defs/a' }"), @"tree.yaml:13:28: bad `output_schema` at /$ref: a reference to a part of this schema: there is none: write a JSON Schema; `docs/tree-file.md` says what of it is supported");
-    insta::assert_snapshot!(edited("'{\"type\": \"strin\"}'"), @"tree.yaml:13:20: bad `output_schema` at /type: value is not valid under any of the schemas listed in the 'anyOf' keyword: write a JSON Schema; `docs/tree-file.md` says what of it is supported");
+    insta::assert_snapshot!(edited("{ items: { $ref: 'https://example.com/x' } }"), @"tree.yaml:13:37: bad `output_schema` at /items/$ref: expected a reference inside the schema, such as `#/$defs/name`: nothing is fetched: write a JSON Schema; `docs/tree-file.md` says what of it is supported");
+    insta::assert_snapshot!(edited("{ $ref: '#/$defs/a' }"), @"tree.yaml:13:28: bad `output_schema` at /$ref: expected a reference to a part of this schema: there is none: write a JSON Schema; `docs/tree-file.md` says what of it is supported");
+    insta::assert_snapshot!(edited("'{\"type\": \"strin\"}'"), @r#"tree.yaml:13:20: bad `output_schema` at /type: value is not one of "array", "boolean" or 5 other candidates, and value is not of type "array": write a JSON Schema; `docs/tree-file.md` says what of it is supported"#);
     insta::assert_snapshot!(edited("'{\"type\": '"), @"tree.yaml:13:20: bad `output_schema`: EOF while parsing a value at line 1 column 9; write a JSON Schema, which is a JSON object");
     insta::assert_snapshot!(edited("[string]"), @"tree.yaml:13:20: bad `output_schema`: it is not a JSON object; write a JSON Schema, which is a JSON object");
     insta::assert_snapshot!(edited("5"), @"tree.yaml:13:20: bad `output_schema`: it is not a JSON object; write a JSON Schema, which is a JSON object");
