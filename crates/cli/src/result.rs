@@ -201,6 +201,11 @@ fn missing(numbers: &Shortfall) -> u64 {
 fn remedy(code: &str, (home, tree): (&Path, TreeId)) -> String {
     match code {
         "timeout" => "give it more time with `budget.timeout` and run it again".to_owned(),
+        "output_mismatch" => {
+            "say in the prompt or the goal what is wanted, or ask for less in `output_schema`, and run it again"
+                .to_owned()
+        }
+        "bad_output_schema" => "write a valid `output_schema` and run it again".to_owned(),
         "max_steps" => "raise `limits.max_steps` of the agent and run it again".to_owned(),
         "model_auth" => "give the model a valid key and run it again".to_owned(),
         "model_rate_limit" | "model_server" | "model_timeout" | "model_cut" => {

@@ -339,7 +339,12 @@ fn why(fault: &Fault) -> String {
 fn ended(cast: &Cast, call: CallId, outcome: &Outcome) -> Line {
     let name = name(cast, call);
     match outcome {
-        Outcome::Done { body, asks, is_error } => {
+        Outcome::Done { body, mismatch: Some(mismatch), .. } => story(format!(
+            "answers what does not fit its schema ({}): {}",
+            short(&mismatch.told()),
+            short(&body.text)
+        )),
+        Outcome::Done { body, asks, is_error, mismatch: None } => {
             match (cast.call(call).map(|open| &open.aim), body.text.trim().is_empty()) {
                 (Some(Aim::Tool(_)), _) if *is_error => {
                     story(format!("gets an error from {name}: {}", returned(body)))

@@ -13,6 +13,7 @@ use crate::context::{Share, around_tokens, facts_tokens, tool_tokens};
 use crate::hash::ByName;
 use crate::id::{ModelName, RoleName, ThreadId, ToolName};
 use crate::limit;
+use crate::output_schema::OutputSchema;
 use crate::port::journal::Durability;
 use crate::refusal::Refusal;
 use crate::turn::Builtin;
@@ -170,6 +171,9 @@ pub struct Turns {
     /// What its agents know at their birth, unless their spawner says otherwise.
     #[serde(skip_serializing_if = "Share::is_goal")]
     pub share: Share,
+    /// What its agents' answers must look like, unless their spawner says otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Box<OutputSchema>>,
 }
 
 impl Default for Turns {
@@ -186,6 +190,7 @@ impl Default for Turns {
             children_max: None,
             window: None,
             share: Share::Goal,
+            output_schema: None,
         }
     }
 }
@@ -205,6 +210,7 @@ impl Turns {
         Amounts::ZERO.with(Resource::Tokens, self.output_cap).checked()?;
         self.share.check()?;
         bounded("approvals", self.approvals.len())?;
+        self.output_schema.as_deref().map_or(Ok(()), OutputSchema::check)?;
         self.window.as_ref().map_or(Ok(()), WindowSpec::check)
     }
 }
@@ -261,6 +267,9 @@ pub struct Tool {
     /// How long one call may take; a default if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+    /// How many bytes of its output are shown whole; a default if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shown_bytes: Option<u32>,
     /// How many tokens it adds at most to what a model reads, if somebody counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
@@ -436,6 +445,7 @@ impl Definition {
                 turns.prompt.count(tokens);
                 turns.around_tokens = Some(around_tokens(&role.caps.tools, tokens));
                 turns.facts_tokens = Some(facts);
+                turns.output_schema.iter_mut().for_each(|schema| schema.count(tokens));
             }
         }
         for (name, tool) in &mut self.tools {

@@ -74,7 +74,7 @@ impl World {
             Event::ContextRestored(restored) => Some(Effect::StopCalls { agent: restored.agent.clone() }),
             Event::CallWaiting { alarm, .. } => alarm.map(set),
             Event::WaitStarted { alarm, .. } | Event::QuestionAsked { alarm, .. } => Some(set(*alarm)),
-            Event::AgentSpawned(spawned) => spawned.alarm.map(set),
+            Event::AgentSpawned(spawned) => spawned.due.alarm.map(set),
             Event::TreeStarted { .. }
             | Event::AgentPaused { .. }
             | Event::WindowSet { .. }

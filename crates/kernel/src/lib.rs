@@ -27,6 +27,7 @@ pub mod id;
 pub mod input;
 pub mod limit;
 pub mod offload;
+pub mod output_schema;
 pub mod part;
 pub mod port;
 pub mod refusal;

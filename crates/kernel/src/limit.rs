@@ -87,6 +87,23 @@ pub const PARTS_BYTES_MAX: u64 = 32 * 1024 * 1024;
 pub const FORK_TURNS_MAX: u32 = 1_000;
 /// Most agents that one message of the machine goes to, and most messages that a child is given at its birth.
 pub const SHARES_MAX: usize = 256;
+/// Largest `output_schema`, in bytes: it is told whole in a first message, and checked against every answer.
+pub const SCHEMA_BYTES_MAX: usize = 16 * 1024;
+/// Longest answer that is checked against a schema, in bytes. A longer one does not fit.
+pub const CHECKED_BYTES_MAX: usize = 256 * 1024;
+/// Most steps of checking one answer: a value against a part of a schema is one, and more if either is long. A schema
+/// whose parts refer to each other could ask for any number.
+pub const CHECK_STEPS_MAX: u64 = 1_000_000;
+/// Deepest that parts of a schema may lead to others while one answer is checked.
+pub const CHECK_DEPTH_MAX: usize = 256;
+/// Most bytes that a pattern of a schema may take when it is compiled.
+pub const PATTERN_BYTES_MAX: usize = 256 * 1024;
+/// Most times that an agent is asked to repair one answer: what it does not get right then it does not get right.
+pub const REPAIRS_MAX: u8 = 2;
+/// Most things that are wrong with an answer of which its agent is told.
+pub const MISMATCHES_TOLD_MAX: usize = 3;
+/// Longest description of one of them, in bytes.
+pub const MISMATCH_BYTES_MAX: usize = 160;
 /// Default time one tool call may take.
 pub const TOOL_TIMEOUT_MS: u64 = 60_000;
 /// Most calls of one agent that have not ended: bounds a tool storm in one answer.

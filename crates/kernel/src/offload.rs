@@ -29,6 +29,15 @@ pub fn preview(text: &str) -> Option<(&str, &str)> {
     is_long.then(|| (head(text), tail(text)))
 }
 
+/// The same for a tool that says how many bytes of its output are shown whole.
+#[must_use]
+pub fn preview_beyond(text: &str, bytes_max: usize) -> Option<(&str, &str)> {
+    // Head and tail never overlap, and a journal takes no longer text.
+    let least = limit::OFFLOAD_HEAD_BYTES + limit::OFFLOAD_TAIL_BYTES;
+    let is_long = text.len() > bytes_max.clamp(least, limit::TEXT_BYTES_MAX);
+    is_long.then(|| (head(text), tail(text)))
+}
+
 /// The file of a blob, in [`FOLDER`].
 #[must_use]
 pub fn name(blob: &BlobHash) -> String {

@@ -120,6 +120,8 @@ pub enum Refusal {
     ToolDenied { tool: ToolName },
     #[error("a person did not let you call `{tool}`: {answer}; do without it, or ask for something else")]
     NotApproved { tool: ToolName, answer: String },
+    #[error("bad `output_schema`: {reason}; write a JSON Schema, which is a JSON object")]
+    BadSchema { reason: String },
     #[error("a tool may not be called `{tool}`: Spinney answers that one itself")]
     ToolNameTaken { tool: ToolName },
 

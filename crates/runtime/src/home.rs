@@ -21,6 +21,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::draw::Draws;
 use crate::drivers::{Drivers, NoDriver};
 use crate::names::Names;
+use crate::output_schema;
 use crate::tree::{ApplyError, Begin, BranchError, BranchOff, Stopped, Tree, apply, begin, branch};
 
 /// A home of trees.
@@ -184,6 +185,7 @@ impl Home {
         let definition = self.drivers.fit(definition).map_err(StartError::NoDriver)?;
         let mut seedling = begin(self.begin(id)).map_err(StartError::Journal)?;
         let mut start = Request::Start(Start { definition: Arc::new(definition), goal_tokens: None });
+        output_schema::check_request(&start).map_err(StartError::Refused)?;
         self.drivers.count(&mut start);
         let _: Reply = seedling.ask(start).map_err(StartError::Refused)?;
         let tree = self.keep(seedling.grow());

@@ -17,6 +17,7 @@ pub mod function_tool;
 mod home;
 pub mod hooks;
 mod names;
+mod output_schema;
 mod sync;
 pub mod tree;
 pub mod tree_file;

@@ -9,7 +9,7 @@ use spinney_kernel::call::Outcome;
 use spinney_kernel::definition::BudgetSpec;
 use spinney_kernel::id::{AgentId, Correlation, IdError, RoleName, Seq, ToolName, Topic};
 use spinney_kernel::port::journal::JournalFault;
-use spinney_kernel::request::{Collect, Spawn};
+use spinney_kernel::request::{Collect, Frame, Spawn};
 use spinney_kernel::{By, Event, Request, limit};
 
 use crate::bus::Waited;
@@ -122,7 +122,7 @@ impl SpawnRequest {
             collect: Collect::Detached,
             share: None,
             messages: Vec::new(),
-            window: None,
+            frame: Frame::default(),
         })
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use spinney_kernel::definition::Definition;
 use spinney_kernel::id::{AgentId, TreeId};
-use spinney_kernel::request::{Spawn, Start};
+use spinney_kernel::request::{Frame, Spawn, Start};
 use spinney_kernel::time::Time;
 use spinney_kernel::{Batch, By, Decision, Input, Refusal, Reply, Report, Request, What, World, decide};
 
@@ -91,7 +91,7 @@ impl Play {
             collect: Default::default(),
             share: None,
             messages: Vec::new(),
-            window: None,
+            frame: Frame::default(),
         }
     }
 

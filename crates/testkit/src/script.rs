@@ -165,6 +165,7 @@ fn effect_report(play: &Play, verb: &str, call: CallId, rest: &[&str]) -> Report
             body: Body::text("ok"),
             asks: Vec::new(),
             is_error: false,
+            mismatch: None,
         }),
         "lost" => Report::Lost(Lost { call, attempt }),
         _ => {
@@ -189,7 +190,7 @@ fn said(play: &Play, line: &str) -> Report {
     let attempt = play.world().call(call).map_or(1, |call| call.attempt);
     let text = words.get(2..).unwrap_or_default().join(" ");
     let used = Used::Tokens(Usage { output: text.len() as u64, ..Usage::default() });
-    Report::Done(Done { call, attempt, used, body: Body::text(text), asks, is_error: false })
+    Report::Done(Done { call, attempt, used, body: Body::text(text), asks, is_error: false, mismatch: None })
 }
 
 /// A model call reports tokens, a tool its own cost; `?` says that nobody knows.

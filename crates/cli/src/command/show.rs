@@ -88,7 +88,11 @@ fn head(known: &Known, number: u64) -> String {
 const fn role(message: &Message) -> &'static str {
     match message {
         Message::System(_) => "system",
-        Message::Heard { .. } | Message::Told { .. } | Message::Note(_) | Message::Folded(_) => "user",
+        Message::Heard { .. }
+        | Message::Told { .. }
+        | Message::Note(_)
+        | Message::Mismatch(_)
+        | Message::Folded(_) => "user",
         Message::Said { .. } => "assistant",
         Message::Result { .. } => "tool",
     }
@@ -102,7 +106,11 @@ fn from(message: &Message) -> Option<String> {
             Some(agent.to_string())
         }
         Message::Result { tool, .. } => Some(one_line(tool, LINE_CHARS_MAX)),
-        Message::System(_) | Message::Said { .. } | Message::Note(_) | Message::Folded(_) => None,
+        Message::System(_)
+        | Message::Said { .. }
+        | Message::Note(_)
+        | Message::Mismatch(_)
+        | Message::Folded(_) => None,
     }
 }
 
@@ -115,6 +123,7 @@ fn text(message: &Message, journal: &dyn Journal) -> String {
         | Message::Heard { .. }
         | Message::Result { .. }
         | Message::Note(_)
+        | Message::Mismatch(_)
         | Message::Folded(_) => message.text().into_owned(),
     }
 }
@@ -146,7 +155,11 @@ fn line(known: &Known, number: u64, journal: &dyn Journal) -> String {
         Message::Heard { from, .. } => json!(from),
         Message::Told { from, .. } => json!({ "agent": from }),
         Message::Result { tool, .. } => json!({ "tool": tool }),
-        Message::System(_) | Message::Said { .. } | Message::Note(_) | Message::Folded(_) => Value::Null,
+        Message::System(_)
+        | Message::Said { .. }
+        | Message::Note(_)
+        | Message::Mismatch(_)
+        | Message::Folded(_) => Value::Null,
     };
     let is_error = matches!(message.as_ref(), Message::Result { is_error: true, .. });
     let asks = asks(message).iter();

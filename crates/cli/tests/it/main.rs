@@ -18,6 +18,7 @@ mod result;
 mod resuming;
 mod scenarios;
 mod sending;
+mod shaped;
 mod stage;
 mod steering;
 mod summaries;

@@ -8,11 +8,13 @@ use super::path::FilePath;
 use crate::workspace::Workspace;
 
 pub(super) const DESCRIPTION: &str = "read a text file of your own folder {path, offset?, bytes?}: `outputs/` is what you wrote, `history/` what you did, `offload/` long tool outputs in full; use it to look into an output that was shown only in part";
-pub(super) const SCHEMA: &str = r#"{"type":"object","properties":{"path":{"type":"string","description":"such as outputs/notes.md or a file that an output names"},"offset":{"type":"integer","minimum":0,"description":"the byte to begin at, 0 if left out"},"bytes":{"type":"integer","minimum":1,"maximum":1900,"description":"how many to read at most, 1900 if left out"}},"required":["path"],"additionalProperties":false}"#;
+pub(super) const SCHEMA: &str = r#"{"type":"object","properties":{"path":{"type":"string","description":"such as outputs/notes.md or a file that an output names"},"offset":{"type":"integer","minimum":0,"description":"the byte to begin at, 0 if left out"},"bytes":{"type":"integer","minimum":1,"maximum":16000,"description":"how many to read at most, 4000 if left out"}},"required":["path"],"additionalProperties":false}"#;
 
-/// The most bytes and lines of one answer: so much that it is shown whole, and not as a preview of itself.
-const BYTES_MAX: u64 = 1_900;
-const LINES_MAX: usize = 48;
+/// The most bytes of one answer, and how many it has unless somebody says so.
+const BYTES_MAX: u64 = 16_000;
+const BYTES: u64 = 4_000;
+/// So much is shown whole, with what says where to go on.
+pub(super) const SHOWN_BYTES: u32 = 16_384;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -25,13 +27,13 @@ pub(super) struct Args {
 
 pub(super) fn act(args: &Args, workspace: &Workspace) -> Result<String, Refused> {
     let path = FilePath::parse(&args.path)?;
-    let bytes_max = args.bytes.unwrap_or(BYTES_MAX).clamp(1, BYTES_MAX);
+    let bytes_max = args.bytes.unwrap_or(BYTES).clamp(1, BYTES_MAX);
     let part = handle::read(workspace.folder(), &path, args.offset, bytes_max)?;
     if args.offset > 0 && args.offset >= part.whole {
         let whole = part.whole;
         return Err(Refused::new(format!("`{path}` has {whole} bytes: begin before byte {whole}")));
     }
-    let text = text(&part.bytes, args.offset == 0).map(Text::short).ok_or_else(|| {
+    let text = text(&part.bytes, args.offset == 0).ok_or_else(|| {
         Refused::new(format!("`{path}` is no text: it has {} bytes that only a program can read", part.whole))
     })?;
     let end = args.offset + text.end;
@@ -46,15 +48,6 @@ pub(super) fn act(args: &Args, workspace: &Workspace) -> Result<String, Refused>
 struct Text<'a> {
     shown: &'a str,
     end: u64,
-}
-
-impl Text<'_> {
-    /// This, cut to so many lines.
-    fn short(self) -> Self {
-        let Some((last, _)) = self.shown.match_indices('\n').nth(LINES_MAX - 1) else { return self };
-        let gone = self.shown.len() - last - 1;
-        Self { shown: &self.shown[..=last], end: self.end - gone as u64 }
-    }
 }
 
 /// The bytes as text, without the parts of characters that a cut left at either end. None if they are no text.

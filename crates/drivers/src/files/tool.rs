@@ -116,6 +116,7 @@ impl Tool for Opened {
             schema: self.tool.schema().to_owned(),
             // What was written twice is as if it was written once.
             lost: Lost::Repeatable,
+            shown_bytes: (self.tool == FileTool::Read).then_some(read::SHOWN_BYTES),
             ..Spec::default()
         }
     }

@@ -59,8 +59,12 @@ impl Told {
     /// The end of a call, in event `seq`. `whole` is where the whole of a tool's output is.
     pub(super) fn outcome(outcome: &Outcome, whole: &Whole, seq: Seq) -> Self {
         match outcome {
-            Outcome::Done { body, is_error, .. } => Self::answer(body, *is_error, whole, seq),
             Outcome::Approved => Self::well("a person said yes".to_owned()),
+            Outcome::Done { body, mismatch: Some(mismatch), .. } => {
+                let error = Some(remark(&format!("output_mismatch: {}", mismatch.told())));
+                Self { error, ..Self::body(body, whole, seq) }
+            }
+            Outcome::Done { body, is_error, mismatch: None, .. } => Self::answer(body, *is_error, whole, seq),
             Outcome::Answered { answer } => Self::body(answer, &Whole::Journal, seq),
             Outcome::Children { ended } => Self::well(cut(&names(ended), OBSERVATION_BYTES_MAX).0),
             Outcome::Message { seq } => {

@@ -6,7 +6,7 @@ use spinney_drivers::tokens::Tokenizer;
 use spinney_kernel::Event;
 use spinney_kernel::budget::Usage;
 use spinney_kernel::context::{Message, Packet, ToolAsk, ToolTold};
-use spinney_kernel::definition::{Definition, Tool};
+use spinney_kernel::definition::Definition;
 use spinney_kernel::input::By;
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
@@ -157,7 +157,7 @@ impl Reader {
             Message::Result { id, tool, text, .. } => {
                 3 + count("tool") + count(id) + count(tool) + told(text)
             }
-            Message::Told { .. } | Message::Note(_) | Message::Folded(_) => {
+            Message::Told { .. } | Message::Note(_) | Message::Mismatch(_) | Message::Folded(_) => {
                 3 + count("user") + count(&message.text())
             }
         }

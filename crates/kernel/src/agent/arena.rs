@@ -137,7 +137,7 @@ impl Charter {
             && self.role == spawned.role
             && self.model == spawned.model
             && self.thread == spawned.thread
-            && self.deadline == spawned.deadline
+            && self.deadline == spawned.due.deadline
             && self.on_low == spawned.on_low
             && *self.caps == spawned.caps
     }
@@ -357,7 +357,7 @@ impl Agents {
             kinds: Kinds::default(),
             progress: Progress::default(),
             inbox: Inbox::default(),
-            timer: spawned.alarm.map(|alarm| alarm.timer),
+            timer: spawned.due.alarm.map(|alarm| alarm.timer),
         };
         if let Some(sibling) = sibling {
             self.agent_mut(sibling).kin.previous = Some(ix);
@@ -430,7 +430,7 @@ impl Agents {
             on_low: spawned.on_low.clone(),
             depth: parent.map_or(0, |parent| parent.charter.depth + 1),
             goal: recurses.then(|| Box::new(digest(&spawned.goal))),
-            deadline: spawned.deadline,
+            deadline: spawned.due.deadline,
         })
     }
 }

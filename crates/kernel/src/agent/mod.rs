@@ -17,6 +17,6 @@ pub use exit::{Exit, Failure};
 pub use finished::{AnswerDigest, Finished};
 pub use inbox::Inbox;
 pub use progress::Progress;
-pub use spawned::{Attachment, Spawned};
+pub use spawned::{Attachment, Due, Spawned};
 pub use standing::Standing;
 pub use state::{Farewell, Phase, State, Status};

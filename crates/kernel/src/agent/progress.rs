@@ -16,10 +16,18 @@ pub struct Progress {
     said: Seq,
     /// The most tokens that this can have.
     said_tokens: u32,
-    /// Why its model's last call came to nothing.
-    pub(crate) failed: Option<Box<Outcome>>,
+    /// What went wrong. Most agents have nothing of it most of the time.
+    trouble: Option<Box<Trouble>>,
     /// What its next packet holds.
     pub window: Window,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Trouble {
+    /// Why its model's last call came to nothing.
+    failed: Option<Outcome>,
+    /// How many answers in a row did not fit its schema, without any message that it was to answer, too.
+    repairs: u8,
 }
 
 impl Progress {
@@ -31,7 +39,42 @@ impl Progress {
     /// Its model is asked about a context of so many tokens.
     pub(crate) fn asked(&mut self, tokens: u64) {
         self.tokens = tokens;
-        self.failed = None;
+        self.set_failed(None);
+    }
+
+    /// Why its model's last call came to nothing.
+    pub(crate) fn failed(&self) -> Option<&Outcome> {
+        self.trouble.as_ref()?.failed.as_ref()
+    }
+
+    pub(crate) fn set_failed(&mut self, failed: Option<Outcome>) {
+        self.set_trouble(Trouble { failed, repairs: self.repairs() });
+    }
+
+    /// How many answers in a row did not fit its schema.
+    #[must_use]
+    pub fn repairs(&self) -> u8 {
+        self.trouble.as_ref().map_or(0, |trouble| trouble.repairs)
+    }
+
+    /// What its model said does not fit its schema: it is told so.
+    pub(crate) fn missed(&mut self, note: u64) {
+        self.read(note);
+        let tokens = note.saturating_add(limit::MESSAGE_TOKENS);
+        self.window.push(Header::new(tokens, Category::Error, Tie::Free));
+        let (failed, repairs) = (self.failed().cloned(), self.repairs().saturating_add(1));
+        self.set_trouble(Trouble { failed, repairs });
+    }
+
+    /// Its next answer is another one than the last.
+    pub(crate) fn anew(&mut self) {
+        if let Some(trouble) = self.trouble.take() {
+            self.set_trouble(Trouble { repairs: 0, ..*trouble });
+        }
+    }
+
+    fn set_trouble(&mut self, trouble: Trouble) {
+        self.trouble = (trouble != Trouble::default()).then(|| Box::new(trouble));
     }
 
     /// The event with the last thing its model said.

@@ -7,6 +7,7 @@ use crate::caps::Caps;
 use crate::definition::OnLow;
 use crate::event::Alarm;
 use crate::id::{AgentId, CallId, ModelName, RoleName, ThreadId};
+use crate::output_schema::OutputSchema;
 use crate::time::Time;
 
 /// An agent's birth.
@@ -32,14 +33,25 @@ pub struct Spawned {
     /// What happens when a model call cannot fit.
     #[serde(default)]
     pub on_low: OnLow,
-    /// When its time is up: its own deadline or an ancestor's, whichever comes first.
+    /// When its time is up.
+    #[serde(flatten)]
+    pub due: Due,
+    /// How its result reaches its parent.
+    pub attachment: Attachment,
+    /// What its answer must look like, if its spawner said so; otherwise its role does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Box<OutputSchema>>,
+}
+
+/// When an agent's time is up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Due {
+    /// Its own deadline or an ancestor's, whichever comes first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Time>,
     /// The timer of its own deadline, if that is the earlier one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alarm: Option<Alarm>,
-    /// How its result reaches its parent.
-    pub attachment: Attachment,
 }
 
 /// How a child's result reaches its parent.

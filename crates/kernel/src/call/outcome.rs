@@ -6,6 +6,7 @@ use crate::body::Body;
 use crate::context::ToolAsk;
 use crate::fault::Fault;
 use crate::id::{AgentId, Seq};
+use crate::output_schema::Mismatch;
 use crate::refusal::Refusal;
 
 /// How a call ended.
@@ -22,6 +23,9 @@ pub enum Outcome {
         /// Whether a tool says that it could not do what it was asked.
         #[serde(default, skip_serializing_if = "is_false")]
         is_error: bool,
+        /// How the answer of an agent with an `output_schema` does not fit that.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mismatch: Option<Box<Mismatch>>,
     },
     /// Every attempt failed.
     Failed {

@@ -9,6 +9,7 @@ use crate::definition::{Definition, Tool, Turns};
 use crate::hash::ByName;
 use crate::id::{RoleName, ToolName};
 use crate::limit;
+use crate::output_schema::OutputSchema;
 use crate::turn::Builtin;
 
 /// A tool as a model is told of it beside its messages.
@@ -77,22 +78,36 @@ pub(super) struct Brief {
     pub(super) tools: Arc<[ToolTold]>,
     /// Whether they are told what children used, and what is left.
     pub(super) tells_facts: bool,
+    /// What their answers must look like.
+    pub(super) schema: Option<Arc<str>>,
 }
 
 impl Brief {
-    fn new(definition: &Definition, role: &RoleName, tools: &Allow<ToolName>) -> Self {
+    fn new(definition: &Definition, role: &RoleName, own: Own<'_>) -> Self {
+        let Own { tools, schema } = own;
         let turns = definition.roles.get(role).and_then(|role| role.turns.as_ref());
         let prompt = turns.map_or("", |turns| turns.prompt.text.as_str());
         let gap = if prompt.is_empty() { "" } else { "\n\n" };
         let lines: String = told(definition, tools).map(line).collect();
+        let schema = schema.or_else(|| turns?.output_schema.as_deref());
+        let close = schema.map_or_else(|| CLOSE.to_owned(), OutputSchema::paragraph);
         let listed = if lines.is_empty() { String::new() } else { format!("{TOOLS}\n{lines}\n") };
         Self {
             before: format!("{prompt}{gap}{TASK}"),
-            after: format!("\n\n{listed}{CLOSE}"),
+            after: format!("\n\n{listed}{close}"),
             tools: told(definition, tools).filter_map(ToolTold::of).collect(),
             tells_facts: turns.is_some_and(|turns| turns.facts_tokens.is_some()),
+            schema: schema.map(|schema| schema.text().into()),
         }
     }
+}
+
+/// What an agent has that others of its role may have otherwise.
+#[derive(Clone, Copy)]
+pub(super) struct Own<'a> {
+    pub(super) tools: &'a Allow<ToolName>,
+    /// What its answer must look like, if its spawner said so.
+    pub(super) schema: Option<&'a OutputSchema>,
 }
 
 /// The last brief of each role. Agents of one role mostly have the same tools; one with others gets its own, and it
@@ -101,20 +116,18 @@ impl Brief {
 pub(super) struct Briefs(ByName<RoleName, (Allow<ToolName>, Arc<Brief>)>);
 
 impl Briefs {
-    /// The brief of an agent of this role with these tools.
-    pub(super) fn of(
-        &mut self,
-        definition: &Definition,
-        role: &RoleName,
-        tools: &Allow<ToolName>,
-    ) -> Arc<Brief> {
+    /// The brief of an agent of this role. One with a schema from its spawner is seldom like the next.
+    pub(super) fn of(&mut self, definition: &Definition, role: &RoleName, own: Own<'_>) -> Arc<Brief> {
+        if own.schema.is_some() {
+            return Arc::new(Brief::new(definition, role, own));
+        }
         if let Some((of, brief)) = self.0.get(role)
-            && of == tools
+            && of == own.tools
         {
             return Arc::clone(brief);
         }
-        let brief = Arc::new(Brief::new(definition, role, tools));
-        self.0.insert(role.clone(), (tools.clone(), Arc::clone(&brief)));
+        let brief = Arc::new(Brief::new(definition, role, own));
+        self.0.insert(role.clone(), (own.tools.clone(), Arc::clone(&brief)));
         brief
     }
 }
@@ -125,6 +138,8 @@ pub(crate) struct Goal<'a> {
     pub(crate) text: &'a str,
     /// How many tokens it adds at most, if somebody counted.
     pub(crate) tokens: Option<u64>,
+    /// What the answer must look like, if its spawner said so.
+    pub(crate) schema: Option<&'a OutputSchema>,
 }
 
 impl Goal<'_> {
@@ -152,7 +167,8 @@ pub(crate) fn first_tokens(definition: &Definition, caps: &Caps, turns: &Turns, 
     };
     let allowed = definition.tools.iter().filter(|(name, _)| caps.tools.has(*name));
     let tools = allowed.map(|(name, tool)| tool.tokens.unwrap_or_else(|| bytes((name, tool))));
-    let parts = [turns.prompt.tokens_max(), goal.tokens_max(), around, limit::MESSAGE_TOKENS];
+    let schema = goal.schema.or(turns.output_schema.as_deref()).map_or(0, OutputSchema::tokens_max);
+    let parts = [turns.prompt.tokens_max(), goal.tokens_max(), around, schema, limit::MESSAGE_TOKENS];
     parts.into_iter().chain(tools).fold(0, u64::saturating_add)
 }
 

@@ -7,7 +7,7 @@ mod restore;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::brief::{Briefs, System};
+use super::brief::{Briefs, Own, System};
 use super::known::{Context, Reader, Unread};
 use super::summary::Summarising;
 use super::told::{clamp_told, heard, told};
@@ -225,6 +225,12 @@ impl Contexts {
         self.agents.get(agent).into_iter().flat_map(Context::window)
     }
 
+    /// What the answer of a living agent must look like, if that is settled: a JSON Schema.
+    #[must_use]
+    pub fn output_schema(&self, agent: &AgentId) -> Option<&Arc<str>> {
+        self.agents.get(agent)?.brief.schema.as_ref()
+    }
+
     /// What the next model call of a living agent sees.
     #[must_use]
     pub fn packet(&self, agent: &AgentId, tokens: u64) -> Option<Packet> {
@@ -251,7 +257,8 @@ impl Contexts {
         let above = above.map_or(&[][..], |context| &context.origin.path);
         let path = above.iter().chain([&spawned.agent]).cloned().collect();
         let (role, goal): (_, Arc<str>) = (spawned.role.clone(), spawned.goal.as_str().into());
-        let brief = self.briefs.of(definition, &role, &spawned.caps.tools);
+        let own = Own { tools: &spawned.caps.tools, schema: spawned.output_schema.as_deref() };
+        let brief = self.briefs.of(definition, &role, own);
         let takes_turns = definition.roles.get(&role).is_some_and(|role| role.turns.is_some());
         let first = takes_turns.then(|| Message::System(System::new(Arc::clone(&brief), Arc::clone(&goal))));
         let mut context = Context {
@@ -334,8 +341,11 @@ impl Contexts {
         let returned = self.returned(&opened, outcome);
         let Opened { agent, kind, .. } = opened;
         let Some(context) = self.agents.get_mut(&agent) else { return };
-        if let (Kind::Model, Outcome::Done { body, asks, .. }) = (kind, outcome) {
+        if let (Kind::Model, Outcome::Done { body, asks, mismatch, .. }) = (kind, outcome) {
             context.push(Arc::new(Message::Said { body: body.clone(), asks: asks.clone() }));
+            if let Some(mismatch) = mismatch {
+                context.unread().letters.push((self.seq, Message::Mismatch(mismatch.note())));
+            }
         }
         if let (Kind::Summary, Outcome::Done { body, .. }) = (kind, outcome)
             && let Some(summarising) = self.summaries.get_mut(&agent)

@@ -187,6 +187,10 @@ fn line(message: &Message, asks: &[ToolAsk]) -> Option<Line> {
         Message::Told { from, message } => {
             step(format!("- {from} knows: {}{}", short(&message.text(), LINE_BYTES_MAX), parts(message)))
         }
+        Message::Mismatch(text) => {
+            let text = format!("- wrong answer: {}", short(text, LINE_BYTES_MAX));
+            Some(Line { text, worth: Worth::Failure })
+        }
         Message::Note(text) => step(format!("- note: {}", short(text, LINE_BYTES_MAX))),
         Message::System(_) | Message::Folded(_) => None,
     }

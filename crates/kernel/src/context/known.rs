@@ -247,6 +247,7 @@ impl Context {
             | Message::Result { .. }
             | Message::Told { .. }
             | Message::Note(_)
+            | Message::Mismatch(_)
             | Message::Folded(_) => None,
         })
     }

@@ -58,6 +58,8 @@ pub enum Message {
     },
     /// What the machine tells the agent and nobody else.
     Note(String),
+    /// How the agent's answer does not fit its schema.
+    Mismatch(String),
     /// What was left out of the packet, in short.
     Folded(Box<Folded>),
 }
@@ -73,6 +75,7 @@ impl Message {
             Self::Result { .. } => Category::Output,
             Self::Told { .. } | Self::Folded(_) => Category::Context,
             Self::Note(_) => Category::Internal,
+            Self::Mismatch(_) => Category::Error,
         }
     }
 
@@ -81,7 +84,10 @@ impl Message {
     pub fn text(&self) -> Cow<'_, str> {
         match self {
             Self::System(system) => system.to_string().into(),
-            Self::Heard { text, .. } | Self::Result { text, .. } | Self::Note(text) => text.into(),
+            Self::Heard { text, .. }
+            | Self::Result { text, .. }
+            | Self::Note(text)
+            | Self::Mismatch(text) => text.into(),
             Self::Said { body, .. } => body.text.as_str().into(),
             Self::Told { from, message } => format!("[what {from} knows]\n{}", message.text()).into(),
             Self::Folded(folded) => folded.to_string().into(),
@@ -99,7 +105,7 @@ impl Message {
         match self {
             Self::Heard { along, .. } | Self::Result { along, .. } => along.as_deref(),
             Self::Told { message, .. } => message.along(),
-            Self::System(_) | Self::Said { .. } | Self::Note(_) | Self::Folded(_) => None,
+            Self::System(_) | Self::Said { .. } | Self::Note(_) | Self::Mismatch(_) | Self::Folded(_) => None,
         }
     }
 
@@ -119,6 +125,7 @@ impl Message {
             | Self::Said { .. }
             | Self::Told { .. }
             | Self::Note(_)
+            | Self::Mismatch(_)
             | Self::Folded(_) => return,
         };
         let facts = along.get_or_insert_default().facts.get_or_insert_default();
@@ -150,6 +157,7 @@ impl Message {
             | Self::System(_)
             | Self::Said { .. }
             | Self::Note(_)
+            | Self::Mismatch(_)
             | Self::Folded(_) => {}
         }
     }

@@ -9,6 +9,7 @@ use crate::call::{self, Outcome, Work};
 use crate::context::ToolAsk;
 use crate::decide::{Draft, Reply};
 use crate::id::CallId;
+use crate::output_schema::Mismatch;
 use crate::turn;
 
 /// An effect did its work.
@@ -30,6 +31,9 @@ pub struct Done {
     /// Whether a tool says that it could not do what it was asked.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_error: bool,
+    /// How the answer of an agent with an `output_schema` does not fit that. None if it does, or has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mismatch: Option<Box<Mismatch>>,
 }
 
 const fn is_false(flag: &bool) -> bool {
@@ -47,10 +51,13 @@ impl Done {
         let body = self.body.bounded();
         // A model says words, and nothing else.
         let body = if is_model { body.only_text() } else { body };
-        let outcome = Outcome::Done { body, asks, is_error: self.is_error };
+        // Only an answer is checked: who asks for tools has not answered yet.
+        let mismatch = self.mismatch.as_deref().filter(|_| is_turn && asks.is_empty());
+        let mismatch = mismatch.map(|mismatch| Box::new(mismatch.bounded()));
+        let outcome = Outcome::Done { body, asks, is_error: self.is_error, mismatch: mismatch.clone() };
         call::end_running(draft, self.call, outcome, spent);
         if is_turn {
-            turn::said(draft, ix, &self.asks);
+            turn::said(draft, ix, &self.asks, mismatch.as_deref());
         }
         end_if_drained(draft, ix);
         Reply::Done

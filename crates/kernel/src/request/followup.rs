@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Collect, Spawn, acting};
+use super::{Collect, Frame, Spawn, acting};
 use crate::agent::AgentIx;
 use crate::body::Body;
 use crate::caps::Allow;
@@ -69,7 +69,7 @@ impl Followup {
             collect: self.collect,
             share: Some(Share::Goal),
             messages: vec![Given { category: Category::Dialog, body: Body::text(NOTE) }],
-            window: None,
+            frame: Frame::default(),
         };
         spawn.decide_after(draft, by, Some(child))
     }

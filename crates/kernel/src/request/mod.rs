@@ -51,6 +51,8 @@ pub use start::Start;
 pub use unpause::Unpause;
 pub use wait::Wait;
 
+pub use crate::context::Frame;
+
 use crate::agent::AgentIx;
 use crate::call::{OnTimeout, Question};
 use crate::context::Goal;
@@ -100,6 +102,7 @@ impl Request {
             Self::Spawn(spawn) => {
                 spawn.goal_tokens = Some(Goal::tokens(&spawn.goal, tokens));
                 spawn.messages.iter_mut().for_each(|given| given.body.count(tokens));
+                spawn.frame.output_schema.iter_mut().for_each(|schema| schema.count(tokens));
             }
             Self::Followup(followup) => {
                 followup.task_tokens = Some(Goal::tokens(&followup.task, tokens));

@@ -7,18 +7,19 @@ use serde::{Deserialize, Serialize};
 use super::followup::known_before;
 use super::start::reserve;
 use super::{acting, room_for_call};
-use crate::agent::{AgentIx, Attachment, Spawned, digest};
+use crate::agent::{AgentIx, Attachment, Due, Spawned, digest};
 use crate::body::check_said;
 use crate::budget::{Amounts, Fit, Limits, Resource, ResourceSet, Terms};
 use crate::call::check_model;
 use crate::caps::{Allow, Caps};
-use crate::context::{Given, Goal, Share};
+use crate::context::{Frame, Given, Goal, Share};
 use crate::decide::{Draft, Reply};
 use crate::definition::{BudgetSpec, Lend, OnLow, Role};
 use crate::event::{Alarm, Event};
 use crate::id::{AgentId, ModelName, RoleName, ToolName};
 use crate::input::By;
 use crate::limit;
+use crate::output_schema::OutputSchema;
 use crate::refusal::Refusal;
 use crate::time::Time;
 use crate::turn::{self, Opening, Wish};
@@ -57,9 +58,9 @@ pub struct Spawn {
     /// Messages that it is given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<Given>,
-    /// The most tokens of its window, if its parent wants it smaller.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub window: Option<u64>,
+    /// What its model is shown at most, and what it must answer.
+    #[serde(flatten)]
+    pub frame: Frame,
 }
 
 /// How a parent gets its child's result.
@@ -92,6 +93,7 @@ impl Spawn {
         draft.check_deadline(parent)?;
         let agent = self.free_id(draft)?;
         check_said("goal", &self.goal, limit::TEXT_BYTES_MAX)?;
+        self.frame.output_schema.as_deref().map_or(Ok(()), OutputSchema::check)?;
         self.check_place(draft, parent)?;
         check_room(draft, parent)?;
         let (name, role) = draft.definition().role(&self.role)?;
@@ -123,13 +125,15 @@ impl Spawn {
             caps,
             terms,
             on_low: budget.on_low.unwrap_or_default(),
-            deadline,
-            alarm,
+            due: Due { deadline, alarm },
             attachment,
+            output_schema: self.frame.output_schema.clone(),
         };
-        let goal = Goal { text: &self.goal, tokens: self.goal_tokens };
+        let goal =
+            Goal { text: &self.goal, tokens: self.goal_tokens, schema: self.frame.output_schema.as_deref() };
         let before = before.and_then(|before| known_before(draft, parent, before));
-        let wish = Wish { goal, share: self.share, messages: &self.messages, window: self.window, before };
+        let (messages, window) = (self.messages.as_slice(), self.frame.window);
+        let wish = Wish { goal, share: self.share, messages, window, before };
         let opening = Opening::of(draft, Some(parent), (&spawned, role), &wish)?;
         draft.record(Event::AgentSpawned(Box::new(spawned)));
         opening.record(draft, Some(parent), &agent, by);

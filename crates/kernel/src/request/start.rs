@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::person;
-use crate::agent::{Attachment, Spawned};
+use crate::agent::{Attachment, Due, Spawned};
 use crate::budget::{Amounts, Limits, ResourceSet, Terms};
 use crate::context::Goal;
 use crate::decide::{Draft, Reply};
@@ -54,11 +54,11 @@ impl Start {
             caps,
             terms: Terms { reserve: reserve(&budget, &budget.limit), ..Terms::plain(budget.limit) },
             on_low: budget.on_low.unwrap_or_default(),
-            deadline: alarm.map(|alarm| alarm.at),
-            alarm,
+            due: Due { deadline: alarm.map(|alarm| alarm.at), alarm },
             attachment: Attachment::Root,
+            output_schema: None,
         };
-        let goal = Goal { text: &definition.goal, tokens: self.goal_tokens };
+        let goal = Goal { text: &definition.goal, tokens: self.goal_tokens, schema: None };
         let opening = Opening::of_root(definition, (&spawned, role), goal);
         draft.record(Event::TreeStarted { rules: RULES, definition: Arc::clone(definition) });
         draft.record(Event::AgentSpawned(Box::new(spawned)));

@@ -5,6 +5,7 @@ mod act;
 mod approve;
 mod builtin;
 mod opening;
+mod repair;
 mod summary;
 mod tell;
 mod thread;
@@ -18,6 +19,7 @@ use crate::definition::Turns;
 use crate::event::Event;
 use crate::id::AgentId;
 use crate::limit;
+use crate::output_schema::Mismatch;
 use crate::window::{self, Bounds, TooSmall};
 use crate::world::World;
 
@@ -39,15 +41,18 @@ pub(crate) fn begin(draft: &mut Draft<'_>, agent: &AgentId, goal: Goal<'_>) {
     ask_model(draft, ix, first.saturating_add(letters));
 }
 
-/// An agent's model has answered: its tools are called, or that was its answer.
-pub(crate) fn said(draft: &mut Draft<'_>, ix: AgentIx, asks: &[ToolAsk]) {
+/// An agent's model has answered: its tools are called, or that was its answer, unless that does not fit.
+pub(crate) fn said(draft: &mut Draft<'_>, ix: AgentIx, asks: &[ToolAsk], mismatch: Option<&Mismatch>) {
     let Some(agent) = draft.agents().living(ix) else { return };
     if !matches!(agent.state, State::Live) || turns_of(draft, ix).is_none() {
         return;
     }
     // Who was written to meanwhile reads that first.
     if asks.is_empty() && agent.inbox.is_empty() {
-        agent::end(draft, ix, Exit::Completed, None);
+        match mismatch {
+            Some(mismatch) => repair::repair(draft, ix, mismatch),
+            None => agent::end(draft, ix, Exit::Completed, None),
+        }
         return;
     }
     for (place, ask) in asks.iter().take(limit::ASKS_MAX).enumerate() {
@@ -66,7 +71,7 @@ pub(crate) fn advance(draft: &mut Draft<'_>, ix: AgentIx) {
     if !idle || turns_of(draft, ix).is_none() {
         return;
     }
-    match agent.progress.failed.as_deref().filter(|_| agent.inbox.is_empty()) {
+    match agent.progress.failed().filter(|_| agent.inbox.is_empty()) {
         Some(outcome) => {
             let exit = failure(outcome);
             agent::end(draft, ix, exit, None);

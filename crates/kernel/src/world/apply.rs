@@ -112,14 +112,15 @@ impl World {
             None => self.owners.push(ix),
         }
         if let Some(turns) = self.definition().roles.get(&spawned.role).and_then(|role| role.turns.as_ref()) {
-            let goal = Goal { text: &spawned.goal, tokens: None };
+            let schema = spawned.output_schema.as_deref();
+            let goal = Goal { text: &spawned.goal, tokens: None, schema };
             let first = context::first_tokens(self.definition(), &spawned.caps, turns, goal);
             self.agents.agent_mut(ix).progress.window.open(first);
         }
         for letter in self.unborn.remove(&spawned.agent).unwrap_or_default() {
             self.agents.agent_mut(ix).take(letter);
         }
-        self.set_timer(spawned.alarm, Subject::Deadline(ix));
+        self.set_timer(spawned.due.alarm, Subject::Deadline(ix));
         if let (Attachment::Call { call, ask }, Some(parent)) = (spawned.attachment, &spawned.parent) {
             self.asked((call, ask), parent, Work::Child(ChildCall { agent: spawned.agent.clone() }), None);
         }
@@ -265,7 +266,7 @@ impl World {
         let agent = self.agents.agent_mut(ix);
         if let Work::Model(ModelCall { summary: Some(covers), .. }) = &work {
             // It is no turn: what is unread stays so.
-            agent.progress.failed = None;
+            agent.progress.set_failed(None);
             agent.progress.window.summary_asked(&covers.spans);
         } else if let Work::Model(work) = &work {
             agent.progress.asked(work.input_tokens);
@@ -277,6 +278,9 @@ impl World {
                 .and_then(|d| d.roles.get(&agent.charter.role))
                 .is_some_and(|role| role.turns.is_some())
             {
+                if !agent.inbox.is_empty() {
+                    agent.progress.anew();
+                }
                 agent.inbox.clear();
                 agent.progress.window.read();
             }
@@ -374,11 +378,14 @@ impl World {
             agent.progress.answered(rank, &Room::new(told, parts));
         } else if !is_model {
             agent.progress.read(told);
-        } else if let Outcome::Done { asks, .. } = outcome {
+        } else if let Outcome::Done { asks, mismatch, .. } = outcome {
             agent.progress.said(self.seq, told, !asks.is_empty());
-            is_answer = asks.is_empty();
+            is_answer = asks.is_empty() && mismatch.is_none();
+            if let Some(mismatch) = mismatch {
+                agent.progress.missed(mismatch.note().len() as u64);
+            }
         } else {
-            agent.progress.failed = Some(Box::new(outcome.clone()));
+            agent.progress.set_failed(Some(outcome.clone()));
         }
         match outcome {
             Outcome::Message { seq } => agent.put_away(|letter| letter == *seq),

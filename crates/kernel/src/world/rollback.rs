@@ -55,7 +55,8 @@ impl Progress {
         let others = standing.tokens.saturating_sub(standing.window.first_tokens());
         self.tokens = others.saturating_add(first);
         self.set_last(standing.said, standing.said_tokens);
-        self.failed = None;
+        self.set_failed(None);
+        self.anew();
         self.window.restore(&standing.window);
     }
 }

@@ -143,6 +143,14 @@ impl FunctionTool {
         self
     }
 
+    /// This, with so many bytes of its output shown whole, up to 32 KiB; 2,048 characters and 50 lines unless it is given.
+    /// Of a longer one the model is shown head and tail, and the whole is a file.
+    #[must_use]
+    pub fn shown_bytes(mut self, shown_bytes: u32) -> Self {
+        self.spec_mut().shown_bytes = Some(shown_bytes);
+        self
+    }
+
     /// This, with the most that one call can cost by itself. It is held before each call, and spent unless the answer
     /// says what it really was ([`Answered::cost_nanos`]).
     #[must_use]

@@ -27,6 +27,7 @@ use super::payload::{Payload, returned_with, said};
 use crate::bus::{Delta, Hub};
 use crate::drivers::Drivers;
 use crate::hooks::{Returned, Target};
+use crate::output_schema;
 
 /// Most reports that wait for a tree; then effects that ended wait too.
 pub(super) const REPORTS_MAX: usize = 1_024;
@@ -85,8 +86,14 @@ impl Effects {
         self.out.len()
     }
 
-    /// Starts an attempt at a model call.
-    pub(super) fn call_model(&mut self, ticket: Ticket, attempt: model::Attempt, world: &World) {
+    /// Starts an attempt at a model call. What it answers must fit the schema, if there is one.
+    pub(super) fn call_model(
+        &mut self,
+        ticket: Ticket,
+        attempt: model::Attempt,
+        schema: Option<Arc<str>>,
+        world: &World,
+    ) {
         let about = (&attempt.origin, Target::Model(attempt.model.clone()), attempt.key.as_str());
         let hooked = Hooked::around(self.drivers.hooks(), world, ticket, about);
         // A task is moved several times before it runs: what it carries is small.
@@ -100,25 +107,24 @@ impl Effects {
             let call = (ticket, Arc::clone(&attempt));
             let Some(hooked) = hooked else {
                 let ended = call_model(driver.as_ref(), call, &mut stopped, hub).await;
-                return (report(&drivers, ticket, ended.map(Returned::Model)), Verdict::Fine);
+                let expected = Expected { schema: schema.as_deref(), ..Expected::default() };
+                return (report(&drivers, ticket, ended.map(Returned::Model), expected), Verdict::Fine);
             };
             let call = async |stop: &mut Stop| {
                 call_model(driver.as_ref(), call, stop, hub).await.map(Returned::Model)
             };
             // Boxed, because most homes have no hooks.
             let (ended, verdict) = Box::pin(hooked.between(&mut stopped, call)).await;
-            (report(&drivers, ticket, ended), verdict)
+            let expected = Expected { schema: schema.as_deref(), ..Expected::default() };
+            (report(&drivers, ticket, ended, expected), verdict)
         });
     }
 
     /// Starts an attempt at a tool call.
-    pub(super) fn call_tool(
-        &mut self,
-        ticket: Ticket,
-        attempt: tool::Attempt,
-        timeout_ms: u64,
-        world: &World,
-    ) {
+    pub(super) fn call_tool(&mut self, ticket: Ticket, attempt: tool::Attempt, world: &World) {
+        let spec = world.definition().tools.get(&attempt.tool);
+        let timeout_ms = spec.and_then(|spec| spec.timeout_ms).unwrap_or(limit::TOOL_TIMEOUT_MS);
+        let expected = Expected { shown_bytes: spec.and_then(|spec| spec.shown_bytes), schema: None };
         let about = (&attempt.origin, Target::Tool(attempt.tool.clone()), attempt.key.as_str());
         let hooked = Hooked::around(self.drivers.hooks(), world, ticket, about);
         let drivers = Arc::clone(&self.drivers);
@@ -129,13 +135,13 @@ impl Effects {
             };
             let Some(hooked) = hooked else {
                 let ended = call_tool(driver.call(attempt), timeout_ms, &mut stopped).await;
-                return (report(&drivers, ticket, ended.map(Returned::Tool)), Verdict::Fine);
+                return (report(&drivers, ticket, ended.map(Returned::Tool), expected), Verdict::Fine);
             };
             let call = async |stop: &mut Stop| {
                 call_tool(driver.call(attempt), timeout_ms, stop).await.map(Returned::Tool)
             };
             let (ended, verdict) = Box::pin(hooked.between(&mut stopped, call)).await;
-            (report(&drivers, ticket, ended), verdict)
+            (report(&drivers, ticket, ended, expected), verdict)
         });
     }
 
@@ -311,23 +317,41 @@ fn failed(Ticket { call, attempt }: Ticket, Missed { mut fault, used }: Missed) 
     Brought::Report(Report::Failed(Failed { call, attempt, fault, used }), Vec::new())
 }
 
-fn report(drivers: &Drivers, ticket: Ticket, ended: Ended) -> Brought {
+/// What is known before of what comes back.
+#[derive(Clone, Copy, Default)]
+struct Expected<'a> {
+    /// What an answer must fit.
+    schema: Option<&'a str>,
+    /// How many bytes of an output are shown whole, if the tool says so.
+    shown_bytes: Option<u32>,
+}
+
+fn report(drivers: &Drivers, ticket: Ticket, ended: Ended, expected: Expected<'_>) -> Brought {
     match ended {
-        Ok(Returned::Model(answer)) => model_report(drivers, ticket, answer),
-        Ok(Returned::Tool(answer)) => tool_report(drivers, ticket, answer),
+        Ok(Returned::Model(answer)) => model_report(drivers, ticket, answer, expected.schema),
+        Ok(Returned::Tool(answer)) => tool_report(drivers, ticket, answer, expected.shown_bytes),
         Err(missed) => failed(ticket, missed),
     }
 }
 
-fn model_report(drivers: &Drivers, ticket: Ticket, answer: model::Answer) -> Brought {
-    let model::Answer { text, mut asks, used } = answer;
+fn model_report(drivers: &Drivers, ticket: Ticket, answer: model::Answer, schema: Option<&str>) -> Brought {
+    let model::Answer { mut text, mut asks, used } = answer;
+    let mut mismatch = None;
+    // Who asks for tools has not answered yet.
+    if let Some(schema) = schema.filter(|_| asks.is_empty()) {
+        match output_schema::fit(schema, &text) {
+            Ok(bare) if bare.len() == text.len() => {}
+            Ok(bare) => text = bare.to_owned(),
+            Err(found) => mismatch = Some(Box::new(found)),
+        }
+    }
     bound(&mut asks);
     for ask in &mut asks {
         ask.count(&|text| drivers.tokens(text));
     }
     let Payload { body, blobs } = said(text, |text| drivers.tokens(text));
     let Ticket { call, attempt } = ticket;
-    Brought::Report(Report::Done(Done { call, attempt, used, body, asks, is_error: false }), blobs)
+    Brought::Report(Report::Done(Done { call, attempt, used, body, asks, is_error: false, mismatch }), blobs)
 }
 
 /// Cuts what a model asks for to what a journal takes. The kernel says no to arguments that are too long, or cut.
@@ -343,10 +367,12 @@ fn bound(asks: &mut Vec<ToolAsk>) {
     }
 }
 
-fn tool_report(drivers: &Drivers, ticket: Ticket, answer: tool::Answer) -> Brought {
+fn tool_report(drivers: &Drivers, ticket: Ticket, answer: tool::Answer, shown_bytes: Option<u32>) -> Brought {
     let tool::Answer { text, is_error, parts, used } = answer;
     let count = |part: &mut Part, bytes: &[u8]| drivers.count_part(part, bytes);
-    let Payload { body, blobs } = returned_with(text, parts, |text| drivers.tokens(text), count);
+    let Payload { body, blobs } =
+        returned_with((text, parts), shown_bytes, |text| drivers.tokens(text), count);
     let Ticket { call, attempt } = ticket;
-    Brought::Report(Report::Done(Done { call, attempt, used, body, asks: Vec::new(), is_error }), blobs)
+    let done = Done { call, attempt, used, body, asks: Vec::new(), is_error, mismatch: None };
+    Brought::Report(Report::Done(done), blobs)
 }

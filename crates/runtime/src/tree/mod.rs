@@ -9,6 +9,7 @@ mod gate;
 mod hooked;
 mod look;
 mod mind;
+mod output;
 mod payload;
 mod replay;
 mod rollback;
@@ -27,6 +28,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::bus::{Hub, Watch, Watcher};
 use crate::drivers::Drivers;
+use crate::output_schema;
 
 pub use apply::ApplyError;
 pub(crate) use apply::apply;
@@ -34,6 +36,7 @@ pub(crate) use branch::branch;
 pub use branch::{BranchError, BranchOff};
 pub use events::{Events, Told, tell};
 pub use look::{Look, OpenQuestion};
+pub use output::OutputError;
 pub use replay::{Diverged, Verified, verify};
 pub use rollback::RolledBack;
 pub(crate) use run::{Begin, begin};
@@ -131,6 +134,7 @@ impl Tree {
         mut request: Request,
         bytes: Vec<Vec<u8>>,
     ) -> Result<Reply, RequestError> {
+        output_schema::check_request(&request).map_err(RequestError::Refused)?;
         self.drivers.count(&mut request);
         let blobs = enclosed::enclosed(&self.drivers, &mut request, bytes).map_err(RequestError::Refused)?;
         let request = self.prepared(request).await.map_err(RequestError::Refused)?;

@@ -22,9 +22,14 @@ pub(super) fn said(text: String, tokens: impl Fn(&str) -> u64) -> Payload {
     with_blob(body, None, text)
 }
 
-/// What a tool returned, as body and blob; `tokens` counts what the model will read.
-pub(super) fn returned(text: String, tokens: impl Fn(&str) -> u64) -> Payload {
-    let Some((head, tail)) = offload::preview(&text) else { return inline(text, tokens) };
+/// What a tool returned, as body and blob; `tokens` counts what the model will read. So many bytes are shown whole, or as
+/// many as usual.
+fn returned(text: String, shown_bytes: Option<u32>, tokens: impl Fn(&str) -> u64) -> Payload {
+    let preview = match shown_bytes {
+        Some(bytes) => offload::preview_beyond(&text, bytes as usize),
+        None => offload::preview(&text),
+    };
+    let Some((head, tail)) = preview else { return inline(text, tokens) };
     // Words stand between the two, so that they are counted apart.
     let counted = tokens(head).saturating_add(tokens(tail));
     let gap = u32::try_from(head.len()).ok();
@@ -35,8 +40,8 @@ pub(super) fn returned(text: String, tokens: impl Fn(&str) -> u64) -> Payload {
 /// What a tool returned together with images and files; `count` counts each of these. What is empty, too large or too
 /// many is left out, and the text says so: a report is not refused.
 pub(super) fn returned_with(
-    mut text: String,
-    enclosures: Vec<Enclosure>,
+    (mut text, enclosures): (String, Vec<Enclosure>),
+    shown_bytes: Option<u32>,
     tokens: impl Fn(&str) -> u64,
     count: impl Fn(&mut Part, &[u8]),
 ) -> Payload {
@@ -60,7 +65,7 @@ pub(super) fn returned_with(
     if count_all > limit::PARTS_MAX {
         leave_out(BadPart::TooMany { count: count_all, count_max: limit::PARTS_MAX });
     }
-    let Payload { body, mut blobs } = returned(text, tokens);
+    let Payload { body, mut blobs } = returned(text, shown_bytes, tokens);
     blobs.append(&mut bytes);
     Payload { body: body.with_parts(parts), blobs }
 }

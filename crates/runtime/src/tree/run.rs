@@ -15,7 +15,7 @@ use spinney_kernel::report::{Done, Failed, Lost, Timer, Used};
 use spinney_kernel::request::{Pause, Unpause};
 use spinney_kernel::time::Time;
 use spinney_kernel::world::TreeState;
-use spinney_kernel::{Batch, By, Refusal, Reply, Report, Request, What, limit};
+use spinney_kernel::{Batch, By, Refusal, Reply, Report, Request, What};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -376,7 +376,9 @@ impl Run {
             Effect::CallModel { call, attempt, agent, model, output_cap, key } => {
                 let ticket = Ticket { call, attempt };
                 if let Some(attempt) = self.model_attempt(ticket, &agent, (model, output_cap, key)) {
-                    self.effects.call_model(ticket, attempt, &self.mind.world);
+                    let is_turn = attempt.purpose == model::Purpose::Turn;
+                    let schema = self.mind.contexts.output_schema(&agent).filter(|_| is_turn).cloned();
+                    self.effects.call_model(ticket, attempt, schema, &self.mind.world);
                 }
             }
             Effect::CallTool { call, attempt, agent, tool, ask, args, key } => {
@@ -384,14 +386,12 @@ impl Run {
                 let Some(origin) = self.mind.contexts.origin(&agent).map(Arc::clone) else { return };
                 let asked = ask.and_then(|ask| self.mind.contexts.ask(&agent, ask));
                 let args = asked.map_or(args, |ask| ask.args.clone());
-                let spec = world.definition().tools.get(&tool);
-                let timeout_ms = spec.and_then(|spec| spec.timeout_ms).unwrap_or(limit::TOOL_TIMEOUT_MS);
                 let ticket = Ticket { call, attempt };
                 let role = world.definition().roles.get(&origin.role);
                 let outputs = role.and_then(|role| role.turns.as_ref()).map(|turns| turns.outputs);
                 let outputs = outputs.unwrap_or_default();
                 let attempt = tool::Attempt { origin, tool, args, attempt, key, outputs };
-                self.effects.call_tool(ticket, attempt, timeout_ms, world);
+                self.effects.call_tool(ticket, attempt, world);
             }
         }
     }

@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde_json::Value;
 use spinney_kernel::ByName;
 use spinney_kernel::body::Body;
 use spinney_kernel::budget::{AMOUNT_MAX, Price};
@@ -14,6 +15,7 @@ use spinney_kernel::definition::{
 };
 use spinney_kernel::id::{ModelName, RoleName};
 use spinney_kernel::limit;
+use spinney_kernel::output_schema::{OutputSchema, Wrong};
 use spinney_kernel::window::WindowSpec;
 use spinney_kernel::written::{BudgetKeys, Count, Usd};
 
@@ -25,6 +27,7 @@ use super::nearest;
 use super::node::{Kind, Node, Step};
 use super::wrong::cut;
 use super::{ModelSource, TreeFile};
+use crate::output_schema;
 
 /// Tokens of a window, or of what a model takes, that make sense.
 const CONTEXT_TOKENS: RangeInclusive<u64> = limit::WINDOW_TOKENS_MIN..=u32::MAX as u64;
@@ -227,6 +230,7 @@ impl Reader<'_> {
                 children_max: children.map(narrow),
                 window: self.window(&at("window"), keys.window.as_ref())?,
                 share: self.share(&at("share"), keys.share)?,
+                output_schema: self.output_schema(&at("output_schema"), keys.output_schema.as_ref())?,
                 ..default
             }),
         })
@@ -267,6 +271,32 @@ impl Reader<'_> {
             Some(share) => Ok(share),
             None => Ok(Share::default()),
         }
+    }
+
+    /// A schema as a map, or as JSON in a text. What is wrong in a map is told at its place.
+    fn output_schema(
+        &self,
+        path: Path<'_>,
+        written: Option<&Value>,
+    ) -> Result<Option<Box<OutputSchema>>, FileError> {
+        let Some(written) = written else { return Ok(None) };
+        let read = match written {
+            Value::String(text) => OutputSchema::read(text),
+            Value::Object(_) | Value::Array(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {
+                OutputSchema::of(written)
+            }
+        };
+        let schema = read.map_err(|refusal| self.wrong(path, refusal.to_string()))?;
+        output_schema::check(schema.text()).map_err(|Wrong { path: at, expected }| {
+            let names: Vec<String> =
+                at.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~")).collect();
+            let inner = names.iter().map(|name| name.parse().map_or(Step::Key(name), Step::Item));
+            let path: Vec<Step<'_>> = path.iter().copied().chain(inner).collect();
+            let whole = if at.is_empty() { String::new() } else { format!(" at {at}") };
+            let error = self.wrong(&path, format!("bad `output_schema`{whole}: {expected}"));
+            error.with_help("write a JSON Schema; `docs/tree-file.md` says what of it is supported")
+        })?;
+        Ok(Some(Box::new(schema)))
     }
 
     fn one_timeout(&self, path: Path<'_>, budget: &BudgetSpec) -> Result<(), FileError> {

@@ -1,6 +1,7 @@
 //! Every key of a tree file, one struct per place. A key that is not here is refused: there is none without effect.
 
 use serde::Deserialize;
+use serde_json::Value;
 use spinney_kernel::ByName;
 use spinney_kernel::context::Share;
 use spinney_kernel::definition::{Approval, Tags, Unpriced};
@@ -80,6 +81,7 @@ pub(super) struct AgentKeys {
     #[serde(default)]
     pub(super) recursive: bool,
     pub(super) share: Option<Share>,
+    pub(super) output_schema: Option<Value>,
     pub(super) window: Option<WindowKeys>,
 }
 

@@ -210,13 +210,14 @@ async fn a_closure_may_wait_and_runs_only_when_awaited() {
 #[test]
 fn a_tool_is_described_by_what_it_is_given() {
     let plain = FunctionTool::new(|_: Untyped| ready(Ok::<_, String>(""))).schema("{}");
-    let tool = plain.described("Searches.").repeatable().timeout_ms(50).cost_nanos_max(7);
+    let tool = plain.described("Searches.").repeatable().timeout_ms(50).cost_nanos_max(7).shown_bytes(4_096);
     let spec = Spec {
         description: "Searches.".to_owned(),
         schema: "{}".to_owned(),
         lost: Lost::Repeatable,
         cost_nanos_max: 7,
         timeout_ms: Some(50),
+        shown_bytes: Some(4_096),
         tokens: None,
     };
     assert_eq!(tool.spec(), spec);

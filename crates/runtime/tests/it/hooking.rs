@@ -111,6 +111,7 @@ fn last_result(stage: &Stage) -> (String, bool) {
         | Message::Said { .. }
         | Message::Told { .. }
         | Message::Note(_)
+        | Message::Mismatch(_)
         | Message::Folded(_)) => panic!("{other:?}"),
     }
 }

@@ -33,6 +33,7 @@ mod retrying;
 mod rolling_back;
 mod running;
 mod settling;
+mod shaped;
 mod shutting_down;
 mod slow_journal;
 mod snapshots;

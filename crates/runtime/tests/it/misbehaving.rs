@@ -41,7 +41,9 @@ fn bytes(m: &Message) -> Vec<String> {
             v
         }
         Message::Result { id, tool, text, .. } => vec![id.to_string(), tool.to_string(), text.clone()],
-        Message::Told { .. } | Message::Note(_) | Message::Folded(_) => vec![m.text().into_owned()],
+        Message::Told { .. } | Message::Note(_) | Message::Mismatch(_) | Message::Folded(_) => {
+            vec![m.text().into_owned()]
+        }
     }
 }
 

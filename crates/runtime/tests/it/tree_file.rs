@@ -11,6 +11,7 @@ use spinney_kernel::definition::{
     BudgetSpec, Definition, Lend, Lost, Model, OnLow, Recursion, Role, TreeLimits, Turns, Unpriced,
 };
 use spinney_kernel::id::{ModelName, ToolName, TreeId};
+use spinney_kernel::output_schema::OutputSchema;
 use spinney_kernel::port::journal::Durability;
 use spinney_kernel::request::Start;
 use spinney_kernel::time::Time;
@@ -60,6 +61,7 @@ agents:
     tools: [spawn_agent, wait_agent]
     subagents: [researcher]
     recursive: true
+    output_schema: { type: array, maxItems: 3 }
     limits:
       max_steps: 8
       max_tokens_per_step: 500
@@ -99,7 +101,7 @@ const EVERY_KEY_JSON: &str = r#"{
   "agents": {
     "lead": {
       "model": "fast", "prompt": "You coordinate researchers.", "tools": ["spawn_agent", "wait_agent"],
-      "subagents": ["researcher"], "recursive": true,
+      "subagents": ["researcher"], "recursive": true, "output_schema": { "type": "array", "maxItems": 3 },
       "limits": { "max_steps": 8, "max_tokens_per_step": 500, "timeout": 90, "depth": 1 },
       "budget": {
         "cost_usd": 0.10, "tokens": 1000, "steps": 3, "tool_calls": 2, "retries": 1, "lend": true,
@@ -150,6 +152,7 @@ prompt = "You coordinate researchers."
 tools = ["spawn_agent", "wait_agent"]
 subagents = ["researcher"]
 recursive = true
+output_schema = '{ "type": "array", "maxItems": 3 }'
 limits = { max_steps = 8, max_tokens_per_step = 500, timeout = "90s", depth = 1 }
 
 [agents.lead.budget]
@@ -209,6 +212,7 @@ fn every_key() -> Definition {
             prompt: Body::text("You coordinate researchers."),
             turns_max: 8,
             output_cap: 500,
+            output_schema: OutputSchema::read(r#"{"type":"array","maxItems":3}"#).ok().map(Box::new),
             ..Turns::default()
         }),
     };

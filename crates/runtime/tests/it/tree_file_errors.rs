@@ -294,6 +294,22 @@ entry: two
     insta::assert_snapshot!(told(text), @"tree.yaml:4:48: unknown key `tokns`: did you mean `tokens`?");
 }
 
+/// A schema that is none, or leads out of itself, is told where that stands.
+#[test]
+fn a_bad_schema_is_told_at_its_place() {
+    let edited = |schema: &str| edited("prompt: You lead.", &format!("output_schema: {schema}"));
+    insta::assert_snapshot!(edited("{ type: strin }"), @r#"tree.yaml:13:28: bad `output_schema` at /type: value is not one of "array", "boolean" or 5 other candidates, and value is not of type "array": write a JSON Schema; `docs/tree-file.md` says what of it is supported"#);
+    insta::assert_snapshot!(edited("\n      properties:\n        a: { items: [{ minimum: x }] }"), @r#"tree.yaml:15:21: bad `output_schema` at /properties/a/items: value is not of types "boolean", "object": write a JSON Schema; `docs/tree-file.md` says what of it is supported"#);
+    insta::assert_snapshot!(edited("{ items: { $ref: 'https://example.com/x' } }"), @"tree.yaml:13:37: bad `output_schema` at /items/$ref: expected a reference inside the schema, such as `#/$defs/name`: nothing is fetched: write a JSON Schema; `docs/tree-file.md` says what of it is supported");
+    insta::assert_snapshot!(edited("{ $ref: '#/$defs/a' }"), @"tree.yaml:13:28: bad `output_schema` at /$ref: expected a reference to a part of this schema: there is none: write a JSON Schema; `docs/tree-file.md` says what of it is supported");
+    insta::assert_snapshot!(edited("'{\"type\": \"strin\"}'"), @r#"tree.yaml:13:20: bad `output_schema` at /type: value is not one of "array", "boolean" or 5 other candidates, and value is not of type "array": write a JSON Schema; `docs/tree-file.md` says what of it is supported"#);
+    insta::assert_snapshot!(edited("'{\"type\": '"), @"tree.yaml:13:20: bad `output_schema`: EOF while parsing a value at line 1 column 9; write a JSON Schema, which is a JSON object");
+    insta::assert_snapshot!(edited("[string]"), @"tree.yaml:13:20: bad `output_schema`: it is not a JSON object; write a JSON Schema, which is a JSON object");
+    insta::assert_snapshot!(edited("5"), @"tree.yaml:13:20: bad `output_schema`: it is not a JSON object; write a JSON Schema, which is a JSON object");
+    insta::assert_snapshot!(edited(""), @"tree.yaml:13:18: nothing is written here: write a value, or delete the key");
+    insta::assert_snapshot!(edited(&format!("{{ title: {} }}", "x".repeat(20_000))), @"tree.yaml:13:20: the output_schema has 20012 bytes and the limit is 16384: shorten it or pass a reference");
+}
+
 /// A window in which nothing has room, and turns that nobody took, are named with the numbers that make sense.
 #[test]
 fn a_window_says_what_may_stand_in_it() {

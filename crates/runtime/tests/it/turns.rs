@@ -58,6 +58,7 @@ fn result(message: &Message) -> Option<String> {
         | Message::Said { .. }
         | Message::Told { .. }
         | Message::Note(_)
+        | Message::Mismatch(_)
         | Message::Folded(_) => None,
     }
 }

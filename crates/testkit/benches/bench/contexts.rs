@@ -101,7 +101,7 @@ impl Talk {
         self.call += 1;
         let body = Body { tokens: Some(TOKENS), ..Body::text("w".repeat(BYTES)) };
         let (call, used) = (CallId(self.call), Used::Tokens(Usage::default()));
-        let done = Done { call, attempt: 1, used, body, asks, is_error: false };
+        let done = Done { call, attempt: 1, used, body, asks, is_error: false, mismatch: None };
         self.input(What::Report(Report::Done(done)));
         self.messages += 1;
     }

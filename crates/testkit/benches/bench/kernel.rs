@@ -84,6 +84,7 @@ impl Nursery {
             body: Body::default(),
             asks: Vec::new(),
             is_error: false,
+            mismatch: None,
         })));
     }
 

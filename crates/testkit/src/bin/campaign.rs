@@ -210,6 +210,7 @@ fn summary(packet: &spinney_kernel::context::Packet) -> String {
             | Message::Result { .. }
             | Message::Told { .. }
             | Message::Note(_)
+            | Message::Mismatch(_)
             | Message::Folded(_) => None,
         })
         .collect();

@@ -92,7 +92,7 @@ impl Pen {
 
     fn done(&mut self, call: CallId) -> Result<Reply, String> {
         let (used, body) = (Used::CostNanos(2), Body::text("kept"));
-        let done = Done { call, attempt: 1, used, body, asks: Vec::new(), is_error: false };
+        let done = Done { call, attempt: 1, used, body, asks: Vec::new(), is_error: false, mismatch: None };
         self.input(What::Report(Report::Done(done)))
     }
 

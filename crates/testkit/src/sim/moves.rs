@@ -11,10 +11,11 @@ use spinney_kernel::event::Breaker as Gate;
 use spinney_kernel::fault::{Fault, FaultKind};
 use spinney_kernel::findings::WaitNeed;
 use spinney_kernel::id::{AgentId, CallId, TimerId};
+use spinney_kernel::output_schema::{Mismatch, MismatchKind, Wrong};
 use spinney_kernel::report::{Breaker, Done, Failed, Lost, Rate, Timer, Used};
 use spinney_kernel::request::{
-    Answer, Ask, Broadcast, Cancel, Charge, Collect, Fail, Finish, Followup, Hold, HoldFor, Pause, Raise,
-    Redirect, Refresh, Send, Spawn, Unpause, Wait,
+    Answer, Ask, Broadcast, Cancel, Charge, Collect, Fail, Finish, Followup, Frame, Hold, HoldFor, Pause,
+    Raise, Redirect, Refresh, Send, Spawn, Unpause, Wait,
 };
 use spinney_kernel::signal::Running;
 use spinney_kernel::time::Time;
@@ -55,6 +56,7 @@ pub(super) fn end_well(dice: &mut Dice, world: &World, id: CallId) -> Option<Rep
         body: enclosed::body(dice, ""),
         asks: Vec::new(),
         is_error: false,
+        mismatch: None,
     }))
 }
 
@@ -138,7 +140,7 @@ fn spawn(dice: &mut Dice, parent: AgentId) -> Spawn {
         collect: if dice.once_in(2) { Collect::Call } else { Collect::Detached },
         share: dice.once_in(3).then(|| share(dice)),
         messages: if dice.once_in(5) { vec![given(dice)] } else { Vec::new() },
-        window: dice.once_in(5).then(|| dice.between(200, 2_000)),
+        frame: Frame { window: dice.once_in(5).then(|| dice.between(200, 2_000)), ..Frame::default() },
     }
 }
 
@@ -186,6 +188,7 @@ fn report_call(dice: &mut Dice, world: &World) -> What {
             body: Body::default(),
             asks: Vec::new(),
             is_error: false,
+            mismatch: None,
         }));
     };
     let text = said(dice);
@@ -199,12 +202,21 @@ fn report_call(dice: &mut Dice, world: &World) -> What {
             body: enclosed::body(dice, &text),
             asks: asks(dice, world, call),
             is_error: false,
+            mismatch: dice.once_in(6).then(|| Box::new(mismatch(dice))),
         }),
         12..18 => {
             Report::Failed(Failed { call: id, attempt, fault: fault(dice), used: used(dice, &call.work) })
         }
         _ => Report::Lost(Lost { call: id, attempt }),
     })
+}
+
+/// An answer that does not fit, told in a word or at length.
+fn mismatch(dice: &mut Dice) -> Mismatch {
+    let kinds = [MismatchKind::NotJson, MismatchKind::Value, MismatchKind::TooMuch, MismatchKind::Schema];
+    let kind = dice.pick(&kinds).unwrap_or(MismatchKind::Value);
+    let wrong = Wrong { path: "/a".repeat(dice.below(100) as usize), expected: said(dice) };
+    Mismatch { kind, wrong: vec![wrong; dice.below(5) as usize], more: dice.below(3) as u32 }
 }
 
 /// Nothing, a word or more than a window has room for.

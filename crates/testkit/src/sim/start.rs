@@ -48,7 +48,7 @@ impl Before<'_> {
         hold(siblings < limits.children_max as usize, || format!("{id} has {siblings} siblings"))?;
         hold(agents.len() < limits.agents_max as usize, || format!("{id} is one too many"))?;
         hold(charter.caps.spawn.has(&spawned.role), || format!("{id} has a role its parent may not spawn"))?;
-        let late = charter.deadline.is_some_and(|at| spawned.deadline.is_none_or(|own| own > at));
+        let late = charter.deadline.is_some_and(|at| spawned.due.deadline.is_none_or(|own| own > at));
         hold(!late, || format!("{id} may outlive its parent"))?;
         let role = self.world.definition().roles.get(&spawned.role);
         let once = role.is_none_or(|role| role.recursive == Recursion::Refused);

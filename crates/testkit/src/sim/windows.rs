@@ -73,6 +73,7 @@ fn check_header(header: &Header, message: &Message) -> Law {
         | Message::Heard { .. }
         | Message::Told { .. }
         | Message::Note(_)
+        | Message::Mismatch(_)
         | Message::Folded(_) => (false, false),
     };
     if (asks, answers) != (tie == Tie::Asks, tie == Tie::Answers) {

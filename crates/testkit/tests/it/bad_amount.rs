@@ -310,6 +310,7 @@ fn v10_an_absurd_report_never_reaches_an_account() {
                 body: Body::default(),
                 asks: Vec::new(),
                 is_error: false,
+                mismatch: None,
             }));
             assert_eq!(play.view("root").spent, turn(300), "nobody believes it: the hold is the upper bound");
         }

@@ -356,6 +356,7 @@ fn all_reports() -> Vec<Report> {
                 body: Body::default(),
                 asks: Vec::new(),
                 is_error: false,
+                mismatch: None,
             }),
             Report::Failed(Failed { call, attempt, used, fault: Fault::of(FaultKind::Server) }),
             Report::Lost(Lost { call, attempt }),
@@ -389,6 +390,7 @@ fn a_call_is_settled_once() {
             body: Body::default(),
             asks: Vec::new(),
             is_error: false,
+            mismatch: None,
         })
     };
     assert_eq!(play.report(done(200)), Reply::Done);

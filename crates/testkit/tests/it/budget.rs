@@ -1,5 +1,6 @@
 //! Hold, then settle: every amount counts at the agent and at every ancestor, and no ceiling is ever passed.
 
+use spinney_kernel::agent::Due;
 use spinney_kernel::budget::{Amounts, Resource, Shortfall};
 use spinney_kernel::definition::TreeLimits;
 use spinney_kernel::{Event, Refusal, Reply};
@@ -384,5 +385,5 @@ fn v17_a_child_defaults_to_what_is_left_the_parents_counts_and_no_timeout() {
     root idle, spent $0.11 tokens=200 steps=1 tool_calls=1 retries=1, of $1.00 tokens=2000 steps=9 tool_calls=8 retries=7
       a idle, of $0.89 tokens=1800 steps=9 tool_calls=8 retries=7
     ");
-    assert_eq!((spawned.deadline, spawned.alarm), (None, None));
+    assert_eq!(spawned.due, Due::default());
 }

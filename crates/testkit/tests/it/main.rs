@@ -28,6 +28,7 @@ mod part_rules;
 mod parts;
 mod price;
 mod question;
+mod repair;
 mod replay;
 mod retention;
 mod retry;

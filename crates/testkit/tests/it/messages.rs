@@ -32,6 +32,7 @@ fn heard(play: &mut Play, agent: &str) -> Vec<String> {
         | Message::Result { .. }
         | Message::Told { .. }
         | Message::Note(_)
+        | Message::Mismatch(_)
         | Message::Folded(_) => None,
     };
     packet.messages.iter().filter_map(|message| text(message)).collect()

@@ -181,6 +181,7 @@ fn reports_are_cut_to_what_a_message_may_have() {
             body: many.clone(),
             asks,
             is_error: false,
+            mismatch: None,
         })
     };
     let ask = ToolAsk {
@@ -242,6 +243,7 @@ fn p5_headers_stand_as_their_messages_do_whatever_comes_first() {
             body,
             asks: Vec::new(),
             is_error: false,
+            mismatch: None,
         })))
         .unwrap();
     };

@@ -84,6 +84,7 @@ fn input_is_held_at_the_dearest_rate_and_settled_at_the_true_one() {
         body: Body::default(),
         asks: Vec::new(),
         is_error: false,
+        mismatch: None,
     }));
     let spent = Amounts::cost(100 * 3_000 + 800 * 300 + 100 * 3_750 + 40 * 15_000);
     assert_eq!(play.view("root").spent, spent.with(Resource::Tokens, 1_040).with(Resource::Steps, 1));

@@ -6,7 +6,7 @@ use spinney_kernel::definition::Definition;
 use spinney_kernel::envelope::Envelope;
 use spinney_kernel::event::Clamped;
 use spinney_kernel::id::{AgentId, ModelName, RoleName};
-use spinney_kernel::request::{Broadcast, Collect, Refresh, Send, Spawn};
+use spinney_kernel::request::{Broadcast, Collect, Frame, Refresh, Send, Spawn};
 use spinney_kernel::window::{Category, Tie, WindowSpec};
 use spinney_kernel::{By, Event, Refusal, Reply, Request};
 use spinney_testkit::Play;
@@ -68,12 +68,21 @@ fn window(play: &Play, agent: &str) -> Option<u64> {
 fn p10_the_least_that_anybody_says_is_the_window_of_a_child() {
     let mut play =
         Play::grow_as(FIXTURE, |definition| windows(definition, [("root", 100_000), ("b", 8_000)]));
-    let spawn = Spawn { window: Some(16_000), id: Some(name("b1")), ..Play::spawn("root", "b") };
+    let spawn = Spawn {
+        frame: Frame { window: Some(16_000), ..Frame::default() },
+        id: Some(name("b1")),
+        ..Play::spawn("root", "b")
+    };
     play.must(Request::Spawn(spawn.clone()));
     assert_eq!((window(&play, "b1"), window(&play, "root")), (Some(8_000), Some(100_000)));
-    play.must(Request::Spawn(Spawn { window: Some(4_000), id: Some(name("b2")), ..spawn.clone() }));
+    play.must(Request::Spawn(Spawn {
+        frame: Frame { window: Some(4_000), ..Frame::default() },
+        id: Some(name("b2")),
+        ..spawn.clone()
+    }));
     assert_eq!(window(&play, "b2"), Some(4_000));
-    let small = Spawn { window: Some(10), id: Some(name("b3")), ..spawn };
+    let small =
+        Spawn { frame: Frame { window: Some(10), ..Frame::default() }, id: Some(name("b3")), ..spawn };
     let refusal = refused(&mut play, person(Request::Spawn(small)));
     assert_eq!(refusal, Refusal::WindowTooSmall { tokens: 256, size: 10 });
 }

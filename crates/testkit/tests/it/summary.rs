@@ -143,6 +143,7 @@ const fn kind(message: &Message) -> &'static str {
         Message::Result { .. } => "result",
         Message::Told { .. } => "told",
         Message::Note(_) => "note",
+        Message::Mismatch(_) => "mismatch",
         Message::Folded(_) => "folded",
     }
 }

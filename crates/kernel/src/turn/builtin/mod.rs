@@ -4,6 +4,7 @@
 mod words;
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::agent::AgentIx;
 use crate::body::{Body, cut};
@@ -16,8 +17,9 @@ use crate::findings::WaitNeed;
 use crate::id::{AgentId, Correlation, MessageKind, ModelName, RoleName, ToolName, Topic};
 use crate::input::By;
 use crate::limit;
+use crate::output_schema::OutputSchema;
 use crate::refusal::Refusal;
-use crate::request::{self, Collect, Request};
+use crate::request::{self, Collect, Frame, Request};
 use crate::written::{BudgetKeys, Span};
 
 /// A tool that the kernel itself answers.
@@ -106,6 +108,7 @@ struct SpawnArgs {
     #[serde(default)]
     detach: bool,
     share: Option<Share>,
+    output_schema: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
@@ -172,7 +175,7 @@ pub(super) fn run(
     let (args, tokens) = (ask.args.as_str(), ask.told_tokens.map(u64::from));
     let agent = draft.agent_id(ix).clone();
     let request = match builtin {
-        Builtin::SpawnAgent => spawn(agent.clone(), read(builtin, args)?, tokens),
+        Builtin::SpawnAgent => spawn(agent.clone(), read(builtin, args)?, tokens)?,
         Builtin::WaitAgent => {
             let WaitArgs { agents, need, sources, timeout } = read(builtin, args)?;
             let sources = if sources { Sources::Listed } else { Sources::LeftOut };
@@ -227,11 +230,13 @@ fn read<'a, T: Deserialize<'a>>(builtin: Builtin, args: &'a str) -> Result<T, Re
     })
 }
 
-fn spawn(parent: AgentId, args: SpawnArgs, goal_tokens: Option<u64>) -> Request {
-    let SpawnArgs { agent: role, goal, id, model, tools, budget, timeout, detach, share } = args;
+fn spawn(parent: AgentId, args: SpawnArgs, goal_tokens: Option<u64>) -> Result<Request, Refusal> {
+    let SpawnArgs { agent: role, goal, id, model, tools, budget, timeout, detach, share, output_schema } =
+        args;
     let (budget, collect) = terms(&budget, timeout, detach);
-    let (messages, window) = (Vec::new(), None);
-    Request::Spawn(request::Spawn {
+    let messages = Vec::new();
+    let output_schema = output_schema.as_deref().map(OutputSchema::written).transpose()?.map(Box::new);
+    Ok(Request::Spawn(request::Spawn {
         parent,
         role,
         goal,
@@ -243,8 +248,8 @@ fn spawn(parent: AgentId, args: SpawnArgs, goal_tokens: Option<u64>) -> Request 
         collect,
         share,
         messages,
-        window,
-    })
+        frame: Frame { window: None, output_schema },
+    }))
 }
 
 fn followup(parent: AgentId, args: FollowupArgs, task_tokens: Option<u64>) -> Request {

@@ -8,6 +8,7 @@ use spinney_kernel::context::Share;
 use spinney_kernel::definition::{
     Approval, BudgetSpec, Definition, Lost, Model, OnLow, Recursion, Role, TreeLimits, Turns, Unpriced,
 };
+use spinney_kernel::output_schema::OutputSchema;
 use spinney_kernel::window::{Compact, WindowSpec};
 
 use super::super::dice::Dice;
@@ -17,6 +18,10 @@ use crate::fixture::parse;
 pub(super) const ROLES: [&str; 3] = ["lead", "worker", "helper"];
 /// The models of every plot; the first falls back to the second.
 pub(super) const MODELS: [&str; 2] = ["big", "small"];
+
+/// What answers look like that have a schema.
+pub(super) const SCHEMA: &str =
+    r#"{"type":"object","required":["said"],"properties":{"said":{"type":"string"}}}"#;
 
 /// How much may happen in a tree, and so how much a crash may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,6 +165,11 @@ impl Plot {
         self.dice(&format!("sums up/{role}")).once_in(3)
     }
 
+    /// Whether the answers of a role have a schema.
+    pub(super) fn is_shaped(&self, role: &str) -> bool {
+        self.dice(&format!("shaped/{role}")).once_in(3)
+    }
+
     fn role(&self, name: &str) -> Role {
         let mut dice = self.dice(&format!("role/{name}"));
         let prompt = Body::text(format!("You are the {name}."));
@@ -179,6 +189,9 @@ impl Plot {
         }
         if self.sums_up(name) {
             summed_up(&mut turns);
+        }
+        if self.is_shaped(name) {
+            turns.output_schema = OutputSchema::read(SCHEMA).ok().map(Box::new);
         }
         // Helpers spawn nobody, so their own ceilings do not depend on who is faster.
         let own = match self.mode {

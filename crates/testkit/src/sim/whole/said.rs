@@ -4,7 +4,7 @@ use spinney_kernel::context::{Message, Packet, ToolAsk};
 use spinney_kernel::port::model::{Attempt, Purpose};
 
 use super::super::dice::Dice;
-use super::plot::{Mode, Plot, ROLES};
+use super::plot::{Mode, Plot, ROLES, SCHEMA};
 
 /// Whose turn it is.
 struct Speaker<'a> {
@@ -25,11 +25,29 @@ pub(super) fn said(plot: &Plot, attempt: &Attempt) -> (String, Vec<ToolAsk>) {
     let mut dice = plot.dice(&format!("said/{}/{}", speaker.agent, speaker.turn));
     let first = attempt.turn == 1 && parent.is_none();
     let talks = plot.sums_up(attempt.origin.role.as_str());
-    let count = if !first && dice.once_in(if talks { 6 } else { 3 }) { 0 } else { dice.between(1, 3) };
+    // Whoever is told that its answer does not fit answers again, and mostly no better.
+    let repairs = matches!(attempt.packet.messages.last().map(AsRef::as_ref), Some(Message::Mismatch(_)));
+    let answers = repairs || !first && dice.once_in(if talks { 6 } else { 3 });
+    let count = if answers { 0 } else { dice.between(1, 3) };
     let asks = (0..count).map(|place| speaker.ask(&mut dice, place)).collect();
     let read = if plot.mode.is_exact() { digest(&attempt.packet) } else { 0 };
+    if count == 0 && is_shaped(attempt) {
+        let read = format!("{} {} {read:016x}", speaker.agent, speaker.turn);
+        let answer = match dice.below(if repairs { 3 } else { 6 }) {
+            0 => read,
+            1 => format!(r#"{{"said":5,"read":"{read}"}}"#),
+            2 => format!("```json\n{{\"said\":\"{read}\"}}\n```"),
+            _ => format!(r#"{{"said":"{read}"}}"#),
+        };
+        return (answer, asks);
+    }
     let more = if talks { " and so on".repeat(40) } else { String::new() };
     (format!("{} {} {read:016x}{more}", speaker.agent, speaker.turn), asks)
+}
+
+/// Whether an agent was told of a schema.
+fn is_shaped(attempt: &Attempt) -> bool {
+    attempt.packet.messages.first().is_some_and(|first| first.text().contains("JSON Schema"))
 }
 
 /// A number for everything that a model was shown: what it says then tells whether it saw the same.
@@ -55,7 +73,9 @@ fn digest(packet: &Packet) -> u64 {
                 [id.as_ref(), tool, text].into_iter().for_each(&mut take);
                 take(if *is_error { "error" } else { "" });
             }
-            Message::Told { .. } | Message::Note(_) | Message::Folded(_) => take(&message.text()),
+            Message::Told { .. } | Message::Note(_) | Message::Mismatch(_) | Message::Folded(_) => {
+                take(&message.text());
+            }
         }
         message.parts().for_each(|shown| take(&shown.to_string()));
     }
@@ -115,7 +135,9 @@ impl Speaker<'_> {
             _ => "",
         };
         let goal = dice.below(5);
-        format!(r#"{{"agent":"{role}","goal":"Part {goal}."{id}{detach}{terms}}}"#)
+        let mut own = self.plot.dice(&format!("shape/{}/{}/{place}", self.agent, self.turn));
+        let shape = if own.once_in(6) { format!(r#","output_schema":{SCHEMA}"#) } else { String::new() };
+        format!(r#"{{"agent":"{role}","goal":"Part {goal}."{id}{detach}{terms}{shape}}}"#)
     }
 
     fn question(&self, dice: &mut Dice) -> String {

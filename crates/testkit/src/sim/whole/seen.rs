@@ -7,7 +7,7 @@ use spinney_kernel::signal::Running;
 use spinney_kernel::window::Summary;
 
 /// What has to happen somewhere for a run to count.
-pub const TELLING: [&str; 30] = [
+pub const TELLING: [&str; 33] = [
     "a child was spawned",
     "a detached child was spawned",
     "an agent was paused",
@@ -38,6 +38,9 @@ pub const TELLING: [&str; 30] = [
     "a summary came to nothing",
     "a child was told what its parent knows",
     "a child read its parent's thread",
+    "an answer did not fit its schema",
+    "an answer was repaired in vain",
+    "a child had a schema of its own",
 ];
 
 /// What an event shows, if it is one of the telling ones.
@@ -46,6 +49,9 @@ pub(super) fn shown(event: &Event) -> Option<&'static str> {
         Event::AgentSpawned(spawned) => match spawned.attachment {
             spinney_kernel::agent::Attachment::Root | spinney_kernel::agent::Attachment::Disowned => {
                 return None;
+            }
+            spinney_kernel::agent::Attachment::Call { .. } if spawned.output_schema.is_some() => {
+                "a child had a schema of its own"
             }
             spinney_kernel::agent::Attachment::Call { .. } => "a child was spawned",
             spinney_kernel::agent::Attachment::Detached => "a detached child was spawned",
@@ -63,6 +69,7 @@ pub(super) fn shown(event: &Event) -> Option<&'static str> {
         Event::AgentEnded { exit, .. } => match exit {
             Exit::Completed => return None,
             Exit::Exhausted { .. } => "an agent was exhausted",
+            Exit::Failed { error } if error.code == "output_mismatch" => "an answer was repaired in vain",
             Exit::Failed { .. } => "an agent failed",
             Exit::Cancelled { .. } => "an agent was cancelled",
         },
@@ -106,6 +113,7 @@ fn waiting(why: Why) -> Option<&'static str> {
 
 fn ended(outcome: &Outcome) -> Option<&'static str> {
     match outcome {
+        Outcome::Done { mismatch: Some(_), .. } => Some("an answer did not fit its schema"),
         Outcome::Done { body, .. } => body.rest().map(|_| "a large output was kept"),
         Outcome::Failed { .. } => Some("a call failed"),
         Outcome::Lost => Some("a call was lost"),

@@ -1,0 +1,33 @@
+//! An answer that does not fit its schema: its agent has another turn to repair it, like any other turn, and after a few
+//! of them it fails.
+
+use crate::agent::{self, AgentIx, Exit};
+use crate::decide::Draft;
+use crate::limit;
+use crate::output_schema::{Mismatch, MismatchKind};
+
+/// Ends an agent whose answer cannot be repaired any more. Otherwise nothing is decided here: what is wrong is in its
+/// context, and as nothing of it is open it is its turn again.
+pub(super) fn repair(draft: &mut Draft<'_>, ix: AgentIx, mismatch: &Mismatch) {
+    let progress = &draft.agent(ix).progress;
+    let (repairs, turns) = (progress.repairs().saturating_sub(1), progress.turns);
+    let turns_max = super::turns_max(draft, ix).unwrap_or(turns);
+    let told = mismatch.told();
+    let exit = if mismatch.kind == MismatchKind::Schema {
+        let message = format!("the schema itself is wrong: {told}: no answer can fit it; give a valid one");
+        Exit::failed("bad_output_schema", message)
+    } else if repairs >= limit::REPAIRS_MAX {
+        let message = format!(
+            "{told}: the answer still does not fit `output_schema` after {repairs} repairs; say in the goal what is wanted, or ask for less in the schema"
+        );
+        Exit::failed("output_mismatch", message)
+    } else if turns >= turns_max {
+        let message = format!(
+            "max_steps: {turns_max} turns were taken and the answer does not fit `output_schema`: {told}: raise `limits.max_steps`, or ask for less"
+        );
+        Exit::failed("max_steps", message)
+    } else {
+        return;
+    };
+    agent::end(draft, ix, exit, None);
+}

@@ -1,0 +1,128 @@
+//! Whether an answer fits its schema. The one place where a schema is evaluated: at the edge, once for each answer, and
+//! what comes out goes into the journal. It opens no file and no connection, and it ends: how much an answer may have and
+//! how many steps it may take are counted before.
+
+mod cost;
+mod plan;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::{PatternOptions, ValidationError, Validator};
+use serde_json::Value;
+use spinney_kernel::output_schema::{Mismatch, MismatchKind, OutputSchema, Wrong};
+use spinney_kernel::{Refusal, Request, limit};
+
+use cost::Cost;
+use plan::Plan;
+
+/// Whether this is a schema that answers can be checked against.
+///
+/// # Errors
+/// What is wrong with it, and where in it.
+pub(crate) fn check(schema: &str) -> Result<(), Wrong> {
+    let value = read(schema)?;
+    Plan::of(&value)?;
+    validator(&value).map(drop)
+}
+
+/// Refuses a request with a schema that is none. The kernel sees whether the rest of it is as it should be.
+pub(crate) fn check_request(request: &Request) -> Result<(), Refusal> {
+    let refused = |schema: &OutputSchema| {
+        check(schema.text()).map_err(|wrong| Refusal::BadSchema { reason: bad(wrong).told() })
+    };
+    if let Request::Start(start) = request {
+        let roles = start.definition.roles.values().filter_map(|role| role.turns.as_ref());
+        return roles.filter_map(|turns| turns.output_schema.as_deref()).try_for_each(refused);
+    }
+    if let Request::Spawn(spawn) = request {
+        return spawn.frame.output_schema.as_deref().map_or(Ok(()), refused);
+    }
+    Ok(())
+}
+
+fn bad(wrong: Wrong) -> Mismatch {
+    Mismatch { kind: MismatchKind::Schema, wrong: vec![wrong], more: 0 }
+}
+
+/// The bare JSON of an answer that fits a schema.
+///
+/// # Errors
+/// How it does not.
+pub(crate) fn fit<'a>(schema: &str, answer: &'a str) -> Result<&'a str, Mismatch> {
+    // A checker that panics has found nothing out, and nobody else is to suffer for it.
+    catch_unwind(AssertUnwindSafe(|| evaluate(schema, answer))).unwrap_or_else(|_| {
+        Err(Mismatch::whole(MismatchKind::TooMuch, "expected something that can be checked"))
+    })
+}
+
+fn evaluate<'a>(schema: &str, answer: &'a str) -> Result<&'a str, Mismatch> {
+    let bare = bare(answer);
+    if bare.len() > limit::CHECKED_BYTES_MAX {
+        let (bytes, bytes_max) = (bare.len(), limit::CHECKED_BYTES_MAX);
+        let expected = format!("expected at most {bytes_max} bytes, and it has {bytes}");
+        return Err(Mismatch::whole(MismatchKind::TooMuch, expected));
+    }
+    let value: Value = serde_json::from_str(bare).map_err(|error| {
+        let expected = format!("expected one JSON value and nothing else, but: {error}");
+        Mismatch::whole(MismatchKind::NotJson, expected)
+    })?;
+    let schema = read(schema).map_err(bad)?;
+    let plan = Plan::of(&schema).map_err(bad)?;
+    let validator = validator(&schema).map_err(bad)?;
+    Cost::check(&plan, &value).map_err(|expected| Mismatch::whole(MismatchKind::TooMuch, expected))?;
+    if validator.is_valid(&value) {
+        return Ok(bare);
+    }
+    let mut errors = validator.iter_errors(&value);
+    let wrong: Vec<Wrong> =
+        errors.by_ref().take(limit::MISMATCHES_TOLD_MAX).map(|error| told(&error)).collect();
+    // How many more there are is worth a few looks, not all of them.
+    let more = errors.take(MORE_MAX).count() as u32;
+    Err(Mismatch { kind: MismatchKind::Value, wrong, more })
+}
+
+/// How many things that are wrong are counted beyond those that are told.
+const MORE_MAX: usize = 100;
+
+fn read(schema: &str) -> Result<Value, Wrong> {
+    serde_json::from_str(schema).map_err(|error| Wrong { path: String::new(), expected: error.to_string() })
+}
+
+/// Compiled, with patterns that take time in proportion to what they read. `format` is a remark, as the newest draft
+/// has it.
+fn validator(schema: &Value) -> Result<Validator, Wrong> {
+    let patterns =
+        PatternOptions::regex().size_limit(limit::PATTERN_BYTES_MAX).dfa_size_limit(limit::PATTERN_BYTES_MAX);
+    let options = jsonschema::options().with_pattern_options(patterns).should_validate_formats(false);
+    options.offline().build(schema).map_err(|error| told(&error))
+}
+
+/// One thing that is wrong, without repeating the answer.
+fn told(error: &ValidationError<'_>) -> Wrong {
+    let mut expected = error.masked().to_string();
+    // That none of several fits says little: what is wrong with each says more.
+    if let ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } =
+        error.kind()
+    {
+        let first = context.iter().filter_map(|branch| branch.first());
+        expected = first.map(|error| error.masked().to_string()).collect::<Vec<_>>().join(", and ");
+    }
+    expected.truncate(expected.floor_char_boundary(limit::MISMATCH_BYTES_MAX));
+    Wrong { path: error.instance_path().as_str().to_owned(), expected }
+}
+
+/// An answer without the white space around it, and without the one fence that models like to put around JSON.
+fn bare(answer: &str) -> &str {
+    let answer = answer.trim();
+    let fenced = || {
+        let (info, rest) = answer.strip_prefix("```")?.split_once('\n')?;
+        let inside = rest.strip_suffix("```")?;
+        let is_word = info.trim().chars().all(|c| c.is_ascii_alphanumeric());
+        (is_word && !inside.contains("```")).then(|| inside.trim())
+    };
+    fenced().unwrap_or(answer)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,221 @@
+//! What a schema is made of: its parts, and to what of a value each leads. What leads out of the schema, or where nobody
+//! can say before how far, is refused.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+use spinney_kernel::output_schema::Wrong;
+
+/// The parts of a schema. The first is the whole.
+pub(super) struct Plan(pub(super) Vec<Part>);
+
+/// One part, and where it leads by the places of others.
+#[derive(Default)]
+pub(super) struct Part {
+    /// To the same value.
+    pub(super) same: Vec<usize>,
+    /// To the same value, one of several: what is wrong in each is kept until one fits.
+    pub(super) one_of: Vec<usize>,
+    /// To what is in a list: to all of it, or to what has a place.
+    pub(super) items: Vec<(Option<usize>, usize)>,
+    /// To what is in a map.
+    pub(super) members: Vec<(Which, usize)>,
+    /// To the keys of a map.
+    pub(super) keys: Vec<usize>,
+    /// How many values it compares with.
+    pub(super) compares: usize,
+    /// How long its pattern is.
+    pub(super) pattern: Option<usize>,
+    /// Whether no two items may be the same.
+    pub(super) unique: bool,
+}
+
+/// To which members of a map a part leads.
+pub(super) enum Which {
+    /// To all, or to all that no other part names.
+    All,
+    /// To the one called so.
+    Named(String),
+    /// To those that a pattern of so many bytes finds.
+    Found(usize),
+}
+
+/// Keywords with parts that apply to the same value.
+const SAME: [&str; 7] = ["allOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"];
+const ONE_OF: [&str; 2] = ["anyOf", "oneOf"];
+const ITEMS: [&str; 4] = ["items", "prefixItems", "additionalItems", "contains"];
+const MEMBERS: [&str; 3] = ["properties", "patternProperties", "additionalProperties"];
+/// Keywords with parts that others refer to.
+const STORES: [&str; 3] = ["$defs", "definitions", "contentSchema"];
+/// Those of them all whose parts have names.
+const NAMED: [&str; 6] =
+    ["dependentSchemas", "dependencies", "properties", "patternProperties", "$defs", "definitions"];
+/// Keywords whose values are compared with.
+const COMPARES: [&str; 4] = ["enum", "const", "required", "dependentRequired"];
+
+/// Keywords that lead where only an evaluation can tell, and what to write instead.
+const REFUSED: [(&str, &str); 6] = [
+    ("$dynamicRef", "`$ref`"),
+    ("$recursiveRef", "`$ref`"),
+    ("$anchor", "a `$ref` that names the place, such as `#/$defs/name`"),
+    ("$dynamicAnchor", "a `$ref` that names the place, such as `#/$defs/name`"),
+    ("unevaluatedProperties", "`additionalProperties`"),
+    ("unevaluatedItems", "`items`"),
+];
+
+impl Plan {
+    /// The plan of a schema.
+    ///
+    /// # Errors
+    /// What of it is refused, and where.
+    pub(super) fn of(schema: &Value) -> Result<Self, Wrong> {
+        let mut reader = Reader::default();
+        reader.add("", schema)?;
+        let Reader { mut parts, places, references } = reader;
+        for (from, place, to) in references {
+            let found = match to.strip_prefix('#') {
+                Some(pointer) => {
+                    places.get(pointer).ok_or("expected a reference to a part of this schema: there is none")
+                }
+                None => {
+                    Err("expected a reference inside the schema, such as `#/$defs/name`: nothing is fetched")
+                }
+            };
+            let found = found.map_err(|expected| Wrong { path: place, expected: expected.to_owned() })?;
+            parts[from].same.push(*found);
+        }
+        let plan = Self(parts);
+        let mut marks = vec![Mark::New; plan.0.len()];
+        if (0..plan.0.len()).any(|at| plan.circles(at, &mut marks)) {
+            let expected =
+                "a part refers to itself and says nothing of the value: put something between".to_owned();
+            return Err(Wrong { path: String::new(), expected });
+        }
+        Ok(plan)
+    }
+
+    /// Whether a part leads back to itself while the value is the same.
+    fn circles(&self, at: usize, marks: &mut [Mark]) -> bool {
+        match marks[at] {
+            Mark::Open => return true,
+            Mark::Over => return false,
+            Mark::New => marks[at] = Mark::Open,
+        }
+        let Part { same, one_of, .. } = &self.0[at];
+        let circles = same.iter().chain(one_of).any(|to| self.circles(*to, marks));
+        marks[at] = Mark::Over;
+        circles
+    }
+}
+
+/// How far looking for a circle has come with a part.
+#[derive(Clone, Copy)]
+enum Mark {
+    New,
+    Open,
+    Over,
+}
+
+/// A part that a keyword holds: under which keyword, under what name or place, and which part.
+type Led<'w> = (&'w str, Option<String>, usize);
+
+#[derive(Default)]
+struct Reader {
+    parts: Vec<Part>,
+    /// Each part by its pointer.
+    places: BTreeMap<String, usize>,
+    /// From which part, where that stands, and to what.
+    references: Vec<(usize, String, String)>,
+}
+
+impl Reader {
+    fn add(&mut self, place: &str, value: &Value) -> Result<usize, Wrong> {
+        let at = self.parts.len();
+        self.parts.push(Part::default());
+        self.places.insert(place.to_owned(), at);
+        let Value::Object(keys) = value else { return Ok(at) };
+        check(place, keys)?;
+        if let Some(to) = keys.get("$ref").and_then(Value::as_str) {
+            self.references.push((at, format!("{place}/$ref"), to.to_owned()));
+        }
+        let mut part = Part {
+            compares: COMPARES.iter().filter_map(|word| keys.get(*word)).map(nodes).sum(),
+            pattern: keys.get("pattern").and_then(Value::as_str).map(str::len),
+            unique: keys.get("uniqueItems") == Some(&Value::Bool(true)),
+            ..Part::default()
+        };
+        part.same = self.lead(place, keys, &SAME)?.into_iter().map(|(_, _, to)| to).collect();
+        part.one_of = self.lead(place, keys, &ONE_OF)?.into_iter().map(|(_, _, to)| to).collect();
+        let items = self.lead(place, keys, &ITEMS)?.into_iter();
+        part.items = items.map(|(_, name, to)| (name.and_then(|at| at.parse().ok()), to)).collect();
+        let which = |word: &str, name: Option<String>| match (word, name) {
+            ("properties", Some(name)) => Which::Named(name),
+            ("patternProperties", Some(pattern)) => Which::Found(pattern.len()),
+            (_, _) => Which::All,
+        };
+        let members = self.lead(place, keys, &MEMBERS)?.into_iter();
+        part.members = members.map(|(word, name, to)| (which(word, name), to)).collect();
+        part.keys = self.lead(place, keys, &["propertyNames"])?.into_iter().map(|(_, _, to)| to).collect();
+        self.lead(place, keys, &STORES)?;
+        self.parts[at] = part;
+        Ok(at)
+    }
+
+    /// The parts that some keywords hold.
+    fn lead<'w>(
+        &mut self,
+        place: &str,
+        keys: &Map<String, Value>,
+        words: &[&'w str],
+    ) -> Result<Vec<Led<'w>>, Wrong> {
+        let mut led = Vec::new();
+        for word in words {
+            for (name, part) in inside(keys.get(*word), NAMED.contains(word)) {
+                let step = name.as_ref().map(|name| format!("/{}", escaped(name))).unwrap_or_default();
+                led.push((*word, name, self.add(&format!("{place}/{word}{step}"), part)?));
+            }
+        }
+        Ok(led)
+    }
+}
+
+/// Refuses keywords that lead where nobody can follow.
+fn check(place: &str, keys: &Map<String, Value>) -> Result<(), Wrong> {
+    if let Some((word, instead)) = REFUSED.iter().find(|(word, _)| keys.contains_key(*word)) {
+        let expected = format!("expected {instead}: `{word}` is not supported here");
+        return Err(Wrong { path: format!("{place}/{word}"), expected });
+    }
+    if !place.is_empty() && keys.get("$id").is_some_and(Value::is_string) {
+        let expected = "an `$id` inside a schema makes another of it: delete it".to_owned();
+        return Err(Wrong { path: format!("{place}/$id"), expected });
+    }
+    Ok(())
+}
+
+/// The parts that a keyword holds, each with its name or place if it is one of several.
+fn inside(held: Option<&Value>, is_named: bool) -> Vec<(Option<String>, &Value)> {
+    match held {
+        Some(Value::Object(parts)) if is_named => {
+            parts.iter().map(|(name, part)| (Some(name.clone()), part)).collect()
+        }
+        Some(Value::Array(parts)) if !is_named => {
+            parts.iter().enumerate().map(|(at, part)| (Some(at.to_string()), part)).collect()
+        }
+        Some(part @ (Value::Object(_) | Value::Bool(_))) if !is_named => vec![(None, part)],
+        Some(_) | None => Vec::new(),
+    }
+}
+
+/// A name as a pointer has it.
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+/// How many values are in one, itself included.
+pub(super) fn nodes(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(nodes).sum::<usize>(),
+        Value::Object(members) => 1 + members.values().map(nodes).sum::<usize>(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 1,
+    }
+}

@@ -1,0 +1,78 @@
+//! The root's answer as a value: for callers who gave the root an `output_schema` and want what it describes.
+
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use spinney_kernel::agent::Exit;
+use spinney_kernel::body::Body;
+use spinney_kernel::port::journal::JournalFault;
+
+use super::{RequestError, Stopped, Tree};
+
+/// Why there is no such value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OutputError {
+    /// The root ended without an answer, or with one that does not fit its schema.
+    #[error("the root {}: there is no answer, only what it got to", ended(exit))]
+    NoAnswer {
+        /// How it ended.
+        exit: Exit,
+        /// As far as it got.
+        so_far: Body,
+    },
+    /// The answer is no such value.
+    #[error("the answer is not what was asked for ({reason}): give the root an `output_schema` that says it")]
+    OtherValue {
+        /// What is wrong.
+        reason: String,
+    },
+    /// Nobody runs the tree, and it has not ended.
+    #[error(transparent)]
+    Stopped(Stopped),
+    /// A long answer could not be read.
+    #[error(transparent)]
+    Journal(JournalFault),
+}
+
+fn ended(exit: &Exit) -> String {
+    match exit {
+        Exit::Completed => "completed".to_owned(),
+        Exit::Failed { error } => format!("failed ({}: {})", error.code, error.message),
+        Exit::Exhausted { account, short } => format!("is exhausted ({})", short.told(account)),
+        Exit::Cancelled { reason } => format!("was cancelled ({reason})"),
+    }
+}
+
+impl Tree {
+    /// Waits until the tree has ended and reads the root's answer as a value.
+    ///
+    /// # Errors
+    /// If the root has not answered, or something else.
+    pub async fn output<T: DeserializeOwned>(&self) -> Result<T, OutputError> {
+        if let Some(stopped) = self.ended().await.stopped {
+            return Err(OutputError::Stopped(stopped));
+        }
+        let look = self.look().await.map_err(|error| match error {
+            RequestError::Stopped(stopped) => OutputError::Stopped(stopped),
+            RequestError::Refused(_) => OutputError::Stopped(Stopped::Bug),
+        })?;
+        let Some(end) = look.end else { return Err(OutputError::Stopped(Stopped::Bug)) };
+        if !end.exit.is_success() {
+            return Err(OutputError::NoAnswer { exit: end.exit, so_far: end.shown });
+        }
+        let text = self.whole(end.shown).await?;
+        serde_json::from_str(&text).map_err(|error| OutputError::OtherValue { reason: error.to_string() })
+    }
+
+    /// A text, from its blob if the event has only its beginning.
+    async fn whole(&self, body: Body) -> Result<String, OutputError> {
+        let Some(rest) = body.rest().cloned() else { return Ok(body.text) };
+        let journal = Arc::clone(self.journal());
+        let read = tokio::task::spawn_blocking(move || journal.blob(&rest)).await;
+        match read.unwrap_or(Err(JournalFault::Closed)) {
+            Ok(Some(bytes)) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+            Ok(None) => Ok(body.text),
+            Err(fault) => Err(OutputError::Journal(fault)),
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Answers with a schema, in whole trees: checked where they come in, repaired as turns like any other, through a crash
+//! and a replay, and read as values by whoever asked.
+
+use serde::Deserialize;
+use spinney::StartError;
+use spinney::tree::{OutputError, RequestError, verify};
+use spinney_kernel::agent::Exit;
+use spinney_kernel::budget::Resource;
+use spinney_kernel::call::Outcome;
+use spinney_kernel::context::Message;
+use spinney_kernel::definition::Definition;
+use spinney_kernel::id::RoleName;
+use spinney_kernel::output_schema::{MismatchKind, OutputSchema};
+use spinney_kernel::request::{Frame, Spawn};
+use spinney_kernel::world::TreeState;
+use spinney_kernel::{By, Event, Refusal, Request, limit};
+use spinney_testkit::{Play, Stage, definition, settled, told};
+
+const SCHEMA: &str = r#"{"type":"object","required":["rings"],"properties":{"rings":{"type":"integer"}}}"#;
+
+/// A root that may say more than an event holds.
+const LONG: &str = "root turns=1";
+
+#[derive(Debug, Deserialize, PartialEq, Eq)]
+struct Count {
+    rings: u64,
+}
+
+/// A tree in which one role has a schema.
+fn shaped(fixture: &str, role: &str, schema: &str) -> Definition {
+    let mut definition = definition(fixture);
+    let role: RoleName = role.parse().unwrap();
+    let turns = definition.roles.get_mut(&role).and_then(|role| role.turns.as_mut()).unwrap();
+    if fixture == LONG {
+        turns.output_cap = 2 * limit::TEXT_BYTES_MAX as u64;
+    }
+    turns.output_schema = Some(Box::new(OutputSchema::read(schema).unwrap()));
+    definition
+}
+
+/// In which way each answer did not fit.
+fn mismatches(events: &[spinney::tree::Told]) -> Vec<MismatchKind> {
+    let kind = |event: &Event| {
+        let Event::CallEnded { outcome: Outcome::Done { mismatch: Some(mismatch), .. }, .. } = event else {
+            return None;
+        };
+        Some(mismatch.kind)
+    };
+    events.iter().filter_map(|told| kind(&told.event)).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_repaired_answer_is_read_as_a_value_and_replays() {
+    let stage = Stage::new(
+        "rules:\n  - { when: { turn: 1 }, say: Seventy rings. }\n  - { when: { last_contains: does not fit }, say: \"```json\\n{\\\"rings\\\": 70}\\n```\" }\n  - say: lost",
+    );
+    let tree = stage.home().start(shaped("root $9.00 turns=5", "root", SCHEMA)).await.unwrap();
+    assert_eq!(tree.output::<Count>().await, Ok(Count { rings: 70 }));
+    let end = tree.look().await.unwrap().end.unwrap();
+    assert_eq!((end.shown.text.as_str(), end.spent.of(Resource::Steps)), (r#"{"rings": 70}"#, 2));
+    assert_eq!(mismatches(&told(&tree).await), [MismatchKind::NotJson]);
+    assert!(verify(stage.journal().as_ref(), tree.id(), None).unwrap().decided);
+    // The model saw what it had said and what was wrong with it, in this order.
+    let packet = stage.model().attempts()[1].packet.messages.clone();
+    let [_, said, wrong] = packet.as_slice() else { panic!("{packet:?}") };
+    assert_eq!(said.text(), "Seventy rings.");
+    assert!(matches!(wrong.as_ref(), Message::Mismatch(_)), "{wrong:?}");
+}
+
+/// A parent that waits is told of a failure with code and place, and what the child said, marked; it goes on from there.
+#[tokio::test(start_paused = true)]
+async fn a_parent_gets_a_typed_failure_for_a_child_that_answers_otherwise() {
+    let stage = Stage::new(
+        "rules:\n  - { when: { agent: root, turn: 1 }, call: [{ tool: spawn_agent, args: { agent: counter, id: c, goal: Count. } }] }\n  - { when: { agent: root }, say: \"{{ last }}\" }\n  - { when: { agent: counter }, say: '{\"rings\": \"many\"}' }",
+    );
+    let fixture = "root $9.00 turns=5 / counter turns=9 later";
+    let tree = stage.home().start(shaped(fixture, "counter", SCHEMA)).await.unwrap();
+    assert_eq!(tree.ended().await.state, TreeState::Ended("completed"));
+    let end = tree.look().await.unwrap().end.unwrap();
+    insta::assert_snapshot!(end.shown.text, @r#"
+    c failed (output_mismatch: at /rings: value is not of type "integer": the answer still does not fit `output_schema` after 2 repairs; say in the goal what is wanted, or ask for less in the schema); partial result:
+    {"rings": "many"}
+    "#);
+    let repairs = usize::from(limit::REPAIRS_MAX);
+    assert_eq!(mismatches(&told(&tree).await), vec![MismatchKind::Value; repairs + 1]);
+    assert!(verify(stage.journal().as_ref(), tree.id(), None).unwrap().decided);
+}
+
+/// More than an event holds is checked whole, kept as a blob and read back whole.
+#[tokio::test(start_paused = true)]
+async fn a_long_answer_is_checked_whole_and_read_whole() {
+    let long = "x".repeat(limit::TEXT_BYTES_MAX);
+    let schema = r#"{"type":"object","required":["text","n"],"properties":{"n":{"const":7}}}"#;
+    for (n, fits) in [(7, true), (8, false)] {
+        let stage = Stage::new(&format!("rules:\n  - say: '{{\"text\": \"{long}\", \"n\": {n}}}'"));
+        let tree = stage.home().start(shaped(LONG, "root", schema)).await.unwrap();
+        let output = tree.output::<serde_json::Value>().await;
+        assert_eq!(output.is_ok_and(|value| value["text"] == long.as_str()), fits);
+        assert!(verify(stage.journal().as_ref(), tree.id(), None).unwrap().decided);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_asks_for_tools_has_not_answered_yet() {
+    let stage = Stage::new(
+        "rules:\n  - { when: { turn: 1 }, say: Let me see., call: [{ tool: look }] }\n  - say: '{\"rings\": 1}'\ntools: { look: { say: seen } }",
+    );
+    let tree = stage.home().start(shaped("root turns=5", "root", SCHEMA)).await.unwrap();
+    assert_eq!(tree.output::<Count>().await, Ok(Count { rings: 1 }));
+    assert_eq!(mismatches(&told(&tree).await), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_an_answer_there_is_no_value_but_a_reason() {
+    let stage = Stage::new("rules:\n  - say: no idea");
+    let home = stage.home();
+    let tree = home.start(shaped("root turns=5", "root", SCHEMA)).await.unwrap();
+    let error = tree.output::<Count>().await.unwrap_err();
+    let OutputError::NoAnswer { exit: Exit::Failed { error: failure }, so_far } = &error else {
+        panic!("{error}")
+    };
+    assert_eq!((failure.code.as_str(), so_far.text.as_str()), ("output_mismatch", "no idea"));
+    // A root without a schema may answer anything.
+    let tree = home.start(definition("root turns=5")).await.unwrap();
+    assert!(matches!(tree.output::<Count>().await, Err(OutputError::OtherValue { .. })));
+}
+
+/// At the root's ceiling a repair halts the tree like any other turn, and it goes on when that is raised.
+#[tokio::test(start_paused = true)]
+async fn a_repair_that_does_not_fit_the_budget_halts_the_tree() {
+    let stage = Stage::new("rules:\n  - { when: { turn: 1 }, say: many }\n  - say: '{\"rings\": 2}'");
+    let tree = stage.home().start(shaped("root steps=1 turns=5", "root", SCHEMA)).await.unwrap();
+    assert_eq!(settled(&tree).await.state, TreeState::Halted);
+    let add = spinney_kernel::budget::Amounts::ZERO.with(Resource::Steps, 1);
+    let agent = "root".parse().unwrap();
+    tree.raise(spinney_kernel::request::Raise { agent, add }).await.unwrap();
+    assert_eq!(tree.output::<Count>().await, Ok(Count { rings: 2 }));
+}
+
+/// What is no schema is refused where it is asked for; one that only a model gave fails its child with the reason.
+#[tokio::test(start_paused = true)]
+async fn a_schema_that_is_none_is_refused_or_told() {
+    let stage = Stage::new(
+        "rules:\n  - { when: { agent: root, turn: 1 }, call: [{ tool: spawn_agent, args: { agent: b, id: c, goal: Go., output_schema: { type: integre } } }] }\n  - { when: { agent: root }, say: \"{{ last }}\" }\n  - say: 5",
+    );
+    let fixture = "root turns=5 / b turns=5 later";
+    let home = stage.home();
+    let refused = home.start(shaped(fixture, "b", r#"{"type":"integre"}"#)).await.err().unwrap();
+    assert!(matches!(refused, StartError::Refused(Refusal::BadSchema { .. })), "{refused}");
+    let tree = home.start(definition("root / b turns=5 later")).await.unwrap();
+    let schema = OutputSchema::read(r#"{"$ref":"https://example.com/x"}"#).unwrap();
+    let frame = Frame { output_schema: Some(Box::new(schema)), ..Frame::default() };
+    let spawn = Request::Spawn(Spawn { frame, ..Play::spawn("root", "b") });
+    let refused = tree.request(By::Person, spawn).await.unwrap_err();
+    assert!(matches!(refused, RequestError::Refused(Refusal::BadSchema { .. })), "{refused}");
+    let tree = home.start(definition(fixture)).await.unwrap();
+    tree.ended().await;
+    let end = tree.look().await.unwrap().end.unwrap();
+    insta::assert_snapshot!(end.shown.text, @r#"
+    c failed (bad_output_schema: the schema itself is wrong: at /type: value is not one of "array", "boolean" or 5 other candidates, and value is not of type "array": no answer can fit it; give a valid one); partial result:
+    5
+    "#);
+}

@@ -1,0 +1,317 @@
+//! An answer that does not fit its schema: told, repaired a few times like any other turn, and then a typed failure. What
+//! the kernel makes of the finding; whether an answer fits is found out elsewhere.
+
+use insta::assert_snapshot;
+use spinney_kernel::agent::Exit;
+use spinney_kernel::body::Body;
+use spinney_kernel::budget::Usage;
+use spinney_kernel::call::Work;
+use spinney_kernel::caps::Allow;
+use spinney_kernel::context::Contexts;
+use spinney_kernel::definition::Definition;
+use spinney_kernel::id::{CallId, RoleName};
+use spinney_kernel::output_schema::{Mismatch, MismatchKind, OutputSchema, Wrong};
+use spinney_kernel::report::{Done, Used};
+use spinney_kernel::request::{Collect, Frame, Redirect, Send, Spawn};
+use spinney_kernel::signal::Running;
+use spinney_kernel::window::{Category, WindowSpec};
+use spinney_kernel::{Event, Refusal, Report, Request, limit};
+use spinney_testkit::Play;
+
+use crate::seen::{births, events, name, person, refused, running};
+
+const SCHEMA: &str = r#"{ "type": "object", "required": ["n"] }"#;
+
+fn schema() -> Option<Box<OutputSchema>> {
+    Some(Box::new(OutputSchema::read(SCHEMA).unwrap()))
+}
+
+/// A tree in which every role that takes turns has the schema.
+fn grow(fixture: &str) -> Play {
+    Play::grow_as(fixture, shaped)
+}
+
+fn shaped(definition: &mut Definition) {
+    let turns = definition.roles.values_mut().filter_map(|role| role.turns.as_mut());
+    turns.for_each(|turns| turns.output_schema = schema());
+}
+
+fn misfit() -> Mismatch {
+    let wrong = Wrong { path: "/n".to_owned(), expected: "value is not of type \"integer\"".to_owned() };
+    Mismatch { kind: MismatchKind::Value, wrong: vec![wrong], more: 1 }
+}
+
+/// The running call ends with this text, and what was found wrong with it.
+fn answer(play: &mut Play, text: &str, mismatch: Option<Mismatch>) {
+    let call = *running(play).last().unwrap();
+    answer_of(play, call, text, mismatch);
+}
+
+fn answer_of(play: &mut Play, call: CallId, text: &str, mismatch: Option<Mismatch>) {
+    let attempt = play.world().call(call).unwrap().attempt;
+    let used = Used::Tokens(Usage { output: 10, ..Usage::default() });
+    let (body, mismatch) = (Body::text(text), mismatch.map(Box::new));
+    play.report(Report::Done(Done {
+        call,
+        attempt,
+        used,
+        body,
+        asks: Vec::new(),
+        is_error: false,
+        mismatch,
+    }));
+}
+
+fn contexts(play: &Play) -> Contexts {
+    Contexts::of(play.world().tree(), events(play).iter())
+}
+
+/// What an agent's model was shown last.
+fn shown(play: &Play, agent: &str) -> Vec<String> {
+    let messages = contexts(play).packet(&name(agent), 0).unwrap().messages;
+    messages.iter().map(|message| message.text().into_owned()).collect()
+}
+
+/// How an agent ended, in words.
+fn end(play: &Play, agent: &str) -> String {
+    let exit = |event: &Event| {
+        let Event::AgentEnded { agent: ended, exit, .. } = event else { return None };
+        (ended.as_str() == agent).then(|| exit.clone())
+    };
+    match events(play).iter().find_map(exit) {
+        Some(Exit::Failed { error }) => format!("{}: {}", error.code, error.message),
+        Some(exit) => exit.word().to_owned(),
+        None => "lives".to_owned(),
+    }
+}
+
+/// The first message of an agent with a schema asks for a value of it; without one it is what it always was.
+#[test]
+fn an_agent_is_told_its_schema_and_nobody_else_is() {
+    let play = Play::grow_as("root turns=5 / plain turns=5", |definition| {
+        let root =
+            definition.roles.get_mut(&name::<RoleName>("root")).and_then(|role| role.turns.as_mut()).unwrap();
+        root.output_schema = schema();
+        definition.tools.clear();
+        definition.roles.values_mut().for_each(|role| role.caps.tools = Allow::only([]));
+    });
+    assert_snapshot!(shown(&play, "root")[0], @r#"
+    Your task: Grow.
+
+    When you are done, answer with one JSON value that fits this JSON Schema, and with nothing else:
+    {"type":"object","required":["n"]}
+    "#);
+    assert_snapshot!(shown(&play, "plain")[0], @"
+    Your task: Do the part of plain.
+
+    When you are done, answer with a clear summary of the result.
+    ");
+    let told = |agent: &str| contexts(&play).output_schema(&name(agent)).map(ToString::to_string);
+    assert_eq!(told("root").as_deref(), Some(r#"{"type":"object","required":["n"]}"#));
+    assert_eq!(told("plain"), None);
+}
+
+#[test]
+fn an_answer_that_fits_at_the_second_try_is_the_result() {
+    let mut play = grow("root turns=5");
+    answer(&mut play, "five", Some(misfit()));
+    assert_eq!(end(&play, "root"), "lives");
+    let told = shown(&play, "root");
+    assert_eq!(told[1], "five");
+    assert_snapshot!(told[2], @r#"
+    Your answer does not fit the JSON Schema: at /n: value is not of type "integer"; and 1 more
+    Answer again, with the whole JSON value and nothing else.
+    "#);
+    answer(&mut play, r#"{"n":5}"#, None);
+    assert_eq!(end(&play, "root"), "completed");
+    assert_eq!(contexts(&play).end().unwrap().shown.text, r#"{"n":5}"#);
+}
+
+/// A parent gets a typed failure with the place, and what the child said as a partial result.
+#[test]
+fn repairs_that_do_not_help_end_in_a_typed_failure() {
+    let mut play = grow("root turns=9 / child turns=9 detached");
+    for at in 0..=limit::REPAIRS_MAX {
+        assert_eq!(end(&play, "child"), "lives", "{at}");
+        answer(&mut play, "five", Some(misfit()));
+    }
+    assert_snapshot!(end(&play, "child"), @r#"output_mismatch: at /n: value is not of type "integer"; and 1 more: the answer still does not fit `output_schema` after 2 repairs; say in the goal what is wanted, or ask for less in the schema"#);
+    let heard: Vec<String> = contexts(&play).unread(&name("root")).map(|m| m.text().into_owned()).collect();
+    assert_snapshot!(heard.join("\n"), @r#"
+    child failed (output_mismatch: at /n: value is not of type "integer"; and 1 more: the answer still does not fit `output_schema` after 2 repairs; say in the goal what is wanted, or ask for less in the schema); partial result:
+    five
+    "#);
+    let turns = events(&play).iter().filter(|event| matches!(event, Event::CallAsked { .. })).count();
+    assert_eq!(turns, 1 + 1 + usize::from(limit::REPAIRS_MAX));
+}
+
+#[test]
+fn a_schema_that_is_none_fails_at_once_because_nothing_can_fit() {
+    let mut play = grow("root turns=5");
+    let wrong = Mismatch { kind: MismatchKind::Schema, ..misfit() };
+    answer(&mut play, "{}", Some(wrong));
+    assert_snapshot!(end(&play, "root"), @r#"bad_output_schema: the schema itself is wrong: at /n: value is not of type "integer"; and 1 more: no answer can fit it; give a valid one"#);
+}
+
+#[test]
+fn turns_that_run_out_while_repairing_say_what_is_still_wrong() {
+    let mut play = grow("root turns=2");
+    answer(&mut play, "five", Some(misfit()));
+    answer(&mut play, "six", Some(misfit()));
+    assert_snapshot!(end(&play, "root"), @r#"max_steps: max_steps: 2 turns were taken and the answer does not fit `output_schema`: at /n: value is not of type "integer"; and 1 more: raise `limits.max_steps`, or ask for less"#);
+}
+
+/// What a repair costs is the agent's: at its ceiling it ends as at any other turn, with what it has.
+#[test]
+fn a_repair_that_the_budget_refuses_leaves_a_partial_result() {
+    let mut play = grow("root turns=5 / child steps=1 turns=5 detached");
+    answer(&mut play, "five", Some(misfit()));
+    assert_eq!(end(&play, "child"), "exhausted");
+    let heard: Vec<String> = contexts(&play).unread(&name("root")).map(|m| m.text().into_owned()).collect();
+    assert!(heard[0].ends_with("; partial result:\nfive"), "{heard:?}");
+}
+
+/// Who was written to meanwhile has another answer to give, and as many repairs for it.
+#[test]
+fn a_message_or_an_instruction_asks_for_another_answer() {
+    let mut play = grow("root turns=20");
+    for _ in 0..2 {
+        for _ in 0..limit::REPAIRS_MAX {
+            answer(&mut play, "five", Some(misfit()));
+        }
+        play.must(Request::Send(Send::plain(name("root"), Body::text("Hurry."))));
+        answer(&mut play, "five", Some(misfit()));
+        assert_eq!(end(&play, "root"), "lives");
+        let running = Running::Stops;
+        let (agent, instruction) = (name("root"), "Count again.".to_owned());
+        play.must(Request::Redirect(Redirect { agent, instruction, tokens: None, running }));
+        let call = running_call(&play);
+        play.run(&format!("failed #{} stopped", call.0));
+    }
+    for _ in 0..=limit::REPAIRS_MAX {
+        assert_eq!(end(&play, "root"), "lives");
+        answer(&mut play, "five", Some(misfit()));
+    }
+    assert!(end(&play, "root").starts_with("output_mismatch: "));
+}
+
+fn running_call(play: &Play) -> CallId {
+    *running(play).last().unwrap()
+}
+
+/// An answer that fits is not the last word either if somebody wrote meanwhile.
+#[test]
+fn an_answer_that_fits_is_not_the_end_while_there_is_something_to_read() {
+    let mut play = grow("root turns=20");
+    play.must(Request::Send(Send::plain(name("root"), Body::text("Hurry."))));
+    answer(&mut play, r#"{"n":5}"#, None);
+    assert_eq!(end(&play, "root"), "lives");
+    answer(&mut play, r#"{"n":6}"#, None);
+    assert_eq!(end(&play, "root"), "completed");
+}
+
+/// What is wrong with an answer is read, however full the window is.
+#[test]
+fn what_is_wrong_is_told_even_when_the_window_is_full() {
+    let mut play = Play::grow_as("root turns=20", |definition| {
+        shaped(definition);
+        let turns = definition.roles.values_mut().filter_map(|role| role.turns.as_mut());
+        turns
+            .for_each(|turns| turns.window = Some(WindowSpec { size: Some(1_500), ..WindowSpec::default() }));
+    });
+    answer(&mut play, &"five ".repeat(200), Some(misfit()));
+    assert_eq!(end(&play, "root"), "lives");
+    let told = shown(&play, "root");
+    assert!(told.last().unwrap().starts_with("Your answer does not fit the JSON Schema: at /n"), "{told:?}");
+    let cut = |event: &Event| matches!(event, Event::ContextCut { .. });
+    assert!(events(&play).iter().any(cut), "the window was never full");
+    let window = play.world().agents().agent(play.world().agents().root().unwrap());
+    assert!(window.progress.window.tokens_of(Category::Error) > 0);
+}
+
+/// A spawner's schema is the child's, whatever the role says, and the child's alone.
+#[test]
+fn a_spawner_may_ask_for_another_shape() {
+    let mut play = grow("root turns=5 / b turns=5 later");
+    let other = OutputSchema::read(r#"{"type":"array"}"#).unwrap();
+    let frame = Frame { output_schema: Some(Box::new(other)), ..Frame::default() };
+    let id = Some(name("b1"));
+    play.must(Request::Spawn(Spawn { id, frame, collect: Collect::Detached, ..Play::spawn("root", "b") }));
+    let id = Some(name("b2"));
+    play.must(Request::Spawn(Spawn { id, collect: Collect::Detached, ..Play::spawn("root", "b") }));
+    let told = |agent: &str| contexts(&play).output_schema(&name(agent)).unwrap().to_string();
+    assert_eq!((told("b1").as_str(), told("b2").contains("object")), (r#"{"type":"array"}"#, true));
+    assert!(births(&play)[1].output_schema.is_some() && births(&play)[2].output_schema.is_none());
+}
+
+/// What a model writes in `spawn_agent`: the schema itself, or its JSON as a text.
+#[test]
+fn a_model_may_give_a_child_a_schema() {
+    for (args, wanted) in [
+        (
+            r#"{"agent":"b","id":"x","goal":"Go.","output_schema":{"type": "array"}}"#,
+            Ok(r#"{"type":"array"}"#),
+        ),
+        (
+            r#"{"agent":"b","id":"x","goal":"Go.","output_schema":"{\"type\": \"array\"}"}"#,
+            Ok(r#"{"type":"array"}"#),
+        ),
+        (r#"{"agent":"b","id":"x","goal":"Go.","output_schema":5}"#, Err("it is not a JSON object")),
+        (
+            r#"{"agent":"b","id":"x","goal":"Go.","output_schema":"an array"}"#,
+            Err("expected value at line 1"),
+        ),
+    ] {
+        let mut play = Play::grow("root turns=5 / b turns=5 later");
+        let call = running_call(&play);
+        play.run(&format!("said #{} Off. | spawn_agent {args}", call.0));
+        match wanted {
+            Ok(schema) => {
+                assert_eq!(contexts(&play).output_schema(&name("x")).unwrap().as_ref(), schema);
+            }
+            Err(why) => {
+                let refused = |event: &Event| {
+                    let Event::ToolAnswered { body, is_error: true, .. } = event else { return None };
+                    Some(body.text.clone())
+                };
+                let told = events(&play).iter().find_map(refused).unwrap();
+                assert!(told.starts_with("bad `output_schema`: ") && told.contains(why), "{told}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_schema_that_is_too_long_is_refused_with_both_numbers() {
+    let mut play = Play::grow("root turns=5 / b turns=5 later");
+    let long = format!(r#"{{"title":"{}"}}"#, "x".repeat(limit::SCHEMA_BYTES_MAX));
+    let refusal = OutputSchema::read(&long).unwrap_err();
+    assert!(matches!(refusal, Refusal::TextTooLong { bytes_max: limit::SCHEMA_BYTES_MAX, .. }), "{refusal}");
+    // One that nobody checked is refused where it arrives.
+    let written = serde_json::json!({ "output_schema": { "schema": long } });
+    let frame: Frame = serde_json::from_value(written).unwrap();
+    let spawn = Spawn { frame, ..Play::spawn("root", "b") };
+    let refusal = refused(&mut play, person(Request::Spawn(spawn)));
+    assert!(matches!(refusal, Refusal::TextTooLong { .. }), "{refusal}");
+}
+
+/// What a first message has of tokens is at least what its bytes say, or what was counted.
+#[test]
+fn the_schema_counts_in_what_a_first_call_holds() {
+    let asked = |play: &Play| {
+        let tokens = |event: &Event| {
+            let Event::CallAsked { work: Work::Model(work), .. } = event else { return None };
+            Some(work.input_tokens)
+        };
+        events(play).iter().find_map(tokens).unwrap()
+    };
+    let plain = asked(&Play::grow("root turns=5"));
+    let bytes = asked(&grow("root turns=5"));
+    assert!(bytes > plain + OutputSchema::read(SCHEMA).unwrap().text().len() as u64);
+    let counted = asked(&Play::grow_as("root turns=5", |definition| {
+        shaped(definition);
+        let turns = definition.roles.values_mut().filter_map(|role| role.turns.as_mut());
+        turns.filter_map(|turns| turns.output_schema.as_mut()).for_each(|schema| schema.count(&|_| 7));
+    }));
+    assert_eq!(counted, plain + 7);
+}
