@@ -7,6 +7,7 @@ use spinney_kernel::port::journal::{ChainHash, JournalFault, Shared};
 
 use super::change::{Known, find};
 use super::fault::from_sqlite;
+use super::lately::Lately;
 use super::places;
 use crate::bound;
 
@@ -38,6 +39,7 @@ pub(super) struct Owner {
 struct Kin {
     id: i64,
     tree: TreeId,
+    /// Its last batch, as its row says.
     last: Option<i64>,
     /// Its base and the last event of that.
     base: Option<(i64, i64)>,
@@ -78,7 +80,9 @@ pub(super) fn owner(connection: &Connection, tree: TreeId, from: i64) -> Result<
         end = end.min(at);
         owner = above(connection, (tree, from), base)?;
     }
-    Ok(Owner { id: owner.id, last: owner.last, end, seed })
+    let lately = Lately::read(connection)?;
+    let last = lately.find(owner.id).map_or(owner.last, |stand| Some(stand.last));
+    Ok(Owner { id: owner.id, last, end, seed })
 }
 
 /// Where a branch of a tree begins whose first batch comes after `at`.

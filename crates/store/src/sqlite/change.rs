@@ -10,7 +10,9 @@ use spinney_kernel::port::journal::{Append, ChainHash, Durability, JournalFault,
 use spinney_kernel::time::Time;
 
 use super::branch::{self, Fork};
+use super::crowd::Crowd;
 use super::fault::from_sqlite;
+use super::lately::{Lately, Stand};
 use super::schema::MARK_EVERY;
 use crate::codec;
 
@@ -79,6 +81,8 @@ pub(super) struct Known {
     tips: BTreeMap<TreeId, Tip>,
     /// Trees whose head has to be written before the transaction ends.
     moved: Vec<TreeId>,
+    lately: Option<Lately>,
+    pub(super) crowd: Crowd,
 }
 
 /// Where a tree stands.
@@ -94,25 +98,36 @@ pub(super) struct Tip {
     unmarked: u32,
     /// Its state, if this process wrote it.
     state: Option<&'static str>,
-    /// What its row says.
+    /// What is written of this.
     row: Row,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Row {
-    /// All of this.
+    /// All of it.
     Current,
     /// All but where it stands.
     OldHead,
+    /// All but where it stands, and its row was made in this transaction.
+    New,
     /// All but where it stands and its state.
     OldState,
 }
 
-/// The connection, and the two statements that every batch needs.
+impl Row {
+    /// After another batch that leaves the state as it is.
+    fn moved(self) -> Self {
+        match self {
+            Self::Current | Self::OldHead => Self::OldHead,
+            Self::New | Self::OldState => self,
+        }
+    }
+}
+
+/// The connection, and the statement that every batch needs.
 pub(super) struct Sheet<'c> {
     pub(super) connection: &'c Connection,
     batch: CachedStatement<'c>,
-    head: CachedStatement<'c>,
 }
 
 impl<'c> Sheet<'c> {
@@ -120,42 +135,66 @@ impl<'c> Sheet<'c> {
         let ready = |sql| connection.prepare_cached(sql).map_err(|error| from_sqlite(connection, &error));
         let batch =
             ready("INSERT INTO batches (tree, after, before, hash, body) VALUES (?1, ?2, ?3, ?4, ?5)")?;
-        // A column that is named is taken for changed, and then its index is written too.
-        let head = ready("UPDATE trees SET seq = ?1, hash = ?2, changed = ?3, last = ?4 WHERE id = ?5")?;
-        Ok(Self { connection, batch, head })
+        Ok(Self { connection, batch })
     }
 }
 
 impl Known {
-    /// Writes the heads of the trees that moved: once each, however many batches they had.
-    pub(super) fn write_heads(&mut self, sheet: &mut Sheet<'_>) -> Result<(), JournalFault> {
+    /// Before a transaction's first job.
+    pub(super) fn begin(&mut self, connection: &Connection) -> Result<(), JournalFault> {
+        if self.lately.is_none() {
+            self.lately = Some(Lately::read(connection)?);
+        }
+        Ok(())
+    }
+
+    /// Writes the heads of the trees that moved: once each, however many batches they had, and in one row for all whose
+    /// state is as it was.
+    pub(super) fn write_heads(&mut self, connection: &Connection) -> Result<(), JournalFault> {
+        let lately = self.lately.get_or_insert_default();
         for tree in self.moved.drain(..) {
             let Some(tip) = self.tips.get_mut(&tree) else { continue };
-            tip.write(sheet).map_err(|error| from_sqlite(sheet.connection, &error))?;
+            match (tip.row, tip.last) {
+                (Row::OldHead, Some(last)) => {
+                    lately.put(tip.id, Stand::new(last, (tip.seq, &tip.hash), tip.changed));
+                }
+                (Row::Current | Row::OldHead | Row::New | Row::OldState, _) => {
+                    tip.write(connection).map_err(|error| from_sqlite(connection, &error))?;
+                    lately.forget(tip.id);
+                }
+            }
             tip.row = Row::Current;
         }
+        lately.write(connection)?;
         if self.tips.len() > TIPS_MAX {
             self.tips.clear();
         }
         Ok(())
     }
+
+    /// Every tree's own row says where it stands.
+    pub(super) fn hand_over(&mut self, connection: &Connection) -> Result<(), JournalFault> {
+        let lately = self.lately.get_or_insert_default();
+        lately.hand_over(connection)?;
+        lately.write(connection)
+    }
 }
 
 impl Tip {
-    fn write(&self, sheet: &mut Sheet<'_>) -> rusqlite::Result<()> {
+    fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
+        // A state that did not change is not named: its index would be written too.
+        let state = self.state.filter(|_| self.row == Row::OldState);
         let (seq, hash, at) = (self.seq.0 as i64, self.hash.bytes(), self.changed.0 as i64);
         let (id, last) = (self.id, self.last);
-        match self.row {
-            Row::Current => Ok(0),
-            Row::OldHead => sheet.head.execute(params![seq, hash, at, last, id]),
-            Row::OldState => sheet
-                .connection
-                .prepare_cached(
-                    "UPDATE trees SET seq = ?1, hash = ?2, changed = ?3, last = ?4, state = ?6 WHERE id = ?5",
-                )?
-                .execute(params![seq, hash, at, last, id, self.state]),
-        }
-        .map(drop)
+        let head = "UPDATE trees SET seq = ?1, hash = ?2, changed = ?3, last = ?4 WHERE id = ?5";
+        let all = "UPDATE trees SET seq = ?1, hash = ?2, changed = ?3, last = ?4, state = ?6 WHERE id = ?5";
+        match state {
+            None => connection.prepare_cached(head)?.execute(params![seq, hash, at, last, id])?,
+            Some(state) => {
+                connection.prepare_cached(all)?.execute(params![seq, hash, at, last, id, state])?
+            }
+        };
+        Ok(())
     }
 }
 
@@ -185,14 +224,15 @@ pub(super) fn append(
     };
     let hash = before.then(*after, bytes);
     let (id, row) = match tip {
-        None => (insert_tree(connection, encoded, fork.as_ref()).map_err(sqlite)?, Row::OldHead),
-        Some(Tip { id, state, row, .. }) if state == Some(encoded.state) && row != Row::OldState => {
-            (id, Row::OldHead)
-        }
+        None => (insert_tree(connection, encoded, fork.as_ref()).map_err(sqlite)?, Row::New),
+        Some(Tip { id, state, row, .. }) if state == Some(encoded.state) => (id, row.moved()),
         Some(Tip { id, .. }) => (id, Row::OldState),
     };
     let before = tip.map_or_else(|| fork.as_ref().map(|fork| fork.batch), |tip| tip.last);
     let last = insert_batch(sheet, (id, before), encoded, &hash).map_err(sqlite)?;
+    if let Some(before) = tip.and_then(|tip| tip.last) {
+        known.crowd.meet(last, before);
+    }
     // A branch's first batch is found behind its base.
     let first = if fork.is_some() { 0 } else { MARK_EVERY };
     let unmarked = tip.map_or(first, |tip| tip.unmarked + 1);
@@ -219,6 +259,9 @@ pub(super) fn change(connection: &Connection, known: &mut Known, change: Change)
             let tip = find(connection, known, tree)?.ok_or(JournalFault::UnknownTree { tree })?;
             branch::release(connection, (tree, tip.id), shared)?;
             known.tips.remove(&tree);
+            if let Some(lately) = &mut known.lately {
+                lately.forget(tip.id);
+            }
             remove(connection, tip.id).map_err(|error| from_sqlite(connection, &error))
         }
         Change::Replace(tree, at, rows) => {
@@ -260,7 +303,7 @@ pub(super) fn find(
     if let Some(tip) = known.tips.get(&tree) {
         return Ok(Some(*tip));
     }
-    connection
+    let tip = connection
         .prepare_cached("SELECT id, seq, hash, last FROM trees WHERE tree = ?1")
         .and_then(|mut found| {
             let tip = found.query_row([tree.bytes().as_slice()], |row| {
@@ -272,7 +315,14 @@ pub(super) fn find(
             });
             tip.optional()
         })
-        .map_err(|error| from_sqlite(connection, &error))
+        .map_err(|error| from_sqlite(connection, &error))?;
+    let Some(mut tip) = tip else { return Ok(None) };
+    if let Some(stand) = known.lately.as_ref().and_then(|lately| lately.find(tip.id)) {
+        (tip.seq, tip.last) = (stand.seq, Some(stand.last));
+        // If the last batch is another, the old hash says so.
+        tip.hash = stand.hash(connection, tip.id)?.unwrap_or(tip.hash);
+    }
+    Ok(Some(tip))
 }
 
 /// Refuses rows whose keys are another tree's.

@@ -2,7 +2,9 @@
 
 mod branch;
 mod change;
+mod crowd;
 mod fault;
+mod lately;
 mod lock;
 mod mover;
 mod pen;

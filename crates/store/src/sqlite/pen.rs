@@ -103,6 +103,7 @@ impl Pen {
         self.waiting += AROUND_BYTES + group.iter().map(Job::weight).sum::<usize>();
         let mut ended = Vec::with_capacity(group.len());
         let filled = fill(&self.connection, &mut self.known, group, &mut ended);
+        self.known.crowd.look();
         match filled.and_then(|()| self.run("COMMIT")) {
             Ok(()) => ended,
             Err(fault) => {
@@ -110,6 +111,24 @@ impl Pen {
                 ended.into_iter().map(|end| end.undone(&fault)).collect()
             }
         }
+    }
+
+    /// Nothing is written any more: every tree's own row says where it stands. If this fails, that is still said in one
+    /// row for all.
+    pub(super) fn close(&mut self) {
+        let closed = self
+            .begin(self.synced)
+            .and_then(|()| self.known.begin(&self.connection))
+            .and_then(|()| self.known.hand_over(&self.connection))
+            .and_then(|()| self.run("COMMIT"));
+        if closed.is_err() {
+            self.undo();
+        }
+    }
+
+    /// How many trees write at the same time.
+    pub(super) fn crowd(&self) -> usize {
+        self.known.crowd.trees()
     }
 
     /// Whether enough pages wait in the write-ahead file. Says so once.
@@ -174,7 +193,7 @@ fn fill(
     group: Vec<Job>,
     ended: &mut Vec<Ended>,
 ) -> Result<(), JournalFault> {
-    let mut sheet = Sheet::new(connection);
+    let mut sheet = known.begin(connection).and_then(|()| Sheet::new(connection));
     for job in group {
         let end = match &mut sheet {
             Ok(sheet) => carry_out(sheet, known, job),
@@ -185,7 +204,7 @@ fn fill(
         }
         ended.push(end);
     }
-    known.write_heads(&mut sheet?)
+    sheet.and_then(|sheet| known.write_heads(sheet.connection))
 }
 
 fn carry_out(sheet: &mut Sheet<'_>, known: &mut Known, job: Job) -> Ended {

@@ -12,6 +12,7 @@ use spinney_kernel::time::Time;
 
 use super::branch::{self, Owner};
 use super::fault::from_sqlite;
+use super::lately::Lately;
 use super::places::{self, Place};
 use crate::codec::{self, Found, Link, Page};
 
@@ -87,15 +88,19 @@ fn bytes(value: ValueRef<'_>) -> &[u8] {
 
 /// What is known of one tree.
 pub(super) fn head(connection: &Connection, tree: TreeId) -> Result<Option<Head>, JournalFault> {
-    connection
+    let sqlite = |error| from_sqlite(connection, &error);
+    let _moment = connection.unchecked_transaction().map_err(sqlite)?;
+    let found = connection
         .prepare_cached(&format!("{HEAD} WHERE tree = ?1"))
         .and_then(|mut found| found.query_row([tree.bytes().as_slice()], to_head).optional())
-        .map_err(|error| from_sqlite(connection, &error))
+        .map_err(sqlite)?;
+    let lately = Lately::read(connection)?;
+    found.map(|(id, head)| up_to_date(connection, &lately, id, head)).transpose()
 }
 
 /// What is known of every tree in these states, the oldest first; with no state given, of every tree.
 pub(super) fn heads(connection: &Connection, states: &[&str]) -> Result<Vec<Head>, JournalFault> {
-    let all = || -> rusqlite::Result<Vec<Head>> {
+    let all = || -> rusqlite::Result<BTreeMap<i64, Head>> {
         if states.is_empty() {
             let mut found = connection.prepare_cached(&format!("{HEAD} ORDER BY id"))?;
             return found.query_map([], to_head)?.collect();
@@ -103,14 +108,25 @@ pub(super) fn heads(connection: &Connection, states: &[&str]) -> Result<Vec<Head
         let mut found = connection.prepare_cached(&format!("{HEAD} WHERE state = ?1"))?;
         let mut heads = BTreeMap::new();
         for state in states {
-            let mut rows = found.query([state])?;
-            while let Some(row) = rows.next()? {
-                heads.insert(row.get::<_, i64>(6)?, to_head(row)?);
+            for head in found.query_map([state], to_head)? {
+                let (id, head) = head?;
+                heads.insert(id, head);
             }
         }
-        Ok(heads.into_values().collect())
+        Ok(heads)
     };
-    all().map_err(|error| from_sqlite(connection, &error))
+    let sqlite = |error| from_sqlite(connection, &error);
+    let _moment = connection.unchecked_transaction().map_err(sqlite)?;
+    let (found, lately) = (all().map_err(sqlite)?, Lately::read(connection)?);
+    found.into_iter().map(|(id, head)| up_to_date(connection, &lately, id, head)).collect()
+}
+
+/// A head as it is now. If the tree's last batch is not the one that is meant, its hash is an old one, so that it is
+/// seen.
+fn up_to_date(connection: &Connection, lately: &Lately, id: i64, head: Head) -> Result<Head, JournalFault> {
+    let Some(stand) = lately.find(id) else { return Ok(head) };
+    let hash = stand.hash(connection, id)?.unwrap_or(head.hash);
+    Ok(Head { seq: stand.seq, changed: stand.changed, hash, ..head })
 }
 
 /// Rows of the catalog whose keys begin so, in the order of keys.
@@ -146,11 +162,12 @@ pub(super) fn blob(connection: &Connection, blob: &BlobRef) -> Result<Option<Vec
     bytes.map(|bytes| codec::check_blob(blob, bytes)).transpose()
 }
 
-fn to_head(row: &Row<'_>) -> rusqlite::Result<Head> {
+/// A head as a tree's row says it, and the row's number.
+fn to_head(row: &Row<'_>) -> rusqlite::Result<(i64, Head)> {
     let tree = TreeId::new(row.get(0)?);
     let (at, origin): (Option<i64>, Option<[u8; 16]>) = (row.get(8)?, row.get(9)?);
     let based = |(at, origin): (i64, [u8; 16])| Base { tree: TreeId::new(origin), at: Seq(at as u64) };
-    Ok(Head {
+    let head = Head {
         tree,
         base: at.zip(origin).map(based),
         seed: row.get::<_, Option<[u8; 16]>>(7)?.map_or(tree, TreeId::new),
@@ -159,5 +176,6 @@ fn to_head(row: &Row<'_>) -> rusqlite::Result<Head> {
         state: row.get(3)?,
         started: Time(row.get::<_, i64>(4)? as u64),
         changed: Time(row.get::<_, i64>(5)? as u64),
-    })
+    };
+    Ok((row.get(6)?, head))
 }

@@ -18,7 +18,7 @@ const STATEMENTS_MAX: usize = 64;
 /// The most pages that SQLite knows.
 const PAGES_MAX: u32 = u32::MAX - 1;
 
-const STEPS: [&str; 4] = [FIRST, CATALOG, ARRIVAL, BRANCHES];
+const STEPS: [&str; 5] = [FIRST, CATALOG, ARRIVAL, BRANCHES, LATELY];
 
 const FIRST: &str = "
 CREATE TABLE trees (
@@ -109,6 +109,14 @@ ALTER TABLE trees ADD COLUMN base_seq INTEGER;
 ALTER TABLE trees ADD COLUMN base_batch INTEGER;
 ALTER TABLE trees ADD COLUMN seed BLOB;
 DROP INDEX IF EXISTS catalog_by_tree;
+";
+
+/// Where the trees stand that were written lately, in one row.
+const LATELY: &str = "
+CREATE TABLE lately (
+    stands BLOB NOT NULL
+);
+INSERT INTO lately (stands) VALUES (x'');
 ";
 
 /// Makes the tables or brings them up to date.

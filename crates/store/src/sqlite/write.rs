@@ -20,6 +20,8 @@ const WAITING_MAX: usize = 4_096;
 const GROUP_MAX: usize = 1_024;
 /// Most jobs for which the first waits.
 const COMPANY_MAX: usize = 24;
+/// One of so many trees that write is waited for; the others work meanwhile.
+const CROWD_SHARE: usize = 2;
 /// How long it waits for them.
 const PATIENCE: Duration = Duration::from_micros(200);
 
@@ -35,7 +37,7 @@ pub(super) struct Desk {
 
 struct Tray {
     jobs: VecDeque<Job>,
-    /// How many are written together if they come soon. It grows while others come during a write.
+    /// How many are written together if they come soon. It grows while others come during a write or take turns.
     company: usize,
     /// How often the tray was emptied.
     emptied: u64,
@@ -85,21 +87,24 @@ impl Desk {
         tray.emptied += 1;
         drop(tray);
         let ended = if group.is_empty() { Vec::new() } else { pen.write(group) };
-        let must_move = pen.must_move();
+        let (must_move, crowd) = (pen.must_move(), pen.crowd());
         drop(pen);
         if must_move {
             // If it cannot be told, it has been.
             let _ = self.mover.try_send(Word::Full);
         }
-        self.look_again();
+        self.look_again(crowd);
         ended.into_iter().for_each(tell_safely);
     }
 
-    /// After the pen was laid down: whoever found it taken has left something.
-    fn look_again(&self) {
+    /// After the pen was laid down: whoever found it taken has left something. Where a processor has only one worker at
+    /// a time, nobody finds it taken, and the crowd shows all the same.
+    fn look_again(&self, crowd: usize) {
         let mut tray = self.tray();
-        if !tray.jobs.is_empty() {
+        if !tray.jobs.is_empty() || tray.company * CROWD_SHARE < crowd {
             tray.company = (tray.company * 2).min(COMPANY_MAX);
+        }
+        if !tray.jobs.is_empty() {
             self.wake(tray);
         }
     }
@@ -118,8 +123,9 @@ impl Desk {
     pub(super) fn pause(&self, work: impl FnOnce()) {
         let pen = self.pen();
         work();
+        let crowd = pen.crowd();
         drop(pen);
-        self.look_again();
+        self.look_again(crowd);
     }
 
     /// The thread: writes what nobody else does, until the desk is closed.
@@ -128,7 +134,8 @@ impl Desk {
         loop {
             while tray.jobs.is_empty() {
                 if tray.is_closed {
-                    return;
+                    drop(tray);
+                    return self.pen().close();
                 }
                 tray.is_asleep = true;
                 tray = whole(self.wanted.wait(tray));

@@ -5,11 +5,11 @@ use std::path::Path;
 use rusqlite::{Connection, params};
 use spinney_kernel::id::Seq;
 use spinney_kernel::port::catalog::{CatalogKind, Fact};
-use spinney_kernel::port::journal::{ChainHash, Journal, JournalFault};
+use spinney_kernel::port::journal::{ChainHash, Durability, Journal, JournalFault};
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::conformance;
 
-use super::{TREE, file, open};
+use super::{TREE, file, filled, open};
 
 /// The tables as version 1 made them.
 const FIRST: &str = "
@@ -67,7 +67,7 @@ fn a_file_of_version_1_is_brought_up_to_date() {
     let home = tempfile::tempdir().unwrap();
     first(home.path()).unwrap();
     let looked = SqliteJournal::open(home.path(), Access::Look).err();
-    assert_eq!(looked, Some(JournalFault::Older { found: 1, known: 4 }));
+    assert_eq!(looked, Some(JournalFault::Older { found: 1, known: 5 }));
     let journal = open(home.path());
     let read = journal.read(TREE, Seq(0), usize::MAX).unwrap();
     assert_eq!(read.into_iter().map(|entry| entry.batch).collect::<Vec<_>>(), conformance::batches());
@@ -76,6 +76,23 @@ fn a_file_of_version_1_is_brought_up_to_date() {
     assert_eq!(journal.heads(&["running"]).unwrap().len(), 2);
     let looker = SqliteJournal::open(home.path(), Access::Look).unwrap();
     assert_eq!(looker.heads(&[]), journal.heads(&[]));
+}
+
+/// Version 4 wrote where a tree stands into its row only.
+#[test]
+fn a_file_of_version_4_is_brought_up_to_date() {
+    let home = tempfile::tempdir().unwrap();
+    filled(home.path(), Durability::Normal);
+    let journal = open(home.path());
+    let before = (journal.heads(&[]), journal.read(TREE, Seq(0), usize::MAX));
+    drop(journal);
+    let connection = Connection::open(file(home.path())).unwrap();
+    connection.execute_batch("DROP TABLE lately; PRAGMA user_version = 4;").unwrap();
+    drop(connection);
+    let looked = SqliteJournal::open(home.path(), Access::Look).err();
+    assert_eq!(looked, Some(JournalFault::Older { found: 4, known: 5 }));
+    let journal = open(home.path());
+    assert_eq!((journal.heads(&[]), journal.read(TREE, Seq(0), usize::MAX)), before);
 }
 
 /// Running trees are found by an index, so that ended ones cost nothing.

@@ -1,0 +1,185 @@
+//! Heads that are written in one row for all: what a home says that was never closed, as one that crashed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use rusqlite::Connection;
+use spinney_kernel::Batch;
+use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::port::chain::verify_chain;
+use spinney_kernel::port::journal::{Append, ChainHash, Head, Journal, JournalFault, Shared};
+use spinney_store::{Access, SqliteJournal};
+use spinney_testkit::conformance;
+use tempfile::TempDir;
+
+use super::{file, open};
+
+/// More than one row has room for.
+const TREES: u64 = 400;
+const ROUNDS: u64 = 12;
+/// A page of the file: the row is to fit one.
+const PAGE_BYTES: i64 = 4_096;
+
+type Told = BTreeMap<TreeId, (Seq, ChainHash, String)>;
+
+fn tree(number: u64) -> TreeId {
+    let mut bytes = [3; 16];
+    bytes[..8].copy_from_slice(&number.to_be_bytes());
+    TreeId::new(bytes)
+}
+
+/// A batch that names nothing, so that every tree may have it as often as it likes.
+fn batch() -> Batch {
+    conformance::batches().swap_remove(3)
+}
+
+/// What the disk holds of a home that is still open: the files as a crash would leave them.
+fn crashed(home: &Path) -> Result<TempDir, std::io::Error> {
+    let copy = tempfile::tempdir()?;
+    let log = |home: &Path| file(home).with_extension("sqlite3-wal");
+    fs::copy(file(home), file(copy.path()))?;
+    fs::copy(log(home), log(copy.path()))?;
+    Ok(copy)
+}
+
+/// Appends another batch to a tree and notes what was said.
+fn write(journal: &SqliteJournal, told: &mut Told, number: u64, state: &'static str) {
+    let (tree, batch) = (tree(number), batch());
+    let after = told.get(&tree).map_or(Seq(0), |(seq, ..)| *seq);
+    let append = Append { state, ..conformance::of(tree, after, &batch) };
+    let hash = conformance::append(journal, append).unwrap_or_else(|fault| panic!("{fault}"));
+    told.insert(tree, (Seq(after.0 + batch.events.len() as u64), hash, state.to_owned()));
+}
+
+fn stand(head: Head) -> (TreeId, (Seq, ChainHash, String)) {
+    (head.tree, (head.seq, head.hash, head.state))
+}
+
+/// Everything that says where trees stand says what was confirmed.
+fn check(journal: &SqliteJournal, told: &Told) {
+    let all = journal.heads(&[]).unwrap_or_else(|fault| panic!("{fault}"));
+    assert_eq!(&all.into_iter().map(stand).collect::<Told>(), told);
+    for state in ["running", "waiting"] {
+        let found = journal.heads(&[state]).unwrap_or_else(|fault| panic!("{fault}"));
+        let of_state = told.iter().filter(|(_, (.., told))| told == state);
+        let of_state = of_state.map(|(tree, stand)| (*tree, stand.clone()));
+        assert_eq!(found.into_iter().map(stand).collect::<Told>(), of_state.collect::<Told>());
+    }
+    for tree in told.keys().step_by(37) {
+        let head = journal.head(*tree).unwrap_or_else(|fault| panic!("{fault}"));
+        assert_eq!(head.map(stand).as_ref().map(|(_, stand)| stand), told.get(tree));
+        assert_eq!(verify_chain(journal, *tree, None), Ok(told[tree].1));
+    }
+}
+
+/// What the tables themselves say: the last batch of each tree, and the length of the row for all.
+fn bare(home: &Path) -> rusqlite::Result<(BTreeMap<TreeId, [u8; 32]>, i64)> {
+    let connection = Connection::open(file(home))?;
+    let last = "SELECT trees.tree, batches.hash FROM batches JOIN trees ON trees.id = batches.tree
+        WHERE batches.id IN (SELECT max(id) FROM batches GROUP BY tree)";
+    let mut last = connection.prepare(last)?;
+    let last =
+        last.query_map([], |row| Ok((TreeId::new(row.get(0)?), row.get(1)?)))?.collect::<Result<_, _>>()?;
+    let length = connection.query_row("SELECT length(stands) FROM lately", [], |row| row.get(0))?;
+    Ok((last, length))
+}
+
+/// Trees stand where their last batch is, in a home that crashed at any moment: for whoever looks, whoever writes on,
+/// and in the lists by state.
+#[test]
+fn a_home_that_was_never_closed_says_where_every_tree_stands() {
+    let home = tempfile::tempdir().unwrap();
+    let journal = open(home.path());
+    let (mut told, mut lengths) = (Told::new(), Vec::new());
+    for round in 0..ROUNDS {
+        // Fewer and fewer write, and now and then one waits.
+        for number in (0..TREES).filter(|number| number % (round + 1) == 0) {
+            let state = if (number + round) % 7 == 3 { "waiting" } else { "running" };
+            write(&journal, &mut told, number, state);
+        }
+        let copy = crashed(home.path()).unwrap();
+        let (last, length) = bare(copy.path()).unwrap();
+        let hashes = told.iter().map(|(tree, (_, hash, _))| (*tree, *hash.bytes()));
+        assert_eq!(last, hashes.collect());
+        lengths.push(length);
+        check(&SqliteJournal::open(copy.path(), Access::Look).unwrap(), &told);
+        check(&journal, &told);
+        let (next, mut told) = (open(copy.path()), told.clone());
+        check(&next, &told);
+        (0..TREES).step_by(61).for_each(|number| write(&next, &mut told, number, "running"));
+        check(&next, &told);
+    }
+    assert!(lengths.iter().any(|length| *length > 0), "{lengths:?}");
+    assert!(lengths.iter().all(|length| *length < PAGE_BYTES), "{lengths:?}");
+}
+
+/// A home that was closed says it in the trees' own rows.
+#[test]
+fn a_closed_home_says_it_in_the_rows_of_the_trees() {
+    let home = tempfile::tempdir().unwrap();
+    let (journal, mut told) = (open(home.path()), Told::new());
+    (0..3).for_each(|_| (0..9).for_each(|number| write(&journal, &mut told, number, "running")));
+    assert!(bare(home.path()).unwrap().1 > 0);
+    drop(journal);
+    assert_eq!(bare(home.path()).unwrap().1, 0);
+    let connection = Connection::open(file(home.path())).unwrap();
+    let mut rows = connection.prepare("SELECT tree, seq, hash, state FROM trees").unwrap();
+    let rows = rows.query_map([], |row| {
+        let (seq, hash) = (Seq(row.get::<_, i64>(1)? as u64), ChainHash::from_bytes(row.get(2)?));
+        Ok((TreeId::new(row.get(0)?), (seq, hash, row.get(3)?)))
+    });
+    assert_eq!(rows.unwrap().collect::<Result<Told, _>>().unwrap(), told);
+}
+
+/// A tree may get the number of one that was removed: what was said of that one is not said of it.
+#[test]
+fn a_new_tree_does_not_stand_where_a_removed_one_stood() {
+    let home = tempfile::tempdir().unwrap();
+    let (journal, mut told) = (open(home.path()), Told::new());
+    (0..5).for_each(|_| (0..3).for_each(|number| write(&journal, &mut told, number, "running")));
+    assert_eq!(journal.remove(tree(2), Shared::Refuse), Ok(()));
+    told.remove(&tree(2));
+    check(&journal, &told);
+    write(&journal, &mut told, 3, "running");
+    check(&journal, &told);
+    let copy = crashed(home.path()).unwrap();
+    let numbers: i64 = Connection::open(file(copy.path()))
+        .and_then(|file| file.query_row("SELECT max(id) FROM trees", [], |row| row.get(0)))
+        .unwrap();
+    assert_eq!(numbers, 3);
+    check(&open(copy.path()), &told);
+}
+
+/// What is changed in a home that crashed is found as in one that was closed: a tail that was cut off, a last batch with
+/// another hash, a row that nobody can read.
+#[test]
+fn damage_to_a_home_that_was_never_closed_is_found() {
+    let home = tempfile::tempdir().unwrap();
+    let (journal, mut told) = (open(home.path()), Told::new());
+    (0..5).for_each(|_| (0..3).for_each(|number| write(&journal, &mut told, number, "running")));
+    let changes = [
+        ("DELETE FROM batches WHERE id = (SELECT max(id) FROM batches)", "its head is at event"),
+        ("UPDATE batches SET hash = zeroblob(32) WHERE id = (SELECT max(id) FROM batches)", "their hash"),
+        ("UPDATE lately SET stands = x'ff'", "where trees stood lately"),
+        ("DELETE FROM lately", "no rows"),
+    ];
+    for (change, said) in changes {
+        let copy = crashed(home.path()).unwrap();
+        let back = Connection::open(file(copy.path())).unwrap();
+        assert_eq!(back.execute(change, []), Ok(1), "{change}");
+        drop(back);
+        let next = open(copy.path());
+        let found = verify_chain(&next, tree(2), None).err();
+        assert!(found.as_ref().is_some_and(|fault| fault.to_string().contains(said)), "{change}: {found:?}");
+        let append = conformance::of(tree(2), told[&tree(2)].0, &batch());
+        let refused = conformance::append(&next, append);
+        let is_damage =
+            matches!(refused, Err(JournalFault::Damaged { .. } | JournalFault::DamagedFile { .. }));
+        assert!(is_damage, "{change}: {refused:?}");
+        drop(next);
+        // Closing the home does not cover it up.
+        let found = verify_chain(&open(copy.path()), tree(2), None).err();
+        assert!(found.is_some(), "{change}");
+    }
+}
