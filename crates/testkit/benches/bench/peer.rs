@@ -38,7 +38,7 @@ pub(crate) fn measure(script: &Script) -> Result<Peer, String> {
 }
 
 /// Runs a command and gives what it printed; why it failed is the last line it said.
-fn run(command: &mut Command) -> Result<String, String> {
+pub(crate) fn run(command: &mut Command) -> Result<String, String> {
     let named = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|error| format!("{named}: {error}"))?;
     if !output.status.success() {
