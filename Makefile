@@ -40,7 +40,7 @@ docs:
 
 bench: ## ratios against a reference in the same run; see docs/bench.md
 	$(CARGO) bench --quiet --locked -p spinney-testkit --bench bench
-	$(CARGO) bench --quiet --locked -p spinney-store --bench commit --bench trees
+	$(CARGO) bench --quiet --locked -p spinney-store --bench commit --bench trees --bench overhead
 	$(CARGO) bench --quiet --locked -p spinney-drivers --bench tokens
 
 sim: ## SEED=… STEPS=…: random trees under random load, then whole trees that crash everywhere, every invariant checked

@@ -34,8 +34,9 @@ const TABLES: [(&str, &str, fn()); 8] = [
     ("agents", "live agents", agents::run),
 ];
 
-/// One environment for both of its scripts.
+/// One environment for both of its scripts, here and below.
 const LANGGRAPH_PACKAGES: &[&str] = &["langgraph==1.2.20", "langgraph-checkpoint-sqlite==3.1.2"];
+const OPENAI_PACKAGES: &[&str] = &["openai-agents==0.24.0"];
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();

@@ -9,6 +9,7 @@ use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
 use spinney_kernel::report::Used;
 use spinney_store::MemoryJournal;
 
+use crate::OPENAI_PACKAGES;
 use crate::measure::{at_most, better, median, row, time};
 use crate::peer::{self, Script};
 use crate::tree::{self, Plan, Scripted};
@@ -18,11 +19,8 @@ const ROUNDS: usize = 25;
 const SPAN: usize = 100;
 const LATE: usize = 1_500;
 
-const OPENAI: Script = Script {
-    home: "openai-agents",
-    packages: &["openai-agents==0.24.0"],
-    path: "benches/trees/openai_turns.py",
-};
+const OPENAI: Script =
+    Script { home: "openai-agents", packages: OPENAI_PACKAGES, path: "benches/trees/openai_turns.py" };
 
 /// Prints the table.
 pub(crate) fn run() {

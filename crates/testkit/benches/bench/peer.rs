@@ -37,13 +37,15 @@ pub(crate) fn measure(script: &Script) -> Result<Peer, String> {
     serde_json::from_str(&printed).map(Peer).map_err(|error| error.to_string())
 }
 
-/// Runs a command and gives what it printed; why it failed is the last line it said.
-fn run(command: &mut Command) -> Result<String, String> {
+/// Runs a command and gives what it printed; why it failed is the last line that it calls an error, or the last.
+pub(crate) fn run(command: &mut Command) -> Result<String, String> {
     let named = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|error| format!("{named}: {error}"))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("{named}: {}", said.trim().lines().last().unwrap_or("it failed without a word")));
+        let mut lines = said.trim().lines();
+        let why = lines.clone().rfind(|line| line.to_lowercase().starts_with("error")).or(lines.next_back());
+        return Err(format!("{named}: {}", why.unwrap_or("it failed without a word")));
     }
     String::from_utf8(output.stdout).map_err(|error| error.to_string())
 }
