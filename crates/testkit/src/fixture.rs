@@ -2,17 +2,18 @@
 //!
 //! One path per line; a name that was seen before is the same agent. Behind a name stand its terms, separated by
 //! spaces: `$0.60`, `tokens=100`, `steps=3`, `tool_calls=2`, `retries=1`, `timeout=5s`, `lend`, `reserve=20%`,
-//! `shrink`, `downgrade=cheap`, `attached`, `turns=20` (it takes turns by itself), `summed=1600` (its window has so many tokens, and its model sums up what leaves it), `later` (there is a role of that name, but nobody is spawned yet). Each
+//! `shrink`, `downgrade=cheap`, `attached`, `turns=20` (it takes turns by itself), `summed=1600` (its window has so many tokens, and its model sums up what leaves it), `tools=look,read` (it may call these and no others), `later` (there is a role of that name, but nobody is spawned yet). Each
 //! agent has a role of its own name. The model `m` costs $0.001 per output token and nothing for input, so `$0.20` is a
 //! call of 200 tokens; `cheap` costs a tenth of that, `free` has no price, and `m` falls back to `cheap`.
 
 use std::sync::Arc;
 
 use spinney_kernel::budget::{Limits, Price, Resource, nanos_from_usd};
-use spinney_kernel::caps::Caps;
+use spinney_kernel::caps::{Allow, Caps};
 use spinney_kernel::definition::{
     BudgetSpec, Definition, Lend, Lost, Model, OnLow, Role, Tool, TreeLimits, Turns, Unpriced,
 };
+use spinney_kernel::id::ToolName;
 use spinney_kernel::limit;
 use spinney_kernel::request::Collect;
 use spinney_kernel::window::{Compact, WindowSpec};
@@ -37,6 +38,8 @@ pub struct Plant {
     pub turns: Option<u32>,
     /// The size of its window, if its model sums up what leaves that.
     pub summed: Option<u64>,
+    /// The tools that it may call, if not all.
+    pub tools: Option<Vec<ToolName>>,
 }
 
 /// When an agent of a fixture is spawned.
@@ -66,7 +69,10 @@ pub fn plants(text: &str) -> Vec<Plant> {
                 let term =
                     |name| terms.split_whitespace().find_map(|term| term.strip_prefix(name)).map(number);
                 let (turns, summed) = (term("turns=").map(|turns| turns as u32), term("summed="));
-                found.push(Plant { name: name.to_owned(), parent, budget, collect, birth, turns, summed });
+                let tools = terms.split_whitespace().find_map(|term| term.strip_prefix("tools="));
+                let tools = tools.map(|tools| tools.split(',').map(parse).collect());
+                let name = name.to_owned();
+                found.push(Plant { name, parent, budget, collect, birth, turns, summed, tools });
             }
             parent = Some(name.to_owned());
         }
@@ -96,7 +102,7 @@ pub fn budget(words: &str) -> (BudgetSpec, Collect) {
             Some(("reserve", percent)) => {
                 budget.answer_reserve = Some(number(percent.trim_end_matches('%')) as u8);
             }
-            Some(("turns" | "summed", _)) => {}
+            Some(("turns" | "summed" | "tools", _)) => {}
             Some(("downgrade", model)) => budget.on_low = Some(OnLow::Downgrade(parse(model))),
             Some(("timeout", span)) => budget.timeout_ms = Some(millis(span)),
             Some((name, amount)) => {
@@ -154,7 +160,10 @@ fn role(plant: &Plant) -> Role {
     let budget = BudgetSpec { answer_reserve: Some(0), ..BudgetSpec::of(Limits::NONE) };
     Role {
         model: parse("m"),
-        caps: Caps::all(limit::DEPTH_CAP),
+        caps: Caps {
+            tools: plant.tools.as_ref().map_or(Allow::All, |tools| Allow::only(tools.iter().cloned())),
+            ..Caps::all(limit::DEPTH_CAP)
+        },
         budget,
         recursive: Default::default(),
         turns: plant.turns.map(|turns_max| Turns { turns_max, output_cap: 100, window, ..Turns::default() }),

@@ -84,33 +84,37 @@ fn a_context_is_shown_whole_and_says_what_the_window_leaves_out() {
         Look 1.
         calls look {"number":"1"}
 
-    #3  output · tool · from look · 82 tokens · left out
+    #3  output · tool · from look · 116 tokens · left out
         Line one of look 1.
         Line two of look 1, which is quite a bit longer than the first one: it goes on about this and that, about what was seen and what was not, about those who were there and those who came later, about the weather, the price of milk and the state of the roads, and then it is over.
+        [you have left $0.9999735]
 
     #4  dialog · assistant · 37 tokens · left out
         Look 2.
         calls look {"number":"2"}
 
-    #5  output · tool · from look · 82 tokens · left out
+    #5  output · tool · from look · 116 tokens · left out
         Line one of look 2.
         Line two of look 2, which is quite a bit longer than the first one: it goes on about this and that, about what was seen and what was not, about those who were there and those who came later, about the weather, the price of milk and the state of the roads, and then it is over.
+        [you have left $0.99990875]
 
     #6  dialog · assistant · 37 tokens
         Look 3.
         calls look {"number":"3"}
 
-    #7  output · tool · from look · 82 tokens
+    #7  output · tool · from look
         Line one of look 3.
         Line two of look 3, which is quite a bit longer than the first one: it goes on about this and that, about what was seen and what was not, about those who were there and those who came later, about the weather, the price of milk and the state of the roads, and then it is over.
+        [you have left $0.99980575]
 
     #8  dialog · assistant · 37 tokens
         Look 4.
         calls look {"number":"4"}
 
-    #9  output · tool · from look · 82 tokens
+    #9  output · tool · from look · 116 tokens
         Line one of look 4.
         Line two of look 4, which is quite a bit longer than the first one: it goes on about this and that, about what was seen and what was not, about those who were there and those who came later, about the weather, the price of milk and the state of the roads, and then it is over.
+        [you have left $0.999725]
 
     #10  dialog · assistant · 12 tokens
         Enough is known.
@@ -127,15 +131,15 @@ fn a_window_is_shown_with_its_shares_and_what_was_left_out() {
     lead of tree [id]: completed, as of event 31
       size      512 tokens: what role `lead` says
       preset    tools
-      used      390 tokens of 7 messages, 76 %
-      left out  4 messages of 238 tokens; last cut by event 28
+      used      458 tokens of 7 messages, 89 %
+      left out  4 messages of 306 tokens; last cut by event 22
       in short  64 tokens of context tell what was left out
 
     CATEGORY       SHARE      USED  LEFT OUT
     system            51        76
     context          153        64
     dialog           204        86  2 messages of 74 tokens
-    output           102       164  2 messages of 164 tokens
+    output           102       232  2 messages of 232 tokens
     ");
     insta::assert_snapshot!(said(&stage, &["window", "last", "lead", "--json"]), @r#"{"tree":"[tree]","agent":"lead","state":"completed","seq":31,"size":512,"because":"what role `lead` says","preset":"tools","used":390,"messages":7,"unread":0,"images":0,"percent":76,"left_out":{"messages":4,"tokens":238},"images_left_out":0,"last_cut":28,"in_short":64,"summary":null,"thread":null,"categories":[{"category":"system","share":51,"used":76,"left_out":{"messages":0,"tokens":0}},{"category":"context","share":153,"used":64,"left_out":{"messages":0,"tokens":0}},{"category":"dialog","share":204,"used":86,"left_out":{"messages":2,"tokens":74}},{"category":"output","share":102,"used":164,"left_out":{"messages":2,"tokens":164}}]}"#);
 }
@@ -207,21 +211,22 @@ rules:
     lead of tree [id]: completed, as of event 16
     4 messages
 
-    #1  system · system · 115 tokens
+    #1  system · system · 495 tokens
         You lead.
 
         Your task: Try it.
 
         Tools you may use:
-        - spawn_agent: hand one task to a new agent {agent, goal}; the result comes back here
+        - spawn_agent: give one self-contained task to a new agent, which knows nothing but its goal, and get its answer back here
 
         When you are done, answer with a clear summary of the result.
 
     #2  dialog · assistant · 52 tokens
         calls spawn_agent {"agent":"helper","goal":"Help.","id":"helper"}
 
-    #3  output · tool · from spawn_agent · 106 tokens
+    #3  output · tool · from spawn_agent · 174 tokens
         Helped.
+        [used $0.00001425, 49 tokens, 1 step; you have left $0.999847]
 
     #4  dialog · assistant · 9 tokens
         done
@@ -284,15 +289,15 @@ fn a_tree_that_was_killed_shows_what_it_knew() {
     lead of tree [id]: running, as of event 31
       size      512 tokens: what role `lead` says
       preset    tools
-      used      455 tokens of 7 messages (1 not read yet), 88 %
-      left out  4 messages of 238 tokens; last cut by event 28
+      used      523 tokens of 7 messages (1 not read yet), 102 %
+      left out  4 messages of 306 tokens; last cut by event 22
       in short  64 tokens of context tell what was left out
 
     CATEGORY       SHARE      USED  LEFT OUT
     system            51        76
     context          153       141
     dialog           204        74  2 messages of 74 tokens
-    output           102       164  2 messages of 164 tokens
+    output           102       232  2 messages of 232 tokens
     ");
     let last: Value = serde_json::from_str(before.1.lines().last().unwrap()).unwrap();
     assert_eq!(
@@ -351,23 +356,23 @@ fn p15_agents_are_told_from_outside_what_another_knows() {
     #2  context · user · from lead · 157 tokens · left out
         The milk is sour.
 
-    #3  context · user · from lead · 197 tokens · left out
+    #3  context · user · from lead · 577 tokens · left out
         You lead.
 
         Your task: Try it.
 
         Tools you may use:
-        - spawn_agent: hand one task to a new agent {agent, goal}; the result comes back here
+        - spawn_agent: give one self-contained task to a new agent, which knows nothing but its goal, and get its answer back here
 
         When you are done, answer with a clear summary of the result.
 
-    #4  context · user · from lead · 197 tokens
+    #4  context · user · from lead · 577 tokens
         You lead.
 
         Your task: Try it.
 
         Tools you may use:
-        - spawn_agent: hand one task to a new agent {agent, goal}; the result comes back here
+        - spawn_agent: give one self-contained task to a new agent, which knows nothing but its goal, and get its answer back here
 
         When you are done, answer with a clear summary of the result.
 
@@ -450,18 +455,18 @@ fn what_cannot_be_told_is_refused_with_the_reason() {
     lead of tree [id]: cancelled, as of event 7
     3 messages, 1 not read yet
 
-    #1  system · system · 102 tokens
+    #1  system · system · 197 tokens
         Your task: Try it.
 
         Tools you may use:
-        - ask_human: ask a person {question} and wait for the answer
+        - ask_human: ask a person and wait for the answer, where neither you nor another agent can decide
 
         When you are done, answer with a clear summary of the result.
 
     #2  dialog · assistant · 44 tokens
         calls ask_human {"question":"Which?"}
 
-    #3  output · tool · from ask_human · failed · 520 tokens · not read yet
+    #3  output · tool · from ask_human · failed · 554 tokens · not read yet
         cancelled
     "#);
 }
@@ -473,7 +478,7 @@ fn a_rollback_shows_what_was_known_then() {
     let asks = format!("when: {{ turn: 5 }}\n    {ask}\n  - when: {{ turn: 9 }}\n    {ask}");
     let script = CUT.replace("when: { turn: 5 }\n    say: Enough is known.", &asks);
     let stage = Stage::new();
-    let file = tree(&stage, &format!("tools: [look, ask_human], {WINDOW}"), "tools: []", &script);
+    let file = tree(&stage, "tools: [look, ask_human], window: { size: 768 }", "tools: []", &script);
     assert_eq!(stage.spinney(&["run", &file]).code, Some(5));
     let place_of = |message: &Value| (message["text"].clone(), message["place"].clone());
     let shown = || stage.spinney(&["show", "lead", "--json"]).json().iter().map(place_of).collect::<Vec<_>>();

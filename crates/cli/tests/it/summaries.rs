@@ -46,18 +46,22 @@ fn events_say_what_is_summed_up_and_what_tells_a_cut() {
         .filter_map(|line| Some(line.split_once("lead  ")?.1))
         .collect();
     insta::assert_snapshot!(told.join("\n"), @"
-    asks model fast for a summary (call 17): 776 tokens in, at most 24 out
-    starts model fast for a summary, attempt 1: $0.000224, 800 tokens held
-    sums up: Looks before turn 9, and nothing found.
-    has a full window: leaves out 6 messages of dialog and output, 435 tokens; told by the summary in event 54
-    asks model fast for a summary (call 22): 751 tokens in, at most 24 out
-    starts model fast for a summary, attempt 1: $0.00021775, 775 tokens held
-    sums up: Looks before turn 11, and nothing found.
-    has a full window: leaves out 4 messages of dialog and output, 290 tokens; told by the summary in event 70
-    asks model fast for a summary (call 27): 751 tokens in, at most 24 out
-    starts model fast for a summary, attempt 1: $0.00021775, 775 tokens held
-    gives up on model fast for a summary (auth): rule 1 of tree.script.yaml: attempt 1 fails as scripted
-    has a full window: leaves out 4 messages of dialog and output, 290 tokens; told in lines, without a summary: the call failed
+    asks model fast for a summary (call 15): 878 tokens in, at most 24 out
+    starts model fast for a summary, attempt 1: $0.0002495, 902 tokens held
+    sums up: Looks before turn 8, and nothing found.
+    has a full window: leaves out 6 messages of dialog and output, 537 tokens; told by the summary in event 48
+    asks model fast for a summary (call 20): 819 tokens in, at most 24 out
+    starts model fast for a summary, attempt 1: $0.00023475, 843 tokens held
+    sums up: Looks before turn 10, and nothing found.
+    has a full window: leaves out 4 messages of dialog and output, 358 tokens; told by the summary in event 64
+    asks model fast for a summary (call 25): 819 tokens in, at most 24 out
+    starts model fast for a summary, attempt 1: $0.00023475, 843 tokens held
+    sums up: Looks before turn 12, and nothing found.
+    has a full window: leaves out 4 messages of dialog and output, 358 tokens; told by the summary in event 81
+    asks model fast for a summary (call 30): 819 tokens in, at most 24 out
+    starts model fast for a summary, attempt 1: $0.00023475, 843 tokens held
+    sums up: Looks before turn 14, and nothing found.
+    has a full window: leaves out 4 messages of dialog and output, 358 tokens; told by the summary in event 97
     ");
 }
 
@@ -67,13 +71,13 @@ fn a_window_and_a_context_show_the_summary_in_them() {
     assert_eq!(run(&stage).code, Some(0));
     let window = said(&stage, &["window", "lead"]);
     insta::assert_snapshot!(window.lines().take(7).collect::<Vec<_>>().join("\n"), @"
-    lead of tree [id]: completed, as of event 97
+    lead of tree [id]: completed, as of event 101
       size      1,200 tokens: what role `lead` says
       preset    tools
-      used      1,086 tokens of 15 messages, 90 %
-      left out  14 messages of 1,015 tokens; last cut by event 88
+      used      932 tokens of 11 messages, 77 %
+      left out  18 messages of 1,611 tokens; last cut by event 98
       in short  120 tokens of context tell what was left out
-      summary   Looks before turn 11, and nothing found.
+      summary   Looks before turn 14, and nothing found.
     ");
     insta::assert_snapshot!(said(&stage, &["show", "lead"]).lines().take(3).collect::<Vec<_>>().join("\n"), @"
     lead of tree [id]: completed, as of event 97
@@ -104,9 +108,10 @@ fn a_summary_is_a_step_of_its_own_name() {
     let told: Vec<String> =
         steps.iter().map(read).map(told).filter(|told| !told.starts_with("look")).collect();
     insta::assert_snapshot!(told.join("\n"), @"
-    agent:summary true Looks before turn 9, and nothing found.
-    agent:summary true Looks before turn 11, and nothing found.
-    agent:summary false auth: rule 1 of tree.script.yaml: attempt 1
+    agent:summary true Looks before turn 8, and nothing found.
+    agent:summary true Looks before turn 10, and nothing found.
+    agent:summary true Looks before turn 12, and nothing found.
+    agent:summary true Looks before turn 14, and nothing found.
     agent:answer true Enough is known.
     ");
 }

@@ -169,7 +169,7 @@ async fn what_a_window_let_go_comes_back() {
     );
     let stage = Stage::new(&script);
     let home = stage.home();
-    let mut definition = definition("root turns=30");
+    let mut definition = definition("root turns=30 tools=look,ask_human");
     let turns = definition.roles.values_mut().next().unwrap().turns.as_mut().unwrap();
     turns.window = Some(WindowSpec { size: Some(1_400), ..WindowSpec::default() });
     let tree = home.start(definition).await.unwrap();

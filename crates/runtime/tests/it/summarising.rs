@@ -35,7 +35,7 @@ async fn asked(tree: &Tree) -> usize {
 #[tokio::test(start_paused = true)]
 async fn a_tree_goes_on_from_its_own_summaries_and_replays() {
     let stage = Stage::new(&script("say: \"Looked before {{ turn }}.\""));
-    let tree = stage.home().start(definition("root $9.00 turns=20 summed=1300")).await.unwrap();
+    let tree = stage.home().start(definition("root $9.00 turns=20 tools=look summed=1300")).await.unwrap();
     assert_eq!(tree.ended().await.state, TreeState::Ended("completed"));
     assert_eq!(tree.look().await.unwrap().end.unwrap().shown.text, "done");
     let cuts = cuts(&tree).await;
@@ -70,7 +70,7 @@ async fn a_tree_goes_on_from_its_own_summaries_and_replays() {
 #[tokio::test(start_paused = true)]
 async fn summaries_are_paid_by_their_agent_and_no_ceiling_is_passed() {
     let free = Stage::new(&script("say: Looked."));
-    let tree = free.home().start(definition("root $9.00 turns=20 summed=1300")).await.unwrap();
+    let tree = free.home().start(definition("root $9.00 turns=20 tools=look summed=1300")).await.unwrap();
     tree.ended().await;
     let spent = tree.look().await.unwrap().end.unwrap().spent;
     let booked = |event: &Event| {
@@ -87,7 +87,7 @@ async fn summaries_are_paid_by_their_agent_and_no_ceiling_is_passed() {
         let tokens = limit * 120;
         let tree = stage
             .home()
-            .start(definition(&format!("root $9.00 turns=20 summed=1300 tokens={tokens}")))
+            .start(definition(&format!("root $9.00 turns=20 tools=look summed=1300 tokens={tokens}")))
             .await
             .unwrap();
         let look = settled(&tree).await;
@@ -107,7 +107,8 @@ async fn without_summaries_every_run_comes_to_its_end() {
     ];
     for (rule, why) in rules {
         let stage = Stage::new(&script(rule));
-        let tree = stage.home().start(definition("root $9.00 turns=20 summed=1300")).await.unwrap();
+        let tree =
+            stage.home().start(definition("root $9.00 turns=20 tools=look summed=1300")).await.unwrap();
         assert_eq!(tree.ended().await.state, TreeState::Ended("completed"), "{rule}");
         let cuts = cuts(&tree).await;
         assert!(cuts.len() > 1 && cuts.iter().all(|cut| *cut == Summary::Not(why)), "{rule}: {cuts:?}");
@@ -123,7 +124,7 @@ async fn a_summary_that_was_cut_off_by_a_crash_is_written_again() {
         let rules = format!("lost: {lost}\n{}", script("think_ms: 1000, say: Looked."));
         let stage = Stage::new(&rules);
         let home = stage.home();
-        let tree = home.start(definition("root $9.00 turns=20 summed=1300")).await.unwrap();
+        let tree = home.start(definition("root $9.00 turns=20 tools=look summed=1300")).await.unwrap();
         while !stage.model().attempts().iter().any(|attempt| attempt.purpose == Purpose::Summary) {
             tokio::task::yield_now().await;
         }
@@ -146,7 +147,7 @@ async fn a_summary_that_was_cut_off_by_a_crash_is_written_again() {
 async fn a_redirect_stops_a_summary_and_the_agent_goes_on() {
     let stage = Stage::new(&script("hang: true"));
     let home = stage.home();
-    let tree = home.start(definition("root $9.00 turns=20 summed=1300")).await.unwrap();
+    let tree = home.start(definition("root $9.00 turns=20 tools=look summed=1300")).await.unwrap();
     while !stage.model().attempts().iter().any(|attempt| attempt.purpose == Purpose::Summary) {
         tokio::task::yield_now().await;
     }

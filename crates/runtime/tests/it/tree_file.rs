@@ -8,7 +8,8 @@ use spinney_kernel::body::Body;
 use spinney_kernel::budget::{Limits, Price, Resource};
 use spinney_kernel::caps::{Allow, Caps, Network};
 use spinney_kernel::definition::{
-    BudgetSpec, Definition, Lend, Lost, Model, OnLow, Recursion, Role, TreeLimits, Turns, Unpriced,
+    Approval, BudgetSpec, Definition, Lend, Lost, Model, OnLow, OutputLimits, Recursion, Role, TreeLimits,
+    Turns, Unpriced,
 };
 use spinney_kernel::id::{ModelName, ToolName, TreeId};
 use spinney_kernel::output_schema::OutputSchema;
@@ -60,13 +61,18 @@ agents:
     prompt: You coordinate researchers.
     tools: [spawn_agent, wait_agent]
     subagents: [researcher]
+    subagent_models: [small]
+    approvals: { spawn_agent: ask }
     recursive: true
     output_schema: { type: array, maxItems: 3 }
     limits:
       max_steps: 8
       max_tokens_per_step: 500
+      max_output_files: 3
+      max_output_size_bytes: 5000
       timeout: 90s
       depth: 1
+      children: 2
     budget:
       cost_usd: 0.10
       tokens: 1000
@@ -101,8 +107,10 @@ const EVERY_KEY_JSON: &str = r#"{
   "agents": {
     "lead": {
       "model": "fast", "prompt": "You coordinate researchers.", "tools": ["spawn_agent", "wait_agent"],
-      "subagents": ["researcher"], "recursive": true, "output_schema": { "type": "array", "maxItems": 3 },
-      "limits": { "max_steps": 8, "max_tokens_per_step": 500, "timeout": 90, "depth": 1 },
+      "subagents": ["researcher"], "subagent_models": ["small"],
+      "approvals": { "spawn_agent": "ask" }, "recursive": true, "output_schema": { "type": "array", "maxItems": 3 },
+      "limits": { "max_steps": 8, "max_tokens_per_step": 500, "timeout": 90, "depth": 1,
+        "children": 2, "max_output_files": 3, "max_output_size_bytes": 5000 },
       "budget": {
         "cost_usd": 0.10, "tokens": 1000, "steps": 3, "tool_calls": 2, "retries": 1, "lend": true,
         "answer_reserve": 0, "on_low": "shrink"
@@ -151,9 +159,11 @@ model = "fast"
 prompt = "You coordinate researchers."
 tools = ["spawn_agent", "wait_agent"]
 subagents = ["researcher"]
+subagent_models = ["small"]
+approvals.spawn_agent = "ask"
 recursive = true
 output_schema = '{ "type": "array", "maxItems": 3 }'
-limits = { max_steps = 8, max_tokens_per_step = 500, timeout = "90s", depth = 1 }
+limits = { max_steps = 8, max_tokens_per_step = 500, timeout = "90s", depth = 1, children = 2, max_output_files = 3, max_output_size_bytes = 5000 }
 
 [agents.lead.budget]
 cost_usd = 0.10
@@ -194,7 +204,7 @@ fn every_key() -> Definition {
         model: name("fast"),
         caps: Caps {
             models: Allow::All,
-            below: Allow::All,
+            below: Allow::only([name("small")]),
             tools: Allow::only([name("spawn_agent"), name("wait_agent")]),
             spawn: Allow::only([name("researcher")]),
             network: Network::Denied,
@@ -212,6 +222,9 @@ fn every_key() -> Definition {
             prompt: Body::text("You coordinate researchers."),
             turns_max: 8,
             output_cap: 500,
+            approvals: [(name("spawn_agent"), Approval::Ask)].into_iter().collect(),
+            outputs: OutputLimits { files_max: 3, bytes_max: 5_000 },
+            children_max: Some(2),
             output_schema: OutputSchema::read(r#"{"type":"array","maxItems":3}"#).ok().map(Box::new),
             ..Turns::default()
         }),
@@ -321,7 +334,7 @@ fn no_key_is_without_effect() {
         assert_ne!(rest, whole, "`{}` changes nothing", lines[without]);
         optional += usize::from(rest.is_some());
     }
-    assert_eq!(optional, 37, "keys that may be left out");
+    assert_eq!(optional, 43, "keys that may be left out");
 }
 
 /// The page that people read shows a file that works and names every key.

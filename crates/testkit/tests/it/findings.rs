@@ -34,7 +34,12 @@ fn l33_sources_are_listed_once_with_everybody_who_names_them() {
     assert!(findings.is_partial() && !findings.is_had());
     assert_eq!(findings.missing, [name("c")]);
     assert_snapshot!(findings.told(Late::Yes), @"partial, time is up: 2 of 3 ended; still at work: c; wait again, or cancel whom you need no more");
-    assert_snapshot!(findings.source_lines(), @"");
+    assert_snapshot!(findings.source_lines(), @"
+    Sources:
+    - https://trees.example/ash#top (a, b)
+    - The Wood Book (a, b)
+    - www stuff (a)
+    ");
 }
 
 #[test]
@@ -142,7 +147,15 @@ fn a_wait_ends_as_soon_as_most_agree() {
         said #3  blue",
         spawned(&["a", "b", "c"])
     ));
-    assert_snapshot!(result(&play), @"");
+    assert_snapshot!(result(&play), @"
+    2 of 3 ended; more than half agree; still at work: c; wait again, or cancel whom you need no more
+
+    [a completed]
+    blue
+
+    [b completed]
+    blue
+    ");
 }
 
 /// L33: three children of which one hangs; when time is up, two are complete and one is missing, in the order in which
