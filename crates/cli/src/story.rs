@@ -378,7 +378,11 @@ fn ended(cast: &Cast, call: CallId, outcome: &Outcome) -> Line {
         Outcome::Answered { answer } => {
             story(format!("has an answer from a person: {}", short(&answer.text)))
         }
-        Outcome::Children { ended } => detail(format!("has the results of {}", names(ended))),
+        Outcome::Children { ended } => {
+            let text = format!("has the results of {}", names(ended));
+            // One alone has just said so itself.
+            if ended.len() > 1 { story(text) } else { detail(text) }
+        }
         Outcome::Message { .. } => detail("reads its message".to_owned()),
         Outcome::Expired { ended } if ended.is_empty() => story("waited too long".to_owned()),
         Outcome::Expired { ended } => story(format!("waited too long and goes on with {}", names(ended))),

@@ -1,23 +1,26 @@
 //! The definition of a tree: its roles, models and ceilings. It arrives once, with the request that starts the tree,
 //! and is checked whole before anything runs.
 
+mod budget;
+mod role;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::body::{Body, check_said, check_text};
-use crate::budget::{Amounts, Limits, Price, Resource};
-use crate::caps::Caps;
-use crate::context::{Share, around_tokens, facts_tokens, tool_tokens};
+use crate::body::{check_said, check_text};
+use crate::budget::{Amounts, Price};
+use crate::context::{around_tokens, facts_tokens, tool_tokens};
 use crate::hash::ByName;
 use crate::id::{ModelName, RoleName, ThreadId, ToolName};
 use crate::limit;
-use crate::output_schema::OutputSchema;
 use crate::port::journal::Durability;
 use crate::refusal::Refusal;
 use crate::turn::Builtin;
-use crate::window::WindowSpec;
+
+pub use budget::{BudgetSpec, Lend, OnLow};
+pub use role::{Approval, OutputLimits, Recursion, Role, Turns};
 
 /// Words that whoever starts a tree gives it, by name: whose it is, what it belongs to. Agents never see them.
 pub type Tags = BTreeMap<String, String>;
@@ -120,136 +123,6 @@ pub enum Lost {
     Repeatable,
 }
 
-/// A kind of agent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Role {
-    /// The model it calls unless its spawner chose another.
-    pub model: ModelName,
-    /// What it may do, before its parent's rights narrow it.
-    pub caps: Caps,
-    /// Its ceilings unless its spawner gave others.
-    #[serde(default)]
-    pub budget: BudgetSpec,
-    /// Whether it may appear again below itself, with another goal.
-    #[serde(default)]
-    pub recursive: Recursion,
-    /// How it takes turns by itself; an agent without is led from outside.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub turns: Option<Turns>,
-}
-
-/// How an agent takes turns: its model answers, its tools act, until there is an answer without a tool call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Turns {
-    /// What its model is told first.
-    pub prompt: Body,
-    /// The most turns it may take.
-    pub turns_max: u32,
-    /// The most output tokens of one turn.
-    pub output_cap: u64,
-    /// How many tokens the kernel's own words in the first message have at most, and the tools that it answers itself,
-    /// if somebody counted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub around_tokens: Option<u64>,
-    /// How many tokens it has at most to tell what a child used, or what is left; without, neither is told.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub facts_tokens: Option<u64>,
-    /// Which tools need a person's leave, or are not to be had, for it and everything below it.
-    #[serde(skip_serializing_if = "ByName::is_empty")]
-    pub approvals: ByName<ToolName, Approval>,
-    /// How much it may write into its folder.
-    #[serde(skip_serializing_if = "OutputLimits::is_default")]
-    pub outputs: OutputLimits,
-    /// Fewer live children than the tree allows.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub children_max: Option<u32>,
-    /// What one call sees of its context.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub window: Option<WindowSpec>,
-    /// What its agents know at their birth, unless their spawner says otherwise.
-    #[serde(skip_serializing_if = "Share::is_goal")]
-    pub share: Share,
-    /// What its agents' answers must look like, unless their spawner says otherwise.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub output_schema: Option<Box<OutputSchema>>,
-}
-
-impl Default for Turns {
-    fn default() -> Self {
-        let (turns_max, output_cap) = (limit::TURNS_MAX, limit::OUTPUT_TOKENS);
-        Self {
-            prompt: Body::default(),
-            turns_max,
-            output_cap,
-            around_tokens: None,
-            facts_tokens: None,
-            approvals: ByName::default(),
-            outputs: OutputLimits::default(),
-            children_max: None,
-            window: None,
-            share: Share::Goal,
-            output_schema: None,
-        }
-    }
-}
-
-impl Turns {
-    fn check(&self) -> Result<(), Refusal> {
-        self.prompt.checked("prompt")?;
-        if self.turns_max == 0 || self.turns_max > limit::TURNS_CAP {
-            let (what, count, count_max) =
-                ("limits.max_steps".to_owned(), self.turns_max as usize, limit::TURNS_CAP as usize);
-            return Err(if count == 0 {
-                Refusal::TreeCannotMove
-            } else {
-                Refusal::TooMany { what, count, count_max }
-            });
-        }
-        Amounts::ZERO.with(Resource::Tokens, self.output_cap).checked()?;
-        self.share.check()?;
-        bounded("approvals", self.approvals.len())?;
-        self.output_schema.as_deref().map_or(Ok(()), OutputSchema::check)?;
-        self.window.as_ref().map_or(Ok(()), WindowSpec::check)
-    }
-}
-
-/// What the outputs of one agent may have at most, in sub-folders too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct OutputLimits {
-    /// Files.
-    pub files_max: u64,
-    /// Bytes of all of them.
-    pub bytes_max: u64,
-}
-
-impl Default for OutputLimits {
-    fn default() -> Self {
-        Self { files_max: limit::OUTPUT_FILES_MAX, bytes_max: limit::OUTPUT_BYTES_MAX }
-    }
-}
-
-impl OutputLimits {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-/// Whether a tool may be called.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Approval {
-    /// Yes.
-    #[default]
-    Allow,
-    /// If a person says so, each time.
-    Ask,
-    /// No.
-    Deny,
-}
-
 /// A tool that agents may call, as its driver describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -294,108 +167,6 @@ impl Tool {
 
 const fn is_zero(amount: &u64) -> bool {
     *amount == 0
-}
-
-/// Whether a role may appear again on its own ancestor path.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Recursion {
-    /// Never.
-    #[default]
-    Refused,
-    /// With another goal each time.
-    Allowed,
-}
-
-/// Ceilings as people give them: what is absent is taken from the role, then from the parent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct BudgetSpec {
-    /// The ceilings that were given.
-    pub limit: Limits,
-    /// How long the agent may take, by the wall clock.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub timeout_ms: Option<u64>,
-    /// Whether the ceilings are held at every ancestor from the start.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lend: Option<Lend>,
-    /// Share of cost and tokens that descendants must leave, in percent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub answer_reserve: Option<u8>,
-    /// What to do when a model call does not fit.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub on_low: Option<OnLow>,
-}
-
-impl Default for BudgetSpec {
-    fn default() -> Self {
-        Self { limit: Limits::NONE, timeout_ms: None, lend: None, answer_reserve: None, on_low: None }
-    }
-}
-
-impl BudgetSpec {
-    /// Only ceilings.
-    #[must_use]
-    pub fn of(limit: Limits) -> Self {
-        Self { limit, ..Self::default() }
-    }
-
-    /// This, and where it says nothing, what `other` says.
-    #[must_use]
-    pub fn or(&self, other: &Self) -> Self {
-        let given = self.limit.bounded();
-        let limit = other
-            .limit
-            .bounded()
-            .iter()
-            .filter(|r| !given.has(*r))
-            .fold(self.limit, |limit, r| other.limit.of(r).map_or(limit, |amount| limit.with(r, amount)));
-        Self {
-            limit,
-            timeout_ms: self.timeout_ms.or(other.timeout_ms),
-            lend: self.lend.or(other.lend),
-            answer_reserve: self.answer_reserve.or(other.answer_reserve),
-            on_low: self.on_low.clone().or_else(|| other.on_low.clone()),
-        }
-    }
-
-    pub(crate) fn check(&self) -> Result<(), Refusal> {
-        self.limit.checked()?;
-        if self.timeout_ms.is_some_and(|ms| ms == 0 || ms > limit::TIMEOUT_MS_MAX) {
-            let ms = self.timeout_ms.unwrap_or_default();
-            return Err(Refusal::BadTimeout { ms, ms_max: limit::TIMEOUT_MS_MAX });
-        }
-        match self.answer_reserve {
-            Some(percent) if percent > limit::ANSWER_RESERVE_PERCENT_MAX => {
-                Err(Refusal::BadReserve { percent, percent_max: limit::ANSWER_RESERVE_PERCENT_MAX })
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-/// Whether a child's ceilings are promised to it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Lend {
-    /// It shares what its ancestors have.
-    #[default]
-    No,
-    /// They are held at every ancestor until it ends.
-    Yes,
-}
-
-/// What to do when a model call cannot fit.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OnLow {
-    /// Stop: the agent ends with what it has, or the tree halts.
-    #[default]
-    Halt,
-    /// Lower the output cap to what fits.
-    Shrink,
-    /// Call this model instead.
-    Downgrade(ModelName),
 }
 
 /// What to do about a model without a price under a cost ceiling.

@@ -141,7 +141,7 @@ fn a_window_is_shown_with_its_shares_and_what_was_left_out() {
     dialog           204        86  2 messages of 74 tokens
     output           102       232  2 messages of 232 tokens
     ");
-    insta::assert_snapshot!(said(&stage, &["window", "last", "lead", "--json"]), @r#"{"tree":"[tree]","agent":"lead","state":"completed","seq":31,"size":512,"because":"what role `lead` says","preset":"tools","used":390,"messages":7,"unread":0,"images":0,"percent":76,"left_out":{"messages":4,"tokens":238},"images_left_out":0,"last_cut":28,"in_short":64,"summary":null,"thread":null,"categories":[{"category":"system","share":51,"used":76,"left_out":{"messages":0,"tokens":0}},{"category":"context","share":153,"used":64,"left_out":{"messages":0,"tokens":0}},{"category":"dialog","share":204,"used":86,"left_out":{"messages":2,"tokens":74}},{"category":"output","share":102,"used":164,"left_out":{"messages":2,"tokens":164}}]}"#);
+    insta::assert_snapshot!(said(&stage, &["window", "last", "lead", "--json"]), @r#"{"tree":"[tree]","agent":"lead","state":"completed","seq":31,"size":512,"because":"what role `lead` says","preset":"tools","used":458,"messages":7,"unread":0,"images":0,"percent":89,"left_out":{"messages":4,"tokens":306},"images_left_out":0,"last_cut":22,"in_short":64,"summary":null,"thread":null,"categories":[{"category":"system","share":51,"used":76,"left_out":{"messages":0,"tokens":0}},{"category":"context","share":153,"used":64,"left_out":{"messages":0,"tokens":0}},{"category":"dialog","share":204,"used":86,"left_out":{"messages":2,"tokens":74}},{"category":"output","share":102,"used":232,"left_out":{"messages":2,"tokens":232}}]}"#);
 }
 
 #[test]
@@ -475,17 +475,17 @@ fn what_cannot_be_told_is_refused_with_the_reason() {
 #[test]
 fn a_rollback_shows_what_was_known_then() {
     let ask = "say: Hm.\n    call: [ { tool: ask_human, args: { question: Which? } } ]";
-    let asks = format!("when: {{ turn: 5 }}\n    {ask}\n  - when: {{ turn: 9 }}\n    {ask}");
+    let asks = format!("when: {{ turn: 7 }}\n    {ask}\n  - when: {{ turn: 12 }}\n    {ask}");
     let script = CUT.replace("when: { turn: 5 }\n    say: Enough is known.", &asks);
     let stage = Stage::new();
-    let file = tree(&stage, "tools: [look, ask_human], window: { size: 768 }", "tools: []", &script);
+    let file = tree(&stage, "tools: [look, ask_human], window: { size: 1100 }", "tools: []", &script);
     assert_eq!(stage.spinney(&["run", &file]).code, Some(5));
     let place_of = |message: &Value| (message["text"].clone(), message["place"].clone());
     let shown = || stage.spinney(&["show", "lead", "--json"]).json().iter().map(place_of).collect::<Vec<_>>();
     assert_eq!(stage.spinney(&["checkpoint", "make", "lead", "--name", "then"]).code, Some(0));
     let then = shown();
     assert!(then.iter().any(|(_, place)| place == "left_out"), "{then:?}");
-    assert_eq!(stage.spinney(&["answer", "last", "10", "blue"]).code, Some(0));
+    assert_eq!(stage.spinney(&["answer", "last", "14", "blue"]).code, Some(0));
     assert_eq!(stage.spinney(&["resume", "last"]).code, Some(5));
     let later = shown();
     assert!(later.len() > then.len() && later[..then.len()] != then, "the window was cut again: {later:?}");

@@ -80,9 +80,9 @@ fn a_window_and_a_context_show_the_summary_in_them() {
       summary   Looks before turn 14, and nothing found.
     ");
     insta::assert_snapshot!(said(&stage, &["show", "lead"]).lines().take(3).collect::<Vec<_>>().join("\n"), @"
-    lead of tree [id]: completed, as of event 97
-    28 messages, 14 of them left out of its window
-    its model summed up what was left out: Looks before turn 11, and nothing found.
+    lead of tree [id]: completed, as of event 101
+    28 messages, 18 of them left out of its window
+    its model summed up what was left out: Looks before turn 14, and nothing found.
     ");
     let json: Value = serde_json::from_str(&said(&stage, &["window", "last", "lead", "--json"])).unwrap();
     assert!(json["summary"].as_str().is_some_and(|summary| summary.starts_with("Looks")), "{json}");

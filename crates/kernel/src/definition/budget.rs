@@ -1,0 +1,99 @@
+//! A budget as people give it, for a tree, a role or a child.
+
+use serde::{Deserialize, Serialize};
+
+use crate::budget::Limits;
+use crate::id::ModelName;
+use crate::limit;
+use crate::refusal::Refusal;
+
+/// Ceilings as people give them: what is absent is taken from the role, then from the parent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BudgetSpec {
+    /// The ceilings that were given.
+    pub limit: Limits,
+    /// How long the agent may take, by the wall clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// Whether the ceilings are held at every ancestor from the start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lend: Option<Lend>,
+    /// Share of cost and tokens that descendants must leave, in percent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer_reserve: Option<u8>,
+    /// What to do when a model call does not fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_low: Option<OnLow>,
+}
+
+impl Default for BudgetSpec {
+    fn default() -> Self {
+        Self { limit: Limits::NONE, timeout_ms: None, lend: None, answer_reserve: None, on_low: None }
+    }
+}
+
+impl BudgetSpec {
+    /// Only ceilings.
+    #[must_use]
+    pub fn of(limit: Limits) -> Self {
+        Self { limit, ..Self::default() }
+    }
+
+    /// This, and where it says nothing, what `other` says.
+    #[must_use]
+    pub fn or(&self, other: &Self) -> Self {
+        let given = self.limit.bounded();
+        let limit = other
+            .limit
+            .bounded()
+            .iter()
+            .filter(|r| !given.has(*r))
+            .fold(self.limit, |limit, r| other.limit.of(r).map_or(limit, |amount| limit.with(r, amount)));
+        Self {
+            limit,
+            timeout_ms: self.timeout_ms.or(other.timeout_ms),
+            lend: self.lend.or(other.lend),
+            answer_reserve: self.answer_reserve.or(other.answer_reserve),
+            on_low: self.on_low.clone().or_else(|| other.on_low.clone()),
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        self.limit.checked()?;
+        if self.timeout_ms.is_some_and(|ms| ms == 0 || ms > limit::TIMEOUT_MS_MAX) {
+            let ms = self.timeout_ms.unwrap_or_default();
+            return Err(Refusal::BadTimeout { ms, ms_max: limit::TIMEOUT_MS_MAX });
+        }
+        match self.answer_reserve {
+            Some(percent) if percent > limit::ANSWER_RESERVE_PERCENT_MAX => {
+                Err(Refusal::BadReserve { percent, percent_max: limit::ANSWER_RESERVE_PERCENT_MAX })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether a child's ceilings are promised to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lend {
+    /// It shares what its ancestors have.
+    #[default]
+    No,
+    /// They are held at every ancestor until it ends.
+    Yes,
+}
+
+/// What to do when a model call cannot fit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnLow {
+    /// Stop: the agent ends with what it has, or the tree halts.
+    #[default]
+    Halt,
+    /// Lower the output cap to what fits.
+    Shrink,
+    /// Call this model instead.
+    Downgrade(ModelName),
+}

@@ -1,0 +1,156 @@
+//! A kind of agent: what it calls, what it may do, and how it takes turns.
+
+use serde::{Deserialize, Serialize};
+
+use super::{BudgetSpec, bounded};
+use crate::body::Body;
+use crate::budget::{Amounts, Resource};
+use crate::caps::Caps;
+use crate::context::Share;
+use crate::hash::ByName;
+use crate::id::{ModelName, ToolName};
+use crate::limit;
+use crate::output_schema::OutputSchema;
+use crate::refusal::Refusal;
+use crate::window::WindowSpec;
+
+/// A kind of agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Role {
+    /// The model it calls unless its spawner chose another.
+    pub model: ModelName,
+    /// What it may do, before its parent's rights narrow it.
+    pub caps: Caps,
+    /// Its ceilings unless its spawner gave others.
+    #[serde(default)]
+    pub budget: BudgetSpec,
+    /// Whether it may appear again below itself, with another goal.
+    #[serde(default)]
+    pub recursive: Recursion,
+    /// How it takes turns by itself; an agent without is led from outside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<Turns>,
+}
+
+/// How an agent takes turns: its model answers, its tools act, until there is an answer without a tool call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Turns {
+    /// What its model is told first.
+    pub prompt: Body,
+    /// The most turns it may take.
+    pub turns_max: u32,
+    /// The most output tokens of one turn.
+    pub output_cap: u64,
+    /// How many tokens the kernel's own words in the first message have at most, and the tools that it answers itself,
+    /// if somebody counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub around_tokens: Option<u64>,
+    /// How many tokens it has at most to tell what a child used, or what is left; without, neither is told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub facts_tokens: Option<u64>,
+    /// Which tools need a person's leave, or are not to be had, for it and everything below it.
+    #[serde(skip_serializing_if = "ByName::is_empty")]
+    pub approvals: ByName<ToolName, Approval>,
+    /// How much it may write into its folder.
+    #[serde(skip_serializing_if = "OutputLimits::is_default")]
+    pub outputs: OutputLimits,
+    /// Fewer live children than the tree allows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub children_max: Option<u32>,
+    /// What one call sees of its context.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<WindowSpec>,
+    /// What its agents know at their birth, unless their spawner says otherwise.
+    #[serde(skip_serializing_if = "Share::is_goal")]
+    pub share: Share,
+    /// What its agents' answers must look like, unless their spawner says otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Box<OutputSchema>>,
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        let (turns_max, output_cap) = (limit::TURNS_MAX, limit::OUTPUT_TOKENS);
+        Self {
+            prompt: Body::default(),
+            turns_max,
+            output_cap,
+            around_tokens: None,
+            facts_tokens: None,
+            approvals: ByName::default(),
+            outputs: OutputLimits::default(),
+            children_max: None,
+            window: None,
+            share: Share::Goal,
+            output_schema: None,
+        }
+    }
+}
+
+impl Turns {
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        self.prompt.checked("prompt")?;
+        if self.turns_max == 0 || self.turns_max > limit::TURNS_CAP {
+            let (what, count, count_max) =
+                ("limits.max_steps".to_owned(), self.turns_max as usize, limit::TURNS_CAP as usize);
+            return Err(if count == 0 {
+                Refusal::TreeCannotMove
+            } else {
+                Refusal::TooMany { what, count, count_max }
+            });
+        }
+        Amounts::ZERO.with(Resource::Tokens, self.output_cap).checked()?;
+        self.share.check()?;
+        bounded("approvals", self.approvals.len())?;
+        self.output_schema.as_deref().map_or(Ok(()), OutputSchema::check)?;
+        self.window.as_ref().map_or(Ok(()), WindowSpec::check)
+    }
+}
+
+/// What the outputs of one agent may have at most, in sub-folders too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OutputLimits {
+    /// Files.
+    pub files_max: u64,
+    /// Bytes of all of them.
+    pub bytes_max: u64,
+}
+
+impl Default for OutputLimits {
+    fn default() -> Self {
+        Self { files_max: limit::OUTPUT_FILES_MAX, bytes_max: limit::OUTPUT_BYTES_MAX }
+    }
+}
+
+impl OutputLimits {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Whether a tool may be called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Approval {
+    /// Yes.
+    #[default]
+    Allow,
+    /// If a person says so, each time.
+    Ask,
+    /// No.
+    Deny,
+}
+
+/// Whether a role may appear again on its own ancestor path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Recursion {
+    /// Never.
+    #[default]
+    Refused,
+    /// With another goal each time.
+    Allowed,
+}
