@@ -22,4 +22,5 @@ mod shaped;
 mod stage;
 mod steering;
 mod summaries;
+mod teams;
 mod workspace;
