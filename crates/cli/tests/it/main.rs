@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod checkpoints;
+mod config;
 mod contexts;
 mod documents;
 mod example;
@@ -12,6 +13,7 @@ mod following;
 mod hints;
 mod interrupting;
 mod looking;
+mod partial;
 mod removing;
 mod replaying;
 mod result;

@@ -23,12 +23,6 @@ fn when(events: &[Value], kind: &str, agent: &str) -> u64 {
     events.iter().find(is).unwrap()["seq"].as_u64().unwrap()
 }
 
-/// What an agent read as results of its calls, in order.
-fn read(stage: &Stage, agent: &str) -> Vec<Value> {
-    let shown = stage.spinney(&["show", "last", agent, "--json"]).json();
-    shown.into_iter().filter(|message| message["role"] == json!("tool")).collect()
-}
-
 fn texts(messages: &[Value]) -> Vec<&str> {
     messages.iter().map(|message| message["text"].as_str().unwrap()).collect()
 }
@@ -71,7 +65,7 @@ fn s2_children_of_one_answer_run_at_once_and_are_read_in_the_order_of_the_calls(
         assert!(started < first_end["seq"].as_u64().unwrap(), "{child} was asked at {started}: {first_end}");
     }
     assert_eq!(whom(&events, "agent_ended"), ["ash", "elm", "oak", "lead"]);
-    assert_eq!(texts(&read(&stage, "lead")), ["broad", "tall", "light"]);
+    assert_eq!(texts(&stage.results("lead")), ["broad", "tall", "light"]);
     assert_eq!(run.result()["output"], json!("Three are described; the last one is this: light"));
 }
 
@@ -83,7 +77,7 @@ fn s3_what_was_gathered_comes_in_the_order_of_the_spawns_with_each_source_once()
     let run = run(&stage, "s03-fan-in");
     let events = run.json();
     assert_eq!(whom(&events, "agent_ended"), ["pine", "alder", "willow", "lead"]);
-    let results = read(&stage, "lead");
+    let results = stage.results("lead");
     let told = texts(&results);
     assert_eq!(told[..3], ["spawned willow", "spawned alder", "spawned pine"]);
     insta::assert_snapshot!(told[3], @"
@@ -115,7 +109,7 @@ fn s19_a_child_that_hangs_is_ended_in_time_and_its_parent_answers() {
     let run = run(&stage, "s19-timeout");
     let (events, result) = (run.json(), run.result());
     assert_eq!(result["output"], json!("The oak is eighty; about the elm nobody answered in time."));
-    assert_eq!(texts(&read(&stage, "lead")), ["elm failed (timeout: the deadline passed)", "eighty rings"]);
+    assert_eq!(texts(&stage.results("lead")), ["elm failed (timeout: the deadline passed)", "eighty rings"]);
     let ends = |agent: &str| {
         let is = |event: &&Value| event["type"] == json!("agent_ended") && event["agent"] == json!(agent);
         events.iter().find(is).unwrap()
@@ -143,13 +137,13 @@ fn s20_a_circle_of_delegation_is_refused_with_its_path() {
             "role `{role}` is on its own path already ({path}): do this part yourself or hand it to another role"
         )
     };
-    let baker = read(&stage, "baker");
+    let baker = stage.results("baker");
     assert_eq!(texts(&baker), [refusal("miller", "miller > baker > miller")]);
     assert_eq!(baker[0]["is_error"], json!(true));
-    let sorter = read(&stage, "sorter");
+    let sorter = stage.results("sorter");
     assert_eq!(texts(&sorter), [refusal("sorter", "miller > sorter > sorter").as_str(), "sorted by sorter"]);
     assert_eq!((&sorter[0]["is_error"], &sorter[1]["is_error"]), (&json!(true), &json!(false)));
-    assert_eq!(texts(&read(&stage, "miller")), ["Baked by myself.", "sorted by sorter"]);
+    assert_eq!(texts(&stage.results("miller")), ["Baked by myself.", "sorted by sorter"]);
     // Neither refused agent was ever there; the sorter with another goal was.
     assert_eq!(whom(&events, "agent_spawned"), ["miller", "baker", "sorter", "half"]);
 }
