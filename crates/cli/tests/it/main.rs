@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod checkpoints;
+mod config;
 mod contexts;
 mod documents;
 mod example;
@@ -12,6 +13,7 @@ mod following;
 mod hints;
 mod interrupting;
 mod looking;
+mod partial;
 mod removing;
 mod replaying;
 mod result;
@@ -22,4 +24,5 @@ mod shaped;
 mod stage;
 mod steering;
 mod summaries;
+mod teams;
 mod workspace;

@@ -91,6 +91,12 @@ impl Stage {
         Ended::from(self.command(args).output().unwrap())
     }
 
+    /// What an agent of the last tree read as results of its calls, in order.
+    pub(crate) fn results(&self, agent: &str) -> Vec<Value> {
+        let shown = self.spinney(&["show", "last", agent, "--json"]).json();
+        shown.into_iter().filter(|message| message["role"] == "tool").collect()
+    }
+
     /// Types a line into a shell, as it was printed. The shell knows no home.
     pub(crate) fn shell(&self, line: &str) -> Ended {
         let binary = Path::new(env!("CARGO_BIN_EXE_spinney")).parent().unwrap();

@@ -1,0 +1,129 @@
+//! Results that are partial say so, with what is missing, and of a long one there is a beginning and a reference.
+
+use serde_json::json;
+use spinney_kernel::id::BlobHash;
+
+use crate::stage::Stage;
+
+const PRICE: &str = "price: { input_per_mtok_usd: 0.25, output_per_mtok_usd: 1.25 }";
+
+/// A lead and a helper that may say a lot.
+fn tree(stage: &Stage, script: &str) -> String {
+    stage.file("partial.script.yaml", script);
+    let text = format!(
+        "name: partial
+goal: Try it.
+budget: {{ cost_usd: 5 }}
+models: {{ fast: {{ provider: scripted, script: partial.script.yaml, {PRICE} }} }}
+entry: lead
+agents:
+  lead: {{ model: fast, tools: [spawn_agent, wait_agent, look] }}
+  helper: {{ model: fast, tools: [look], limits: {{ max_tokens_per_step: 100000 }} }}
+"
+    );
+    stage.file("partial.yaml", &text)
+}
+
+fn told(stage: &Stage, script: &str) -> Vec<String> {
+    let ended = stage.spinney(&["run", &tree(stage, script), "--json"]);
+    assert_eq!(ended.code, Some(0), "{} {}", ended.out, ended.err);
+    stage.results("lead").iter().map(|message| message["text"].as_str().unwrap().to_owned()).collect()
+}
+
+/// X5 (an answer that a model cut at its output cap aside): a child at its ceiling says which, and how far it got.
+#[test]
+fn x5_a_child_at_its_ceiling_says_so_with_what_it_has() {
+    let script = "
+rules:
+  - when: { agent: lead, turn: 1 }
+    call: [ { tool: spawn_agent, args: { agent: helper, id: a, goal: Help., budget: { steps: 1 } } } ]
+  - when: { agent: lead, turn: 2 }
+    call:
+      - { tool: spawn_agent, args: { agent: helper, id: b, goal: Help., budget: { steps: 1 }, detach: true } }
+      - { tool: spawn_agent, args: { agent: helper, id: c, goal: Help., detach: true } }
+  - when: { agent: lead, turn: 3 }
+    call: [ { tool: wait_agent, args: { agents: [b, c] } } ]
+  - when: { agent: lead }
+    say: done
+  - when: { agent: helper, turn: 1 }
+    think_ms: 300
+    say: Half of it.
+    call: [ { tool: look } ]
+  - when: { agent: helper }
+    say: All of it.
+tools: { look: { say: seen } }
+";
+    let stage = Stage::new();
+    let mut told = told(&stage, script);
+    insta::assert_snapshot!(told.remove(0), @"
+    a exhausted (steps ceiling of `a`: limit 1, spent 1, held 0, asked 1); partial result:
+    Half of it.
+    ");
+    insta::assert_snapshot!(told.pop().unwrap(), @"
+    [b exhausted, used $0.000023, 76 tokens, 1 step, 1 tool call]
+    b exhausted (steps ceiling of `b`: limit 1, spent 1, held 0, asked 1); partial result:
+    Half of it.
+
+    [c completed, used $0.00006425, 229 tokens, 2 steps, 1 tool call]
+    All of it.
+    ");
+}
+
+/// X5: a wait whose time is up brings what there is and says who is missing.
+#[test]
+fn x5_a_wait_that_ran_out_of_time_says_who_is_missing() {
+    let script = "
+rules:
+  - when: { agent: lead, turn: 1 }
+    call:
+      - { tool: spawn_agent, args: { agent: helper, id: a, goal: Help quickly., detach: true } }
+      - { tool: spawn_agent, args: { agent: helper, id: b, goal: Help for ever., detach: true } }
+  - when: { agent: lead, turn: 2 }
+    call: [ { tool: wait_agent, args: { agents: [b, a], timeout: 1s } } ]
+  - when: { agent: lead }
+    say: done
+  - when: { agent: helper, goal_contains: for ever }
+    hang: true
+  - when: { agent: helper }
+    think_ms: 300
+    say: All of it.
+tools: { look: { say: seen } }
+";
+    let stage = Stage::new();
+    insta::assert_snapshot!(told(&stage, script).pop().unwrap(), @"
+    partial, time is up: 1 of 2 ended; still at work: b; wait again, or cancel whom you need no more
+
+    [a completed, used $0.00002225, 77 tokens, 1 step]
+    All of it.
+    ");
+}
+
+/// X5: of an answer above 32 KiB the parent reads a beginning and how much there is in all; the journal refers to the
+/// whole, and `show` has it.
+#[test]
+fn x5_a_long_answer_is_bounded_and_the_rest_is_a_reference() {
+    let script = "
+rules:
+  - when: { agent: lead, turn: 1 }
+    call: [ { tool: spawn_agent, args: { agent: helper, id: a, goal: Talk. } } ]
+  - when: { agent: lead }
+    say: done
+  - when: { agent: helper }
+    say: '{% for i in range(900) %}a sentence that is long enough to be one of nine hundred, namely number {{ i }}. {% endfor %}end'
+tools: { look: { say: seen } }
+";
+    let stage = Stage::new();
+    let told = told(&stage, script).pop().unwrap();
+    let shown = stage.spinney(&["show", "last", "a", "--json"]).result();
+    let whole = shown["text"].as_str().unwrap();
+    assert!(whole.len() > 64 * 1024 && whole.ends_with("number 899. end"), "{} bytes", whole.len());
+    let (beginning, words) = told.rsplit_once('\n').unwrap();
+    assert_eq!(words, format!("[only the beginning: {} bytes in all]", whole.len()));
+    assert!(beginning.len() <= 32 * 1024 && whole.starts_with(beginning), "{} bytes", beginning.len());
+    assert!(beginning.len() > 31 * 1024, "as much as has room");
+    // The journal has the beginning and, for the whole, a reference: its hash and its size.
+    let events = stage.spinney(&["events", "last", "--agent", "a", "--json"]).json();
+    let said = events.iter().find(|event| event["type"] == "call_ended").unwrap();
+    let rest = json!({ "hash": BlobHash::of(whole.as_bytes()), "bytes": whole.len() });
+    assert_eq!(said["outcome"]["body"]["rest"], rest);
+}

@@ -1,0 +1,149 @@
+//! Teams of `examples/scenarios`: tasks one after the other, several at once, gathered, out of time, in a circle.
+
+use serde_json::{Value, json};
+
+use crate::stage::{Ended, Stage};
+
+fn run(stage: &Stage, name: &str) -> Ended {
+    let file = format!("{}/../../examples/scenarios/{name}.yaml", env!("CARGO_MANIFEST_DIR"));
+    let ended = stage.spinney(&["run", &file, "--json"]);
+    assert_eq!(ended.code, Some(0), "{} {}", ended.out, ended.err);
+    ended
+}
+
+/// The ids of those to whom this happened, in the order in which it did.
+fn whom<'a>(events: &'a [Value], kind: &str) -> Vec<&'a str> {
+    let of_kind = events.iter().filter(|event| event["type"] == json!(kind));
+    of_kind.map(|event| event["agent"].as_str().unwrap()).collect()
+}
+
+/// When this happened to an agent, as the number of the event.
+fn when(events: &[Value], kind: &str, agent: &str) -> u64 {
+    let is = |event: &&Value| event["type"] == json!(kind) && event["agent"] == json!(agent);
+    events.iter().find(is).unwrap()["seq"].as_u64().unwrap()
+}
+
+fn texts(messages: &[Value]) -> Vec<&str> {
+    messages.iter().map(|message| message["text"].as_str().unwrap()).collect()
+}
+
+/// S1: three tasks in sequence, and each goal has the answer before it.
+#[test]
+fn s1_each_task_of_a_sequence_starts_from_the_answer_before_it() {
+    let stage = Stage::new();
+    let run = run(&stage, "s01-sequence");
+    let events = run.json();
+    assert_eq!(run.result()["output"], json!("The hedge stands: forty cans of water for forty holes"));
+    let goals: Vec<&Value> = events
+        .iter()
+        .filter(|event| event["type"] == json!("agent_spawned"))
+        .map(|event| &event["goal"])
+        .collect();
+    let wanted = [
+        "Plant a hedge.",
+        "Pick a tree for a hedge.",
+        "Dig for this: hornbeam",
+        "Water this: forty holes for hornbeam",
+    ];
+    assert_eq!(json!(goals), json!(wanted));
+    for (before, after) in [("picker", "digger"), ("digger", "keeper")] {
+        let (ended, spawned) = (when(&events, "agent_ended", before), when(&events, "agent_spawned", after));
+        assert!(ended < spawned, "{before} ended at {ended}, {after} was spawned at {spawned}");
+    }
+    assert_eq!(whom(&events, "agent_ended"), ["picker", "digger", "keeper", "lead"]);
+}
+
+/// S2: three at the same time; who answers first makes no difference to the order in which the lead reads them.
+#[test]
+fn s2_children_of_one_answer_run_at_once_and_are_read_in_the_order_of_the_calls() {
+    let stage = Stage::new();
+    let run = run(&stage, "s02-fan-out");
+    let events = run.json();
+    let first_end = events.iter().find(|event| event["type"] == json!("agent_ended")).unwrap();
+    for child in ["oak", "elm", "ash"] {
+        let started = when(&events, "call_started", child);
+        assert!(started < first_end["seq"].as_u64().unwrap(), "{child} was asked at {started}: {first_end}");
+    }
+    assert_eq!(whom(&events, "agent_ended"), ["ash", "elm", "oak", "lead"]);
+    assert_eq!(texts(&stage.results("lead")), ["broad", "tall", "light"]);
+    assert_eq!(run.result()["output"], json!("Three are described; the last one is this: light"));
+}
+
+/// S3: detached children are gathered in the order of their spawns, the slowest first, and what two of them name as a
+/// source is listed once.
+#[test]
+fn s3_what_was_gathered_comes_in_the_order_of_the_spawns_with_each_source_once() {
+    let stage = Stage::new();
+    let run = run(&stage, "s03-fan-in");
+    let events = run.json();
+    assert_eq!(whom(&events, "agent_ended"), ["pine", "alder", "willow", "lead"]);
+    let results = stage.results("lead");
+    let told = texts(&results);
+    assert_eq!(told[..3], ["spawned willow", "spawned alder", "spawned pine"]);
+    insta::assert_snapshot!(told[3], @"
+    [willow completed, used $0.00003125, 69 tokens, 1 step]
+    It likes wet soil, see https://www.trees.example/wet/.
+
+    [alder completed, used $0.0000285, 66 tokens, 1 step]
+    It likes wet soil, see https://trees.example/wet
+
+    [pine completed, used $0.00002725, 65 tokens, 1 step]
+    It does not, see https://trees.example/dry
+
+    Sources:
+    - https://www.trees.example/wet/ (willow, alder)
+    - https://trees.example/dry (pine)
+    ");
+    // The lead answers from it.
+    assert_eq!(run.result()["output"], json!(format!("Gathered:\n{}", told[3])));
+    // It went on meanwhile: it spoke again while the slowest was at work.
+    let spoke = json!("All three are on their way.");
+    let spoke = events.iter().find(|event| event["outcome"]["body"]["text"] == spoke).unwrap();
+    assert!(spoke["seq"].as_u64().unwrap() < when(&events, "agent_ended", "willow"));
+}
+
+/// S19: a child that hangs ends at its time; its parent is told, has the other's answer, and completes.
+#[test]
+fn s19_a_child_that_hangs_is_ended_in_time_and_its_parent_answers() {
+    let stage = Stage::new();
+    let run = run(&stage, "s19-timeout");
+    let (events, result) = (run.json(), run.result());
+    assert_eq!(result["output"], json!("The oak is eighty; about the elm nobody answered in time."));
+    assert_eq!(texts(&stage.results("lead")), ["elm failed (timeout: the deadline passed)", "eighty rings"]);
+    let ends = |agent: &str| {
+        let is = |event: &&Value| event["type"] == json!("agent_ended") && event["agent"] == json!(agent);
+        events.iter().find(is).unwrap()
+    };
+    let timeout =
+        json!({ "state": "failed", "error": { "code": "timeout", "message": "the deadline passed" } });
+    assert_eq!(ends("elm")["exit"], timeout);
+    let took = ends("elm")["end"].as_u64().unwrap() - ends("elm")["start"].as_u64().unwrap();
+    assert!(took >= 300, "it had 300 ms and ended after {took} ms");
+    // In time: long before the minute that the tree has.
+    assert!(result["elapsed_ms"].as_u64().unwrap() < 30_000, "{result}");
+    assert_eq!(ends("lead")["exit"], json!({ "state": "completed" }));
+}
+
+/// S20: a circle is refused by the system with its path, also for a role that may appear below itself but has the same
+/// goal there; whoever was refused does it itself or asks for something else.
+#[test]
+fn s20_a_circle_of_delegation_is_refused_with_its_path() {
+    let stage = Stage::new();
+    let run = run(&stage, "s20-cycle");
+    let events = run.json();
+    assert_eq!(run.result()["output"], json!("A bread, and sorted by sorter"));
+    let refusal = |role: &str, path: &str| {
+        format!(
+            "role `{role}` is on its own path already ({path}): do this part yourself or hand it to another role"
+        )
+    };
+    let baker = stage.results("baker");
+    assert_eq!(texts(&baker), [refusal("miller", "miller > baker > miller")]);
+    assert_eq!(baker[0]["is_error"], json!(true));
+    let sorter = stage.results("sorter");
+    assert_eq!(texts(&sorter), [refusal("sorter", "miller > sorter > sorter").as_str(), "sorted by sorter"]);
+    assert_eq!((&sorter[0]["is_error"], &sorter[1]["is_error"]), (&json!(true), &json!(false)));
+    assert_eq!(texts(&stage.results("miller")), ["Baked by myself.", "sorted by sorter"]);
+    // Neither refused agent was ever there; the sorter with another goal was.
+    assert_eq!(whom(&events, "agent_spawned"), ["miller", "baker", "sorter", "half"]);
+}
