@@ -19,7 +19,7 @@ const CHARACTER_REST: u64 = 3;
 /// The most bytes that say what is missing between head and tail, and where it is.
 pub(crate) const GAP_BYTES_MAX: u64 = 128;
 /// The most bytes that say that a text is only a beginning.
-pub(crate) const BEGINNING_BYTES_MAX: u64 = 64;
+pub(crate) const BEGINNING_BYTES_MAX: u64 = 112;
 
 /// The head and the tail of a text that is too long to be shown whole; none if it is not.
 #[must_use]
@@ -99,7 +99,8 @@ pub fn shown(body: Body, whole: &Whole) -> String {
     let Some((head, tail)) = body.ends() else {
         let beginning = if is_cut { "only the beginning of at least" } else { "only the beginning:" };
         let in_all = if is_cut { "" } else { " in all" };
-        return format!("{}\n[{beginning} {all} bytes{in_all}]", body.text);
+        let blob = digits(&rest.hash);
+        return format!("{}\n[{beginning} {all} bytes{in_all}; the whole is blob {blob}]", body.text);
     };
     let missing = all.saturating_sub(body.text.len() as u64);
     let missing =

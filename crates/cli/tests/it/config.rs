@@ -276,11 +276,11 @@ fn l32_limits_of_the_tree_and_of_an_agent() {
       told: the tree has had 2 agents and the limit is 2: do this part yourself
       answer: I have it: the tree has had 2 agents and the limit is 2: do this part yourself
     helper limits: { max_steps: 1 }: exit 0
-      told: a failed (max_steps: max_steps: 1 turns were taken and there is no answer: raise `limits.max_steps`, or ask for less); partial result:
+      told: a failed (max_steps: no answer after 1 turn, which is all that it may take: raise `limits.max_steps`, or ask for less); partial result:
     I look.
-      told: b failed (max_steps: max_steps: 1 turns were taken and there is no answer: raise `limits.max_steps`, or ask for less); partial result:
+      told: b failed (max_steps: no answer after 1 turn, which is all that it may take: raise `limits.max_steps`, or ask for less); partial result:
     I look.
-      answer: I have it: b failed (max_steps: max_steps: 1 turns were taken and there is no answer: raise `limits.max_steps`, or ask for less); partial result:
+      answer: I have it: b failed (max_steps: no answer after 1 turn, which is all that it may take: raise `limits.max_steps`, or ask for less); partial result:
     I look.
     helper limits: { max_tokens_per_step: 2 }: exit 0
       told: I look.
@@ -462,6 +462,7 @@ fn l32_an_unknown_key_is_refused_with_its_place() {
         (At::Lead, "subagent_allowed_models: [fast]"),
         (At::Lead, "approval: { look: ask }"),
         (At::Lead, "approvals: { look: maybe }"),
+        (At::Lead, "approvals: { lok: deny }"),
         (At::Lead, "subagent_models: [quick]"),
         (At::Lead, "subagents: [nobody]"),
         (At::Helper, "budget: { step: 2 }"),
@@ -480,6 +481,7 @@ fn l32_an_unknown_key_is_refused_with_its_place() {
     spinney: config.yaml:11:5: unknown key `subagent_allowed_models`: known keys: model, prompt, tools, subagents, subagent_models, approvals, limits, budget, recursive, share, output_schema, window
     spinney: config.yaml:11:5: unknown key `approval`: did you mean `approvals`?
     spinney: config.yaml:11:24: unknown word `maybe`: known words: allow, ask, deny
+    spinney: config.yaml:11:23: unknown tool `lok`: did you mean `look`?
     spinney: config.yaml:11:23: unknown model `quick`: known models: fast, slow
     spinney: config.yaml:11:17: unknown agent `nobody`: known agents: lead, helper
     spinney: config.yaml:15:15: unknown key `step`: did you mean `steps`?

@@ -1,4 +1,8 @@
-//! The example that the README shows.
+//! The examples that the README shows.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
 
 use crate::stage::{Stage, steady};
 
@@ -43,11 +47,75 @@ fn the_example_tells_its_story_and_completes() {
 fn the_example_does_the_same_in_every_run() {
     let stage = Stage::new();
     let what = |ended: crate::stage::Ended| {
-        let words = |line: &serde_json::Value| (line["type"].to_string(), line["path"].to_string());
+        let words = |line: &Value| (line["type"].to_string(), line["path"].to_string());
         ended.json().iter().map(words).collect::<Vec<_>>()
     };
     let (first, second) =
         (stage.spinney(&["run", &example(), "--json"]), stage.spinney(&["run", &example(), "--json"]));
     assert_eq!(first.result()["output"], second.result()["output"]);
     assert_eq!(what(first), what(second));
+}
+
+fn research() -> String {
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/research.yaml").to_owned()
+}
+
+/// Three levels, children at the same time, a refused spawn, a budget that binds and an answer from all of it.
+#[test]
+fn the_research_team_comes_to_an_answer_from_what_it_gathered() {
+    let stage = Stage::new();
+    let run = stage.spinney(&["run", &research(), "--json"]);
+    let (events, result) = (run.json(), run.result());
+    assert_eq!((run.code, &result["agents"]), (Some(0), &json!(6)), "{}", run.err);
+    assert!(result["output"].as_str().unwrap().starts_with("Take PyTorch"), "{result}");
+    let of = |kind: &str| events.iter().filter(|event| event["type"] == kind).collect::<Vec<&Value>>();
+    let depth = |event: &&Value| event["path"].as_str().unwrap().split('/').count();
+    assert_eq!(of("agent_spawned").iter().map(depth).max(), Some(3));
+    let first_end = of("agent_ended")[0]["seq"].as_u64();
+    let researchers = of("agent_spawned").into_iter().filter(|event| event["role"] == "researcher");
+    assert!(researchers.map(|event| event["seq"].as_u64()).all(|seq| seq < first_end), "at the same time");
+    let refused = of("tool_answered").into_iter().find(|event| event["is_error"] == json!(true)).unwrap();
+    assert_eq!(refused["body"]["text"], json!("depth limit 2 reached at depth 2: do this part yourself"));
+    let exits: BTreeMap<&str, &Value> = of("agent_ended")
+        .into_iter()
+        .map(|event| (event["agent"].as_str().unwrap(), &event["exit"]["state"]))
+        .collect();
+    assert_eq!(exits["tensorflow"], "exhausted");
+    assert_eq!(
+        (exits["torch"], exits["jax"], exits["lead"]),
+        (&json!("completed"), &json!("completed"), &json!("completed"))
+    );
+    let texts =
+        stage.results("lead").into_iter().filter_map(|result| result["text"].as_str().map(str::to_owned));
+    let gathered = texts.into_iter().find(|text| text.contains("Sources:")).unwrap();
+    let heads: Vec<&str> = gathered
+        .lines()
+        .filter(|line| line.starts_with('['))
+        .map(|line| line.split(',').next().unwrap())
+        .collect();
+    assert_eq!(heads, ["[torch completed", "[tensorflow exhausted", "[jax completed"]);
+    assert!(gathered.ends_with("- https://lib.example/survey (torch, tensorflow, jax)\n- https://torch.example/papers (torch)\n- https://jax.example/speed (jax)"), "{gathered}");
+    assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
+}
+
+/// The same events for each agent in every run, whoever was faster.
+#[test]
+fn the_research_team_does_the_same_in_every_run() {
+    let stage = Stage::new();
+    let per_agent = || {
+        let run = stage.spinney(&["run", &research(), "--json"]);
+        let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for event in run.json() {
+            // Readers have drawn names; how long somebody waits for a slot or for budget is not in the script.
+            let path = event["path"].as_str().unwrap_or_default();
+            let path =
+                path.split('/').map(|id| id.split('-').next().unwrap_or(id)).collect::<Vec<_>>().join("/");
+            let kind = event["type"].as_str().unwrap_or_default();
+            if kind != "call_waiting" {
+                all.entry(path).or_default().push(kind.to_owned());
+            }
+        }
+        all
+    };
+    assert_eq!(per_agent(), per_agent());
 }

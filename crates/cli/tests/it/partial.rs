@@ -98,8 +98,8 @@ tools: { look: { say: seen } }
     ");
 }
 
-/// X5: of an answer above 32 KiB the parent reads a beginning and how much there is in all; the journal refers to the
-/// whole, and `show` has it.
+/// X5: of an answer above 32 KiB the parent reads a beginning, how much there is in all and a reference to the whole;
+/// the journal has that, and `show` shows it.
 #[test]
 fn x5_a_long_answer_is_bounded_and_the_rest_is_a_reference() {
     let script = "
@@ -117,8 +117,12 @@ tools: { look: { say: seen } }
     let shown = stage.spinney(&["show", "last", "a", "--json"]).result();
     let whole = shown["text"].as_str().unwrap();
     assert!(whole.len() > 64 * 1024 && whole.ends_with("number 899. end"), "{} bytes", whole.len());
+    let hash = &BlobHash::of(whole.as_bytes()).as_str()[..16].to_owned();
     let (beginning, words) = told.rsplit_once('\n').unwrap();
-    assert_eq!(words, format!("[only the beginning: {} bytes in all]", whole.len()));
+    assert_eq!(
+        words,
+        format!("[only the beginning: {} bytes in all; the whole is blob {hash}]", whole.len())
+    );
     assert!(beginning.len() <= 32 * 1024 && whole.starts_with(beginning), "{} bytes", beginning.len());
     assert!(beginning.len() > 31 * 1024, "as much as has room");
     // The journal has the beginning and, for the whole, a reference: its hash and its size.

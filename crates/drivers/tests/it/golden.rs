@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use spinney_kernel::Batch;
+use spinney_kernel::call::Outcome;
 use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::{Batch, Event};
 use spinney_testkit::Stage;
 use spinney_testkit::spinney::tree::Told;
 
@@ -45,10 +46,25 @@ fn what_was_a_step_stays_that_step() {
     }
 }
 
+/// Whether a long output of a tool is a file: golden journals keep no blobs, and without its bytes it cannot be written.
+fn needs_bytes(ran: &Ran) -> bool {
+    ran.told.iter().any(|told| {
+        let Event::CallEnded { outcome: Outcome::Done { body, .. }, .. } = &told.event else { return false };
+        body.ends().is_some()
+    })
+}
+
 /// And on disk they are the same from wherever they are taken up.
 #[test]
 fn every_golden_journal_is_mended_from_anywhere() {
-    for (name, ran) in journals() {
+    let (lacking, whole): (Vec<_>, Vec<_>) = journals().into_iter().partition(|(_, ran)| needs_bytes(ran));
+    assert!(whole.len() >= 6 && lacking.len() <= 1);
+    for (name, ran) in lacking {
+        let home = tempfile::tempdir().unwrap();
+        let fault = ran.write_after(home.path(), Seq(0)).unwrap_err().to_string();
+        assert!(fault.contains("the journal has no blob"), "{name}: {fault}");
+    }
+    for (name, ran) in whole {
         let home = tempfile::tempdir().unwrap();
         for cut in [0, ran.told.len() / 3, ran.told.len() / 2, ran.told.len()] {
             ran.write_after(home.path(), Seq(cut as u64)).unwrap();

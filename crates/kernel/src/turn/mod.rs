@@ -122,7 +122,8 @@ fn ask_model(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) {
     let agent = draft.agent(ix);
     if agent.progress.turns >= turns_max {
         let message = format!(
-            "max_steps: {turns_max} turns were taken and there is no answer: raise `limits.max_steps`, or ask for less"
+            "no answer after {}, which is all that it may take: raise `limits.max_steps`, or ask for less",
+            turns_told(turns_max)
         );
         agent::end(draft, ix, Exit::failed("max_steps", message), None);
         return;
@@ -157,6 +158,11 @@ fn telling_left(draft: &Draft<'_>, ix: AgentIx, mut work: Work) -> Work {
         model.left = Some(left).filter(|left| !left.bounded().is_empty()).map(Box::new);
     }
     work
+}
+
+/// So many turns.
+fn turns_told(turns: u32) -> String {
+    if turns == 1 { "1 turn".to_owned() } else { format!("{turns} turns") }
 }
 
 /// Makes a model call.

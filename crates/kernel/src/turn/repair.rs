@@ -23,7 +23,8 @@ pub(super) fn repair(draft: &mut Draft<'_>, ix: AgentIx, mismatch: &Mismatch) {
         Exit::failed("output_mismatch", message)
     } else if turns >= turns_max {
         let message = format!(
-            "max_steps: {turns_max} turns were taken and the answer does not fit `output_schema`: {told}: raise `limits.max_steps`, or ask for less"
+            "{told}: no answer fits `output_schema` after {}, which is all that it may take: raise `limits.max_steps`, or ask for less",
+            super::turns_told(turns_max)
         );
         Exit::failed("max_steps", message)
     } else {

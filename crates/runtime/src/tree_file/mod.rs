@@ -101,15 +101,22 @@ impl TreeFile {
                 Allow::Only(tools) => Some(tools),
                 Allow::All => None,
             };
-            tools.into_iter().flatten().map(move |tool| (name, tool))
+            let approvals = role.turns.iter().flat_map(|turns| turns.approvals.keys());
+            tools.into_iter().flatten().chain(approvals).map(move |tool| (name, tool))
         })
     }
 
     /// The error for a tool that nobody has, at the place where the role names it.
     #[must_use]
     pub fn unknown_tool(&self, role: &RoleName, tool: &ToolName, known: &[ToolName]) -> FileError {
-        let tools = [Step::Key("agents"), Step::Key(role.as_str()), Step::Key("tools")];
-        let place = self.root.place_of_item(&tools, tool.as_str());
+        let at = |key| [Step::Key("agents"), Step::Key(role.as_str()), Step::Key(key)];
+        let is_listed = self.definition.roles.get(role).is_some_and(|role| role.caps.tools.has(tool));
+        let place = if is_listed {
+            self.root.place_of_item(&at("tools"), tool.as_str())
+        } else {
+            let [agents, role, approvals] = at("approvals");
+            self.root.place_of(&[agents, role, approvals, Step::Key(tool.as_str())])
+        };
         let help = nearest::help(tool.as_str(), known.iter().map(ToolName::as_str), "tools");
         FileError::new(&self.file, place, format!("unknown tool `{tool}`")).with_help(help)
     }

@@ -424,7 +424,7 @@ fn an_unknown_tool_is_told_where_it_was_written() {
     ] {
         let tree = read(file, text);
         let mentions: Vec<_> = tree.tools().map(|(role, tool)| format!("{role} {tool}")).collect();
-        assert_eq!(mentions, ["lead spawn_agent", "lead wait_agent"]);
+        assert_eq!(mentions, ["lead spawn_agent", "lead wait_agent", "lead spawn_agent"]);
         let unknown = tree.tools().find(|(_, tool)| !known.contains(tool)).unwrap();
         let error = tree.unknown_tool(unknown.0, unknown.1, &known);
         assert_eq!(

@@ -158,7 +158,7 @@ fn turns_that_run_out_while_repairing_say_what_is_still_wrong() {
     let mut play = grow("root turns=2");
     answer(&mut play, "five", Some(misfit()));
     answer(&mut play, "six", Some(misfit()));
-    assert_snapshot!(end(&play, "root"), @r#"max_steps: max_steps: 2 turns were taken and the answer does not fit `output_schema`: at /n: value is not of type "integer"; and 1 more: raise `limits.max_steps`, or ask for less"#);
+    assert_snapshot!(end(&play, "root"), @r#"max_steps: at /n: value is not of type "integer"; and 1 more: no answer fits `output_schema` after 2 turns, which is all that it may take: raise `limits.max_steps`, or ask for less"#);
 }
 
 /// What a repair costs is the agent's: at its ceiling it ends as at any other turn, with what it has.

@@ -167,14 +167,14 @@ impl People {
     /// Around a wild tree people do things for no reason.
     fn whim(&mut self) {
         let mut dice = self.plot.dice(&format!("whim/{}", self.seen.0));
-        if self.plot.mode != Mode::Wild || !dice.once_in(25) {
+        if self.plot.mode != Mode::Wild || !dice.once_in(15) {
             return;
         }
         let agents: Vec<AgentId> = self.asked.keys().cloned().collect();
         let Some(agent) = dice.pick(&agents) else { return };
         let root = agent.as_str() == "lead";
         let whim = dice.below(12);
-        if let (8..11, Some((agent, at))) = (whim, dice.pick(&self.checkpoints)) {
+        if let (4..11, Some((agent, at))) = (whim, dice.pick(&self.checkpoints)) {
             return self.want(Wish::Rollback(agent, at));
         }
         self.want(match whim {
