@@ -41,6 +41,7 @@ mod snapshots;
 mod stopping;
 mod summarising;
 mod tagging;
+mod three_levels;
 mod tree_file;
 mod tree_file_errors;
 mod turns;
