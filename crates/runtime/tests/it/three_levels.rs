@@ -6,9 +6,12 @@ use std::sync::Arc;
 use insta::assert_snapshot;
 use spinney::tree::Told;
 use spinney_kernel::body::Body;
+use spinney_kernel::budget::{Amounts, Limits};
+use spinney_kernel::call::{Outcome, Work};
 use spinney_kernel::context::{Message, ToolAsk};
 use spinney_kernel::definition::Definition;
 use spinney_kernel::envelope::Envelope;
+use spinney_kernel::id::TreeId;
 use spinney_kernel::port::model::Attempt;
 use spinney_kernel::request::Send;
 use spinney_kernel::window::Category;
@@ -151,20 +154,43 @@ fn result(message: &Message) -> Option<(&str, &str)> {
 
 /// What an agent's model said last.
 fn answer(told: &[Told], agent: &str) -> String {
-    let of = |told: &Told| match &told.event {
-        Event::CallAsked { call, agent: by, .. } if by.as_str() == agent => Some(*call),
-        _ => None,
-    };
-    let calls: Vec<_> = told.iter().filter_map(of).collect();
-    let ended = |told: &Told| match &told.event {
-        Event::CallEnded { call, outcome: spinney_kernel::call::Outcome::Done { body, .. }, .. }
-            if calls.contains(call) =>
+    let (mut calls, mut said) = (Vec::new(), None);
+    for told in told {
+        if let Event::CallAsked { call, agent: by, .. } = &told.event
+            && by.as_str() == agent
         {
-            Some(body.text.clone())
+            calls.push(*call);
         }
-        _ => None,
+        if let Event::CallEnded { call, outcome: Outcome::Done { body, .. }, .. } = &told.event
+            && calls.contains(call)
+        {
+            said = Some(body.text.clone());
+        }
+    }
+    said.unwrap_or_else(|| panic!("{agent} said nothing"))
+}
+
+/// What an agent and everything below it used, as its end says.
+fn spent(told: &[Told], agent: &str) -> Amounts {
+    let ended = |told: &Told| {
+        let Event::AgentEnded { agent: who, spent, .. } = &told.event else { return None };
+        (who.as_str() == agent).then_some(*spent)
     };
-    told.iter().filter_map(ended).last().unwrap()
+    told.iter().find_map(ended).unwrap_or_else(|| panic!("{agent} has not ended"))
+}
+
+/// What the ledger had for the root just before each of its turns, from the events alone.
+fn left_before_turns(told: &[Told], seed: TreeId) -> Vec<Limits> {
+    let (mut world, mut left) = (World::new(seed), Vec::new());
+    for told in told {
+        if let Event::CallAsked { agent, work: Work::Model(_), .. } = &told.event
+            && agent.as_str() == "root"
+        {
+            left.extend(world.directory().next().and_then(|root| root.remaining));
+        }
+        world.apply(&told.event);
+    }
+    left
 }
 
 /// L27: the result of a spawn is the child's last answer, byte for byte and under the id of the call; two spawns in one
@@ -225,23 +251,8 @@ tools: { look: { think_ms: 1, say: seen } }
     let tree = stage.start(&home, "root $90.00 tokens=500000 steps=50 tool_calls=40 retries=9 turns=9 / helper later turns=9 / deep later turns=9").await;
     tree.ended().await;
     let (told, head) = (told(&tree).await, stage.journal().head(tree.id()).unwrap().unwrap());
-    let spent = |agent: &str| {
-        let ended = |told: &Told| match &told.event {
-            Event::AgentEnded { agent: who, spent, .. } if who.as_str() == agent => Some(*spent),
-            _ => None,
-        };
-        told.iter().find_map(ended).unwrap()
-    };
-    // What the ledger had for the root just before each of its turns, from the events alone.
-    let mut world = World::new(head.seed);
-    let mut left = Vec::new();
-    for told in &told {
-        if matches!(&told.event, Event::CallAsked { agent, work: spinney_kernel::call::Work::Model(_), .. } if agent.as_str() == "root")
-        {
-            left.push(world.directory().next().unwrap().remaining.unwrap());
-        }
-        world.apply(&told.event);
-    }
+    let left = left_before_turns(&told, head.seed);
+    let spent = |agent| spent(&told, agent);
     let turns: Vec<_> = stage.model().attempts().into_iter().filter(|a| a.origin.depth() == 0).collect();
     assert_eq!((turns.len(), left.len()), (3, 3));
     let mut lines = Vec::new();
@@ -272,5 +283,5 @@ tools: { look: { think_ms: 1, say: seen } }
     3 <-> seen
     3 <b> done
     ");
-    assert!(spent("a") != spent("c"));
+    assert!(spent("a") != spent("b") && spent("a") != spent("c") && spent("b") != spent("c"));
 }
