@@ -31,7 +31,7 @@ pub const TAG_BYTES_MAX: usize = 256;
 pub const TURNS_MAX: u32 = 20;
 /// Largest number of turns a definition may allow.
 pub const TURNS_CAP: u32 = 1_000_000;
-/// Most tool calls in one answer; what is beyond is dropped and the model is told.
+/// Most tool calls in one answer; what is beyond is not called, and not in the journal.
 pub const ASKS_MAX: usize = 1_000;
 /// Largest arguments of all tool calls of one answer together, in bytes.
 pub const ASKS_BYTES_MAX: usize = 8 * 1024 * 1024;

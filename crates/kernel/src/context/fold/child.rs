@@ -81,7 +81,10 @@ impl Contexts {
             return Some((text, false, Facts { used, left: None }));
         };
         let late = if is_late { Late::Yes } else { Late::No };
-        Some((wait_told((agents, *need, *sources), findings, late), is_late, Facts::default()))
+        // One that is shown alone has no mark that says what it used.
+        let alone = findings.first().filter(|one| agents.iter().all(|agent| *agent == one.agent));
+        let facts = Facts { used: alone.and_then(|one| one.used), left: None };
+        Some((wait_told((agents, *need, *sources), findings, late), is_late, facts))
     }
 
     pub(super) fn waits(&mut self, call: CallId, agent: &AgentId, (ask, wait): (Option<u32>, &Wait)) {

@@ -1,0 +1,177 @@
+//! A tree that is played to its end on a stage, and what must hold of it however its models behave.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use spinney::Home;
+use spinney::tree::{Look, Told, verify};
+use spinney_kernel::Event;
+use spinney_kernel::agent::Exit;
+use spinney_kernel::budget::{Amounts, Resource};
+use spinney_kernel::context::Message;
+use spinney_kernel::definition::Definition;
+use spinney_kernel::port::model::Attempt;
+use spinney_kernel::world::TreeState;
+use spinney_testkit::{Stage, definition, told};
+
+/// Longer than any wait, question and retry of these trees together: what takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// A tree at its end.
+pub(crate) struct Played {
+    /// Every model call that was made, in order.
+    pub(crate) attempts: Vec<Arc<Attempt>>,
+    pub(crate) look: Look,
+    pub(crate) told: Vec<Told>,
+}
+
+/// What a tool call came to, as the model reads it.
+#[derive(Debug)]
+pub(crate) struct Returned {
+    pub(crate) id: String,
+    pub(crate) text: String,
+    pub(crate) is_error: bool,
+}
+
+/// The tree of a fixture whose models may say as much in one turn as they like.
+pub(crate) fn wordy(fixture: &str) -> Definition {
+    let mut wordy = definition(fixture);
+    for (_, role) in &mut wordy.roles {
+        if let Some(turns) = &mut role.turns {
+            turns.output_cap = 1_000_000;
+        }
+    }
+    wordy
+}
+
+impl Played {
+    /// Plays the tree of a fixture by a script.
+    pub(crate) async fn by(script: &str, fixture: &str) -> Self {
+        Self::on(Stage::new(script), wordy(fixture)).await
+    }
+
+    /// Plays a tree on a stage, and checks what holds of every one: it ends, nothing is left running, no ceiling and
+    /// no limit was passed, and deciding everything again gives the same.
+    pub(crate) async fn on(stage: Stage, definition: Definition) -> Self {
+        let (home, model) = (stage.home(), stage.model());
+        let played = Self::at(&home, definition, || model.attempts()).await;
+        assert_eq!(model.out(), 0, "model calls are out");
+        played
+    }
+
+    /// The same in a home, with a model of the caller's own.
+    pub(crate) async fn at(
+        home: &Home,
+        definition: Definition,
+        attempts: impl FnOnce() -> Vec<Arc<Attempt>>,
+    ) -> Self {
+        let tree = home.start(definition.clone()).await.unwrap();
+        let status = tokio::time::timeout(PATIENCE, tree.ended()).await;
+        let Ok(status) = status else { panic!("it hangs: {:#?}", tree.look().await.unwrap().agents) };
+        assert_eq!(status.stopped, None);
+        let (look, told) = (tree.look().await.unwrap(), told(&tree).await);
+        let verified = verify(home.journal().as_ref(), tree.id(), None).unwrap();
+        assert!(verified.decided);
+        assert_eq!(verified.look, look, "replayed");
+        let played = Self { attempts: attempts(), look, told };
+        played.is_still();
+        played.is_bounded(&definition);
+        played
+    }
+
+    fn is_still(&self) {
+        for view in &self.look.agents {
+            let has_ended = matches!(view.status, spinney_kernel::agent::Status::Ended(_));
+            assert!(has_ended, "{} is {}", view.agent, view.status);
+            for (what, amounts) in [("held", view.held), ("lent", view.lent), ("overrun", view.overrun)] {
+                assert_eq!(amounts, Amounts::ZERO, "{what} at {}", view.agent);
+            }
+        }
+        let (mut asked, mut ended) = (0, 0);
+        for told in &self.told {
+            asked += usize::from(matches!(
+                told.event,
+                Event::CallAsked { .. } | Event::WaitStarted { .. } | Event::QuestionAsked { .. }
+            ));
+            ended += usize::from(matches!(told.event, Event::CallEnded { .. }));
+        }
+        // A child that is waited for is a call too; it is asked for by being spawned.
+        let attached = self
+            .spawned()
+            .filter(|spawned| matches!(spawned.attachment, spinney_kernel::agent::Attachment::Call { .. }));
+        assert_eq!(asked + attached.count(), ended, "calls that were asked for and have ended");
+    }
+
+    fn is_bounded(&self, definition: &Definition) {
+        let limits = definition.limits;
+        let mut live: BTreeMap<&str, u32> = BTreeMap::new();
+        let mut ceilings = BTreeMap::new();
+        for told in &self.told {
+            if let Event::AgentSpawned(spawned) = &told.event {
+                ceilings.insert(spawned.agent.as_str(), (spawned.terms.limit, spawned.parent.as_ref()));
+                if let Some(parent) = &spawned.parent {
+                    let live = live.entry(parent.as_str()).or_default();
+                    *live += 1;
+                    assert!(*live <= limits.children_max, "{live} children of {parent}");
+                }
+            }
+            if let Event::AgentEnded { agent, spent, .. } = &told.event {
+                let (limit, parent) = ceilings[agent.as_str()];
+                for resource in Resource::ALL {
+                    let most = limit.of(resource).unwrap_or(u64::MAX);
+                    assert!(spent.of(resource) <= most, "{agent} used {spent:?} of {limit:?}");
+                }
+                if let Some(live) = parent.and_then(|parent| live.get_mut(parent.as_str())) {
+                    *live -= 1;
+                }
+            }
+        }
+        assert!(live.values().all(|live| *live == 0), "orphans: {live:?}");
+        assert!(self.look.agents.len() <= limits.agents_max as usize);
+        assert!(self.look.agents.iter().all(|view| view.depth <= limits.depth_max));
+    }
+
+    pub(crate) fn spawned(&self) -> impl Iterator<Item = &spinney_kernel::agent::Spawned> {
+        self.told.iter().filter_map(|told| {
+            if let Event::AgentSpawned(spawned) = &told.event { Some(spawned.as_ref()) } else { None }
+        })
+    }
+
+    /// How many model calls, agents and how it ended, in one line.
+    pub(crate) fn sum(&self) -> String {
+        let (calls, agents) = (self.attempts.len(), self.look.agents.len());
+        let TreeState::Ended(word) = self.look.state else { panic!("{:?}", self.look.state) };
+        let code = match self.look.end.as_ref().map(|end| &end.exit) {
+            Some(Exit::Failed { error }) => format!(" ({})", error.code),
+            Some(Exit::Completed | Exit::Exhausted { .. } | Exit::Cancelled { .. }) | None => String::new(),
+        };
+        format!("{word}{code}, {calls} model calls, {agents} agents")
+    }
+
+    /// Every tool result that an agent's last packet holds, in order.
+    pub(crate) fn returned(&self, agent: &str) -> Vec<Returned> {
+        let last = self.attempts.iter().rev().find(|attempt| attempt.origin.agent().as_str() == agent);
+        let last = last.unwrap_or_else(|| panic!("{agent} was never asked"));
+        let result = |message: &Message| {
+            let Message::Result { id, text, is_error, .. } = message else { return None };
+            Some(Returned { id: id.to_string(), text: text.clone(), is_error: *is_error })
+        };
+        last.packet.messages.iter().filter_map(|message| result(message)).collect()
+    }
+
+    /// The same as text: a line for each, with `!` before those that are errors.
+    pub(crate) fn results(&self, agent: &str) -> String {
+        let line = |Returned { id, text, is_error }: &Returned| {
+            let mark = if *is_error { "!" } else { " " };
+            format!("{mark}{} {}", id.trim_start_matches("call_"), text.replace('\n', " | "))
+        };
+        self.returned(agent).iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    /// How an agent ended, as one word.
+    pub(crate) fn word(&self, agent: &str) -> String {
+        let view = self.look.agents.iter().find(|view| view.agent.as_str() == agent);
+        view.map_or_else(|| panic!("there is no {agent}"), |view| view.status.to_string())
+    }
+}

@@ -1,0 +1,271 @@
+//! Models that meddle with their kin: waits that contradict each other, cancels and follow-ups of what is not theirs,
+//! children left behind, messages to itself. `played.rs` checks what holds of all of these trees.
+
+use insta::assert_snapshot;
+
+use crate::played::Played;
+
+const FIXTURE: &str = "root $9000.00 turns=9 / worker later turns=9 / deep later turns=9";
+
+/// A root with a worker `a` that has a child `g`, and workers `b` and `c`.
+const FAMILY: &str = r#"
+  - when: { agent: root, turn: 1 }
+    call:
+      - { tool: spawn_agent, args: { agent: worker, id: a, goal: Lead., detach: true } }
+      - { tool: spawn_agent, args: { agent: worker, id: b, goal: Wait., detach: true } }
+      - { tool: spawn_agent, args: { agent: worker, id: c, goal: Hang., detach: true } }
+      - { tool: pause }
+  - when: { agent: worker, goal_contains: Lead, turn: 1 }
+    call: [{ tool: spawn_agent, args: { agent: deep, id: g, goal: Dig., detach: true } }, { tool: pause }]
+  - { when: { agent: worker, goal_contains: Hang }, hang: true }
+  - { when: { agent: worker, goal_contains: Wait }, think_ms: 5000, say: waited }
+  - { when: { agent: deep }, think_ms: 5000, say: dug }
+"#;
+
+/// The family, with what else its members do.
+async fn family(rules: &str) -> Played {
+    let tools = "tools: { pause: { think_ms: 100, say: paused } }";
+    Played::by(&format!("rules:\n{rules}{FAMILY}  - {{ say: done }}\n{tools}\n"), FIXTURE).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn waits_for_what_is_no_child_come_back_as_advice() {
+    let played = family(
+        r#"
+  - when: { agent: root, turn: 2 }
+    call:
+      - { tool: wait_agent, args: { agents: [root] } }
+      - { tool: wait_agent, args: { agents: [g] } }
+      - { tool: wait_agent, args: { agents: [ghost] } }
+      - { tool: wait_agent, args: { agents: [b, ghost] } }
+      - { tool: wait_agent, args: { agents: [] } }
+      - { tool: wait_agent, args: { agents: [b], need: { first: 0 } } }
+      - { tool: wait_agent, args: { agents: [b], need: few } }
+      - { tool: wait_agent, args: { agents: [b, b, b, b, b, b] } }
+      - { tool: cancel_agent, args: { agent: c, reason: enough } }
+  - when: { agent: worker, goal_contains: Lead, turn: 2 }
+    call:
+      - { tool: wait_agent, args: { agents: [a] } }
+      - { tool: wait_agent, args: { agents: [root] } }
+      - { tool: wait_agent, args: { agents: [b] } }
+"#,
+    )
+    .await;
+    assert_snapshot!(played.sum(), @"completed, 10 model calls, 5 agents");
+    assert_snapshot!(played.results("root"), @"
+     1_1 spawned a
+     1_2 spawned b
+     1_3 spawned c
+     1_4 paused
+    !2_1 `root` is not a child of `root`: only a parent waits for a child
+    !2_2 `g` is not a child of `root`: only a parent waits for a child
+    !2_3 no agent is called `ghost` in this tree: its events name every agent
+    !2_4 no agent is called `ghost` in this tree: its events name every agent
+    !2_5 nothing to wait for: name at least one child, or wait for messages
+    !2_6 nothing to wait for: name at least one child, or wait for messages
+    !2_7 bad arguments for `wait_agent`: unknown variant `few`, expected one of `all`, `any`, `first`, `majority` at line 1 column 28; write one JSON object with the fields it takes
+    !2_8 children: 6 is above the limit 5: use fewer
+     2_9 done
+    ");
+    assert_snapshot!(played.results("a"), @"
+     1_1 spawned g
+     1_2 paused
+    !2_1 `a` is not a child of `a`: only a parent waits for a child
+    !2_2 `root` is not a child of `a`: only a parent waits for a child
+    !2_3 `b` is not a child of `a`: only a parent waits for a child
+    ");
+}
+
+/// Each of several waits for the same children ends, and so does one for more than there are.
+#[tokio::test(start_paused = true)]
+async fn waits_that_contradict_each_other_all_end() {
+    let played = family(
+        r#"
+  - when: { agent: root, turn: 2 }
+    call:
+      - { tool: cancel_agent, args: { agent: c, reason: enough } }
+      - { tool: wait_agent, args: { agents: [c] } }
+      - { tool: wait_agent, args: { agents: [a, b], need: { first: 5 } } }
+      - { tool: wait_agent, args: { agents: [a], need: majority } }
+      - { tool: wait_agent, args: { agents: [b, b] } }
+      - { tool: wait_agent, args: { agents: [b, c], need: any } }
+      - { tool: wait_agent, args: { agents: [b], timeout: 1s } }
+  - when: { agent: root, turn: 3 }
+    call:
+      - { tool: wait_agent, args: { agents: [a, b, c] } }
+      - { tool: wait_agent, args: { agents: [a, b, c] } }
+"#,
+    )
+    .await;
+    assert_snapshot!(played.sum(), @"completed, 9 model calls, 5 agents");
+    assert_snapshot!(played.results("root"), @"
+     1_1 spawned a
+     1_2 spawned b
+     1_3 spawned c
+     1_4 paused
+     2_1 done
+     2_2 c cancelled (enough)
+     2_3 2 of 2 ended; fewer completed than you need |  | [a completed] | a completed, as you know |  | [b completed, used $0.002, 1458 tokens, 1 step] | waited
+     2_4 1 of 1 ended; more than half agree |  | done
+     2_5 b completed, as you know
+     2_6 1 of 2 ended; still at work: b; wait again, or cancel whom you need no more |  | [c cancelled] | c cancelled, as you know
+    !2_7 partial, time is up: 0 of 1 ended; still at work: b; wait again, or cancel whom you need no more
+     3_1 [a completed] | a completed, as you know |  | [b completed] | b completed, as you know |  | [c cancelled] | c cancelled, as you know
+     3_2 [a completed] | a completed, as you know |  | [b completed] | b completed, as you know |  | [c cancelled] | c cancelled, as you know
+    ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_cancels_itself_or_anybody_beside_or_above_it() {
+    let played = family(
+        r#"
+  - when: { agent: root, turn: 2 }
+    call:
+      - { tool: cancel_agent, args: { agent: root, reason: tired } }
+      - { tool: cancel_agent, args: { agent: ghost } }
+      - { tool: cancel_agent, args: { agent: c } }
+      - { tool: cancel_agent, args: { agent: c } }
+      - { tool: wait_agent, args: { agents: [a, b] } }
+  - when: { agent: worker, goal_contains: Lead, turn: 2 }
+    call:
+      - { tool: cancel_agent, args: { agent: a } }
+      - { tool: cancel_agent, args: { agent: root } }
+      - { tool: cancel_agent, args: { agent: b } }
+      - { tool: wait_agent, args: { agents: [g] } }
+"#,
+    )
+    .await;
+    assert_snapshot!(played.sum(), @"completed, 9 model calls, 5 agents");
+    assert_snapshot!(played.results("root"), @"
+     1_1 spawned a
+     1_2 spawned b
+     1_3 spawned c
+     1_4 paused
+    !2_1 `root` may not do this to `root`: an agent acts for itself, and signals only its descendants
+    !2_2 no agent is called `ghost` in this tree: its events name every agent
+     2_3 done
+    !2_4 agent `c` takes no more work, it is ending: spawn another one
+     2_5 [a completed, used $0.033, 7158 tokens, 4 steps, 1 tool call] | done |  | [b completed, used $0.002, 1458 tokens, 1 step] | waited
+    ");
+    assert_snapshot!(played.results("a"), @"
+     1_1 spawned g
+     1_2 paused
+    !2_1 `a` may not do this to `a`: an agent acts for itself, and signals only its descendants
+    !2_2 `a` may not do this to `root`: an agent acts for itself, and signals only its descendants
+    !2_3 `a` may not do this to `b`: an agent acts for itself, and signals only its descendants
+     2_4 dug
+    ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_followup_of_what_cannot_have_one_comes_back_as_advice() {
+    let played = family(
+        r#"
+  - when: { agent: root, turn: 2 }
+    call:
+      - { tool: followup_task, args: { agent: root, task: More. } }
+      - { tool: followup_task, args: { agent: g, task: More. } }
+      - { tool: followup_task, args: { agent: ghost, task: More. } }
+      - { tool: followup_task, args: { agent: b, task: More. } }
+      - { tool: cancel_agent, args: { agent: c } }
+      - { tool: followup_task, args: { agent: c, task: More. } }
+      - { tool: wait_agent, args: { agents: [a, b] } }
+  - when: { agent: root, turn: 3 }
+    call:
+      - { tool: followup_task, args: { agent: c, task: More. } }
+      - { tool: followup_task, args: { agent: b, task: "" } }
+  - when: { agent: worker, goal_contains: Lead, turn: 2 }
+    call:
+      - { tool: followup_task, args: { agent: a, task: More. } }
+      - { tool: followup_task, args: { agent: root, task: More. } }
+      - { tool: followup_task, args: { agent: b, task: More. } }
+"#,
+    )
+    .await;
+    assert_snapshot!(played.sum(), @"completed, 10 model calls, 5 agents");
+    assert_snapshot!(played.results("root"), @"
+     1_1 spawned a
+     1_2 spawned b
+     1_3 spawned c
+     1_4 paused
+    !2_1 `root` is not a child of `root`: only a parent waits for a child
+    !2_2 `g` is not a child of `root`: only a parent waits for a child
+    !2_3 no agent is called `ghost` in this tree: its events name every agent
+    !2_4 `b` is still at work: send it a message, or wait for it
+     2_5 done
+    !2_6 `c` is still at work: send it a message, or wait for it
+     2_7 [a completed, used $0.038, 6650 tokens, 3 steps, 1 tool call] | done |  | [b completed, used $0.002, 1458 tokens, 1 step] | waited
+    !3_1 `c` is cancelled, and what it knew is not kept: spawn another agent and tell it what it has to know
+    !3_2 the goal is empty: say something
+    ");
+    assert_snapshot!(played.results("a"), @"
+     1_1 spawned g
+     1_2 paused
+    !2_1 `a` is not a child of `a`: only a parent waits for a child
+    !2_2 `root` is not a child of `a`: only a parent waits for a child
+    !2_3 `b` is not a child of `a`: only a parent waits for a child
+    ");
+}
+
+/// What was detached and not waited for ends with its parent, at every level.
+#[tokio::test(start_paused = true)]
+async fn children_left_behind_are_cancelled_with_their_parent() {
+    let played = family("").await;
+    assert_snapshot!(played.sum(), @"completed, 7 model calls, 5 agents");
+    let ends = ["root", "a", "b", "c", "g"].map(|agent| played.word(agent));
+    assert_eq!(ends, ["completed", "cancelled", "cancelled", "cancelled", "cancelled"]);
+    let born = played.spawned().count();
+    let ended = played
+        .told
+        .iter()
+        .filter(|told| matches!(told.event, spinney_kernel::Event::AgentEnded { .. }))
+        .count();
+    assert_eq!((born, ended), (5, 5));
+}
+
+/// An agent that writes to itself reads it with its next turn, and one that never stops ends at its limit of turns.
+#[tokio::test(start_paused = true)]
+async fn messages_to_itself_end_at_the_limit_of_turns() {
+    let script = r#"
+rules:
+  - { call: [{ tool: send_message, args: { to: root, text: "note {{ turn }}" } }] }
+"#;
+    let played = Played::by(script, "root $9000.00 turns=6").await;
+    assert_snapshot!(played.sum(), @"failed (max_steps), 6 model calls, 1 agents");
+    let last = played.attempts.last().unwrap();
+    let notes: Vec<String> = last
+        .packet
+        .messages
+        .iter()
+        .map(|message| message.text().into_owned())
+        .filter(|text| text.starts_with("note "))
+        .collect();
+    assert_eq!(notes, ["note 1", "note 2", "note 3", "note 4", "note 5"]);
+}
+
+/// A message to somebody who has ended, or was never there, changes nothing for anybody else.
+#[tokio::test(start_paused = true)]
+async fn messages_to_nobody_come_back_as_advice() {
+    let played = family(
+        r#"
+  - when: { agent: root, turn: 2 }
+    call:
+      - { tool: cancel_agent, args: { agent: c } }
+      - { tool: send_message, args: { to: c, text: Still there? } }
+      - { tool: send_message, args: { to: ghost, text: Boo. } }
+      - { tool: send_message, args: { to: b, text: "" } }
+"#,
+    )
+    .await;
+    assert_snapshot!(played.sum(), @"completed, 10 model calls, 5 agents");
+    assert_snapshot!(played.results("root"), @"
+     1_1 spawned a
+     1_2 spawned b
+     1_3 spawned c
+     1_4 paused
+     2_1 done
+    !2_2 agent `c` takes no more work, it is ending: spawn another one
+     2_3 no agent is called `ghost` yet: the message is kept, and read when one is spawned under that id
+    !2_4 the message is empty: say something
+    ");
+}
