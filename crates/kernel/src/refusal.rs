@@ -101,7 +101,7 @@ pub enum Refusal {
     TakesTurns { agent: AgentId },
     #[error("nothing to wait for: name at least one child, or wait for messages")]
     NothingToWaitFor,
-    #[error("`{agent}` is not a child of `{parent}`: only a parent waits for a child")]
+    #[error("`{agent}` is not a child of `{parent}`: name one of your own children")]
     NotAChild { parent: AgentId, agent: AgentId },
     #[error("`{agent}` is still at work: send it a message, or wait for it")]
     StillAtWork { agent: AgentId },

@@ -161,3 +161,57 @@ async fn a_schema_that_is_none_is_refused_or_told() {
     5
     "#);
 }
+
+/// O9: a child with a declared schema answers in another shape. It fails as a mismatch, with code and place; what was to
+/// come next on its answer does not start: a follow-up is refused and spawns nobody, and a wait for one that completed is
+/// not met by it. With an answer that fits, both go on.
+#[tokio::test(start_paused = true)]
+async fn o9_an_answer_of_another_shape_fails_and_what_builds_on_it_does_not_start() {
+    let script = |answer: &str| {
+        format!(
+            "rules:\n  - {{ when: {{ agent: root, turn: 1 }}, call: [{{ tool: spawn_agent, args: {{ agent: counter, id: c, goal: Count., detach: true }} }}, {{ tool: wait_agent, args: {{ agents: [c], need: {{ first: 1 }} }} }}] }}\n  - {{ when: {{ agent: root, turn: 2 }}, call: [{{ tool: followup_task, args: {{ agent: c, task: Name the oldest. }} }}] }}\n  - {{ when: {{ agent: root }}, say: \"{{{{ last }}}}\" }}\n  - {{ when: {{ agent: counter }}, say: '{answer}' }}"
+        )
+    };
+    for (answer, fits) in [(r#"{"rings": "many"}"#, false), (r#"{"rings": 70}"#, true)] {
+        let stage = Stage::new(&script(answer));
+        let fixture = "root $9.00 turns=5 / counter later turns=9";
+        let tree = stage.home().start(shaped(fixture, "counter", SCHEMA)).await.unwrap();
+        assert_eq!(tree.ended().await.state, TreeState::Ended("completed"));
+        let events = told(&tree).await;
+        let exits = events.iter().filter_map(|told| {
+            let Event::AgentEnded { agent, exit, .. } = &told.event else { return None };
+            (agent.as_str() == "c").then(|| exit.clone())
+        });
+        let spawned = events.iter().filter(|told| matches!(told.event, Event::AgentSpawned(_))).count();
+        let results: Vec<(String, bool)> = stage
+            .model()
+            .attempts()
+            .iter()
+            .rfind(|attempt| attempt.origin.agent().as_str() == "root")
+            .into_iter()
+            .flat_map(|attempt| attempt.packet.messages.iter())
+            .filter_map(|message| {
+                let Message::Result { text, is_error, .. } = message.as_ref() else { return None };
+                Some((text.clone(), *is_error))
+            })
+            .collect();
+        match exits.collect::<Vec<_>>().as_slice() {
+            [Exit::Completed] if fits => {
+                assert_eq!((spawned, results[2].1), (3, false), "{results:?}");
+            }
+            [Exit::Failed { error }] if !fits => {
+                assert_eq!((error.code.as_str(), spawned), ("output_mismatch", 2), "{error:?}");
+                assert!(error.message.contains("/rings"), "{}", error.message);
+                assert!(
+                    results[1].1 && results[1].0.contains("fewer completed than you need"),
+                    "{results:?}"
+                );
+                assert!(
+                    results[2].1 && results[2].0.contains("is failed, and what it knew is not kept"),
+                    "{results:?}"
+                );
+            }
+            other => panic!("{answer}: {other:?}"),
+        }
+    }
+}

@@ -242,7 +242,7 @@ async fn an_answer_of_two_hundred_kilobytes_is_shown_in_part() {
     assert_eq!(shown, "h".repeat(limit::TEXT_BYTES_MAX));
     assert_snapshot!(words, @"
 
-    [only the beginning: 200000 bytes in all]
+    [only the beginning: 200000 bytes in all; the whole is blob c4ab760d4e15080d]
     ");
     let body = &played.look.end.as_ref().unwrap().shown;
     assert!(body.text.len() <= limit::TEXT_BYTES_MAX);

@@ -57,8 +57,8 @@ async fn waits_for_what_is_no_child_come_back_as_advice() {
      1_2 spawned b
      1_3 spawned c
      1_4 paused
-    !2_1 `root` is not a child of `root`: only a parent waits for a child
-    !2_2 `g` is not a child of `root`: only a parent waits for a child
+    !2_1 `root` is not a child of `root`: name one of your own children
+    !2_2 `g` is not a child of `root`: name one of your own children
     !2_3 no agent is called `ghost` in this tree: its events name every agent
     !2_4 no agent is called `ghost` in this tree: its events name every agent
     !2_5 nothing to wait for: name at least one child, or wait for messages
@@ -70,9 +70,9 @@ async fn waits_for_what_is_no_child_come_back_as_advice() {
     assert_snapshot!(played.results("a"), @"
      1_1 spawned g
      1_2 paused
-    !2_1 `a` is not a child of `a`: only a parent waits for a child
-    !2_2 `root` is not a child of `a`: only a parent waits for a child
-    !2_3 `b` is not a child of `a`: only a parent waits for a child
+    !2_1 `a` is not a child of `a`: name one of your own children
+    !2_2 `root` is not a child of `a`: name one of your own children
+    !2_3 `b` is not a child of `a`: name one of your own children
     ");
 }
 
@@ -104,11 +104,11 @@ async fn waits_that_contradict_each_other_all_end() {
      1_3 spawned c
      1_4 paused
      2_1 done
-     2_2 c cancelled (enough)
+    !2_2 c cancelled (enough)
      2_3 2 of 2 ended; fewer completed than you need |  | [a completed] | a completed, as you know |  | [b completed, used $0.002, 1458 tokens, 1 step] | waited
      2_4 1 of 1 ended; more than half agree |  | done
      2_5 b completed, as you know
-     2_6 1 of 2 ended; still at work: b; wait again, or cancel whom you need no more |  | [c cancelled] | c cancelled, as you know
+    !2_6 1 of 2 ended; still at work: b; wait again, or cancel whom you need no more |  | [c cancelled] | c cancelled, as you know
     !2_7 partial, time is up: 0 of 1 ended; still at work: b; wait again, or cancel whom you need no more
      3_1 [a completed] | a completed, as you know |  | [b completed] | b completed, as you know |  | [c cancelled] | c cancelled, as you know
      3_2 [a completed] | a completed, as you know |  | [b completed] | b completed, as you know |  | [c cancelled] | c cancelled, as you know
@@ -188,22 +188,22 @@ async fn a_followup_of_what_cannot_have_one_comes_back_as_advice() {
      1_2 spawned b
      1_3 spawned c
      1_4 paused
-    !2_1 `root` is not a child of `root`: only a parent waits for a child
-    !2_2 `g` is not a child of `root`: only a parent waits for a child
+    !2_1 `root` is not a child of `root`: name one of your own children
+    !2_2 `g` is not a child of `root`: name one of your own children
     !2_3 no agent is called `ghost` in this tree: its events name every agent
     !2_4 `b` is still at work: send it a message, or wait for it
      2_5 done
     !2_6 `c` is still at work: send it a message, or wait for it
-     2_7 [a completed, used $0.038, 6650 tokens, 3 steps, 1 tool call] | done |  | [b completed, used $0.002, 1458 tokens, 1 step] | waited
+     2_7 [a completed, used $0.038, 6644 tokens, 3 steps, 1 tool call] | done |  | [b completed, used $0.002, 1458 tokens, 1 step] | waited
     !3_1 `c` is cancelled, and what it knew is not kept: spawn another agent and tell it what it has to know
     !3_2 the goal is empty: say something
     ");
     assert_snapshot!(played.results("a"), @"
      1_1 spawned g
      1_2 paused
-    !2_1 `a` is not a child of `a`: only a parent waits for a child
-    !2_2 `root` is not a child of `a`: only a parent waits for a child
-    !2_3 `b` is not a child of `a`: only a parent waits for a child
+    !2_1 `a` is not a child of `a`: name one of your own children
+    !2_2 `root` is not a child of `a`: name one of your own children
+    !2_3 `b` is not a child of `a`: name one of your own children
     ");
 }
 

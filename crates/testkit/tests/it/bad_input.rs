@@ -258,13 +258,13 @@ fn a_request_that_makes_no_sense_is_refused_and_changes_nothing() {
     told.sort();
     told.dedup();
     insta::assert_snapshot!(told.join("\n"), @"
-    `a` is not a child of `a`: only a parent waits for a child
+    `a` is not a child of `a`: name one of your own children
     `a` is not paused: nothing to unpause
     `a` may not do this to `a`: an agent acts for itself, and signals only its descendants
     `b` may not do this to `a`: an agent acts for itself, and signals only its descendants
-    `dead` is not a child of `a`: only a parent waits for a child
+    `dead` is not a child of `a`: name one of your own children
     `ghost` may not do this to `a`: an agent acts for itself, and signals only its descendants
-    `root` is not a child of `a`: only a parent waits for a child
+    `root` is not a child of `a`: name one of your own children
     `root` may not do this to `a`: an agent acts for itself, and signals only its descendants
     agent `dead` takes no more work, it is completed: spawn another one
     agent `dying` takes no more work, it is ending: spawn another one

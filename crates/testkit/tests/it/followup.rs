@@ -88,7 +88,7 @@ fn a_followup_that_cannot_be_is_refused_as_advice() {
     assert_snapshot!(errors.join("\n"), @"
     root tool 0 error: `f` is failed, and what it knew is not kept: spawn another agent and tell it what it has to know
     root tool 1 error: `w` is still at work: send it a message, or wait for it
-    root tool 2 error: `root` is not a child of `root`: only a parent waits for a child
+    root tool 2 error: `root` is not a child of `root`: name one of your own children
     root tool 3 error: no agent is called `nobody` in this tree: its events name every agent
     root tool 4 error: `f` is failed, and what it knew is not kept: spawn another agent and tell it what it has to know
     ");

@@ -77,14 +77,16 @@ impl Contexts {
         let mut findings: Vec<Finding> = ended.iter().map(&mut finding).collect();
         let Some(Wait::Children { agents, need, sources }) = opened.wait.as_deref() else {
             // The call that spawned it.
-            let Finding { text, used, .. } = findings.pop().filter(|_| !is_late)?;
-            return Some((text, false, Facts { used, left: None }));
+            let finding = findings.pop().filter(|_| !is_late)?;
+            let is_error = !finding.is_completed();
+            return Some((finding.text, is_error, Facts { used: finding.used, left: None }));
         };
         let late = if is_late { Late::Yes } else { Late::No };
         // One that is shown alone has no mark that says what it used.
         let alone = findings.first().filter(|one| agents.iter().all(|agent| *agent == one.agent));
         let facts = Facts { used: alone.and_then(|one| one.used), left: None };
-        Some((wait_told((agents, *need, *sources), findings, late), is_late, facts))
+        let is_error = is_late || !findings.iter().any(Finding::is_completed);
+        Some((wait_told((agents, *need, *sources), findings, late), is_error, facts))
     }
 
     pub(super) fn waits(&mut self, call: CallId, agent: &AgentId, (ask, wait): (Option<u32>, &Wait)) {
