@@ -6,10 +6,11 @@ use std::time::Duration;
 use prost::Message;
 use spinney_kernel::agent::Exit;
 use spinney_kernel::call::Outcome;
+use spinney_kernel::context::Frame;
 use spinney_kernel::definition::BudgetSpec;
 use spinney_kernel::id::{AgentId, Correlation, IdError, RoleName, Seq, ToolName, Topic};
 use spinney_kernel::port::journal::JournalFault;
-use spinney_kernel::request::{Collect, Frame, Spawn};
+use spinney_kernel::request::{Collect, Spawn};
 use spinney_kernel::{By, Event, Request, limit};
 
 use crate::bus::Waited;

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use spinney_kernel::context::Frame;
 use spinney_kernel::definition::Definition;
 use spinney_kernel::id::{AgentId, TreeId};
-use spinney_kernel::request::{Frame, Spawn, Start};
+use spinney_kernel::request::{Spawn, Start};
 use spinney_kernel::time::Time;
 use spinney_kernel::{Batch, By, Decision, Input, Refusal, Reply, Report, Request, What, World, decide};
 

@@ -3,17 +3,17 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Collect, Frame, Spawn, acting};
+use super::{Collect, Spawn, acting};
 use crate::agent::AgentIx;
 use crate::body::Body;
 use crate::caps::Allow;
-use crate::context::{Given, Share};
+use crate::context::{Frame, Given, Share};
 use crate::decide::{Draft, Reply};
 use crate::definition::BudgetSpec;
 use crate::id::AgentId;
 use crate::input::By;
 use crate::refusal::Refusal;
-use crate::window::Category;
+use crate::window::{Category, Span};
 
 /// What stands at the end of what such an agent knew.
 const NOTE: &str =
@@ -83,12 +83,8 @@ impl Followup {
 }
 
 /// Everything that a child knew but its first message, which tells of the task before.
-pub(crate) fn known_before(
-    draft: &Draft<'_>,
-    parent: AgentIx,
-    child: AgentIx,
-) -> Option<(AgentId, crate::window::Span)> {
+pub(crate) fn known_before(draft: &Draft<'_>, parent: AgentIx, child: AgentIx) -> Option<(AgentId, Span)> {
     let known = draft.agents().finished(parent, child)?.window.headers().len();
     let to = u32::try_from(known).unwrap_or(u32::MAX);
-    (to > 1).then(|| (draft.agents().id(child).clone(), crate::window::Span { from: 1, to }))
+    (to > 1).then(|| (draft.agents().id(child).clone(), Span { from: 1, to }))
 }

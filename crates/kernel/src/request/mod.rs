@@ -51,8 +51,6 @@ pub use start::Start;
 pub use unpause::Unpause;
 pub use wait::Wait;
 
-pub use crate::context::Frame;
-
 use crate::agent::AgentIx;
 use crate::call::{OnTimeout, Question};
 use crate::context::Goal;

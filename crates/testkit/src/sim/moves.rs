@@ -4,7 +4,7 @@ use spinney_kernel::agent::Failure;
 use spinney_kernel::body::Body;
 use spinney_kernel::budget::{Amounts, Resource, Usage};
 use spinney_kernel::call::{OnTimeout, Question, Sources, Wait as WaitFor, Work};
-use spinney_kernel::context::Given;
+use spinney_kernel::context::{Frame, Given};
 use spinney_kernel::definition::Lost as OnLost;
 use spinney_kernel::envelope::Envelope;
 use spinney_kernel::event::Breaker as Gate;
@@ -14,8 +14,8 @@ use spinney_kernel::id::{AgentId, CallId, TimerId};
 use spinney_kernel::output_schema::{Mismatch, MismatchKind, Wrong};
 use spinney_kernel::report::{Breaker, Done, Failed, Lost, Rate, Timer, Used};
 use spinney_kernel::request::{
-    Answer, Ask, Broadcast, Cancel, Charge, Collect, Fail, Finish, Followup, Frame, Hold, HoldFor, Pause,
-    Raise, Redirect, Refresh, Send, Spawn, Unpause, Wait,
+    Answer, Ask, Broadcast, Cancel, Charge, Collect, Fail, Finish, Followup, Hold, HoldFor, Pause, Raise,
+    Redirect, Refresh, Send, Spawn, Unpause, Wait,
 };
 use spinney_kernel::signal::Running;
 use spinney_kernel::time::Time;

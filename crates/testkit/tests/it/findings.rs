@@ -42,6 +42,20 @@ fn l33_sources_are_listed_once_with_everybody_who_names_them() {
     ");
 }
 
+/// What most agree on is an answer that more than half of those asked gave, however few have ended.
+#[test]
+fn what_most_agree_on_is_the_answer_of_more_than_half_of_those_asked() {
+    let of = |asked: &[&str], answers: &[(&str, &str, &str)]| {
+        let asked: Vec<_> = asked.iter().map(|id| name(id)).collect();
+        let answers = answers.iter().map(|(id, state, text)| finding(id, state, text)).collect();
+        Findings::new(WaitNeed::Majority, &asked, answers).agreed().map(str::to_owned)
+    };
+    let (a, b) = (("a", "completed", "blue"), ("b", "completed", " blue\n"));
+    assert_eq!(of(&["a", "b", "c"], &[a, b]), Some("blue".to_owned()));
+    assert_eq!(of(&["a", "b", "c", "d"], &[a, b]), None);
+    assert_eq!(of(&["a", "b", "c"], &[a, ("b", "failed", "blue")]), None);
+}
+
 #[test]
 fn a_list_of_sources_has_a_bound_and_says_so() {
     let long: String =

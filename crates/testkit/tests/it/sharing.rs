@@ -1,12 +1,12 @@
 //! What a child is told, and how large its window is: nothing else ever crosses.
 
 use spinney_kernel::body::Body;
-use spinney_kernel::context::{Contexts, Given, Message, Share};
+use spinney_kernel::context::{Contexts, Frame, Given, Message, Share};
 use spinney_kernel::definition::Definition;
 use spinney_kernel::envelope::Envelope;
 use spinney_kernel::event::Clamped;
 use spinney_kernel::id::{AgentId, ModelName, RoleName};
-use spinney_kernel::request::{Broadcast, Collect, Frame, Refresh, Send, Spawn};
+use spinney_kernel::request::{Broadcast, Collect, Refresh, Send, Spawn};
 use spinney_kernel::window::{Category, Tie, WindowSpec};
 use spinney_kernel::{By, Event, Refusal, Reply, Request};
 use spinney_testkit::Play;

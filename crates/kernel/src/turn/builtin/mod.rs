@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::agent::AgentIx;
 use crate::body::{Body, cut};
 use crate::call::{OnTimeout, Question, Sources, Wait};
-use crate::context::{Goal, Share, ToolAsk};
+use crate::context::{Frame, Goal, Share, ToolAsk};
 use crate::decide::{Draft, Reply};
 use crate::definition::BudgetSpec;
 use crate::envelope::Envelope;
@@ -19,7 +19,7 @@ use crate::input::By;
 use crate::limit;
 use crate::output_schema::OutputSchema;
 use crate::refusal::Refusal;
-use crate::request::{self, Collect, Frame, Request};
+use crate::request::{self, Collect, Request};
 use crate::written::{BudgetKeys, Span};
 
 /// A tool that the kernel itself answers.
