@@ -3,6 +3,7 @@
 use std::borrow::Borrow;
 use std::fmt;
 use std::marker::PhantomData;
+use std::num::NonZeroU64;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -360,10 +361,24 @@ impl fmt::Display for CallId {
     }
 }
 
-/// A timer's number in its tree.
+/// A timer's number in its tree; the first is 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct TimerId(pub u64);
+pub struct TimerId(NonZeroU64);
+
+impl TimerId {
+    /// The timer after so many others.
+    #[must_use]
+    pub const fn after(count: u64) -> Self {
+        Self(NonZeroU64::MIN.saturating_add(count))
+    }
+
+    /// Its number.
+    #[must_use]
+    pub const fn number(self) -> u64 {
+        self.0.get()
+    }
+}
 
 /// The place of an event in its tree's journal; the first is 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -167,7 +167,17 @@ impl Ours {
         let tree = TreeId::new((tree as u128).to_be_bytes());
         let (blobs, catalog) = (Vec::new(), Vec::new());
         let (durability, batch) = (self.durability, self.batch.clone());
-        Append { tree, after: Seq(after), base: None, batch, blobs, catalog, state: "running", durability }
+        Append {
+            tree,
+            after: Seq(after),
+            base: None,
+            before: None,
+            batch,
+            blobs,
+            catalog,
+            state: "running",
+            durability,
+        }
     }
 
     fn wait_each(&mut self) -> Vec<f64> {

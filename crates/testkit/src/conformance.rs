@@ -20,12 +20,13 @@ use crate::Play;
 /// # Panics
 /// At the first thing that is not as it must be.
 pub fn journal(open: &dyn Fn() -> Box<dyn Journal>) {
-    let checks: [fn(&dyn Journal); 18] = [
+    let checks: [fn(&dyn Journal); 19] = [
         what_was_appended_is_read_back,
         pages_are_read_from_any_event,
         trees_that_are_written_in_turns_are_read_apart,
         a_page_is_bounded_in_bytes,
         a_whole_chain_is_verified,
+        a_hash_does_not_depend_on_what_its_writer_knows,
         a_stale_writer_is_told_and_writes_nothing,
         heads_say_where_each_tree_stands,
         blobs_live_as_long_as_a_tree_that_uses_them,
@@ -91,7 +92,7 @@ fn write(journal: &dyn Journal, tree: TreeId, batches: &[Batch]) -> Vec<Entry> {
 pub fn of(tree: TreeId, after: Seq, batch: &Batch) -> Append {
     let (batch, catalog) = (batch.clone(), catalog_of(tree, after, batch));
     let (state, durability) = ("running", Durability::Normal);
-    Append { tree, after, base: None, batch, blobs: Vec::new(), catalog, state, durability }
+    Append { tree, after, base: None, before: None, batch, blobs: Vec::new(), catalog, state, durability }
 }
 
 /// An append whose batch changes these rows of the catalog and nothing else.
@@ -198,6 +199,21 @@ fn a_whole_chain_is_verified(journal: &dyn Journal) {
     let damaged = JournalFault::Damaged { tree: tree(1), after: last.end().0, reason };
     assert_eq!(verify_chain(journal, tree(1), Some(before.hash)), Err(damaged));
     assert_eq!(verify_chain(journal, tree(2), None), Err(JournalFault::UnknownTree { tree: tree(2) }));
+}
+
+fn a_hash_does_not_depend_on_what_its_writer_knows(journal: &dyn Journal) {
+    let written = write(journal, tree(1), &batches());
+    let right = std::iter::once(ChainHash::start(tree(1))).chain(written.iter().map(|entry| entry.hash));
+    let wrong = std::iter::repeat_n(ChainHash::start(tree(2)), written.len());
+    let knows: [Vec<ChainHash>; 2] = [right.collect(), wrong.collect()];
+    for before in knows {
+        assert_eq!(journal.remove(tree(1), Shared::Refuse), Ok(()));
+        for (entry, before) in written.iter().zip(before) {
+            let known = Append { before: Some(before), ..of(tree(1), entry.after, &entry.batch) };
+            assert_eq!(append(journal, known), Ok(entry.hash));
+        }
+        assert_eq!(verify_chain(journal, tree(1), None), Ok(written[written.len() - 1].hash));
+    }
 }
 
 fn a_stale_writer_is_told_and_writes_nothing(journal: &dyn Journal) {

@@ -2,6 +2,7 @@
 //! results that their parent has not read.
 
 mod child;
+mod open;
 mod restore;
 
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ use super::{Along, Message, Origin, Packet, ToolAsk};
 use crate::agent::{Attachment, Exit, Spawned};
 use crate::body::Body;
 use crate::budget::Amounts;
-use crate::call::{Outcome, Wait, Work};
+use crate::call::{Outcome, Work};
 use crate::definition::Definition;
 use crate::event::Event;
 use crate::hash::{ByName, make_room};
@@ -24,6 +25,7 @@ use crate::input::By;
 use crate::offload::Whole;
 use crate::window::{Category, Span, Summary};
 
+use open::{Kind, Open, Opened};
 use restore::Recall;
 pub use restore::{Known, Places};
 
@@ -35,7 +37,7 @@ pub struct Contexts {
     definition: Option<Arc<Definition>>,
     briefs: Briefs,
     agents: ByName<AgentId, Context>,
-    open: BTreeMap<CallId, Opened>,
+    open: Open,
     end: Option<End>,
     /// By parent: what children knew that it may give another task, in the order in which they ended.
     finished: BTreeMap<AgentId, Vec<(AgentId, Context)>>,
@@ -60,34 +62,6 @@ pub struct End {
     pub spent: Amounts,
 }
 
-/// A call that has not ended, as far as its result will be read.
-#[derive(Clone, Debug)]
-struct Opened {
-    agent: AgentId,
-    kind: Kind,
-    /// What it waits for, if it is a wait.
-    wait: Option<Box<Wait>>,
-}
-
-/// Who reads the result of a call.
-#[derive(Clone, Copy, Debug)]
-enum Kind {
-    /// It is what the agent's model says.
-    Model,
-    /// It is what the agent's model sums up.
-    Summary,
-    /// It answers this one of the tools that the agent's last answer asked for.
-    Ask(u32),
-    /// Nobody.
-    Outside,
-}
-
-impl Kind {
-    fn of(ask: Option<u32>) -> Self {
-        ask.map_or(Self::Outside, Self::Ask)
-    }
-}
-
 impl Contexts {
     /// No context yet.
     #[must_use]
@@ -98,7 +72,7 @@ impl Contexts {
             definition: None,
             briefs: Briefs::default(),
             agents: ByName::default(),
-            open: BTreeMap::new(),
+            open: Open::default(),
             end: None,
             finished: BTreeMap::new(),
             unborn: BTreeMap::new(),
@@ -137,8 +111,11 @@ impl Contexts {
                 self.letter(to, Message::Heard { from: from.clone(), text, category, along });
             }
             Event::CallAsked { call, agent, work } => self.asked(*call, agent, work),
-            Event::WaitStarted { call, agent, ask, wait, .. } => self.waits(*call, agent, (*ask, wait)),
-            Event::QuestionAsked { call, agent, ask, .. } => self.opened(*call, agent, Kind::of(*ask)),
+            Event::WaitStarted { call, agent, ask, wait, .. } => {
+                self.open.insert(*call, agent, Kind::of(*ask));
+                self.open.waits(*call, wait);
+            }
+            Event::QuestionAsked { call, agent, ask, .. } => self.open.insert(*call, agent, Kind::of(*ask)),
             Event::ToolAnswered { agent, ask, body, is_error } => {
                 let along = Along::boxed(None, body.parts());
                 self.result(agent, *ask, (body.text.clone(), *is_error), along);
@@ -274,7 +251,7 @@ impl Contexts {
         make_room(&mut self.agents);
         self.agents.insert(spawned.agent.clone(), context);
         if let (Attachment::Call { call, ask }, Some(parent)) = (spawned.attachment, &spawned.parent) {
-            self.opened(call, parent, Kind::of(ask));
+            self.open.insert(call, parent, Kind::of(ask));
         }
     }
 
@@ -297,10 +274,6 @@ impl Contexts {
         letters.push((self.seq, message));
     }
 
-    fn opened(&mut self, call: CallId, agent: &AgentId, kind: Kind) {
-        self.open.insert(call, Opened { agent: agent.clone(), kind, wait: None });
-    }
-
     fn asked(&mut self, call: CallId, agent: &AgentId, work: &Work) {
         let kind = match work {
             Work::Model(model) if model.summary.is_some() => Kind::Summary,
@@ -308,7 +281,7 @@ impl Contexts {
             Work::Tool(work) => Kind::of(work.ask),
             Work::Child(_) | Work::Wait(_) | Work::Question(_) => Kind::Outside,
         };
-        self.opened(call, agent, kind);
+        self.open.insert(call, agent, kind);
         let (Work::Model(model), Some(context)) = (work, self.agents.get_mut(agent)) else { return };
         match &model.summary {
             Some(covers) => {
@@ -337,9 +310,8 @@ impl Contexts {
     }
 
     fn call_ended(&mut self, call: CallId, outcome: &Outcome) {
-        let Some(opened) = self.open.remove(&call) else { return };
-        let returned = self.returned(&opened, outcome);
-        let Opened { agent, kind, .. } = opened;
+        let Some((Opened { agent, kind }, wait)) = self.open.remove(call) else { return };
+        let returned = self.returned(&agent, wait.as_ref(), outcome);
         let Some(context) = self.agents.get_mut(&agent) else { return };
         if let (Kind::Model, Outcome::Done { body, asks, mismatch, .. }) = (kind, outcome) {
             context.push(Arc::new(Message::Said { body: body.clone(), asks: asks.clone() }));

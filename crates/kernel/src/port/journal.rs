@@ -83,6 +83,9 @@ pub struct Append {
     /// For the first batch of a branch: the tree whose batches up to `after` come before it. A batch of that tree must
     /// end there. Nothing of it is copied.
     pub base: Option<TreeId>,
+    /// The hash over everything before it, if its writer knows that: then a store can make the next one before it holds
+    /// anybody up. A wrong one is of no use, and does no harm.
+    pub before: Option<ChainHash>,
     /// The input and what it decided.
     pub batch: Batch,
     /// Bytes that its events refer to.

@@ -450,7 +450,7 @@ impl World {
 
     fn set_timer(&mut self, alarm: Option<Alarm>, subject: Subject) {
         if let Some(Alarm { timer, at }) = alarm {
-            self.timers.last = self.timers.last.max(timer.0);
+            self.timers.last = self.timers.last.max(timer.number());
             self.timers.pending.insert(timer, (at, subject));
         }
     }

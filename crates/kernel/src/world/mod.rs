@@ -229,7 +229,7 @@ impl World {
     }
 
     pub(crate) fn next_timer(&self) -> TimerId {
-        TimerId(self.timers.last + 1)
+        TimerId::after(self.timers.last)
     }
 
     pub(crate) fn subject(&self, timer: TimerId) -> Option<(Time, Subject)> {

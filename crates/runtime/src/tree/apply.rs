@@ -95,7 +95,7 @@ pub(crate) async fn apply(
         let state = if at + 1 == count { last } else { STOPPED };
         let blobs = if at == place { std::mem::take(&mut blobs) } else { Vec::new() };
         let catalog = catalog_of(tree, after, &batch);
-        Append { tree, after, base: None, batch, blobs, catalog, state, durability }
+        Append { tree, after, base: None, before: None, batch, blobs, catalog, state, durability }
     };
     write(&journal, written.into_iter().enumerate().map(append)).await.map_err(ApplyError::Journal)?;
     Ok(reply)

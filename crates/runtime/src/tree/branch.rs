@@ -51,7 +51,16 @@ pub(crate) async fn branch(begin: Begin, off: BranchOff) -> Result<(), BranchErr
     let state = if parked { STOPPED } else { mind.world.state().word() };
     let durability = mind.world.definition().durability;
     let (blobs, catalog) = (Vec::new(), catalog_of(tree, after, &batch));
-    let append =
-        std::iter::once(Append { tree, after, base: Some(from), batch, blobs, catalog, state, durability });
+    let append = std::iter::once(Append {
+        tree,
+        after,
+        base: Some(from),
+        before: None,
+        batch,
+        blobs,
+        catalog,
+        state,
+        durability,
+    });
     write(&journal, append).await.map_err(BranchError::Journal)
 }

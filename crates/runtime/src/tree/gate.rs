@@ -147,6 +147,12 @@ impl Gate {
         self.in_flight.is_empty() && self.held.is_empty()
     }
 
+    /// The hash at an event, if that is the last one that is durable.
+    pub(super) fn hash_at(&self, seq: Seq) -> Option<ChainHash> {
+        let arrivals = self.confirmations.arrivals();
+        arrivals.last.hash.filter(|_| arrivals.last.seq == seq)
+    }
+
     /// Sends a batch on its way.
     pub(super) fn append(&mut self, append: Append) {
         let seq = Seq(append.after.0 + append.batch.events.len() as u64);

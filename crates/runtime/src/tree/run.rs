@@ -322,7 +322,18 @@ impl Run {
         let batch = Batch { input, events: decision.events };
         let (tree, durability) = (world.tree(), world.definition().durability);
         let catalog = catalog_of(tree, after, &batch);
-        self.gate.append(Append { tree, after, base: None, batch, blobs, catalog, state, durability });
+        let before = self.gate.hash_at(after);
+        self.gate.append(Append {
+            tree,
+            after,
+            base: None,
+            before,
+            batch,
+            blobs,
+            catalog,
+            state,
+            durability,
+        });
         Ok(decision.reply)
     }
 

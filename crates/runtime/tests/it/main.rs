@@ -51,6 +51,7 @@ mod watching;
 mod watching_crowd;
 mod watching_past;
 mod wire;
+mod writing_ahead;
 
 use spinney::budget::{Amounts, Budget, Limits, spend};
 

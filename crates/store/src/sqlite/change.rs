@@ -27,6 +27,8 @@ pub(super) struct Encoded {
     events: u64,
     now: Time,
     bytes: Vec<u8>,
+    /// The hash over it, if this one comes before it.
+    ahead: Option<(ChainHash, ChainHash)>,
     /// Blobs with their hashes.
     blobs: Vec<(blake3::Hash, Vec<u8>)>,
     catalog: Vec<CatalogRow>,
@@ -42,11 +44,18 @@ impl Encoded {
     }
 
     pub(super) fn new(append: Append) -> Result<Self, JournalFault> {
-        let Append { tree, after, base, batch, blobs, catalog, state, durability } = append;
+        let Append { tree, after, base, before, batch, blobs, catalog, state, durability } = append;
         let (now, events) = (batch.input.now, batch.events.len() as u64);
         let bytes = codec::encode(batch)?;
+        let ahead = before.map(|before| (before, before.then(after, &bytes)));
         let blobs = blobs.into_iter().map(|bytes| (blake3::hash(&bytes), bytes)).collect();
-        Ok(Self { tree, after, base, events, now, bytes, blobs, catalog, state, durability })
+        Ok(Self { tree, after, base, events, now, bytes, ahead, blobs, catalog, state, durability })
+    }
+
+    /// The hash over it and everything before it.
+    fn hash_after(&self, before: &ChainHash) -> ChainHash {
+        let ahead = self.ahead.filter(|(known, _)| known == before);
+        ahead.map_or_else(|| before.then(self.after, &self.bytes), |(_, hash)| hash)
     }
 }
 
@@ -205,7 +214,7 @@ pub(super) fn append(
     encoded: &Encoded,
 ) -> Result<ChainHash, JournalFault> {
     let connection = sheet.connection;
-    let Encoded { tree, after, events, bytes, .. } = encoded;
+    let Encoded { tree, after, events, .. } = encoded;
     let sqlite = |error| from_sqlite(connection, &error);
     let tip = find_whole(connection, known, *tree)?;
     let fork = match (tip, encoded.base) {
@@ -222,7 +231,7 @@ pub(super) fn append(
         (None, Some(fork)) => fork.hash,
         (None, None) => ChainHash::start(*tree),
     };
-    let hash = before.then(*after, bytes);
+    let hash = encoded.hash_after(&before);
     let (id, row) = match tip {
         None => (insert_tree(connection, encoded, fork.as_ref()).map_err(sqlite)?, Row::New),
         Some(Tip { id, state, row, .. }) if state == Some(encoded.state) => (id, row.moved()),

@@ -105,6 +105,7 @@ impl Pen {
             tree: self.world.tree(),
             after,
             base: None,
+            before: None,
             batch: Batch { input, events: decision.events },
             blobs: Vec::new(),
             catalog: Vec::new(),

@@ -336,5 +336,5 @@ fn a_call(dice: &mut Dice, world: &World) -> CallId {
 
 fn a_timer(dice: &mut Dice, world: &World) -> TimerId {
     let pending: Vec<TimerId> = world.alarms().map(|alarm| alarm.timer).collect();
-    dice.pick(&pending).unwrap_or_else(|| TimerId(dice.below(50)))
+    dice.pick(&pending).unwrap_or_else(|| TimerId::after(dice.below(50)))
 }

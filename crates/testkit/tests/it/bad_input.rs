@@ -362,7 +362,7 @@ fn all_reports() -> Vec<Report> {
             Report::Lost(Lost { call, attempt }),
         ]);
     }
-    reports.extend([0, 99, u64::MAX].map(|timer| Report::Timer(Timer { timer: TimerId(timer) })));
+    reports.extend([98, u64::MAX].map(|timer| Report::Timer(Timer { timer: TimerId::after(timer) })));
     reports.push(Report::Breaker(Breaker { model: model(), breaker: Gate::Open }));
     reports.push(Report::Breaker(Breaker { model: name("m"), breaker: Gate::Closed }));
     reports.push(Report::Rate(Rate { model: model(), until: Time(u64::MAX) }));

@@ -2,7 +2,7 @@
 //! task.
 
 use super::super::told::{child_told, shown, wait_told};
-use super::{Context, Contexts, End, Kind, Opened, Reader};
+use super::{Context, Contexts, End, Reader};
 use crate::agent::Exit;
 use crate::body::Body;
 use crate::budget::Amounts;
@@ -10,7 +10,7 @@ use crate::call::{ChildEnd, Outcome, Wait};
 use crate::context::known::Returned;
 use crate::context::{Along, Facts, Message};
 use crate::findings::{Finding, Late};
-use crate::id::{AgentId, CallId, Seq};
+use crate::id::{AgentId, Seq};
 use crate::input::By;
 use crate::limit;
 use crate::turn::Builtin;
@@ -63,10 +63,15 @@ impl Contexts {
     }
 
     /// The end of a call that waited for children, as its agent reads it; none if it did not.
-    pub(super) fn returned(&mut self, opened: &Opened, outcome: &Outcome) -> Option<(String, bool, Facts)> {
+    pub(super) fn returned(
+        &mut self,
+        agent: &AgentId,
+        wait: Option<&Wait>,
+        outcome: &Outcome,
+    ) -> Option<(String, bool, Facts)> {
         let (Outcome::Children { ended } | Outcome::Expired { ended }) = outcome else { return None };
         let is_late = matches!(outcome, Outcome::Expired { .. });
-        let context = self.agents.get_mut(&opened.agent)?;
+        let context = self.agents.get_mut(agent)?;
         let tells = context.brief.tells_facts;
         let mut finding = |end: &ChildEnd| {
             let known = || Returned::of(format!("{} {}, as you know", end.agent, end.state));
@@ -75,7 +80,7 @@ impl Contexts {
             Finding { agent, state, text, used: Some(used).filter(|used| tells && !used.is_zero()) }
         };
         let mut findings: Vec<Finding> = ended.iter().map(&mut finding).collect();
-        let Some(Wait::Children { agents, need, sources }) = opened.wait.as_deref() else {
+        let Some(Wait::Children { agents, need, sources }) = wait else {
             // The call that spawned it.
             let finding = findings.pop().filter(|_| !is_late)?;
             let is_error = !finding.is_completed();
@@ -87,11 +92,6 @@ impl Contexts {
         let facts = Facts { used: alone.and_then(|one| one.used), left: None };
         let is_error = is_late || !findings.iter().any(Finding::is_completed);
         Some((wait_told((agents, *need, *sources), findings, late), is_error, facts))
-    }
-
-    pub(super) fn waits(&mut self, call: CallId, agent: &AgentId, (ask, wait): (Option<u32>, &Wait)) {
-        let (agent, kind, wait) = (agent.clone(), Kind::of(ask), Some(Box::new(wait.clone())));
-        self.open.insert(call, Opened { agent, kind, wait });
     }
 }
 

@@ -123,7 +123,7 @@ impl Contexts {
     #[must_use]
     pub fn known(&self, agent: &AgentId) -> Option<Known> {
         let context = self.agents.get(agent)?;
-        let open = self.open.iter().filter(|(_, opened)| opened.agent == *agent);
+        let open = self.open.calls.iter().filter(|(_, opened)| opened.agent == *agent);
         let asks = open.filter_map(|(call, opened)| match opened.kind {
             Kind::Ask(ask) => Some((*call, ask)),
             Kind::Model | Kind::Summary | Kind::Outside => None,
@@ -172,10 +172,10 @@ impl Contexts {
         // What these still bring nobody reads. A tool's long output becomes a file all the same, and a model said nothing.
         let is_left =
             |call: &CallId, agent: &AgentId| *agent == restored.agent && !restored.stays.contains(call);
-        self.open.retain(|call, opened| {
+        self.open.calls.retain(|call, opened| {
             !is_left(call, &opened.agent) || !matches!(opened.kind, Kind::Model | Kind::Summary)
         });
-        for (call, opened) in &mut self.open {
+        for (call, opened) in &mut self.open.calls {
             if is_left(call, &opened.agent) {
                 opened.kind = Kind::Outside;
             }

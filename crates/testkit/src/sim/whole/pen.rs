@@ -120,6 +120,11 @@ impl Pen {
             return None;
         }
         let (tree, after, batch) = (append.tree, append.after, append.batch.clone());
+        if let Some(before) = append.before
+            && !self.inner.head(tree).is_ok_and(|head| head.is_some_and(|head| head.hash == before))
+        {
+            self.record.broken(format!("{tree} after {after:?} is written behind what was not there"));
+        }
         let (told, hears) = sync_channel(1);
         // Whoever hears is here until it has heard.
         self.inner.append(append, Box::new(move |result| drop(told.send(result))));

@@ -1,0 +1,47 @@
+//! A tree tells its journal what it knows of the chain, so that hashing holds nobody up.
+
+use std::sync::{Arc, Mutex};
+
+use spinney::Shutdown;
+use spinney_kernel::id::Seq;
+use spinney_kernel::port::journal::{Append, Appended, ChainHash, Journal};
+use spinney_testkit::{Stage, settled};
+
+use crate::pass_on::pass_on;
+
+/// Notes what each batch says of the chain before it, and the chain as it became.
+struct Noting {
+    inner: Arc<dyn Journal>,
+    said: Mutex<Vec<Option<ChainHash>>>,
+}
+
+impl Journal for Noting {
+    pass_on!(read, head, heads, catalog, replace_catalog, blob, remove);
+
+    fn append(&self, append: Append, done: Appended) {
+        self.said.lock().unwrap().push(append.before);
+        self.inner.append(append, done);
+    }
+}
+
+/// Each batch of a tree that does one thing after the other follows one that is durable; a resumed tree goes on so.
+#[tokio::test(start_paused = true)]
+async fn a_batch_says_the_hash_that_it_follows() {
+    let script = "rules: [{ when: { turn: 2 }, call: [{ tool: ask_human, args: { question: Which? } }] }, { when: { turn: 4 }, say: done }, { call: [{ tool: look }] }]\ntools: { look: { think_ms: 5, say: seen } }";
+    let inner = Arc::clone(Stage::new(script).journal());
+    let noting = Arc::new(Noting { inner, said: Mutex::default() });
+    let stage = Stage::on(Arc::<Noting>::clone(&noting), script);
+    let home = stage.home();
+    let tree = stage.start(&home, "root turns=9").await;
+    let look = settled(&tree).await;
+    home.shutdown(Shutdown::Kill).await;
+    let again = stage.home();
+    let tree = again.resume(tree.id()).await.unwrap();
+    tree.answer(look.questions[0].question, "blue").await.unwrap();
+    settled(&tree).await;
+    let entries = noting.read(tree.id(), Seq(0), usize::MAX).unwrap();
+    let hashes = entries.iter().map(|entry| Some(entry.hash));
+    let expected: Vec<Option<ChainHash>> = std::iter::once(None).chain(hashes).take(entries.len()).collect();
+    assert!(entries.len() > 6, "{} batches", entries.len());
+    assert_eq!(*noting.said.lock().unwrap(), expected);
+}
