@@ -22,7 +22,7 @@ use crate::draw::Draws;
 use crate::drivers::{Drivers, NoDriver};
 use crate::names::Names;
 use crate::output_schema;
-use crate::tree::{ApplyError, Begin, BranchError, BranchOff, Stopped, Tree, apply, begin, branch};
+use crate::tree::{ApplyError, Begin, BranchError, BranchOff, Lull, Stopped, Tree, apply, begin, branch};
 
 /// A home of trees.
 pub struct Home {
@@ -31,6 +31,7 @@ pub struct Home {
     clock: Arc<dyn Clock>,
     draws: Mutex<Draws>,
     names: Arc<Names>,
+    lull: Lull,
     trees: Mutex<BTreeMap<TreeId, Running>>,
     stop: CancellationToken,
     /// Held while a tree is taken up or put down, so that nobody else does so with the same one.
@@ -147,6 +148,7 @@ impl Home {
             drivers: Arc::new(drivers),
             clock,
             draws: Mutex::new(draws),
+            lull: Lull::default(),
             trees: Mutex::default(),
             stop: CancellationToken::new(),
             door: tokio::sync::Mutex::default(),
@@ -349,6 +351,7 @@ impl Home {
             clock: Arc::clone(&self.clock),
             draws,
             names: Arc::clone(&self.names),
+            lull: self.lull.clone(),
             stop: self.stop.clone(),
         }
     }

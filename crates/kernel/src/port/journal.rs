@@ -22,6 +22,10 @@ pub trait Journal: Send + Sync {
     /// under a lock: `done` may read the journal and append to it. It must not wait for anything.
     fn append(&self, append: Append, done: Appended);
 
+    /// Those who append have nothing to do but to wait: what was left, to be written together with what would come, need
+    /// not wait any longer. Nobody has to say so. A journal that leaves nothing has nothing to do here.
+    fn lull(&self) {}
+
     /// Reads a page: batches with events after `after`, the oldest first, at most `batches_max` and about
     /// [`PAGE_BYTES_MAX`](crate::limit::PAGE_BYTES_MAX), but always one if there is one. An empty page is the end.
     /// [`pages`](super::page::pages) reads them all.

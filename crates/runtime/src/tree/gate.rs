@@ -10,6 +10,8 @@ use spinney_kernel::port::journal::{Append, ChainHash, Journal, JournalFault};
 use spinney_kernel::{Effect, Refusal, Reply};
 use tokio::sync::oneshot;
 
+use super::lull::{Lull, Watch};
+
 /// Most batches of one tree that are on their way to the journal.
 pub(super) const IN_FLIGHT_MAX: usize = 256;
 
@@ -60,9 +62,17 @@ impl Confirmations {
         Poll::Pending
     }
 
-    /// Whoever waited is awake, and asks again before it sleeps.
-    fn is_awake(&self) {
-        self.arrivals().waits = None;
+    /// Whoever waited is awake, and asks again before it sleeps. Gives the hash at an event, if that is the last one that
+    /// is durable.
+    fn is_awake(&self, at: Seq) -> Option<ChainHash> {
+        let mut arrivals = self.arrivals();
+        arrivals.waits = None;
+        arrivals.last.hash.filter(|_| arrivals.last.seq == at)
+    }
+
+    /// Whether something arrived that was not taken yet.
+    fn has_arrived(&self) -> bool {
+        self.arrivals().is_new
     }
 
     fn arrivals(&self) -> MutexGuard<'_, Arrivals> {
@@ -124,12 +134,13 @@ pub(super) struct Gate {
     /// Last events of batches that are on their way.
     in_flight: VecDeque<Seq>,
     confirmations: Confirmations,
+    watch: Watch,
 }
 
 impl Gate {
-    pub(super) fn new(journal: Arc<dyn Journal>, start: Confirmed) -> Self {
-        let confirmations = Confirmations::new(start);
-        Self { journal, held: VecDeque::new(), in_flight: VecDeque::new(), confirmations }
+    pub(super) fn new(journal: Arc<dyn Journal>, start: Confirmed, lull: Lull) -> Self {
+        let (confirmations, watch) = (Confirmations::new(start), Watch::new(lull));
+        Self { journal, held: VecDeque::new(), in_flight: VecDeque::new(), confirmations, watch }
     }
 
     /// Where the journal's confirmations arrive.
@@ -147,19 +158,27 @@ impl Gate {
         self.in_flight.is_empty() && self.held.is_empty()
     }
 
-    /// The hash at an event, if that is the last one that is durable.
-    pub(super) fn hash_at(&self, seq: Seq) -> Option<ChainHash> {
-        let arrivals = self.confirmations.arrivals();
-        arrivals.last.hash.filter(|_| arrivals.last.seq == seq)
-    }
-
     /// Sends a batch on its way.
     pub(super) fn append(&mut self, append: Append) {
         let seq = Seq(append.after.0 + append.batch.events.len() as u64);
         self.in_flight.push_back(seq);
-        self.confirmations.is_awake();
+        let before = self.confirmations.is_awake(append.after);
         let told = Told { confirmations: self.confirmations.clone(), seq, is_told: false };
-        self.journal.append(append, Box::new(move |result| told.tell(result)));
+        self.journal.append(Append { before, ..append }, Box::new(move |result| told.tell(result)));
+        if !self.confirmations.has_arrived() {
+            self.watch.begin();
+        }
+    }
+
+    /// Whether this tree is to say when it has nothing to do but to wait.
+    pub(super) const fn watches(&self) -> bool {
+        self.watch.is_mine()
+    }
+
+    /// Nobody has anything to do but to wait.
+    pub(super) fn lull(&mut self) {
+        self.watch.end();
+        self.journal.lull();
     }
 
     /// Holds something until the last event that was decided is durable.

@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use super::effects::{Brought, Effects, REPORTS_MAX, Ticket, part_reader};
 use super::events::Source;
 use super::gate::{Confirmations, Confirmed, Gate, Held};
+use super::lull::Lull;
 use super::mind::Mind;
 use super::rollback::{Back, Requested};
 use super::timers::Timers;
@@ -43,6 +44,7 @@ pub(crate) struct Begin {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) draws: Draws,
     pub(crate) names: Arc<Names>,
+    pub(crate) lull: Lull,
     pub(crate) stop: CancellationToken,
 }
 
@@ -87,7 +89,7 @@ struct Inlets {
 
 /// Prepares a tree: empty, or as far as its journal goes.
 pub(crate) fn begin(begin: Begin) -> Result<Seedling, JournalFault> {
-    let Begin { tree: id, journal, drivers, clock, draws, names, stop } = begin;
+    let Begin { tree: id, journal, drivers, clock, draws, names, lull, stop } = begin;
     let head = journal.head(id)?;
     let mut mind = Mind::new(id, clock, draws);
     if let Some(head) = &head {
@@ -100,7 +102,7 @@ pub(crate) fn begin(begin: Begin) -> Result<Seedling, JournalFault> {
     let hub = Arc::new(Hub::new(id, Arc::clone(&journal), durable));
     let (requests, asked) = mpsc::channel(REQUESTS_MAX);
     let (reports, brought) = mpsc::channel(REPORTS_MAX);
-    let gate = Gate::new(Arc::clone(&journal), Confirmed { seq: durable, hash, fault: None });
+    let gate = Gate::new(Arc::clone(&journal), Confirmed { seq: durable, hash, fault: None }, lull);
     let inlets = Inlets { requests: asked, reports: brought, confirmations: gate.confirmations(), stop };
     let parts = part_reader(Arc::clone(&journal));
     let effects = Effects::new(Arc::clone(&drivers), reports, Arc::clone(&hub), parts);
@@ -191,6 +193,7 @@ impl Run {
                 Some(asked) = inlets.requests.recv(), if room && self.mode == Mode::Running => self.asked(asked),
                 () = self.timers.next(|at| self.mind.ms_until(at)), if room && self.mode != Mode::Stopping => self.fire(),
                 () = &mut stop, if self.mode == Mode::Running => self.stop(),
+                () = tokio::task::yield_now(), if self.gate.watches() => self.gate.lull(),
             }
         }
         let shut = self.mode != Mode::Running && !self.mind.world.is_over();
@@ -322,18 +325,9 @@ impl Run {
         let batch = Batch { input, events: decision.events };
         let (tree, durability) = (world.tree(), world.definition().durability);
         let catalog = catalog_of(tree, after, &batch);
-        let before = self.gate.hash_at(after);
-        self.gate.append(Append {
-            tree,
-            after,
-            base: None,
-            before,
-            batch,
-            blobs,
-            catalog,
-            state,
-            durability,
-        });
+        // The gate knows what comes before it.
+        let (base, before) = (None, None);
+        self.gate.append(Append { tree, after, base, before, batch, blobs, catalog, state, durability });
         Ok(decision.reply)
     }
 

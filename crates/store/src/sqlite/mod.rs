@@ -5,6 +5,7 @@ mod change;
 mod crowd;
 mod fault;
 mod lately;
+mod link;
 mod lock;
 mod mover;
 mod pen;
@@ -19,7 +20,7 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::OpenFlags;
 use spinney_kernel::body::BlobRef;
 use spinney_kernel::id::{Seq, TreeId};
 use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, Fact};
@@ -27,7 +28,8 @@ use spinney_kernel::port::journal::{Append, Appended, Entry, Head, Journal, Jour
 
 use crate::bound;
 use change::{Change, Encoded};
-use fault::{from_io, from_sqlite_at};
+use fault::from_io;
+use link::Link;
 use lock::Lock;
 use pen::{Job, Pen};
 use write::Desk;
@@ -46,7 +48,7 @@ pub enum Access {
 
 /// A journal in SQLite.
 pub struct SqliteJournal {
-    reader: Mutex<Connection>,
+    reader: Mutex<Link>,
     writer: Option<Writer>,
 }
 
@@ -77,11 +79,11 @@ impl SqliteJournal {
         let lock = Lock::take(home)?;
         let file = home.join(FILE);
         not_cut(&file)?;
-        let connection = open_file(&file)?;
-        schema::prepare(&connection)?;
-        schema::bound(&connection, bytes_max)?;
-        let (reader, mover) = (look(home)?, open_file(&file)?);
-        Ok(Self { reader: Mutex::new(reader), writer: Some(Writer::start(connection, mover, lock)) })
+        let link = Link::open(&file, OpenFlags::default())?;
+        schema::prepare(&link)?;
+        schema::bound(&link, bytes_max)?;
+        let (reader, mover) = (look(home)?, Link::open(&file, OpenFlags::default())?);
+        Ok(Self { reader: Mutex::new(reader), writer: Some(Writer::start(link, mover, lock)) })
     }
 
     /// Changes something and waits for it.
@@ -92,13 +94,9 @@ impl SqliteJournal {
         answered.recv().unwrap_or(Err(JournalFault::Closed))
     }
 
-    fn reader(&self) -> MutexGuard<'_, Connection> {
+    fn reader(&self) -> MutexGuard<'_, Link> {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn open_file(file: &Path) -> Result<Connection, JournalFault> {
-    Connection::open(file).map_err(|error| from_sqlite_at(file, &error))
 }
 
 /// Refuses a file of one byte: SQLite takes it for an empty one and would begin anew.
@@ -111,21 +109,21 @@ fn not_cut(file: &Path) -> Result<(), JournalFault> {
 }
 
 /// A connection that only reads.
-fn look(home: &Path) -> Result<Connection, JournalFault> {
+fn look(home: &Path) -> Result<Link, JournalFault> {
     let file = home.join(FILE);
     // SQLite itself does not say why it cannot open a file.
     fs::metadata(&file).map_err(|error| from_io(home, &error))?;
     not_cut(&file)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let reader = Connection::open_with_flags(&file, flags).map_err(|error| from_sqlite_at(&file, &error))?;
+    let reader = Link::open(&file, flags)?;
     schema::check(&reader, home)?;
     Ok(reader)
 }
 
 impl Writer {
-    fn start(connection: Connection, mover: Connection, lock: Lock) -> Self {
+    fn start(link: Link, mover: Link, lock: Lock) -> Self {
         let (full, told) = sync_channel(1);
-        let desk = Arc::new(Desk::new(Pen::new(connection), full));
+        let desk = Arc::new(Desk::new(Pen::new(link), full));
         let mover = std::thread::spawn({
             let desk = Arc::clone(&desk);
             move || mover::run(&mover, &desk, &told)
@@ -161,6 +159,12 @@ impl Journal for SqliteJournal {
         match bound::check(&append).and_then(|()| Encoded::new(append)) {
             Err(fault) => done(Err(fault)),
             Ok(encoded) => writer.desk.write(Job::Append(Box::new(encoded), done)),
+        }
+    }
+
+    fn lull(&self) {
+        if let Some(writer) = &self.writer {
+            writer.desk.lull();
         }
     }
 

@@ -3,8 +3,7 @@
 
 use std::sync::mpsc::Receiver;
 
-use rusqlite::Connection;
-
+use super::link::Link;
 use super::write::Desk;
 
 /// How often pages are moved beside whoever writes: each time fewer are left that were written meanwhile.
@@ -19,15 +18,17 @@ pub(super) enum Word {
 }
 
 /// Moves pages whenever it is told: most of them beside whoever writes, what was written meanwhile while nobody does.
-/// Only then is nothing left, and the file begins anew instead of growing for ever.
-pub(super) fn run(connection: &Connection, desk: &Desk, told: &Receiver<Word>) {
+/// Only then is nothing left, and the file begins anew instead of growing for ever. SQLite waits for the disk only when
+/// nothing is left, for all that was moved; so most of that is on the disk before everybody has to wait.
+pub(super) fn run(link: &Link, desk: &Desk, told: &Receiver<Word>) {
     while let Ok(Word::Full) = told.recv() {
-        (0..PASSES).for_each(|_| move_pages(connection));
-        desk.pause(|| move_pages(connection));
+        (0..PASSES).for_each(|_| move_pages(link));
+        link.sync();
+        desk.pause(|| move_pages(link));
     }
 }
 
 /// Moves what no reader needs where it is. What fails is tried again next time.
-fn move_pages(connection: &Connection) {
-    let _ = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+fn move_pages(link: &Link) {
+    let _ = link.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
 }

@@ -8,6 +8,7 @@ use spinney_kernel::port::journal::{Appended, ChainHash, Durability, JournalFaul
 
 use super::change::{self, Change, Encoded, Known, PAGE_BYTES, Sheet};
 use super::fault::from_sqlite;
+use super::link::Link;
 
 /// Bytes in the write-ahead file after which they are moved to their places. Until then a reader has to look in both.
 const MOVE_BYTES: usize = 4_000 * PAGE_BYTES;
@@ -82,7 +83,7 @@ impl Ended {
 
 /// The one connection that writes, and what it knows.
 pub(super) struct Pen {
-    connection: Connection,
+    connection: Link,
     known: Known,
     synced: Durability,
     /// Bytes in the write-ahead file, roughly.
@@ -90,7 +91,7 @@ pub(super) struct Pen {
 }
 
 impl Pen {
-    pub(super) fn new(connection: Connection) -> Self {
+    pub(super) fn new(connection: Link) -> Self {
         Self { connection, known: Known::default(), synced: Durability::Normal, waiting: 0 }
     }
 

@@ -19,11 +19,11 @@ const WAITING_MAX: usize = 4_096;
 /// Most jobs in one transaction.
 const GROUP_MAX: usize = 1_024;
 /// Most jobs for which the first waits.
-const COMPANY_MAX: usize = 24;
+const COMPANY_MAX: usize = 48;
 /// One of so many trees that write is waited for; the others work meanwhile.
 const CROWD_SHARE: usize = 2;
-/// How long it waits for them.
-const PATIENCE: Duration = Duration::from_micros(200);
+/// How long it waits for them, if nobody says that nobody comes.
+const PATIENCE: Duration = Duration::from_millis(1);
 
 /// Where the pen lies, and what is to be written.
 pub(super) struct Desk {
@@ -39,6 +39,8 @@ struct Tray {
     jobs: VecDeque<Job>,
     /// How many are written together if they come soon. It grows while others come during a write or take turns.
     company: usize,
+    /// Those who left something have nothing else to do.
+    is_lull: bool,
     /// How often the tray was emptied.
     emptied: u64,
     /// Nothing may be put down any more.
@@ -55,7 +57,14 @@ impl Tray {
 
 impl Desk {
     pub(super) fn new(pen: Pen, mover: SyncSender<Word>) -> Self {
-        let tray = Tray { jobs: VecDeque::new(), company: 1, emptied: 0, is_closed: false, is_asleep: false };
+        let tray = Tray {
+            jobs: VecDeque::new(),
+            company: 1,
+            is_lull: false,
+            emptied: 0,
+            is_closed: false,
+            is_asleep: false,
+        };
         Self { pen: Mutex::new(pen), tray: Mutex::new(tray), wanted: Condvar::new(), mover }
     }
 
@@ -79,12 +88,39 @@ impl Desk {
         }
     }
 
+    /// Nobody comes soon: what is there is written now, or by whoever writes as soon as that is done.
+    pub(super) fn lull(&self) {
+        let mut tray = self.tray();
+        tray.is_lull = !tray.jobs.is_empty();
+        let is_lull = tray.is_lull;
+        drop(tray);
+        if is_lull && let Some(pen) = self.free_pen() {
+            self.write_all(pen);
+        }
+    }
+
+    /// Writes what is there, and what is left by those who have nothing else to do then.
+    fn write_all(&self, pen: MutexGuard<'_, Pen>) {
+        self.write_group(pen);
+        self.write_left();
+    }
+
+    /// Writes what was left while the pen was taken, if there is a lull.
+    fn write_left(&self) {
+        while self.tray().is_lull
+            && let Some(pen) = self.free_pen()
+        {
+            self.write_group(pen);
+        }
+    }
+
     /// Writes what is there in one transaction and tells everybody how it ended.
-    fn write_all(&self, mut pen: MutexGuard<'_, Pen>) {
+    fn write_group(&self, mut pen: MutexGuard<'_, Pen>) {
         let mut tray = self.tray();
         let count = tray.jobs.len().min(GROUP_MAX);
         let group: Vec<Job> = tray.jobs.drain(..count).collect();
         tray.emptied += 1;
+        tray.is_lull = false;
         drop(tray);
         let ended = if group.is_empty() { Vec::new() } else { pen.write(group) };
         let (must_move, crowd) = (pen.must_move(), pen.crowd());
@@ -126,6 +162,7 @@ impl Desk {
         let crowd = pen.crowd();
         drop(pen);
         self.look_again(crowd);
+        self.write_left();
     }
 
     /// The thread: writes what nobody else does, until the desk is closed.
@@ -194,4 +231,61 @@ fn whole<T>(held: Result<T, PoisonError<T>>) -> T {
 /// hook has said so.
 fn tell_safely(ended: Ended) {
     let _ = std::panic::catch_unwind(AssertUnwindSafe(|| ended.tell()));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Arc, mpsc};
+
+    use rusqlite::OpenFlags;
+    use spinney_kernel::id::{Seq, TreeId};
+    use spinney_testkit::conformance;
+
+    use super::super::change::Encoded;
+    use super::super::link::Link;
+    use super::super::schema;
+    use super::*;
+
+    /// A desk without its thread, where so many are waited for.
+    fn desk(home: &tempfile::TempDir, company: usize) -> Desk {
+        let link = Link::open(&home.path().join("journal.sqlite3"), OpenFlags::default()).unwrap();
+        schema::prepare(&link).unwrap();
+        let desk = Desk::new(Pen::new(link), mpsc::sync_channel(1).0);
+        desk.tray().company = company;
+        desk
+    }
+
+    fn job(number: u8, told: &Arc<AtomicUsize>) -> Job {
+        let append = conformance::of(TreeId::new([number; 16]), Seq(0), &conformance::batches()[0]);
+        let told = Arc::clone(told);
+        let done = Box::new(move |end: Result<_, _>| {
+            told.fetch_add(usize::from(end.is_ok()), Ordering::SeqCst);
+        });
+        Job::Append(Box::new(Encoded::new(append).unwrap()), done)
+    }
+
+    #[test]
+    fn what_waits_for_company_is_written_in_a_lull() {
+        let (home, told) = (tempfile::tempdir().unwrap(), Arc::new(AtomicUsize::new(0)));
+        let desk = desk(&home, 5);
+        (1..=3).for_each(|number| desk.write(job(number, &told)));
+        assert_eq!(told.load(Ordering::SeqCst), 0);
+        desk.lull();
+        assert_eq!(told.load(Ordering::SeqCst), 3);
+        desk.lull();
+        assert!(!desk.tray().is_lull, "nothing is there to be written");
+    }
+
+    #[test]
+    fn whoever_has_the_pen_writes_what_a_lull_found_meanwhile() {
+        let (home, told) = (tempfile::tempdir().unwrap(), Arc::new(AtomicUsize::new(0)));
+        let desk = desk(&home, 5);
+        desk.pause(|| {
+            desk.write(job(1, &told));
+            desk.lull();
+            assert_eq!(told.load(Ordering::SeqCst), 0);
+        });
+        assert_eq!(told.load(Ordering::SeqCst), 1);
+    }
 }

@@ -1,0 +1,109 @@
+//! A connection to the journal's file, and the file itself, to have on the disk what was written when it suits us.
+//!
+//! When a process closes a file, POSIX takes away every lock that it has on it, SQLite's too. So all connections of a
+//! process to a file share one handle; each holds it, and it is closed behind the last of them.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rusqlite::{Connection, OpenFlags};
+use spinney_kernel::port::journal::JournalFault;
+
+use super::fault::{from_io, from_sqlite_at};
+
+/// The handles of this process. They are opened and closed under this lock only.
+static HANDLES: Mutex<BTreeMap<PathBuf, Arc<File>>> = Mutex::new(BTreeMap::new());
+
+/// A connection, and the handle of its file.
+pub(super) struct Link {
+    path: PathBuf,
+    /// Gone only while this is dropped.
+    ends: Option<(Connection, Arc<File>)>,
+}
+
+impl Link {
+    pub(super) fn open(file: &Path, flags: OpenFlags) -> Result<Self, JournalFault> {
+        // It has no lock before it is used.
+        let connection = Connection::open_with_flags(file, flags);
+        let connection = connection.map_err(|error| from_sqlite_at(file, &error))?;
+        let path = file.canonicalize().map_err(|error| from_io(file, &error))?;
+        let handle = hold(&path).map_err(|error| from_io(file, &error))?;
+        Ok(Self { path, ends: Some((connection, handle)) })
+    }
+
+    /// Waits until what was written to the file is on the disk. SQLite waits for it again where that matters, and need
+    /// not wait long then; so nothing is lost if this fails.
+    pub(super) fn sync(&self) {
+        if let Some((_, handle)) = &self.ends {
+            let _ = handle.sync_data();
+        }
+    }
+}
+
+impl Deref for Link {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        match &self.ends {
+            Some((connection, _)) => connection,
+            None => unreachable!("a link has its connection until it is dropped"),
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        let Some((connection, handle)) = self.ends.take() else { return };
+        drop(connection);
+        let mut handles = handles();
+        // This one's and the list's are the last.
+        if Arc::strong_count(&handle) == 2 {
+            handles.remove(&self.path);
+        }
+        drop(handle);
+    }
+}
+
+/// The handle of a file, which somebody else may have.
+fn hold(path: &Path) -> std::io::Result<Arc<File>> {
+    let mut handles = handles();
+    if let Some(handle) = handles.get(path) {
+        return Ok(Arc::clone(handle));
+    }
+    let handle = Arc::new(File::open(path)?);
+    handles.insert(path.to_owned(), Arc::clone(&handle));
+    Ok(handle)
+}
+
+fn handles() -> MutexGuard<'static, BTreeMap<PathBuf, Arc<File>>> {
+    HANDLES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(path: &Path) -> Option<usize> {
+        handles().get(path).map(Arc::strong_count)
+    }
+
+    #[test]
+    fn a_handle_is_closed_behind_the_last_connection() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("a.sqlite3");
+        let first = Link::open(&file, OpenFlags::default()).unwrap();
+        let path = file.canonicalize().unwrap();
+        let second = Link::open(&file, OpenFlags::default()).unwrap();
+        assert_eq!(held(&path), Some(3));
+        drop(first);
+        assert_eq!(held(&path), Some(2));
+        assert!(second.execute_batch("CREATE TABLE t (a)").is_ok());
+        drop(second);
+        assert_eq!(held(&path), None);
+        drop(Link::open(&file, OpenFlags::default()).unwrap());
+        assert_eq!(held(&path), None);
+    }
+}
