@@ -93,6 +93,10 @@ impl Desk {
         let mut tray = self.tray();
         tray.is_lull = !tray.jobs.is_empty();
         let is_lull = tray.is_lull;
+        if is_lull {
+            // More do not come.
+            tray.company = tray.company.min(tray.jobs.len());
+        }
         drop(tray);
         if is_lull && let Some(pen) = self.free_pen() {
             self.write_all(pen);
@@ -137,7 +141,8 @@ impl Desk {
     /// a time, nobody finds it taken, and the crowd shows all the same.
     fn look_again(&self, crowd: usize) {
         let mut tray = self.tray();
-        if !tray.jobs.is_empty() || tray.company * CROWD_SHARE < crowd {
+        let comes = !tray.jobs.is_empty() && !tray.is_lull;
+        if comes || tray.company * CROWD_SHARE < crowd {
             tray.company = (tray.company * 2).min(COMPANY_MAX);
         }
         if !tray.jobs.is_empty() {
@@ -273,6 +278,7 @@ mod tests {
         assert_eq!(told.load(Ordering::SeqCst), 0);
         desk.lull();
         assert_eq!(told.load(Ordering::SeqCst), 3);
+        assert_eq!(desk.tray().company, 3, "no more come than came");
         desk.lull();
         assert!(!desk.tray().is_lull, "nothing is there to be written");
     }
@@ -286,6 +292,8 @@ mod tests {
             desk.lull();
             assert_eq!(told.load(Ordering::SeqCst), 0);
         });
-        assert_eq!(told.load(Ordering::SeqCst), 1);
+        assert_eq!((told.load(Ordering::SeqCst), desk.tray().company), (1, 1));
+        desk.write(job(2, &told));
+        assert_eq!(told.load(Ordering::SeqCst), 2, "one alone does not wait");
     }
 }
