@@ -6,7 +6,7 @@ use std::time::Instant;
 use spinney_kernel::port::journal::Durability;
 use spinney_testkit::spinney::Home;
 
-use crate::measure::{median, row, time, verdict};
+use crate::measure::{median, paired, row, time, verdict};
 use crate::raw::Raw;
 use crate::tree::{self, Plan};
 
@@ -48,6 +48,6 @@ fn many_trees() -> (f64, f64, f64) {
         raw.batched(RAW_TRANSACTIONS, RAW_ROWS);
         other.push(start.elapsed().as_nanos() as f64 / (RAW_TRANSACTIONS * RAW_ROWS) as f64);
     }
-    let shares = ours.iter().zip(&other).map(|(ours, other)| 100.0 * other / ours).collect();
-    (median(ours), median(other), median(shares))
+    let share = 100.0 * paired(&other, &ours);
+    (median(ours), median(other), share)
 }

@@ -51,6 +51,11 @@ pub(crate) fn median(values: Vec<f64>) -> f64 {
     at_percent(values, 50)
 }
 
+/// How one relates to the other in the middle of rounds that each had both: what slows a moment slows the two alike.
+pub(crate) fn paired(one: &[f64], other: &[f64]) -> f64 {
+    median(one.iter().zip(other).map(|(one, other)| one / other).collect())
+}
+
 /// The value that so many percent of them do not exceed.
 pub(crate) fn at_percent(mut values: Vec<f64>, percent: usize) -> f64 {
     values.sort_by(f64::total_cmp);
