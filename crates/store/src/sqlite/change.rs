@@ -12,7 +12,7 @@ use spinney_kernel::time::Time;
 use super::branch::{self, Fork};
 use super::crowd::Crowd;
 use super::fault::from_sqlite;
-use super::lately::{Lately, Stand};
+use super::lately::{Lately, Room, Stand};
 use super::schema::MARK_EVERY;
 use crate::codec;
 
@@ -137,14 +137,20 @@ impl Row {
 pub(super) struct Sheet<'c> {
     pub(super) connection: &'c Connection,
     batch: CachedStatement<'c>,
+    /// The first batch takes the place of the row that says where trees stand.
+    first: CachedStatement<'c>,
 }
 
 impl<'c> Sheet<'c> {
     pub(super) fn new(connection: &'c Connection) -> Result<Self, JournalFault> {
         let ready = |sql| connection.prepare_cached(sql).map_err(|error| from_sqlite(connection, &error));
-        let batch =
-            ready("INSERT INTO batches (tree, after, before, hash, body) VALUES (?1, ?2, ?3, ?4, ?5)")?;
-        Ok(Self { connection, batch })
+        let batch = ready(
+            "INSERT INTO batches (id, tree, after, before, hash, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?;
+        let first = ready(
+            "UPDATE batches SET tree = ?2, after = ?3, before = ?4, hash = ?5, body = ?6 WHERE id = ?1 AND tree = 0",
+        )?;
+        Ok(Self { connection, batch, first })
     }
 }
 
@@ -157,10 +163,17 @@ impl Known {
         Ok(())
     }
 
+    fn make_room(&mut self) -> Room {
+        match &mut self.lately {
+            Some(lately) => lately.make_room(),
+            None => unreachable!("it is read before a transaction's first job"),
+        }
+    }
+
     /// Writes the heads of the trees that moved: once each, however many batches they had, and in one row for all whose
     /// state is as it was.
     pub(super) fn write_heads(&mut self, connection: &Connection) -> Result<(), JournalFault> {
-        let lately = self.lately.get_or_insert_default();
+        let Some(lately) = &mut self.lately else { return Ok(()) };
         for tree in self.moved.drain(..) {
             let Some(tip) = self.tips.get_mut(&tree) else { continue };
             match (tip.row, tip.last) {
@@ -183,7 +196,7 @@ impl Known {
 
     /// Every tree's own row says where it stands.
     pub(super) fn hand_over(&mut self, connection: &Connection) -> Result<(), JournalFault> {
-        let lately = self.lately.get_or_insert_default();
+        let Some(lately) = &mut self.lately else { return Ok(()) };
         lately.hand_over(connection)?;
         lately.write(connection)
     }
@@ -238,7 +251,7 @@ pub(super) fn append(
         Some(Tip { id, .. }) => (id, Row::OldState),
     };
     let before = tip.map_or_else(|| fork.as_ref().map(|fork| fork.batch), |tip| tip.last);
-    let last = insert_batch(sheet, (id, before), encoded, &hash).map_err(sqlite)?;
+    let last = insert_batch(sheet, known, (id, before, encoded), &hash).map_err(sqlite)?;
     if let Some(before) = tip.and_then(|tip| tip.last) {
         known.crowd.meet(last, before);
     }
@@ -371,12 +384,19 @@ fn insert_tree(connection: &Connection, encoded: &Encoded, fork: Option<&Fork>) 
 /// Writes a batch of a tree, behind another of its batches, and gives its number.
 fn insert_batch(
     sheet: &mut Sheet<'_>,
-    (tree, before): (i64, Option<i64>),
-    encoded: &Encoded,
+    known: &mut Known,
+    (tree, before, encoded): (i64, Option<i64>, &Encoded),
     hash: &ChainHash,
 ) -> rusqlite::Result<i64> {
     let body = std::str::from_utf8(&encoded.bytes)?;
-    sheet.batch.insert(params![tree, encoded.after.0 as i64, before, hash.bytes(), body])
+    let (number, statement) = match known.make_room() {
+        Room::Row(number) => (number, &mut sheet.first),
+        Room::Free(number) => (number, &mut sheet.batch),
+    };
+    match statement.execute(params![number, tree, encoded.after.0 as i64, before, hash.bytes(), body])? {
+        1 => Ok(number),
+        changed => Err(rusqlite::Error::StatementChangedRows(changed)),
+    }
 }
 
 /// Remembers where in a tree a batch stands.

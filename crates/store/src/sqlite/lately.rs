@@ -1,6 +1,9 @@
 //! Where the trees stand that were written lately. A transaction moves many of them, and their rows lie far apart; so it
 //! writes one row for all of them, which says where each stands. What it says goes before what the trees' own rows say.
 //! When it gets long, and when the journal is closed, that is written into theirs.
+//!
+//! The row is the last of the batches, and no tree's: the next batch takes its place, and it moves behind that. So it lies
+//! on a page that is written anyway.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +14,8 @@ use spinney_kernel::time::Time;
 
 use super::fault::from_sqlite;
 
+/// Whose batch the row would be.
+const NO_TREE: i64 = 0;
 /// Most bytes of the row: it fits a page.
 const BYTES_MAX: usize = 3_900;
 /// How many bytes of a hash it has.
@@ -46,25 +51,42 @@ impl Stand {
     }
 }
 
+/// Where a batch goes.
+#[derive(Clone, Copy)]
+pub(super) enum Room {
+    /// Where the row lies.
+    Row(i64),
+    /// Behind everything.
+    Free(i64),
+}
+
 /// The row, by the numbers of trees.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Lately {
     stands: BTreeMap<i64, Stand>,
+    /// Where it lies, or will lie: behind every batch.
+    place: i64,
     /// It is not as it was read or written.
     is_changed: bool,
+    /// A batch has its place, and it is not back yet.
+    is_out: bool,
 }
 
 impl Lately {
     pub(super) fn read(connection: &Connection) -> Result<Self, JournalFault> {
-        let bytes: Vec<u8> = connection
-            .prepare_cached("SELECT stands FROM lately")
-            .and_then(|mut found| found.query_row([], |row| row.get(0)))
+        let found: Option<(i64, Vec<u8>)> = connection
+            .prepare_cached("SELECT id, CAST(body AS BLOB), tree FROM batches ORDER BY id DESC LIMIT 1")
+            .and_then(|mut last| {
+                let row = last.query_row([], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?)));
+                Ok(row.optional()?.filter(|(_, _, tree)| *tree == NO_TREE).map(|(id, bytes, _)| (id, bytes)))
+            })
             .map_err(|error| from_sqlite(connection, &error))?;
-        let path = || connection.path().unwrap_or_default().to_owned();
-        let reason = || "where trees stood lately cannot be read".to_owned();
-        let stands =
-            decode(&bytes).ok_or_else(|| JournalFault::DamagedFile { path: path(), reason: reason() })?;
-        Ok(Self { stands, is_changed: false })
+        let stands = found.and_then(|(place, bytes)| Some((place, decode(&bytes)?)));
+        let (place, stands) = stands.ok_or_else(|| JournalFault::DamagedFile {
+            path: connection.path().unwrap_or_default().to_owned(),
+            reason: "where trees stood lately cannot be read".to_owned(),
+        })?;
+        Ok(Self { stands, place, is_changed: false, is_out: false })
     }
 
     pub(super) fn find(&self, tree: i64) -> Option<&Stand> {
@@ -81,9 +103,16 @@ impl Lately {
         self.is_changed |= self.stands.remove(&tree).is_some();
     }
 
-    /// Writes the row, if it changed and is short enough.
+    /// Where the next batch goes. The row makes room for it, and is back when it is [written](Self::write).
+    pub(super) const fn make_room(&mut self) -> Room {
+        let room = if self.is_out { Room::Free(self.place) } else { Room::Row(self.place) };
+        (self.is_out, self.place) = (true, self.place + 1);
+        room
+    }
+
+    /// Writes the row, if it changed or moved.
     pub(super) fn write(&mut self, connection: &Connection) -> Result<(), JournalFault> {
-        if !self.is_changed {
+        if !self.is_changed && !self.is_out {
             return Ok(());
         }
         let mut bytes = encode(&self.stands);
@@ -91,11 +120,16 @@ impl Lately {
             self.hand_over(connection)?;
             bytes = Vec::new();
         }
+        let row = if self.is_out {
+            "INSERT INTO batches (id, tree, after, hash, body) VALUES (?1, 0, 0, x'', ?2)"
+        } else {
+            "UPDATE batches SET body = ?2 WHERE id = ?1"
+        };
         connection
-            .prepare_cached("UPDATE lately SET stands = ?1")
-            .and_then(|mut row| row.execute([bytes]))
+            .prepare_cached(row)
+            .and_then(|mut row| row.execute(params![self.place, bytes]))
             .map_err(|error| from_sqlite(connection, &error))?;
-        self.is_changed = false;
+        (self.is_changed, self.is_out) = (false, false);
         Ok(())
     }
 

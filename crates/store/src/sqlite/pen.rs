@@ -14,8 +14,8 @@ use super::link::Link;
 const MOVE_BYTES: usize = 4_000 * PAGE_BYTES;
 /// The same while commits wait for the disk: they take more than half as long again if the file grows with each.
 const MOVE_BYTES_FULL: usize = 500 * PAGE_BYTES;
-/// About what a transaction writes besides: the last page of each table is written again.
-const AROUND_BYTES: usize = 2 * PAGE_BYTES;
+/// About what a transaction writes besides: the last page is written again, now and then others with it.
+const AROUND_BYTES: usize = PAGE_BYTES;
 
 /// Something to write.
 pub(super) enum Job {

@@ -18,7 +18,7 @@ const STATEMENTS_MAX: usize = 64;
 /// The most pages that SQLite knows.
 const PAGES_MAX: u32 = u32::MAX - 1;
 
-const STEPS: [&str; 5] = [FIRST, CATALOG, ARRIVAL, BRANCHES, LATELY];
+const STEPS: [&str; 6] = [FIRST, CATALOG, ARRIVAL, BRANCHES, LATELY, LAST];
 
 const FIRST: &str = "
 CREATE TABLE trees (
@@ -117,6 +117,12 @@ CREATE TABLE lately (
     stands BLOB NOT NULL
 );
 INSERT INTO lately (stands) VALUES (x'');
+";
+
+/// The same, as the last row of the batches, of no tree: it lies on a page that is written anyway.
+const LAST: &str = "
+INSERT INTO batches (tree, after, hash, body) SELECT 0, 0, x'', stands FROM lately;
+DROP TABLE lately;
 ";
 
 /// Makes the tables or brings them up to date.

@@ -35,7 +35,7 @@ fn batch() -> Batch {
 }
 
 /// What the disk holds of a home that is still open: the files as a crash would leave them.
-fn crashed(home: &Path) -> Result<TempDir, std::io::Error> {
+pub(crate) fn crashed(home: &Path) -> Result<TempDir, std::io::Error> {
     let copy = tempfile::tempdir()?;
     let log = |home: &Path| file(home).with_extension("sqlite3-wal");
     fs::copy(file(home), file(copy.path()))?;
@@ -81,7 +81,8 @@ fn bare(home: &Path) -> rusqlite::Result<(BTreeMap<TreeId, [u8; 32]>, i64)> {
     let mut last = connection.prepare(last)?;
     let last =
         last.query_map([], |row| Ok((TreeId::new(row.get(0)?), row.get(1)?)))?.collect::<Result<_, _>>()?;
-    let length = connection.query_row("SELECT length(stands) FROM lately", [], |row| row.get(0))?;
+    let length =
+        connection.query_row("SELECT length(body) FROM batches WHERE tree = 0", [], |row| row.get(0))?;
     Ok((last, length))
 }
 
@@ -159,10 +160,16 @@ fn damage_to_a_home_that_was_never_closed_is_found() {
     let (journal, mut told) = (open(home.path()), Told::new());
     (0..5).for_each(|_| (0..3).for_each(|number| write(&journal, &mut told, number, "running")));
     let changes = [
-        ("DELETE FROM batches WHERE id = (SELECT max(id) FROM batches)", "its head is at event"),
-        ("UPDATE batches SET hash = zeroblob(32) WHERE id = (SELECT max(id) FROM batches)", "their hash"),
-        ("UPDATE lately SET stands = x'ff'", "where trees stood lately"),
-        ("DELETE FROM lately", "no rows"),
+        (
+            "DELETE FROM batches WHERE id = (SELECT max(id) FROM batches WHERE tree > 0)",
+            "its head is at event",
+        ),
+        (
+            "UPDATE batches SET hash = zeroblob(32) WHERE id = (SELECT max(id) FROM batches WHERE tree > 0)",
+            "their hash",
+        ),
+        ("UPDATE batches SET body = x'ff' WHERE tree = 0", "where trees stood lately"),
+        ("DELETE FROM batches WHERE tree = 0", "where trees stood lately"),
     ];
     for (change, said) in changes {
         let copy = crashed(home.path()).unwrap();

@@ -77,7 +77,7 @@ impl Shelf {
 
     /// Puts these bytes in the batch's place and reads it.
     fn read(&self, bytes: &[u8], hash: ChainHash) -> Result<Batch, JournalFault> {
-        let change = "UPDATE batches SET hash = ?1, body = CAST(?2 AS TEXT)";
+        let change = "UPDATE batches SET hash = ?1, body = CAST(?2 AS TEXT) WHERE tree > 0";
         let changed = self.back.execute(change, params![hash.bytes(), bytes]);
         assert_eq!(changed, Ok(1));
         self.journal.read(TREE, Seq(0), 1).map(|mut page| page.remove(0).batch)

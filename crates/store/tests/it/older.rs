@@ -67,7 +67,7 @@ fn a_file_of_version_1_is_brought_up_to_date() {
     let home = tempfile::tempdir().unwrap();
     first(home.path()).unwrap();
     let looked = SqliteJournal::open(home.path(), Access::Look).err();
-    assert_eq!(looked, Some(JournalFault::Older { found: 1, known: 5 }));
+    assert_eq!(looked, Some(JournalFault::Older { found: 1, known: 6 }));
     let journal = open(home.path());
     let read = journal.read(TREE, Seq(0), usize::MAX).unwrap();
     assert_eq!(read.into_iter().map(|entry| entry.batch).collect::<Vec<_>>(), conformance::batches());
@@ -87,12 +87,40 @@ fn a_file_of_version_4_is_brought_up_to_date() {
     let before = (journal.heads(&[]), journal.read(TREE, Seq(0), usize::MAX));
     drop(journal);
     let connection = Connection::open(file(home.path())).unwrap();
-    connection.execute_batch("DROP TABLE lately; PRAGMA user_version = 4;").unwrap();
+    connection.execute_batch("DELETE FROM batches WHERE tree = 0; PRAGMA user_version = 4;").unwrap();
     drop(connection);
     let looked = SqliteJournal::open(home.path(), Access::Look).err();
-    assert_eq!(looked, Some(JournalFault::Older { found: 4, known: 5 }));
+    assert_eq!(looked, Some(JournalFault::Older { found: 4, known: 6 }));
     let journal = open(home.path());
     assert_eq!((journal.heads(&[]), journal.read(TREE, Seq(0), usize::MAX)), before);
+}
+
+/// Version 5 had a table of its own for where trees stood lately.
+#[test]
+fn a_file_of_version_5_that_was_never_closed_is_brought_up_to_date() {
+    let home = tempfile::tempdir().unwrap();
+    filled(home.path(), Durability::Normal);
+    let journal = open(home.path());
+    let batch = &conformance::batches()[0];
+    let after = journal.head(TREE).unwrap().unwrap().seq;
+    for number in 0..2 {
+        let after = Seq(after.0 + number * batch.events.len() as u64);
+        conformance::append(&journal, conformance::of(TREE, after, batch)).unwrap();
+    }
+    let copy = crate::lately::crashed(home.path()).unwrap();
+    let connection = Connection::open(file(copy.path())).unwrap();
+    let back = "CREATE TABLE lately (stands BLOB NOT NULL);
+        INSERT INTO lately (stands) SELECT body FROM batches WHERE tree = 0;
+        DELETE FROM batches WHERE tree = 0;
+        PRAGMA user_version = 5;";
+    connection.execute_batch(back).unwrap();
+    let length: i64 =
+        connection.query_row("SELECT length(stands) FROM lately", [], |row| row.get(0)).unwrap();
+    assert!(length > 0);
+    drop(connection);
+    let later = open(copy.path());
+    assert_eq!(later.heads(&[]), journal.heads(&[]));
+    assert_eq!(later.read(TREE, Seq(0), usize::MAX), journal.read(TREE, Seq(0), usize::MAX));
 }
 
 /// Running trees are found by an index, so that ended ones cost nothing.
