@@ -163,17 +163,10 @@ impl Known {
         Ok(())
     }
 
-    fn make_room(&mut self) -> Room {
-        match &mut self.lately {
-            Some(lately) => lately.make_room(),
-            None => unreachable!("it is read before a transaction's first job"),
-        }
-    }
-
     /// Writes the heads of the trees that moved: once each, however many batches they had, and in one row for all whose
     /// state is as it was.
     pub(super) fn write_heads(&mut self, connection: &Connection) -> Result<(), JournalFault> {
-        let Some(lately) = &mut self.lately else { return Ok(()) };
+        let lately = begun(&mut self.lately);
         for tree in self.moved.drain(..) {
             let Some(tip) = self.tips.get_mut(&tree) else { continue };
             match (tip.row, tip.last) {
@@ -196,9 +189,17 @@ impl Known {
 
     /// Every tree's own row says where it stands.
     pub(super) fn hand_over(&mut self, connection: &Connection) -> Result<(), JournalFault> {
-        let Some(lately) = &mut self.lately else { return Ok(()) };
+        let lately = begun(&mut self.lately);
         lately.hand_over(connection)?;
         lately.write(connection)
+    }
+}
+
+/// Where the trees stand, in a transaction that was begun.
+fn begun(lately: &mut Option<Lately>) -> &mut Lately {
+    match lately {
+        Some(lately) => lately,
+        None => unreachable!("it is read before a transaction's first job"),
     }
 }
 
@@ -389,7 +390,7 @@ fn insert_batch(
     hash: &ChainHash,
 ) -> rusqlite::Result<i64> {
     let body = std::str::from_utf8(&encoded.bytes)?;
-    let (number, statement) = match known.make_room() {
+    let (number, statement) = match begun(&mut known.lately).make_room() {
         Room::Row(number) => (number, &mut sheet.first),
         Room::Free(number) => (number, &mut sheet.batch),
     };
