@@ -19,8 +19,16 @@ use crate::signal::Running;
 use crate::time::Time;
 use crate::window::{Category, Cut, LeftOut, Span, Summary};
 
-/// The version of the rules by which this kernel decides. A journal names the one it was written under.
-pub const RULES: u32 = 2;
+/// The version of the rules under which new trees start. A journal names the one it was written under, and its tree
+/// goes on under it.
+pub const RULES: u32 = 3;
+
+/// Whether this kernel still decides by a version of the rules. Journals of the others can be read and continued, but
+/// their decisions cannot be made again.
+#[must_use]
+pub const fn are_decided(rules: u32) -> bool {
+    matches!(rules, 2..=RULES)
+}
 
 /// One fact about a tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,7 +10,7 @@ use crate::budget::{Amounts, Limits, ResourceSet, Terms};
 use crate::context::Goal;
 use crate::decide::{Draft, Reply};
 use crate::definition::{BudgetSpec, Definition};
-use crate::event::{Alarm, Event, RULES};
+use crate::event::{Alarm, Event};
 use crate::id::{AgentId, ThreadId};
 use crate::input::By;
 use crate::limit;
@@ -60,7 +60,8 @@ impl Start {
         };
         let goal = Goal { text: &definition.goal, tokens: self.goal_tokens, schema: None };
         let opening = Opening::of_root(definition, (&spawned, role), goal);
-        draft.record(Event::TreeStarted { rules: RULES, definition: Arc::clone(definition) });
+        let rules = draft.rules();
+        draft.record(Event::TreeStarted { rules, definition: Arc::clone(definition) });
         draft.record(Event::AgentSpawned(Box::new(spawned)));
         opening.record(draft, None, &agent, by);
         turn::begin(draft, &agent, goal);

@@ -23,7 +23,10 @@ impl World {
     pub fn apply(&mut self, event: &Event) {
         self.seq = Seq(self.seq.0 + 1);
         match event {
-            Event::TreeStarted { definition, .. } => self.definition = Some(Arc::clone(definition)),
+            Event::TreeStarted { rules, definition } => {
+                self.rules = *rules;
+                self.definition = Some(Arc::clone(definition));
+            }
             Event::AgentSpawned(spawned) => self.spawned(spawned),
             Event::AgentPaused { agent } => self.set_paused(agent, true),
             Event::AgentUnpaused { agent } => self.set_paused(agent, false),

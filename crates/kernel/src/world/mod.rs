@@ -13,7 +13,7 @@ use crate::agent::{Agent, AgentIx, Agents, Letter, State};
 use crate::budget::{Account, AccountIx, Ledger, Shortfall};
 use crate::call::{Call, Calls};
 use crate::definition::{Definition, TreeLimits};
-use crate::event::{Alarm, Breaker};
+use crate::event::{Alarm, Breaker, RULES};
 use crate::id::{AgentId, CallId, ModelName, Seq, TimerId, TreeId};
 use crate::refusal::Refusal;
 use crate::thread::Threads;
@@ -25,6 +25,8 @@ pub use view::{AgentView, TreeState};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct World {
     tree: TreeId,
+    /// The version of the rules by which this tree is decided.
+    rules: u32,
     seq: Seq,
     definition: Option<Arc<Definition>>,
     agents: Agents,
@@ -76,8 +78,15 @@ impl World {
     /// The world of a tree that has not started.
     #[must_use]
     pub fn new(tree: TreeId) -> Self {
+        Self::under(RULES, tree)
+    }
+
+    /// The same, for a tree that is to start under other rules than the newest: to decide an old journal again.
+    #[must_use]
+    pub fn under(rules: u32, tree: TreeId) -> Self {
         Self {
             tree,
+            rules,
             seq: Seq(0),
             definition: None,
             agents: Agents::default(),
@@ -96,6 +105,12 @@ impl World {
     #[must_use]
     pub const fn tree(&self) -> TreeId {
         self.tree
+    }
+
+    /// The version of the rules by which this tree is decided.
+    #[must_use]
+    pub const fn rules(&self) -> u32 {
+        self.rules
     }
 
     /// The last event that was applied.

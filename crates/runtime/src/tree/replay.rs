@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use spinney_kernel::agent::Standing;
 use spinney_kernel::context::{Contexts, Places};
-use spinney_kernel::event::RULES;
+use spinney_kernel::event::are_decided;
 use spinney_kernel::id::{AgentId, Seq, TreeId};
 use spinney_kernel::port::blobs::blobs_of;
 use spinney_kernel::port::journal::{ChainHash, Entry, Head, Journal, JournalFault};
@@ -115,7 +115,7 @@ pub fn verify(journal: &dyn Journal, tree: TreeId, expect: Option<ChainHash>) ->
     let Replay { world, contexts, rules, hash, .. } = replay;
     let rules = rules.unwrap_or_default();
     let look = Look::at(&world, &contexts);
-    Ok(Verified { events: seq.0, hash, rules, decided: rules == RULES, look })
+    Ok(Verified { events: seq.0, hash, rules, decided: are_decided(rules), look })
 }
 
 /// Every text that the events of a batch refer to must be there, and be what it was.
@@ -181,8 +181,9 @@ impl Replay {
         }
         if let (None, Some(Event::TreeStarted { rules, .. })) = (self.rules, batch.events.first()) {
             self.rules = Some(*rules);
+            self.world = World::under(*rules, self.world.tree());
         }
-        let ours = self.rules == Some(RULES);
+        let ours = self.rules.is_some_and(are_decided);
         let seqs = || (first..).map(Seq).take(batch.events.len());
         let fitted = catch_unwind(AssertUnwindSafe(|| -> Result<(), Diverged> {
             let mut shadow = seqs().any(|seq| self.places.has(seq)).then(|| self.world.clone());

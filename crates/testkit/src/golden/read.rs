@@ -1,7 +1,7 @@
 //! Reading a golden journal: every batch is decoded, chained, applied and decided again.
 
 use spinney_kernel::context::Contexts;
-use spinney_kernel::event::RULES;
+use spinney_kernel::event::are_decided;
 use spinney_kernel::id::Seq;
 use spinney_kernel::port::journal::ChainHash;
 use spinney_kernel::{Batch, World, decide};
@@ -46,14 +46,15 @@ pub fn check(lines: &str, ending: &str) -> Result<Ending, Unlike> {
         |line: usize| move |error: serde_json::Error| Unlike::Unreadable { line, reason: error.to_string() };
     let expected: Ending = serde_json::from_str(ending).map_err(unreadable(0))?;
     let tree = expected.tree;
-    let (mut world, mut decided, mut events) = (World::new(tree), World::new(tree), Vec::new());
+    let (mut world, mut decided) = (World::new(tree), World::under(expected.rules, tree));
+    let mut events = Vec::new();
     let mut hash = ChainHash::start(tree);
     for (number, line) in lines.lines().enumerate() {
         let mut batch: Batch = serde_json::from_str(line).map_err(unreadable(number + 1))?;
         batch.unfold();
         let after: Seq = world.seq();
         hash = hash.then(after, line.as_bytes());
-        if expected.rules == RULES {
+        if are_decided(expected.rules) {
             let again = decide(&mut decided, &batch.input).map(|decision| decision.events);
             if again.as_ref() != Ok(&batch.events) {
                 return Err(Unlike::Decided { after: after.0, decided: format!("{again:?}") });
@@ -64,7 +65,7 @@ pub fn check(lines: &str, ending: &str) -> Result<Ending, Unlike> {
     }
     let contexts = Contexts::of(tree, events.iter());
     let found = Ending::at(&world, &contexts, expected.rules, hash);
-    if found == expected && (expected.rules != RULES || decided == world) {
+    if found == expected && (!are_decided(expected.rules) || decided == world) {
         Ok(found)
     } else {
         Err(Unlike::Leads { expected: Box::new(expected), found: Box::new(found) })
