@@ -72,7 +72,6 @@ pub struct Enclosure {
 /// Why something is no part.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
-#[expect(missing_docs, reason = "each variant's text says what its fields are")]
 pub enum BadPart {
     #[error("`{name}` is empty: send something, or leave it out")]
     Empty { name: PartName },

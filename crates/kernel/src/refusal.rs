@@ -13,7 +13,6 @@ use crate::window::Category;
 /// Why a request was refused. The world is as it was before.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(tag = "code", rename_all = "snake_case")]
-#[expect(missing_docs, reason = "each variant's text says what its fields are")]
 pub enum Refusal {
     // --- the tree
     #[error("the tree has not been started: start it first")]

@@ -7,6 +7,8 @@
 //! Beside it stands the plain [`budget`], for those who want only that: ceilings on money, tokens, steps, tool calls,
 //! retries and time that hold up the whole parent chain, without a journal and without a runtime.
 
+#![deny(missing_docs)]
+
 mod breaker;
 pub mod budget;
 pub mod bus;

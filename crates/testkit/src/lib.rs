@@ -1,6 +1,8 @@
 //! Fakes for trees of agents: models and tools that answer from a script, trees from text and back to text, and a
 //! simulator driven by a seed. Public, because people who build on Spinney test with it too.
 
+#![deny(missing_docs)]
+
 mod clock;
 pub mod conformance;
 pub mod fixture;

@@ -11,7 +11,6 @@ mod kernel_dependencies;
 mod machine_paths;
 mod module_docs;
 mod names;
-mod nesting;
 mod sizes;
 mod sql;
 mod syntax;

@@ -26,7 +26,6 @@ use crate::world::World;
 /// Everything that can be reported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-#[expect(missing_docs, reason = "each kind is documented in its own file")]
 pub enum Report {
     Done(Done),
     Failed(Failed),

@@ -65,7 +65,6 @@ use crate::world::World;
 /// Everything that may be asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verb", rename_all = "snake_case")]
-#[expect(missing_docs, reason = "each verb is documented in its own file")]
 pub enum Request {
     Start(Start),
     Spawn(Spawn),
