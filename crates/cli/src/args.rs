@@ -16,6 +16,9 @@ pub(crate) struct Args {
     /// Where trees are kept
     #[arg(long, global = true, env = "SPINNEY_HOME", default_value = hint::HOME, value_name = "DIR")]
     pub(crate) home: PathBuf,
+    /// Go on although commits that were confirmed are missing from the journal; a copy of what was found is kept
+    #[arg(long, global = true)]
+    pub(crate) accept_loss: bool,
     #[command(subcommand)]
     pub(crate) command: Command,
 }

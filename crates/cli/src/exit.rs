@@ -85,6 +85,9 @@ impl Exit {
                 | JournalFault::DamagedBlob { .. }
                 | JournalFault::DamagedRow { .. }
                 | JournalFault::DamagedFile { .. }
+                | JournalFault::Lost { .. }
+                | JournalFault::UnknownLoss { .. }
+                | JournalFault::Gone { .. }
                 | JournalFault::KeyTaken { .. }
                 | JournalFault::TooLarge { .. }
                 | JournalFault::Busy { .. }

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use spinney_kernel::port::journal::JournalFault;
-use spinney_store::{Access, SqliteJournal};
+use spinney_store::{Access, Loss, SqliteJournal};
+
+use crate::out;
 
 /// Opens a home only to look. As many as like may, beside one that writes.
 pub(crate) fn look(home: &Path) -> Result<SqliteJournal> {
@@ -30,4 +32,22 @@ pub(crate) fn write_if_free(home: &Path) -> Result<Option<SqliteJournal>> {
         Err(JournalFault::Locked { .. }) => Ok(None),
         Err(fault) => Err(fault).with_context(|| format!("cannot open {}", home.display())),
     }
+}
+
+/// Gives up confirmed commits that are missing from a home, and says so.
+pub(crate) fn accept_loss(home: &Path) -> Result<()> {
+    let accepted = SqliteJournal::accept_loss(home);
+    match accepted.with_context(|| format!("cannot open {}", home.display()))? {
+        None => out::note("no confirmed commit is missing: --accept-loss changed nothing"),
+        Some(Loss { fault, set_aside }) => {
+            let what = match fault {
+                JournalFault::Lost { found, confirmed, .. } => {
+                    format!("gave up commits {} to {confirmed}", found + 1)
+                }
+                _ => "went on without knowing whether commits are missing".to_owned(),
+            };
+            out::note(&format!("{what}; the journal as it was found is kept in {}", set_aside.display()));
+        }
+    }
+    Ok(())
 }

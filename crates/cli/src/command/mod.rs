@@ -15,10 +15,14 @@ use anyhow::Result;
 
 use crate::args::{Args, Command};
 use crate::exit::Exit;
+use crate::place;
 
 /// Does what the command line says.
 pub(crate) async fn run(args: Args) -> Result<Exit> {
     let home = args.home.as_path();
+    if args.accept_loss {
+        place::accept_loss(home)?;
+    }
     match args.command {
         Command::Run(args) => run::run(home, args).await,
         Command::Resume(args) => resume::resume(home, &args).await,

@@ -13,6 +13,7 @@ mod following;
 mod hints;
 mod interrupting;
 mod looking;
+mod losing;
 mod partial;
 mod removing;
 mod replaying;

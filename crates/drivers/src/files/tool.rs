@@ -33,8 +33,19 @@ impl Files {
 
     /// The folder of whoever asks.
     fn workspace(&self, attempt: &Attempt) -> Result<Workspace, Refused> {
-        let workspaces = Workspaces::open(&self.home, attempt.origin.tree)?.locked_by(&self.putting);
-        Ok(workspaces.agent(attempt.origin.agent())?)
+        Ok(self.workspaces(attempt)?.agent(attempt.origin.agent())?)
+    }
+
+    /// The same for somebody who writes: the folder survives what the files in it are to survive.
+    fn workspace_to_write(&self, attempt: &Attempt) -> Result<Workspace, Refused> {
+        let workspaces = self.workspaces(attempt)?;
+        let workspace = workspaces.agent(attempt.origin.agent())?;
+        workspaces.keep_names(&self.home, attempt.durability)?;
+        Ok(workspace)
+    }
+
+    fn workspaces(&self, attempt: &Attempt) -> Result<Workspaces, Refused> {
+        Ok(Workspaces::open(&self.home, attempt.origin.tree)?.locked_by(&self.putting))
     }
 }
 
@@ -97,7 +108,10 @@ impl FileTool {
     fn act(self, files: &Files, attempt: &Attempt) -> Result<String, Refused> {
         match self {
             Self::Read => read::act(&args(attempt)?, &files.workspace(attempt)?),
-            Self::Write => write::act(&args(attempt)?, (&files.workspace(attempt)?, attempt.outputs)),
+            Self::Write => {
+                let workspace = files.workspace_to_write(attempt)?;
+                write::act(&args(attempt)?, &workspace, attempt.outputs, attempt.durability)
+            }
             Self::List => list::act(&args(attempt)?, &files.workspace(attempt)?),
         }
     }
@@ -133,4 +147,44 @@ impl Tool for Opened {
 fn args<T: DeserializeOwned>(attempt: &Attempt) -> Result<T, Refused> {
     serde_json::from_str(&attempt.args)
         .map_err(|error| Refused::new(format!("`{}` cannot be called like this: {error}", attempt.tool)))
+}
+
+#[cfg(test)]
+mod tests {
+    use spinney_kernel::context::Origin;
+    use spinney_kernel::definition::OutputLimits;
+    use spinney_kernel::id::TreeId;
+    use spinney_kernel::port::journal::Durability;
+
+    use super::*;
+    use crate::workspace::FLUSHES;
+
+    /// How often writing a file waited for the disk.
+    async fn flushes(durability: Durability) -> u32 {
+        let home = tempfile::tempdir().unwrap();
+        let path = vec!["lead".parse().unwrap()].into();
+        let (tree, role) = (TreeId::new([7; 16]), "lead".parse().unwrap());
+        let attempt = Attempt {
+            origin: Arc::new(Origin { tree, path, role, goal: "Write.".into() }),
+            tool: FileTool::Write.name(),
+            args: r#"{"path": "outputs/a/b.txt", "text": "kept"}"#.to_owned(),
+            attempt: 1,
+            key: "k".to_owned(),
+            outputs: OutputLimits::default(),
+            durability,
+        };
+        FLUSHES.with(|flushes| flushes.set(0));
+        let answer = FileTool::Write.at(&Files::of(home.path())).call(attempt).await.unwrap();
+        assert!(!answer.is_error, "{}", answer.text);
+        FLUSHES.with(std::cell::Cell::get)
+    }
+
+    /// The file; then the folders that name it and each other: `a`, `outputs`, the agent's, the tree's, `workspace` and
+    /// the home.
+    #[tokio::test]
+    async fn with_full_durability_a_file_and_its_folders_are_on_the_disk_before_it_is_written() {
+        assert_eq!(flushes(Durability::Full).await, 7);
+        assert_eq!(flushes(Durability::Normal).await, 0);
+        assert_eq!(flushes(Durability::Off).await, 0);
+    }
 }

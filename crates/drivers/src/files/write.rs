@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use spinney_kernel::definition::OutputLimits;
+use spinney_kernel::port::journal::Durability;
 
 use super::advice::Refused;
 use super::path::{FilePath, Top};
@@ -17,7 +18,12 @@ pub(super) struct Args {
     text: String,
 }
 
-pub(super) fn act(args: &Args, (workspace, limits): (&Workspace, OutputLimits)) -> Result<String, Refused> {
+pub(super) fn act(
+    args: &Args,
+    workspace: &Workspace,
+    limits: OutputLimits,
+    durability: Durability,
+) -> Result<String, Refused> {
     let path = FilePath::parse(&args.path)?;
     if path.top() != Top::Outputs {
         return Err(Refused::new(format!("`{path}` is not yours to write: write below `outputs/`")));
@@ -26,7 +32,7 @@ pub(super) fn act(args: &Args, (workspace, limits): (&Workspace, OutputLimits)) 
         return Err(Refused::new("`outputs` is a folder: name a file in it, such as `outputs/report.md`"));
     };
     let named = Named { folders, file };
-    match workspace.write_output(named, args.text.as_bytes(), limits) {
+    match workspace.write_output(named, args.text.as_bytes(), limits, durability) {
         Ok(()) => Ok(format!("wrote {} bytes to {path}", args.text.len())),
         Err(Stopped::Io(error)) => Err(Refused::io(&path, &error)),
         Err(limit @ Stopped::Limit { .. }) => Err(limit.at("outputs").into()),

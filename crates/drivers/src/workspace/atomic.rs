@@ -5,7 +5,8 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 
 use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt};
-use cap_std::fs::{Dir, OpenOptions};
+use cap_std::fs::{Dir, File, OpenOptions};
+use spinney_kernel::port::journal::Durability;
 
 /// What a file that was written survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +15,16 @@ pub(super) enum Sync {
     No,
     /// The loss of power.
     Yes,
+}
+
+impl Sync {
+    /// What files of a tree with this durability survive.
+    pub(super) const fn of(durability: Durability) -> Self {
+        match durability {
+            Durability::Full => Self::Yes,
+            Durability::Normal | Durability::Off => Self::No,
+        }
+    }
 }
 
 /// Writes a file of `folder`, unless that is what is there. What stands in its place and is no file is replaced.
@@ -47,18 +58,31 @@ pub(super) fn create(folder: &Dir, file: &str, bytes: &[u8], sync: Sync) -> io::
     };
     opened.write_all(bytes)?;
     match sync {
-        Sync::Yes => opened.sync_all(),
+        Sync::Yes => flush(&opened),
         Sync::No => Ok(()),
     }
 }
 
 /// Makes the names in a folder survive what its files survive.
-fn keep_names(folder: &Dir, sync: Sync) -> io::Result<()> {
+pub(super) fn keep_names(folder: &Dir, sync: Sync) -> io::Result<()> {
     match sync {
         // The handle only names the folder; what can be flushed is opened anew.
-        Sync::Yes => folder.open(".")?.sync_all(),
+        Sync::Yes => flush(&folder.open(".")?),
         Sync::No => Ok(()),
     }
+}
+
+/// Waits until a file or folder is on the disk.
+fn flush(file: &File) -> io::Result<()> {
+    #[cfg(test)]
+    FLUSHES.with(|flushes| flushes.set(flushes.get() + 1));
+    file.sync_all()
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How often this thread waited for the disk: nothing else shows it without a loss of power.
+    pub(crate) static FLUSHES: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
 }
 
 /// Removes whatever has this name: a link itself and never what it leads to, a folder with all that is in it.

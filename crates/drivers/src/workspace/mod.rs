@@ -24,6 +24,8 @@ mod short;
 mod step;
 mod told;
 
+#[cfg(test)]
+pub(crate) use atomic::FLUSHES;
 pub use fault::WorkspaceFault;
 pub use fold::{Deed, Steps};
 pub use name::{BadName, OutputName};

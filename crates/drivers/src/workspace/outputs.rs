@@ -122,21 +122,28 @@ pub(super) fn write(
     named: Named<'_>,
     bytes: &[u8],
     limits: OutputLimits,
+    sync: Sync,
 ) -> Result<(), Stopped> {
     let mut used = Used::default();
     let outputs = folder::open(agent, OUTPUTS)?;
+    atomic::keep_names(agent, sync)?;
     let before = named.before(&outputs)?;
     used.count(&outputs, limits, 0)?;
     let files = u64::from(before.is_none());
     used.bytes = used.bytes.saturating_sub(before.unwrap_or_default());
     used.check(limits, files, bytes.len() as u64)?;
-    let folder = named.folders.iter().try_fold(outputs, |folder, name| folder::open(&folder, name))?;
-    atomic::create(agent, UNFINISHED_FILE, bytes, Sync::No)?;
+    let folder = named.folders.iter().try_fold(outputs, |above, name| {
+        let folder = folder::open(&above, name)?;
+        atomic::keep_names(&above, sync)?;
+        io::Result::Ok(folder)
+    })?;
+    atomic::create(agent, UNFINISHED_FILE, bytes, sync)?;
     let renamed = agent.rename(UNFINISHED_FILE, &folder, named.file);
     if renamed.is_err() {
         atomic::remove(agent, UNFINISHED_FILE)?;
     }
-    Ok(renamed?)
+    renamed?;
+    Ok(atomic::keep_names(&folder, sync)?)
 }
 
 /// Where an agent wants an output: plain names, checked by whoever read them.

@@ -11,8 +11,9 @@ use cap_std::fs::Dir;
 use spinney_kernel::definition::OutputLimits;
 use spinney_kernel::id::{AgentId, TreeId};
 use spinney_kernel::offload::{FOLDER, Offloads};
+use spinney_kernel::port::journal::Durability;
 
-use super::atomic::Sync;
+use super::atomic::{self, Sync};
 use super::fault::WorkspaceFault;
 use super::folder;
 use super::history;
@@ -62,6 +63,17 @@ impl Workspaces {
         Self { putting: Arc::clone(putting), ..self }
     }
 
+    /// Makes an agent's folder survive the loss of power if its tree's effects have to: its name, and the names of the
+    /// folders above it.
+    pub(crate) fn keep_names(&self, home: &Path, durability: Durability) -> Result<(), WorkspaceFault> {
+        let sync = Sync::of(durability);
+        let above = |folder: &Path| Dir::open_ambient_dir(folder, ambient_authority());
+        let kept = atomic::keep_names(&self.folder, sync)
+            .and_then(|()| atomic::keep_names(&above(&home.join(WORKSPACE))?, sync))
+            .and_then(|()| atomic::keep_names(&above(home)?, sync));
+        kept.map_err(WorkspaceFault::at(self.tree.to_string()))
+    }
+
     /// Whose they are.
     #[must_use]
     pub const fn tree(&self) -> TreeId {
@@ -109,9 +121,10 @@ impl Workspace {
         named: Named<'_>,
         bytes: &[u8],
         limits: OutputLimits,
+        durability: Durability,
     ) -> Result<(), Stopped> {
         let putting = self.putting.lock().unwrap_or_else(PoisonError::into_inner);
-        let written = outputs::write(&self.folder, named, bytes, limits);
+        let written = outputs::write(&self.folder, named, bytes, limits, Sync::of(durability));
         drop(putting);
         written
     }

@@ -8,7 +8,7 @@ use spinney_kernel::Event;
 use spinney_kernel::body::BlobRef;
 use spinney_kernel::id::{AgentId, Seq};
 use spinney_kernel::offload::{self, Offloads};
-use spinney_kernel::port::journal::{Durability, JournalFault};
+use spinney_kernel::port::journal::JournalFault;
 use spinney_kernel::time::Time;
 
 use super::atomic::Sync;
@@ -95,10 +95,7 @@ impl<'j> Scribe<'j> {
 
     /// Files survive what the tree's events survive.
     const fn sync(&self) -> Sync {
-        match self.steps.durability() {
-            Durability::Full => Sync::Yes,
-            Durability::Normal | Durability::Off => Sync::No,
-        }
+        Sync::of(self.steps.durability())
     }
 }
 

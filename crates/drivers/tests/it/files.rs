@@ -26,6 +26,7 @@ pub(crate) async fn called(home: &Path, path: &[&str], tool: FileTool, args: &Va
         attempt: 1,
         key: String::new(),
         outputs: OutputLimits::default(),
+        durability: spinney_kernel::port::journal::Durability::Normal,
     };
     let called = tool.at(&Files::of(home)).call(attempt).await;
     called.unwrap_or_else(|missed| panic!("{missed:?}"))

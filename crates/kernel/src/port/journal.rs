@@ -371,6 +371,39 @@ pub enum JournalFault {
         /// What is wrong.
         reason: String,
     },
+    /// Commits that were confirmed are missing.
+    #[error(
+        "commits {} to {confirmed} of this home were confirmed and are missing ({place}); {}. Nothing was run. Put a copy of the home back, or give them up with --accept-loss; after a loss of power with durability `normal` that is the way to go on",
+        found + 1, losers(trees)
+    )]
+    Lost {
+        /// How many commits are there.
+        found: u64,
+        /// How many were confirmed.
+        confirmed: u64,
+        /// Where the store is damaged.
+        place: String,
+        /// Trees that had not ended in what is left: only they can have lost events.
+        trees: Vec<TreeId>,
+    },
+    /// Nobody can say whether commits that were confirmed are missing.
+    #[error(
+        "{path} says which commits were confirmed, and {reason}: nobody can tell whether any are missing. Nothing was run. Put it back, or go on with what is there: --accept-loss"
+    )]
+    UnknownLoss {
+        /// The file that counts them.
+        path: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A file of the home was deleted or replaced while it was open.
+    #[error(
+        "{path} was deleted or replaced while the journal was open: what was written since then is lost; stop, put the home back, and resume"
+    )]
+    Gone {
+        /// Which file.
+        path: String,
+    },
     /// Another program changes the file and does not end.
     #[error("another program holds {path}: end its transaction and try again")]
     Busy {
@@ -386,6 +419,17 @@ pub enum JournalFault {
     /// The journal is being closed.
     #[error("the journal is closed")]
     Closed,
+}
+
+fn losers(trees: &[TreeId]) -> String {
+    match trees {
+        [] => "trees that started since then are gone".to_owned(),
+        trees => {
+            let trees: Vec<String> = trees.iter().map(ToString::to_string).collect();
+            let trees = trees.join(", ");
+            format!("trees that may have lost events: {trees}; trees that started since then are gone")
+        }
+    }
 }
 
 fn names(trees: &[TreeId]) -> String {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Pending;
+use super::journal::Durability;
 use super::model::Missed;
 use crate::context::Origin;
 use crate::definition::{self, OutputLimits};
@@ -34,6 +35,8 @@ pub struct Attempt {
     pub key: String,
     /// How much the agent may write into its folder.
     pub outputs: OutputLimits,
+    /// What the tree's effects have to survive: with `full`, what the tool changed is on the disk before it answers.
+    pub durability: Durability,
 }
 
 /// What a tool returned.

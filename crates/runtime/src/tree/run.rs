@@ -395,7 +395,8 @@ impl Run {
                 let role = world.definition().roles.get(&origin.role);
                 let outputs = role.and_then(|role| role.turns.as_ref()).map(|turns| turns.outputs);
                 let outputs = outputs.unwrap_or_default();
-                let attempt = tool::Attempt { origin, tool, args, attempt, key, outputs };
+                let durability = world.definition().durability;
+                let attempt = tool::Attempt { origin, tool, args, attempt, key, outputs, durability };
                 self.effects.call_tool(ticket, attempt, world);
             }
         }

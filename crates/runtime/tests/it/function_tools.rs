@@ -14,6 +14,7 @@ use spinney_kernel::definition::OutputLimits;
 use spinney_kernel::definition::{Lost, Tool as Spec};
 use spinney_kernel::id::TreeId;
 use spinney_kernel::part::Enclosure;
+use spinney_kernel::port::journal::Durability;
 use spinney_kernel::port::tool::{Answer, Attempt, Tool};
 use spinney_kernel::report::Used;
 use spinney_kernel::{Refusal, limit};
@@ -81,7 +82,8 @@ fn attempt(args: &str) -> Attempt {
     let (tree, role) = (TreeId::new([7; 16]), "lead".parse().unwrap());
     let origin = Arc::new(Origin { tree, path, role, goal: "Travel.".into() });
     let (tool, outputs) = ("book".parse().unwrap(), OutputLimits::default());
-    Attempt { origin, tool, args: args.to_owned(), attempt: 1, key: "k".to_owned(), outputs }
+    let (args, key, durability) = (args.to_owned(), "k".to_owned(), Durability::Normal);
+    Attempt { origin, tool, args, attempt: 1, key, outputs, durability }
 }
 
 fn answered(text: &str, is_error: bool) -> Answer {

@@ -2,16 +2,20 @@
 
 mod branch;
 mod change;
+mod commit_count;
 mod crowd;
 mod fault;
+mod in_place;
 mod lately;
 mod link;
 mod lock;
+mod loss;
 mod mover;
 mod pen;
 mod places;
 mod read;
 mod schema;
+mod wal;
 mod write;
 
 use std::fs;
@@ -28,9 +32,12 @@ use spinney_kernel::port::journal::{Append, Appended, Entry, Head, Journal, Jour
 
 use crate::bound;
 use change::{Change, Encoded};
+use commit_count::CommitCount;
 use fault::from_io;
+use in_place::FilesInPlace;
 use link::Link;
 use lock::Lock;
+pub use loss::Loss;
 use pen::{Job, Pen};
 use write::Desk;
 
@@ -61,7 +68,8 @@ impl SqliteJournal {
     /// Opens the journal of a home, and makes both if they are not there and this process may write.
     ///
     /// # Errors
-    /// If another process writes there, a newer version wrote it, or the disk says no.
+    /// If another process writes there, a newer version wrote it, commits that were confirmed are missing, or the disk
+    /// says no.
     pub fn open(home: &Path, access: Access) -> Result<Self, JournalFault> {
         match access {
             Access::Look => Ok(Self { reader: Mutex::new(look(home)?), writer: None }),
@@ -79,11 +87,32 @@ impl SqliteJournal {
         let lock = Lock::take(home)?;
         let file = home.join(FILE);
         not_cut(&file)?;
+        let recorded = commit_count::recorded(home)?;
         let link = Link::open(&file, OpenFlags::default())?;
+        loss::keep_wal_on_close(&link, true)?;
+        loss::check(home, recorded, &link)?;
+        loss::keep_wal_on_close(&link, false)?;
         schema::prepare(&link)?;
         schema::bound(&link, bytes_max)?;
+        let count = CommitCount::open(home)?;
+        count.write(commit_count::counted(&link)?, true)?;
         let (reader, mover) = (look(home)?, Link::open(&file, OpenFlags::default())?);
-        Ok(Self { reader: Mutex::new(reader), writer: Some(Writer::start(link, mover, lock)) })
+        let pen = Pen::new(link, count, FilesInPlace::new(home));
+        Ok(Self { reader: Mutex::new(reader), writer: Some(Writer::start(pen, mover, lock)) })
+    }
+
+    /// Gives up confirmed commits that are missing from the journal of a home, so that it opens again. Says what was
+    /// given up; nothing if none are missing. A copy of everything that was found stays in the home.
+    ///
+    /// # Errors
+    /// If another process writes there, the disk says no, or what is left is not a whole database.
+    pub fn accept_loss(home: &Path) -> Result<Option<Loss>, JournalFault> {
+        let loss = loss::accept(home)?;
+        if loss.is_some() {
+            // What is left may be as old as the last pages that were moved to their places.
+            drop(Self::open(home, Access::Write)?);
+        }
+        Ok(loss)
     }
 
     /// Changes something and waits for it.
@@ -114,16 +143,18 @@ fn look(home: &Path) -> Result<Link, JournalFault> {
     // SQLite itself does not say why it cannot open a file.
     fs::metadata(&file).map_err(|error| from_io(home, &error))?;
     not_cut(&file)?;
+    let recorded = commit_count::recorded(home)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let reader = Link::open(&file, flags)?;
+    loss::check(home, recorded, &reader)?;
     schema::check(&reader, home)?;
     Ok(reader)
 }
 
 impl Writer {
-    fn start(link: Link, mover: Link, lock: Lock) -> Self {
+    fn start(pen: Pen, mover: Link, lock: Lock) -> Self {
         let (full, told) = sync_channel(1);
-        let desk = Arc::new(Desk::new(Pen::new(link), full));
+        let desk = Arc::new(Desk::new(pen, full));
         let mover = std::thread::spawn({
             let desk = Arc::clone(&desk);
             move || mover::run(&mover, &desk, &told)

@@ -7,7 +7,9 @@ use rusqlite::Connection;
 use spinney_kernel::port::journal::{Appended, ChainHash, Durability, JournalFault};
 
 use super::change::{self, Change, Encoded, Known, PAGE_BYTES, Sheet};
+use super::commit_count::{CommitCount, count_up};
 use super::fault::from_sqlite;
+use super::in_place::FilesInPlace;
 use super::link::Link;
 
 /// Bytes in the write-ahead file after which they are moved to their places. Until then a reader has to look in both.
@@ -88,11 +90,14 @@ pub(super) struct Pen {
     synced: Durability,
     /// Bytes in the write-ahead file, roughly.
     waiting: usize,
+    count: CommitCount,
+    files: FilesInPlace,
 }
 
 impl Pen {
-    pub(super) fn new(connection: Link) -> Self {
-        Self { connection, known: Known::default(), synced: Durability::Normal, waiting: 0 }
+    pub(super) fn new(connection: Link, count: CommitCount, files: FilesInPlace) -> Self {
+        let (known, synced) = (Known::default(), Durability::Normal);
+        Self { connection, known, synced, waiting: 0, count, files }
     }
 
     /// Writes a group in one transaction. Nobody is told yet.
@@ -105,7 +110,7 @@ impl Pen {
         let mut ended = Vec::with_capacity(group.len());
         let filled = fill(&self.connection, &mut self.known, group, &mut ended);
         self.known.crowd.look();
-        match filled.and_then(|()| self.run("COMMIT")) {
+        match filled.and_then(|()| self.commit()) {
             Ok(()) => ended,
             Err(fault) => {
                 self.undo();
@@ -121,7 +126,7 @@ impl Pen {
             .begin(self.synced)
             .and_then(|()| self.known.begin(&self.connection))
             .and_then(|()| self.known.hand_over(&self.connection))
-            .and_then(|()| self.run("COMMIT"));
+            .and_then(|()| self.commit());
         if closed.is_err() {
             self.undo();
         }
@@ -151,6 +156,15 @@ impl Pen {
         }
         self.sync_as(durability)?;
         self.run("BEGIN IMMEDIATE")
+    }
+
+    /// Commits, and records that before anybody is told. If it fails after COMMIT, what was written may or may not be
+    /// found by the next process; nobody is told that it is there.
+    fn commit(&mut self) -> Result<(), JournalFault> {
+        let count = count_up(&self.connection)?;
+        self.run("COMMIT")?;
+        self.files.check()?;
+        self.count.write(count, self.synced == Durability::Full)
     }
 
     /// Nothing of the transaction stays, and what we thought we knew may be wrong.

@@ -18,7 +18,7 @@ const STATEMENTS_MAX: usize = 64;
 /// The most pages that SQLite knows.
 const PAGES_MAX: u32 = u32::MAX - 1;
 
-const STEPS: [&str; 6] = [FIRST, CATALOG, ARRIVAL, BRANCHES, LATELY, LAST];
+const STEPS: [&str; 7] = [FIRST, CATALOG, ARRIVAL, BRANCHES, LATELY, LAST, COMMITS];
 
 const FIRST: &str = "
 CREATE TABLE trees (
@@ -125,11 +125,29 @@ INSERT INTO batches (tree, after, hash, body) SELECT 0, 0, x'', stands FROM late
 DROP TABLE lately;
 ";
 
+/// How many transactions were committed, to be compared with what was confirmed.
+const COMMITS: &str = "
+CREATE TABLE commits (
+    count INTEGER NOT NULL
+);
+INSERT INTO commits (count) VALUES (0);
+";
+
 /// Makes the tables or brings them up to date.
 pub(super) fn prepare(connection: &Connection) -> Result<(), JournalFault> {
     let from = version(connection)?;
     let sqlite = |error| from_sqlite(connection, &error);
-    connection.pragma_update(None, "journal_mode", "WAL").map_err(sqlite)?;
+    let mode: String =
+        connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0)).map_err(sqlite)?;
+    if mode != "wal" {
+        let path = connection.path().unwrap_or_default().to_owned();
+        let reason =
+            format!("SQLite keeps journal mode `{mode}` here and does not switch to write-ahead logging");
+        return Err(JournalFault::NotAllowed { path, reason });
+    }
+    // A transaction that spills leaves frames in the write-ahead file that nobody confirmed: after a kill they look like
+    // damage.
+    connection.pragma_update(None, "cache_spill", "OFF").map_err(sqlite)?;
     connection.pragma_update(None, "synchronous", "NORMAL").map_err(sqlite)?;
     // The pen moves pages when it has time; this is for when it never has.
     connection.pragma_update(None, "wal_autocheckpoint", PAGES_WAITING_MAX).map_err(sqlite)?;

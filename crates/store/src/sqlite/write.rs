@@ -248,6 +248,8 @@ mod tests {
     use spinney_testkit::conformance;
 
     use super::super::change::Encoded;
+    use super::super::commit_count::CommitCount;
+    use super::super::in_place::FilesInPlace;
     use super::super::link::Link;
     use super::super::schema;
     use super::*;
@@ -256,7 +258,8 @@ mod tests {
     fn desk(home: &tempfile::TempDir, company: usize) -> Desk {
         let link = Link::open(&home.path().join("journal.sqlite3"), OpenFlags::default()).unwrap();
         schema::prepare(&link).unwrap();
-        let desk = Desk::new(Pen::new(link), mpsc::sync_channel(1).0);
+        let pen = Pen::new(link, CommitCount::open(home.path()).unwrap(), FilesInPlace::new(home.path()));
+        let desk = Desk::new(pen, mpsc::sync_channel(1).0);
         desk.tray().company = company;
         desk
     }

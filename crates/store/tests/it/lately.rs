@@ -40,6 +40,7 @@ pub(crate) fn crashed(home: &Path) -> Result<TempDir, std::io::Error> {
     let log = |home: &Path| file(home).with_extension("sqlite3-wal");
     fs::copy(file(home), file(copy.path()))?;
     fs::copy(log(home), log(copy.path()))?;
+    fs::copy(home.join("journal.head"), copy.path().join("journal.head"))?;
     Ok(copy)
 }
 

@@ -1,10 +1,13 @@
 //! Both journals, by the one suite; and in the files beside this one, what is SQLite's own.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
 mod branches;
 mod damage;
 mod disk;
 mod growth;
 mod lately;
+mod loss;
 mod mutated;
 mod older;
 mod process;

@@ -67,7 +67,7 @@ fn a_file_of_version_1_is_brought_up_to_date() {
     let home = tempfile::tempdir().unwrap();
     first(home.path()).unwrap();
     let looked = SqliteJournal::open(home.path(), Access::Look).err();
-    assert_eq!(looked, Some(JournalFault::Older { found: 1, known: 6 }));
+    assert_eq!(looked, Some(JournalFault::Older { found: 1, known: 7 }));
     let journal = open(home.path());
     let read = journal.read(TREE, Seq(0), usize::MAX).unwrap();
     assert_eq!(read.into_iter().map(|entry| entry.batch).collect::<Vec<_>>(), conformance::batches());
@@ -87,10 +87,13 @@ fn a_file_of_version_4_is_brought_up_to_date() {
     let before = (journal.heads(&[]), journal.read(TREE, Seq(0), usize::MAX));
     drop(journal);
     let connection = Connection::open(file(home.path())).unwrap();
-    connection.execute_batch("DELETE FROM batches WHERE tree = 0; PRAGMA user_version = 4;").unwrap();
+    connection
+        .execute_batch("DELETE FROM batches WHERE tree = 0; DROP TABLE commits; PRAGMA user_version = 4;")
+        .unwrap();
     drop(connection);
+    std::fs::remove_file(home.path().join("journal.head")).unwrap();
     let looked = SqliteJournal::open(home.path(), Access::Look).err();
-    assert_eq!(looked, Some(JournalFault::Older { found: 4, known: 6 }));
+    assert_eq!(looked, Some(JournalFault::Older { found: 4, known: 7 }));
     let journal = open(home.path());
     assert_eq!((journal.heads(&[]), journal.read(TREE, Seq(0), usize::MAX)), before);
 }
@@ -112,8 +115,10 @@ fn a_file_of_version_5_that_was_never_closed_is_brought_up_to_date() {
     let back = "CREATE TABLE lately (stands BLOB NOT NULL);
         INSERT INTO lately (stands) SELECT body FROM batches WHERE tree = 0;
         DELETE FROM batches WHERE tree = 0;
+        DROP TABLE commits;
         PRAGMA user_version = 5;";
     connection.execute_batch(back).unwrap();
+    std::fs::remove_file(copy.path().join("journal.head")).unwrap();
     let length: i64 =
         connection.query_row("SELECT length(stands) FROM lately", [], |row| row.get(0)).unwrap();
     assert!(length > 0);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use spinney_kernel::id::Seq;
-use spinney_kernel::port::journal::{Journal, JournalFault};
+use spinney_kernel::port::journal::{Append, Durability, Journal, JournalFault};
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::conformance;
 
@@ -90,4 +90,58 @@ fn a_second_process_is_refused_with_the_pid_and_looks_while_the_first_writes() {
     let read = open(home.path()).read(TREE, Seq(0), usize::MAX).unwrap();
     let batches: Vec<_> = read.into_iter().map(|entry| entry.batch).collect();
     assert_eq!(batches, conformance::batches()[..5]);
+}
+
+/// Where the child of the next test finds its home. In any other run it is not set.
+const KILLED_HOME: &str = "SPINNEY_TEST_KILLED_HOME";
+
+/// Appends for ever, now and then more than SQLite keeps in memory, and says how many are confirmed.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a process that starts itself again has to tell itself so")]
+fn what_the_killed_process_does() {
+    let Some(home) = std::env::var_os(KILLED_HOME) else { return };
+    let journal = open(Path::new(&home));
+    let batch = conformance::batches().swap_remove(3);
+    let first = journal.head(TREE).unwrap().map_or(0, |head| head.seq.0) / batch.events.len() as u64;
+    for number in first.. {
+        let blobs = if number % 16 == 7 { vec![vec![number as u8; 4_000_000]] } else { Vec::new() };
+        let durability = if number % 3 == 0 { Durability::Full } else { Durability::Normal };
+        let after = Seq(number * batch.events.len() as u64);
+        let append =
+            Append { durability, blobs, catalog: Vec::new(), ..conformance::of(TREE, after, &batch) };
+        conformance::append(&journal, append).unwrap();
+        println!("confirmed {}", number + 1);
+    }
+}
+
+/// G13 (the store's part): a kill at any moment loses nothing that was confirmed and is never called damage.
+#[test]
+fn g13_two_hundred_plain_kills_are_never_called_damage() {
+    let home = tempfile::tempdir().unwrap();
+    let mut confirmed = 0;
+    for kill in 0..200 {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "process::what_the_killed_process_does", "--nocapture"])
+            .env(KILLED_HOME, home.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let mut lines =
+            lines.filter_map(|line| line.rsplit_once("confirmed ").and_then(|(_, n)| n.parse().ok()));
+        for _ in 0..1 + kill % 9 {
+            confirmed = lines.next().unwrap_or_else(|| panic!("kill {kill}: it ended by itself"));
+        }
+        child.kill().unwrap();
+        confirmed = lines.last().unwrap_or(confirmed);
+        child.wait().unwrap();
+        // Every other time the next process is the first to look.
+        if kill % 2 == 0 {
+            let journal = SqliteJournal::open(home.path(), Access::Look);
+            let journal = journal.unwrap_or_else(|fault| panic!("kill {kill}: {fault}"));
+            let events = conformance::batches()[3].events.len() as u64;
+            assert!(journal.head(TREE).unwrap().unwrap().seq.0 >= confirmed * events, "kill {kill}");
+        }
+    }
+    assert!(confirmed > 200);
 }

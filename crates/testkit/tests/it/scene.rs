@@ -66,6 +66,7 @@ pub(crate) fn tool_attempt(args: &str) -> tool::Attempt {
         attempt: 1,
         key: "k".to_owned(),
         outputs: OutputLimits::default(),
+        durability: spinney_kernel::port::journal::Durability::Normal,
     }
 }
 

@@ -1,0 +1,126 @@
+//! Commits that were confirmed and are gone, on the real binary: named before anything runs, and given up only when a
+//! person says so. A home that is deleted while a tree runs is an error and never a success.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::stage::{Playing, Stage};
+
+/// Two turns with a call of a tool between them, and a third that takes long enough to be killed in.
+const SCRIPT: &str = "
+tools:
+  note: { say: noted }
+rules:
+  - when: { turn: 1 }
+    call: [{ tool: note, args: {} }]
+  - when: { turn: 2 }
+    call: [{ tool: note, args: { again: true } }]
+  - when: { turn: 3 }
+    think_ms: 60000
+    say: late
+  - say: done
+";
+
+fn wal(home: &Path) -> PathBuf {
+    home.join("journal.sqlite3-wal")
+}
+
+/// Runs a tree until it thinks for a minute.
+fn begun(stage: &Stage) -> Playing {
+    let file = stage.tree("note", SCRIPT);
+    let mut run = stage.play(&["run", &file]);
+    run.until("starts");
+    run.until("noted");
+    run.until("noted");
+    run
+}
+
+/// Copies the home of a killed run, so that it can be damaged in many ways.
+fn copied(from: &Path, to: &Path) {
+    let _ = fs::remove_dir_all(to);
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copied(&path, &target);
+        } else if path.is_file() {
+            fs::copy(&path, &target).unwrap();
+        }
+    }
+}
+
+/// G13: a damaged, cut or deleted write-ahead file is named with what was lost and nothing is run; `--accept-loss` goes
+/// on from what is left.
+#[test]
+fn g13_a_damaged_write_ahead_file_is_named_and_nothing_runs_until_the_loss_is_accepted() {
+    let stage = Stage::new().at("killed");
+    begun(&stage).kill();
+    let right = fs::read(wal(stage.home())).unwrap();
+    let damaged = stage.folder().join("damaged");
+    let home = damaged.display().to_string();
+    let middle = right.len() / 2;
+    let flipped = [&right[..middle], &[right[middle] ^ 4], &right[middle + 1..]].concat();
+    for (what, bytes) in
+        [("flipped", Some(flipped)), ("cut", Some(right[..middle].to_vec())), ("deleted", None)]
+    {
+        copied(stage.home(), &damaged);
+        match bytes {
+            Some(bytes) => fs::write(wal(&damaged), bytes).unwrap(),
+            None => fs::remove_file(wal(&damaged)).unwrap(),
+        }
+        for command in
+            [&["resume", "last"][..], &["ps"], &["events", "last"], &["replay", "last", "--verify"]]
+        {
+            let ended = stage.spinney(&[command, &["--home", &home]].concat());
+            assert_eq!(ended.code, Some(1), "{what}, {command:?}: {ended:?}");
+            assert!(
+                ended.err.contains("were confirmed and are missing"),
+                "{what}, {command:?}: {}",
+                ended.err
+            );
+            assert!(ended.err.contains("--accept-loss"), "{what}, {command:?}: {}", ended.err);
+            assert_eq!(ended.out, "", "{what}, {command:?}");
+        }
+        let accepted = stage.spinney(&["ps", "--accept-loss", "--home", &home]);
+        assert_eq!(accepted.code, Some(0), "{what}: {accepted:?}");
+        assert!(accepted.err.contains("gave up commits"), "{what}: {}", accepted.err);
+        assert!(damaged.join("set-aside-1").is_dir(), "{what}");
+        assert_eq!(stage.spinney(&["ps", "--home", &home]).code, Some(0), "{what}");
+    }
+    // The same home without any damage goes on as if nothing had happened.
+    let ps = stage.spinney(&["ps"]);
+    assert_eq!(ps.code, Some(0), "{ps:?}");
+    assert!(!ps.err.contains("missing") && ps.out.contains("interrupted"), "{ps:?}");
+}
+
+/// A tree whose journal is deleted under it stops with an error: it did not complete, and nothing is safe.
+#[test]
+fn a_home_that_is_deleted_while_a_tree_runs_is_an_error_and_never_a_success() {
+    for (what, delete) in
+        [("home", ""), ("database", "journal.sqlite3"), ("write-ahead file", "journal.sqlite3-wal")]
+    {
+        let stage = Stage::new().at("deleted");
+        let script = "
+tools:
+  note: { say: noted }
+rules:
+  - when: { turn: 1 }
+    call: [{ tool: note, args: {} }]
+  - think_ms: 700
+    say: done
+";
+        let file = stage.tree("note", script);
+        let mut run = stage.play(&["run", &file]);
+        run.until("noted");
+        let path = stage.home().join(delete);
+        if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) }.unwrap();
+        let ended = run.end();
+        assert_eq!(ended.code, Some(1), "{what}: {ended:?}");
+        assert!(ended.err.contains("was deleted or replaced"), "{what}: {}", ended.err);
+        assert!(
+            !ended.out.contains("completed") && !ended.err.contains("safe in the journal"),
+            "{what}: {ended:?}"
+        );
+    }
+}

@@ -1,0 +1,154 @@
+//! How many commits were confirmed, in a small file beside the database.
+//!
+//! SQLite stops reading its write-ahead file at the first bad frame and calls what is left the whole database. Nothing
+//! inside the database can say that something is missing. So each transaction raises a counter in the database, and
+//! after COMMIT, before anybody is told, the same number is written here. A database that counts less than this file
+//! has lost commits that were confirmed; one that counts more was killed between the two writes.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OptionalExtension};
+use rustix::fs::OFlags;
+use spinney_kernel::port::journal::JournalFault;
+
+use super::fault::{from_io, from_sqlite};
+
+const FILE: &str = "journal.head";
+const MAGIC: [u8; 8] = *b"spinney1";
+/// The magic number, the count, and the beginning of a hash over both: within one sector, so never half written.
+const RECORD_BYTES: usize = 32;
+const HASHED_BYTES: usize = 16;
+
+/// The file, open for as long as its home is written.
+pub(super) struct CommitCount {
+    file: File,
+    path: PathBuf,
+}
+
+/// What the file says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Recorded {
+    /// There is no such file.
+    Missing,
+    /// It is not what was written.
+    Unreadable,
+    Count(u64),
+}
+
+impl CommitCount {
+    /// Opens the file to write, and makes it if it is not there.
+    pub(super) fn open(home: &Path) -> Result<Self, JournalFault> {
+        let path = path(home);
+        let opened = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(no_follow())
+            .open(&path);
+        match opened {
+            Ok(file) => Ok(Self { file, path }),
+            Err(error) => Err(from_io(&path, &error)),
+        }
+    }
+
+    /// Records that this many commits were confirmed. With `sync` it is on the disk when this returns.
+    pub(super) fn write(&self, count: u64, sync: bool) -> Result<(), JournalFault> {
+        let written = self.file.write_all_at(&record(count), 0);
+        let flushed = written.and_then(|()| if sync { self.file.sync_data() } else { Ok(()) });
+        flushed.map_err(|error| from_io(&self.path, &error))
+    }
+}
+
+/// Where the file of a home is.
+pub(super) fn path(home: &Path) -> PathBuf {
+    home.join(FILE)
+}
+
+/// Reads the file of a home. Whoever compares it with the database reads this first: a commit that is recorded here is
+/// in the database by then.
+pub(super) fn recorded(home: &Path) -> Result<Recorded, JournalFault> {
+    let path = path(home);
+    let mut bytes = Vec::with_capacity(RECORD_BYTES);
+    let opened = OpenOptions::new().read(true).custom_flags(no_follow()).open(&path);
+    let read = opened.and_then(|file| file.take(RECORD_BYTES as u64 + 1).read_to_end(&mut bytes));
+    match read {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Recorded::Missing),
+        Err(error) => Err(from_io(&path, &error)),
+        // A process that died between making the file and its first write left it empty.
+        Ok(0) => Ok(Recorded::Missing),
+        Ok(_) => Ok(read_record(&bytes).map_or(Recorded::Unreadable, Recorded::Count)),
+    }
+}
+
+/// How many commits the database counts; none if it has no tables yet.
+pub(super) fn counted(connection: &Connection) -> Result<u64, JournalFault> {
+    let sqlite = |error| from_sqlite(connection, &error);
+    let has_table = connection
+        .query_row("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'commits'", [], |_| Ok(()))
+        .optional()
+        .map_err(sqlite)?;
+    if has_table.is_none() {
+        return Ok(0);
+    }
+    let count: i64 =
+        connection.query_row("SELECT count FROM commits", [], |row| row.get(0)).map_err(sqlite)?;
+    Ok(count.max(0) as u64)
+}
+
+/// Counts the transaction that is open, and says the how manieth it is.
+pub(super) fn count_up(connection: &Connection) -> Result<u64, JournalFault> {
+    connection
+        .prepare_cached("UPDATE commits SET count = count + 1 RETURNING count")
+        .and_then(|mut count| count.query_row([], |row| row.get::<_, i64>(0)))
+        .map(|count| count.max(0) as u64)
+        .map_err(|error| from_sqlite(connection, &error))
+}
+
+fn no_follow() -> i32 {
+    OFlags::NOFOLLOW.bits() as i32
+}
+
+fn record(count: u64) -> [u8; RECORD_BYTES] {
+    let mut bytes = [0; RECORD_BYTES];
+    bytes[..8].copy_from_slice(&MAGIC);
+    bytes[8..HASHED_BYTES].copy_from_slice(&count.to_le_bytes());
+    let hash = blake3::hash(&bytes[..HASHED_BYTES]);
+    bytes[HASHED_BYTES..].copy_from_slice(&hash.as_bytes()[..RECORD_BYTES - HASHED_BYTES]);
+    bytes
+}
+
+fn read_record(bytes: &[u8]) -> Option<u64> {
+    let count = u64::from_le_bytes(bytes.get(8..HASHED_BYTES)?.try_into().ok()?);
+    (bytes == record(count)).then_some(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_reads_back_and_every_flipped_bit_is_found() {
+        let home = tempfile::tempdir().unwrap();
+        assert_eq!(recorded(home.path()), Ok(Recorded::Missing));
+        let count = CommitCount::open(home.path()).unwrap();
+        assert_eq!(recorded(home.path()), Ok(Recorded::Missing), "made, and never written");
+        count.write(0x0123_4567_89ab, true).unwrap();
+        assert_eq!(recorded(home.path()), Ok(Recorded::Count(0x0123_4567_89ab)));
+        let whole = std::fs::read(path(home.path())).unwrap();
+        for bit in 0..whole.len() * 8 {
+            let mut bytes = whole.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            std::fs::write(path(home.path()), bytes).unwrap();
+            assert_eq!(recorded(home.path()), Ok(Recorded::Unreadable), "bit {bit}");
+        }
+        for length in 1..whole.len() {
+            std::fs::write(path(home.path()), &whole[..length]).unwrap();
+            assert_eq!(recorded(home.path()), Ok(Recorded::Unreadable), "{length} bytes");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Confirmed commits that are missing from a journal: found whenever one is opened, and given up only when a person
+//! says so.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+use spinney_kernel::id::TreeId;
+use spinney_kernel::port::journal::JournalFault;
+
+use super::commit_count::{self, CommitCount, Recorded, counted};
+use super::fault::{from_io, from_sqlite, from_sqlite_at};
+use super::lock::Lock;
+use super::{FILE, read, wal};
+
+/// What was given up, and where a copy of what was found is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// The fault that the home was refused with.
+    pub fault: JournalFault,
+    /// The folder with the database, its write-ahead file and the count of commits as they were found.
+    pub set_aside: PathBuf,
+}
+
+/// The write-ahead file of a database.
+pub(super) fn wal_of(database: &Path) -> PathBuf {
+    database.with_extension("sqlite3-wal")
+}
+
+/// Refuses a database that has fewer commits than were confirmed. `recorded` must have been read before the connection
+/// looked at the database.
+pub(super) fn check(home: &Path, recorded: Recorded, connection: &Connection) -> Result<(), JournalFault> {
+    let found = counted(connection)?;
+    let unknown = |reason: &str| JournalFault::UnknownLoss {
+        path: commit_count::path(home).display().to_string(),
+        reason: reason.to_owned(),
+    };
+    match recorded {
+        // A home that is new, or was written by a version that did not count.
+        Recorded::Missing if found == 0 => Ok(()),
+        Recorded::Missing => Err(unknown("it is missing")),
+        Recorded::Unreadable => Err(unknown("its checksum is wrong")),
+        Recorded::Count(confirmed) if found >= confirmed => Ok(()),
+        Recorded::Count(confirmed) => {
+            let wal = wal_of(&home.join(FILE));
+            let place = wal::locate(&wal).map_err(|error| from_io(&wal, &error))?.to_string();
+            Err(JournalFault::Lost { found, confirmed, place, trees: unfinished(connection) })
+        }
+    }
+}
+
+/// Lets a connection be closed without a trace: by default SQLite moves the write-ahead file into the database then and
+/// deletes it, and with it what shows the damage.
+pub(super) fn keep_wal_on_close(connection: &Connection, keep: bool) -> Result<(), JournalFault> {
+    let set = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep);
+    set.map(drop).map_err(|error| from_sqlite(connection, &error))
+}
+
+/// Trees that had not ended in what is left: whatever is missing was theirs, or belongs to trees that are gone whole.
+fn unfinished(connection: &Connection) -> Vec<TreeId> {
+    // A database without our tables has no trees; of one that cannot be read nobody knows which.
+    let heads = read::heads(connection, &[]).unwrap_or_default();
+    heads.into_iter().filter(|head| !head.is_over()).map(|head| head.tree).collect()
+}
+
+/// Gives up commits that are missing from the journal of a home, so that it opens again; nothing happens if none are.
+/// A copy of everything that was found stays in the home.
+///
+/// # Errors
+/// If another process writes there, the disk says no, or what is left is not a whole database.
+pub(super) fn accept(home: &Path) -> Result<Option<Loss>, JournalFault> {
+    let _lock = Lock::take(home)?;
+    let database = home.join(FILE);
+    let recorded = commit_count::recorded(home)?;
+    let Err(fault) = probe(&database, |connection| check(home, recorded, connection))? else {
+        return Ok(None);
+    };
+    if !matches!(fault, JournalFault::Lost { .. } | JournalFault::UnknownLoss { .. }) {
+        return Err(fault);
+    }
+    let set_aside = copy_aside(home)?;
+    // The database may be ahead of the valid part of its write-ahead file: pages are moved before the file begins anew.
+    let with_wal = whole_count(&set_aside.join(FILE))?;
+    let alone = set_aside.join("without-wal.sqlite3");
+    copy(&database, &alone)?;
+    let without_wal = whole_count(&alone)?;
+    fs::remove_file(&alone).map_err(|error| from_io(&alone, &error))?;
+    if with_wal.is_none() && without_wal.is_none() {
+        let reason = "what is left is not a whole database".to_owned();
+        return Err(JournalFault::DamagedFile { path: database.display().to_string(), reason });
+    }
+    if without_wal > with_wal {
+        remove(&wal_of(&database))?;
+    }
+    // It describes the write-ahead file as it was; SQLite makes it anew.
+    remove(&database.with_extension("sqlite3-shm"))?;
+    let left = with_wal.max(without_wal).unwrap_or_default();
+    CommitCount::open(home)?.write(left, true)?;
+    Ok(Some(Loss { fault, set_aside }))
+}
+
+/// Looks at a database without leaving a trace in it or in its write-ahead file.
+fn probe<T>(database: &Path, look: impl FnOnce(&Connection) -> T) -> Result<T, JournalFault> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let opened = Connection::open_with_flags(database, flags);
+    let connection = opened.map_err(|error| from_sqlite_at(database, &error))?;
+    keep_wal_on_close(&connection, true)?;
+    Ok(look(&connection))
+}
+
+/// How many commits a database has, if it is whole.
+fn whole_count(database: &Path) -> Result<Option<u64>, JournalFault> {
+    probe(database, |connection| {
+        let is_whole = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
+        let count = counted(connection).ok()?;
+        is_whole.is_ok_and(|said| said == "ok").then_some(count)
+    })
+}
+
+/// Copies the database, its write-ahead file and the count of commits into a new folder of the home.
+fn copy_aside(home: &Path) -> Result<PathBuf, JournalFault> {
+    let free =
+        (1_u32..).map(|number| home.join(format!("set-aside-{number}"))).find(|folder| !folder.exists());
+    let Some(folder) = free else { unreachable!("there are more numbers than folders") };
+    fs::create_dir(&folder).map_err(|error| from_io(&folder, &error))?;
+    let database = home.join(FILE);
+    for file in [commit_count::path(home), wal_of(&database), database] {
+        if let (true, Some(name)) = (file.exists(), file.file_name()) {
+            copy(&file, &folder.join(name))?;
+        }
+    }
+    Ok(folder)
+}
+
+/// Copies a file. Nobody in this process may have the database open: closing it drops SQLite's locks on it.
+fn copy(from: &Path, to: &Path) -> Result<(), JournalFault> {
+    fs::copy(from, to).map(drop).map_err(|error| from_io(from, &error))
+}
+
+fn remove(file: &Path) -> Result<(), JournalFault> {
+    match fs::remove_file(file) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(from_io(file, &error)),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}

@@ -1,0 +1,215 @@
+//! Confirmed commits that are missing: a write-ahead file that was damaged, cut or deleted is found and named before
+//! anything runs, and a process that was merely killed is never taken for that.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::port::chain::verify_chain;
+use spinney_kernel::port::journal::{Append, Durability, Journal, JournalFault};
+use spinney_store::{Access, SqliteJournal};
+use spinney_testkit::conformance;
+use tempfile::TempDir;
+
+use super::{TREE, file, open};
+
+const COMMITS: u64 = 40;
+
+fn wal(home: &Path) -> PathBuf {
+    file(home).with_extension("sqlite3-wal")
+}
+
+fn count_file(home: &Path) -> PathBuf {
+    home.join("journal.head")
+}
+
+/// A batch that names nothing, so that a tree may have it as often as it likes.
+fn append(journal: &SqliteJournal, number: u64, durability: Durability) {
+    let batch = conformance::batches().swap_remove(3);
+    let after = Seq(number * batch.events.len() as u64);
+    let catalog = Vec::new();
+    let append = Append { durability, catalog, ..conformance::of(TREE, after, &batch) };
+    conformance::append(journal, append).unwrap_or_else(|fault| panic!("{fault}"));
+}
+
+/// The files of a home whose process was killed: all of its commits are still in the write-ahead file, or all of them
+/// in the database as well.
+fn killed(is_moved: bool) -> TempDir {
+    let home = tempfile::tempdir().unwrap();
+    let journal = open(home.path());
+    (0..COMMITS).for_each(|number| append(&journal, number, Durability::Normal));
+    if is_moved {
+        let other = Connection::open(file(home.path())).unwrap();
+        other.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).unwrap();
+    }
+    copy(home.path())
+}
+
+fn copy(home: &Path) -> TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    for path in [file(home), wal(home), count_file(home)] {
+        if path.exists() {
+            fs::copy(&path, copy.path().join(path.file_name().unwrap())).unwrap();
+        }
+    }
+    copy
+}
+
+/// The bytes of everything that a home has of its journal, without what SQLite makes anew: an empty write-ahead file is
+/// as good as none.
+fn bytes(home: &Path) -> [Vec<u8>; 3] {
+    [file(home), wal(home), count_file(home)].map(|path| fs::read(path).unwrap_or_default())
+}
+
+/// What is said when such a home is opened, to write and to look; nothing of it may change by that.
+fn refused(home: &Path) -> Option<JournalFault> {
+    let before = bytes(home);
+    let faults = [Access::Write, Access::Look].map(|access| SqliteJournal::open(home, access).err());
+    assert!(bytes(home) == before, "looking for damage changed something");
+    assert_eq!(faults[0], faults[1]);
+    let [fault, _] = faults;
+    fault
+}
+
+/// Gives up what is missing; says how many commits are left. What is left must be whole.
+fn given_up(home: &Path) -> u64 {
+    let found = fs::read(wal(home)).unwrap_or_default();
+    let loss = SqliteJournal::accept_loss(home).unwrap().unwrap();
+    assert_eq!(
+        fs::read(loss.set_aside.join("journal.sqlite3-wal")).unwrap_or_default(),
+        found,
+        "what was found is kept"
+    );
+    let journal = open(home);
+    if journal.head(TREE).unwrap().is_some() {
+        verify_chain(&journal, TREE, None).unwrap();
+    }
+    let left = journal.read(TREE, Seq(0), usize::MAX).map_or(0, |entries| entries.len() as u64);
+    drop(journal);
+    assert_eq!(SqliteJournal::accept_loss(home), Ok(None), "nothing is missing any more");
+    left
+}
+
+/// G13 (the store's part): a flipped bit anywhere in the write-ahead file is found, and named where it can be.
+#[test]
+fn g13_a_flipped_bit_in_the_write_ahead_file_is_named_and_nothing_is_run() {
+    let whole = killed(false);
+    assert!(
+        SqliteJournal::open(copy(whole.path()).path(), Access::Write).is_ok(),
+        "a plain kill is no damage"
+    );
+    let right = fs::read(wal(whole.path())).unwrap();
+    let frame = 24 + 4_096;
+    for at in (0..150).map(|number| number * right.len() / 150 + number % 24) {
+        let home = copy(whole.path());
+        let mut flipped = right.clone();
+        flipped[at] ^= 1 << (at % 8);
+        fs::write(wal(home.path()), &flipped).unwrap();
+        let fault = refused(home.path());
+        let Some(JournalFault::Lost { found, confirmed, place, .. }) = fault else {
+            panic!("byte {at}: {fault:?}")
+        };
+        assert!(found < confirmed && confirmed == COMMITS, "byte {at}: {found} of {confirmed}");
+        if at < 32 {
+            assert_eq!(place, "the header of the write-ahead file is damaged", "byte {at}");
+        } else if at + 4 * frame < right.len() {
+            let number = (at - 32) / frame;
+            let said = format!(
+                "frame {} of the write-ahead file, at byte {}, is damaged",
+                number + 1,
+                32 + number * frame
+            );
+            assert_eq!(place, said, "byte {at}");
+        }
+        if at % 10 == 0 {
+            assert_eq!(given_up(home.path()), found, "byte {at}");
+        }
+    }
+}
+
+/// G13 (the store's part): what was cut off or deleted leaves nothing to find; the count of commits shows it.
+#[test]
+fn g13_a_write_ahead_file_that_was_cut_or_deleted_is_named() {
+    let whole = killed(false);
+    let right = fs::read(wal(whole.path())).unwrap();
+    for length in (0..50).map(|number| number * right.len() / 50) {
+        let home = copy(whole.path());
+        fs::write(wal(home.path()), &right[..length]).unwrap();
+        let fault = refused(home.path());
+        assert!(matches!(fault, Some(JournalFault::Lost { .. })), "{length}: {fault:?}");
+    }
+    let home = copy(whole.path());
+    fs::remove_file(wal(home.path())).unwrap();
+    let fault = refused(home.path());
+    let Some(JournalFault::Lost { found: 0, confirmed: COMMITS, place, .. }) = fault else {
+        panic!("{fault:?}")
+    };
+    assert_eq!(place, "there is no write-ahead file");
+    assert_eq!(given_up(home.path()), 0);
+    // All files of the database gone, and only the count is left.
+    let home = copy(whole.path());
+    fs::remove_file(wal(home.path())).unwrap();
+    fs::remove_file(file(home.path())).unwrap();
+    let fault = SqliteJournal::open(home.path(), Access::Write).err();
+    assert!(matches!(fault, Some(JournalFault::Lost { found: 0, .. })), "{fault:?}");
+}
+
+#[test]
+fn without_the_count_of_commits_nobody_can_tell_and_nothing_is_run() {
+    let whole = killed(false);
+    let right = fs::read(count_file(whole.path())).unwrap();
+    for change in [None, Some(&right[..7]), Some(&[&right[..31], &[!right[31]]].concat()[..])] {
+        let home = copy(whole.path());
+        match change {
+            None => fs::remove_file(count_file(home.path())).unwrap(),
+            Some(bytes) => fs::write(count_file(home.path()), bytes).unwrap(),
+        }
+        let fault = refused(home.path());
+        assert!(matches!(fault, Some(JournalFault::UnknownLoss { .. })), "{change:?}: {fault:?}");
+        assert_eq!(given_up(home.path()), COMMITS, "{change:?}");
+    }
+}
+
+/// Pages are moved to their places long before the write-ahead file begins anew. If it is damaged then, the database
+/// has more than the part of the file that SQLite would still believe.
+#[test]
+fn a_damaged_write_ahead_file_whose_pages_were_all_moved_loses_nothing() {
+    let home = killed(true);
+    let mut flipped = fs::read(wal(home.path())).unwrap();
+    let middle = flipped.len() / 2;
+    flipped[middle] ^= 1;
+    fs::write(wal(home.path()), &flipped).unwrap();
+    let fault = refused(home.path());
+    assert!(matches!(fault, Some(JournalFault::Lost { .. })), "{fault:?}");
+    assert_eq!(given_up(home.path()), COMMITS);
+}
+
+#[test]
+fn what_is_missing_names_the_trees_that_can_have_lost_events() {
+    let home = tempfile::tempdir().unwrap();
+    let journal = open(home.path());
+    let batch = conformance::batches().swap_remove(3);
+    let (ended, running) = (TreeId::new([2; 16]), TreeId::new([3; 16]));
+    for (tree, state) in [(ended, "completed"), (running, "running")] {
+        let append = Append { state, catalog: Vec::new(), ..conformance::of(tree, Seq(0), &batch) };
+        conformance::append(&journal, append).unwrap();
+    }
+    append(&journal, 0, Durability::Normal);
+    let copy = copy(home.path());
+    let mut bytes = fs::read(wal(copy.path())).unwrap();
+    bytes.truncate(bytes.len() - 1);
+    fs::write(wal(copy.path()), bytes).unwrap();
+    let fault = refused(copy.path()).unwrap();
+    assert_eq!(
+        fault.to_string(),
+        "commits 3 to 3 of this home were confirmed and are missing (the write-ahead file ends after frame \
+         [frames]); trees that may have lost events: 03030303030303030303030303030303; trees that started \
+         since then are gone. Nothing was run. Put a copy of the home back, or give them up with \
+         --accept-loss; after a loss of power with durability `normal` that is the way to go on"
+            .replace(
+                "[frames]",
+                &((fs::metadata(wal(copy.path())).unwrap().len() - 32) / (24 + 4_096)).to_string()
+            )
+    );
+}
