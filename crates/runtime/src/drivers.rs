@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use spinney_kernel::Request;
-use spinney_kernel::definition::Definition;
-use spinney_kernel::id::{ModelName, ToolName};
+use spinney_kernel::caps::Allow;
+use spinney_kernel::definition::{Definition, Role};
+use spinney_kernel::id::{ModelName, RoleName, ToolName};
 use spinney_kernel::part::Part;
 use spinney_kernel::port::model::Model;
 use spinney_kernel::port::tool::Tool;
+use spinney_kernel::turn::Builtin;
 
 use crate::hooks::TreeHooks;
 
@@ -22,12 +24,26 @@ pub struct Drivers {
     hooks: Option<Arc<dyn TreeHooks>>,
 }
 
-/// A model of a definition that no driver serves.
+/// Something that a definition needs and no driver serves.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no driver for model `{model}`: register one under that name")]
-pub struct NoDriver {
-    /// Which model.
-    pub model: ModelName,
+#[non_exhaustive]
+pub enum NoDriver {
+    /// A model.
+    #[error("no driver for model `{model}`: register one under that name")]
+    Model {
+        /// Its name in the definition.
+        model: ModelName,
+    },
+    /// A tool that a role may call.
+    #[error(
+        "role `{role}` may call tool `{tool}`, and no such tool is registered: register it, or take it from the role"
+    )]
+    Tool {
+        /// The role that names it.
+        role: RoleName,
+        /// Its name.
+        tool: ToolName,
+    },
 }
 
 impl Drivers {
@@ -104,9 +120,10 @@ impl Drivers {
     /// its roles may call, and how many tokens all of it has.
     pub(crate) fn fit(&self, mut definition: Definition) -> Result<Definition, NoDriver> {
         for (name, model) in &mut definition.models {
-            let driver = self.models.get(name).ok_or_else(|| NoDriver { model: name.clone() })?;
+            let driver = self.models.get(name).ok_or_else(|| NoDriver::Model { model: name.clone() })?;
             model.lost = driver.lost();
         }
+        self.check_tools(&definition)?;
         for (name, tool) in &self.tools {
             if definition.roles.values().any(|role| role.caps.tools.has(name)) {
                 definition.tools.insert(name.clone(), tool.spec());
@@ -119,8 +136,21 @@ impl Drivers {
     /// Whether everything that a stored definition needs is here.
     pub(crate) fn check(&self, definition: &Definition) -> Result<(), NoDriver> {
         match definition.models.keys().find(|name| !self.models.contains_key(*name)) {
-            Some(model) => Err(NoDriver { model: model.clone() }),
-            None => Ok(()),
+            Some(model) => Err(NoDriver::Model { model: model.clone() }),
+            None => self.check_tools(definition),
         }
+    }
+
+    /// Every tool that a role names is registered or answered by the kernel.
+    fn check_tools(&self, definition: &Definition) -> Result<(), NoDriver> {
+        let is_builtin = |tool: &ToolName| Builtin::ALL.iter().any(|builtin| builtin.word() == tool.as_str());
+        for (role, Role { caps, .. }) in &definition.roles {
+            let Allow::Only(tools) = &caps.tools else { continue };
+            let missing = tools.iter().find(|tool| !is_builtin(tool) && !self.tools.contains_key(*tool));
+            if let Some(tool) = missing {
+                return Err(NoDriver::Tool { role: role.clone(), tool: tool.clone() });
+            }
+        }
+        Ok(())
     }
 }

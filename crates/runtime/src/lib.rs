@@ -31,3 +31,8 @@ pub use function_tool::FunctionTool;
 pub use home::{Home, Orphan, RemoveError, ResumeError, Shutdown, StartError};
 pub use hooks::TreeHooks;
 pub use tree::Tree;
+
+/// The README's code compiles as it is written.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;

@@ -17,23 +17,42 @@ use crate::breaker::{self, CallEnd, Tripped};
 use crate::sync::block_on;
 
 /// Why a call has no value to give.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+///
+/// It is an [`Error`](std::error::Error) for every `E` that can be shown, also for a boxed one, which is none itself.
+/// So its text says what `E` says, and `E` is no source of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunError<E> {
     /// The call did not start.
-    #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(Refusal),
     /// The call returned this error.
-    #[error("the call failed")]
-    Failed(#[source] E),
+    Failed(E),
     /// The call failed, and the budget refused another attempt.
-    #[error("the call failed, and another attempt was refused: {refusal}")]
     RetryRefused {
         /// The error of the last attempt.
-        #[source]
         error: E,
         /// Why there was no other.
         refusal: Refusal,
     },
+}
+
+impl<E: fmt::Display> fmt::Display for RunError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(refusal) => refusal.fmt(f),
+            Self::Failed(error) => write!(f, "the call failed: {error}"),
+            Self::RetryRefused { error, refusal } => {
+                write!(f, "the call failed: {error}; another attempt was refused: {refusal}")
+            }
+        }
+    }
+}
+
+impl<E: fmt::Debug + fmt::Display> std::error::Error for RunError<E> {}
+
+impl<E> From<Refusal> for RunError<E> {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
 }
 
 impl Budget {

@@ -112,6 +112,7 @@ rules:
   - when: { agent: child }
     call: [{ tool: hang, args: {} }]
   - say: "{{ last }}"
+tools: { look: { say: a door } }
 "#;
 
 fn spawned(event: &Event, id: &str) -> bool {

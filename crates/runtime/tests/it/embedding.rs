@@ -4,6 +4,13 @@
 #[expect(dead_code, reason = "its main is for people")]
 mod embed;
 
+use std::sync::Arc;
+
+use spinney::tree_file::TreeFile;
+use spinney::{Drivers, Home};
+use spinney_testkit::scripted::Script;
+use spinney_testkit::spinney_store::MemoryJournal;
+
 const PAGE: &str = include_str!("../../../../docs/embedding.md");
 const PROGRAM: &str = include_str!("../../examples/embed.rs");
 
@@ -34,4 +41,20 @@ fn what_the_page_shows_stands_in_the_program() {
     for piece in pieces {
         assert!(program.contains(trimmed(piece).trim()), "not in the program:\n{piece}");
     }
+}
+
+/// A misspelt tool would only show when a model calls it: it fails the start, as a missing model does.
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_is_not_registered_fails_the_start_as_a_model_does() {
+    let definition = || TreeFile::parse("tree.yaml", TREE).unwrap().definition;
+    let home = |drivers| Home::open(Arc::new(MemoryJournal::new()), drivers);
+    let refused = home(Drivers::new()).start(definition()).await.err().unwrap();
+    assert_eq!(refused.to_string(), "no driver for model `forecaster`: register one under that name");
+    let script = Script::parse("script.yaml", "rules: [{ say: done }]").unwrap();
+    let drivers = Drivers::new().with_model("forecaster".parse().unwrap(), Arc::new(script.model()));
+    let refused = home(drivers).start(definition()).await.err().unwrap();
+    assert_eq!(
+        refused.to_string(),
+        "role `lead` may call tool `weather`, and no such tool is registered: register it, or take it from the role"
+    );
 }

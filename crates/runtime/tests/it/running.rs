@@ -79,10 +79,15 @@ fn a_cancelled_panic_free_call_is_not_charged_although_its_thread_unwinds() {
 }
 
 #[test]
-fn errors_keep_their_source_and_refusals_their_text() {
+fn errors_and_refusals_keep_their_text_also_when_they_are_boxed() {
+    type Boxed = Box<dyn std::error::Error + Send + Sync>;
     let root = root("1.00");
     let failed = root.run_blocking(usd("0.10"), |_| "x".parse::<u8>()).unwrap_err();
-    assert_eq!(std::error::Error::source(&failed).unwrap().to_string(), "invalid digit found in string");
+    assert_eq!(failed.to_string(), "the call failed: invalid digit found in string");
+    let boxed = || -> Result<u8, Boxed> {
+        Ok(root.run_blocking(usd("0.10"), |_| Err::<u8, Boxed>("no answer".into()))?)
+    };
+    assert_eq!(boxed().unwrap_err().to_string(), "the call failed: no answer");
     let refused = root.run_blocking(usd("2.00"), |_| "1".parse::<u8>()).unwrap_err();
     assert!(refused.to_string().starts_with("cost ceiling of `a1`: limit $1.00"), "{refused}");
 }
