@@ -28,6 +28,7 @@ mod money;
 mod parallel;
 mod pass_on;
 mod played;
+mod racing_the_end;
 mod raising;
 mod removing;
 mod retrying;
