@@ -101,3 +101,32 @@ fn a_tree_that_is_refused_leaves_nothing_behind() {
     assert_eq!(std::fs::read_dir(stage.home().join("trees")).unwrap().count(), 0);
     assert_eq!(stage.spinney(&["ps"]).out, "no trees yet: `spinney run FILE` starts one\n");
 }
+
+/// Issue 15: a question whose time was over, and a deadline that had passed, were shown as waiting in half the tries.
+#[test]
+fn a_tree_whose_time_was_over_is_never_shown_as_waiting_when_it_is_resumed() {
+    const ASKS: &str = "
+rules:
+  - when: { turn: 1 }
+    call: [ { tool: ask_human, args: { question: Which colour?, timeout: 3s, default: blue } } ]
+  - say: 'You said {{ last }}'
+";
+    let question = "budget: { cost_usd: 1 }";
+    let deadline = "budget: { cost_usd: 1, timeout: 3s }";
+    let stages: Vec<(Stage, bool)> = (0..20).map(|number| (Stage::new(), number % 2 == 0)).collect();
+    for (stage, is_question) in &stages {
+        let tree = stage.tree_with(if *is_question { question } else { deadline }, "ask_human", ASKS);
+        assert_eq!(stage.spinney(&["run", &tree]).code, Some(5));
+    }
+    // Time passes while another tree works.
+    let other = Stage::new();
+    let slow = other.tree("", "rules: [ { think_ms: 3100, say: done } ]");
+    assert_eq!(other.spinney(&["run", &slow]).code, Some(0));
+    for (stage, is_question) in &stages {
+        let resumed = stage.spinney(&["resume", "last", "--json"]);
+        let expected = if *is_question { (0, "completed", "You said blue") } else { (1, "failed", "") };
+        let result = resumed.result();
+        let found = (resumed.code.unwrap(), result["state"].as_str(), result["output"].as_str());
+        assert_eq!(found, (expected.0, Some(expected.1), Some(expected.2)), "{}", resumed.err);
+    }
+}

@@ -31,6 +31,7 @@ mod played;
 mod racing_the_end;
 mod raising;
 mod removing;
+mod resuming_late;
 mod retrying;
 mod rolling_back;
 mod running;
