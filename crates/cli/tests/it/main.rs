@@ -17,6 +17,7 @@ mod partial;
 mod removing;
 mod replaying;
 mod result;
+mod result_line;
 mod resuming;
 mod scenarios;
 mod sending;

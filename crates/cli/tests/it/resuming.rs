@@ -1,8 +1,8 @@
-//! Taking a tree up again: after a kill, with the scripts as they were, and never when it has ended.
+//! Taking a tree up again: after a kill, with the scripts as they were; one that has ended gives its result.
 
 use serde_json::json;
 
-use crate::stage::Stage;
+use crate::stage::{Stage, steady};
 
 const TWO_LOOKS: &str = "
 rules:
@@ -46,13 +46,21 @@ fn the_header_says_how_much_there_was() {
 }
 
 #[test]
-fn a_tree_that_has_ended_is_not_resumed() {
+fn a_tree_that_has_ended_is_not_run_again_and_gives_its_result() {
     let stage = Stage::new();
-    let result = stage.spinney(&["run", &stage.tree("look", TWO_LOOKS), "--json"]).result();
-    let refused = stage.spinney(&["resume", "last"]);
-    let id = result["tree"].as_str().unwrap();
-    assert_eq!((refused.code, refused.out.as_str()), (Some(2), ""));
-    insta::assert_snapshot!(refused.err.replace(id, "[tree]"), @"spinney: tree [tree] has ended (completed): there is nothing to resume; start a new one, or replay this one");
+    stage.spinney(&["run", &stage.tree("look", TWO_LOOKS)]);
+    let again = stage.spinney(&["resume", "last"]);
+    assert_eq!((again.code, again.err.as_str()), (Some(0), ""));
+    insta::assert_snapshot!(steady(&again.out), @"
+    test · tree [id] · had ended after 18 events
+
+    completed after 0.00s
+      answer  I saw it
+      spent   $0.000116 · 448 tokens · 3 steps · 2 tool calls · 0 retries
+      agents  1
+      tree    [tree]
+      look    spinney events [id]
+    ");
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod payload;
 mod replay;
 mod rollback;
 mod run;
+mod stored;
 mod timers;
 
 use spinney_kernel::body::Body;
@@ -43,6 +44,7 @@ pub use output::OutputError;
 pub use replay::{Diverged, Verified, verify};
 pub use rollback::RolledBack;
 pub(crate) use run::{Begin, begin};
+pub use stored::{Stored, stored};
 
 /// Most requests that wait for one tree; then whoever asks waits too.
 const REQUESTS_MAX: usize = 256;
