@@ -291,6 +291,9 @@ pub(crate) struct Replay {
     /// The hash that its journal must end with; checks it as --verify does
     #[arg(long, value_name = "HASH")]
     pub(crate) expect: Option<String>,
+    /// Write each event as a line of JSON, and the result last; only the result with --verify or --expect
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Group)]

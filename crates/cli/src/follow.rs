@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Result;
-use spinney::tree::{Events, Look, RequestError, Stopped};
+use spinney::tree::{Events, Look, RequestError, Stopped, Stored, stored};
 use spinney::{Home, Shutdown, Tree};
 use spinney_kernel::id::{AgentId, CallId, Seq, TreeId};
+use spinney_kernel::port::journal::Journal;
 use spinney_kernel::world::TreeState;
 use tokio::task::JoinHandle;
 
@@ -17,7 +18,7 @@ use crate::hint::command;
 use crate::ids::short;
 use crate::interrupt::Interrupts;
 use crate::out;
-use crate::result::{Outcome, write_questions};
+use crate::result::{Failure, Outcome, failed, write_questions};
 use crate::screen::{Screen, Style};
 use crate::scribing::Scribing;
 use crate::wording::printable;
@@ -72,19 +73,22 @@ pub(crate) async fn follow(follow: Follow) -> Result<Exit> {
     };
     let interrupted = interrupts.came();
     interrupts.close().await;
-    if let Err(error) = watched {
-        if !matches!(tree.status().state, TreeState::Ended(_)) {
-            let resume = command(&path, &format!("resume {}", short(tree.id())));
-            out::note(&format!("the tree is stopped. Go on with: {resume}"));
+    let journal = home.journal().as_ref();
+    let look = match watched {
+        Ok(()) => last_look(&tree).await,
+        Err(error) => {
+            if !matches!(tree.status().state, TreeState::Ended(_)) {
+                let resume = command(&path, &format!("resume {}", short(tree.id())));
+                out::note(&format!("the tree is stopped. Go on with: {resume}"));
+            }
+            Err(error)
         }
-        return Err(error);
-    }
-    let look = tree.look().await.map_err(unwrap_stop)?;
-    let status = tree.status();
-    if let Some(stopped @ (Stopped::Journal(_) | Stopped::Bug)) = status.stopped {
-        return Err(stop_error(stopped));
-    }
-    let outcome = Outcome::of(&look, &status, home.journal().as_ref(), (&path, tree.id()));
+    };
+    let look = look.map_err(|error| {
+        let outcome = |failure: &Failure<'_>| failed_at(failure, journal, &screen, (&path, tree.id()));
+        failed(screen.style(), outcome, error)
+    })?;
+    let outcome = Outcome::of(&look, tree.status().hash, journal, (&path, tree.id()));
     let outcome = outcome.took(screen.elapsed_ms());
     let outcome = if interrupted { outcome.interrupted() } else { outcome };
     write(&outcome, &look, &screen, (&path, tree.id()))?;
@@ -201,6 +205,30 @@ async fn rest(events: &mut Events, screen: &mut Screen) -> Result<()> {
         screen.show(&told?)?;
     }
     Ok(())
+}
+
+/// The last look at a tree that is no longer run.
+async fn last_look(tree: &Tree) -> Result<Look> {
+    if let Some(stopped @ (Stopped::Journal(_) | Stopped::Bug)) = tree.status().stopped {
+        return Err(stop_error(stopped));
+    }
+    tree.look().await.map_err(unwrap_stop)
+}
+
+/// What became of a tree whose journal failed, or that stopped at a bug: as far as it is stored.
+fn failed_at(
+    failure: &Failure<'_>,
+    journal: &dyn Journal,
+    screen: &Screen,
+    (path, tree): (&Path, TreeId),
+) -> Outcome {
+    match stored(journal, tree) {
+        Ok(Stored { look, hash }) => {
+            Outcome::of(&look, Some(hash), journal, (path, tree)).took(screen.elapsed_ms()).failed(failure)
+        }
+        // The message says what is wrong with the journal already.
+        Err(_) => Outcome::without_a_look(path, Some(tree), failure),
+    }
 }
 
 fn write(outcome: &Outcome, look: &Look, screen: &Screen, tree: (&Path, TreeId)) -> Result<()> {

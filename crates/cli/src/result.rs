@@ -5,29 +5,31 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::value::RawValue;
-use spinney::tree::{Look, OpenQuestion, Status};
+use spinney::tree::{Diverged, Look, OpenQuestion, Stopped};
 use spinney_kernel::agent;
 use spinney_kernel::body::Body;
 use spinney_kernel::budget::{Amounts, Resource, Shortfall, usd};
 use spinney_kernel::id::{AgentId, TreeId};
-use spinney_kernel::port::journal::Journal;
+use spinney_kernel::port::journal::{ChainHash, Journal, JournalFault};
 use spinney_kernel::world::TreeState;
 
 use crate::exit::Exit;
 use crate::hint::command;
 use crate::ids::short;
 use crate::out::{self, Unwritten};
+use crate::screen::Style;
 use crate::wording::{counted, printable, spent, took};
 
 /// What became of a tree.
 pub(crate) struct Outcome {
     home: PathBuf,
-    tree: TreeId,
+    /// None if there is no tree.
+    tree: Option<TreeId>,
     state: &'static str,
     exit: Exit,
     output: String,
-    spent: Amounts,
-    agents: usize,
+    /// What it spent and how many agents it had; none if that could not be read.
+    usage: Option<(Amounts, usize)>,
     elapsed_ms: u64,
     event_hash: String,
     error: Option<Trouble>,
@@ -46,26 +48,53 @@ impl Outcome {
     /// What became of a tree of a home that is no longer run.
     pub(crate) fn of(
         look: &Look,
-        status: &Status,
+        hash: Option<ChainHash>,
         journal: &dyn Journal,
         (home, tree): (&Path, TreeId),
     ) -> Self {
-        let (state, exit) = state(look);
+        let (mut state, exit) = state(look);
+        if look.state == TreeState::Paused && is_paused_by_a_person(journal, tree) {
+            state = PAUSED;
+        }
         let root = look.agents.first();
         let output = look.end.as_ref().map(|end| whole(&end.shown, journal)).unwrap_or_default();
         Self {
             home: home.to_owned(),
-            tree,
+            tree: Some(tree),
             state,
             exit,
             output,
-            spent: root.map(|root| root.spent).unwrap_or_default(),
-            agents: look.agents.len(),
+            usage: Some((root.map(|root| root.spent).unwrap_or_default(), look.agents.len())),
             elapsed_ms: 0,
-            event_hash: status.hash.map(|hash| hash.to_string()).unwrap_or_default(),
+            event_hash: hash.map(|hash| hash.to_string()).unwrap_or_default(),
             error: trouble(look, (home, tree)),
             questions: look.questions.clone(),
         }
+    }
+
+    /// What is left to say if there is no tree, or if it cannot be read.
+    pub(crate) fn without_a_look(home: &Path, tree: Option<TreeId>, failure: &Failure<'_>) -> Self {
+        let none = Self {
+            home: home.to_owned(),
+            tree,
+            state: FAILED,
+            exit: Exit::Failed,
+            output: String::new(),
+            usage: tree.is_none().then(Default::default),
+            elapsed_ms: 0,
+            event_hash: String::new(),
+            error: None,
+            questions: Vec::new(),
+        };
+        none.failed(failure)
+    }
+
+    /// The same after something went wrong that is no fault of the tree: it may have got further, or go on later.
+    pub(crate) fn failed(mut self, failure: &Failure<'_>) -> Self {
+        (self.state, self.exit) = (FAILED, failure.exit());
+        self.error = Some(failure.trouble(self.tree.map(|tree| (self.home.as_path(), tree))));
+        self.questions.clear();
+        self
     }
 
     /// From the first event to the last.
@@ -74,10 +103,12 @@ impl Outcome {
         self
     }
 
-    /// The same after somebody made us stop: a tree that has not ended is stopped, whatever it waits for.
+    /// The same after somebody made us stop: a tree that has not ended is stopped, whatever it waits for. One that a
+    /// person paused is still paused.
     pub(crate) fn interrupted(mut self) -> Self {
         match self.exit {
             Exit::Completed | Exit::Failed | Exit::Cancelled => {}
+            Exit::Interrupted if self.state == PAUSED => {}
             Exit::Usage | Exit::Halted | Exit::Waiting | Exit::Interrupted | Exit::Closed => {
                 (self.state, self.exit, self.error) = ("stopped", Exit::Interrupted, None);
             }
@@ -97,7 +128,6 @@ impl Outcome {
 
     /// As a block of words.
     pub(crate) fn write_plain(&self) -> Result<(), Unwritten> {
-        let to = |verb: &str| command(&self.home, &format!("{verb} {}", short(self.tree)));
         out::line(&format!("{} after {}", self.state, took(self.elapsed_ms)))?;
         if !self.output.trim().is_empty() {
             block(label(self.exit), &self.output)?;
@@ -106,16 +136,112 @@ impl Outcome {
             block("why", &trouble.message)?;
             block("remedy", &trouble.remedy)?;
         }
-        block("spent", &spent(&self.spent))?;
-        block("agents", &self.agents.to_string())?;
-        block("tree", &self.tree.to_string())?;
+        if let Some((amounts, agents)) = &self.usage {
+            block("spent", &spent(amounts))?;
+            block("agents", &agents.to_string())?;
+        }
+        let Some(tree) = self.tree else { return Ok(()) };
+        let to = |verb: &str| command(&self.home, &format!("{verb} {}", short(tree)));
+        block("tree", &tree.to_string())?;
         block("look", &to("events"))?;
         if self.exit == Exit::Interrupted {
-            block("go on", &to("resume"))?;
+            let resume = to("resume");
+            let unpause = if self.state == PAUSED { format!("{} && ", to("unpause")) } else { String::new() };
+            block("go on", &format!("{unpause}{resume}"))?;
             block("give up", &to("cancel"))?;
         }
         Ok(())
     }
+}
+
+const FAILED: &str = "failed";
+const PAUSED: &str = "paused";
+
+/// Why there is no result of a tree, although one was asked for.
+pub(crate) enum Failure<'a> {
+    /// Something could not be done.
+    Error(&'a anyhow::Error),
+    /// A journal is not what it says.
+    Diverged(&'a Diverged),
+}
+
+impl Failure<'_> {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Error(error) => Exit::of_error(error),
+            Self::Diverged(_) => Exit::Failed,
+        }
+    }
+
+    fn cause(&self) -> Cause {
+        let error = match self {
+            Self::Diverged(_) => return Cause::Diverged,
+            Self::Error(error) => error,
+        };
+        if matches!(error.downcast_ref(), Some(JournalFault::Locked { .. })) {
+            Cause::Locked
+        } else if matches!(error.downcast_ref(), Some(Stopped::Bug)) {
+            Cause::Bug
+        } else if self.exit() == Exit::Usage {
+            Cause::Usage
+        } else {
+            Cause::Journal
+        }
+    }
+
+    fn trouble(&self, tree: Option<(&Path, TreeId)>) -> Trouble {
+        let message = match self {
+            Self::Error(error) => format!("{error:#}"),
+            Self::Diverged(diverged) => diverged.to_string(),
+        };
+        let again = match tree {
+            Some((home, tree)) => format!("then: {}", command(home, &format!("resume {}", short(tree)))),
+            None => "then run it again".to_owned(),
+        };
+        let (code, remedy) = match self.cause() {
+            Cause::Diverged => ("diverged", "restore the home from a copy".to_owned()),
+            Cause::Locked => {
+                ("locked", "stop that process, use another --home, or use a read-only command".to_owned())
+            }
+            Cause::Bug => ("bug", format!("please report it; {again}")),
+            Cause::Usage => ("usage", format!("put right what the message names, {again}")),
+            Cause::Journal => ("journal", format!("put right what the message names, {again}")),
+        };
+        Trouble { code: code.to_owned(), message, remedy, numbers: None }
+    }
+}
+
+/// What kind of failure it is, for programs.
+enum Cause {
+    Diverged,
+    /// Another process has the home open.
+    Locked,
+    Bug,
+    /// Whoever asked asked for something that cannot be done.
+    Usage,
+    /// The store failed.
+    Journal,
+}
+
+/// Ends the output of a command that could not do what it was asked: with `--json` the last line is a result all the
+/// same. Gives the error back, for whoever says it to people.
+pub(crate) fn failed(
+    style: Style,
+    outcome: impl FnOnce(&Failure<'_>) -> Outcome,
+    error: anyhow::Error,
+) -> anyhow::Error {
+    if style != Style::Json || error.is::<Unwritten>() {
+        return error;
+    }
+    match outcome(&Failure::Error(&error)).write_json() {
+        Ok(()) => error,
+        Err(unwritten) => unwritten.into(),
+    }
+}
+
+/// Whether a tree that is paused was so before it was stopped: a stop pauses trees, too, and says `stopped` then.
+fn is_paused_by_a_person(journal: &dyn Journal, tree: TreeId) -> bool {
+    journal.head(tree).is_ok_and(|head| head.is_some_and(|head| head.state == TreeState::Paused.word()))
 }
 
 /// What the text of a tree is that ended so: only one that completed has answered.
@@ -137,7 +263,7 @@ fn state(look: &Look) -> (&'static str, Exit) {
         (Some(end), _) => match &end.exit {
             agent::Exit::Completed => ("completed", Exit::of_end(&end.exit)),
             agent::Exit::Cancelled { .. } => ("cancelled", Exit::of_end(&end.exit)),
-            agent::Exit::Failed { .. } | agent::Exit::Exhausted { .. } => ("failed", Exit::of_end(&end.exit)),
+            agent::Exit::Failed { .. } | agent::Exit::Exhausted { .. } => (FAILED, Exit::of_end(&end.exit)),
         },
         (None, TreeState::Halted) => ("halted", Exit::Halted),
         (None, TreeState::Waiting) => ("waiting", Exit::Waiting),
@@ -241,8 +367,8 @@ impl Serialize for Outcome {
         for list in ["succeeded", "failed", "skipped"] {
             map.serialize_entry(list, &none)?;
         }
-        map.serialize_entry("spent", &Spent(&self.spent))?;
-        map.serialize_entry("agents", &self.agents)?;
+        map.serialize_entry("spent", &self.usage.as_ref().map(|(amounts, _)| Spent(amounts)))?;
+        map.serialize_entry("agents", &self.usage.as_ref().map(|(_, agents)| agents))?;
         map.serialize_entry("elapsed_ms", &self.elapsed_ms)?;
         map.serialize_entry("event_hash", &self.event_hash)?;
         if let Some(error) = &self.error {

@@ -11,7 +11,7 @@ use super::events;
 use crate::args;
 use crate::exit::Exit;
 use crate::ids::find;
-use crate::result::{label, whole};
+use crate::result::{Failure, Outcome, failed, label, whole};
 use crate::screen::{Screen, Style};
 use crate::wording::printable;
 use crate::{out, place};
@@ -21,21 +21,49 @@ const TRIES_MAX: u32 = 5;
 
 /// Tells or checks a tree's journal.
 pub(super) fn replay(home: &Path, args: &args::Replay) -> Result<Exit> {
+    let style = if args.json { Style::Json } else { Style::Story };
+    let mut tree = None;
+    tell(home, args, style, &mut tree)
+        .map_err(|error| failed(style, |failure| Outcome::without_a_look(home, tree, failure), error))
+}
+
+/// Reads a journal again; `found` is set as soon as it is known whose.
+fn tell(home: &Path, args: &args::Replay, style: Style, found: &mut Option<TreeId>) -> Result<Exit> {
     let journal = place::look(home)?;
     let tree = find(home, &journal, &args.id)?.tree;
+    *found = Some(tree);
     let expect = args.expect.as_deref().map(hash).transpose()?;
     let checks = args.verify || expect.is_some();
+    let mut screen = Screen::new(tree, style);
     if !checks {
-        events::show(&journal, tree, &mut Screen::new(tree, Style::Story), (Seq(0), Seq(0)))?;
-        out::line("")?;
+        events::show(&journal, tree, &mut screen, (Seq(0), Seq(0)))?;
     }
-    match checked(&journal, tree, expect)? {
-        Ok(verified) => {
-            write(&verified, &journal, if checks { "verified" } else { "replayed" })?;
+    let how = if checks { "verified" } else { "replayed" };
+    match (checked(&journal, tree, expect)?, style) {
+        (Ok(verified), Style::Json) => {
+            out::note(&said(&verified, how));
+            if checks {
+                // Nobody sees them, but they say how long it took.
+                events::show(&journal, tree, &mut screen, (Seq(0), Seq(u64::MAX)))?;
+            }
+            let Verified { look, hash, .. } = verified;
+            let outcome = Outcome::of(&look, hash, &journal, (home, tree)).took(screen.elapsed_ms());
+            outcome.write_json()?;
+            // One that has not ended was replayed, and that is all there is to say.
+            Ok(if look.end.is_some() { outcome.exit() } else { Exit::Completed })
+        }
+        (Ok(verified), Style::Story | Style::Log) => {
+            if !checks {
+                out::line("")?;
+            }
+            write(&verified, &journal, how)?;
             Ok(Exit::Completed)
         }
-        Err(diverged) => {
+        (Err(diverged), style) => {
             out::complain(&format!("tree {tree} is not what its journal says: {diverged}"));
+            if style == Style::Json {
+                Outcome::without_a_look(home, Some(tree), &Failure::Diverged(&diverged)).write_json()?;
+            }
             Ok(Exit::Failed)
         }
     }
@@ -58,13 +86,8 @@ fn checked(
 }
 
 fn write(verified: &Verified, journal: &dyn Journal, how: &str) -> Result<()> {
-    let Verified { events, hash, rules, decided, look } = verified;
-    let way = if *decided {
-        format!("every input was decided again by rules {rules}, and nothing differs")
-    } else {
-        format!("decided by rules {rules}, which are not ours: the chain was checked and the events applied")
-    };
-    out::line(&format!("{how}: {events} events; {way}"))?;
+    let Verified { hash, look, .. } = verified;
+    out::line(&said(verified, how))?;
     let hash = hash.map(|hash| hash.to_string()).unwrap_or_default();
     out::line(&format!("  hash    {hash}"))?;
     out::line(&format!("  state   {}", look.state.word()))?;
@@ -76,6 +99,16 @@ fn write(verified: &Verified, journal: &dyn Journal, how: &str) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// What was checked, as one line.
+fn said(Verified { events, rules, decided, .. }: &Verified, how: &str) -> String {
+    let way = if *decided {
+        format!("every input was decided again by rules {rules}, and nothing differs")
+    } else {
+        format!("decided by rules {rules}, which are not ours: the chain was checked and the events applied")
+    };
+    format!("{how}: {events} events; {way}")
 }
 
 /// A hash as people copy it.

@@ -1,10 +1,10 @@
-//! `spinney resume`: takes a stored tree up where it stopped and follows it.
+//! `spinney resume`: takes a stored tree up where it stopped and follows it, or tells how it ended.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use spinney::tree::tell;
+use spinney::tree::{Stored, stored, tell};
 use spinney::{Home, ResumeError};
 use spinney_kernel::Event;
 use spinney_kernel::id::{Seq, TreeId};
@@ -15,38 +15,88 @@ use crate::args;
 use crate::exit::Exit;
 use crate::follow::{Follow, follow};
 use crate::ids::{find, short};
+use crate::result::{Outcome, failed};
 use crate::screen::{Screen, Style};
 use crate::wording::{counted, one_line};
-use crate::{kept, place, scribing};
+use crate::{kept, out, place, scribing};
 
 /// Batches read at once.
 const PAGE: usize = 256;
 
-/// Takes a tree up where it stopped.
+/// Takes a tree up where it stopped. One that has ended gives its result again.
 pub(super) async fn resume(path: &Path, args: &args::Resume) -> Result<Exit> {
-    let known = find(path, &place::look(path)?, &args.id)?;
+    let style = if args.json { Style::Json } else { Style::Story };
+    let mut tree = None;
+    let resumed = match take_up(path, args, style, &mut tree).await {
+        Ok(Resumed::Runs(runs)) => return follow(*runs).await,
+        Ok(Resumed::HadEnded(exit)) => Ok(exit),
+        Err(error) => Err(error),
+    };
+    resumed.map_err(|error| failed(style, |failure| Outcome::without_a_look(path, tree, failure), error))
+}
+
+/// What became of a tree that was to be resumed.
+enum Resumed {
+    Runs(Box<Follow>),
+    /// Its result was written.
+    HadEnded(Exit),
+}
+
+/// Finds a tree and runs it; `tree` is set as soon as it is known which.
+async fn take_up(
+    path: &Path,
+    args: &args::Resume,
+    style: Style,
+    tree: &mut Option<TreeId>,
+) -> Result<Resumed> {
+    let journal = place::look(path)?;
+    let known = find(path, &journal, &args.id)?;
+    *tree = Some(known.tree);
+    if known.is_over() {
+        // To give a result needs no right to write; to mend what people read of it does.
+        match place::write_if_free(path) {
+            Ok(Some(_owned)) => scribing::mend(path, &journal, known.tree),
+            Ok(None) => {}
+            Err(error) => out::complain(&format!("the step files could not be checked: {error:#}")),
+        }
+        return tell_end(path, &journal, known.tree, style).map(Resumed::HadEnded);
+    }
+    drop(journal);
     let journal = Arc::new(place::write(path)?);
     let listening = listen(path)?;
-    let style = if args.json { Style::Json } else { Style::Story };
     let mut screen = Screen::new(known.tree, style);
     let (name, seen) = past(journal.as_ref(), known.tree, &mut screen)?;
-    let drivers = match journal.head(known.tree)? {
-        // The home says better than a missing file that there is nothing to resume.
-        Some(head) if head.is_over() => {
-            scribing::mend(path, journal.as_ref(), known.tree);
-            spinney::Drivers::new()
-        }
-        Some(_) | None => kept::drivers(path, known.tree)?,
-    };
-    let home = Arc::new(Home::open(journal, drivers));
+    let home = Home::open(Arc::clone(&journal) as Arc<dyn Journal>, kept::drivers(path, known.tree)?);
     let tree = match home.resume(known.tree).await {
         Ok(tree) => tree,
+        // Another process brought it to its end meanwhile.
+        Err(ResumeError::Ended { .. }) => {
+            return tell_end(path, journal.as_ref(), known.tree, style).map(Resumed::HadEnded);
+        }
         Err(ResumeError::Journal(fault)) => return Err(fault.into()),
         Err(error) => return Err(error.into()),
     };
     let so_far = counted(seen.0, "event");
     head(style, &format!("{} · tree {} · taken up after {so_far}", one_line(&name, 60), short(known.tree)))?;
-    follow(Follow { home, path: path.to_owned(), tree, screen, seen, listening }).await
+    let (home, path) = (Arc::new(home), path.to_owned());
+    Ok(Resumed::Runs(Box::new(Follow { home, path, tree, screen, seen, listening })))
+}
+
+/// Writes the result of a tree that has ended, as the process did that brought it to its end, or would have.
+fn tell_end(path: &Path, journal: &dyn Journal, tree: TreeId, style: Style) -> Result<Exit> {
+    let mut screen = Screen::new(tree, style);
+    let (name, seen) = past(journal, tree, &mut screen)?;
+    let Stored { look, hash } = stored(journal, tree)?;
+    let outcome = Outcome::of(&look, Some(hash), journal, (path, tree)).took(screen.elapsed_ms());
+    match style {
+        Style::Json => outcome.write_json()?,
+        Style::Story | Style::Log => {
+            let (name, events) = (one_line(&name, 60), counted(seen.0, "event"));
+            out::line(&format!("{name} · tree {} · had ended after {events}\n", short(tree)))?;
+            outcome.write_plain()?;
+        }
+    }
+    Ok(outcome.exit())
 }
 
 /// Lets the screen know what happened so far: the tree's name and its last event.

@@ -13,6 +13,7 @@ use crate::control::Listening;
 use crate::exit::Exit;
 use crate::follow::{Follow, follow};
 use crate::ids::short;
+use crate::result::{Outcome, failed};
 use crate::screen::{Screen, Style};
 use crate::wording::one_line;
 use crate::{kept, out, place, source};
@@ -22,6 +23,15 @@ pub(super) const SCRIPTED: &str = "SCRIPTED: answers come from a file, no model 
 
 /// Runs a tree file to its end.
 pub(super) async fn run(path: &Path, args: args::Run) -> Result<Exit> {
+    let style = if args.json { Style::Json } else { Style::Story };
+    match start(path, args, style).await {
+        Ok(started) => follow(started).await,
+        Err(error) => Err(failed(style, |failure| Outcome::without_a_look(path, None, failure), error)),
+    }
+}
+
+/// Starts the tree of a file.
+async fn start(path: &Path, args: args::Run, style: Style) -> Result<Follow> {
     let mut source = source::read(&args.file, path)?;
     let mut definition = source.file.definition.clone();
     if let Some(goal) = args.goal {
@@ -51,10 +61,9 @@ pub(super) async fn run(path: &Path, args: args::Run) -> Result<Exit> {
             return Err(error.context(args.file.display().to_string()));
         }
     };
-    let style = if args.json { Style::Json } else { Style::Story };
     head(style, &format!("{} · tree {}", one_line(&name, 60), short(tree.id())))?;
     let screen = Screen::new(tree.id(), style);
-    follow(Follow { home, path: path.to_owned(), tree, screen, seen: Seq(0), listening }).await
+    Ok(Follow { home, path: path.to_owned(), tree, screen, seen: Seq(0), listening })
 }
 
 /// Says what runs, and that no model is called. JSON has this in its events.

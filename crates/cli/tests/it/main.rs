@@ -18,6 +18,7 @@ mod partial;
 mod removing;
 mod replaying;
 mod result;
+mod result_line;
 mod resuming;
 mod scenarios;
 mod sending;

@@ -1,8 +1,8 @@
-//! Taking a tree up again: after a kill, with the scripts as they were, and never when it has ended.
+//! Taking a tree up again: after a kill, with the scripts as they were; one that has ended gives its result.
 
 use serde_json::json;
 
-use crate::stage::Stage;
+use crate::stage::{Stage, steady};
 
 const TWO_LOOKS: &str = "
 rules:
@@ -46,13 +46,21 @@ fn the_header_says_how_much_there_was() {
 }
 
 #[test]
-fn a_tree_that_has_ended_is_not_resumed() {
+fn a_tree_that_has_ended_is_not_run_again_and_gives_its_result() {
     let stage = Stage::new();
-    let result = stage.spinney(&["run", &stage.tree("look", TWO_LOOKS), "--json"]).result();
-    let refused = stage.spinney(&["resume", "last"]);
-    let id = result["tree"].as_str().unwrap();
-    assert_eq!((refused.code, refused.out.as_str()), (Some(2), ""));
-    insta::assert_snapshot!(refused.err.replace(id, "[tree]"), @"spinney: tree [tree] has ended (completed): there is nothing to resume; start a new one, or replay this one");
+    stage.spinney(&["run", &stage.tree("look", TWO_LOOKS)]);
+    let again = stage.spinney(&["resume", "last"]);
+    assert_eq!((again.code, again.err.as_str()), (Some(0), ""));
+    insta::assert_snapshot!(steady(&again.out), @"
+    test · tree [id] · had ended after 18 events
+
+    completed after 0.00s
+      answer  I saw it
+      spent   $0.000116 · 448 tokens · 3 steps · 2 tool calls · 0 retries
+      agents  1
+      tree    [tree]
+      look    spinney events [id]
+    ");
 }
 
 #[test]
@@ -100,4 +108,33 @@ fn a_tree_that_is_refused_leaves_nothing_behind() {
     assert!(refused.err.contains("Spinney answers that one itself"), "{}", refused.err);
     assert_eq!(std::fs::read_dir(stage.home().join("trees")).unwrap().count(), 0);
     assert_eq!(stage.spinney(&["ps"]).out, "no trees yet: `spinney run FILE` starts one\n");
+}
+
+/// Issue 15: a question whose time was over, and a deadline that had passed, were shown as waiting in half the tries.
+#[test]
+fn a_tree_whose_time_was_over_is_never_shown_as_waiting_when_it_is_resumed() {
+    const ASKS: &str = "
+rules:
+  - when: { turn: 1 }
+    call: [ { tool: ask_human, args: { question: Which colour?, timeout: 3s, default: blue } } ]
+  - say: 'You said {{ last }}'
+";
+    let question = "budget: { cost_usd: 1 }";
+    let deadline = "budget: { cost_usd: 1, timeout: 3s }";
+    let stages: Vec<(Stage, bool)> = (0..20).map(|number| (Stage::new(), number % 2 == 0)).collect();
+    for (stage, is_question) in &stages {
+        let tree = stage.tree_with(if *is_question { question } else { deadline }, "ask_human", ASKS);
+        assert_eq!(stage.spinney(&["run", &tree]).code, Some(5));
+    }
+    // Time passes while another tree works.
+    let other = Stage::new();
+    let slow = other.tree("", "rules: [ { think_ms: 3100, say: done } ]");
+    assert_eq!(other.spinney(&["run", &slow]).code, Some(0));
+    for (stage, is_question) in &stages {
+        let resumed = stage.spinney(&["resume", "last", "--json"]);
+        let expected = if *is_question { (0, "completed", "You said blue") } else { (1, "failed", "") };
+        let result = resumed.result();
+        let found = (resumed.code.unwrap(), result["state"].as_str(), result["output"].as_str());
+        assert_eq!(found, (expected.0, Some(expected.1), Some(expected.2)), "{}", resumed.err);
+    }
 }

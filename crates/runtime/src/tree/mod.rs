@@ -1,6 +1,7 @@
 //! A running tree, as callers hold it: ask, signal, wait, look, and follow its events.
 
 mod apply;
+mod ask;
 mod branch;
 mod effects;
 mod enclosed;
@@ -15,6 +16,7 @@ mod payload;
 mod replay;
 mod rollback;
 mod run;
+mod stored;
 mod timers;
 
 use spinney_kernel::body::Body;
@@ -42,6 +44,7 @@ pub use output::OutputError;
 pub use replay::{Diverged, Verified, verify};
 pub use rollback::RolledBack;
 pub(crate) use run::{Begin, begin};
+pub use stored::{Stored, stored};
 
 /// Most requests that wait for one tree; then whoever asks waits too.
 const REQUESTS_MAX: usize = 256;
@@ -140,14 +143,10 @@ impl Tree {
         self.drivers.count(&mut request);
         let blobs = enclosed::enclosed(&self.drivers, &mut request, bytes).map_err(RequestError::Refused)?;
         let request = self.prepared(request).await.map_err(RequestError::Refused)?;
-        let (answer, answered) = oneshot::channel();
-        let asked = Asked::Request { by, request: Enclosing { request, blobs }, answer };
-        if self.requests.send(asked).await.is_err() {
-            return Err(self.gone());
-        }
-        match answered.await {
-            Ok(reply) => reply.map_err(RequestError::Refused),
-            Err(_) => Err(self.gone()),
+        let request = Enclosing { request, blobs };
+        match ask::ask(&self.requests, |answer| Asked::Request { by, request, answer }).await {
+            Some(reply) => reply.map_err(RequestError::Refused),
+            None => Err(self.gone()),
         }
     }
 
@@ -254,10 +253,7 @@ impl Tree {
     /// # Errors
     /// Why nobody runs the tree, if its last look is not known.
     pub async fn look(&self) -> Result<Look, RequestError> {
-        let (answer, answered) = oneshot::channel();
-        if self.requests.send(Asked::Look(answer)).await.is_ok()
-            && let Ok(look) = answered.await
-        {
+        if let Some(look) = ask::ask(&self.requests, Asked::Look).await {
             return Ok(look);
         }
         match self.status.borrow().last.clone() {

@@ -133,7 +133,9 @@ impl Seedling {
         self.run.decide(What::person(request), Vec::new())
     }
 
-    /// Takes up what was left: timers are set again, and every effect that was out is lost.
+    /// Takes up what was left: every effect that was out is lost, and every timer that came due meanwhile fires. Whoever
+    /// holds the tree sees it only after that. Timers fire before a stopped tree goes on, so that it starts nothing for
+    /// which its time is over.
     pub(crate) fn resume(&mut self, was: &str) {
         let run = &mut self.run;
         let alarms: Vec<Alarm> = run.mind.world.alarms().collect();
@@ -152,6 +154,7 @@ impl Seedling {
         for lost in out {
             run.report(Report::Lost(lost), Vec::new());
         }
+        run.fire_due();
         run.mode = Mode::Running;
         if parked && let Some(agent) = run.root() {
             // Whoever unpaused it meanwhile did this already.
@@ -271,13 +274,17 @@ impl Run {
     }
 
     fn fire(&mut self) {
+        self.fire_due();
+        let pending = self.mind.world.alarms().count();
+        self.timers.prune(self.mind.world.alarms(), 2 * pending + 64);
+        self.let_go();
+    }
+
+    fn fire_due(&mut self) {
         let now = Time(self.mind.now_ms());
         while let Some(timer) = self.timers.due(now) {
             self.report(Report::Timer(Timer { timer }), Vec::new());
         }
-        let pending = self.mind.world.alarms().count();
-        self.timers.prune(self.mind.world.alarms(), 2 * pending + 64);
-        self.let_go();
     }
 
     /// The home is being shut down: what is out may end, nothing new starts. A tree that only a person brings on has

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use spinney::tree::{Stored, stored};
 use spinney_kernel::context::Message;
 use spinney_kernel::world::TreeState;
 use spinney_kernel::{Event, limit};
@@ -169,4 +170,15 @@ rules:
     let tree = home.start(definition).await.unwrap();
     let look = settled(&tree).await;
     assert_eq!((look.state, look.agents.len()), (TreeState::Ended("completed"), 11));
+}
+
+/// What is read back from a journal is what the tree looked like when it ended, and nothing is called for it.
+#[tokio::test(start_paused = true)]
+async fn a_stored_tree_looks_as_it_did_at_its_end() {
+    let stage = Stage::new("rules: [{ say: done }]");
+    let tree = stage.start(&stage.home(), "root turns=3").await;
+    let status = tree.ended().await;
+    let stored = stored(stage.journal().as_ref(), tree.id()).unwrap();
+    assert_eq!(stored, Stored { look: tree.look().await.unwrap(), hash: status.hash.unwrap() });
+    assert_eq!(stage.model().model().calls(), 1);
 }

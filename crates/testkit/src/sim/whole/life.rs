@@ -133,7 +133,7 @@ impl Stage {
     }
 
     async fn run(&self, home: &Home, fate: &Fate) -> Result<Left, String> {
-        let questions = self.record.questions();
+        let (questions, opened) = (self.record.questions(), Time(self.clock.now_ms()));
         let tree = match self.record.tree() {
             None => {
                 let tree = home.start(self.plot.definition()).await.map_err(|error| error.to_string())?;
@@ -150,13 +150,18 @@ impl Stage {
         };
         let look = tree.look().await.map_err(|error| format!("nobody can look: {error}"))?;
         self.record.judge_look(&look)?;
-        for (question, agent) in questions {
+        let looked = Time(self.clock.now_ms());
+        for (question, agent, until) in questions {
             let open = look.questions.iter().any(|open| open.question == question);
             let ends = look
                 .agents
                 .iter()
                 .any(|view| view.agent == agent && matches!(view.status, Status::Ending | Status::Ended(_)));
-            hold(open || (ends && !self.plot.mode.is_exact()), || format!("{question} of {agent} is gone"))?;
+            let may_be_over = until <= looked || (ends && !self.plot.mode.is_exact());
+            hold(open || may_be_over, || format!("{question} of {agent} is gone"))?;
+            hold(!open || until > opened, || {
+                format!("{question} of {agent} is open, and its time was over")
+            })?;
         }
         let mut people = People::new(Arc::clone(&self.plot), Arc::clone(&self.clock));
         tokio::select! {

@@ -161,12 +161,18 @@ impl Record {
         if expected == *look { Ok(()) } else { Err(format!("seen {look:?}, the journal says {expected:?}")) }
     }
 
-    /// The questions that are open, and who asked.
-    pub(super) fn questions(&self) -> Vec<(CallId, AgentId)> {
+    /// The questions that are open, who asked, and until when an answer counts.
+    pub(super) fn questions(&self) -> Vec<(CallId, AgentId, Time)> {
         let kept = self.kept();
         let Some(Fold { world, .. }) = &kept.tree else { return Vec::new() };
-        let open = world.calls().all().filter(|(_, call)| matches!(call.work, Work::Question(_)));
-        open.map(|(id, call)| (id, world.agents().id(call.agent).clone())).collect()
+        let is_open = |id: CallId| {
+            world.calls().all().any(|(call, open)| call == id && matches!(open.work, Work::Question(_)))
+        };
+        let asked = kept.events.iter().filter_map(|event| {
+            let Event::QuestionAsked { call, agent, alarm, .. } = event else { return None };
+            Some((*call, agent.clone(), alarm.at))
+        });
+        asked.filter(|(call, ..)| is_open(*call)).collect()
     }
 
     /// At the end nothing is left but totals.

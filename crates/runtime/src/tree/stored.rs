@@ -1,0 +1,32 @@
+//! A tree as its journal has it, for whoever only looks: nobody runs it, and nothing is written or called.
+
+use std::sync::Arc;
+
+use spinney_kernel::id::TreeId;
+use spinney_kernel::port::journal::{ChainHash, Journal, JournalFault};
+
+use super::Look;
+use super::mind::Mind;
+use crate::clock::SystemClock;
+use crate::draw::Draws;
+
+/// A tree that is not run, as it was left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// The tree at its last event.
+    pub look: Look,
+    /// The hash over all its events.
+    pub hash: ChainHash,
+}
+
+/// Reads back a tree that nobody runs. To check a journal there is [`verify`](super::verify).
+///
+/// # Errors
+/// If the tree is not there, or its journal cannot be read.
+pub fn stored(journal: &dyn Journal, tree: TreeId) -> Result<Stored, JournalFault> {
+    let head = journal.head(tree)?.ok_or(JournalFault::UnknownTree { tree })?;
+    // Nothing is decided, so neither the time nor what is drawn matters.
+    let mut mind = Mind::new(tree, Arc::new(SystemClock::new()), Draws::seeded(0));
+    mind.recover(journal, &head)?;
+    Ok(Stored { look: Look::at(&mind.world, &mind.contexts), hash: head.hash })
+}

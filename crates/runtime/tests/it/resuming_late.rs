@@ -1,0 +1,117 @@
+//! Trees that are resumed after one of their timers came due: that is decided before anybody sees the tree.
+
+use std::time::Duration;
+
+use spinney::Shutdown;
+use spinney::tree::Tree;
+use spinney_kernel::call::{OnTimeout, Outcome, Question};
+use spinney_kernel::id::{CallId, Seq};
+use spinney_kernel::request::Ask;
+use spinney_kernel::world::TreeState;
+use spinney_kernel::{By, Event, Request};
+use spinney_testkit::{Stage, settled};
+
+const ASKS: &str = "rules:
+  - when: { turn: 1 }
+    call: [{ tool: ask_human, args: { question: Which?, timeout: 20s, default: blue } }]
+  - { say: '{{ last }} it is' }";
+
+/// A tree that nobody runs, resumed so many seconds later.
+async fn resumed_after(stage: &Stage, tree: &Tree, seconds: u64) -> Tree {
+    tokio::time::sleep(Duration::from_secs(seconds)).await;
+    stage.home().resume(tree.id()).await.unwrap()
+}
+
+/// How a question ended.
+async fn outcome(tree: &Tree, question: CallId) -> String {
+    let mut events = tree.events(Seq(0));
+    loop {
+        let event = events.next().await.unwrap().unwrap().event;
+        if let Event::CallEnded { call, outcome, .. } = event
+            && call == question
+        {
+            return if let Outcome::Answered { answer } = outcome {
+                format!("answered {}", answer.text)
+            } else {
+                format!("{outcome:?}")
+            };
+        }
+    }
+}
+
+/// O14: a question outlives its process and can be answered; once its time is over, its own policy applies.
+#[tokio::test(start_paused = true)]
+async fn a_question_is_answerable_after_a_restart_until_its_timeout_and_ends_by_its_policy_then() {
+    let policies = [
+        (OnTimeout::Fail, "Expired { ended: [] }", TreeState::Running),
+        (OnTimeout::answer("blue"), "answered blue", TreeState::Running),
+        (OnTimeout::Cancel, "Cancelled", TreeState::Ended("cancelled")),
+    ];
+    for (on_timeout, expired, after) in policies {
+        for (seconds, expected) in [(19, None), (20, Some(expired))] {
+            let stage = Stage::new("rules: [{ hang: true }]");
+            let home = stage.home();
+            let tree = stage.start(&home, "root").await;
+            let question = Question::new("Which?", on_timeout.clone());
+            let ask = Ask { agent: "root".parse().unwrap(), question, timeout_ms: Some(20_000) };
+            tree.request(By::Person, Request::Ask(ask)).await.unwrap();
+            let question = settled(&tree).await.questions[0].question;
+            home.shutdown(Shutdown::Kill).await;
+            let tree = resumed_after(&stage, &tree, seconds).await;
+            let Some(expected) = expected else {
+                assert_eq!(tree.look().await.unwrap().questions[0].question, question);
+                tree.answer(question, "red").await.unwrap();
+                assert_eq!(outcome(&tree, question).await, "answered red");
+                continue;
+            };
+            assert_ne!(tree.status().state, TreeState::Waiting, "{on_timeout:?}");
+            let look = tree.look().await.unwrap();
+            assert_eq!((look.state, look.questions), (after, Vec::new()), "{on_timeout:?}");
+            assert_eq!(outcome(&tree, question).await, expected);
+        }
+    }
+}
+
+/// However the process ended: whoever was stopped in good order waits as before, and whoever was killed too.
+#[tokio::test(start_paused = true)]
+async fn a_deadline_that_passed_while_no_process_ran_ends_the_tree_before_anybody_looks() {
+    for how in [Shutdown::Stop, Shutdown::Kill] {
+        let stage = Stage::new(ASKS);
+        let home = stage.home();
+        let tree = stage.start(&home, "root turns=3 timeout=10s").await;
+        assert_eq!(tree.settled().await.state, TreeState::Waiting);
+        home.shutdown(how).await;
+        let tree = resumed_after(&stage, &tree, 10).await;
+        assert_ne!(tree.status().state, TreeState::Waiting);
+        assert_eq!(tree.look().await.unwrap().state, TreeState::Ended("failed"));
+        assert_eq!(stage.model().model().calls(), 1, "nothing starts after the deadline");
+    }
+}
+
+/// A tree that was stopped while its model was asked is paused until it is resumed. Its deadline passes meanwhile: it
+/// ends without another call.
+#[tokio::test(start_paused = true)]
+async fn a_stopped_tree_whose_deadline_passed_makes_no_call_when_it_is_resumed() {
+    let stage = Stage::new(
+        "rules: [{ when: { turn: 1 }, think_ms: 50, call: [{ tool: list_agents }] }, { say: done }]",
+    );
+    let home = stage.home();
+    let tree = stage.start(&home, "root turns=3 timeout=10s").await;
+    home.shutdown(Shutdown::Stop).await;
+    let tree = resumed_after(&stage, &tree, 10).await;
+    assert_eq!(tree.ended().await.state, TreeState::Ended("failed"));
+    assert_eq!(stage.model().model().calls(), 1);
+}
+
+/// What a question's default sets free goes on, and the tree ends as if somebody had answered.
+#[tokio::test(start_paused = true)]
+async fn a_tree_goes_on_with_the_default_answer_when_it_is_resumed_late() {
+    let stage = Stage::new(ASKS);
+    let home = stage.home();
+    let tree = stage.start(&home, "root turns=3").await;
+    assert_eq!(tree.settled().await.state, TreeState::Waiting);
+    home.shutdown(Shutdown::Stop).await;
+    let tree = resumed_after(&stage, &tree, 20).await;
+    let look = settled(&tree).await;
+    assert_eq!(look.end.unwrap().shown.text, "blue it is");
+}
