@@ -13,6 +13,7 @@ mod json;
 mod keys;
 pub mod nearest;
 mod node;
+mod other_words;
 mod source;
 mod toml;
 mod typed;

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{self, Expected, Unexpected};
 
 use super::error::{FileError, Place};
-use super::nearest;
+use super::{nearest, other_words};
 
 #[derive(Clone, Debug)]
 pub(super) struct Wrong {
@@ -64,7 +64,8 @@ impl de::Error for Wrong {
     }
 
     fn unknown_field(field: &str, known: &'static [&'static str]) -> Self {
-        let help = nearest::help(field, known.iter().copied(), "keys");
+        let ours = other_words::ours(field).map(|ours| format!("here that is {ours}"));
+        let help = ours.unwrap_or_else(|| nearest::help(field, known.iter().copied(), "keys"));
         Self::new(format!("unknown key `{}`", cut(field))).with_help(help)
     }
 

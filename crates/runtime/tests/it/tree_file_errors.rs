@@ -61,6 +61,15 @@ fn an_error_has_its_parts() {
     assert_eq!(error.to_string(), "tree.yaml:3:1: unknown key `buget`: did you mean `budget`?");
 }
 
+/// People come with the words of other systems: each is an error that names ours.
+#[test]
+fn a_key_of_another_system_names_ours() {
+    insta::assert_snapshot!(edited("limits: { depth: 3 }", "limits: { max_subagent_depth: 3 }"), @"tree.yaml:4:11: unknown key `max_subagent_depth`: here that is `limits.depth`");
+    insta::assert_snapshot!(edited("    subagents: [writer]", "    subagent_allowed_models: [fast]"), @"tree.yaml:15:5: unknown key `subagent_allowed_models`: here that is `subagent_models`");
+    insta::assert_snapshot!(edited("    prompt: You lead.", "    run_single_turn: true"), @"tree.yaml:13:5: unknown key `run_single_turn`: here that is an agent's `limits: { max_steps: 1 }`");
+    insta::assert_snapshot!(edited("cost_usd: 0.50", "max_cost_usd: 0.50"), @"tree.yaml:3:11: unknown key `max_cost_usd`: here that is `budget.cost_usd`");
+}
+
 #[test]
 fn an_unknown_key_names_its_place_and_the_nearest_key() {
     insta::assert_snapshot!(edited("budget: {", "buget: {"), @"tree.yaml:3:1: unknown key `buget`: did you mean `budget`?");
