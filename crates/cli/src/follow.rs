@@ -20,7 +20,6 @@ use crate::out;
 use crate::result::{Outcome, write_questions};
 use crate::screen::{Screen, Style};
 use crate::scribing::Scribing;
-use crate::wording::printable;
 
 /// A tree that runs here, and how it is shown.
 pub(crate) struct Follow {
@@ -157,7 +156,7 @@ fn ask(look: &Look, asking: &mut Option<Asking>) {
         return;
     }
     let path: Vec<&str> = first.path.iter().map(AgentId::as_str).collect();
-    out::prompt(&format!("\n{} asks: {}\n> ", path.join("/"), printable(first.text.trim_end())));
+    out::prompt(&format!("\n{} asks: {}\n> ", path.join("/"), first.text.trim_end()));
     match asking {
         // Somebody is still typing the answer to a question that was answered elsewhere; the line is for this one now.
         Some(asking) => (asking.question, asking.on_line) = (first.question, true),

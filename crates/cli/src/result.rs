@@ -17,7 +17,7 @@ use crate::exit::Exit;
 use crate::hint::command;
 use crate::ids::short;
 use crate::out::{self, Unwritten};
-use crate::wording::{counted, printable, spent, took};
+use crate::wording::{counted, spent, took};
 
 /// What became of a tree.
 pub(crate) struct Outcome {
@@ -92,7 +92,7 @@ impl Outcome {
 
     /// As one line of JSON.
     pub(crate) fn write_json(&self) -> Result<(), Unwritten> {
-        out::line(&serde_json::to_string(self).unwrap_or_else(|_| unreachable!("a result can be written")))
+        out::json(&serde_json::to_string(self).unwrap_or_else(|_| unreachable!("a result can be written")))
     }
 
     /// As a block of words.
@@ -125,7 +125,7 @@ pub(crate) fn label(exit: Exit) -> &'static str {
 
 /// A label and what stands beside it; further lines are indented.
 fn block(label: &str, text: &str) -> Result<(), Unwritten> {
-    for (at, line) in printable(text.trim_end()).lines().enumerate() {
+    for (at, line) in text.trim_end().lines().enumerate() {
         let label = if at == 0 { label } else { "" };
         out::line(format!("  {label:<7} {line}").trim_end())?;
     }
@@ -323,7 +323,7 @@ pub(crate) fn write_questions(look: &Look, (home, tree): (&Path, TreeId)) -> Vec
     let id = short(tree);
     let mut lines = vec![format!("{} to answer:", counted(look.questions.len() as u64, "question"))];
     for question in &look.questions {
-        let text = printable(question.text.trim_end()).replace('\n', "\n    ");
+        let text = question.text.trim_end().replace('\n', "\n    ");
         lines.push(format!("  {} asks: {text}", joined(&question.path)));
         let answer = command(home, &format!("answer {id} {} TEXT", question.question.0));
         lines.push(format!("    {answer}"));

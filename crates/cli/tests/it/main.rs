@@ -11,6 +11,7 @@ mod example;
 mod files;
 mod following;
 mod hints;
+mod hostile;
 mod interrupting;
 mod looking;
 mod losing;
