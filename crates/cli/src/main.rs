@@ -1,6 +1,7 @@
 //! `spinney`: runs trees of agents from a file, looks at them and steers them. This file only wires.
 
 mod agents;
+mod approval;
 mod args;
 mod cast;
 mod command;
@@ -14,6 +15,7 @@ mod interrupt;
 mod kept;
 mod out;
 mod place;
+mod questions;
 mod recall;
 mod result;
 mod screen;

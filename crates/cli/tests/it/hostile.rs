@@ -69,12 +69,13 @@ fn g16_no_text_of_a_tree_reaches_a_terminal_as_more_than_text() {
         assert!(run.out.contains(seen), "{seen} in {}", run.out);
     }
     let asked = stage.spinney(&["resume", "last", "--json"]).result()["questions"][0]["question"].to_string();
-    let looks: [&[&str]; 7] = [
+    let looks: [&[&str]; 8] = [
         &["ps"],
         &["events", "last"],
         &["show", "last", "lead", "--full"],
         &["show", "last", "lead"],
         &["window", "last", "lead"],
+        &["questions"],
         &["checkpoint", "ls"],
         &["replay", "last"],
     ];
@@ -101,11 +102,12 @@ fn g16_json_escapes_what_a_terminal_acts_on_and_keeps_its_value() {
     let results = stage.results("lead");
     let looked = results.iter().find(|result| result["from"] == json!({ "tool": "look" })).unwrap();
     assert_eq!(looked["text"], json!(format!("LOOKED {HOSTILE}")));
-    let looks: [&[&str]; 5] = [
+    let looks: [&[&str]; 6] = [
         &["events", "last", "--json"],
         &["show", "last", "lead", "--json"],
         &["window", "last", "lead", "--json"],
         &["ps", "--json"],
+        &["questions", "--json"],
         &["checkpoint", "ls", "--json"],
     ];
     for look in looks {
