@@ -38,6 +38,8 @@ pub(crate) enum Command {
     Show(Show),
     /// Show how large an agent's window is, and what is in it
     Window(WhoseContext),
+    /// Show what people are asked, with everything that a yes would allow
+    Questions(Questions),
     /// Cancel a tree, or one agent and everything below it
     Cancel(Cancel),
     /// Answer a question that an agent asked
@@ -111,6 +113,15 @@ pub(crate) struct Events {
     #[arg(long, short)]
     pub(crate) follow: bool,
     /// Write each event as a line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Questions {
+    /// Which tree; the one that started last if left out
+    pub(crate) id: Option<String>,
+    /// Write each question as a line of JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -7,21 +7,22 @@ use std::sync::Arc;
 use anyhow::Result;
 use spinney::tree::{Events, Look, RequestError, Stopped, Stored, stored};
 use spinney::{Home, Shutdown, Tree};
-use spinney_kernel::id::{AgentId, CallId, Seq, TreeId};
+use spinney_kernel::id::{CallId, Seq, TreeId};
 use spinney_kernel::port::journal::Journal;
 use spinney_kernel::world::TreeState;
 use tokio::task::JoinHandle;
 
+use crate::approval::Extent;
 use crate::control::Listening;
 use crate::exit::Exit;
 use crate::hint::command;
 use crate::ids::short;
 use crate::interrupt::Interrupts;
 use crate::out;
+use crate::questions;
 use crate::result::{Failure, Outcome, failed, write_questions};
 use crate::screen::{Screen, Style};
 use crate::scribing::Scribing;
-use crate::wording::printable;
 
 /// A tree that runs here, and how it is shown.
 pub(crate) struct Follow {
@@ -160,8 +161,9 @@ fn ask(look: &Look, asking: &mut Option<Asking>) {
     if asking.as_ref().is_some_and(|asking| asking.question == first.question) {
         return;
     }
-    let path: Vec<&str> = first.path.iter().map(AgentId::as_str).collect();
-    out::prompt(&format!("\n{} asks: {}\n> ", path.join("/"), printable(first.text.trim_end())));
+    // Indented below the first line: nothing in a question can look like something that we say.
+    let question = questions::lines(first, Extent::Whole, "").join("\n    ");
+    out::prompt(&format!("\n{question}\n> "));
     match asking {
         // Somebody is still typing the answer to a question that was answered elsewhere; the line is for this one now.
         Some(asking) => (asking.question, asking.on_line) = (first.question, true),

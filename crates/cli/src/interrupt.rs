@@ -1,10 +1,19 @@
-//! Ctrl-C and SIGTERM: once, the home is shut down in good order; twice, the process ends where it stands.
+//! Ctrl-C and SIGTERM: the first one shuts the home down in good order, the second one ends the process where it stands.
+//!
+//! Signals have a thread and a runtime of their own, for as long as the process lives: however busy or blocked the
+//! workers of trees are, the second signal ends the process. That thread therefore never waits for a lock that a worker
+//! may hold, standard error's included.
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::Duration;
+use std::{io, thread};
 
 use spinney::{Home, Shutdown};
 use spinney_kernel::id::TreeId;
+use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -14,31 +23,45 @@ use crate::hint::command;
 use crate::ids::short;
 use crate::out;
 
-/// Listens for signals for as long as it lives.
+/// How long a line on standard error may take when the process is about to end.
+const LAST_LINE_MAX: Duration = Duration::from_millis(200);
+
+/// Handles signals while a tree is followed.
 pub(crate) struct Interrupts {
     came: watch::Receiver<bool>,
-    task: JoinHandle<()>,
+    is_closed: Arc<AtomicBool>,
+    stopping: JoinHandle<()>,
+}
+
+/// What the thread for signals knows.
+struct Listener {
+    signals: (Signal, Signal),
+    tell: watch::Sender<bool>,
+    is_closed: Arc<AtomicBool>,
+    /// The command that goes on with the tree.
+    resume: String,
 }
 
 impl Interrupts {
     /// Starts to listen.
-    pub(crate) fn listen(home: Arc<Home>, path: &Path, tree: TreeId) -> std::io::Result<Self> {
-        let mut signals = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-        let resume = command(path, &format!("resume {}", short(tree)));
+    pub(crate) fn listen(home: Arc<Home>, path: &Path, tree: TreeId) -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_io().build()?;
+        let inside = runtime.enter();
+        let signals = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        drop(inside);
         let (tell, came) = watch::channel(false);
-        // A task of its own: who writes to a pipe that nobody empties must still be able to stop us.
-        let task = tokio::spawn(async move {
-            next(&mut signals).await;
-            tell.send_replace(true);
-            out::note("stopping: what runs may end, nothing new starts. Ctrl-C again ends it at once.");
-            tokio::select! {
-                () = home.shutdown(Shutdown::Stop) => next(&mut signals).await,
-                () = next(&mut signals) => {}
+        let is_closed = Arc::new(AtomicBool::new(false));
+        let resume = command(path, &format!("resume {}", short(tree)));
+        let listener = Listener { signals, tell, is_closed: Arc::clone(&is_closed), resume };
+        thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(listener.run()))?;
+        let mut first = came.clone();
+        let stopping = tokio::spawn(async move {
+            // The other end lives as long as the process.
+            if first.wait_for(|came| *came).await.is_ok() {
+                home.shutdown(Shutdown::Stop).await;
             }
-            out::note(&format!("ended at once. Go on with: {resume}"));
-            exit::at_once()
         });
-        Ok(Self { came, task })
+        Ok(Self { came, is_closed, stopping })
     }
 
     /// Whether one came.
@@ -46,16 +69,47 @@ impl Interrupts {
         *self.came.borrow()
     }
 
-    /// Listens no more. A signal ends the process from here on, as it does any other.
+    /// The tree is no longer followed. From here on any signal ends the process at once.
     pub(crate) async fn close(self) {
-        self.task.abort();
-        let _ = self.task.await;
+        self.is_closed.store(true, Ordering::SeqCst);
+        self.stopping.abort();
+        let _ = self.stopping.await;
     }
 }
 
-async fn next((interrupt, terminate): &mut (Signal, Signal)) {
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
+impl Listener {
+    async fn run(mut self) {
+        self.next().await;
+        self.tell.send_replace(true);
+        if !self.is_closed.load(Ordering::SeqCst) {
+            thread::spawn(|| {
+                out::note("stopping: what runs may end, nothing new starts. Ctrl-C again ends it at once.");
+            });
+            self.next().await;
+            let resume = self.resume;
+            last_line(format!("ended at once. Go on with: {resume}"));
+        }
+        exit::at_once()
+    }
+
+    async fn next(&mut self) {
+        let (interrupt, terminate) = &mut self.signals;
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    }
+}
+
+/// Writes a line to standard error, if that can be done at once.
+fn last_line(line: String) {
+    let (done, wait) = sync_channel(1);
+    thread::spawn(move || {
+        out::note(&line);
+        let _ = done.send(());
+    });
+    match wait.recv_timeout(LAST_LINE_MAX) {
+        // Whoever blocks standard error does not read this either.
+        Ok(()) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
     }
 }

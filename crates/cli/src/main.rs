@@ -1,6 +1,7 @@
 //! `spinney`: runs trees of agents from a file, looks at them and steers them. This file only wires.
 
 mod agents;
+mod approval;
 mod args;
 mod cast;
 mod command;
@@ -14,6 +15,7 @@ mod interrupt;
 mod kept;
 mod out;
 mod place;
+mod questions;
 mod recall;
 mod result;
 mod screen;
@@ -35,7 +37,11 @@ use crate::exit::Exit;
 static MEMORY: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
+    std::panic::set_hook(Box::new(|panic| out::complain(&panic.to_string())));
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return unparsed(&error),
+    };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -53,4 +59,21 @@ fn main() -> ExitCode {
     // Somebody may still be asked something at the terminal; nobody waits for that answer now.
     runtime.shutdown_background();
     exit.into()
+}
+
+/// Help or a version was asked for, or what was written is no command. The parser's own printing would pass by `out`.
+fn unparsed(error: &clap::Error) -> ExitCode {
+    let text = error.render().to_string();
+    if error.use_stderr() {
+        out::note(text.trim_end());
+        return Exit::Usage.into();
+    }
+    match out::line(text.trim_end()) {
+        Ok(()) => Exit::Completed.into(),
+        Err(unwritten) if unwritten.is_closed() => Exit::Closed.into(),
+        Err(unwritten) => {
+            out::complain(&unwritten.to_string());
+            Exit::Failed.into()
+        }
+    }
 }

@@ -1,6 +1,12 @@
 //! Where words go: results and events to standard output, everything else to standard error. A reader that goes away
 //! is an error to handle and never a panic.
+//!
+//! Everything that we print passes here, and with it everything that models, tools, files and names can say to a
+//! terminal. So the one filter is here ([`inert`]): no text moves the cursor, changes a title or a clipboard, or looks
+//! like another text.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 /// Standard output could not be written.
@@ -22,8 +28,66 @@ impl std::fmt::Display for Unwritten {
 
 impl std::error::Error for Unwritten {}
 
-/// Writes a line to standard output, at once.
+/// Whether a terminal would act on this character, reorder others by it, or show nothing at all for it.
+pub(crate) const fn is_hostile(c: char) -> bool {
+    match c {
+        // What our own lines are made of.
+        '\n' | '\t' => false,
+        // Control characters of ASCII and of Latin-1: escape, delete, and both forms of CSI and OSC among them.
+        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}'
+        // Marks, overrides and isolates that reorder text.
+        | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        // Line and paragraph separators.
+        | '\u{2028}' | '\u{2029}'
+        // Without width, or invisible. Joined emoji and some scripts use two of them; to see everything matters more.
+        | '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{3164}' | '\u{feff}'
+        | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        // Tags, and what else of their plane is never shown.
+        | '\u{e0000}'..='\u{e0fff}' => true,
+        _ => false,
+    }
+}
+
+/// A text in which every hostile character is written out, as `\u{202e}`: visible, and without effect.
+pub(crate) fn inert(text: &str) -> Cow<'_, str> {
+    escaped(text, |inert, c| {
+        let _ = write!(inert, "\\u{{{:x}}}", u32::from(c));
+    })
+}
+
+/// A text with what `write` makes of each hostile character.
+fn escaped(text: &str, write: impl Fn(&mut String, char)) -> Cow<'_, str> {
+    let Some(first) = text.find(is_hostile) else { return Cow::Borrowed(text) };
+    let (before, rest) = text.split_at(first);
+    let mut all = before.to_owned();
+    for c in rest.chars() {
+        if is_hostile(c) {
+            write(&mut all, c);
+        } else {
+            all.push(c);
+        }
+    }
+    Cow::Owned(all)
+}
+
+/// Writes text to standard output, at once: a line, or several.
 pub(crate) fn line(text: &str) -> Result<(), Unwritten> {
+    write_line(&inert(text))
+}
+
+/// Writes one line of JSON to standard output, at once. Its value does not change: hostile characters stand only in
+/// strings, where JSON has an escape of its own for them.
+pub(crate) fn json(text: &str) -> Result<(), Unwritten> {
+    let escaped = escaped(text, |escaped, c| {
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            let _ = write!(escaped, "\\u{unit:04x}");
+        }
+    });
+    write_line(&escaped)
+}
+
+fn write_line(text: &str) -> Result<(), Unwritten> {
     let mut out = io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n"));
     written.and_then(|()| out.flush()).map_err(Unwritten)
@@ -31,16 +95,38 @@ pub(crate) fn line(text: &str) -> Result<(), Unwritten> {
 
 /// Writes a line to standard error. If nobody reads that, there is nobody to tell.
 pub(crate) fn note(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let _ = writeln!(io::stderr().lock(), "{}", inert(text));
 }
 
-/// Says on standard error what went wrong.
+/// Says on standard error what went wrong. Further lines are indented: a name with a line break in it cannot make a
+/// line that looks like another message of ours.
 pub(crate) fn complain(text: &str) {
-    note(&format!("spinney: {text}"));
+    let mut lines = text.split('\n');
+    let mut all = format!("spinney: {}", lines.next().unwrap_or_default());
+    for line in lines {
+        let indent = if line.is_empty() || line.starts_with(' ') { "" } else { "  " };
+        let _ = write!(all, "\n{indent}{line}");
+    }
+    note(&all);
 }
 
 /// Writes to standard error and stays on the line, as one does before somebody types.
 pub(crate) fn prompt(text: &str) {
     let mut err = io::stderr().lock();
-    let _ = write!(err, "{text}").and_then(|()| err.flush());
+    let _ = write!(err, "{}", inert(text)).and_then(|()| err.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_a_terminal_acts_on_is_written_out() {
+        assert_eq!(inert("plain, ünïcode and 木\n\t"), "plain, ünïcode and 木\n\t");
+        assert_eq!(inert("a\u{1b}[2J\r\u{9b}\u{7f}b"), "a\\u{1b}[2J\\u{d}\\u{9b}\\u{7f}b");
+        let unseen = ['\u{202e}', '\u{2066}', '\u{200e}', '\u{61c}', '\u{2028}', '\u{200b}', '\u{feff}'];
+        for c in unseen.into_iter().chain(['\u{200d}', '\u{2060}', '\u{e0041}']) {
+            assert_eq!(inert(&format!("<{c}>")), format!("<\\u{{{:x}}}>", u32::from(c)));
+        }
+    }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use spinney::tree::{Diverged, Look, OpenQuestion, Stopped};
 use spinney_kernel::agent;
@@ -13,12 +14,14 @@ use spinney_kernel::id::{AgentId, TreeId};
 use spinney_kernel::port::journal::{ChainHash, Journal, JournalFault};
 use spinney_kernel::world::TreeState;
 
+use crate::approval::Extent;
 use crate::exit::Exit;
 use crate::hint::command;
 use crate::ids::short;
 use crate::out::{self, Unwritten};
+use crate::questions;
 use crate::screen::Style;
-use crate::wording::{counted, printable, spent, took};
+use crate::wording::{counted, spent, took};
 
 /// What became of a tree.
 pub(crate) struct Outcome {
@@ -123,7 +126,7 @@ impl Outcome {
 
     /// As one line of JSON.
     pub(crate) fn write_json(&self) -> Result<(), Unwritten> {
-        out::line(&serde_json::to_string(self).unwrap_or_else(|_| unreachable!("a result can be written")))
+        out::json(&serde_json::to_string(self).unwrap_or_else(|_| unreachable!("a result can be written")))
     }
 
     /// As a block of words.
@@ -251,7 +254,7 @@ pub(crate) fn label(exit: Exit) -> &'static str {
 
 /// A label and what stands beside it; further lines are indented.
 fn block(label: &str, text: &str) -> Result<(), Unwritten> {
-    for (at, line) in printable(text.trim_end()).lines().enumerate() {
+    for (at, line) in text.trim_end().lines().enumerate() {
         let label = if at == 0 { label } else { "" };
         out::line(format!("  {label:<7} {line}").trim_end())?;
     }
@@ -375,30 +378,11 @@ impl Serialize for Outcome {
             map.serialize_entry("error", error)?;
         }
         if !self.questions.is_empty() {
-            let questions: Vec<Asked<'_>> = self.questions.iter().map(Asked).collect();
+            let questions: Vec<Value> = self.questions.iter().map(questions::json).collect();
             map.serialize_entry("questions", &questions)?;
         }
         map.end()
     }
-}
-
-struct Asked<'a>(&'a OpenQuestion);
-
-impl Serialize for Asked<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let OpenQuestion { question, path, text } = self.0;
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("question", question)?;
-        map.serialize_entry("path", &joined(path))?;
-        map.serialize_entry("text", text)?;
-        map.end()
-    }
-}
-
-/// Ids from the root down, as events show them.
-fn joined(path: &[AgentId]) -> String {
-    let path: Vec<&str> = path.iter().map(AgentId::as_str).collect();
-    path.join("/")
 }
 
 struct Spent<'a>(&'a Amounts);
@@ -448,9 +432,12 @@ impl Serialize for Trouble {
 pub(crate) fn write_questions(look: &Look, (home, tree): (&Path, TreeId)) -> Vec<String> {
     let id = short(tree);
     let mut lines = vec![format!("{} to answer:", counted(look.questions.len() as u64, "question"))];
+    let show_all = command(home, &format!("questions {id}"));
     for question in &look.questions {
-        let text = printable(question.text.trim_end()).replace('\n', "\n    ");
-        lines.push(format!("  {} asks: {text}", joined(&question.path)));
+        let shown = questions::lines(question, Extent::Brief, &show_all);
+        let indent =
+            |(at, line): (usize, String)| if at == 0 { format!("  {line}") } else { format!("    {line}") };
+        lines.extend(shown.into_iter().enumerate().map(indent));
         let answer = command(home, &format!("answer {id} {} TEXT", question.question.0));
         lines.push(format!("    {answer}"));
     }

@@ -107,7 +107,8 @@ impl Screen {
         let line = if self.only.has(&hop) { self.line(told, &hop) } else { None };
         self.cast.leave(&told.event);
         self.lines += u64::from(line.is_some());
-        line.map_or(Ok(()), |line| out::line(&line))
+        let write = if self.style == Style::Json { out::json } else { out::line };
+        line.map_or(Ok(()), |line| write(&line))
     }
 
     /// Takes an event in without a word.

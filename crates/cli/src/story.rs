@@ -14,6 +14,7 @@ use spinney_kernel::input::By;
 use spinney_kernel::window::{Category, LeftOut, Span, Summary};
 use spinney_kernel::{Event, Refusal};
 
+use crate::approval::Approval;
 use crate::cast::{Aim, Cast};
 use crate::wording::{LINE_CHARS_MAX, counted, one_line, spent_briefly};
 
@@ -85,7 +86,14 @@ pub(crate) fn tell(cast: &Cast, event: &Event) -> Line {
         }
         Event::WaitStarted { wait, .. } => story(waits(wait)),
         Event::QuestionAsked { call, question, .. } => {
-            story(format!("asks a person (question {}): {}", call.0, short(&question.text)))
+            let text = match &question.approves {
+                Some(ask) => {
+                    let tool = short(&ask.tool);
+                    format!("may it call `{tool}`? {}", short(&Approval::in_short(ask)))
+                }
+                None => short(&question.text),
+            };
+            story(format!("asks a person (question {}): {text}", call.0))
         }
         Event::ToolAnswered { agent, ask, body, is_error } => {
             answered(cast, agent, *ask, (&body.text, *is_error))

@@ -13,6 +13,13 @@ use smallvec::SmallVec;
 
 use crate::time::Time;
 
+/// Words that name somebody or something other than an agent wherever an agent's id may stand: in events, in messages
+/// and in what people read. No agent has one of them as its id.
+pub const RESERVED_IDS: [&str; 4] = ["person", "system", "tree", "user"];
+
+/// First words of the topics under which a tree's own events are watched. A model's message has none of them.
+pub const OWN_TOPICS: [&str; 7] = ["agent", "budget", "context", "model", "thread", "tool", "tree"];
+
 const HEX: &[u8; 16] = b"0123456789abcdef";
 const BASE36: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
@@ -242,6 +249,12 @@ impl AgentId {
         Self(String::from_utf8_lossy(&text).into())
     }
 
+    /// Whether it is a word for somebody who is no agent ([`RESERVED_IDS`]).
+    #[must_use]
+    pub fn is_reserved(&self) -> bool {
+        RESERVED_IDS.contains(&self.as_str())
+    }
+
     /// The role's own name as an id; what a tree's root is called.
     #[must_use]
     pub fn of_role(role: &RoleName) -> Self {
@@ -279,6 +292,13 @@ impl Topic {
     #[must_use]
     pub fn reply_to(topic: &Self) -> Self {
         Self(format!("reply.{topic}").chars().take(128).collect::<String>().into())
+    }
+
+    /// Whether it looks like a topic of the tree's own events ([`OWN_TOPICS`]).
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        let first = self.0.split('.').next().unwrap_or_default();
+        OWN_TOPICS.iter().any(|own| own.eq_ignore_ascii_case(first))
     }
 
     /// Whether it is this topic or lies below it: `agent` covers `agent.spawn`.

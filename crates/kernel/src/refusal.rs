@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{AmountError, Resource, Shortfall};
-use crate::id::{AgentId, CallId, CheckpointName, ModelName, RoleName, ToolName, TreeId};
+use crate::id::{AgentId, CallId, CheckpointName, ModelName, RoleName, ToolName, Topic, TreeId};
 use crate::part::BadPart;
 use crate::time::Time;
 use crate::window::Category;
@@ -45,6 +45,8 @@ pub enum Refusal {
     // --- spawning
     #[error("the id `{agent}` is taken: choose another one or leave it out")]
     DuplicateId { agent: AgentId },
+    #[error("no agent can have the id `{agent}`, which names somebody else: choose another id")]
+    ReservedId { agent: AgentId },
     #[error("depth limit {depth_max} reached at depth {depth}: do this part yourself")]
     DepthLimit { depth: u32, depth_max: u32 },
     #[error(
@@ -145,6 +147,12 @@ pub enum Refusal {
     TooMany { what: String, count: usize, count_max: usize },
     #[error("the inbox of `{agent}` is full ({waiting} messages): let it read first")]
     InboxFull { agent: AgentId, waiting: usize },
+    #[error(
+        "`{agent}` is no agent and reads no messages: send it to an agent, or ask a person with `ask_human`"
+    )]
+    NotAnAgent { agent: AgentId },
+    #[error("the topic `{topic}` is for the tree's own events: choose another first word")]
+    ReservedTopic { topic: Topic },
     #[error("the message was forwarded as often as its ttl allows: leave it")]
     Forwarded,
     #[error("a checkpoint `{name}` is there already, in tree {tree}: choose another name or leave it out")]

@@ -135,7 +135,7 @@ impl Trace {
             life,
             caller: above.clone(),
             recipient: None,
-            topic: Topic::of_word(topic),
+            topic: own(topic),
             message: None,
             correlation,
             since,
@@ -263,6 +263,13 @@ impl Trace {
         let (since, correlation) = (open.map(|open| open.since), Some(Correlation::of_call(call)));
         Kind { agent, topic, correlation, since, is_end }
     }
+}
+
+/// A topic of a tree's own events. Messages of models may not carry one, so its first word has to be known.
+fn own(topic: &'static str) -> Topic {
+    let topic = Topic::of_word(topic);
+    debug_assert!(topic.is_own(), "`{topic}` is missing in `OWN_TOPICS`");
+    topic
 }
 
 impl Open {

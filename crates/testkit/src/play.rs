@@ -54,8 +54,24 @@ impl Play {
         Self::grow_with(&plants, Arc::new(definition))
     }
 
-    fn grow_with(plants: &[Plant], definition: Arc<Definition>) -> Self {
+    /// Grows a tree from a fixture that is decided by an older version of the rules.
+    ///
+    /// # Panics
+    /// If the fixture is not one, or its tree is refused.
+    #[must_use]
+    pub fn grow_under(rules: u32, fixture: &str) -> Self {
+        let plants = fixture::plants(fixture);
         let mut play = Self::seed();
+        play.world = World::under(rules, play.world.tree());
+        play.grown(&plants, fixture::shared(&plants))
+    }
+
+    fn grow_with(plants: &[Plant], definition: Arc<Definition>) -> Self {
+        Self::seed().grown(plants, definition)
+    }
+
+    fn grown(self, plants: &[Plant], definition: Arc<Definition>) -> Self {
+        let mut play = self;
         play.must(Request::Start(Start { definition, goal_tokens: None }));
         for plant in plants.iter().skip(1).filter(|plant| plant.birth == Birth::Now) {
             let (name, parent) = (parse(&plant.name), plant.parent.as_deref().unwrap_or_default());

@@ -50,6 +50,7 @@ const TABOOS: [Taboo; 12] = [
             Home::Path("crates/runtime/"),
             Home::Path("crates/cli/"),
             Home::Path("crates/store/src/sqlite/mod.rs"),
+            Home::Path("crates/testkit/src/scripted/off_worker.rs"),
             Home::Tests,
             Home::Benches,
         ],

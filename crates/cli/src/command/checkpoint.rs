@@ -140,7 +140,7 @@ fn ls(home: &Path, args: &args::CheckpointLs) -> Result<Exit> {
     listed.sort_by_key(|listed| (listed.known.made, listed.tree, listed.known.seq));
     if args.json {
         for checkpoint in listed {
-            out::line(&line(&checkpoint))?;
+            out::json(&line(&checkpoint))?;
         }
         return Ok(Exit::Completed);
     }

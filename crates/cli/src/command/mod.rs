@@ -3,6 +3,7 @@
 mod checkpoint;
 mod events;
 mod ps;
+mod questions;
 mod replay;
 mod resume;
 mod rm;
@@ -29,6 +30,7 @@ pub(crate) async fn run(args: Args) -> Result<Exit> {
         Command::Ps(args) => ps::ps(home, &args).await,
         Command::Events(args) => events::events(home, args).await,
         Command::Show(args) => show::show(home, &args),
+        Command::Questions(args) => questions::questions(home, &args),
         Command::Window(args) => window::window(home, &args),
         Command::Replay(args) => replay::replay(home, &args),
         Command::Cancel(args) => steer::cancel(home, args).await,

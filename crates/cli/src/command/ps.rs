@@ -32,7 +32,7 @@ pub(super) async fn ps(home: &Path, args: &args::Ps) -> Result<Exit> {
     }
     if args.json {
         for head in heads {
-            out::line(&line(&head, name(head.tree), &running))?;
+            out::json(&line(&head, name(head.tree), &running))?;
         }
         return Ok(Exit::Completed);
     }

@@ -13,7 +13,6 @@ use crate::exit::Exit;
 use crate::ids::find;
 use crate::result::{Failure, Outcome, failed, label, whole};
 use crate::screen::{Screen, Style};
-use crate::wording::printable;
 use crate::{out, place};
 
 /// How often a tree is read again that grew while it was read.
@@ -92,9 +91,9 @@ fn write(verified: &Verified, journal: &dyn Journal, how: &str) -> Result<()> {
     out::line(&format!("  hash    {hash}"))?;
     out::line(&format!("  state   {}", look.state.word()))?;
     if let Some(end) = &look.end {
-        let answer = printable(whole(&end.shown, journal).trim_end());
+        let answer = whole(&end.shown, journal);
         let label = label(Exit::of_end(&end.exit));
-        for (at, line) in answer.lines().enumerate() {
+        for (at, line) in answer.trim_end().lines().enumerate() {
             out::line(format!("  {:<7} {line}", if at == 0 { label } else { "" }).trim_end())?;
         }
     }

@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::ids::{find, short};
 use crate::recall::{Known, Place, Recalled, recall};
 use crate::result::whole;
-use crate::wording::{LINE_CHARS_MAX, counted, one_line, printable};
+use crate::wording::{LINE_CHARS_MAX, counted, one_line};
 use crate::{out, place};
 
 /// So much of a text is shown, in bytes, unless somebody wants all of it.
@@ -29,7 +29,7 @@ pub(super) fn show(home: &Path, args: &args::Show) -> Result<Exit> {
     let shown = || recalled.messages.iter().filter(|known| known.message.category().is_shown()).zip(1_u64..);
     if args.whom.json {
         for (known, number) in shown() {
-            out::line(&line(known, number, &journal))?;
+            out::json(&line(known, number, &journal))?;
         }
         return Ok(Exit::Completed);
     }
@@ -136,14 +136,14 @@ fn asks(message: &Message) -> &[ToolAsk] {
 fn body(known: &Known, journal: &dyn Journal, full: bool) -> Vec<String> {
     let text = text(&known.message, journal);
     let end = if full { text.len() } else { text.floor_char_boundary(TEXT_BYTES_MAX) };
-    let mut lines: Vec<String> = printable(text[..end].trim_end()).lines().map(str::to_owned).collect();
+    let mut lines: Vec<String> = text[..end].trim_end().lines().map(str::to_owned).collect();
     if end < text.len() {
         lines.push(format!("… {} in all; --full shows them", counted(text.len() as u64, "byte")));
     }
     lines.extend(known.message.facts().map(ToString::to_string));
     lines.extend(known.message.parts().map(|part| part.to_string()));
     for ToolAsk { tool, args, .. } in asks(&known.message) {
-        let args = if full { printable(args) } else { one_line(args, LINE_CHARS_MAX) };
+        let args = if full { args.clone() } else { one_line(args, LINE_CHARS_MAX) };
         lines.extend(format!("calls {} {args}", one_line(tool, LINE_CHARS_MAX)).lines().map(str::to_owned));
     }
     lines

@@ -30,7 +30,7 @@ pub(super) fn window(home: &Path, args: &args::WhoseContext) -> Result<Exit> {
     let recalled = recall(&journal, tree, &args.agent)?;
     let (rows, left_out) = (rows(&recalled), left_out(&recalled));
     if args.json {
-        out::line(&line(&recalled, &rows, (tree, &args.agent)))?;
+        out::json(&line(&recalled, &rows, (tree, &args.agent)))?;
         return Ok(Exit::Completed);
     }
     let Recalled { state, seq, .. } = &recalled;

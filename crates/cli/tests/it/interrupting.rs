@@ -1,5 +1,8 @@
 //! Signals: the first lets what runs end, the second ends everything at once; the tree goes on later.
 
+use std::time::Duration;
+
+use rusqlite::Connection;
 use serde_json::json;
 
 use crate::stage::{Stage, steady};
@@ -72,4 +75,41 @@ tools: { look: { think_ms: 800, say: it } }
         spinney answer [id] 2 TEXT
     then: spinney resume [id]
     ");
+}
+
+/// The only worker waits in the journal for a lock that this test holds, longer than anybody wants to wait. Before
+/// signals had a thread of their own, nobody heard them then.
+#[test]
+fn two_signals_end_the_process_while_its_workers_are_blocked() {
+    for (first, second) in [("INT", "INT"), ("TERM", "TERM"), ("TERM", "INT")] {
+        let stage = Stage::new();
+        let script = "rules: [ { call: [ { tool: look } ] } ]\ntools: { look: { think_ms: 5, say: it } }";
+        let one_worker = [("TOKIO_WORKER_THREADS", "1")];
+        let mut running = stage.play_in(&["run", &stage.tree("look", script)], &one_worker);
+        running.until("calls look");
+        let lock = Connection::open(stage.home().join("journal.sqlite3")).unwrap();
+        lock.busy_timeout(Duration::from_secs(5)).unwrap();
+        lock.execute_batch("BEGIN IMMEDIATE").unwrap();
+        // Whoever runs the tree stands still from its next event on: five milliseconds.
+        running.signal(first);
+        running.until_noted("Ctrl-C again ends it at once");
+        running.signal(second);
+        running.until_noted("ended at once. Go on with: spinney resume");
+        let ended = running.end();
+        assert_eq!(ended.code, Some(130), "{}", ended.err);
+        assert!(lock.execute_batch("ROLLBACK").is_ok(), "the lock was held to the end");
+        // Had it waited for the lock, it would have given up and said so.
+        assert!(!ended.err.contains("busy"), "{}", ended.err);
+    }
+}
+
+/// A template that grew for ever while it was compiled is refused where it is read.
+#[test]
+fn a_script_that_would_never_end_is_refused_before_anything_runs() {
+    let stage = Stage::new();
+    let script = "rules: [ { say: \"{{ [[1]*100000000]*100000000 }}\" } ]";
+    let ended = stage.spinney(&["run", &stage.tree("", script)]);
+    assert_eq!(ended.code, Some(2), "{}", ended.err);
+    let problem = "tree.script.yaml:1:17: rule 1: `say`: line 1 column 4 of the template: `*` is not part of the scripts' language: it repeats texts and lists; write the number";
+    assert!(ended.err.contains(problem), "{}", ended.err);
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod approvals;
 mod bad_input;
 mod checkpoints;
 mod config;
@@ -11,6 +12,7 @@ mod example;
 mod files;
 mod following;
 mod hints;
+mod hostile;
 mod interrupting;
 mod looking;
 mod losing;

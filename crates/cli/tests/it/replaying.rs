@@ -42,8 +42,9 @@ fn a_story_is_told_again_from_the_journal() {
     ");
 }
 
+/// O22 (the chain): an altered entry is detected, and the place is named.
 #[test]
-fn one_changed_byte_is_found_and_named() {
+fn o22_one_changed_byte_is_found_and_named() {
     let stage = Stage::new();
     stage.spinney(&["run", &stage.tree("", SAYS)]);
     let file = stage.home().join("journal.sqlite3");
@@ -57,6 +58,61 @@ fn one_changed_byte_is_found_and_named() {
     insta::assert_snapshot!(steady(&diverged.err), @"spinney: tree [tree] is not what its journal says: the journal of tree [tree] is damaged after event 4: the bytes of the next batch do not match their hash");
     assert_eq!(stage.spinney(&["events", "last"]).code, Some(1));
     assert_eq!(stage.spinney(&["ps", "--json"]).result()["state"], json!("completed"));
+}
+
+/// O22 (the chain): wherever in the file a byte is flipped, what is told of the tree is either what was written, or an
+/// error that names the place.
+#[test]
+fn o22_no_flipped_byte_changes_history_unseen() {
+    let stage = Stage::new();
+    let script = "rules: [ { when: { turn: 1 }, call: [ { tool: look } ] }, { say: an unmistakable answer } ]\ntools: { look: { say: it } }";
+    let hash = stage.spinney(&["run", &stage.tree("look", script), "--json"]).result()["event_hash"].clone();
+    let hash = hash.as_str().unwrap();
+    let events = stage.spinney(&["events", "last", "--json"]).out;
+    let file = stage.home().join("journal.sqlite3");
+    let good = std::fs::read(&file).unwrap();
+    // Bytes that say something: of stored bodies, hashes and heads. The rest of the file is mostly empty.
+    let places: Vec<usize> = (0..good.len()).filter(|at| good[*at] != 0).collect();
+    let mut found = 0;
+    for at in places.iter().step_by(places.len() / 60) {
+        let mut bytes = good.clone();
+        bytes[*at] ^= 0x11;
+        std::fs::write(&file, bytes).unwrap();
+        let verified = stage.spinney(&["replay", "last", "--verify"]);
+        match verified.code {
+            Some(0) => {
+                assert!(verified.out.contains(hash), "byte {at}: {}", verified.out);
+                assert_eq!(stage.spinney(&["events", "last", "--json"]).out, events, "byte {at}");
+            }
+            Some(1 | 2) => {
+                found += 1;
+                let names = ["damaged", "journal.sqlite3", "no trees", "no tree"];
+                assert!(names.iter().any(|name| verified.err.contains(name)), "byte {at}: {}", verified.err);
+            }
+            code => panic!("byte {at}: {code:?} {}", verified.err),
+        }
+    }
+    std::fs::write(&file, good).unwrap();
+    assert!(found > 20, "only {found} were found");
+    assert_eq!(stage.spinney(&["replay", "last", "--expect", hash]).code, Some(0));
+}
+
+/// Whoever can write the file can write another history with a chain that is whole. Only a hash that was kept elsewhere
+/// tells the two apart, and the documents say so.
+#[test]
+fn a_journal_that_was_written_anew_is_found_by_a_hash_kept_elsewhere() {
+    let stage = Stage::new();
+    let kept = stage.spinney(&["run", &stage.tree("", SAYS), "--json"]).result()["event_hash"].clone();
+    std::fs::remove_dir_all(stage.home()).unwrap();
+    let other = "rules: [ { say: another answer } ]";
+    assert_eq!(stage.spinney(&["run", &stage.tree("", other)]).code, Some(0));
+    assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
+    let expected = stage.spinney(&["replay", "last", "--verify", "--expect", kept.as_str().unwrap()]);
+    assert_eq!(expected.code, Some(1), "{}", expected.out);
+    for page in ["docs/journal.md", "docs/cli.md"] {
+        let page = format!("{}/../../{page}", env!("CARGO_MANIFEST_DIR"));
+        assert!(std::fs::read_to_string(&page).unwrap().contains("--expect"), "{page}");
+    }
 }
 
 #[test]

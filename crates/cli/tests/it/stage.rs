@@ -108,7 +108,13 @@ impl Stage {
 
     /// Starts a command.
     pub(crate) fn play(&self, args: &[&str]) -> Playing {
+        self.play_in(args, &[])
+    }
+
+    /// Starts a command in a changed environment.
+    pub(crate) fn play_in(&self, args: &[&str], environment: &[(&str, &str)]) -> Playing {
         let mut command = self.command(args);
+        command.envs(environment.iter().copied());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap()).lines();
         let err = BufReader::new(child.stderr.take().unwrap());

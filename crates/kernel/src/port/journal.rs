@@ -1,8 +1,9 @@
 //! The journal port: where batches go to become true.
 //!
 //! An append names its predecessor. If somebody else wrote the next event, this writer is stale and must stop; that
-//! single fact makes many writers safe. Each batch carries a hash over everything before it, so that a changed,
-//! missing or reordered batch is found and named.
+//! single fact makes many writers safe. Each batch carries a hash over everything before it, so that a batch that was
+//! changed, lost or reordered by accident is found and named. The hashes hold no secret: whoever can write the journal
+//! can write all of them anew. Only a hash that was kept elsewhere shows that.
 
 use std::fmt;
 
@@ -182,7 +183,8 @@ pub enum Durability {
     Full,
 }
 
-/// A hash over a batch and everything before it.
+/// A hash over a batch and everything before it. Kept away from the journal it proves what the journal was; beside it,
+/// it finds damage only.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ChainHash([u8; 32]);
 

@@ -52,6 +52,9 @@ impl Send {
     /// Nobody is called so yet: the message waits for whoever will be.
     fn keep(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
         let to = &self.to;
+        if draft.rules() >= 3 && to.is_reserved() {
+            return Err(Refusal::NotAnAgent { agent: to.clone() });
+        }
         match draft.unborn().get(to) {
             Some(letters) => room(letters.len(), to)?,
             None if draft.unborn().len() >= limit::UNBORN_MAX => {
@@ -83,6 +86,10 @@ pub(super) fn check_message(draft: &Draft<'_>, by: &By, envelope: &Envelope) -> 
     draft.check_running()?;
     if let By::Agent(from) = by {
         draft.living(from)?;
+        let topic = envelope.topic.as_ref().filter(|topic| draft.rules() >= 3 && topic.is_own());
+        if let Some(topic) = topic {
+            return Err(Refusal::ReservedTopic { topic: topic.clone() });
+        }
     }
     if envelope.ttl == Some(0) {
         return Err(Refusal::Forwarded);

@@ -146,6 +146,9 @@ impl Spawn {
     fn free_id(&self, draft: &Draft<'_>) -> Result<AgentId, Refusal> {
         let taken = |id: &AgentId| draft.agents().find(id).is_some();
         if let Some(id) = &self.id {
+            if draft.rules() >= 3 && id.is_reserved() {
+                return Err(Refusal::ReservedId { agent: id.clone() });
+            }
             return if taken(id) { Err(Refusal::DuplicateId { agent: id.clone() }) } else { Ok(id.clone()) };
         }
         // Several may be spawned by one input: each begins where the one before it ended.

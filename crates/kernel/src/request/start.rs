@@ -44,6 +44,9 @@ impl Start {
         let mut caps = role.caps.clone();
         caps.depth_max = caps.depth_max.min(definition.limits.depth_max);
         let agent = AgentId::of_role(&definition.entry);
+        if draft.rules() >= 3 && agent.is_reserved() {
+            return Err(Refusal::ReservedId { agent });
+        }
         let spawned = Spawned {
             agent: agent.clone(),
             parent: None,

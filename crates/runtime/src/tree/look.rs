@@ -2,7 +2,7 @@
 
 use spinney_kernel::World;
 use spinney_kernel::call::Work;
-use spinney_kernel::context::{Contexts, End};
+use spinney_kernel::context::{Contexts, End, ToolAsk};
 use spinney_kernel::id::{AgentId, CallId, Seq};
 use spinney_kernel::world::{AgentView, Halt, TreeState};
 
@@ -30,8 +30,10 @@ pub struct OpenQuestion {
     pub question: CallId,
     /// Ids from the root down to who asks.
     pub path: Vec<AgentId>,
-    /// What is asked.
+    /// What is asked. For a tool that needs a person's leave it may show only the beginning of its arguments.
     pub text: String,
+    /// The call that a yes allows, whole.
+    pub approves: Option<Box<ToolAsk>>,
 }
 
 impl Look {
@@ -43,6 +45,7 @@ impl Look {
                 question: id,
                 path: world.agents().path(call.agent),
                 text: question.text.clone(),
+                approves: question.approves.clone(),
             }),
             Work::Model(_) | Work::Tool(_) | Work::Child(_) | Work::Wait(_) => None,
         };

@@ -13,7 +13,7 @@ use spinney_kernel::context::Share;
 use spinney_kernel::definition::{
     BudgetSpec, Definition, Lost, Model, OnLow, OutputLimits, Recursion, Role, Tags, TreeLimits, Turns,
 };
-use spinney_kernel::id::{ModelName, RoleName};
+use spinney_kernel::id::{AgentId, ModelName, RESERVED_IDS, RoleName};
 use spinney_kernel::limit;
 use spinney_kernel::output_schema::{OutputSchema, Wrong};
 use spinney_kernel::window::WindowSpec;
@@ -69,6 +69,7 @@ impl Reader<'_> {
         }
         let mut roles = ByName::default();
         for (name, agent) in &keys.agents {
+            self.names_an_agent(name)?;
             roles.insert(name.clone(), self.role(name, agent, limits.depth_max)?);
         }
         let definition = Definition {
@@ -332,6 +333,16 @@ impl Reader<'_> {
         }
         let help = nearest::help(name.as_str(), self.keys.models.keys().map(ModelName::as_str), "models");
         Err(self.wrong(path, format!("unknown model `{name}`")).with_help(help))
+    }
+
+    /// The root has its role's name as its id, and what a role is called is what people read of its agents.
+    fn names_an_agent(&self, name: &RoleName) -> Result<(), FileError> {
+        if !AgentId::of_role(name).is_reserved() {
+            return Ok(());
+        }
+        let message = format!("no agent can be called `{name}`, which names somebody else");
+        let help = format!("choose another name than {}", nearest::listed(RESERVED_IDS));
+        Err(self.wrong(&[Step::Key("agents"), Step::Key(name.as_str())], message).with_help(help))
     }
 
     fn is_agent(&self, path: Path<'_>, name: &RoleName) -> Result<(), FileError> {

@@ -166,6 +166,11 @@ fn a_number_out_of_bounds_says_the_bounds() {
 }
 
 #[test]
+fn no_agent_is_called_like_somebody_else() {
+    insta::assert_snapshot!(told(&GOOD.replace("writer", "person")), @"tree.yaml:17:5: no agent can be called `person`, which names somebody else: choose another name than person, system, tree, user");
+}
+
+#[test]
 fn a_name_that_nobody_has_is_told_with_the_nearest() {
     insta::assert_snapshot!(edited("entry: lead", "entry: laed"), @"tree.yaml:18:8: unknown agent `laed`: did you mean `lead`?");
     insta::assert_snapshot!(edited("entry: lead", "entry: boss"), @"tree.yaml:18:8: unknown agent `boss`: known agents: lead, writer");

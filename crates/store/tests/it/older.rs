@@ -62,6 +62,18 @@ fn first(home: &Path) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
+/// The page that people read names the version that a new file has.
+#[test]
+fn the_documents_name_the_version_of_the_file() {
+    let home = tempfile::tempdir().unwrap();
+    drop(open(home.path()));
+    let file = Connection::open(file(home.path())).unwrap();
+    let version: u32 = file.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+    let page = include_str!("../../../../docs/journal.md");
+    let written = format!("The file's version is its `user_version`, {version} now.");
+    assert!(page.contains(&written), "docs/journal.md does not say: {written}");
+}
+
 #[test]
 fn a_file_of_version_1_is_brought_up_to_date() {
     let home = tempfile::tempdir().unwrap();

@@ -9,7 +9,10 @@
 mod call;
 mod fail;
 mod file;
+mod filter;
+mod language;
 mod model;
+mod off_worker;
 mod problem;
 mod rule;
 mod script;

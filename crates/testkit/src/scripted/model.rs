@@ -37,7 +37,7 @@ impl Model for ScriptedModel {
     fn call(&self, attempt: Arc<Attempt>, deltas: Deltas) -> Pending<Result<Answer, Missed>> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         let script = self.script.clone();
-        Box::pin(async move { script.play(&attempt).perform(deltas).await })
+        Box::pin(async move { script.play(attempt).await.perform(deltas).await })
     }
 
     /// A quarter of the bytes, rounded up. Exact: this model has no other tokenizer.

@@ -32,6 +32,8 @@ pub(super) struct Rule {
     usage: UsageText,
     fail: Option<Fail>,
     hangs: bool,
+    /// Whether playing it renders templates with markup.
+    pub(super) renders: bool,
 }
 
 impl Rule {
@@ -42,6 +44,7 @@ impl Rule {
         templates: &mut Templates,
     ) -> Result<Self, Problem> {
         check(text)?;
+        let marked_before = templates.marked();
         let say = text.say.as_ref().map(|say| {
             let compiled = templates.add(&say.value, &NAMES);
             compiled.map_err(|problem| Problem::at(say.referenced, format!("`say`: {problem}")))
@@ -51,16 +54,18 @@ impl Rule {
             let compiled = Call::compile(call, &NAMES, templates);
             compiled.map_err(|problem| Problem::of(format!("`call` {}: {problem}", at + 1)))
         });
+        let calls = calls.collect::<Result<_, _>>()?;
         Ok(Self {
             when: text.when.clone(),
             source,
             think_ms: text.think_ms,
             chunk_ms: text.chunk_ms,
             say,
-            calls: calls.collect::<Result<_, _>>()?,
+            calls,
             usage: text.usage,
             fail: text.fail,
             hangs: text.hang,
+            renders: templates.marked() > marked_before,
         })
     }
 

@@ -9,6 +9,7 @@ use spinney_kernel::port::model::{Attempt, Purpose};
 
 use super::file::File;
 use super::model::ScriptedModel;
+use super::off_worker::off_worker;
 use super::problem::{Problem, ScriptError};
 use super::rule::Rule;
 use super::template::Templates;
@@ -65,9 +66,19 @@ impl Script {
     }
 
     /// What the first rule that matches does.
-    pub(super) fn play(&self, attempt: &Attempt) -> Turn {
-        let rule = self.0.rules.iter().find(|rule| rule.when.matches(attempt));
-        let turn = rule.map(|rule| rule.play(attempt, &self.0.templates, self.0.lost));
+    pub(super) async fn play(self, attempt: Arc<Attempt>) -> Turn {
+        if self.rule(&attempt).is_some_and(|rule| rule.renders) {
+            return off_worker(move || self.turn(&attempt)).await;
+        }
+        self.turn(&attempt)
+    }
+
+    fn rule(&self, attempt: &Attempt) -> Option<&Rule> {
+        self.0.rules.iter().find(|rule| rule.when.matches(attempt))
+    }
+
+    fn turn(&self, attempt: &Attempt) -> Turn {
+        let turn = self.rule(attempt).map(|rule| rule.play(attempt, &self.0.templates, self.0.lost));
         turn.unwrap_or_else(|| {
             let (role, turn) = (&attempt.origin.role, attempt.turn);
             let (what, remedy) = match attempt.purpose {

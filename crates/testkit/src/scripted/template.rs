@@ -1,11 +1,14 @@
-//! The templates of one script: compiled when it is read, rendered under a bound of fuel and of size.
+//! The templates of one script: checked and compiled when it is read, rendered under a bound of fuel and of size.
 //!
-//! Fuel is a count of instructions, not a time, so a template that ends here ends everywhere.
+//! Fuel is a count of instructions, not a time, so a template that ends here ends everywhere. It bounds no sizes; the
+//! language does ([`super::language`]).
 
 use std::io;
 
 use minijinja::syntax::SyntaxConfig;
-use minijinja::{Environment, Error, UndefinedBehavior, Value};
+use minijinja::{Environment, Error, UndefinedBehavior, Value, machinery};
+
+use super::{filter, language};
 
 /// Instructions that one template may run: far more than an answer needs, some milliseconds of work.
 pub const FUEL_MAX: u64 = 50_000;
@@ -23,50 +26,73 @@ const JOINING: [&str; 8] = ["and", "or", "not", "in", "is", "if", "else", "elif"
 #[derive(Debug)]
 pub(super) struct Templates {
     environment: Environment<'static>,
+    syntax: SyntaxConfig,
     count: usize,
 }
 
-/// One of them, by its name.
+/// One text of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Template(String);
+pub(super) enum Template {
+    /// No markup: it is what it says.
+    Plain(String),
+    /// With markup, by the name that it has among the others.
+    Marked(String),
+}
 
 impl Templates {
     pub(super) fn new() -> Self {
         let mut environment = Environment::new();
         environment.set_fuel(Some(FUEL_MAX));
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        // What a loop could fill round by round would be as deep as there is fuel.
-        environment.remove_global("namespace");
-        if let Ok(syntax) = SyntaxConfig::builder().keep_trailing_newline(true).build() {
-            environment.set_syntax(syntax);
+        // `range` is left, for loops.
+        for global in ["debug", "dict", "namespace"] {
+            environment.remove_global(global);
         }
-        Self { environment, count: 0 }
+        filter::register(&mut environment);
+        let syntax = SyntaxConfig::builder().keep_trailing_newline(true).build().unwrap_or_default();
+        environment.set_syntax(syntax.clone());
+        Self { environment, syntax, count: 0 }
     }
 
     /// Compiles a text that may use these names and no others.
     pub(super) fn add(&mut self, source: &str, names: &[&str]) -> Result<Template, String> {
+        if !has_markup(source) {
+            return Ok(Template::Plain(source.to_owned()));
+        }
         let marks = marks(source);
         if marks > MARKS_MAX {
             return Err(format!("the template has {marks} operators and other marks, at most {MARKS_MAX}"));
         }
         self.count += 1;
         let name = self.count.to_string();
-        let template = Template(name.clone());
-        self.environment.add_template_owned(name, source.to_owned()).map_err(|error| said(&error))?;
-        let compiled = self.environment.get_template(&template.0).map_err(|error| said(&error))?;
+        // Before it is compiled: the compiler evaluates constants, however large they become.
+        let parsed = machinery::parse(source, &name, self.syntax.clone()).map_err(|error| said(&error))?;
+        language::check(&parsed).map_err(|problem| problem.to_string())?;
+        drop(parsed);
+        self.environment.add_template_owned(name.clone(), source.to_owned()).map_err(|error| said(&error))?;
+        let compiled = self.environment.get_template(&name).map_err(|error| said(&error))?;
         let is_known = |name: &String| {
             names.contains(&name.as_str()) || self.environment.globals().any(|(global, _)| global == name)
         };
         let unknown = compiled.undeclared_variables(false).into_iter().filter(|name| !is_known(name)).min();
         match unknown {
             Some(unknown) => Err(format!("unknown name `{unknown}`: a template knows {}", quoted(names))),
-            None => Ok(template),
+            None => Ok(Template::Marked(name)),
         }
+    }
+
+    /// How many of the texts so far have markup: rendering any other runs nothing.
+    pub(super) const fn marked(&self) -> usize {
+        self.count
     }
 
     /// Renders one, or says why not.
     pub(super) fn render(&self, template: &Template, context: &Value) -> Result<String, String> {
-        let compiled = self.environment.get_template(&template.0).map_err(|error| said(&error))?;
+        let name = match template {
+            Template::Plain(text) => return Ok(text.clone()),
+            Template::Marked(name) => name,
+        };
+        let compiled = self.environment.get_template(name).map_err(|error| said(&error))?;
         let mut page = Page::default();
         let rendered = compiled.render_captured_to(context, &mut page).map(drop);
         match rendered {
@@ -83,12 +109,12 @@ pub(super) fn quoted(names: &[&str]) -> String {
     quoted.join(", ")
 }
 
-/// How many operators and other marks a text has, counted generously: no expression can be deeper. A text without
-/// markup has none.
+fn has_markup(source: &str) -> bool {
+    ["{{", "{%", "{#"].iter().any(|mark| source.contains(mark))
+}
+
+/// How many operators and other marks a text with markup has, counted generously: no expression can be deeper.
 fn marks(source: &str) -> usize {
-    if !["{{", "{%", "{#"].iter().any(|mark| source.contains(mark)) {
-        return 0;
-    }
     let words = source.split(|c: char| !c.is_ascii_alphabetic()).filter(|word| JOINING.contains(word));
     source.bytes().filter(u8::is_ascii_punctuation).count() + words.count()
 }

@@ -13,6 +13,7 @@ use spinney_kernel::report::Used;
 
 use super::fail::Fail;
 use super::file::ToolText;
+use super::off_worker::off_worker;
 use super::problem::{Problem, check_millis};
 use super::script::Script;
 use super::template::{Template, Templates};
@@ -37,6 +38,8 @@ pub(super) struct Part {
     think_ms: u64,
     fail: Option<Fail>,
     answer: Reply,
+    /// Whether answering renders a template with markup.
+    renders: bool,
 }
 
 /// What it answers once it does not fail.
@@ -64,7 +67,9 @@ impl Tool for ScriptedTool {
         let Self { script, part } = self.clone();
         Box::pin(async move {
             pause(part.think_ms).await;
-            match part.play(&attempt, script.templates()) {
+            let renders = part.renders;
+            let play = move || part.play(&attempt, script.templates());
+            match if renders { off_worker(play).await } else { play() } {
                 Some(end) => end,
                 None => pending().await,
             }
@@ -80,6 +85,7 @@ impl Part {
         templates: &mut Templates,
     ) -> Result<Self, Problem> {
         check_millis("think_ms", text.think_ms)?;
+        let marked_before = templates.marked();
         let answer = match (&text.say, &text.error, text.hang) {
             (Some(say), None, false) => Reply::Says(
                 templates
@@ -106,7 +112,8 @@ impl Part {
         };
         let lost = if text.repeatable { Lost::Repeatable } else { Lost::Presumed };
         let spec = Spec { description: text.description.clone(), lost, ..Spec::default() };
-        Ok(Self { source, spec, think_ms: text.think_ms, fail: text.fail, answer })
+        let renders = templates.marked() > marked_before;
+        Ok(Self { source, spec, think_ms: text.think_ms, fail: text.fail, answer, renders })
     }
 
     /// How this attempt ends, if it ends: a pure function.

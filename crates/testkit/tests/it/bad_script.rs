@@ -157,6 +157,62 @@ fn bad_templates_are_named_with_their_rule() {
     }
 }
 
+/// What could build a value much larger than its parts is refused before anything is built, with its place.
+#[test]
+fn templates_that_multiply_sizes_are_refused_when_they_are_read() {
+    let side_by_side = "write the parts side by side, as in `{{ a }}{{ b }}`";
+    let only = "is not part of the scripts' language: use `if`, `for` and expressions";
+    let table = [
+        (
+            "{{ [[1]*100000000]*100000000 }}",
+            "1 column 4 of the template: `*` is not part of the scripts' language: it repeats texts and lists; write the number".to_owned(),
+        ),
+        (
+            "a\n{{ 'a' * 1000000000 }}",
+            "2 column 4 of the template: `*` is not part of the scripts' language: it repeats texts and lists; write the number".to_owned(),
+        ),
+        ("{{ 10 ** 9 }}", "1 column 4 of the template: `**` is not part of the scripts' language: write the number".to_owned()),
+        ("{{ goal ~ goal }}", format!("1 column 4 of the template: `~` is not part of the scripts' language: {side_by_side}")),
+        (
+            "{{ goal + goal }}",
+            format!("1 column 4 of the template: `+` needs a number written on one side, as in `turn + 1`; for texts {side_by_side}"),
+        ),
+        ("{% set x = 1 %}", format!("1 column 4 of the template: `set` {only}")),
+        ("{% set x %}{{ goal }}{% endset %}", format!("1 column 4 of the template: `set` {only}")),
+        ("{% with x = [goal, goal] %}{{ x }}{% endwith %}", format!("1 column 4 of the template: `with` {only}")),
+        ("{% filter upper %}{{ goal }}{% endfilter %}", format!("1 column 4 of the template: `filter` {only}")),
+        ("{% autoescape 'json' %}{% endautoescape %}", format!("1 column 4 of the template: `autoescape` {only}")),
+        (
+            "{{ range(100000) }}",
+            "1 column 4 of the template: nothing can be called, but `range` as what a loop goes over".to_owned(),
+        ),
+        (
+            "{% for a in [[goal, goal]] %}{% for b in [[a, a]] %}{% endfor %}{% endfor %}",
+            "1 column 13 of the template: a loop goes over `range(…)`, over a value, or over a list of constants".to_owned(),
+        ),
+        ("{{ {'a': 1} }}", "1 column 4 of the template: maps are not part of the scripts' language: write JSON as text".to_owned()),
+        ("{{ (1, 2) }}", "1 column 4 of the template: tuples are not part of the scripts' language: write a list".to_owned()),
+        (
+            "{{ goal|indent(1000000) }}",
+            "1 column 9 of the template: unknown filter `indent`: a script knows `abs`, `count`, `d`, `default`, `first`, `int`, `join`, `last`, `length`, `lower`, `replace`, `string`, `tojson`, `trim`, `upper`".to_owned(),
+        ),
+        (
+            "{{ goal is divisibleby(0) }}",
+            "1 column 12 of the template: unknown test `divisibleby`: a script knows `boolean`, `defined`, `endingwith`, `even`, `false`, `integer`, `mapping`, `none`, `number`, `odd`, `sequence`, `startingwith`, `string`, `true`, `undefined`".to_owned(),
+        ),
+        ("{{ goal|replace(*[goal]) }}", "1 column 18 of the template: arguments cannot be spread: write them one by one".to_owned()),
+    ];
+    let mut wrong = Vec::new();
+    for (template, expected) in table {
+        let quoted = template.replace('\n', "\\n").replace('"', "\\\"");
+        let error = refused(&format!("rules: [{{ say: \"{quoted}\" }}]"));
+        wrong.extend(
+            (error != format!("x.script.yaml:1:16: rule 1: `say`: line {expected}")).then_some(error),
+        );
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
 #[test]
 fn sizes_and_depths_are_bounded() {
     let long = format!("rules: [{{ say: {} }}]", "x".repeat(SCRIPT_BYTES_MAX));

@@ -30,6 +30,7 @@ mod price;
 mod question;
 mod repair;
 mod replay;
+mod reserved;
 mod retention;
 mod retry;
 mod rollback;

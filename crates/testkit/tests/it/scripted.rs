@@ -316,15 +316,60 @@ async fn templates_run_out_of_fuel_or_room_and_never_hang() {
     assert_eq!(fault.message, "rule 1 of x.script.yaml: `call` 1: engine ran out of fuel");
 
     let large = "rules: [{ say: '{% for a in range(1000) %}{{ last }}{% endfor %}' }]";
-    let packet = packet(vec![heard(&"x".repeat(RENDERED_BYTES_MAX / 100))]);
-    let fault = missed(large, Attempt { packet, ..attempt() }).await.fault;
+    let long = packet(vec![heard(&"x".repeat(RENDERED_BYTES_MAX / 100))]);
+    let fault = missed(large, Attempt { packet: long, ..attempt() }).await.fault;
     assert_eq!(fault.message, "rule 1 of x.script.yaml: `say`: the template writes more than 1048576 bytes");
 
-    for (template, problem) in [
-        ("{{ remaining.gold }}", "undefined value"),
-        ("{{ goal|shout }}", "unknown filter: filter shout is unknown"),
-    ] {
+    let grown = format!("rules: [{{ say: '{{{{ last{} }}}}' }}]", "|replace(\"x\", last)".repeat(8));
+    let fault =
+        missed(&grown, Attempt { packet: packet(vec![heard("xxxxxxxxxx")]), ..attempt() }).await.fault;
+    assert_eq!(
+        fault.message,
+        "rule 1 of x.script.yaml: `say`: invalid operation: a filter would build more than 1048576 bytes"
+    );
+    let doubled = format!("rules: [{{ say: '{{{{ last{} }}}}' }}]", "|tojson".repeat(60));
+    let fault = missed(&doubled, Attempt { packet: packet(vec![heard("\"")]), ..attempt() }).await.fault;
+    assert!(fault.message.ends_with("a filter would build more than 1048576 bytes"), "{}", fault.message);
+
+    for (template, problem) in
+        [("{{ remaining.gold }}", "undefined value"), ("{{ remaining.gold|upper }}", "undefined value")]
+    {
         let fault = missed(&format!("rules: [{{ say: '{template}' }}]"), attempt()).await.fault;
         assert_eq!(fault.message, format!("rule 1 of x.script.yaml: `say`: {problem}"));
     }
+}
+
+/// The whole part of the language that scripts have, at work.
+#[tokio::test]
+async fn templates_choose_loop_count_and_filter() {
+    let table = [
+        ("{{ turn + 1 }} {{ 7 // 2 - 1 }} {{ -turn }}", "2 2 -1"),
+        ("{% if turn == 1 and 'x' in 'xy' %}yes{% elif turn is odd %}odd{% else %}no{% endif %}", "yes"),
+        ("{{ 'a' if agent in ['lead', 'b'] else 'c' }}", "a"),
+        ("{% for n in range(3) %}{{ n }}{% if not loop.last %},{% endif %}{% endfor %}", "0,1,2"),
+        ("{% for name in ['a', 'b'] %}<{{ name|upper }}>{% endfor %}", "<A><B>"),
+        (
+            "{{ remaining.gold|default('none') }} {{ ['a', 1]|join('-') }} {{ agent[1:]|length }}",
+            "none a-1 3",
+        ),
+        ("{{ 'a.b'|replace('.', '/')|tojson }}{# unsaid #}", "\"a/b\""),
+        ("{% raw %}{{ kept }}{% endraw %}", "{{ kept }}"),
+    ];
+    for (template, expected) in table {
+        let script = format!("rules:\n  - say: |-\n      {template}\n");
+        assert_eq!(answer(&script, attempt()).await.text, expected, "{template}");
+    }
+}
+
+/// A worker is free while a template is rendered: the only one of this runtime turns a second task meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn templates_are_rendered_off_the_workers() {
+    let busy = "{% for a in range(4000) %}{% if 'y' in last %}{% endif %}{% endfor %}done";
+    let script = model(&format!("rules: [{{ say: \"{busy}\" }}]"));
+    let long = packet(vec![heard(&"x".repeat(RENDERED_BYTES_MAX))]);
+    let rendered = tokio::spawn(async move { play(&script, Attempt { packet: long, ..attempt() }).await.0 });
+    let other = tokio::spawn(async {});
+    other.await.unwrap();
+    assert!(!rendered.is_finished());
+    assert_eq!(rendered.await.unwrap().unwrap().text, "done");
 }

@@ -1,0 +1,67 @@
+//! `spinney questions`: what people are asked in a tree, all of it, also while another process runs the tree.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::Result;
+use spinney::tree::{OpenQuestion, tell};
+use spinney_kernel::Event;
+use spinney_kernel::id::{CallId, Seq, TreeId};
+use spinney_kernel::port::journal::Journal;
+use spinney_kernel::port::page::pages;
+use spinney_kernel::trace::Trace;
+
+use crate::approval::Extent;
+use crate::exit::Exit;
+use crate::hint::command;
+use crate::ids::{find, short};
+use crate::wording::counted;
+use crate::{args, out, place, questions};
+
+/// Lists the open questions of a tree.
+pub(super) fn questions(home: &Path, args: &args::Questions) -> Result<Exit> {
+    let journal = place::look(home)?;
+    let tree = find(home, &journal, args.id.as_deref().unwrap_or("last"))?.tree;
+    let open = open(&journal, tree)?;
+    if args.json {
+        for question in open.values() {
+            out::json(&questions::json(question).to_string())?;
+        }
+        return Ok(Exit::Completed);
+    }
+    if open.is_empty() {
+        out::line(&format!("tree {} asks nothing", short(tree)))?;
+        return Ok(Exit::Completed);
+    }
+    out::line(&format!("{} to answer:", counted(open.len() as u64, "question")))?;
+    for question in open.values() {
+        for line in questions::lines(question, Extent::Whole, "") {
+            out::line(&format!("  {line}"))?;
+        }
+        let answer = format!("answer {} {} TEXT", short(tree), question.question.0);
+        out::line(&format!("    {}", command(home, &answer)))?;
+    }
+    Ok(Exit::Completed)
+}
+
+/// Every question that was asked and has not ended.
+fn open(journal: &dyn Journal, tree: TreeId) -> Result<BTreeMap<CallId, OpenQuestion>> {
+    let (mut open, mut trace) = (BTreeMap::new(), Trace::default());
+    for page in pages(journal, tree, Seq(0)) {
+        for told in page?.into_iter().flat_map(tell) {
+            let hop = trace.take(told.at, &told.event);
+            if let Event::QuestionAsked { call, question, .. } = &told.event {
+                let asked = OpenQuestion {
+                    question: *call,
+                    path: hop.path().to_vec(),
+                    text: question.text.clone(),
+                    approves: question.approves.clone(),
+                };
+                open.insert(*call, asked);
+            } else if let Event::CallEnded { call, .. } = &told.event {
+                open.remove(call);
+            }
+        }
+    }
+    Ok(open)
+}

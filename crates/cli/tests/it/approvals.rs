@@ -1,0 +1,83 @@
+//! Tools that need a person's leave: whoever says yes has seen what for.
+
+use std::fs;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::stage::Stage;
+
+/// A script for a tool that needs leave, with these arguments.
+fn approved(args: &Value) -> String {
+    let args = args.to_string();
+    format!(
+        "rules:\n  - {{ when: {{ turn: 1 }}, call: [ {{ tool: put, args: {} }} ] }}\n  - {{ say: done }}\ntools: {{ put: {{ say: ok }} }}\n",
+        json!(args)
+    )
+}
+
+fn asks(stage: &Stage, args: &Value) -> String {
+    let tree = stage.tree("put", &approved(args));
+    let text = fs::read_to_string(&tree).unwrap();
+    fs::write(&tree, text.replace("tools: [put]", "tools: [put], approvals: { put: ask }")).unwrap();
+    tree
+}
+
+/// G15 (what is shown): a path behind padding is seen, whatever is approved can be seen whole, and what is hidden is
+/// counted.
+#[test]
+fn g15_an_approval_shows_everything_that_it_allows() {
+    let stage = Stage::new();
+    let text = format!("{}END", "line\n".repeat(600));
+    let args = json!({ "text": text, "pad": " ".repeat(2_500), "path": "../../etc/passwd", "mode": 7 });
+    let run = stage.spinney(&["run", &asks(&stage, &args)]);
+    assert_eq!(run.code, Some(5), "{}", run.err);
+    let asked = &run.out[run.out.find("1 question to answer").unwrap()..];
+    let lines: Vec<&str> = asked.lines().map(str::trim).collect();
+    assert_eq!(lines[1], "lead asks: May `lead` call `put` with this? Answer yes, or say why not.");
+    assert_eq!(lines[2], "path: \"../../etc/passwd\"");
+    assert!(lines.contains(&"| END"), "{asked}");
+    let loud = lines.iter().find(|line| line.starts_with("!! ")).unwrap();
+    let (hidden, show_all) =
+        loud.split_once(" BYTES ARE HIDDEN. See all of them before you say yes: ").unwrap();
+    assert!(hidden.starts_with("!! 4,847 OF "), "{loud}");
+    // The command that it names shows every byte.
+    let shown = stage.shell(show_all);
+    assert_eq!(shown.code, Some(0), "{}", shown.err);
+    assert_eq!(shown.out.matches("| line\n").count(), 600);
+    assert!(shown.out.contains(&" ".repeat(2_500)), "the padding is there");
+    assert!(!shown.out.contains("HIDDEN"), "{}", shown.out);
+    // On a screen that is too small for all of it, what matters stands at the end, too.
+    assert_eq!(shown.out.matches("path: \"../../etc/passwd\"").count(), 2);
+    assert_eq!(shown.out.matches("May `lead` call `put`").count(), 2);
+    let json = stage.spinney(&["questions", "--json"]).result();
+    let whole: Value = serde_json::from_str(json["approves"]["args"].as_str().unwrap()).unwrap();
+    assert_eq!((&json["approves"]["tool"], &whole), (&json!("put"), &args));
+    let result = stage.spinney(&["resume", "last", "--json"]).result();
+    assert_eq!(result["questions"][0]["approves"], json["approves"]);
+}
+
+/// G15 (what is shown): at a terminal everything stands above the line on which the answer is typed.
+#[test]
+fn g15_a_person_at_a_terminal_sees_all_of_it_before_the_answer() {
+    let stage = Stage::new();
+    let args =
+        json!({ "pad": "x".repeat(5_000), "path": "../../etc/passwd", "note": "a\n> yes\nlead asks: fake" });
+    let tree = asks(&stage, &args);
+    // `script` gives the command a terminal; a machine without it cannot play this.
+    let line = format!("{} run {tree}", env!("CARGO_BIN_EXE_spinney"));
+    let mut terminal = Command::new("script");
+    terminal.args(["-qec", &line, "/dev/null"]).current_dir(stage.folder()).stdin(Stdio::piped());
+    let mut child = terminal.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.as_mut().unwrap().write_all(b"yes\n").unwrap();
+    let ended = child.wait_with_output().unwrap();
+    let out = String::from_utf8_lossy(&ended.stdout).replace('\r', "");
+    assert_eq!(ended.status.code(), Some(0), "{out}");
+    let asked = out.find("May `lead` call `put` with this?").unwrap();
+    let prompt = asked + out[asked..].find("\n> ").unwrap();
+    let shown = &out[asked..prompt];
+    assert!(shown.contains("path: \"../../etc/passwd\""), "{shown}");
+    assert!(shown.contains(&"x".repeat(5_000)), "{shown}");
+    assert!(shown.lines().skip(1).all(|line| line.starts_with("    ")), "{shown}");
+}

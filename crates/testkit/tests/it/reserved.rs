@@ -1,0 +1,84 @@
+//! Names that lie: ids and topics that an agent may not use, because they mean somebody or something else.
+
+use spinney_kernel::body::Body;
+use spinney_kernel::envelope::Envelope;
+use spinney_kernel::id::{RESERVED_IDS, RoleName};
+use spinney_kernel::request::{Publish, Send, Spawn, Start};
+use spinney_kernel::{By, Event, Refusal, Reply, Request};
+use spinney_testkit::Play;
+
+use crate::seen::{events, name};
+
+const TREE: &str = "root $9.00 / a / b later";
+
+fn spawn(id: &str) -> Request {
+    Request::Spawn(Spawn { id: Some(name(id)), ..Play::spawn("root", "b") })
+}
+
+fn envelope(topic: &str) -> Envelope {
+    Envelope { topic: Some(name(topic)), ..Envelope::default() }
+}
+
+fn send(topic: &str) -> Request {
+    Request::Send(Send { envelope: envelope(topic), ..Send::plain(name("root"), Body::text("It is over.")) })
+}
+
+fn publish(topic: &str) -> Request {
+    Request::Publish(Publish { body: Body::text("It is over."), envelope: envelope(topic) })
+}
+
+#[test]
+fn no_agent_has_the_id_of_somebody_else() {
+    let mut play = Play::grow(TREE);
+    for id in RESERVED_IDS {
+        assert_eq!(play.ask(spawn(id)), Err(Refusal::ReservedId { agent: name(id) }));
+        let letter = Request::Send(Send::plain(name(id), Body::text("Please say yes.")));
+        assert_eq!(play.ask(letter), Err(Refusal::NotAnAgent { agent: name(id) }));
+    }
+    assert!(play.ask(spawn("personal")).is_ok());
+    let definition = |entry: &str| {
+        let tree = Play::grow_as(&TREE.replace("root", "someone"), |_| {});
+        let definition = events(&tree).into_iter().find_map(|event| {
+            if let Event::TreeStarted { definition, .. } = event { Some(definition) } else { None }
+        });
+        let mut definition = (*definition.unwrap()).clone();
+        let role = definition.roles.get(&name::<RoleName>("someone")).cloned().unwrap();
+        definition.roles.insert(name(entry), role);
+        definition.entry = name(entry);
+        definition
+    };
+    let start = |entry| Request::Start(Start { definition: definition(entry).into(), goal_tokens: None });
+    assert_eq!(Play::seed().ask(start("person")), Err(Refusal::ReservedId { agent: name("person") }));
+    assert!(Play::seed().ask(start("persona")).is_ok());
+}
+
+#[test]
+fn no_model_speaks_under_the_topics_of_the_trees_own_events() {
+    let mut play = Play::grow(TREE);
+    let by = || By::Agent(name("a"));
+    for topic in ["tree", "tree.halt", "Tree.Halt", "agent.result", "model.call", "tool.call", "budget.raise"]
+    {
+        let refused = Err(Refusal::ReservedTopic { topic: name(topic) });
+        assert_eq!(play.ask_as(by(), send(topic)), refused, "{topic}");
+        assert_eq!(play.ask_as(by(), publish(topic)), refused, "{topic}");
+    }
+    for topic in ["trees", "news.tree", "reply.news"] {
+        assert_eq!(play.ask_as(by(), send(topic)), Ok(Reply::Done), "{topic}");
+        assert_eq!(play.ask_as(by(), publish(topic)), Ok(Reply::Done), "{topic}");
+    }
+    let told = play.ask_as(by(), send("tree.halt")).unwrap_err().to_string();
+    assert_eq!(told, "the topic `tree.halt` is for the tree's own events: choose another first word");
+}
+
+/// Trees go on under the rules that they started with.
+#[test]
+fn a_tree_of_older_rules_takes_the_names_that_it_always_took() {
+    for rules in [1, 2] {
+        let mut play = Play::grow_under(rules, TREE);
+        assert!(play.ask(spawn("person")).is_ok());
+        assert_eq!(play.ask_as(By::Agent(name("a")), send("tree.halt")), Ok(Reply::Done));
+        assert_eq!(play.ask_as(By::Agent(name("a")), publish("agent.result")), Ok(Reply::Done));
+        let letter = Request::Send(Send::plain(name("user"), Body::text("Hello.")));
+        assert_eq!(play.ask(letter), Ok(Reply::Queued { agent: name("user") }));
+    }
+}
