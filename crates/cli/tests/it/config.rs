@@ -473,12 +473,12 @@ fn l32_an_unknown_key_is_refused_with_its_place() {
         lines += &ended.err.replace(&format!("{}/", stage.folder().display()), "");
     }
     insta::assert_snapshot!(lines, @"
-    spinney: config.yaml:16:1: unknown key `max_subagent_depth`: known keys: name, goal, budget, limits, models, agents, entry, durability, unpriced, thread, tags
+    spinney: config.yaml:16:1: unknown key `max_subagent_depth`: here that is `limits.depth`
     spinney: config.yaml:16:11: unknown key `cost`: known keys: cost_usd, tokens, steps, tool_calls, retries, timeout, lend, answer_reserve, on_low
     spinney: config.yaml:16:11: unknown key `depths`: did you mean `depth`?
     spinney: config.yaml:16:11: unknown key `max_steps`: known keys: depth, children, agents, parallel
     spinney: config.yaml:11:5: unknown key `subagent`: did you mean `subagents`?
-    spinney: config.yaml:11:5: unknown key `subagent_allowed_models`: known keys: model, prompt, tools, subagents, subagent_models, approvals, limits, budget, recursive, share, output_schema, window
+    spinney: config.yaml:11:5: unknown key `subagent_allowed_models`: here that is `subagent_models`
     spinney: config.yaml:11:5: unknown key `approval`: did you mean `approvals`?
     spinney: config.yaml:11:24: unknown word `maybe`: known words: allow, ask, deny
     spinney: config.yaml:11:23: unknown tool `lok`: did you mean `look`?
