@@ -4,6 +4,7 @@ mod branches;
 mod damage;
 mod disk;
 mod growth;
+mod homes;
 mod lately;
 mod mutated;
 mod older;
