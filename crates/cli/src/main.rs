@@ -14,6 +14,7 @@ mod interrupt;
 mod kept;
 mod out;
 mod place;
+mod private;
 mod recall;
 mod result;
 mod screen;
