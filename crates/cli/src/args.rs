@@ -75,6 +75,9 @@ pub(crate) struct Run {
     /// The most the whole tree may cost, instead of the file's
     #[arg(long, value_name = "USD")]
     pub(crate) budget_usd: Option<Usd>,
+    /// Read scripts that the file names outside its own folder
+    #[arg(long)]
+    pub(crate) allow_outside: bool,
     /// Write each event as a line of JSON, and the result last
     #[arg(long)]
     pub(crate) json: bool,

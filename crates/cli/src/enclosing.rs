@@ -1,7 +1,6 @@
 //! Files that are sent along with a message: read within their bound, and told what they are by their first bytes, or else
 //! by their ending.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -10,6 +9,7 @@ use spinney_kernel::id::{MediaType, PartName};
 use spinney_kernel::limit;
 use spinney_kernel::part::Enclosure;
 
+use crate::private::{self, Links};
 use crate::source::plain;
 
 /// How images begin.
@@ -53,11 +53,8 @@ pub(crate) fn read(path: &Path) -> Result<Enclosure> {
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>> {
-    let file = File::open(path)?;
+    let file = private::plain(path, Links::Follow)?;
     let about = file.metadata()?;
-    if !about.is_file() {
-        bail!("it is no plain file");
-    }
     let mut bytes = Vec::new();
     file.take(limit::PART_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit::PART_BYTES_MAX {

@@ -75,6 +75,7 @@ impl Exit {
                 | JournalFault::NotABoundary { .. }
                 | JournalFault::NotAllowed { .. }
                 | JournalFault::NotAHome { .. }
+                | JournalFault::HomeRefused { .. }
                 | JournalFault::NoHome { .. }
                 | JournalFault::ReadOnly,
             )

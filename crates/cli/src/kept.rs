@@ -6,10 +6,16 @@
 //!                     tree.yaml        the tree file, in its own format
 //!                     script-1.yaml …  the scripts
 //!                     checksums        what each of these was, as `b3sum --check` reads it
+//! <home>/trees/.pending-<tree>         the folders of this tree are just being made or removed
 //! ```
+//!
+//! A process may die between a tree's folders and its journal. So each tree is marked before its folders are made or
+//! removed, until both agree; the next process that writes in the home settles what is marked, and only that: if the
+//! journal has the tree its folders stay, and if not they go.
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -17,10 +23,12 @@ use serde::{Deserialize, Serialize};
 use spinney::Drivers;
 use spinney::tree_file::FILE_BYTES_MAX;
 use spinney_kernel::id::{BlobHash, ModelName, TreeId};
+use spinney_kernel::port::journal::Journal;
 use spinney_testkit::scripted::SCRIPT_BYTES_MAX;
 
 use crate::hint::command;
 use crate::ids::short;
+use crate::private::{self, Links};
 use crate::source::{self, Parts, Source, Text};
 
 const FOLDER: &str = "trees";
@@ -28,6 +36,10 @@ const LIST: &str = "kept.json";
 const CHECKSUMS: &str = "checksums";
 /// Before it is whole, a tree's folder has a name that begins like this.
 const UNFINISHED: &str = ".unfinished-";
+/// A tree whose folders are being made or removed has an empty file whose name begins like this.
+const PENDING: &str = ".pending-";
+/// The folder of a home with what agents made.
+const WORKSPACE: &str = "workspace";
 /// Largest list: far more models than a tree may have.
 const LIST_BYTES_MAX: usize = 1024 * 1024;
 /// Largest of the files that are kept.
@@ -48,37 +60,87 @@ struct List {
     models: BTreeMap<ModelName, String>,
 }
 
-/// Keeps what a tree was started from: all of it or nothing. Only the process that writes in the home may.
+/// Keeps what a tree was started from: all of it or nothing. Only the process that writes in the home may. The tree is
+/// marked until [`settle`].
 pub(crate) fn keep(home: &Path, tree: TreeId, source: &Source) -> Result<()> {
-    let folder = home.join(FOLDER);
-    let unfinished = folder.join(format!("{UNFINISHED}{tree}"));
-    let written = sweep(&folder).and_then(|()| {
-        fs::create_dir_all(&unfinished)?;
-        write(&unfinished, source)?;
-        fs::rename(&unfinished, folder.join(tree.to_string()))
-    });
-    written.with_context(|| format!("cannot keep the tree file in {}", folder.display()))
+    mark(home, tree)?;
+    let unfinished = named(home, UNFINISHED, tree);
+    let written = private::folder(&unfinished)
+        .and_then(|()| write(&unfinished, source))
+        .and_then(|()| fs::rename(&unfinished, folder(home, tree)));
+    written.with_context(|| format!("cannot keep the tree file in {}", home.join(FOLDER).display()))
 }
 
-/// Forgets what was kept for a tree that did not start, or is gone.
-pub(crate) fn forget(home: &Path, tree: TreeId) {
-    // What cannot be removed is a few kilobytes that nobody reads.
-    let _ = fs::remove_dir_all(folder(home, tree));
-}
-
-/// Keeps for a branch what its origin was started from: all of it or nothing.
+/// Keeps for a branch what its origin was started from: all of it or nothing. The branch is marked until
+/// [`settle`].
 pub(crate) fn copy(home: &Path, from: TreeId, to: TreeId) -> Result<()> {
-    let unfinished = home.join(FOLDER).join(format!("{UNFINISHED}{to}"));
+    mark(home, to)?;
+    let unfinished = named(home, UNFINISHED, to);
     let copied = || -> Result<()> {
-        sweep(&home.join(FOLDER))?;
-        fs::create_dir_all(&unfinished)?;
-        for (file, text) in unchanged(&folder(home, from))? {
-            fs::write(unfinished.join(file), text)?;
+        private::folder(&unfinished)?;
+        let from = folder(home, from);
+        for (file, text) in unchanged(&from)? {
+            private::write(&unfinished.join(file), text.as_bytes())?;
         }
-        fs::copy(folder(home, from).join(CHECKSUMS), unfinished.join(CHECKSUMS))?;
+        let checksums = source::read_text(&from.join(CHECKSUMS), LIST_BYTES_MAX, Links::Refuse)?;
+        private::write(&unfinished.join(CHECKSUMS), checksums.as_bytes())?;
         Ok(fs::rename(&unfinished, folder(home, to))?)
     };
     copied().with_context(|| format!("cannot keep for a branch what {} keeps", folder(home, from).display()))
+}
+
+/// Marks a tree whose folders are about to be made or removed.
+pub(crate) fn mark(home: &Path, tree: TreeId) -> Result<()> {
+    let mark = named(home, PENDING, tree);
+    let marked = private::folder(&home.join(FOLDER)).and_then(|()| private::write(&mark, b""));
+    match marked {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+            Err(error).with_context(|| format!("cannot write {}", mark.display()))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Has the folders of a marked tree agree with the journal, and takes the mark away.
+fn settle_tree(home: &Path, journal: &dyn Journal, tree: TreeId) -> Result<()> {
+    if journal.head(tree)?.is_none() {
+        for folder in [home.join(WORKSPACE).join(tree.to_string()), folder(home, tree)] {
+            remove(&folder)?;
+        }
+    }
+    remove(&named(home, UNFINISHED, tree))?;
+    remove(&named(home, PENDING, tree))
+}
+
+/// Settles every tree that is marked: by this process, or by one that died.
+pub(crate) fn settle(home: &Path, journal: &dyn Journal) -> Result<()> {
+    let entries = match fs::read_dir(home.join(FOLDER)) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        entries => entries?.collect::<io::Result<Vec<_>>>()?,
+    };
+    for name in entries.iter().map(fs::DirEntry::file_name) {
+        let name = name.to_string_lossy();
+        let marked = name.strip_prefix(PENDING).and_then(|tree| tree.parse::<TreeId>().ok());
+        if let Some(tree) = marked {
+            settle_tree(home, journal, tree)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes a file, or a folder with all that is in it. Of a link only itself goes.
+fn remove(path: &Path) -> Result<()> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", path.display()))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
 }
 
 /// The models and tools of a stored tree. Answers from a script that was changed would be another tree's: what is not
@@ -115,7 +177,8 @@ pub(crate) fn drivers(home: &Path, tree: TreeId) -> Result<Drivers> {
 /// Every file that is kept for a tree, if each is what it was.
 fn unchanged(folder: &Path) -> Result<BTreeMap<String, String>> {
     let read = |file: &str, bytes_max| {
-        source::read_text(&folder.join(file), bytes_max).with_context(|| format!("cannot read `{file}`"))
+        let path = folder.join(file);
+        source::read_text(&path, bytes_max, Links::Refuse).with_context(|| format!("cannot read `{file}`"))
     };
     let mut texts = BTreeMap::new();
     for line in read(CHECKSUMS, LIST_BYTES_MAX)?.lines() {
@@ -134,26 +197,18 @@ fn unchanged(folder: &Path) -> Result<BTreeMap<String, String>> {
 }
 
 fn folder(home: &Path, tree: TreeId) -> PathBuf {
-    home.join(FOLDER).join(tree.to_string())
+    named(home, "", tree)
 }
 
-/// Removes what a process left that died while it wrote.
-fn sweep(folder: &Path) -> std::io::Result<()> {
-    fs::create_dir_all(folder)?;
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
-            fs::remove_dir_all(entry.path())?;
-        }
-    }
-    Ok(())
+fn named(home: &Path, prefix: &str, tree: TreeId) -> PathBuf {
+    home.join(FOLDER).join(format!("{prefix}{tree}"))
 }
 
-fn write(folder: &Path, source: &Source) -> std::io::Result<()> {
+fn write(folder: &Path, source: &Source) -> io::Result<()> {
     let mut checksums = String::new();
     let mut put = |file: &str, text: &str| {
         checksums += &format!("{}  {file}\n", BlobHash::of(text.as_bytes()));
-        fs::write(folder.join(file), text)
+        private::write(&folder.join(file), text.as_bytes())
     };
     let ending = Path::new(&source.text.name).extension().unwrap_or_default().to_string_lossy();
     put(&format!("tree.{}", ending.to_ascii_lowercase()), &source.text.text)?;
@@ -166,5 +221,5 @@ fn write(folder: &Path, source: &Source) -> std::io::Result<()> {
     let models = source.parts.iter().map(|(model, place)| (model.clone(), file(*place))).collect();
     let list = List { tree_file: source::plain(Path::new(&source.text.name)), scripts, models };
     put(LIST, &(serde_json::to_string_pretty(&list)? + "\n"))?;
-    fs::write(folder.join(CHECKSUMS), checksums)
+    private::write(&folder.join(CHECKSUMS), checksums.as_bytes())
 }

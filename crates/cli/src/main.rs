@@ -15,6 +15,7 @@ mod interrupt;
 mod kept;
 mod out;
 mod place;
+mod private;
 mod questions;
 mod recall;
 mod result;

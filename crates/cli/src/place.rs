@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use spinney_kernel::port::journal::JournalFault;
+use spinney_kernel::port::journal::{Journal, JournalFault};
 use spinney_store::{Access, Loss, SqliteJournal};
 
-use crate::out;
+use crate::{kept, out};
 
 /// Opens a home only to look. As many as like may, beside one that writes.
 pub(crate) fn look(home: &Path) -> Result<SqliteJournal> {
@@ -21,14 +21,34 @@ pub(crate) fn look(home: &Path) -> Result<SqliteJournal> {
 
 /// Opens a home to run trees in it, and makes it if it is not there.
 pub(crate) fn write(home: &Path) -> Result<SqliteJournal> {
-    let opened = SqliteJournal::open(home, Access::Write);
-    opened.with_context(|| format!("cannot open {} (--home names another)", home.display()))
+    opened(home, SqliteJournal::open(home, Access::Write))
+}
+
+/// Opens a home to remove a tree, also on a full disk.
+pub(crate) fn write_to_remove(home: &Path) -> Result<SqliteJournal> {
+    opened(home, SqliteJournal::open_to_remove(home))
+}
+
+fn opened(home: &Path, opened: Result<SqliteJournal, JournalFault>) -> Result<SqliteJournal> {
+    let journal = opened.with_context(|| format!("cannot open {} (--home names another)", home.display()))?;
+    settle(home, &journal);
+    Ok(journal)
+}
+
+/// Finishes what processes left half done. What cannot be finished is told, and tried again the next time.
+pub(crate) fn settle(home: &Path, journal: &dyn Journal) {
+    if let Err(error) = kept::settle(home, journal) {
+        out::complain(&format!("folders of trees that are gone could not be removed: {error:#}"));
+    }
 }
 
 /// Opens a home to write, unless a process has it already.
 pub(crate) fn write_if_free(home: &Path) -> Result<Option<SqliteJournal>> {
     match SqliteJournal::open(home, Access::Write) {
-        Ok(journal) => Ok(Some(journal)),
+        Ok(journal) => {
+            settle(home, &journal);
+            Ok(Some(journal))
+        }
         Err(JournalFault::Locked { .. }) => Ok(None),
         Err(fault) => Err(fault).with_context(|| format!("cannot open {}", home.display())),
     }

@@ -1,17 +1,22 @@
 //! Reading a tree file and the scripts it names from disk, each within its bound, into something that can be started.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
+use rustix::fs::OFlags;
 use spinney::Drivers;
 use spinney::tree_file::{FILE_BYTES_MAX, ModelSource, TreeFile};
 use spinney_drivers::files::{FileTool, Files};
 use spinney_kernel::id::{ModelName, ToolName};
 use spinney_kernel::turn::Builtin;
 use spinney_testkit::scripted::{SCRIPT_BYTES_MAX, Script};
+
+use crate::private::{self, Links};
 
 /// A text as it was read.
 #[derive(Clone, Debug)]
@@ -39,10 +44,20 @@ pub(crate) struct Source {
     pub(crate) drivers: Drivers,
 }
 
+/// Where the scripts of a tree file may lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scripts {
+    /// In its folder or below. A tree file may come from anywhere, and does not choose which files are read.
+    Below,
+    /// Anywhere: a person said so.
+    Anywhere,
+}
+
 /// Reads a tree file and its scripts, and checks that every tool an agent names is there.
-pub(crate) fn read(path: &Path, home: &Path) -> Result<Source> {
+pub(crate) fn read(path: &Path, home: &Path, allowed: Scripts) -> Result<Source> {
     let name = path.display().to_string();
-    let text = read_text(path, FILE_BYTES_MAX).with_context(|| format!("cannot read {name}"))?;
+    let text =
+        read_text(path, FILE_BYTES_MAX, Links::Follow).with_context(|| format!("cannot read {name}"))?;
     let file = TreeFile::parse(&name, &text)?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut found: Vec<(PathBuf, Text)> = Vec::new();
@@ -52,7 +67,7 @@ pub(crate) fn read(path: &Path, home: &Path) -> Result<Source> {
         let place = match found.iter().position(|(known, _)| *known == path) {
             Some(place) => place,
             None => {
-                let text = read_text(&path, SCRIPT_BYTES_MAX).map_err(|error| {
+                let text = read_script(folder, script, allowed).map_err(|error| {
                     file.bad_script(model, format!("cannot read {}: {error:#}", path.display()))
                 })?;
                 // For what is wrong with it people need the whole path; what it plays says only its name, because
@@ -124,13 +139,41 @@ pub(crate) fn plain(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// A text of at most so many bytes.
-pub(crate) fn read_text(path: &Path, bytes_max: usize) -> Result<String> {
-    let file = File::open(path)?;
-    let about = file.metadata()?;
-    if about.is_dir() {
-        bail!("it is a folder");
+/// A script that a tree file in this folder names.
+fn read_script(folder: &Path, script: &str, allowed: Scripts) -> Result<String> {
+    match allowed {
+        Scripts::Anywhere => read_text(&folder.join(script), SCRIPT_BYTES_MAX, Links::Follow),
+        Scripts::Below => bounded(open_below(folder, script)?, SCRIPT_BYTES_MAX),
     }
+}
+
+/// Opens a plain file in a folder or below it, whatever links are on the way.
+fn open_below(folder: &Path, name: &str) -> Result<File> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let folder = Dir::open_ambient_dir(folder, ambient_authority())?;
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    match folder.open_with(name, &options) {
+        Ok(file) => Ok(private::checked(file.into_std())?),
+        Err(error) if leads_out(&error) => {
+            bail!("it lies outside the folder of the tree file: move it there, or write --allow-outside")
+        }
+        Err(error) => Err(private::explained(error, Links::Follow).into()),
+    }
+}
+
+/// Whether a path was refused because it leaves its folder. The operating system has no number for that.
+fn leads_out(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::PermissionDenied && error.raw_os_error().is_none()
+}
+
+/// A text of at most so many bytes.
+pub(crate) fn read_text(path: &Path, bytes_max: usize, links: Links) -> Result<String> {
+    bounded(private::plain(path, links)?, bytes_max)
+}
+
+fn bounded(file: File, bytes_max: usize) -> Result<String> {
+    let about = file.metadata()?;
     if about.len() > bytes_max as u64 {
         bail!("it has {} bytes, more than {bytes_max}", about.len());
     }

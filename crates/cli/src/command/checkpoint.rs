@@ -63,8 +63,9 @@ async fn branch(path: &Path, args: &args::CheckpointBranch) -> Result<Exit> {
     let tree = home.draw_id();
     kept::copy(path, from, tree)?;
     let off = BranchOff { from, at: known.seq, agent: known.agent, budget };
-    if let Err(error) = home.branch(tree, off).await {
-        kept::forget(path, tree);
+    let branched = home.branch(tree, off).await;
+    place::settle(path, home.journal().as_ref());
+    if let Err(error) = branched {
         return Err(match error {
             BranchError::Journal(fault) => fault.into(),
             BranchError::Refused(refusal) => refusal.into(),

@@ -30,6 +30,9 @@ pub(super) async fn ps(home: &Path, args: &args::Ps) -> Result<Exit> {
             "process {pid} has this home open and does not answer: what says running may be interrupted"
         ));
     }
+    if let Running::Unknown = running {
+        out::note("this is another user's home: what says running may be interrupted");
+    }
     if args.json {
         for head in heads {
             out::json(&line(&head, name(head.tree), &running))?;
@@ -70,7 +73,7 @@ const INTERRUPTED: &str = "interrupted";
 fn state<'a>(head: &'a Head, running: &Running) -> &'a str {
     let is_run = match running {
         Running::Trees(trees) => trees.contains(&head.tree),
-        Running::Silent(_) => true,
+        Running::Silent(_) | Running::Unknown => true,
         Running::Nobody => false,
     };
     if head.state == "running" && !is_run { INTERRUPTED } else { &head.state }

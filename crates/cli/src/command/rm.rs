@@ -1,7 +1,5 @@
 //! `spinney rm`: removes a tree with everything that the home keeps of it, unless somebody still uses it.
 
-use std::fs;
-use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -23,9 +21,12 @@ pub(super) async fn rm(path: &Path, args: &args::Rm) -> Result<Exit> {
     {
         bail!("tree {tree} is running: `{}` first", command(path, &format!("cancel {}", short(tree))));
     }
-    let home = Home::open(Arc::new(place::write(path)?), Drivers::new());
+    let home = Home::open(Arc::new(place::write_to_remove(path)?), Drivers::new());
     let shared = if args.force { Shared::HandOver } else { Shared::Refuse };
-    let orphans = match home.remove(tree, shared).await {
+    kept::mark(path, tree)?;
+    let removed = home.remove(tree, shared).await;
+    let settled = kept::settle(path, home.journal().as_ref());
+    let orphans = match removed {
         Ok(orphans) => orphans,
         Err(RemoveError::Journal(fault @ JournalFault::InUse { .. })) => {
             let force = command(path, &format!("rm {} --force", short(tree)));
@@ -36,16 +37,10 @@ pub(super) async fn rm(path: &Path, args: &args::Rm) -> Result<Exit> {
         Err(RemoveError::Journal(fault)) => return Err(fault.into()),
         Err(error @ RemoveError::Running { .. }) => return Err(error.into()),
     };
-    kept::forget(path, tree);
-    let folder = path.join("workspace").join(tree.to_string());
-    match fs::remove_dir_all(&folder) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            return Err(error).with_context(|| {
-                format!("the tree is removed, {} is not: remove it by hand", folder.display())
-            });
-        }
-        Ok(()) | Err(_) => {}
-    }
+    settled.with_context(|| {
+        let again = command(path, "checkpoint clean");
+        format!("tree {tree} is removed and its folders are not; `{again}` tries that again")
+    })?;
     out::note(&format!("removed tree {tree}"));
     for Orphan { tree, told } in orphans {
         let how = if told { "its root is told" } else { "it has ended, and is not told" };

@@ -15,6 +15,7 @@ use crate::follow::{Follow, follow};
 use crate::ids::short;
 use crate::result::{Outcome, failed};
 use crate::screen::{Screen, Style};
+use crate::source::Scripts;
 use crate::wording::one_line;
 use crate::{kept, out, place, source};
 
@@ -32,7 +33,8 @@ pub(super) async fn run(path: &Path, args: args::Run) -> Result<Exit> {
 
 /// Starts the tree of a file.
 async fn start(path: &Path, args: args::Run, style: Style) -> Result<Follow> {
-    let mut source = source::read(&args.file, path)?;
+    let scripts = if args.allow_outside { Scripts::Anywhere } else { Scripts::Below };
+    let mut source = source::read(&args.file, path, scripts)?;
     let mut definition = source.file.definition.clone();
     if let Some(goal) = args.goal {
         source.file = source.file.with_goal(goal.clone());
@@ -47,13 +49,14 @@ async fn start(path: &Path, args: args::Run, style: Style) -> Result<Follow> {
     let journal = place::write(path)?;
     let listening = listen(path)?;
     let home = Arc::new(Home::open(Arc::new(journal), source.drivers.clone()));
-    let tree = home.draw_id();
-    kept::keep(path, tree, &source)?;
+    let id = home.draw_id();
+    kept::keep(path, id, &source)?;
     let name = definition.name.clone();
-    let tree = match home.start_as(tree, definition).await {
+    let started = home.start_as(id, definition).await;
+    place::settle(path, home.journal().as_ref());
+    let tree = match started {
         Ok(tree) => tree,
         Err(error) => {
-            kept::forget(path, tree);
             let error = match error {
                 StartError::Journal(fault) => anyhow::Error::new(fault),
                 StartError::Refused(_) | StartError::NoDriver(_) | StartError::Shutdown => error.into(),

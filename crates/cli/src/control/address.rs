@@ -2,9 +2,10 @@
 //! folder itself.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 const FILE: &str = "control";
@@ -26,6 +27,15 @@ impl Address {
         let folder = File::open(home)?;
         let path = PathBuf::from(format!("/proc/self/fd/{}/{FILE}", folder.as_raw_fd()));
         Ok(Self { path, _folder: Some(folder) })
+    }
+
+    /// Says whether a socket is there, and no link to one or anything else.
+    pub(super) fn check(&self) -> io::Result<()> {
+        if self.path.symlink_metadata()?.file_type().is_socket() {
+            return Ok(());
+        }
+        let why = format!("{} is not a socket: move it away, or choose another home", self.path.display());
+        Err(io::Error::new(ErrorKind::InvalidInput, why))
     }
 
     pub(super) fn path(&self) -> &Path {

@@ -1,7 +1,7 @@
 //! The side that steers: reaches the process that has a home open, or opens the home itself if none has.
 
-use std::fs::{File, TryLockError};
-use std::io;
+use std::fs::TryLockError;
+use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use super::server::apply;
 use super::{Answer, Ask, EXCHANGE_MS_MAX, LINE_BYTES_MAX};
 use crate::hint::command;
 use crate::ids::short;
-use crate::source::read_text;
+use crate::private::{self, Links};
 use crate::{place, scribing};
 
 /// How often a process that has the home open but does not answer is tried: it may be starting or ending.
@@ -28,7 +28,7 @@ const TRIES_MAX: u32 = 40;
 const TRY_MS: u64 = 50;
 
 /// Longest text of a lock: a number and the end of its line.
-const PID_BYTES_MAX: usize = 32;
+const PID_BYTES_MAX: u64 = 32;
 
 /// Has something done that a person asks of a tree, by whoever has its home open.
 pub(crate) async fn ask(home: &Path, tree: TreeId, request: Request) -> Result<Answer> {
@@ -74,6 +74,8 @@ pub(crate) enum Running {
     Silent(u32),
     /// Nobody.
     Nobody,
+    /// It is another user's home, and only they may know.
+    Unknown,
 }
 
 /// Asks which trees a process runs in a home right now.
@@ -81,22 +83,28 @@ pub(crate) async fn running(home: &Path) -> Running {
     match exchange(home, &Ask::Running, &[]).await {
         Ok(Answer::Running { trees }) => Running::Trees(trees),
         Ok(Answer::Done { .. } | Answer::Refused { .. } | Answer::Failed { .. }) | Err(_) => {
-            holder(home).map_or(Running::Nobody, Running::Silent)
+            match holder(home) {
+                Ok(holder) => holder.map_or(Running::Nobody, Running::Silent),
+                Err(error) if error.kind() == ErrorKind::PermissionDenied => Running::Unknown,
+                Err(_) => Running::Nobody,
+            }
         }
     }
 }
 
 /// The process that has a home open to write. The lock is touched only if its last holder seems to live: a look must
 /// not keep anyone from opening the home.
-fn holder(home: &Path) -> Option<u32> {
-    let path = home.join("lock");
-    let pid: u32 = read_text(&path, PID_BYTES_MAX).ok()?.trim().parse().ok()?;
-    if !Path::new("/proc").join(pid.to_string()).exists() {
-        return None;
-    }
-    match File::open(path).ok()?.try_lock_shared() {
-        Err(TryLockError::WouldBlock) => Some(pid),
-        Ok(()) | Err(TryLockError::Error(_)) => None,
+fn holder(home: &Path) -> io::Result<Option<u32>> {
+    let lock = private::plain(&home.join("lock"), Links::Refuse)?;
+    let mut text = String::new();
+    (&lock).take(PID_BYTES_MAX).read_to_string(&mut text)?;
+    let pid: Option<u32> = text.trim().parse().ok();
+    let Some(pid) = pid.filter(|pid| Path::new("/proc").join(pid.to_string()).exists()) else {
+        return Ok(None);
+    };
+    match lock.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => Ok(Some(pid)),
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(None),
     }
 }
 
@@ -110,6 +118,7 @@ enum Unreached {
 
 async fn exchange(home: &Path, ask: &Ask, bytes: &[Vec<u8>]) -> Result<Answer, Unreached> {
     let address = Address::of(home).map_err(Unreached::Closed)?;
+    address.check().map_err(Unreached::Closed)?;
     let stream = UnixStream::connect(address.path()).await.map_err(Unreached::Closed)?;
     let look = match ask {
         Ask::Running => command(home, "ps"),

@@ -1,14 +1,16 @@
 //! The side that runs trees: takes requests from other processes, one per connection, and passes them on.
 
 use std::fs::{self, Permissions};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use spinney::tree::{ApplyError, RequestError};
 use spinney::{Home, Tree};
+use spinney_kernel::body::Body;
 use spinney_kernel::id::TreeId;
 use spinney_kernel::part::{BadPart, Part, check_parts};
 use spinney_kernel::world::TreeState;
@@ -17,16 +19,19 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Take};
 use tokio::net::unix::OwnedReadHalf;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::oneshot;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::{AbortHandle, JoinHandle, JoinSet};
 use tokio::time::timeout;
 
 use super::address::Address;
 use super::{Answer, Ask, EXCHANGE_MS_MAX, GoesOn, LINE_BYTES_MAX};
 
-/// Most connections at the same time; then the next one waits.
+/// Most connections at the same time. Then one on which nothing was asked yet makes room; if each is being answered, the
+/// next one waits.
 const CONNECTIONS_MAX: usize = 32;
 /// How long the last answers may take when we are done.
 const FAREWELL_MS_MAX: u64 = 2_000;
+/// How long a request that is on its way then may take.
+const LAST_REQUEST_MS_MAX: u64 = 100;
 
 /// A socket that listens; whoever connects waits until it is served.
 pub(crate) struct Listening {
@@ -60,9 +65,14 @@ impl Listening {
     /// Listens in a home that this process has open to write. A socket that is there is a dead process's.
     pub(crate) fn bind(home: &Path) -> io::Result<Self> {
         let address = Address::of(home)?;
-        match fs::remove_file(address.path()) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        match address.check().and_then(|()| fs::remove_file(address.path())) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
+        }
+        // A new socket has the mode that the umask leaves. Until it has its own, the folder keeps others out.
+        if fs::metadata(home)?.permissions().mode() & 0o077 != 0 {
+            let why = "others may enter the home; somebody changed its mode just now";
+            return Err(io::Error::new(ErrorKind::PermissionDenied, why));
         }
         let listener = UnixListener::bind(address.path())?;
         fs::set_permissions(address.path(), Permissions::from_mode(0o600))?;
@@ -87,29 +97,79 @@ impl Server {
 
 async fn serve(listening: Listening, desk: Arc<Desk>, mut stopped: oneshot::Receiver<()>) {
     let Listening { listener, file } = listening;
-    let mut connections = JoinSet::new();
+    let mut connections = Connections::default();
     loop {
         tokio::select! {
             _ = &mut stopped => break,
-            Some(_) = connections.join_next() => {}
-            accepted = listener.accept(), if connections.len() < CONNECTIONS_MAX => {
+            Some(_) = connections.tasks.join_next() => {}
+            accepted = listener.accept(), if connections.have_room() => {
                 // One that cannot be taken went away, or we are short of something that comes back.
                 if let Ok((stream, _)) = accepted {
-                    let desk = Arc::clone(&desk);
-                    let exchange = async move { exchange(stream, &desk).await };
-                    connections.spawn(timeout(Duration::from_millis(EXCHANGE_MS_MAX), exchange));
+                    connections.add(stream, &desk);
                 }
             }
         }
     }
     drop((listener, file));
-    let farewell = async { while connections.join_next().await.is_some() {} };
-    // Whoever is slower than that is told nothing and sees the connection close.
-    let _ = timeout(Duration::from_millis(FAREWELL_MS_MAX), farewell).await;
+    connections.end().await;
+}
+
+/// Those that are connected. Whoever connects and asks nothing is in nobody's way.
+#[derive(Default)]
+struct Connections {
+    tasks: JoinSet<()>,
+    /// In the order in which they came.
+    open: Vec<Connection>,
+}
+
+struct Connection {
+    task: AbortHandle,
+    /// Whether its whole request is here.
+    has_asked: Arc<AtomicBool>,
+}
+
+impl Connections {
+    /// The first that has asked nothing yet.
+    fn idle(&self) -> Option<usize> {
+        self.open.iter().position(|open| !open.has_asked.load(Ordering::Relaxed))
+    }
+
+    fn have_room(&mut self) -> bool {
+        self.open.retain(|open| !open.task.is_finished());
+        self.open.len() < CONNECTIONS_MAX || self.idle().is_some()
+    }
+
+    fn add(&mut self, stream: UnixStream, desk: &Arc<Desk>) {
+        if self.open.len() >= CONNECTIONS_MAX
+            && let Some(idle) = self.idle()
+        {
+            self.open.remove(idle).task.abort();
+        }
+        let (desk, has_asked) = (Arc::clone(desk), Arc::new(AtomicBool::new(false)));
+        let asked = Arc::clone(&has_asked);
+        let task = self.tasks.spawn(async move {
+            let exchange = exchange(stream, &desk, &asked);
+            // Whoever went away, or took too long, is told nothing.
+            let _ = timeout(Duration::from_millis(EXCHANGE_MS_MAX), exchange).await;
+        });
+        self.open.push(Connection { task, has_asked });
+    }
+
+    /// Lets requests that are here, or just coming, be answered.
+    async fn end(mut self) {
+        let all = async |tasks: &mut JoinSet<()>| while tasks.join_next().await.is_some() {};
+        let _ = timeout(Duration::from_millis(LAST_REQUEST_MS_MAX), all(&mut self.tasks)).await;
+        self.open
+            .iter()
+            .filter(|open| !open.has_asked.load(Ordering::Relaxed))
+            .for_each(|open| open.task.abort());
+        // Whoever is slower than that is told nothing and sees the connection close.
+        let _ = timeout(Duration::from_millis(FAREWELL_MS_MAX), all(&mut self.tasks)).await;
+    }
 }
 
 /// One line in, one line out.
-async fn exchange(stream: UnixStream, desk: &Desk) -> io::Result<()> {
+async fn exchange(stream: UnixStream, desk: &Desk, has_asked: &AtomicBool) -> io::Result<()> {
     let (from, mut to) = stream.into_split();
     let mut line = Vec::new();
     let mut from = BufReader::new(from.take(LINE_BYTES_MAX as u64 + 1));
@@ -119,7 +179,10 @@ async fn exchange(stream: UnixStream, desk: &Desk) -> io::Result<()> {
     } else {
         match serde_json::from_slice::<Ask>(&line) {
             Ok(mut ask) => match enclosed(&mut ask, &mut from).await? {
-                Ok(bytes) => desk.answer(ask, bytes).await,
+                Ok(bytes) => {
+                    has_asked.store(true, Ordering::Relaxed);
+                    desk.answer(ask, bytes).await
+                }
                 Err(bad) => refused(bad.to_string()),
             },
             Err(error) => refused(format!("not a request: {error}")),
@@ -159,6 +222,10 @@ impl Desk {
                 "this may not be asked from outside: only signals, messages, answers, raises, checkpoints and rollbacks"
                     .to_owned(),
             ),
+            Ask::Do { request, .. } if !brings_all(&request) => refused(
+                "a request brings along whatever it refers to: only images and files of a message, with their bytes"
+                    .to_owned(),
+            ),
             Ask::Do { tree, request } if tree == self.tree.id() => {
                 match self.tree.request_with(By::Person, *request, bytes).await {
                     Ok(reply) => Answer::done(reply, GoesOn::Now),
@@ -189,6 +256,39 @@ pub(super) async fn apply(home: &Home, tree: TreeId, request: Request, bytes: Ve
 
 fn refused(message: String) -> Answer {
     Answer::Refused { message }
+}
+
+/// Whether a request refers to nothing that it does not bring along. A reference to something else in the home, of
+/// whichever tree, would be passed on to a model.
+fn brings_all(request: &Request) -> bool {
+    let is_whole = |body: &Body| body.rest().is_none();
+    match request {
+        // Its parts came with their bytes.
+        Request::Send(send) => is_whole(&send.body),
+        Request::Publish(publish) => is_whole(&publish.body) && publish.body.parts().is_empty(),
+        Request::Answer(answer) => is_whole(&answer.answer) && answer.answer.parts().is_empty(),
+        // How an agent stood is read from the journal, by whoever carries this out.
+        Request::Rollback(rollback) => rollback.standing.is_none() && rollback.prior.is_none(),
+        Request::Refresh(_)
+        | Request::Broadcast(_)
+        | Request::Pause(_)
+        | Request::Unpause(_)
+        | Request::Cancel(_)
+        | Request::Redirect(_)
+        | Request::Raise(_)
+        | Request::Checkpoint(_) => true,
+        // These have bodies of their own, and are not for people.
+        Request::Start(_)
+        | Request::Spawn(_)
+        | Request::Followup(_)
+        | Request::Hold(_)
+        | Request::Charge(_)
+        | Request::Wait(_)
+        | Request::Ask(_)
+        | Request::Finish(_)
+        | Request::Fail(_)
+        | Request::Branch(_) => false,
+    }
 }
 
 /// Whether a request is one that people make of a tree, and not one of its own agents or its start.

@@ -115,6 +115,18 @@ impl Stage {
     pub(crate) fn play_in(&self, args: &[&str], environment: &[(&str, &str)]) -> Playing {
         let mut command = self.command(args);
         command.envs(environment.iter().copied());
+        Self::started(command)
+    }
+
+    /// Starts a command for which files are open to everybody, unless it says otherwise.
+    pub(crate) fn play_unmasked(&self, args: &[&str]) -> Playing {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", r#"umask 000; exec "$@""#, "sh", env!("CARGO_BIN_EXE_spinney")]).args(args);
+        shell.env("SPINNEY_HOME", &self.home).current_dir(self.folder.path()).stdin(Stdio::null());
+        Self::started(shell)
+    }
+
+    fn started(mut command: Command) -> Playing {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap()).lines();
         let err = BufReader::new(child.stderr.take().unwrap());
@@ -180,6 +192,11 @@ impl Playing {
                 return;
             }
         }
+    }
+
+    /// Whether it has ended by itself.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
     }
 
     /// Sends a signal, by name.

@@ -125,7 +125,9 @@ fn looking_writes_nothing() {
 #[test]
 fn a_workspace_that_cannot_be_written_does_not_stop_the_tree() {
     let stage = Stage::new();
+    // A home that was just begun.
     fs::create_dir_all(stage.home()).unwrap();
+    fs::write(stage.home().join("journal.sqlite3"), "").unwrap();
     fs::write(workspace(&stage), "in the way").unwrap();
     let ended = stage.spinney(&["run", &hello(), "--json"]);
     assert_eq!((ended.code, &ended.result()["state"]), (Some(0), &"completed".into()));

@@ -5,7 +5,8 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 
 use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt};
-use cap_std::fs::{Dir, File, OpenOptions};
+use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt};
+use rustix::fs::OFlags;
 use spinney_kernel::port::journal::Durability;
 
 /// What a file that was written survives.
@@ -45,10 +46,10 @@ pub(super) fn write(folder: &Dir, file: &str, bytes: &[u8], sync: Sync) -> io::R
     keep_names(folder, sync)
 }
 
-/// Writes a file that was not there. What a process left that died while it wrote is replaced.
+/// Writes a file that was not there, for its owner only. What a process left that died while it wrote is replaced.
 pub(super) fn create(folder: &Dir, file: &str, bytes: &[u8], sync: Sync) -> io::Result<()> {
     let mut fresh = OpenOptions::new();
-    fresh.write(true).create_new(true);
+    fresh.write(true).create_new(true).mode(0o600);
     let mut opened = match folder.open_with(file, &fresh) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             remove(folder, file)?;
@@ -108,7 +109,8 @@ fn is_there(folder: &Dir, file: &str, bytes: &[u8]) -> io::Result<bool> {
         Err(error) => return Err(error),
     }
     let mut reading = OpenOptions::new();
-    reading.read(true).follow(FollowSymlinks::No);
+    // It may have become a pipe since.
+    reading.read(true).follow(FollowSymlinks::No).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
     let mut found = Vec::with_capacity(bytes.len() + 1);
     // What cannot be read is written again.
     let read = folder

@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 
 use cap_fs_ext::DirExt;
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, DirBuilder, DirBuilderExt};
 
 /// Opens a folder, and makes it if it is not there. A link or a file in its place is an error.
 pub(super) fn open(above: &Dir, name: &str) -> io::Result<Dir> {
@@ -28,9 +28,10 @@ pub(super) fn ours(above: &Dir, name: &str) -> io::Result<Dir> {
     open(above, name)
 }
 
-/// Makes a folder, unless something has its name. Somebody else may make it at the same moment.
+/// Makes a folder for its owner only, unless something has its name. Somebody else may make it at the same moment.
 pub(super) fn make(above: &Dir, name: &str) -> io::Result<()> {
-    match above.create_dir(name) {
+    let mut builder = DirBuilder::new();
+    match above.create_dir_with(name, builder.mode(0o700)) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         made => made,
     }

@@ -44,15 +44,16 @@ pub struct Workspace {
 }
 
 impl Workspaces {
-    /// Opens the workspaces of a tree in a home, and makes the folder if it is not there. The home and its `workspace`
-    /// may be links: whoever owns the home may put it where they like.
+    /// Opens the workspaces of a tree in a home, and makes the folder if it is not there. The home may be a link, and
+    /// nothing in it: whoever owns it may put all of it where they like.
     ///
     /// # Errors
     /// What the operating system says.
     pub fn open(home: &Path, tree: TreeId) -> Result<Self, WorkspaceFault> {
-        let (name, all) = (tree.to_string(), home.join(WORKSPACE));
-        let opened = fs::create_dir_all(&all)
-            .and_then(|()| Dir::open_ambient_dir(&all, ambient_authority()))
+        let name = tree.to_string();
+        let opened = fs::create_dir_all(home)
+            .and_then(|()| Dir::open_ambient_dir(home, ambient_authority()))
+            .and_then(|home| folder::open(&home, WORKSPACE))
             .and_then(|all| folder::open(&all, &name));
         let folder = Arc::new(opened.map_err(WorkspaceFault::at(name))?);
         Ok(Self { tree, folder, putting: Arc::default() })

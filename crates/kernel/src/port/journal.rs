@@ -15,6 +15,7 @@ use crate::id::{Seq, TreeId};
 use crate::time::Time;
 
 use super::catalog::{CatalogKind, CatalogRow, Fact};
+use super::home_refusal::HomeRefusal;
 
 /// Where batches go.
 pub trait Journal: Send + Sync {
@@ -356,6 +357,14 @@ pub enum JournalFault {
     NotAHome {
         /// Where.
         path: String,
+    },
+    /// It is not used as a home, or as a file of one.
+    #[error("{path} {why}")]
+    HomeRefused {
+        /// Which file or folder.
+        path: String,
+        /// Why.
+        why: HomeRefusal,
     },
     /// Nothing was ever written there.
     #[error("no journal in {path}: run a tree there first, or choose another home")]

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use spinney_kernel::port::journal::JournalFault;
 
+use super::commit_count;
+use super::home_folder::JOURNAL;
 use super::loss::wal_of;
-use super::{FILE, commit_count};
 
 /// The files of an open journal, as they were when it was opened.
 pub(super) struct FilesInPlace {
@@ -17,7 +18,7 @@ pub(super) struct FilesInPlace {
 
 impl FilesInPlace {
     pub(super) fn new(home: &Path) -> Self {
-        let database = home.join(FILE);
+        let database = home.join(JOURNAL);
         let files = [commit_count::path(home), wal_of(&database), database];
         Self { files: files.map(|path| (path, None)) }
     }

@@ -11,8 +11,9 @@ use spinney_kernel::port::journal::JournalFault;
 
 use super::commit_count::{self, CommitCount, Recorded, counted};
 use super::fault::{from_io, from_sqlite, from_sqlite_at};
+use super::home_folder::{HomeFolder, JOURNAL, SET_ASIDE};
 use super::lock::Lock;
-use super::{FILE, read, wal};
+use super::{read, wal};
 
 /// What was given up, and where a copy of what was found is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +44,7 @@ pub(super) fn check(home: &Path, recorded: Recorded, connection: &Connection) ->
         Recorded::Unreadable => Err(unknown("its checksum is wrong")),
         Recorded::Count(confirmed) if found >= confirmed => Ok(()),
         Recorded::Count(confirmed) => {
-            let wal = wal_of(&home.join(FILE));
+            let wal = wal_of(&home.join(JOURNAL));
             let place = wal::locate(&wal).map_err(|error| from_io(&wal, &error))?.to_string();
             Err(JournalFault::Lost { found, confirmed, place, trees: unfinished(connection) })
         }
@@ -70,8 +71,9 @@ fn unfinished(connection: &Connection) -> Vec<TreeId> {
 /// # Errors
 /// If another process writes there, the disk says no, or what is left is not a whole database.
 pub(super) fn accept(home: &Path) -> Result<Option<Loss>, JournalFault> {
-    let _lock = Lock::take(home)?;
-    let database = home.join(FILE);
+    let folder = HomeFolder::to_write(home)?;
+    let _lock = Lock::take(&folder)?;
+    let database = home.join(JOURNAL);
     let recorded = commit_count::recorded(home)?;
     let Err(fault) = probe(&database, |connection| check(home, recorded, connection))? else {
         return Ok(None);
@@ -81,7 +83,7 @@ pub(super) fn accept(home: &Path) -> Result<Option<Loss>, JournalFault> {
     }
     let set_aside = copy_aside(home)?;
     // The database may be ahead of the valid part of its write-ahead file: pages are moved before the file begins anew.
-    let with_wal = whole_count(&set_aside.join(FILE))?;
+    let with_wal = whole_count(&set_aside.join(JOURNAL))?;
     let alone = set_aside.join("without-wal.sqlite3");
     copy(&database, &alone)?;
     let without_wal = whole_count(&alone)?;
@@ -121,10 +123,10 @@ fn whole_count(database: &Path) -> Result<Option<u64>, JournalFault> {
 /// Copies the database, its write-ahead file and the count of commits into a new folder of the home.
 fn copy_aside(home: &Path) -> Result<PathBuf, JournalFault> {
     let free =
-        (1_u32..).map(|number| home.join(format!("set-aside-{number}"))).find(|folder| !folder.exists());
+        (1_u32..).map(|number| home.join(format!("{SET_ASIDE}{number}"))).find(|folder| !folder.exists());
     let Some(folder) = free else { unreachable!("there are more numbers than folders") };
     fs::create_dir(&folder).map_err(|error| from_io(&folder, &error))?;
-    let database = home.join(FILE);
+    let database = home.join(JOURNAL);
     for file in [commit_count::path(home), wal_of(&database), database] {
         if let (true, Some(name)) = (file.exists(), file.file_name()) {
             copy(&file, &folder.join(name))?;

@@ -5,23 +5,26 @@ mod change;
 mod commit_count;
 mod crowd;
 mod fault;
+mod home_folder;
 mod in_place;
 mod lately;
 mod link;
 mod lock;
+mod look;
 mod loss;
 mod mover;
 mod pen;
 mod places;
 mod read;
+mod reserve;
 mod schema;
 mod wal;
 mod write;
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use rusqlite::OpenFlags;
@@ -33,16 +36,14 @@ use spinney_kernel::port::journal::{Append, Appended, Entry, Head, Journal, Jour
 use crate::bound;
 use change::{Change, Encoded};
 use commit_count::CommitCount;
-use fault::from_io;
+use home_folder::HomeFolder;
 use in_place::FilesInPlace;
 use link::Link;
 use lock::Lock;
+use look::Reader;
 pub use loss::Loss;
 use pen::{Job, Pen};
 use write::Desk;
-
-/// The journal's file in a home.
-const FILE: &str = "journal.sqlite3";
 
 /// What a process wants with a home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +56,7 @@ pub enum Access {
 
 /// A journal in SQLite.
 pub struct SqliteJournal {
-    reader: Mutex<Link>,
+    reader: Reader,
     writer: Option<Writer>,
 }
 
@@ -72,7 +73,7 @@ impl SqliteJournal {
     /// says no.
     pub fn open(home: &Path, access: Access) -> Result<Self, JournalFault> {
         match access {
-            Access::Look => Ok(Self { reader: Mutex::new(look(home)?), writer: None }),
+            Access::Look => Ok(Self { reader: Reader::open(home)?, writer: None }),
             Access::Write => Self::open_bounded(home, u64::MAX),
         }
     }
@@ -81,24 +82,47 @@ impl SqliteJournal {
     /// told [`JournalFault::DiskFull`], until a tree is removed or the bound is raised.
     ///
     /// # Errors
-    /// If another process writes there, a newer version wrote it, or the disk says no.
+    /// If the folder is no home of ours, another process writes there, a newer version wrote it, or the disk says no.
     pub fn open_bounded(home: &Path, bytes_max: u64) -> Result<Self, JournalFault> {
-        fs::create_dir_all(home).map_err(|error| from_io(home, &error))?;
-        let lock = Lock::take(home)?;
-        let file = home.join(FILE);
+        let (journal, folder) = Self::open_with(home, bytes_max, |_| Ok(()))?;
+        reserve::keep(folder.path());
+        Ok(journal)
+    }
+
+    /// Opens the journal of a home to remove trees, which works on a full disk too: some room was set aside for it, and
+    /// is given up. The next that opens it to write sets some aside again.
+    ///
+    /// # Errors
+    /// As when it is opened to write.
+    pub fn open_to_remove(home: &Path) -> Result<Self, JournalFault> {
+        let give_up =
+            |folder: &Path| reserve::give_up(folder).map_err(|error| fault::from_io(folder, &error));
+        Self::open_with(home, u64::MAX, give_up).map(|(journal, _)| journal)
+    }
+
+    /// Opens it, and does something before that under the lock.
+    fn open_with(
+        home: &Path,
+        bytes_max: u64,
+        before: impl FnOnce(&Path) -> Result<(), JournalFault>,
+    ) -> Result<(Self, HomeFolder), JournalFault> {
+        let folder = HomeFolder::to_write(home)?;
+        let file = folder.journal();
+        not_foreign(&file)?;
+        let lock = Lock::take(&folder)?;
+        folder.close_to_others()?;
+        before(folder.path())?;
+        folder.make_journal()?;
         not_cut(&file)?;
-        let recorded = commit_count::recorded(home)?;
-        let link = Link::open(&file, OpenFlags::default())?;
-        loss::keep_wal_on_close(&link, true)?;
-        loss::check(home, recorded, &link)?;
-        loss::keep_wal_on_close(&link, false)?;
+        let recorded = commit_count::recorded(folder.path())?;
+        let link = open_to_write(&file, |link| loss::check(folder.path(), recorded, link))?;
         schema::prepare(&link)?;
         schema::bound(&link, bytes_max)?;
-        let count = CommitCount::open(home)?;
+        let count = CommitCount::open(folder.path())?;
         count.write(commit_count::counted(&link)?, true)?;
-        let (reader, mover) = (look(home)?, Link::open(&file, OpenFlags::default())?);
-        let pen = Pen::new(link, count, FilesInPlace::new(home));
-        Ok(Self { reader: Mutex::new(reader), writer: Some(Writer::start(pen, mover, lock)) })
+        let (reader, mover) = (Reader::open(home)?, Link::open(&file, WRITES)?);
+        let pen = Pen::new(link, count, FilesInPlace::new(folder.path()));
+        Ok((Self { reader, writer: Some(Writer::start(pen, mover, lock)) }, folder))
     }
 
     /// Gives up confirmed commits that are missing from the journal of a home, so that it opens again. Says what was
@@ -122,10 +146,35 @@ impl SqliteJournal {
         writer.desk.write(Job::Change(change, answer));
         answered.recv().unwrap_or(Err(JournalFault::Closed))
     }
+}
 
-    fn reader(&self) -> MutexGuard<'_, Link> {
-        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+/// How a file is opened to write. It is there: SQLite would make it for more than its owner.
+const WRITES: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
+
+/// Refuses another program's database before anything is changed, be it the folder's mode. What cannot be read like this
+/// is looked at once more when it is opened to write.
+fn not_foreign(file: &Path) -> Result<(), JournalFault> {
+    if !fs::metadata(file).is_ok_and(|found| found.len() > 0) {
+        return Ok(());
     }
+    match Link::open_still(file).and_then(|link| schema::ours(&link)) {
+        Err(fault @ JournalFault::HomeRefused { .. }) => Err(fault),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// A connection that writes, to a file that is ours and passes a check. Until then what is in a write-ahead file, be it
+/// another program's or damaged, stays there.
+fn open_to_write(
+    file: &Path,
+    check: impl FnOnce(&Link) -> Result<(), JournalFault>,
+) -> Result<Link, JournalFault> {
+    let link = Link::open(file, WRITES)?;
+    loss::keep_wal_on_close(&link, true)?;
+    schema::ours(&link)?;
+    check(&link)?;
+    loss::keep_wal_on_close(&link, false)?;
+    Ok(link)
 }
 
 /// Refuses a file of one byte: SQLite takes it for an empty one and would begin anew.
@@ -135,20 +184,6 @@ fn not_cut(file: &Path) -> Result<(), JournalFault> {
         return Err(JournalFault::DamagedFile { path: file.display().to_string(), reason });
     }
     Ok(())
-}
-
-/// A connection that only reads.
-fn look(home: &Path) -> Result<Link, JournalFault> {
-    let file = home.join(FILE);
-    // SQLite itself does not say why it cannot open a file.
-    fs::metadata(&file).map_err(|error| from_io(home, &error))?;
-    not_cut(&file)?;
-    let recorded = commit_count::recorded(home)?;
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let reader = Link::open(&file, flags)?;
-    loss::check(home, recorded, &reader)?;
-    schema::check(&reader, home)?;
-    Ok(reader)
 }
 
 impl Writer {
@@ -200,19 +235,19 @@ impl Journal for SqliteJournal {
     }
 
     fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Result<Vec<Entry>, JournalFault> {
-        read::entries(&self.reader(), tree, after, batches_max)
+        self.reader.read(|link| read::entries(link, tree, after, batches_max))
     }
 
     fn head(&self, tree: TreeId) -> Result<Option<Head>, JournalFault> {
-        read::head(&self.reader(), tree)
+        self.reader.read(|link| read::head(link, tree))
     }
 
     fn heads(&self, states: &[&str]) -> Result<Vec<Head>, JournalFault> {
-        read::heads(&self.reader(), states)
+        self.reader.read(|link| read::heads(link, states))
     }
 
     fn catalog(&self, kind: CatalogKind, prefix: &str) -> Result<Vec<Fact>, JournalFault> {
-        read::catalog(&self.reader(), kind, prefix)
+        self.reader.read(|link| read::catalog(link, kind, prefix))
     }
 
     fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Result<(), JournalFault> {
@@ -221,7 +256,7 @@ impl Journal for SqliteJournal {
     }
 
     fn blob(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalFault> {
-        read::blob(&self.reader(), blob)
+        self.reader.read(|link| read::blob(link, blob))
     }
 
     fn remove(&self, tree: TreeId, shared: Shared) -> Result<(), JournalFault> {

@@ -4,9 +4,16 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
+use spinney_kernel::port::home_refusal::HomeRefusal;
 use spinney_kernel::port::journal::JournalFault;
 
 use super::fault::from_sqlite;
+use super::home_folder::refused;
+
+/// What our files say whose they are, where every SQLite file has room for it: `SPNY`.
+const APPLICATION_ID: i32 = 0x5350_4e59;
+/// Tables that every version of ours has.
+const TABLES: [&str; 4] = ["batches", "blob_uses", "blobs", "trees"];
 
 /// A tree's batches between two that are marked, at most.
 pub(super) const MARK_EVERY: u32 = 64;
@@ -135,6 +142,7 @@ INSERT INTO commits (count) VALUES (0);
 
 /// Makes the tables or brings them up to date.
 pub(super) fn prepare(connection: &Connection) -> Result<(), JournalFault> {
+    ours(connection)?;
     let from = version(connection)?;
     let sqlite = |error| from_sqlite(connection, &error);
     let mode: String =
@@ -158,7 +166,39 @@ pub(super) fn prepare(connection: &Connection) -> Result<(), JournalFault> {
         let change = format!("BEGIN IMMEDIATE; {step} PRAGMA user_version = {number}; COMMIT;");
         connection.execute_batch(&change).map_err(sqlite)?;
     }
+    if application_id(connection)? != APPLICATION_ID {
+        connection.pragma_update(None, "application_id", APPLICATION_ID).map_err(sqlite)?;
+    }
     Ok(())
+}
+
+/// Refuses another program's file. One that says nothing of whose it is must have nothing in it, or our tables.
+pub(super) fn ours(connection: &Connection) -> Result<(), JournalFault> {
+    let sqlite = |error| from_sqlite(connection, &error);
+    let application_id = application_id(connection)?;
+    let is_ours = match application_id {
+        APPLICATION_ID => true,
+        0 => {
+            let mut found = connection
+                .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!'")
+                .map_err(sqlite)?;
+            let names = found.query_map([], |row| row.get(0)).map_err(sqlite)?;
+            let names = names.collect::<rusqlite::Result<Vec<String>>>().map_err(sqlite)?;
+            let number: i64 =
+                connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(sqlite)?;
+            let has_ours = TABLES.iter().all(|table| names.iter().any(|name| name == table));
+            if number == 0 { names.is_empty() } else { has_ours }
+        }
+        _ => false,
+    };
+    let path = Path::new(connection.path().unwrap_or_default());
+    if is_ours { Ok(()) } else { Err(refused(path, HomeRefusal::ForeignDatabase { application_id })) }
+}
+
+fn application_id(connection: &Connection) -> Result<i32, JournalFault> {
+    connection
+        .pragma_query_value(None, "application_id", |row| row.get(0))
+        .map_err(|error| from_sqlite(connection, &error))
 }
 
 /// Lets the file grow to so many bytes. SQLite takes a bound below what is there for what is there.
@@ -176,6 +216,7 @@ pub(super) fn bound(connection: &Connection, bytes_max: u64) -> Result<(), Journ
 /// Refuses a file that is not as this version reads it.
 pub(super) fn check(connection: &Connection, home: &Path) -> Result<(), JournalFault> {
     let (found, known) = (version(connection)?, STEPS.len() as u32);
+    ours(connection)?;
     match found {
         0 => Err(JournalFault::NoHome { path: home.display().to_string() }),
         _ if found < known => Err(JournalFault::Older { found, known }),

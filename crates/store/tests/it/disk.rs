@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use spinney_kernel::id::{Seq, TreeId};
+use spinney_kernel::port::home_refusal::HomeRefusal;
 use spinney_kernel::port::journal::{Append, ChainHash, Durability, Entry, Journal, JournalFault, Shared};
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::conformance;
@@ -130,7 +131,8 @@ fn something_else_where_the_home_should_be_is_named() {
     let taken = folder.path().join("taken");
     fs::create_dir_all(file(&taken)).unwrap();
     let fault = SqliteJournal::open(&taken, Access::Write).err();
-    assert!(matches!(fault, Some(JournalFault::NotAllowed { .. })), "{fault:?}");
+    let path = file(&taken).display().to_string();
+    assert_eq!(fault, Some(JournalFault::HomeRefused { path, why: HomeRefusal::WrongKind }));
 }
 
 #[test]

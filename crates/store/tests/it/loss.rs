@@ -151,6 +151,7 @@ fn g13_a_write_ahead_file_that_was_cut_or_deleted_is_named() {
     let home = copy(whole.path());
     fs::remove_file(wal(home.path())).unwrap();
     fs::remove_file(file(home.path())).unwrap();
+    fs::write(home.path().join("lock"), "").unwrap();
     let fault = SqliteJournal::open(home.path(), Access::Write).err();
     assert!(matches!(fault, Some(JournalFault::Lost { found: 0, .. })), "{fault:?}");
 }

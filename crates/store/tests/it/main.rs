@@ -6,6 +6,7 @@ mod branches;
 mod damage;
 mod disk;
 mod growth;
+mod homes;
 mod lately;
 mod loss;
 mod mutated;

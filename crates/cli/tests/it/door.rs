@@ -1,0 +1,153 @@
+//! What comes in from outside: the socket of a running home, and files that are none.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixStream;
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::stage::Stage;
+
+const SAYS: &str = "rules: [ { say: done } ]";
+const HANGS: &str = "rules: [ { hang: true } ]";
+
+/// A reference to something that may lie in the home, of whichever tree.
+fn reference() -> serde_json::Value {
+    json!({ "hash": "ab".repeat(32), "bytes": 5 })
+}
+
+#[test]
+fn a_request_may_refer_only_to_what_it_brings_along() {
+    let stage = Stage::new();
+    let mut running = stage.play(&["run", &stage.tree("", HANGS)]);
+    running.until("starts");
+    let listed = stage.spinney(&["ps", "--json"]).result();
+    let (tree, events) = (listed["tree"].clone(), listed["events"].clone());
+    let part = json!({ "kind": "file", "media": "text/plain", "name": "a.txt", "blob": reference() });
+    let requests = [
+        json!({ "verb": "send", "to": "lead", "body": { "text": "x", "rest": reference() } }),
+        json!({ "verb": "publish", "body": { "text": "x", "rest": reference() }, "envelope": { "topic": "news" } }),
+        json!({ "verb": "publish", "body": { "text": "x", "parts": [part] }, "envelope": { "topic": "news" } }),
+        json!({ "verb": "answer", "question": 1, "answer": { "text": "x", "rest": reference() } }),
+    ];
+    for request in requests {
+        let mut stream = UnixStream::connect(stage.home().join("control")).unwrap();
+        writeln!(stream, "{}", json!({ "ask": "do", "tree": tree, "request": request })).unwrap();
+        let mut told = String::new();
+        stream.read_to_string(&mut told).unwrap();
+        assert!(told.contains(r#""told":"refused""#), "{request} {told}");
+        assert!(told.contains("brings along"), "{request} {told}");
+    }
+    assert_eq!(stage.spinney(&["ps", "--json"]).result()["events"], events);
+    running.kill();
+}
+
+/// Those who connect and ask nothing, or begin and never end, are in nobody's way.
+#[test]
+fn idle_connections_do_not_delay_a_request() {
+    let stage = Stage::new();
+    let mut running = stage.play(&["run", &stage.tree("", HANGS)]);
+    running.until("starts");
+    let connect = |half: bool| {
+        let mut stream = UnixStream::connect(stage.home().join("control")).unwrap();
+        if half {
+            let _ = stream.write_all(br#"{"ask":"#);
+        }
+        stream
+    };
+    let mut idle: Vec<UnixStream> = (0..100).map(|number| connect(number % 2 == 0)).collect();
+    let paused = stage.spinney(&["pause", "last"]);
+    assert_eq!(paused.code, Some(0), "{}", paused.err);
+    // It did not wait until their time was up: the last of them is connected still.
+    let last = idle.last_mut().unwrap();
+    last.set_nonblocking(true).unwrap();
+    let read = last.read(&mut [0]).map_err(|error| error.kind());
+    assert_eq!(read, Err(std::io::ErrorKind::WouldBlock));
+    assert_eq!(stage.spinney(&["cancel", "last"]).code, Some(0));
+    assert_eq!(running.end().code, Some(4));
+}
+
+fn pipe(stage: &Stage, name: &str) -> String {
+    let path = stage.folder().join(name);
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    path.display().to_string()
+}
+
+/// Reading a pipe would wait for ever for somebody at its other end.
+#[test]
+fn pipes_and_devices_are_refused_without_waiting() {
+    let stage = Stage::new();
+    let tree = stage.tree("", SAYS);
+    assert_eq!(stage.spinney(&["run", &tree]).code, Some(0));
+    let refused = |args: &[&str]| {
+        let refused = stage.spinney(args);
+        assert_eq!(refused.code, Some(2), "{args:?} {}", refused.err);
+        assert!(refused.err.contains("it is no plain file"), "{args:?} {}", refused.err);
+    };
+    refused(&["run", &pipe(&stage, "pipe.yaml")]);
+    let device = stage.folder().join("device.yaml");
+    symlink("/dev/zero", &device).unwrap();
+    refused(&["run", device.to_str().unwrap()]);
+    refused(&["send", "last", "lead", "look", "--file", &pipe(&stage, "sent.txt")]);
+    refused(&["send", "last", "lead", "look", "--file", "/dev/zero"]);
+    fs::remove_file(stage.folder().join("tree.script.yaml")).unwrap();
+    pipe(&stage, "tree.script.yaml");
+    refused(&["run", &tree]);
+    refused(&["run", &tree, "--allow-outside"]);
+}
+
+/// Files of a home that became something else, or a link to something else.
+#[test]
+fn a_kept_file_that_is_none_is_refused_without_waiting() {
+    let stage = Stage::new();
+    let mut running = stage.play(&["run", &stage.tree("", HANGS)]);
+    running.until("starts");
+    running.kill();
+    let id = stage.spinney(&["ps", "--json"]).result()["tree"].as_str().unwrap().to_owned();
+    let script = stage.home().join("trees").join(id).join("script-1.yaml");
+    let copy = stage.folder().join("copy.yaml");
+    fs::rename(&script, &copy).unwrap();
+    symlink(&copy, &script).unwrap();
+    let linked = stage.spinney(&["resume", "last"]);
+    assert_eq!(linked.code, Some(2), "{}", linked.err);
+    assert!(linked.err.contains("it is a link"), "{}", linked.err);
+    fs::remove_file(&script).unwrap();
+    pipe(&stage, script.strip_prefix(stage.folder()).unwrap().to_str().unwrap());
+    let piped = stage.spinney(&["resume", "last"]);
+    assert_eq!(piped.code, Some(2), "{}", piped.err);
+    assert!(piped.err.contains("it is no plain file"), "{}", piped.err);
+}
+
+/// A tree file from somewhere else does not choose which files of this machine are read.
+#[test]
+fn a_script_lies_below_the_folder_of_its_tree_file() {
+    let stage = Stage::new();
+    let folder = stage.folder().join("project");
+    fs::create_dir_all(folder.join("scripts")).unwrap();
+    let outside = stage.file("outside.yaml", SAYS);
+    fs::write(folder.join("scripts/inside.yaml"), SAYS).unwrap();
+    symlink(&outside, folder.join("link.yaml")).unwrap();
+    symlink("scripts/inside.yaml", folder.join("near.yaml")).unwrap();
+    let run = |script: &str, more: &[&str]| {
+        let text = format!(
+            "name: test\ngoal: Try it.\nmodels:\n  fast: {{ provider: scripted, script: {script} }}\nagents:\n  lead: {{ model: fast }}\n"
+        );
+        stage.file("project/tree.yaml", &text);
+        stage.spinney(&[&["run", "project/tree.yaml"], more].concat())
+    };
+    for script in ["../outside.yaml", outside.as_str(), "link.yaml", "scripts/../../outside.yaml"] {
+        let refused = run(script, &[]);
+        assert_eq!(refused.code, Some(2), "{script} {}", refused.err);
+        assert!(refused.err.contains("project/tree.yaml:4:"), "{script} {}", refused.err);
+        assert!(refused.err.contains("or write --allow-outside"), "{script} {}", refused.err);
+        assert!(!stage.home().exists(), "{script}");
+    }
+    for script in ["scripts/inside.yaml", "near.yaml", "./scripts/inside.yaml"] {
+        assert_eq!(run(script, &[]).code, Some(0), "{script}");
+    }
+    for script in ["../outside.yaml", outside.as_str(), "link.yaml"] {
+        assert_eq!(run(script, &["--allow-outside"]).code, Some(0), "{script}");
+    }
+}

@@ -1,0 +1,289 @@
+//! What is taken for a home: links, foreign files, foreign databases and other owners' folders are refused, and nothing
+//! outside a home is written, emptied or removed. What is made is private to its owner.
+
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, lchown, symlink};
+use std::path::{Path, PathBuf};
+
+use spinney_kernel::id::BlobHash;
+
+use crate::stage::Stage;
+
+const SAYS: &str = "rules: [ { say: done } ]";
+/// Nobody in particular.
+const SOMEBODY: u32 = 65_534;
+const HANGS: &str = "rules: [ { hang: true } ]";
+
+/// A stage with a home in which one tree was run.
+fn used() -> (Stage, String) {
+    let stage = Stage::new();
+    let tree = stage.tree("", SAYS);
+    assert_eq!(stage.spinney(&["run", &tree]).code, Some(0));
+    (stage, tree)
+}
+
+/// Every file and folder below a folder, links as themselves, with its mode and a hash of what is in it.
+pub(crate) fn everything(folder: &Path) -> Vec<(PathBuf, u32, String)> {
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let about = fs::symlink_metadata(&path).unwrap();
+            if about.is_dir() {
+                open.push(path.clone());
+            }
+            let bytes = if about.is_file() { fs::read(&path).unwrap() } else { Vec::new() };
+            found.push((path, about.mode(), BlobHash::of(&bytes).to_string()));
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Whether the tests run as somebody whom permissions do not bind.
+pub(crate) fn is_root(stage: &Stage) -> bool {
+    fs::metadata(stage.folder()).unwrap().uid() == 0
+}
+
+/// Commands that write in a home.
+fn writing(tree: &str) -> Vec<Vec<&str>> {
+    vec![vec!["run", tree], vec!["rm", "last"], vec!["cancel", "last"], vec!["resume", "last"]]
+}
+
+/// G14 (links): the lock of a home is a link to a user's file.
+#[test]
+fn a_lock_that_is_a_link_is_refused_and_its_target_left_alone() {
+    let (stage, tree) = used();
+    let precious = stage.file("precious.txt", "years of work\n");
+    let lock = stage.home().join("lock");
+    fs::remove_file(&lock).unwrap();
+    symlink(&precious, &lock).unwrap();
+    for args in writing(&tree) {
+        let refused = stage.spinney(&args);
+        assert_eq!(refused.code, Some(2), "{args:?} {}", refused.err);
+        assert!(refused.err.contains("lock is a link"), "{args:?} {}", refused.err);
+        assert_eq!(fs::read_to_string(&precious).unwrap(), "years of work\n", "{args:?}");
+    }
+}
+
+/// G14 (links): a second name of a user's file, or a file that was never a lock.
+#[test]
+fn a_lock_that_is_another_file_is_not_emptied() {
+    let (stage, tree) = used();
+    let precious = stage.file("precious.txt", "1234\n");
+    let lock = stage.home().join("lock");
+    fs::remove_file(&lock).unwrap();
+    fs::hard_link(&precious, &lock).unwrap();
+    let refused = stage.spinney(&["run", &tree]);
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
+    assert!(refused.err.contains("second name"), "{}", refused.err);
+    assert_eq!(fs::read_to_string(&precious).unwrap(), "1234\n");
+    fs::remove_file(&lock).unwrap();
+    fs::write(&lock, "years of work\n").unwrap();
+    let refused = stage.spinney(&["run", &tree]);
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
+    assert!(refused.err.contains("not a lock"), "{}", refused.err);
+    assert_eq!(fs::read_to_string(&lock).unwrap(), "years of work\n");
+}
+
+/// G14 (links): every other file and folder of a home.
+#[test]
+fn no_file_of_a_home_is_reached_through_a_link() {
+    for name in
+        ["journal.sqlite3", "journal.sqlite3-wal", "journal.sqlite3-shm", "trees", "workspace", "control"]
+    {
+        let (stage, tree) = used();
+        let outside = stage.folder().join("outside");
+        fs::create_dir(&outside).unwrap();
+        let (from, to) = (stage.home().join(name), outside.join(name));
+        if from.exists() {
+            fs::rename(&from, &to).unwrap();
+        } else {
+            fs::write(&to, "").unwrap();
+        }
+        symlink(&to, &from).unwrap();
+        let before = everything(&outside);
+        let refused = stage.spinney(&["run", &tree]);
+        assert_eq!(refused.code, Some(2), "{name}: {}", refused.err);
+        assert!(refused.err.contains(&format!("{name} is a link")), "{name}: {}", refused.err);
+        assert_eq!(everything(&outside), before, "{name}");
+        assert!(from.is_symlink(), "{name}");
+    }
+}
+
+/// A home as a whole may lie elsewhere, such as on another disk.
+#[test]
+fn a_home_may_be_a_link_to_a_folder() {
+    let stage = Stage::new();
+    let elsewhere = stage.folder().join("other disk");
+    fs::create_dir(&elsewhere).unwrap();
+    symlink(&elsewhere, stage.home()).unwrap();
+    let run = stage.spinney(&["run", &stage.tree("", SAYS)]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(elsewhere.join("journal.sqlite3").is_file());
+    assert_eq!(stage.spinney(&["ps", "--json"]).json().len(), 1);
+}
+
+/// G14 (foreign files): a folder that is no home is not made one, whatever is in it.
+#[test]
+fn a_folder_that_is_no_home_is_refused_and_left_alone() {
+    let stage = Stage::new().at("debian");
+    let tree = stage.tree("", SAYS);
+    let files: [&[(&str, &str)]; 5] = [
+        &[("control", "Source: spinney\n"), ("rules", "#!/usr/bin/make -f\n")],
+        &[("control", "Source: spinney\n")],
+        &[("control", ""), ("lock", "")],
+        &[("lock", "years of work\n")],
+        &[("notes.txt", "mine\n"), ("lock", "12\n")],
+    ];
+    for files in files {
+        fs::create_dir(stage.home()).unwrap();
+        fs::set_permissions(stage.home(), fs::Permissions::from_mode(0o755)).unwrap();
+        for (name, text) in files {
+            fs::write(stage.home().join(name), text).unwrap();
+        }
+        let before = (fs::metadata(stage.home()).unwrap().mode(), everything(stage.home()));
+        for args in writing(&tree) {
+            let refused = stage.spinney(&args);
+            assert_eq!(refused.code, Some(2), "{args:?} {}", refused.err);
+            assert!(refused.err.contains("debian"), "{args:?} {}", refused.err);
+            let after = (fs::metadata(stage.home()).unwrap().mode(), everything(stage.home()));
+            assert_eq!(after, before, "{args:?}");
+        }
+        fs::remove_dir_all(stage.home()).unwrap();
+    }
+}
+
+/// What a process leaves that dies before it made the journal is a home's beginning.
+#[test]
+fn a_home_that_was_just_begun_is_taken() {
+    for left in [&[][..], &["lock"], &["lock", "journal.sqlite3"]] {
+        let stage = Stage::new();
+        fs::create_dir(stage.home()).unwrap();
+        for name in left {
+            fs::write(stage.home().join(name), "").unwrap();
+        }
+        let run = stage.spinney(&["run", &stage.tree("", SAYS)]);
+        assert_eq!(run.code, Some(0), "{left:?} {}", run.err);
+    }
+}
+
+/// Where a database says whose it is: `application_id` in its header.
+const MARK: std::ops::Range<usize> = 68..72;
+
+/// Changes whose a database says it is; gives what it said before.
+fn mark(stage: &Stage, mark: [u8; 4]) -> [u8; 4] {
+    let file = stage.home().join("journal.sqlite3");
+    let mut bytes = fs::read(&file).unwrap();
+    let before = bytes[MARK].try_into().unwrap();
+    bytes[MARK].copy_from_slice(&mark);
+    fs::write(file, bytes).unwrap();
+    before
+}
+
+/// G14 (foreign database): another program's is not written, and not read as ours.
+#[test]
+fn a_foreign_database_is_refused_and_left_alone() {
+    let (stage, tree) = used();
+    mark(&stage, *b"mine");
+    let before = everything(stage.home());
+    for args in writing(&tree).into_iter().chain([vec!["ps"]]) {
+        let refused = stage.spinney(&args);
+        assert_eq!(refused.code, Some(2), "{args:?} {}", refused.err);
+        assert!(refused.err.contains("is not a journal of spinney"), "{args:?} {}", refused.err);
+        assert_eq!(everything(stage.home()), before, "{args:?}");
+    }
+}
+
+/// A home of an earlier version has no mark; it gets one, and is ours.
+#[test]
+fn a_home_without_a_mark_is_known_by_its_tables_and_marked() {
+    let (stage, tree) = used();
+    let ours = mark(&stage, [0; 4]);
+    assert_ne!(ours, [0; 4]);
+    assert_eq!(stage.spinney(&["ps", "--json"]).json().len(), 1);
+    assert_eq!(stage.spinney(&["run", &tree]).code, Some(0));
+    assert_eq!(mark(&stage, ours), ours);
+    assert_eq!(stage.spinney(&["ps", "--json"]).json().len(), 2);
+}
+
+/// G14 (private): whatever the umask, while a tree runs and afterwards, also in a home that was made looser.
+#[test]
+fn a_home_is_private_to_its_owner_whatever_the_umask() {
+    let stage = Stage::new();
+    let tree = stage.tree("", HANGS);
+    let open = |path: &Path| -> Vec<(PathBuf, String)> {
+        let all = everything(path).into_iter().map(|(path, mode, _)| (path, mode));
+        all.chain([(path.to_owned(), fs::metadata(path).unwrap().mode())])
+            .filter(|(_, mode)| mode & 0o077 != 0)
+            .map(|(path, mode)| (path, format!("{mode:o}")))
+            .collect()
+    };
+    for round in 0..2 {
+        let mut running = stage.play_unmasked(&["run", &tree]);
+        running.until("starts");
+        let socket = fs::symlink_metadata(stage.home().join("control")).unwrap();
+        assert!(socket.file_type().is_socket());
+        assert_eq!(open(stage.home()), [], "round {round}");
+        assert_eq!(stage.spinney(&["cancel", "last"]).code, Some(0));
+        assert_eq!(running.end().code, Some(4));
+        assert_eq!(open(stage.home()), [], "round {round}");
+        // As an earlier version made it.
+        for (path, mode, _) in everything(stage.home()) {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode | 0o066)).unwrap();
+        }
+        fs::set_permissions(stage.home(), fs::Permissions::from_mode(0o777)).unwrap();
+        assert_eq!(stage.spinney(&["checkpoint", "clean"]).code, Some(0));
+        let left = open(stage.home());
+        // Below a folder that nobody else may enter the modes do not matter.
+        let deep = |path: &Path| path.strip_prefix(stage.home()).unwrap().components().count() > 1;
+        assert!(left.iter().all(|(path, _)| deep(path)), "{left:?}");
+        for (path, mode, _) in everything(stage.home()) {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode & !0o077)).unwrap();
+        }
+    }
+}
+
+/// A folder in which everybody may write is nobody's home, and stays open to everybody.
+#[test]
+fn a_folder_that_everybody_shares_is_no_home() {
+    let stage = Stage::new();
+    fs::create_dir(stage.home()).unwrap();
+    fs::set_permissions(stage.home(), fs::Permissions::from_mode(0o1777)).unwrap();
+    let refused = stage.spinney(&["run", &stage.tree("", SAYS)]);
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
+    assert_eq!(fs::metadata(stage.home()).unwrap().mode() & 0o7777, 0o1777);
+    assert_eq!(everything(stage.home()), []);
+}
+
+/// G14 (another owner): who could write there all the same does not, and is told whose it is.
+#[test]
+fn a_home_of_another_owner_is_not_written() {
+    let (stage, tree) = used();
+    let (us, is_root) = (fs::metadata(stage.folder()).unwrap().uid(), is_root(&stage));
+    // Those who may not give their own home away have one of the system's folders in its place.
+    let (stage, owner) = if is_root {
+        for path in
+            everything(stage.home()).into_iter().map(|(path, ..)| path).chain([stage.home().to_owned()])
+        {
+            lchown(path, Some(SOMEBODY), Some(SOMEBODY)).unwrap();
+        }
+        (stage, SOMEBODY)
+    } else {
+        (stage.at("/usr"), 0)
+    };
+    let before = if is_root { everything(stage.home()) } else { Vec::new() };
+    let refused = stage.spinney(&["run", &tree]);
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
+    let whose = format!("belongs to user {owner} and this process runs as user {us}");
+    assert!(refused.err.contains(&whose), "{}", refused.err);
+    if is_root {
+        for args in writing(&tree) {
+            let refused = stage.spinney(&args);
+            assert_eq!(refused.code, Some(2), "{args:?} {}", refused.err);
+            assert!(refused.err.contains(&whose), "{args:?} {}", refused.err);
+            assert_eq!(everything(stage.home()), before, "{args:?}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Why a folder is not taken for a home, or a file in it not for one of ours. Nothing was changed then.
+
+use std::fmt;
+
+/// Why something is not used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HomeRefusal {
+    /// It is a symbolic link, which may lead to anything.
+    Link,
+    /// The file has a second name, which may be in anyone's folder.
+    SecondName,
+    /// It is neither a plain file nor what else belongs in its place.
+    WrongKind,
+    /// It belongs to another user.
+    OtherOwner {
+        /// Whose it is.
+        owner: u32,
+        /// Who we are.
+        ours: u32,
+    },
+    /// The folder has files in it, and none of them is a journal.
+    NotAHome,
+    /// Everybody may write in the folder.
+    EverybodysFolder,
+    /// The file is where the lock belongs and is none.
+    NotALock,
+    /// It is another program's database.
+    ForeignDatabase {
+        /// What it says whose it is; 0 if it says nothing.
+        application_id: i32,
+    },
+}
+
+impl fmt::Display for HomeRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Link => f.write_str(
+                "is a link, and files of a home are not opened through links: put what it leads to in its place, or choose another home",
+            ),
+            Self::SecondName => {
+                f.write_str("has a second name (a hard link): put a copy in its place, or choose another home")
+            }
+            Self::WrongKind => f.write_str("is not what a home has there: move it away, or choose another home"),
+            Self::OtherOwner { owner, ours } => write!(
+                f,
+                "belongs to user {owner} and this process runs as user {ours}: run it as user {owner}, or choose another home; commands that only look work"
+            ),
+            Self::NotAHome => f.write_str(
+                "is no home and not empty: choose an empty folder, or one that does not exist yet",
+            ),
+            Self::EverybodysFolder => {
+                f.write_str("is a folder that everybody may write in: choose a folder below it")
+            }
+            Self::NotALock => {
+                f.write_str("is not a lock of spinney: move it away, or choose another home")
+            }
+            Self::ForeignDatabase { application_id: 0 } => f.write_str(
+                "is not a journal of spinney (its tables are another program's): choose another home",
+            ),
+            Self::ForeignDatabase { application_id } => write!(
+                f,
+                "is not a journal of spinney (its application id is {application_id:#010x}): choose another home"
+            ),
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! The folder of a home: whether it is one, whose it is, and who may enter it. Everything is checked before anything is
+//! changed, so that a folder that is no home stays as it was.
+//!
+//! The home itself may be a link, because people keep theirs on other disks. What is in it may not be: whoever hands
+//! somebody a folder with a `.spinney` in it must not choose which files we write.
+
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use rustix::process::geteuid;
+use spinney_kernel::port::home_refusal::HomeRefusal;
+use spinney_kernel::port::journal::JournalFault;
+
+use super::fault::from_io;
+
+/// The journal's file in a home.
+pub(super) const JOURNAL: &str = "journal.sqlite3";
+/// The file that the writing process locks.
+pub(super) const LOCK: &str = "lock";
+/// The socket of the process that runs trees.
+const SOCKET: &str = "control";
+/// Folders of a home.
+const FOLDERS: [&str; 2] = ["trees", "workspace"];
+/// What the names of all other files of a home begin with.
+const JOURNALS: &str = "journal.";
+/// What the names of folders begin with that keep a damaged journal.
+pub(super) const SET_ASIDE: &str = "set-aside-";
+/// Bytes of the longest text in a lock: a process id and the end of its line, twice if it was written over.
+const LOCK_BYTES_MAX: u64 = 32;
+/// Who may do what: the owner everything, others nothing.
+const OTHERS: u32 = 0o077;
+const STICKY: u32 = 0o1000;
+const FOLDER_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
+
+/// A folder that is a home, or may become one.
+pub(super) struct HomeFolder {
+    /// With no link in it.
+    path: PathBuf,
+}
+
+impl HomeFolder {
+    /// The folder of a home to write in, made if it is not there. Of a folder that is there nothing is changed yet.
+    pub(super) fn to_write(home: &Path) -> Result<Self, JournalFault> {
+        make(home).map_err(|error| from_io(home, &error))?;
+        let (folder, about) = Self::found(home)?;
+        owned(home, &about)?;
+        if about.mode() & STICKY != 0 {
+            return Err(refused(home, HomeRefusal::EverybodysFolder));
+        }
+        folder.check_files()?;
+        if !folder.journal().exists() {
+            folder.check_begun(home)?;
+        }
+        Ok(folder)
+    }
+
+    /// The folder of a home to look into, whoever's it is.
+    pub(super) fn to_look(home: &Path) -> Result<Self, JournalFault> {
+        let (folder, _) = Self::found(home)?;
+        // SQLite itself does not say why it cannot open a file.
+        let about = fs::symlink_metadata(folder.journal()).map_err(|error| from_io(home, &error))?;
+        // A second name does no harm to whoever only reads.
+        kind(&folder.journal(), &about)?;
+        Ok(folder)
+    }
+
+    fn found(home: &Path) -> Result<(Self, Metadata), JournalFault> {
+        let at = |error| from_io(home, &error);
+        let path = home.canonicalize().map_err(at)?;
+        let about = fs::metadata(&path).map_err(at)?;
+        if !about.is_dir() {
+            return Err(from_io(home, &ErrorKind::NotADirectory.into()));
+        }
+        Ok((Self { path }, about))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn journal(&self) -> PathBuf {
+        self.path.join(JOURNAL)
+    }
+
+    /// Whether it belongs to another user.
+    pub(super) fn is_others(&self) -> bool {
+        fs::metadata(&self.path).is_ok_and(|about| about.uid() != geteuid().as_raw())
+    }
+
+    /// Everything in it that is ours by name is also ours otherwise.
+    fn check_files(&self) -> Result<(), JournalFault> {
+        for name in self.names().map_err(|error| from_io(&self.path, &error))? {
+            let path = self.path.join(&name);
+            let about = match fs::symlink_metadata(&path) {
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                about => about.map_err(|error| from_io(&path, &error))?,
+            };
+            if FOLDERS.contains(&name.as_str()) {
+                if about.is_symlink() {
+                    return Err(refused(&path, HomeRefusal::Link));
+                }
+                owned(&path, &about)?;
+            } else if name.starts_with(JOURNALS) {
+                plain(&path, &about)?;
+                owned(&path, &about)?;
+            } else if name == SOCKET && !about.file_type().is_socket() {
+                let is_link = about.is_symlink();
+                return Err(refused(&path, if is_link { HomeRefusal::Link } else { HomeRefusal::WrongKind }));
+            }
+        }
+        Ok(())
+    }
+
+    /// A folder without a journal becomes a home if it is empty, or if all that is in it is what we leave there: a
+    /// process died before it made the journal, or somebody put a damaged one aside.
+    fn check_begun(&self, home: &Path) -> Result<(), JournalFault> {
+        let names = self.names().map_err(|error| from_io(home, &error))?;
+        if names.is_empty() {
+            return Ok(());
+        }
+        let has_kind = |name: &str, is: fn(&Metadata) -> bool| {
+            fs::symlink_metadata(self.path.join(name)).is_ok_and(|about| is(&about))
+        };
+        let is_ours = |name: &String| match name.as_str() {
+            // What is in it, its opening says.
+            LOCK => true,
+            SOCKET => has_kind(SOCKET, |about| about.file_type().is_socket()),
+            name if FOLDERS.contains(&name) => has_kind(name, Metadata::is_dir),
+            name if name.starts_with(SET_ASIDE) => has_kind(name, Metadata::is_dir),
+            name => name.starts_with(JOURNALS),
+        };
+        if names.iter().all(is_ours) && names.iter().any(|name| name == LOCK) {
+            return Ok(());
+        }
+        Err(refused(home, HomeRefusal::NotAHome))
+    }
+
+    fn names(&self) -> io::Result<Vec<String>> {
+        // A name that is no text is none of ours; it only has to be counted.
+        fs::read_dir(&self.path)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+    }
+
+    /// Opens the file to lock, which only its owner may open: whoever can open it can keep everybody else out.
+    pub(super) fn open_lock(&self) -> Result<File, JournalFault> {
+        let path = self.path.join(LOCK);
+        let at = |error: io::Error| match Errno::from_io_error(&error) {
+            Some(Errno::LOOP) => refused(&path, HomeRefusal::Link),
+            Some(Errno::NXIO | Errno::ISDIR) => refused(&path, HomeRefusal::WrongKind),
+            Some(_) | None => from_io(&path, &error),
+        };
+        // A pipe in its place must not make us wait for somebody at its other end.
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(FILE_MODE).custom_flags(flags);
+        let file = options.open(&path).map_err(at)?;
+        let about = file.metadata().map_err(at)?;
+        plain(&path, &about)?;
+        owned(&path, &about)?;
+        let mut text = Vec::new();
+        (&file).take(LOCK_BYTES_MAX + 1).read_to_end(&mut text).map_err(at)?;
+        let is_lock = text.len() as u64 <= LOCK_BYTES_MAX
+            && text.iter().all(|byte| byte.is_ascii_digit() || *byte == b'\n');
+        if !is_lock {
+            return Err(refused(&path, HomeRefusal::NotALock));
+        }
+        if about.mode() & OTHERS != 0 {
+            file.set_permissions(Permissions::from_mode(FILE_MODE)).map_err(at)?;
+        }
+        Ok(file)
+    }
+
+    /// Lets nobody in but the owner. Under the lock.
+    pub(super) fn close_to_others(&self) -> Result<(), JournalFault> {
+        close_to_others(&self.path, FOLDER_MODE)?;
+        for name in self.names().map_err(|error| from_io(&self.path, &error))? {
+            if FOLDERS.contains(&name.as_str()) {
+                close_to_others(&self.path.join(name), FOLDER_MODE)?;
+            } else if name.starts_with(JOURNALS) {
+                close_to_others(&self.path.join(name), FILE_MODE)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the journal's file, if it is not there. SQLite would leave its mode to the umask, and gives its other files
+    /// the mode of this one. It is opened here only if it is new: closing it takes away nobody's lock.
+    pub(super) fn make_journal(&self) -> Result<(), JournalFault> {
+        let made = OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(self.journal());
+        match made {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(from_io(&self.journal(), &error)),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+}
+
+/// Makes a folder for its owner only, and those above it as usual.
+fn make(home: &Path) -> io::Result<()> {
+    if home.is_dir() {
+        return Ok(());
+    }
+    if let Some(above) = home.parent() {
+        fs::create_dir_all(above)?;
+    }
+    match DirBuilder::new().mode(FOLDER_MODE).create(home) {
+        // Somebody else may make it at the same moment.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && home.is_dir() => Ok(()),
+        made => made,
+    }
+}
+
+fn close_to_others(path: &Path, mode: u32) -> Result<(), JournalFault> {
+    let about = match fs::symlink_metadata(path) {
+        // A look that ends removes its files.
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        about => about.map_err(|error| from_io(path, &error))?,
+    };
+    if about.is_symlink() || about.mode() & OTHERS == 0 {
+        return Ok(());
+    }
+    fs::set_permissions(path, Permissions::from_mode(mode)).map_err(|error| from_io(path, &error))
+}
+
+/// Refuses what is no plain file.
+fn kind(path: &Path, about: &Metadata) -> Result<(), JournalFault> {
+    if about.is_symlink() {
+        return Err(refused(path, HomeRefusal::Link));
+    }
+    if !about.is_file() {
+        return Err(refused(path, HomeRefusal::WrongKind));
+    }
+    Ok(())
+}
+
+/// Refuses what is no plain file with one name.
+fn plain(path: &Path, about: &Metadata) -> Result<(), JournalFault> {
+    kind(path, about)?;
+    if about.nlink() > 1 {
+        return Err(refused(path, HomeRefusal::SecondName));
+    }
+    Ok(())
+}
+
+/// Refuses what is another user's.
+fn owned(path: &Path, about: &Metadata) -> Result<(), JournalFault> {
+    let (owner, ours) = (about.uid(), geteuid().as_raw());
+    if owner == ours { Ok(()) } else { Err(refused(path, HomeRefusal::OtherOwner { owner, ours })) }
+}
+
+pub(super) fn refused(path: &Path, why: HomeRefusal) -> JournalFault {
+    JournalFault::HomeRefused { path: path.display().to_string(), why }
+}

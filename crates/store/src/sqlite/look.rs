@@ -1,0 +1,192 @@
+//! Looking at a home that may not be written: on a read-only disk, on a full one, or another user's.
+//!
+//! A connection to a database with a write-ahead file shares an index of it with all others, in a file that it makes if
+//! nobody has. Where it cannot make that file nobody writes the database now, because whoever writes has made it. Then
+//! the files are read as they lie there, without a lock: the index stays in this process. Should somebody begin to write
+//! meanwhile, the files do not look as they did, and what was read is read again.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use rusqlite::OpenFlags;
+use spinney_kernel::port::journal::JournalFault;
+
+use super::home_folder::HomeFolder;
+use super::link::Link;
+use super::{commit_count, loss, not_cut, not_foreign, schema};
+
+/// How often something is read again that changed while it was read.
+const TRIES_MAX: u32 = 10;
+
+/// A connection that only reads.
+pub(super) struct Reader {
+    home: PathBuf,
+    eye: Mutex<Eye>,
+}
+
+struct Eye {
+    link: Link,
+    /// How the files looked that are read without a lock.
+    still: Option<Files>,
+}
+
+/// How the files of a journal look: whatever is written changes one of them.
+#[derive(PartialEq, Eq)]
+struct Files([Option<Traits>; 3]);
+
+#[derive(PartialEq, Eq)]
+struct Traits {
+    inode: u64,
+    bytes: u64,
+    modified: (i64, i64),
+}
+
+impl Files {
+    fn now(journal: &Path) -> Self {
+        let about = |ending: &str| {
+            let about = fs::symlink_metadata(beside(journal, ending)).ok()?;
+            Some(Traits {
+                inode: about.ino(),
+                bytes: about.len(),
+                modified: (about.mtime(), about.mtime_nsec()),
+            })
+        };
+        Self(["", "-wal", "-shm"].map(about))
+    }
+}
+
+impl Reader {
+    pub(super) fn open(home: &Path) -> Result<Self, JournalFault> {
+        Ok(Self { home: home.to_owned(), eye: Mutex::new(Eye::open(home)?) })
+    }
+
+    /// Reads something, as of a moment.
+    pub(super) fn read<T>(&self, read: impl Fn(&Link) -> Result<T, JournalFault>) -> Result<T, JournalFault> {
+        let mut eye = self.eye.lock().unwrap_or_else(PoisonError::into_inner);
+        for _ in 0..TRIES_MAX {
+            let found = read(&eye.link);
+            match &eye.still {
+                None => return found,
+                Some(still) if *still == Files::now(eye.link.path()) => return found,
+                Some(_) => {}
+            }
+            *eye = Eye::open(&self.home)?;
+        }
+        Err(JournalFault::Busy { path: self.home.display().to_string() })
+    }
+}
+
+impl Eye {
+    fn open(home: &Path) -> Result<Self, JournalFault> {
+        let folder = HomeFolder::to_look(home)?;
+        let journal = folder.journal();
+        not_cut(&journal)?;
+        if !beside(&journal, "-shm").exists() {
+            // What is not ours gets no files of ours beside it.
+            not_foreign(&journal)?;
+            if folder.is_others() {
+                return Self::still(home, &journal);
+            }
+        }
+        match Self::shared(home, &journal) {
+            Err(fault) if is_for_want_of_writing(&fault) => Self::still(home, &journal).or(Err(fault)),
+            opened => opened,
+        }
+    }
+
+    fn shared(home: &Path, journal: &Path) -> Result<Self, JournalFault> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let recorded = commit_count::recorded(home)?;
+        let link = Link::open(journal, flags)?;
+        loss::check(home, recorded, &link)?;
+        schema::check(&link, home)?;
+        Ok(Self { link, still: None })
+    }
+
+    fn still(home: &Path, journal: &Path) -> Result<Self, JournalFault> {
+        let still = Some(Files::now(journal));
+        let recorded = commit_count::recorded(home)?;
+        let link = Link::open_still(journal)?;
+        loss::check(home, recorded, &link)?;
+        schema::check(&link, home)?;
+        Ok(Self { link, still })
+    }
+}
+
+/// Whether a connection could not be used because it could not write.
+fn is_for_want_of_writing(fault: &JournalFault) -> bool {
+    matches!(fault, JournalFault::NotAllowed { .. } | JournalFault::DiskFull | JournalFault::Failed { .. })
+}
+
+/// A file that SQLite puts beside the journal.
+pub(super) fn beside(journal: &Path, ending: &str) -> PathBuf {
+    let mut name = journal.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Access, SqliteJournal, WRITES};
+    use super::*;
+
+    const ONE_MORE: &str = "INSERT INTO blobs (hash, bytes) SELECT randomblob(8), x'00'";
+
+    fn look(home: &Path) -> Reader {
+        let journal = HomeFolder::to_look(home).unwrap().journal();
+        Reader { home: home.to_owned(), eye: Mutex::new(Eye::still(home, &journal).unwrap()) }
+    }
+
+    fn is_still(reader: &Reader) -> bool {
+        reader.eye.lock().unwrap().still.is_some()
+    }
+
+    fn blobs(reader: &Reader) -> i64 {
+        let count =
+            |link: &Link| Ok(link.query_row("SELECT count(*) FROM blobs", [], |row| row.get(0)).unwrap());
+        reader.read(count).unwrap()
+    }
+
+    #[test]
+    fn a_look_without_a_lock_sees_what_is_written_meanwhile() {
+        let home = tempfile::tempdir().unwrap();
+        drop(SqliteJournal::open(home.path(), Access::Write).unwrap());
+        let reader = look(home.path());
+        assert_eq!((blobs(&reader), is_still(&reader)), (0, true));
+        let journal = SqliteJournal::open(home.path(), Access::Write).unwrap();
+        let writer = Link::open(reader.eye.lock().unwrap().link.path(), WRITES).unwrap();
+        writer.execute_batch(ONE_MORE).unwrap();
+        assert_eq!((blobs(&reader), is_still(&reader)), (1, false));
+        writer.execute_batch(ONE_MORE).unwrap();
+        assert_eq!(blobs(&reader), 2);
+        drop((writer, journal));
+        assert_eq!(blobs(&reader), 2);
+    }
+
+    #[test]
+    fn what_a_dead_process_wrote_ahead_is_seen_without_a_lock() {
+        let (home, dead) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let journal = SqliteJournal::open(home.path(), Access::Write).unwrap();
+        let file = HomeFolder::to_look(home.path()).unwrap().journal();
+        let writer = Link::open(&file, WRITES).unwrap();
+        writer.execute_batch(ONE_MORE).unwrap();
+        for ending in ["", "-wal"] {
+            let name = beside(Path::new("journal.sqlite3"), ending);
+            fs::copy(home.path().join(&name), dead.path().join(&name)).unwrap();
+        }
+        drop((writer, journal));
+        let reader = look(dead.path());
+        assert_eq!((blobs(&reader), is_still(&reader)), (1, true));
+        assert_eq!(fs::read_dir(dead.path()).unwrap().count(), 2);
+        // It is taken up; whoever looked without a lock takes nobody's lock away when it goes.
+        let journal = SqliteJournal::open(dead.path(), Access::Write).unwrap();
+        let other = look(dead.path());
+        drop(reader);
+        let writer = Link::open(other.eye.lock().unwrap().link.path(), WRITES).unwrap();
+        writer.execute_batch(ONE_MORE).unwrap();
+        assert_eq!((blobs(&other), is_still(&other)), (2, false));
+        drop(journal);
+    }
+}
