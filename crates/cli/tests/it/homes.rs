@@ -48,7 +48,7 @@ pub(crate) fn is_root(stage: &Stage) -> bool {
 
 /// Commands that write in a home.
 fn writing(tree: &str) -> Vec<Vec<&str>> {
-    vec![vec!["run", tree], vec!["rm", "last"], vec!["cancel", "last"], vec!["resume", "last"]]
+    vec![vec!["run", tree], vec!["rm", "last"], vec!["cancel", "last"]]
 }
 
 /// G14 (links): the lock of a home is a link to a user's file.

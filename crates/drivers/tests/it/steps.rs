@@ -245,15 +245,20 @@ async fn a_long_output_is_a_preview_and_a_reference() {
 rules:
   - when: { agent: root, turn: 1 }
     call:
-      - { tool: long, args: { times: 10000 } }
-      - { tool: spawn_agent, args: { agent: helper, id: a, goal: Write 1000 } }
-      - { tool: spawn_agent, args: { agent: helper, id: b, goal: Write 10000 } }
+      - { tool: long, args: {} }
+      - { tool: spawn_agent, args: { agent: helper, id: a, goal: Write a thousand. } }
+      - { tool: spawn_agent, args: { agent: helper, id: b, goal: Write ten thousand. } }
   - when: { agent: root }
     say: Done.
-  - say: "{{ '0123456789' * (goal | split | last | int) }}"
+  - when: { goal_contains: ten }
+    say: "TEN_THOUSAND"
+  - say: "ONE_THOUSAND"
 tools:
-  long: { say: "{{ '0123456789' * (args.times | int) }}" }
+  long: { say: "TEN_THOUSAND" }
 "#;
+    let script = &script
+        .replace("TEN_THOUSAND", &"0123456789".repeat(10_000))
+        .replace("ONE_THOUSAND", &"0123456789".repeat(1_000));
     let mut definition = definition("root turns=20 / helper later turns=20");
     for role in definition.roles.values_mut() {
         role.turns.iter_mut().for_each(|turns| turns.output_cap = 30_000);

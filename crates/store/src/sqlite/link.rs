@@ -17,6 +17,7 @@ use spinney_kernel::port::journal::JournalFault;
 
 use super::fault::{from_io, from_sqlite_at};
 use super::look::beside;
+use super::loss::keep_wal_on_close;
 
 /// SQLite's way to open files that takes no locks.
 const WITHOUT_LOCKS: &std::ffi::CStr = c"unix-none";
@@ -54,6 +55,9 @@ impl Link {
         let connection = Connection::open_with_flags_and_vfs(file, flags, WITHOUT_LOCKS);
         let mut link = Self::of(file, connection)?;
         link.is_careless = true;
+        // Without locks every connection believes to be the last one, and the last one deletes a write-ahead file that
+        // it finds nothing in: also a damaged one.
+        keep_wal_on_close(&link, true)?;
         // With the file to itself, SQLite keeps the index of the write-ahead file in memory.
         link.pragma_update(None, "locking_mode", "EXCLUSIVE")
             .map_err(|error| from_sqlite_at(file, &error))?;
