@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use spinney::Drivers;
 use spinney::tree_file::FILE_BYTES_MAX;
 use spinney_kernel::id::{BlobHash, ModelName, TreeId};
-use spinney_kernel::port::journal::Journal;
+use spinney_kernel::port::journal::{Durability, Journal};
 use spinney_testkit::scripted::SCRIPT_BYTES_MAX;
 
 use crate::hint::command;
@@ -65,9 +65,10 @@ struct List {
 pub(crate) fn keep(home: &Path, tree: TreeId, source: &Source) -> Result<()> {
     mark(home, tree)?;
     let unfinished = named(home, UNFINISHED, tree);
+    let durability = source.file.definition.durability;
     let written = private::folder(&unfinished)
         .and_then(|()| write(&unfinished, source))
-        .and_then(|()| fs::rename(&unfinished, folder(home, tree)));
+        .and_then(|()| finish(home, tree, durability));
     written.with_context(|| format!("cannot keep the tree file in {}", home.join(FOLDER).display()))
 }
 
@@ -84,9 +85,23 @@ pub(crate) fn copy(home: &Path, from: TreeId, to: TreeId) -> Result<()> {
         }
         let checksums = source::read_text(&from.join(CHECKSUMS), LIST_BYTES_MAX, Links::Refuse)?;
         private::write(&unfinished.join(CHECKSUMS), checksums.as_bytes())?;
-        Ok(fs::rename(&unfinished, folder(home, to))?)
+        // What the branch's effects have to survive stands in its origin's journal: the most does no harm.
+        Ok(finish(home, to, Durability::Full)?)
     };
     copied().with_context(|| format!("cannot keep for a branch what {} keeps", folder(home, from).display()))
+}
+
+/// Gives a tree's folder its name, now that it is whole. A tree whose effects survive a loss of power can be resumed after
+/// one, so its folder is on the disk before the tree starts.
+fn finish(home: &Path, tree: TreeId, durability: Durability) -> io::Result<()> {
+    let (unfinished, kept) = (named(home, UNFINISHED, tree), folder(home, tree));
+    if durability != Durability::Full {
+        return fs::rename(unfinished, kept);
+    }
+    private::flush_all(&unfinished)?;
+    fs::rename(unfinished, kept)?;
+    private::flush(&home.join(FOLDER))?;
+    private::flush(home)
 }
 
 /// Marks a tree whose folders are about to be made or removed.
@@ -222,4 +237,37 @@ fn write(folder: &Path, source: &Source) -> io::Result<()> {
     let list = List { tree_file: source::plain(Path::new(&source.text.name)), scripts, models };
     put(LIST, &(serde_json::to_string_pretty(&list)? + "\n"))?;
     private::write(&folder.join(CHECKSUMS), checksums.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::private::FLUSHED;
+    use crate::source::Scripts;
+
+    /// What was waited for while the file of such a tree was kept.
+    fn flushed(durability: &str) -> Vec<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let (home, file) = (folder.path().join("home"), folder.path().join("tree.yaml"));
+        private::folder(&home).unwrap();
+        fs::write(folder.path().join("s.yaml"), "rules: [{ say: done }]").unwrap();
+        let tree = "name: t\ngoal: Go.\nmodels: { m: { provider: scripted, script: s.yaml } }\nagents: { lead: { model: m } }\n";
+        fs::write(&file, format!("{tree}durability: {durability}\n")).unwrap();
+        let source = source::read(&file, &home, Scripts::Below).unwrap();
+        FLUSHED.take();
+        keep(&home, TreeId::new([7; 16]), &source).unwrap();
+        let mut names: Vec<String> = FLUSHED.take().iter().map(|path| source::plain(path)).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn with_full_durability_the_kept_files_are_on_the_disk_before_the_tree_starts() {
+        let tree = TreeId::new([7; 16]);
+        assert_eq!(
+            flushed("full"),
+            [&format!("{UNFINISHED}{tree}"), CHECKSUMS, "home", LIST, "script-1.yaml", "tree.yaml", FOLDER]
+        );
+        assert_eq!(flushed("normal"), [""; 0]);
+    }
 }

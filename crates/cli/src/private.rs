@@ -1,6 +1,6 @@
 //! Files of a home as this program keeps them: made for their owner only, and opened through no link.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
@@ -19,6 +19,27 @@ pub(crate) fn folder(path: &Path) -> io::Result<()> {
 /// Writes a file that is not there yet.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(bytes)
+}
+
+/// Waits until a folder's names, or a file's bytes, are on the disk.
+pub(crate) fn flush(path: &Path) -> io::Result<()> {
+    #[cfg(test)]
+    FLUSHED.with_borrow_mut(|flushed| flushed.push(path.to_owned()));
+    File::open(path)?.sync_all()
+}
+
+#[cfg(test)]
+thread_local! {
+    /// What this thread waited for: nothing else shows it without a loss of power.
+    pub(crate) static FLUSHED: std::cell::RefCell<Vec<std::path::PathBuf>> = const { std::cell::RefCell::new(Vec::new()) };
+}
+
+/// The same for a folder and every file in it.
+pub(crate) fn flush_all(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        flush(&entry?.path())?;
+    }
+    flush(folder)
 }
 
 /// Opens a plain file to read. What a name leads to may be anything, such as a pipe at which nobody else ever comes; so
