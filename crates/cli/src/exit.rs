@@ -6,6 +6,7 @@ use spinney::tree::Stopped;
 use spinney_kernel::agent;
 use spinney_kernel::port::journal::JournalFault;
 
+use crate::control::NoAnswer;
 use crate::out::Unwritten;
 
 /// How the process ends.
@@ -23,6 +24,10 @@ pub(crate) enum Exit {
     Cancelled,
     /// The tree waits for a person, and none is here.
     Waiting,
+    /// Another process has the home open, and nothing was done.
+    Busy,
+    /// Whoever was to do it went away, and nobody knows whether it was done.
+    Unknown,
     /// Somebody interrupted us; the tree can be resumed.
     Interrupted,
     /// Whoever read our output went away.
@@ -39,6 +44,8 @@ impl Exit {
             Self::Halted => 3,
             Self::Cancelled => 4,
             Self::Waiting => 5,
+            Self::Busy => 6,
+            Self::Unknown => 7,
             // 128 and the signal's number, as shells have it: SIGINT and SIGPIPE.
             Self::Interrupted => 130,
             Self::Closed => 141,
@@ -65,12 +72,18 @@ impl Exit {
                 Stopped::Shutdown => Self::Interrupted,
             };
         }
+        if let Some(no_answer) = error.downcast_ref::<NoAnswer>() {
+            return match no_answer {
+                NoAnswer::Busy(_) => Self::Busy,
+                NoAnswer::Unknown(_) => Self::Unknown,
+            };
+        }
         match error.downcast_ref::<JournalFault>() {
+            Some(JournalFault::Locked { .. } | JournalFault::Busy { .. }) => Self::Busy,
             Some(
                 JournalFault::UnknownTree { .. }
                 | JournalFault::Newer { .. }
                 | JournalFault::Older { .. }
-                | JournalFault::Locked { .. }
                 | JournalFault::InUse { .. }
                 | JournalFault::NotABoundary { .. }
                 | JournalFault::NotAllowed { .. }
@@ -91,7 +104,6 @@ impl Exit {
                 | JournalFault::Gone { .. }
                 | JournalFault::KeyTaken { .. }
                 | JournalFault::TooLarge { .. }
-                | JournalFault::Busy { .. }
                 | JournalFault::DiskFull
                 | JournalFault::Failed { .. }
                 | JournalFault::Closed,

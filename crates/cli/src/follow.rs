@@ -236,14 +236,7 @@ fn failed_at(
 fn write(outcome: &Outcome, look: &Look, screen: &Screen, tree: (&Path, TreeId)) -> Result<()> {
     let questions = match outcome.exit() {
         Exit::Waiting | Exit::Interrupted if !look.questions.is_empty() => write_questions(look, tree),
-        Exit::Completed
-        | Exit::Failed
-        | Exit::Usage
-        | Exit::Halted
-        | Exit::Cancelled
-        | Exit::Waiting
-        | Exit::Interrupted
-        | Exit::Closed => Vec::new(),
+        _ => Vec::new(),
     };
     if screen.style() == Style::Json {
         questions.iter().for_each(|line| out::note(line));

@@ -112,7 +112,7 @@ impl Outcome {
         match self.exit {
             Exit::Completed | Exit::Failed | Exit::Cancelled => {}
             Exit::Interrupted if self.state == PAUSED => {}
-            Exit::Usage | Exit::Halted | Exit::Waiting | Exit::Interrupted | Exit::Closed => {
+            _ => {
                 (self.state, self.exit, self.error) = ("stopped", Exit::Interrupted, None);
             }
         }

@@ -50,7 +50,7 @@ impl Missing {
         let others = if count > 1 { format!(" (and {} more)", count - 1) } else { String::new() };
         let folder = home.join("workspace");
         out::complain(&format!(
-            "the step files in {} are not complete: {fault}{others}. The tree itself is safe in the journal; once that is put right, {again} writes them again",
+            "the step files in {} are not complete: {fault}{others}. Once that is put right, {again} writes them again",
             folder.display()
         ));
     }

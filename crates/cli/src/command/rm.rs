@@ -1,11 +1,12 @@
 //! `spinney rm`: removes a tree with everything that the home keeps of it, unless somebody still uses it.
 
+use std::io::{self, BufRead, IsTerminal, Read};
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use spinney::{Drivers, Home, Orphan, RemoveError};
-use spinney_kernel::port::journal::{JournalFault, Shared};
+use spinney_kernel::port::journal::{Head, JournalFault, Shared};
 
 use crate::control::{Running, running};
 use crate::exit::Exit;
@@ -13,13 +14,36 @@ use crate::hint::command;
 use crate::ids::{find, short};
 use crate::{args, kept, out, place};
 
+/// Longest answer that is read.
+const ANSWER_BYTES_MAX: u64 = 64;
+
+/// Asks whether a tree that could go on is to be removed for good. Where nobody can be asked, says how to insist.
+fn confirmed(path: &Path, head: &Head) -> bool {
+    let (id, state) = (short(head.tree), &head.state);
+    let resume = command(path, &format!("resume {id}"));
+    let what = format!("tree {id} has not ended ({state}); `{resume}` goes on with it");
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        let force = command(path, &format!("rm {id} --force"));
+        out::complain(&format!("{what}; `{force}` removes it all the same"));
+        return false;
+    }
+    out::note(&format!("{what}. Remove it for good? [y/N]"));
+    let mut answer = String::new();
+    let read = io::stdin().lock().take(ANSWER_BYTES_MAX).read_line(&mut answer);
+    read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+}
+
 /// Removes a tree.
 pub(super) async fn rm(path: &Path, args: &args::Rm) -> Result<Exit> {
-    let tree = find(path, &place::look(path)?, &args.id)?.tree;
+    let head = find(path, &place::look(path)?, &args.id)?;
+    let tree = head.tree;
     if let Running::Trees(trees) = running(path).await
         && trees.contains(&tree)
     {
         bail!("tree {tree} is running: `{}` first", command(path, &format!("cancel {}", short(tree))));
+    }
+    if !head.is_over() && !args.force && !confirmed(path, &head) {
+        return Ok(Exit::Usage);
     }
     let home = Home::open(Arc::new(place::write_to_remove(path)?), Drivers::new());
     let shared = if args.force { Shared::HandOver } else { Shared::Refuse };

@@ -1,12 +1,13 @@
 //! The side that steers: reaches the process that has a home open, or opens the home itself if none has.
 
+use std::fmt;
 use std::fs::TryLockError;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use spinney::{Drivers, Home};
 use spinney_kernel::Request;
 use spinney_kernel::id::TreeId;
@@ -55,11 +56,15 @@ pub(crate) async fn ask_with(
         }
         match exchange(home, &ask, &bytes).await {
             Ok(answer) => return Ok(answer),
-            Err(Unreached::Lost(error)) => return Err(error),
+            Err(Unreached::Lost(message)) => return Err(NoAnswer::Unknown(message).into()),
+            Err(Unreached::Closed(error)) if !is_nobody_there(&error) => {
+                return Err(error)
+                    .with_context(|| format!("cannot reach the process that has {} open", home.display()));
+            }
             Err(Unreached::Closed(_)) if tries < TRIES_MAX => tries += 1,
             Err(Unreached::Closed(error)) => {
-                let why = "a process has this home open and takes no requests";
-                return Err(error).with_context(|| format!("{why}: {}", home.display()));
+                let why = format!("a process has {} open and takes no requests: {error}", home.display());
+                return Err(NoAnswer::Busy(why).into());
             }
         }
         sleep(Duration::from_millis(TRY_MS)).await;
@@ -113,23 +118,48 @@ enum Unreached {
     /// Nobody listens: nothing was asked.
     Closed(io::Error),
     /// It was asked, and nobody knows what came of it.
-    Lost(anyhow::Error),
+    Lost(String),
 }
+
+/// Whether there is no socket, or nobody behind it: the process may be starting or ending. Anything else will not mend
+/// itself, such as too many open files.
+fn is_nobody_there(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused)
+}
+
+/// Why a request has no answer, for the exit code.
+#[derive(Debug)]
+pub(crate) enum NoAnswer {
+    /// A process has the home open and takes no requests: nothing was done.
+    Busy(String),
+    /// The process was asked and did not answer: nobody knows whether it was done.
+    Unknown(String),
+}
+
+impl fmt::Display for NoAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Busy(message) | Self::Unknown(message)) = self;
+        f.write_str(message)
+    }
+}
+
+impl std::error::Error for NoAnswer {}
 
 async fn exchange(home: &Path, ask: &Ask, bytes: &[Vec<u8>]) -> Result<Answer, Unreached> {
     let address = Address::of(home).map_err(Unreached::Closed)?;
-    address.check().map_err(Unreached::Closed)?;
+    let mut line = serde_json::to_vec(ask).map_err(|error| Unreached::Closed(error.into()))?;
+    line.push(b'\n');
+    if line.len() > LINE_BYTES_MAX {
+        let why =
+            format!("the request has {} bytes and the limit is {LINE_BYTES_MAX}: shorten it", line.len());
+        return Err(Unreached::Closed(io::Error::new(ErrorKind::InvalidInput, why)));
+    }
     let stream = UnixStream::connect(address.path()).await.map_err(Unreached::Closed)?;
     let look = match ask {
         Ask::Running => command(home, "ps"),
         Ask::Do { tree, .. } => command(home, &format!("events {}", short(*tree))),
     };
     let talk = async {
-        let mut line = serde_json::to_vec(ask)?;
-        line.push(b'\n');
-        if line.len() > LINE_BYTES_MAX {
-            bail!("the request has {} bytes and the limit is {LINE_BYTES_MAX}: shorten it", line.len());
-        }
         let (from, mut to) = stream.into_split();
         to.write_all(&line).await?;
         for bytes in bytes {
@@ -141,19 +171,21 @@ async fn exchange(home: &Path, ask: &Ask, bytes: &[Vec<u8>]) -> Result<Answer, U
         let mut told = Vec::new();
         BufReader::new(from.take(LINE_BYTES_MAX as u64)).read_until(b'\n', &mut told).await?;
         if told.is_empty() {
-            bail!(
-                "the process that has this home open went away before it answered; what was asked may have been done: look with `{look}`"
-            );
+            return Err(ErrorKind::UnexpectedEof.into());
         }
-        Ok(serde_json::from_slice(&told)?)
+        Ok::<Answer, io::Error>(serde_json::from_slice(&told)?)
+    };
+    let unknown = |what: String| {
+        Unreached::Lost(format!("{what}: it is unknown whether the request was done; find out with `{look}`"))
     };
     match timeout(Duration::from_millis(EXCHANGE_MS_MAX), talk).await {
-        Ok(answered) => answered.map_err(Unreached::Lost),
-        Err(_) => {
-            let seconds = EXCHANGE_MS_MAX / 1_000;
-            Err(Unreached::Lost(anyhow::anyhow!(
-                "no answer after {seconds} seconds; what was asked may still be done: look with `{look}`"
-            )))
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(error)) if error.kind() == ErrorKind::UnexpectedEof => {
+            Err(unknown("the process that has this home open went away before it answered".to_owned()))
         }
+        Ok(Err(error)) => Err(unknown(format!(
+            "the process that has this home open could not be asked to the end ({error})"
+        ))),
+        Err(_) => Err(unknown(format!("no answer after {} seconds", EXCHANGE_MS_MAX / 1_000))),
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use spinney_kernel::id::{AgentId, CheckpointName, TreeId};
 use spinney_kernel::{Reply, Request};
 
-pub(crate) use client::{Running, ask, ask_with, running};
+pub(crate) use client::{NoAnswer, Running, ask, ask_with, running};
 pub(crate) use server::Listening;
 
 /// Longest line: the longest text that a request may hold, however it is escaped, and room to spare.

@@ -210,7 +210,7 @@ fn p26_clean_is_refused_while_another_process_has_the_home() {
     let mut running = stage.play(&["run", &stage.tree("", HANGS)]);
     running.until("starts");
     let refused = stage.spinney(&["checkpoint", "clean"]);
-    assert_eq!((refused.code, refused.out.as_str()), (Some(2), ""));
+    assert_eq!((refused.code, refused.out.as_str()), (Some(6), ""));
     assert!(refused.err.contains(&format!("process {}", running.pid())), "{}", refused.err);
     running.kill();
     assert_eq!(stage.spinney(&["checkpoint", "clean"]).out, "nothing to remove\n");

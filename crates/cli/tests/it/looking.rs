@@ -93,10 +93,10 @@ fn a_second_process_is_refused_with_the_pid_of_the_first() {
     let mut running = stage.play(&["run", &tree]);
     running.until("starts");
     let refused = stage.spinney(&["run", &tree]);
-    assert_eq!((refused.code, refused.out.as_str()), (Some(2), ""));
+    assert_eq!((refused.code, refused.out.as_str()), (Some(6), ""));
     let pid = running.pid().to_string();
     assert!(refused.err.contains(&format!("process {pid} has this home open")), "{}", refused.err);
-    assert_eq!(stage.spinney(&["resume", "last"]).code, Some(2));
+    assert_eq!(stage.spinney(&["resume", "last"]).code, Some(6));
     running.kill();
 }
 

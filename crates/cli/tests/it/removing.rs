@@ -38,3 +38,17 @@ fn a_running_tree_is_not_removed() {
     assert_eq!(running.end().code, Some(4));
     assert_eq!(stage.spinney(&["rm", "last"]).code, Some(0));
 }
+
+/// A tree that waits or halts could still go on: without a terminal it is removed only by force.
+#[test]
+fn a_tree_that_could_go_on_is_removed_only_by_force() {
+    let stage = Stage::new();
+    let asks = "rules: [ { when: { turn: 1 }, call: [ { tool: ask_human, args: { question: Well? } } ] }, { say: done } ]";
+    assert_eq!(stage.spinney(&["run", &stage.tree("ask_human", asks)]).code, Some(5));
+    let refused = stage.spinney(&["rm", "last"]);
+    assert_eq!(refused.code, Some(2));
+    insta::assert_snapshot!(steady(&refused.err), @"spinney: tree [id] has not ended (waiting); `spinney resume [id]` goes on with it; `spinney rm [id] --force` removes it all the same");
+    assert_eq!(stage.spinney(&["ps", "--json"]).json().len(), 1);
+    assert_eq!(stage.spinney(&["rm", "last", "--force"]).code, Some(0));
+    assert_eq!(stage.spinney(&["ps", "--json"]).json().len(), 0);
+}

@@ -112,7 +112,7 @@ fn a_tree_that_could_not_start_leaves_a_result_line_too() {
     let id = stage.spinney(&["ps", "--json"]).result()["tree"].clone();
     let locked = stage.spinney(&["resume", "last", "--json"]);
     let line = only_line(&locked);
-    assert_eq!((locked.code, &line["error"]["code"], &line["tree"]), (Some(2), &json!("locked"), &id));
+    assert_eq!((locked.code, &line["error"]["code"], &line["tree"]), (Some(6), &json!("locked"), &id));
     assert_eq!((&line["spent"], &line["agents"]), (&json!(null), &json!(null)), "nobody looked");
     assert_eq!(stage.spinney(&["cancel", "last"]).code, Some(0));
     assert_eq!(running.end().code, Some(4));

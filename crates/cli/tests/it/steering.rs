@@ -198,8 +198,9 @@ fn a_process_that_does_not_answer_is_not_taken_for_dead() {
     let silent = format!("process {} has this home open and does not answer", running.pid());
     assert_eq!(listed.result()["state"], json!("running"));
     assert!(listed.err.contains(&silent) && !listed.err.contains("gone"), "{}", listed.err);
+    assert_eq!(cancelled.code, Some(7), "{}", cancelled.err);
     assert!(
-        cancelled.err.contains("what was asked may still be done: look with `spinney events"),
+        cancelled.err.contains("it is unknown whether the request was done; find out with `spinney events"),
         "{}",
         cancelled.err
     );

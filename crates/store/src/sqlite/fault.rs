@@ -16,6 +16,9 @@ pub(super) fn from_sqlite_at(file: &Path, error: &rusqlite::Error) -> JournalFau
     let (path, reason) = (file.display().to_string(), error.to_string());
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => JournalFault::DiskFull,
+        Some(ErrorCode::CannotOpen) if let Err(error) = std::fs::File::open("/dev/null") => {
+            from_io(file, &error)
+        }
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
             JournalFault::NotAllowed { path, reason }
         }
