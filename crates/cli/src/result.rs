@@ -336,6 +336,10 @@ fn remedy(code: &str, (home, tree): (&Path, TreeId)) -> String {
         }
         "bad_output_schema" => "write a valid `output_schema` and run it again".to_owned(),
         "max_steps" => "raise `limits.max_steps` of the agent and run it again".to_owned(),
+        "model_lost" => {
+            "the process that ran the tree died during one model call more often than `attempts_lost_max` of its model allows (8 by default): find out what kills it, or raise that, and run the tree again"
+                .to_owned()
+        }
         "model_auth" => "give the model a valid key and run it again".to_owned(),
         "model_rate_limit" | "model_server" | "model_timeout" | "model_cut" => {
             "try again later, or give the model a `fallback`".to_owned()

@@ -109,6 +109,9 @@ pub struct Model {
     pub fallback: Vec<ModelName>,
     /// What becomes of a call whose end was never recorded.
     pub lost: Lost,
+    /// How often one call is started again because its process died; [`LOSSES_MAX`](crate::limit::LOSSES_MAX) if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub losses_max: Option<u32>,
 }
 
 /// What becomes of a running effect when the process dies before its end is recorded.

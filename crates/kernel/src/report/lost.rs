@@ -28,7 +28,14 @@ impl Lost {
     pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Reply {
         let Some(call) = running(draft, self.call, self.attempt) else { return Reply::Stale };
         let ix = call.agent;
-        let spared = !call.stopped && call.past().is_none_or(|past| past.losses < limit::LOSSES_MAX);
+        let losses_max = match &call.work {
+            Work::Model(work) => {
+                draft.definition().models.get(&work.model).and_then(|model| model.losses_max)
+            }
+            _ => None,
+        };
+        let losses_max = losses_max.unwrap_or(limit::LOSSES_MAX);
+        let spared = !call.stopped && call.past().map_or(0, |past| past.losses) < losses_max;
         let in_time = draft.check_deadline(ix).is_ok();
         let live = matches!(draft.agent(ix).state, State::Live) && spared && in_time;
         let in_vain = call::used_in_vain(draft.definition(), call, Used::Unknown);

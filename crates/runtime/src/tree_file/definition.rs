@@ -30,6 +30,8 @@ use super::{ModelSource, TreeFile};
 use crate::output_schema;
 
 /// Tokens of a window, or of what a model takes, that make sense.
+/// How often a call may be started again whose process died.
+const LOSSES: RangeInclusive<u64> = 0..=1_000;
 const CONTEXT_TOKENS: RangeInclusive<u64> = limit::WINDOW_TOKENS_MIN..=u32::MAX as u64;
 /// The providers that this version can talk to.
 const PROVIDERS: [&str; 1] = ["scripted"];
@@ -161,6 +163,9 @@ impl Reader<'_> {
             context: self.bounded(&[at[0], at[1], Step::Key("context")], keys.context, CONTEXT_TOKENS)?,
             fallback: keys.fallback.clone(),
             lost: Lost::default(),
+            losses_max: self
+                .bounded(&[at[0], at[1], Step::Key("attempts_lost_max")], keys.attempts_lost_max, LOSSES)?
+                .and_then(|count| u32::try_from(count).ok()),
         })
     }
 

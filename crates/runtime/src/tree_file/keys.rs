@@ -47,6 +47,7 @@ pub(super) struct ModelKeys {
     pub(super) script: Option<String>,
     pub(super) max_output: Option<Count>,
     pub(super) context: Option<Count>,
+    pub(super) attempts_lost_max: Option<Count>,
     pub(super) price: Option<PriceKeys>,
     #[serde(default)]
     pub(super) fallback: Vec<ModelName>,

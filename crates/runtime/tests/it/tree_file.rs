@@ -199,6 +199,7 @@ fn every_key() -> Definition {
         fallback: vec![name("small")],
         lost: Lost::default(),
         context: None,
+        losses_max: None,
     };
     let lead = Role {
         model: name("fast"),
@@ -555,4 +556,19 @@ proptest! {
     fn no_text_at_all_makes_it_panic(format in 0_usize..3, text in "\\PC{0,200}") {
         let _ = TreeFile::parse(["t.yaml", "t.json", "t.toml"][format], &text);
     }
+}
+
+#[test]
+fn a_model_says_how_many_deaths_of_the_process_one_call_survives() {
+    let tree = |most: &str| {
+        let model = format!("{{ provider: scripted, script: a.yaml, attempts_lost_max: {most} }}");
+        TreeFile::parse(
+            "tree.yaml",
+            &format!("name: t\ngoal: Go.\nmodels: {{ m: {model} }}\nagents: {{ a: {{ model: m }} }}\n"),
+        )
+    };
+    let losses = |most| tree(most).unwrap().definition.models["m"].losses_max;
+    assert_eq!((losses("0"), losses("3"), losses("1000")), (Some(0), Some(3), Some(1_000)));
+    let refused = tree("1001").unwrap_err().to_string();
+    assert!(refused.contains("1001"), "{refused}");
 }

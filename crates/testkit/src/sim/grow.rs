@@ -107,6 +107,7 @@ fn model(dice: &mut Dice, name: &str) -> Model {
         fallback: if name == "big" { vec![parse("small"), parse("odd")] } else { Vec::new() },
         lost: if dice.once_in(3) { Lost::Repeatable } else { Lost::Presumed },
         context: dice.once_in(3).then(|| dice.between(700, 5_000)),
+        losses_max: None,
     }
 }
 

@@ -117,6 +117,23 @@ fn a_call_that_is_always_lost_is_given_up() {
     assert_eq!(play.view("a").status.to_string(), "idle");
 }
 
+/// How often that is, a model may say.
+#[test]
+fn a_model_says_how_often_a_lost_call_is_started_again() {
+    for (losses_max, lost) in [(Some(0), 1), (Some(3), 4), (None, 9)] {
+        let mut play = Play::grow_as("root $9.00 / a", |definition| {
+            definition.models.values_mut().for_each(|model| model.losses_max = losses_max);
+        });
+        play.run("call a $0.10 model=cheap");
+        for death in 1..lost {
+            play.run("lost #1");
+            assert_eq!(play.view("a").status.to_string(), "running", "{losses_max:?} after {death} deaths");
+        }
+        play.run("lost #1");
+        assert_eq!(play.view("a").status.to_string(), "idle", "{losses_max:?}");
+    }
+}
+
 /// A retry that does not fit ends the call with its fault, and not the agent.
 #[test]
 fn a_retry_that_does_not_fit_ends_the_call_with_its_fault() {
