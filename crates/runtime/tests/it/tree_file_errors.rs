@@ -86,7 +86,7 @@ fn an_unknown_key_names_its_place_and_the_nearest_key() {
 fn a_key_of_a_later_release_is_unknown_today() {
     insta::assert_snapshot!(edited("entry: lead", "pipeline: {}"), @"tree.yaml:18:1: unknown key `pipeline`: known keys: name, goal, budget, limits, models, agents, entry, durability, unpriced, thread, tags");
     insta::assert_snapshot!(edited("script: fast", "base_url: http"), @"tree.yaml:8:5: unknown key `base_url`: known keys: provider, script, max_output, context, attempts_lost_max, price, fallback");
-    insta::assert_snapshot!(edited("script: fast", "key_env: KEY"), @"tree.yaml:8:5: unknown key `key_env`: known keys: provider, script, max_output, context, price, fallback");
+    insta::assert_snapshot!(edited("script: fast", "key_env: KEY"), @"tree.yaml:8:5: unknown key `key_env`: known keys: provider, script, max_output, context, attempts_lost_max, price, fallback");
     insta::assert_snapshot!(edited("prompt: You lead.", "questions: { timeout: 1m }"), @"tree.yaml:13:5: unknown key `questions`: known keys: model, prompt, tools, subagents, subagent_models, approvals, limits, budget, recursive, share, output_schema, window");
 }
 
