@@ -75,13 +75,22 @@ fn head(known: &Known, number: u64) -> String {
     if let Message::Result { is_error: true, .. } = message.as_ref() {
         words.push("failed".to_owned());
     }
-    words.extend(tokens.map(|tokens| counted(tokens, "token")));
+    words.extend(at_most(message, *tokens).map(|tokens| counted(tokens, "token")));
     match place {
         Place::Window => {}
         Place::LeftOut => words.push("left out".to_owned()),
         Place::Unread => words.push("not read yet".to_owned()),
     }
     format!("#{number}  {}", words.join(" · "))
+}
+
+/// How many tokens it has at most. What a wait returns is counted before its text is known, with room for a list of
+/// sources; no text has more tokens than bytes.
+fn at_most(message: &Message, tokens: Option<u64>) -> Option<u64> {
+    let is_text = matches!(message, Message::Result { .. }) && message.parts().next().is_none();
+    let facts = message.facts().map_or(0, |facts| facts.to_string().len() + 1);
+    let bytes = (message.text().len() + facts) as u64;
+    tokens.map(|tokens| if is_text { tokens.min(bytes) } else { tokens })
 }
 
 /// The role that a model sees it in.
@@ -183,7 +192,7 @@ fn line(known: &Known, number: u64, journal: &dyn Journal) -> String {
         "category": message.category(),
         "role": role(message),
         "from": from,
-        "tokens": tokens,
+        "tokens": at_most(message, *tokens),
         "place": match place {
             Place::Window => "window",
             Place::LeftOut => "left_out",

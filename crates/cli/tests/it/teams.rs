@@ -94,6 +94,9 @@ fn s3_what_was_gathered_comes_in_the_order_of_the_spawns_with_each_source_once()
     - https://www.trees.example/wet/ (willow, alder)
     - https://trees.example/dry (pine)
     ");
+    // The list of sources had room of its own; what is shown is what is there, with the line on what is left.
+    let tokens = results[3]["tokens"].as_u64().unwrap();
+    assert!(tokens <= told[3].len() as u64 + 200, "{tokens} tokens of {} bytes", told[3].len());
     // The lead answers from it.
     assert_eq!(run.result()["output"], json!(format!("Gathered:\n{}", told[3])));
     // It went on meanwhile: it spoke again while the slowest was at work.

@@ -96,7 +96,7 @@ impl Spawn {
         self.frame.output_schema.as_deref().map_or(Ok(()), OutputSchema::check)?;
         self.check_place(draft, parent)?;
         check_room(draft, parent)?;
-        let (name, role) = draft.definition().role(&self.role)?;
+        let (name, role) = self.role(draft, parent)?;
         draft.agent(parent).charter.caps.check_role(&self.role)?;
         let model = self.model.clone().unwrap_or_else(|| role.model.clone());
         self.check_models(draft, parent, role, &model)?;
@@ -158,6 +158,19 @@ impl Spawn {
             Some(id) => Ok(id),
             None => unreachable!("a tree has far fewer agents than ids"),
         }
+    }
+
+    /// The role that is asked for. One that does not exist names those that this agent may spawn.
+    fn role<'d>(&self, draft: &'d Draft<'_>, parent: AgentIx) -> Result<(&'d RoleName, &'d Role), Refusal> {
+        let found = draft.definition().role(&self.role);
+        let spawn = &draft.agent(parent).charter.caps.spawn;
+        found.map_err(|refusal| match refusal {
+            Refusal::UnknownRole { role, known } if draft.rules() >= 3 => {
+                let known = known.into_iter().filter(|role| spawn.has(role)).collect();
+                Refusal::UnknownRole { role, known }
+            }
+            refusal => refusal,
+        })
     }
 
     /// Depth, and no role twice on a path unless it may recurse with another goal.

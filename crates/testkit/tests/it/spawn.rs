@@ -197,7 +197,7 @@ fn the_first_thing_wrong_with_a_spawn_is_the_refusal() {
     depth limit 2 reached at depth 2: do this part yourself
     role `root` is on its own path already (root > a > root): do this part yourself or hand it to another role
     1 children live and the limit is 1: wait for one to end
-    no role is called `ghost`: choose one of `root`, `a`, `b`, `shut`, `online`, `plain`
+    no role is called `ghost`: choose one of `root`, `b`, `online`, `plain`
     this agent may not spawn role `shut`: choose one of `b`, `online`, `plain`, `root`
     model `cheap` is not allowed here: choose one of `m`
     not allowed here: `run`: choose one of `read`
