@@ -208,7 +208,7 @@ rules:
     let categories = window["categories"].as_array().unwrap();
     assert!(categories.iter().any(|row| row["category"] == json!("internal")), "{window}");
     insta::assert_snapshot!(said(&stage, &["show", "lead", "--full"]), @r#"
-    lead of tree [id]: completed, as of event 16
+    lead of tree [id]: completed, as of event 17
     4 messages
 
     #1  system · system · 495 tokens
@@ -234,7 +234,7 @@ rules:
     let shown = stage.spinney(&["show", "lead", "--json"]);
     assert!(!shown.out.contains("internal") && !shown.out.contains("the window of helper"), "{}", shown.out);
     insta::assert_snapshot!(said(&stage, &["show", "helper"]), @"
-    helper of tree [id]: completed, as of event 11
+    helper of tree [id]: completed, as of event 12
     2 messages
 
     #1  system · system · 47 tokens
@@ -343,7 +343,7 @@ fn p15_agents_are_told_from_outside_what_another_knows() {
     insta::assert_snapshot!(noted(&stage, &["broadcast", "last", "--from", "lead", "--to", "two"]), @"told of what `lead` knows: `two` nothing new");
     insta::assert_snapshot!(noted(&stage, &["refresh", "last", "one", "--replace"]), @"`one` is told 2 messages instead of what it was told before; go on with: spinney resume [id]");
     insta::assert_snapshot!(said(&stage, &["show", "one"]), @"
-    one of tree [id]: running, as of event 17
+    one of tree [id]: running, as of event 23
     5 messages, 2 of them left out of its window
 
     #1  system · system · 48 tokens
@@ -455,7 +455,7 @@ fn what_cannot_be_told_is_refused_with_the_reason() {
     lead of tree [id]: cancelled, as of event 7
     3 messages, 1 not read yet
 
-    #1  system · system · 197 tokens
+    #1  system · system · 244 tokens
         Your task: Try it.
 
         Tools you may use:

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::caps::{Allow, Caps};
 use crate::definition::{Definition, Tool, Turns};
+use crate::event::RULES;
 use crate::hash::ByName;
 use crate::id::{RoleName, ToolName};
 use crate::limit;
@@ -83,19 +84,19 @@ pub(super) struct Brief {
 }
 
 impl Brief {
-    fn new(definition: &Definition, role: &RoleName, own: Own<'_>) -> Self {
+    fn new(definition: &Definition, role: &RoleName, own: Own<'_>, rules: u32) -> Self {
         let Own { tools, schema } = own;
         let turns = definition.roles.get(role).and_then(|role| role.turns.as_ref());
         let prompt = turns.map_or("", |turns| turns.prompt.text.as_str());
         let gap = if prompt.is_empty() { "" } else { "\n\n" };
-        let lines: String = told(definition, tools).map(line).collect();
+        let lines: String = told(definition, tools, rules).map(line).collect();
         let schema = schema.or_else(|| turns?.output_schema.as_deref());
         let close = schema.map_or_else(|| CLOSE.to_owned(), OutputSchema::paragraph);
         let listed = if lines.is_empty() { String::new() } else { format!("{TOOLS}\n{lines}\n") };
         Self {
             before: format!("{prompt}{gap}{TASK}"),
             after: format!("\n\n{listed}{close}"),
-            tools: told(definition, tools).filter_map(ToolTold::of).collect(),
+            tools: told(definition, tools, rules).filter_map(ToolTold::of).collect(),
             tells_facts: turns.is_some_and(|turns| turns.facts_tokens.is_some()),
             schema: schema.map(|schema| schema.text().into()),
         }
@@ -112,22 +113,30 @@ pub(super) struct Own<'a> {
 
 /// The last brief of each role. Agents of one role mostly have the same tools; one with others gets its own, and it
 /// is the one to be shared from then on.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Briefs(ByName<RoleName, (Allow<ToolName>, Arc<Brief>)>);
+#[derive(Clone, Debug)]
+pub(super) struct Briefs {
+    /// The rules of the tree: they say what the kernel's own tools take.
+    rules: u32,
+    by_role: ByName<RoleName, (Allow<ToolName>, Arc<Brief>)>,
+}
 
 impl Briefs {
+    pub(super) fn new(rules: u32) -> Self {
+        Self { rules, by_role: ByName::default() }
+    }
+
     /// The brief of an agent of this role. One with a schema from its spawner is seldom like the next.
     pub(super) fn of(&mut self, definition: &Definition, role: &RoleName, own: Own<'_>) -> Arc<Brief> {
         if own.schema.is_some() {
-            return Arc::new(Brief::new(definition, role, own));
+            return Arc::new(Brief::new(definition, role, own, self.rules));
         }
-        if let Some((of, brief)) = self.0.get(role)
+        if let Some((of, brief)) = self.by_role.get(role)
             && of == own.tools
         {
             return Arc::clone(brief);
         }
-        let brief = Arc::new(Brief::new(definition, role, own));
-        self.0.insert(role.clone(), (own.tools.clone(), Arc::clone(&brief)));
+        let brief = Arc::new(Brief::new(definition, role, own, self.rules));
+        self.by_role.insert(role.clone(), (own.tools.clone(), Arc::clone(&brief)));
         brief
     }
 }
@@ -176,7 +185,7 @@ pub(crate) fn first_tokens(definition: &Definition, caps: &Caps, turns: &Turns, 
 /// lines of their own, but for what is before the goal, which is counted with it once more.
 pub(crate) fn around_tokens(allowed: &Allow<ToolName>, tokens: &dyn Fn(&str) -> u64) -> u64 {
     let words: u64 = [TASK, TOOLS, CLOSE].map(tokens).into_iter().sum();
-    let tools: u64 = builtins(allowed).map(|told| tool_tokens(told, tokens)).sum();
+    let tools: u64 = builtins(allowed, RULES).map(|told| tool_tokens(told, tokens)).sum();
     words + GAPS as u64 + tools
 }
 
@@ -194,15 +203,16 @@ pub(crate) fn tool_tokens(
 fn told<'d>(
     definition: &'d Definition,
     allowed: &Allow<ToolName>,
+    rules: u32,
 ) -> impl Iterator<Item = (&'d str, &'d str, &'d str)> {
     let own = definition.tools.iter().filter(|(name, _)| allowed.has(*name));
-    builtins(allowed).chain(own.map(|(name, tool)| words(name, tool)))
+    builtins(allowed, rules).chain(own.map(|(name, tool)| words(name, tool)))
 }
 
 /// Each allowed tool that the kernel answers itself.
-fn builtins<'a>(allowed: &Allow<ToolName>) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
-    let all =
-        Builtin::ALL.into_iter().map(|builtin| (builtin.word(), builtin.description(), builtin.schema()));
+fn builtins<'a>(allowed: &Allow<ToolName>, rules: u32) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
+    let words = move |builtin: Builtin| (builtin.word(), builtin.description(), builtin.schema_under(rules));
+    let all = Builtin::ALL.into_iter().map(words);
     all.filter(|(name, ..)| allowed.has(*name))
 }
 
