@@ -4,6 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::Message;
 use crate::caps::{Allow, Caps};
 use crate::definition::{Definition, Tool, Turns};
 use crate::event::RULES;
@@ -43,17 +44,25 @@ const CLOSE: &str = "When you are done, answer with a clear summary of the resul
 pub struct System {
     brief: Arc<Brief>,
     goal: Arc<str>,
+    /// Whether it is told to somebody else, who has tools of its own and another answer to give.
+    is_briefing: bool,
 }
 
 impl System {
     pub(super) fn new(brief: Arc<Brief>, goal: Arc<str>) -> Self {
-        Self { brief, goal }
+        Self { brief, goal, is_briefing: false }
+    }
+
+    /// The same as others are told it: what its agent is and has to do, without its tools and how it is to answer.
+    pub(super) fn briefing(&self) -> Self {
+        Self { is_briefing: true, ..self.clone() }
     }
 
     /// Its text, in the pieces that it is kept in.
     #[must_use]
     pub fn pieces(&self) -> [&str; 3] {
-        [&self.brief.before, &self.goal, &self.brief.after]
+        let after = if self.is_briefing { "" } else { self.brief.after.as_str() };
+        [&self.brief.before, &self.goal, after]
     }
 }
 
@@ -66,7 +75,7 @@ impl fmt::Display for System {
 impl From<&str> for System {
     /// A first message that is only this text.
     fn from(text: &str) -> Self {
-        Self { brief: Arc::default(), goal: text.into() }
+        Self { brief: Arc::default(), goal: text.into(), is_briefing: false }
     }
 }
 
@@ -125,6 +134,14 @@ impl Briefs {
         Self { rules, by_role: ByName::default() }
     }
 
+    /// A message as another agent is told it.
+    pub(super) fn told(&self, message: Arc<Message>) -> Arc<Message> {
+        match message.as_ref() {
+            Message::System(system) if self.rules >= 3 => Arc::new(Message::System(system.briefing())),
+            _ => message,
+        }
+    }
+
     /// The brief of an agent of this role. One with a schema from its spawner is seldom like the next.
     pub(super) fn of(&mut self, definition: &Definition, role: &RoleName, own: Own<'_>) -> Arc<Brief> {
         if own.schema.is_some() {
@@ -166,6 +183,20 @@ impl Goal<'_> {
 /// The most tokens that the first message can have, and the tools that are told beside it. What nobody counted counts
 /// by its bytes.
 pub(crate) fn first_tokens(definition: &Definition, caps: &Caps, turns: &Turns, goal: Goal<'_>) -> u64 {
+    let schema = goal.schema.or(turns.output_schema.as_deref()).map_or(0, OutputSchema::tokens_max);
+    let tools = tools_tokens(definition, caps, turns);
+    let parts = [turns.prompt.tokens_max(), goal.tokens_max(), schema, tools, limit::MESSAGE_TOKENS];
+    parts.into_iter().fold(0, u64::saturating_add)
+}
+
+/// What of a first message is not told to others: of so many tokens in all, how many they are told at most.
+pub(crate) fn briefing_tokens(definition: &Definition, caps: &Caps, turns: &Turns, first: u64) -> u64 {
+    let around = (TASK.len() + GAPS) as u64;
+    first.saturating_sub(tools_tokens(definition, caps, turns)).saturating_add(around).min(first)
+}
+
+/// The most tokens of the kernel's own words in a first message, and of the tools beside it.
+fn tools_tokens(definition: &Definition, caps: &Caps, turns: &Turns) -> u64 {
     let around = turns.around_tokens.unwrap_or_else(|| {
         let allowed = Builtin::ALL.into_iter().filter(|builtin| caps.tools.has(builtin.word()));
         let tools = allowed.map(uncounted_bytes).sum::<usize>();
@@ -176,9 +207,7 @@ pub(crate) fn first_tokens(definition: &Definition, caps: &Caps, turns: &Turns, 
     };
     let allowed = definition.tools.iter().filter(|(name, _)| caps.tools.has(*name));
     let tools = allowed.map(|(name, tool)| tool.tokens.unwrap_or_else(|| bytes((name, tool))));
-    let schema = goal.schema.or(turns.output_schema.as_deref()).map_or(0, OutputSchema::tokens_max);
-    let parts = [turns.prompt.tokens_max(), goal.tokens_max(), around, schema, limit::MESSAGE_TOKENS];
-    parts.into_iter().chain(tools).fold(0, u64::saturating_add)
+    tools.fold(around, u64::saturating_add)
 }
 
 /// How many tokens the kernel's own words in a first message have, and the tools that it answers itself. They stand on

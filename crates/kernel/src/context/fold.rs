@@ -131,8 +131,9 @@ impl Contexts {
                 self.clamped(agent, *size, clamped.parent_size);
             }
             Event::ContextShared { from, to, spans, as_is, replaces } => {
+                let told = |message| if *as_is { message } else { self.briefs.told(message) };
                 let known = self.knows(from).map(|context| {
-                    Span::places(spans).filter_map(|place| context.at(place)).collect::<Vec<_>>()
+                    Span::places(spans).filter_map(|place| context.at(place)).map(told).collect::<Vec<_>>()
                 });
                 let (Some(known), Some(context)) = (known, self.agents.get_mut(to)) else { return };
                 context.forget(replaces);

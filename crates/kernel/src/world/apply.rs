@@ -150,11 +150,22 @@ impl World {
     }
 
     fn told(&mut self, from: &AgentId, to: &AgentId, (spans, as_is): (&[Span], bool)) {
-        let known = self.window_of(self.place(from)).clone();
+        let mut known = self.window_of(self.place(from)).clone();
+        if let Some(tokens) = self.briefing_tokens(self.place(from)).filter(|_| !as_is) {
+            known.begin_with(tokens);
+        }
         let progress = self.progress_mut(to);
         let before = progress.window.tokens();
         progress.window.told(from, &known, spans, as_is);
         progress.tokens = progress.tokens.saturating_add(progress.window.tokens() - before);
+    }
+
+    /// The most tokens of an agent's first message as others are told it. Under rules 2 they were told all of it.
+    fn briefing_tokens(&self, ix: AgentIx) -> Option<u64> {
+        let agent = self.agents.living(ix).filter(|_| self.rules >= 3)?;
+        let turns = self.definition().roles.get(&agent.charter.role)?.turns.as_ref()?;
+        let first = u64::from(agent.progress.window.headers().first()?.tokens);
+        Some(context::briefing_tokens(self.definition(), &agent.charter.caps, turns, first))
     }
 
     /// What an agent knows, or knew that can be given another task.
