@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args as Group, Parser, Subcommand, ValueEnum};
 use spinney_kernel::id::{AgentId, CheckpointName, Topic};
 use spinney_kernel::window::Category;
-use spinney_kernel::written::Usd;
+use spinney_kernel::written::{Span, Usd};
 
 use crate::hint;
 
@@ -293,6 +293,9 @@ pub(crate) struct Budget {
     /// So many retries more
     #[arg(long, group = "add", value_name = "COUNT")]
     pub(crate) add_retries: Option<u64>,
+    /// More time before its timeout, such as 90s or 5m
+    #[arg(long, group = "add", value_name = "TIME")]
+    pub(crate) add_time: Option<Span>,
 }
 
 #[derive(Debug, Group)]

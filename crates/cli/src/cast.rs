@@ -91,6 +91,7 @@ impl Cast {
             | Event::TreeHalted { .. }
             | Event::TreeUnhalted
             | Event::LimitRaised { .. }
+            | Event::ClockSet { .. }
             | Event::BreakerChanged { .. }
             | Event::CheckpointMade { .. }
             | Event::TreeBranched(_)

@@ -37,6 +37,17 @@ pub(crate) struct Recalled {
     pub(crate) summary: Option<String>,
     /// The thread that it shares with others.
     pub(crate) thread: Option<Shared>,
+    /// Children whose window is smaller than its own, as far as it was told so.
+    pub(crate) clamps: Vec<Clamp>,
+}
+
+/// A child with a smaller window.
+pub(crate) struct Clamp {
+    pub(crate) child: AgentId,
+    /// The tokens of its window.
+    pub(crate) size: u64,
+    /// The tokens of its parent's.
+    pub(crate) parent_size: u64,
 }
 
 /// A thread that several agents share.
@@ -103,7 +114,7 @@ fn read<'a>(
     let mut contexts = Contexts::whole(tree);
     contexts.keep(places);
     let (world, tokens, seen, last_cut) = (World::new(tree), BTreeMap::new(), 0, None);
-    let mut fold = Fold { world, contexts, agent, tokens, seen, last_cut };
+    let mut fold = Fold { world, contexts, agent, tokens, seen, last_cut, clamps: Vec::new() };
     for page in pages(journal, tree, Seq(0)) {
         for event in page?.into_iter().flat_map(|entry| entry.batch.events) {
             if let Event::AgentEnded { agent: ended, exit, .. } = &event
@@ -127,6 +138,7 @@ struct Fold<'a> {
     /// How many messages were read.
     seen: usize,
     last_cut: Option<Seq>,
+    clamps: Vec<Clamp>,
 }
 
 impl Fold<'_> {
@@ -158,9 +170,19 @@ impl Fold<'_> {
         }
         self.seen = all.len();
         self.tokens.extend(tokens);
+        self.clamps.extend(self.clamp(event));
         if is_cut {
             self.last_cut = Some(self.world.seq());
         }
+    }
+
+    /// What the agent is told of a child's smaller window.
+    fn clamp(&self, event: &Event) -> Option<Clamp> {
+        let Event::WindowSet { agent: child, size, clamped: Some(clamped), .. } = event else { return None };
+        let agents = self.world.agents();
+        let parent = agents.find(child).and_then(|ix| agents.parent(ix))?;
+        let is_told = clamped.is_told && agents.id(parent) == self.agent;
+        is_told.then(|| Clamp { child: child.clone(), size: *size, parent_size: clamped.parent_size })
     }
 
     fn living(&self) -> Option<&Agent> {
@@ -213,6 +235,7 @@ impl Fold<'_> {
             last_cut: self.last_cut,
             summary: self.summary(),
             thread: self.thread(ix),
+            clamps: self.clamps,
         })
     }
 

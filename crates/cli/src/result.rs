@@ -21,7 +21,7 @@ use crate::ids::short;
 use crate::out::{self, Unwritten};
 use crate::questions;
 use crate::screen::Style;
-use crate::wording::{counted, spent, took};
+use crate::wording::{counted, grouped, spent, took};
 
 /// What became of a tree.
 pub(crate) struct Outcome {
@@ -45,6 +45,36 @@ struct Trouble {
     message: String,
     remedy: String,
     numbers: Option<(AgentId, Shortfall)>,
+}
+
+impl Trouble {
+    /// Why, for people. Programs have the numbers beside the message.
+    fn why(&self) -> String {
+        let Some((account, short)) = &self.numbers else { return self.message.clone() };
+        let show = |amount| match short.resource {
+            Resource::Cost => usd(amount),
+            Resource::Tokens => counted(amount, "token"),
+            Resource::Steps => counted(amount, "step"),
+            Resource::ToolCalls => counted(amount, "tool call"),
+            Resource::Retries if amount == 1 => "1 retry".to_owned(),
+            Resource::Retries => format!("{} retries", grouped(amount)),
+        };
+        let spent = if short.resource == Resource::Cost { usd(short.spent) } else { grouped(short.spent) };
+        let mut why = format!("`{account}` has spent {spent} of its {}", show(short.limit));
+        for (amount, words) in [
+            (short.held, "are held for calls that run"),
+            (short.lent, "are lent to its agents"),
+            (short.reserve, "are kept for its own answer"),
+        ] {
+            if amount > 0 {
+                why += &format!(", {} {words}", show(amount));
+            }
+        }
+        if short.asked > 0 {
+            why += &format!(", and its next call may need {}", show(short.asked));
+        }
+        why
+    }
 }
 
 impl Outcome {
@@ -136,7 +166,7 @@ impl Outcome {
             block(label(self.exit), &self.output)?;
         }
         if let Some(trouble) = &self.error {
-            block("why", &trouble.message)?;
+            block("why", &trouble.why())?;
             block("remedy", &trouble.remedy)?;
         }
         if let Some((amounts, agents)) = &self.usage {
@@ -329,7 +359,10 @@ fn missing(numbers: &Shortfall) -> u64 {
 
 fn remedy(code: &str, (home, tree): (&Path, TreeId)) -> String {
     match code {
-        "timeout" => "give it more time with `budget.timeout` and run it again".to_owned(),
+        "timeout" => {
+            "give it more time with `budget.timeout` or `limits.timeout` and run it again, or with `spinney budget --add-time` while it runs"
+                .to_owned()
+        }
         "output_mismatch" => {
             "say in the prompt or the goal what is wanted, or ask for less in `output_schema`, and run it again"
                 .to_owned()

@@ -1,7 +1,7 @@
 //! The story: each event in words. What matters to somebody who watches is marked; the rest is there for those who
 //! want every detail.
 
-use spinney_kernel::agent::{Attachment, Exit};
+use spinney_kernel::agent::{Attachment, ClockKind, Exit};
 use spinney_kernel::body::Body;
 use spinney_kernel::call::{ChildEnd, Outcome, ToolCall, Wait, Why, Work};
 use spinney_kernel::checkpoint::CheckpointKind;
@@ -11,12 +11,13 @@ use spinney_kernel::fault::Fault;
 use spinney_kernel::findings::WaitNeed;
 use spinney_kernel::id::{AgentId, CallId, CheckpointName, ModelName, Topic};
 use spinney_kernel::input::By;
+use spinney_kernel::time::spoken;
 use spinney_kernel::window::{Category, LeftOut, Span, Summary};
 use spinney_kernel::{Event, Refusal};
 
 use crate::approval::Approval;
 use crate::cast::{Aim, Cast};
-use crate::wording::{LINE_CHARS_MAX, counted, one_line, spent_briefly};
+use crate::wording::{LINE_CHARS_MAX, counted, more, one_line, spent_briefly};
 
 /// An event in words.
 pub(crate) struct Line {
@@ -111,7 +112,8 @@ pub(crate) fn tell(cast: &Cast, event: &Event) -> Line {
             story(format!("wants more than there is; the tree is halted: {}", short.told(account)))
         }
         Event::TreeUnhalted => story("the tree goes on".to_owned()),
-        Event::LimitRaised { add, .. } => story(format!("may use {} more", spent_briefly(add))),
+        Event::LimitRaised { add, add_ms, .. } => story(format!("may {}", more(add, *add_ms))),
+        Event::ClockSet { clock, left_ms, alarm, .. } => clock_set(*clock, *left_ms, alarm.is_some()),
         Event::BreakerChanged { model, breaker } => broken(model, *breaker),
         Event::RateLimited { model, .. } => story(format!("model {model} takes no calls for a while")),
         Event::CallAsked { .. }
@@ -121,6 +123,19 @@ pub(crate) fn tell(cast: &Cast, event: &Event) -> Line {
         | Event::CallSwitched { .. }
         | Event::AttemptFailed { .. }
         | Event::CallEnded { .. } => tell_call(cast, event),
+    }
+}
+
+/// A clock that starts or stops. What an agent does in detail is for those who look for something.
+fn clock_set(clock: ClockKind, left_ms: u64, runs: bool) -> Line {
+    let left = spoken(left_ms);
+    match (clock, runs) {
+        (ClockKind::Timeout, true) => detail(format!("has {left} left until its timeout")),
+        (ClockKind::Timeout, false) => {
+            detail(format!("has {left} left until its timeout, which stands still"))
+        }
+        (ClockKind::Active, true) => detail(format!("has {left} of active time left, and works")),
+        (ClockKind::Active, false) => detail(format!("has {left} of active time left, and waits")),
     }
 }
 
@@ -270,6 +285,7 @@ fn tell_call(cast: &Cast, event: &Event) -> Line {
         | Event::TreeHalted { .. }
         | Event::TreeUnhalted
         | Event::LimitRaised { .. }
+        | Event::ClockSet { .. }
         | Event::BreakerChanged { .. }
         | Event::CheckpointMade { .. }
         | Event::TreeBranched(_)
@@ -377,15 +393,19 @@ fn ended(cast: &Cast, call: CallId, outcome: &Outcome) -> Line {
         }
         Outcome::Cancelled => detail(format!("needs {name} no more")),
         Outcome::Approved => story("may: a person said yes".to_owned()),
-        Outcome::Refused { refusal: refusal @ Refusal::NotApproved { .. } } => {
-            story(format!("may not: {}", short(&refusal.to_string())))
-        }
+        Outcome::Refused {
+            refusal: refusal @ (Refusal::NotApproved { .. } | Refusal::ApprovalExpired { .. }),
+        } => story(format!("may not: {}", short(&refusal.to_string()))),
         Outcome::Refused { refusal } => {
             story(format!("may not call {name}: {}", short(&refusal.to_string())))
         }
-        Outcome::Answered { answer } => {
+        Outcome::Answered { answer, is_default: false } => {
             story(format!("has an answer from a person: {}", short(&answer.text)))
         }
+        Outcome::Answered { answer, is_default: true } => story(format!(
+            "has no answer from a person in time and takes its default: {}",
+            short(&answer.text)
+        )),
         Outcome::Children { ended } => {
             let text = format!("has the results of {}", names(ended));
             // One alone has just said so itself.

@@ -1,6 +1,7 @@
 //! Words and numbers as people read them. Whether a terminal may see them is `out`'s business.
 
 use spinney_kernel::budget::{Amounts, Resource, usd};
+use spinney_kernel::time::spoken;
 
 /// Longest text that stands in a line of the story.
 pub(crate) const LINE_CHARS_MAX: usize = 140;
@@ -56,6 +57,14 @@ pub(crate) fn spent_briefly(amounts: &Amounts) -> String {
     let shown = Resource::ALL.into_iter().filter(|resource| amounts.of(*resource) > 0);
     let shown: Vec<String> = shown.map(|resource| amount(resource, amounts.of(resource))).collect();
     if shown.is_empty() { "nothing".to_owned() } else { shown.join(", ") }
+}
+
+/// What somebody may do more after a raise: `use $0.50 more and take 5 minutes longer`.
+pub(crate) fn more(amounts: &Amounts, ms: u64) -> String {
+    let used = (!amounts.is_zero() || ms == 0).then(|| format!("use {} more", spent_briefly(amounts)));
+    let longer = (ms > 0).then(|| format!("take {} longer", spoken(ms)));
+    let said: Vec<String> = used.into_iter().chain(longer).collect();
+    said.join(" and ")
 }
 
 fn amount(resource: Resource, amount: u64) -> String {

@@ -121,7 +121,7 @@ fn twice<'a>(input: &'a mut Input, events: &'a [Event]) -> Option<(&'a mut Strin
 /// The text that an event took over from its input, if it is one that does.
 fn copied(event: &Event) -> Option<&String> {
     match event {
-        Event::CallEnded { outcome: Outcome::Answered { answer }, .. } => Some(&answer.text),
+        Event::CallEnded { outcome: Outcome::Answered { answer, .. }, .. } => Some(&answer.text),
         Event::AgentSpawned(spawned) => Some(&spawned.goal),
         Event::MessageSent { body, .. } | Event::MessagePublished { body, .. } => Some(&body.text),
         Event::AgentEnding { result, .. } | Event::AgentEnded { result, .. } => {
@@ -151,6 +151,7 @@ fn copied(event: &Event) -> Option<&String> {
         | Event::TreeHalted { .. }
         | Event::TreeUnhalted
         | Event::LimitRaised { .. }
+        | Event::ClockSet { .. }
         | Event::BreakerChanged { .. }
         | Event::CheckpointMade { .. }
         | Event::TreeBranched(_)

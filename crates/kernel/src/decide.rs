@@ -6,9 +6,10 @@
 
 use std::ops::Deref;
 
-use crate::agent::AgentIx;
+use crate::agent::{AgentIx, ClockKind};
 use crate::call::{self, Why};
 use crate::checkpoint;
+use crate::clock;
 use crate::event::Event;
 use crate::id::{AgentId, CallId, CheckpointName, TimerId};
 use crate::input::{Input, What};
@@ -101,6 +102,7 @@ pub fn decide(world: &mut World, input: &Input) -> Result<Decision, Refusal> {
         moved: Vec::new(),
         stirred: false,
         due: Vec::new(),
+        ran: Vec::new(),
     };
     let reply = match &input.what {
         What::Request { by, request } => request.decide(&mut draft, by).inspect_err(|_| {
@@ -109,6 +111,7 @@ pub fn decide(world: &mut World, input: &Input) -> Result<Decision, Refusal> {
         What::Report(report) => report.decide(&mut draft),
     };
     draft.settle();
+    clock::follow(&mut draft);
     checkpoint::follow(&mut draft, &input.what);
     Ok(Decision { events: draft.events, reply })
 }
@@ -127,6 +130,8 @@ pub(crate) struct Draft<'w> {
     stirred: bool,
     /// Agents that are due for a checkpoint when the decision is over.
     due: Vec<AgentIx>,
+    /// Agents of which an attempt started or ended: their active time may start or stop.
+    ran: Vec<AgentIx>,
 }
 
 impl Draft<'_> {
@@ -135,6 +140,12 @@ impl Draft<'_> {
         self.stirred |= stirs(&event);
         if let Event::CallEnded { call, .. } = &event {
             self.moved.extend(self.world.call(*call).map(|call| call.agent));
+        }
+        if let Event::CallStarted { call, .. }
+        | Event::AttemptFailed { call, .. }
+        | Event::CallEnded { call, .. } = &event
+        {
+            self.ran.extend(self.world.call(*call).map(|call| call.agent));
         }
         self.world.apply(&event);
         self.events.push(event);
@@ -170,6 +181,11 @@ impl Draft<'_> {
         std::mem::take(&mut self.due)
     }
 
+    /// Those of which an attempt started or ended.
+    pub(crate) fn take_ran(&mut self) -> Vec<AgentIx> {
+        std::mem::take(&mut self.ran)
+    }
+
     /// Which of the tools that a model asked for is being decided, if that is what is going on.
     pub(crate) const fn ask(&self) -> Option<u32> {
         self.ask
@@ -202,13 +218,23 @@ impl Draft<'_> {
 
     /// Refuses work for an agent whose time is up.
     pub(crate) fn check_deadline(&self, ix: AgentIx) -> Result<(), Refusal> {
-        match self.world.agent(ix).charter.deadline {
-            Some(deadline) if deadline <= self.now => {
-                let agent = self.world.agent_id(ix).clone();
-                Err(Refusal::DeadlinePassed { agent, deadline, late_ms: self.now.0 - deadline.0 })
+        let passed = |ix: AgentIx, kind| self.world.clock(ix, kind).and_then(|clock| clock.passed(self.now));
+        let (late, deadline) = if clock::are_kept(self.world.rules()) {
+            let mut path = std::iter::once(ix).chain(self.world.agents().above(ix));
+            let timeout = path.find_map(|ix| Some((ix, passed(ix, ClockKind::Timeout)?)));
+            let active = || Some((ix, passed(ix, ClockKind::Active)?));
+            match timeout.or_else(active) {
+                Some(late) => late,
+                None => return Ok(()),
             }
-            _ => Ok(()),
-        }
+        } else {
+            match self.world.agent(ix).charter.deadline.filter(|deadline| *deadline <= self.now) {
+                Some(deadline) => (ix, deadline),
+                None => return Ok(()),
+            }
+        };
+        let (agent, late_ms) = (self.world.agent_id(late).clone(), self.now.0 - deadline.0);
+        Err(Refusal::DeadlinePassed { agent, deadline, late_ms })
     }
 
     /// Until when the model takes no calls, if that is not over.
@@ -242,6 +268,7 @@ fn stirs(event: &Event) -> bool {
         | Event::ContextRestored(_)
         | Event::AgentRedirected { .. }
         | Event::AgentEnding { .. }
+        | Event::ClockSet { .. }
         | Event::CallAsked { .. }
         | Event::CallStarted { .. }
         | Event::CallResumed { .. }

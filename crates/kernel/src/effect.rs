@@ -72,7 +72,7 @@ impl World {
                 Some(Effect::StopCalls { agent: agent.clone() })
             }
             Event::ContextRestored(restored) => Some(Effect::StopCalls { agent: restored.agent.clone() }),
-            Event::CallWaiting { alarm, .. } => alarm.map(set),
+            Event::CallWaiting { alarm, .. } | Event::ClockSet { alarm, .. } => alarm.map(set),
             Event::WaitStarted { alarm, .. } | Event::QuestionAsked { alarm, .. } => Some(set(*alarm)),
             Event::AgentSpawned(spawned) => spawned.due.alarm.map(set),
             Event::TreeStarted { .. }

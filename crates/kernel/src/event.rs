@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{Exit, Spawned, Standing};
+use crate::agent::{ClockKind, Exit, Spawned, Standing};
 use crate::body::Body;
 use crate::budget::{Amounts, Shortfall, Terms};
 use crate::call::{Outcome, Question, Wait, Why, Work};
@@ -151,6 +151,18 @@ pub enum Event {
         said: Option<Seq>,
         /// What it and everything below it used.
         spent: Amounts,
+    },
+    /// A clock of an agent started or stopped, or got more time.
+    ClockSet {
+        /// Whose.
+        agent: AgentId,
+        /// Which one.
+        clock: ClockKind,
+        /// What is left on it.
+        left_ms: u64,
+        /// When that is over, if it runs from here on; none if it stands still.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        alarm: Option<Alarm>,
     },
     /// An agent asked for a model or tool call.
     CallAsked {
@@ -327,6 +339,9 @@ pub enum Event {
         agent: AgentId,
         /// By how much.
         add: Amounts,
+        /// How much more time each of its clocks has; the events after this one say how they stand.
+        #[serde(default, skip_serializing_if = "is_zero_ms")]
+        add_ms: u64,
     },
     /// A model's breaker opened or closed.
     BreakerChanged {
@@ -362,6 +377,7 @@ impl Event {
             Self::ContextRestored(_) => "context_restored",
             Self::AgentEnding { .. } => "agent_ending",
             Self::AgentEnded { .. } => "agent_ended",
+            Self::ClockSet { .. } => "clock_set",
             Self::CallAsked { .. } => "call_asked",
             Self::CallWaiting { .. } => "call_waiting",
             Self::CallStarted { .. } => "call_started",
@@ -399,6 +415,11 @@ pub struct Clamped {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
 const fn is_zero(number: &u32) -> bool {
     *number == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+const fn is_zero_ms(ms: &u64) -> bool {
+    *ms == 0
 }
 
 /// A context that is what it was at a checkpoint.

@@ -14,6 +14,7 @@ pub mod budget;
 pub mod call;
 pub mod caps;
 pub mod checkpoint;
+mod clock;
 pub mod context;
 mod decide;
 pub mod definition;

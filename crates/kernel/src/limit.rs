@@ -158,6 +158,8 @@ pub const OFFLOAD_BYTES_MAX: u64 = 16 * 1024 * 1024;
 pub const QUESTION_TIMEOUT_MS: u64 = 24 * 60 * 60 * 1_000;
 /// Default time a wait for children or messages lasts: nothing waits for ever.
 pub const WAIT_TIMEOUT_MS: u64 = 60 * 60 * 1_000;
+/// How long a sub-agent may work by default: ten minutes, in which at least one model or tool of its own runs.
+pub const ACTIVE_MS: u64 = 10 * 60 * 1_000;
 /// Longest timeout anyone may ask for: a year.
 pub const TIMEOUT_MS_MAX: u64 = 365 * 24 * 60 * 60 * 1_000;
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::budget::{AmountError, Resource, Shortfall};
 use crate::id::{AgentId, CallId, CheckpointName, ModelName, RoleName, ToolName, Topic, TreeId};
 use crate::part::BadPart;
-use crate::time::Time;
+use crate::time::{Time, spoken};
 use crate::window::Category;
 
 /// Why a request was refused. The world is as it was before.
@@ -88,6 +88,8 @@ pub enum Refusal {
     RaisesNothing { bounded: Vec<Resource> },
     #[error("a timeout of {ms} ms is not between 1 and {ms_max}: give one in that range or leave it out")]
     BadTimeout { ms: u64, ms_max: u64 },
+    #[error("`{agent}` has no timeout of its own to extend: name the agent that has one")]
+    NoTimeout { agent: AgentId },
     #[error("an answer reserve of {percent} % is above {percent_max} %: leave the children something")]
     BadReserve { percent: u8, percent_max: u8 },
     #[error("the deadline of `{agent}` passed {late_ms} ms ago: answer with what you have")]
@@ -112,6 +114,11 @@ pub enum Refusal {
     NotKept { agent: AgentId, state: String },
     #[error("no question {question} is open{}", one_of(open))]
     UnknownQuestion { question: CallId, open: Vec<CallId> },
+    #[error(
+        "question {question} timed out {} ago: what it says about a timeout counts, and your answer does not",
+        spoken(*late_ms)
+    )]
+    AnswerLate { question: CallId, late_ms: u64 },
 
     #[error("no tool is called `{tool}`{}", one_of(known))]
     UnknownTool { tool: String, known: Vec<ToolName> },
@@ -121,6 +128,8 @@ pub enum Refusal {
     ToolDenied { tool: ToolName },
     #[error("a person did not let you call `{tool}`: {answer}; do without it, or ask for something else")]
     NotApproved { tool: ToolName, answer: String },
+    #[error("nobody said in time whether you may call `{tool}`: do without it, or ask for something else")]
+    ApprovalExpired { tool: ToolName },
     #[error("bad `output_schema`: {reason}; write a JSON Schema, which is a JSON object")]
     BadSchema { reason: String },
     #[error("a tool may not be called `{tool}`: Spinney answers that one itself")]

@@ -236,6 +236,7 @@ impl Trace {
             Event::ToolAnswered { agent, .. } => (Some(agent), "tool.answer"),
             Event::Charged { agent, .. } => (Some(agent), "budget.charge"),
             Event::LimitRaised { agent, .. } => (Some(agent), "budget.raise"),
+            Event::ClockSet { agent, .. } => (Some(agent), "agent.clock"),
             Event::CheckpointMade { agent, .. } => (Some(agent), "agent.checkpoint"),
             Event::MessageSent { to, .. } => (Some(to), "agent.message"),
             Event::MessagePublished { from: By::Agent(agent), .. } => (Some(agent), "agent.message"),

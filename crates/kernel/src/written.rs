@@ -23,6 +23,17 @@ pub struct Usd(u64);
 #[serde(try_from = "Value")]
 pub struct Span(u64);
 
+/// How long something may take: a time, which stands still while the tree waits for a person, or `{ wall: time }`,
+/// which never does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Value")]
+pub struct Timeout {
+    /// How long.
+    pub span: Span,
+    /// Whether it never stands still.
+    pub is_wall: bool,
+}
+
 /// A share: `10` or `"10%"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "Value")]
@@ -47,8 +58,8 @@ pub struct BudgetKeys {
     pub tool_calls: Option<Count>,
     /// The most attempts after a first one.
     pub retries: Option<Count>,
-    /// How long it may take, by the wall clock.
-    pub timeout: Option<Span>,
+    /// How long it may take.
+    pub timeout: Option<Timeout>,
     /// Whether its ceilings are held at every ancestor from the start.
     pub lend: Option<bool>,
     /// The share of cost and tokens that descendants must leave.
@@ -156,7 +167,8 @@ impl BudgetKeys {
         let given = counts.into_iter().filter_map(|(resource, amount)| Some((resource, amount?)));
         BudgetSpec {
             limit: given.fold(Limits::NONE, |limit, (resource, amount)| limit.with(resource, amount)),
-            timeout_ms: self.timeout.map(Span::ms),
+            timeout_ms: self.timeout.map(|timeout| timeout.span.ms()),
+            timeout_wall: self.timeout.is_some_and(|timeout| timeout.is_wall),
             lend: self.lend.map(|lend| if lend { Lend::Yes } else { Lend::No }),
             answer_reserve: self.answer_reserve.map(Percent::percent),
             on_low: self.on_low.clone(),
@@ -215,6 +227,17 @@ impl TryFrom<Value> for Span {
             (Value::String(text), _) => text.parse(),
             (_, Some(seconds)) => Self::of(seconds.checked_mul(1_000), &seconds.to_string()),
             (_, None) => Err(WrittenError::NotSpan { text: shown(&value) }),
+        }
+    }
+}
+
+impl TryFrom<Value> for Timeout {
+    type Error = WrittenError;
+    fn try_from(mut value: Value) -> Result<Self, WrittenError> {
+        let keys = value.as_object_mut().filter(|keys| keys.len() == 1);
+        match keys.and_then(|keys| keys.remove("wall")) {
+            Some(wall) => Ok(Self { span: wall.try_into()?, is_wall: true }),
+            None => Ok(Self { span: value.try_into()?, is_wall: false }),
         }
     }
 }

@@ -223,10 +223,10 @@ impl Home {
     }
 
     /// Does one thing that a person asks of a tree that nobody runs, and leaves it standing. No model and no tool is
-    /// called; what the request sets free goes on when the tree is resumed.
+    /// called; what the request sets free goes on when the tree is resumed. Timers that are due are decided first.
     ///
     /// # Errors
-    /// The refusal, or what the journal said. Nothing was written then.
+    /// The refusal, or what the journal said. Nothing of the request was written then.
     pub async fn apply(&self, tree: TreeId, request: Request) -> Result<Reply, ApplyError> {
         self.apply_with(tree, request, Vec::new()).await
     }

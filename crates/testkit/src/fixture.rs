@@ -1,7 +1,7 @@
 //! Trees from text: `root $1.00 / a $0.60 / b` grows three agents, one below the other.
 //!
 //! One path per line; a name that was seen before is the same agent. Behind a name stand its terms, separated by
-//! spaces: `$0.60`, `tokens=100`, `steps=3`, `tool_calls=2`, `retries=1`, `timeout=5s`, `lend`, `reserve=20%`,
+//! spaces: `$0.60`, `tokens=100`, `steps=3`, `tool_calls=2`, `retries=1`, `timeout=5s`, `wall=5s` (a timeout that never stands still), `active=5s` (how long it may work), `lend`, `reserve=20%`,
 //! `shrink`, `downgrade=cheap`, `attached`, `turns=20` (it takes turns by itself), `summed=1600` (its window has so many tokens, and its model sums up what leaves it), `tools=look,read` (it may call these and no others), `later` (there is a role of that name, but nobody is spawned yet). Each
 //! agent has a role of its own name. The model `m` costs $0.001 per output token and nothing for input, so `$0.20` is a
 //! call of 200 tokens; `cheap` costs a tenth of that, `free` has no price, and `m` falls back to `cheap`.
@@ -36,6 +36,8 @@ pub struct Plant {
     pub birth: Birth,
     /// How many turns it may take by itself, if it does.
     pub turns: Option<u32>,
+    /// How long it may work, if that is not the default.
+    pub active_ms: Option<u64>,
     /// The size of its window, if its model sums up what leaves that.
     pub summed: Option<u64>,
     /// The tools that it may call, if not all.
@@ -69,10 +71,12 @@ pub fn plants(text: &str) -> Vec<Plant> {
                 let term =
                     |name| terms.split_whitespace().find_map(|term| term.strip_prefix(name)).map(number);
                 let (turns, summed) = (term("turns=").map(|turns| turns as u32), term("summed="));
+                let active = terms.split_whitespace().find_map(|term| term.strip_prefix("active="));
+                let active_ms = active.map(millis);
                 let tools = terms.split_whitespace().find_map(|term| term.strip_prefix("tools="));
                 let tools = tools.map(|tools| tools.split(',').map(parse).collect());
                 let name = name.to_owned();
-                found.push(Plant { name, parent, budget, collect, birth, turns, summed, tools });
+                found.push(Plant { name, parent, budget, collect, birth, turns, active_ms, summed, tools });
             }
             parent = Some(name.to_owned());
         }
@@ -102,9 +106,12 @@ pub fn budget(words: &str) -> (BudgetSpec, Collect) {
             Some(("reserve", percent)) => {
                 budget.answer_reserve = Some(number(percent.trim_end_matches('%')) as u8);
             }
-            Some(("turns" | "summed" | "tools", _)) => {}
+            Some(("turns" | "active" | "summed" | "tools", _)) => {}
             Some(("downgrade", model)) => budget.on_low = Some(OnLow::Downgrade(parse(model))),
             Some(("timeout", span)) => budget.timeout_ms = Some(millis(span)),
+            Some(("wall", span)) => {
+                (budget.timeout_ms, budget.timeout_wall) = (Some(millis(span)), true);
+            }
             Some((name, amount)) => {
                 budget.limit = budget.limit.with(resource(name), number(amount));
             }
@@ -166,7 +173,10 @@ fn role(plant: &Plant) -> Role {
         },
         budget,
         recursive: Default::default(),
-        turns: plant.turns.map(|turns_max| Turns { turns_max, output_cap: 100, window, ..Turns::default() }),
+        turns: plant.turns.map(|turns_max| {
+            let active_ms = plant.active_ms;
+            Turns { turns_max, output_cap: 100, active_ms, window, ..Turns::default() }
+        }),
     }
 }
 

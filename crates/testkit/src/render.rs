@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use spinney_kernel::agent::{Exit, Spawned};
+use spinney_kernel::agent::{ClockKind, Exit, Spawned};
 use spinney_kernel::budget::{Amounts, Limits, Resource};
 use spinney_kernel::call::{ModelCall, Outcome, Work};
 use spinney_kernel::envelope::Envelope;
@@ -161,7 +161,14 @@ pub(crate) fn event(event: &Event) -> String {
         }
         Event::TreeHalted { account, short, .. } => format!("tree halted: {} of {account}", short.resource),
         Event::TreeUnhalted => "tree unhalted".to_owned(),
-        Event::LimitRaised { agent, add } => format!("{agent} raised by {}", amounts(add)),
+        Event::LimitRaised { agent, add, add_ms: 0 } => format!("{agent} raised by {}", amounts(add)),
+        Event::LimitRaised { agent, add, add_ms } => {
+            format!("{agent} raised by {} and {add_ms}ms", amounts(add))
+        }
+        Event::ClockSet { agent, clock, left_ms, alarm } => {
+            let (clock, runs) = (clock_word(*clock), if alarm.is_some() { "runs" } else { "stands" });
+            format!("{agent}'s {clock} {runs}: {left_ms}ms left")
+        }
         Event::BreakerChanged { model, breaker } => format!("breaker of {model}: {breaker:?}"),
         Event::RateLimited { model, until } => format!("{model} limited until {}", until.0),
     }
@@ -193,7 +200,8 @@ fn outcome_text(outcome: &Outcome) -> String {
         Outcome::Cancelled => "cancelled".to_owned(),
         Outcome::Refused { refusal } => format!("refused ({refusal})"),
         Outcome::Approved => "approved".to_owned(),
-        Outcome::Answered { answer } => format!("answered {}", answer.text),
+        Outcome::Answered { answer, is_default: false } => format!("answered {}", answer.text),
+        Outcome::Answered { answer, is_default: true } => format!("answered by default {}", answer.text),
         Outcome::Children { ended } => {
             let ended: Vec<String> = ended.iter().map(|end| format!("{} {}", end.agent, end.state)).collect();
             format!("children {}", ended.join(", "))
@@ -252,4 +260,11 @@ fn restored_text(restored: &Restored) -> String {
         stays.len(),
         cancelled.len()
     )
+}
+
+const fn clock_word(clock: ClockKind) -> &'static str {
+    match clock {
+        ClockKind::Timeout => "timeout",
+        ClockKind::Active => "active time",
+    }
 }

@@ -73,7 +73,10 @@ fn request(verb: &str, rest: &[&str]) -> Request {
         "call" | "tool" => Request::Hold(Hold { agent: agent(), effect: hold_for(verb, rest) }),
         "spawn" => Request::Spawn(spawn(name, rest)),
         "charge" => Request::Charge(Charge { agent: agent(), amounts: amounts(rest), note: String::new() }),
-        "raise" => Request::Raise(Raise { agent: agent(), add: amounts(rest) }),
+        "raise" => {
+            let add_ms = option(rest, "time").map_or(0, millis);
+            Request::Raise(Raise { agent: agent(), add: amounts(rest), add_ms })
+        }
         "send" => Request::Send(Send::plain(agent(), Body::text(said()))),
         "wait" => Request::Wait(Wait { agent: agent(), wait: wait_for(rest), timeout_ms: timeout(rest) }),
         "ask" => Request::Ask(Ask { agent: agent(), question: question(rest), timeout_ms: timeout(rest) }),
@@ -224,6 +227,7 @@ fn fault_kind(word: &str) -> FaultKind {
 
 fn amounts(words: &[&str]) -> Amounts {
     words.iter().fold(Amounts::ZERO, |sum, word| match word.split_once('=') {
+        Some(("time", _)) => sum,
         Some((name, amount)) => sum.with(fixture::resource(name), number(amount)),
         None => sum.with(Resource::Cost, nanos(word)),
     })

@@ -12,7 +12,7 @@ use spinney_kernel::port::journal::Journal;
 use crate::args;
 use crate::exit::Exit;
 use crate::ids::{find, short};
-use crate::recall::{Known, Place, Recalled, recall};
+use crate::recall::{Clamp, Known, Place, Recalled, recall};
 use crate::result::whole;
 use crate::wording::{LINE_CHARS_MAX, counted, one_line};
 use crate::{out, place};
@@ -38,6 +38,10 @@ pub(super) fn show(home: &Path, args: &args::Show) -> Result<Exit> {
     out::line(&sum(shown().map(|(known, _)| known)))?;
     if let Some(summary) = &recalled.summary {
         out::line(&format!("its model summed up what was left out: {}", one_line(summary, LINE_CHARS_MAX)))?;
+    }
+    for Clamp { child, size, parent_size } in &recalled.clamps {
+        let (size, own) = (counted(*size, "token"), counted(*parent_size, "token"));
+        out::line(&format!("it was told that {child} has a smaller window: {size}, and it has {own}"))?;
     }
     for (known, number) in shown() {
         out::line("")?;

@@ -126,9 +126,10 @@ pub(super) async fn budget(home: &Path, args: args::Budget) -> Result<Exit> {
     ];
     let add =
         given.iter().fold(Amounts::ZERO, |add, (resource, more)| add.with(*resource, more.unwrap_or(0)));
-    let said = format!("`{agent}` may use {} more", crate::wording::spent_briefly(&add));
+    let add_ms = args.add_time.map_or(0, |span| span.ms());
+    let said = format!("`{agent}` may {}", crate::wording::more(&add, add_ms));
     let named = [agent.clone()];
-    let done = ask((home, tree), &named, Request::Raise(Raise { agent, add })).await?;
+    let done = ask((home, tree), &named, Request::Raise(Raise { agent, add, add_ms })).await?;
     Ok(finish(done, (home, tree), &said, Next::Resume))
 }
 

@@ -134,12 +134,12 @@ fn p24_a_branch_is_made_run_listed_and_guards_its_origin() {
      9    0.00s  lead  is paused
     10    0.00s  lead  has a checkpoint: [name], branch
     11    0.00s  lead  has an answer from a person: left
-    12    0.00s  lead  asks model fast (call 3): 285 tokens in, at most 2000 out
+    12    0.00s  lead  asks model fast (call 3): 332 tokens in, at most 2000 out
     13    0.00s  lead  waits with model fast: paused
     14    0.00s  lead  goes on
-    15    0.00s  lead  starts model fast, attempt 1: $0.00257125, 2,285 tokens, 1 step held
+    15    0.00s  lead  starts model fast, attempt 1: $0.002583, 2,332 tokens, 1 step held
     16    0.00s  lead  answers: done
-    17    0.00s  lead  completed; spent $0.0000725, 286 tokens, 1 step
+    17    0.00s  lead  completed; spent $0.00008425, 333 tokens, 1 step
     ");
     for tree in [branch, &origin] {
         assert_eq!(stage.spinney(&["replay", tree, "--verify"]).code, Some(0));

@@ -304,23 +304,23 @@ fn l32_a_timeout_of_an_agent_and_of_the_tree() {
       told: helped, seen
       answer: I have it: helped, seen
     helper limits: { timeout: 400ms }: exit 0
-      told: a failed (timeout: the deadline passed); partial result:
+      told: a failed (timeout: it worked longer than its 400 ms of active time); partial result:
     I look.
-      told: b failed (timeout: the deadline passed); partial result:
+      told: b failed (timeout: it worked longer than its 400 ms of active time); partial result:
     I look.
-      answer: I have it: b failed (timeout: the deadline passed); partial result:
+      answer: I have it: b failed (timeout: it worked longer than its 400 ms of active time); partial result:
     I look.
     helper budget: { timeout: 400ms }: exit 0
-      told: a failed (timeout: the deadline passed); partial result:
+      told: a failed (timeout: it took longer than its timeout of 400 ms); partial result:
     I look.
-      told: b failed (timeout: the deadline passed); partial result:
+      told: b failed (timeout: it took longer than its timeout of 400 ms); partial result:
     I look.
-      answer: I have it: b failed (timeout: the deadline passed); partial result:
+      answer: I have it: b failed (timeout: it took longer than its timeout of 400 ms); partial result:
     I look.
     tree budget: { timeout: 400ms }: exit 1
       told: cancelled
       told: cancelled
-      error: the deadline passed
+      error: it took longer than its timeout of 400 ms
     ");
 }
 

@@ -146,7 +146,7 @@ fn a_tree_at_its_ceiling_exits_with_three_and_goes_on_once_it_is_raised() {
     SCRIPTED: answers come from a file, no model is called
 
     halted after 0.00s
-      why     cost ceiling of `lead`: limit $0.003, spent $0.001025, held $0.00, asked $0.00253775
+      why     `lead` has spent $0.001025 of its $0.003, and its next call may need $0.00253775
       remedy  raise it by at least this: spinney budget [id] --add-usd 0.00056275 && spinney resume [id]
       spent   $0.001025 · 900 tokens · 1 step · 1 tool call · 0 retries
       agents  1
@@ -173,7 +173,7 @@ fn a_tree_that_needs_a_person_exits_with_five_and_says_how_to_answer() {
       0.00s  lead asks a person (question 2): Which colour?
 
     waiting after 0.00s
-      spent   $0.0000575 · 202 tokens · 1 step · 0 tool calls · 0 retries
+      spent   $0.00006925 · 249 tokens · 1 step · 0 tool calls · 0 retries
       agents  1
       tree    [tree]
       look    spinney events [id]

@@ -208,3 +208,54 @@ fn a_process_that_does_not_answer_is_not_taken_for_dead() {
     running.signal("CONT");
     assert_eq!(running.end().code, Some(4));
 }
+
+/// More time: for a tree that runs, and for one that waits and that nobody runs. Whoever has no timeout cannot have more.
+#[test]
+fn time_is_added_to_a_tree_that_runs_and_to_one_that_waits() {
+    let stage = Stage::new();
+    let budget = "budget: { cost_usd: 1, timeout: 1h }";
+    let mut running = stage.play(&["run", &stage.tree_with(budget, "ask_human, hang", BUSY)]);
+    running.until("asks a person (question 2)");
+    ok(&stage.spinney(&["budget", "last", "--add-time", "5m"]));
+    running.until("may take 5 minutes longer");
+    running.kill();
+
+    let stage = Stage::new();
+    let waits = stage.spinney(&["run", &stage.tree_with(budget, "ask_human", ASKS)]);
+    assert_eq!(waits.code, Some(5), "{}", waits.err);
+    let added = stage.spinney(&["budget", "last", "--add-time", "90s", "--add-usd", "0.5"]);
+    assert_eq!(added.code, Some(0), "{}", added.err);
+    assert!(
+        added.err.contains("`lead` may use $0.50 more and take 1 minute 30 seconds longer"),
+        "{}",
+        added.err
+    );
+    let shown = stage.spinney(&["events", "last", "--json"]).json();
+    let raised = shown.iter().find(|event| event["type"] == json!("limit_raised")).unwrap();
+    assert_eq!(raised["add_ms"], json!(90_000));
+    let left = shown.iter().rfind(|event| event["type"] == json!("clock_set")).unwrap();
+    assert!(left["left_ms"].as_u64().unwrap() > 3_600_000 && left.get("alarm").is_none(), "{left}");
+    ok(&stage.spinney(&["answer", "last", "2", "blue"]));
+    assert_eq!(stage.spinney(&["resume", "last"]).code, Some(0));
+
+    let stage = Stage::new();
+    stage.spinney(&["run", &stage.tree("ask_human", ASKS)]);
+    let refused = stage.spinney(&["budget", "last", "--add-time", "5m"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
+    insta::assert_snapshot!(refused.err, @"spinney: `lead` has no timeout of its own to extend: name the agent that has one");
+    let wrong = stage.spinney(&["budget", "last", "--add-time", "soon"]);
+    assert!(wrong.err.contains("`soon` is not a time"), "{}", wrong.err);
+}
+
+/// A default answer is told as one, to whoever watches and to the agent.
+#[test]
+fn a_default_answer_is_not_told_as_a_persons() {
+    let stage = Stage::new();
+    let script = BUSY.replace("Which colour?", "Which colour?, default: blue, timeout: 300ms");
+    let mut running = stage.play(&["run", &stage.tree("ask_human, hang", &script)]);
+    running.until("has no answer from a person in time and takes its default: blue");
+    running.kill();
+    let events = stage.spinney(&["events", "last", "--json"]).json();
+    let end = events.iter().find(|event| event["outcome"]["end"] == json!("answered")).unwrap();
+    assert_eq!(end["outcome"]["is_default"], json!(true));
+}

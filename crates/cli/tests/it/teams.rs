@@ -112,13 +112,15 @@ fn s19_a_child_that_hangs_is_ended_in_time_and_its_parent_answers() {
     let run = run(&stage, "s19-timeout");
     let (events, result) = (run.json(), run.result());
     assert_eq!(result["output"], json!("The oak is eighty; about the elm nobody answered in time."));
-    assert_eq!(texts(&stage.results("lead")), ["elm failed (timeout: the deadline passed)", "eighty rings"]);
+    assert_eq!(
+        texts(&stage.results("lead")),
+        ["elm failed (timeout: it took longer than its timeout of 300 ms)", "eighty rings"]
+    );
     let ends = |agent: &str| {
         let is = |event: &&Value| event["type"] == json!("agent_ended") && event["agent"] == json!(agent);
         events.iter().find(is).unwrap()
     };
-    let timeout =
-        json!({ "state": "failed", "error": { "code": "timeout", "message": "the deadline passed" } });
+    let timeout = json!({ "state": "failed", "error": { "code": "timeout", "message": "it took longer than its timeout of 300 ms" } });
     assert_eq!(ends("elm")["exit"], timeout);
     let took = ends("elm")["end"].as_u64().unwrap() - ends("elm")["start"].as_u64().unwrap();
     assert!(took >= 300, "it had 300 ms and ended after {took} ms");

@@ -207,6 +207,7 @@ impl Steps {
             | Event::TreeHalted { .. }
             | Event::TreeUnhalted
             | Event::LimitRaised { .. }
+            | Event::ClockSet { .. }
             | Event::BreakerChanged { .. }
             | Event::CheckpointMade { .. }
             | Event::TreeBranched(_)

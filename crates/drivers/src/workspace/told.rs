@@ -65,7 +65,11 @@ impl Told {
                 Self { error, ..Self::body(body, whole, seq) }
             }
             Outcome::Done { body, is_error, mismatch: None, .. } => Self::answer(body, *is_error, whole, seq),
-            Outcome::Answered { answer } => Self::body(answer, &Whole::Journal, seq),
+            Outcome::Answered { answer, is_default } => {
+                let told = Self::body(answer, &Whole::Journal, seq);
+                let before = if *is_default { "nobody answered in time; the default: " } else { "" };
+                Self { observation: format!("{before}{}", told.observation), ..told }
+            }
             Outcome::Children { ended } => Self::well(cut(&names(ended), OBSERVATION_BYTES_MAX).0),
             Outcome::Message { seq } => {
                 Self { outcome_ref: Some(event(*seq)), ..Self::well("a message came".to_owned()) }

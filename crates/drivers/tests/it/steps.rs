@@ -151,12 +151,12 @@ async fn an_answer_is_a_step() {
         "tree": "018bcfe56800910abeeb8da1658eec67",
         "path": "root/h",
         "thread": "018bcfe56800910abeeb8da1658eec67",
-        "seq": 15,
+        "seq": 16,
         "call": 5,
         "took_ms": 50,
         "spent": {
           "cost_nanos": 4000000,
-          "tokens": 1477,
+          "tokens": 1524,
           "steps": 1
         }
       }

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::finished::Kept;
-use super::{AnswerDigest, Attachment, Exit, Finished, Inbox, Phase, Progress, Spawned, State};
+use super::{AgentClocks, AnswerDigest, Attachment, Exit, Finished, Inbox, Phase, Progress, Spawned, State};
 use crate::body::Body;
 use crate::budget::{AccountIx, Amounts};
 use crate::caps::Caps;
 use crate::definition::{OnLow, Recursion};
 use crate::hash::{ByName, make_room};
-use crate::id::{AgentId, CallId, ModelName, RoleName, Seq, ThreadId, TimerId};
+use crate::id::{AgentId, CallId, ModelName, RoleName, Seq, ThreadId};
 use crate::limit;
 use crate::time::Time;
 use crate::window::{Category, Header, Room, Tie};
@@ -65,8 +65,8 @@ pub struct Agent {
     pub progress: Progress,
     /// Messages it has not read.
     pub inbox: Inbox,
-    /// The timer of its deadline.
-    pub(crate) timer: Option<TimerId>,
+    /// Its clocks, if it has any.
+    pub(crate) clocks: Option<Box<AgentClocks>>,
 }
 
 /// How many open calls of an agent are of a kind.
@@ -126,7 +126,7 @@ pub struct Charter {
     pub depth: u32,
     /// A digest of its goal, if its role may recurse: to tell whether a descendant is asked the same again.
     pub goal: Option<Box<[u8; 16]>>,
-    /// When its time is up.
+    /// When its time is up, under rules 2. Later rules have clocks.
     pub deadline: Option<Time>,
 }
 
@@ -357,7 +357,7 @@ impl Agents {
             kinds: Kinds::default(),
             progress: Progress::default(),
             inbox: Inbox::default(),
-            timer: spawned.due.alarm.map(|alarm| alarm.timer),
+            clocks: AgentClocks::of(spawned),
         };
         if let Some(sibling) = sibling {
             self.agent_mut(sibling).kin.previous = Some(ix);

@@ -1,6 +1,7 @@
 //! Agents: who lives in a tree, how they hang together, and what is kept of those that ended.
 
 mod arena;
+mod clocks;
 mod end;
 mod exit;
 mod finished;
@@ -12,6 +13,8 @@ mod state;
 
 pub use arena::{Agent, AgentIx, Agents, Charter, Ended, Letter};
 pub(crate) use arena::{Birth, digest};
+pub(crate) use clocks::AgentClocks;
+pub use clocks::{AgentClock, ClockKind};
 pub(crate) use end::{drop_waiting, end, end_if_drained};
 pub use exit::{Exit, Failure};
 pub use finished::{AnswerDigest, Finished};

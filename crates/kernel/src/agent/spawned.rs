@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::Terms;
 use crate::caps::Caps;
-use crate::definition::OnLow;
+use crate::definition::{BudgetSpec, OnLow};
 use crate::event::Alarm;
 use crate::id::{AgentId, CallId, ModelName, RoleName, ThreadId};
 use crate::output_schema::OutputSchema;
@@ -46,12 +46,29 @@ pub struct Spawned {
 /// When an agent's time is up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Due {
-    /// Its own deadline or an ancestor's, whichever comes first.
+    /// Rules 2: its own deadline or an ancestor's, whichever comes first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Time>,
-    /// The timer of its own deadline, if that is the earlier one.
+    /// The alarm of its timeout, which runs from its birth. Under rules 2 only if it is earlier than an ancestor's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alarm: Option<Alarm>,
+    /// Its timeout.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// Whether its timeout never stands still.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wall: bool,
+    /// How long it may work, counted while a model or a tool of its own runs. Starts with the first of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active_ms: Option<u64>,
+}
+
+impl Due {
+    /// The clocks of a new agent under rules that have them. `alarm` is that of its timeout.
+    pub(crate) fn of(budget: &BudgetSpec, active_ms: Option<u64>, alarm: Option<Alarm>) -> Self {
+        let (timeout_ms, wall) = (budget.timeout_ms, budget.timeout_ms.is_some() && budget.timeout_wall);
+        Self { deadline: None, alarm, timeout_ms, wall, active_ms }
+    }
 }
 
 /// How a child's result reaches its parent.

@@ -43,10 +43,14 @@ pub enum Outcome {
     },
     /// A person said yes: what it was about is called under another call.
     Approved,
-    /// A person answered.
+    /// A question has its answer.
     Answered {
         /// What.
         answer: Body,
+        /// Whether nobody answered in time and this is the default that the question named. A person gave it
+        /// otherwise. Rules 2 never set it.
+        #[serde(default, skip_serializing_if = "is_false")]
+        is_default: bool,
     },
     /// The children it waited for have ended.
     Children {

@@ -4,8 +4,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::Message;
 use crate::caps::{Allow, Caps};
 use crate::definition::{Definition, Tool, Turns};
+use crate::event::RULES;
 use crate::hash::ByName;
 use crate::id::{RoleName, ToolName};
 use crate::limit;
@@ -42,17 +44,25 @@ const CLOSE: &str = "When you are done, answer with a clear summary of the resul
 pub struct System {
     brief: Arc<Brief>,
     goal: Arc<str>,
+    /// Whether it is told to somebody else, who has tools of its own and another answer to give.
+    is_briefing: bool,
 }
 
 impl System {
     pub(super) fn new(brief: Arc<Brief>, goal: Arc<str>) -> Self {
-        Self { brief, goal }
+        Self { brief, goal, is_briefing: false }
+    }
+
+    /// The same as others are told it: what its agent is and has to do, without its tools and how it is to answer.
+    pub(super) fn briefing(&self) -> Self {
+        Self { is_briefing: true, ..self.clone() }
     }
 
     /// Its text, in the pieces that it is kept in.
     #[must_use]
     pub fn pieces(&self) -> [&str; 3] {
-        [&self.brief.before, &self.goal, &self.brief.after]
+        let after = if self.is_briefing { "" } else { self.brief.after.as_str() };
+        [&self.brief.before, &self.goal, after]
     }
 }
 
@@ -65,7 +75,7 @@ impl fmt::Display for System {
 impl From<&str> for System {
     /// A first message that is only this text.
     fn from(text: &str) -> Self {
-        Self { brief: Arc::default(), goal: text.into() }
+        Self { brief: Arc::default(), goal: text.into(), is_briefing: false }
     }
 }
 
@@ -83,19 +93,19 @@ pub(super) struct Brief {
 }
 
 impl Brief {
-    fn new(definition: &Definition, role: &RoleName, own: Own<'_>) -> Self {
+    fn new(definition: &Definition, role: &RoleName, own: Own<'_>, rules: u32) -> Self {
         let Own { tools, schema } = own;
         let turns = definition.roles.get(role).and_then(|role| role.turns.as_ref());
         let prompt = turns.map_or("", |turns| turns.prompt.text.as_str());
         let gap = if prompt.is_empty() { "" } else { "\n\n" };
-        let lines: String = told(definition, tools).map(line).collect();
+        let lines: String = told(definition, tools, rules).map(line).collect();
         let schema = schema.or_else(|| turns?.output_schema.as_deref());
         let close = schema.map_or_else(|| CLOSE.to_owned(), OutputSchema::paragraph);
         let listed = if lines.is_empty() { String::new() } else { format!("{TOOLS}\n{lines}\n") };
         Self {
             before: format!("{prompt}{gap}{TASK}"),
             after: format!("\n\n{listed}{close}"),
-            tools: told(definition, tools).filter_map(ToolTold::of).collect(),
+            tools: told(definition, tools, rules).filter_map(ToolTold::of).collect(),
             tells_facts: turns.is_some_and(|turns| turns.facts_tokens.is_some()),
             schema: schema.map(|schema| schema.text().into()),
         }
@@ -112,22 +122,38 @@ pub(super) struct Own<'a> {
 
 /// The last brief of each role. Agents of one role mostly have the same tools; one with others gets its own, and it
 /// is the one to be shared from then on.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Briefs(ByName<RoleName, (Allow<ToolName>, Arc<Brief>)>);
+#[derive(Clone, Debug)]
+pub(super) struct Briefs {
+    /// The rules of the tree: they say what the kernel's own tools take.
+    rules: u32,
+    by_role: ByName<RoleName, (Allow<ToolName>, Arc<Brief>)>,
+}
 
 impl Briefs {
+    pub(super) fn new(rules: u32) -> Self {
+        Self { rules, by_role: ByName::default() }
+    }
+
+    /// A message as another agent is told it.
+    pub(super) fn told(&self, message: Arc<Message>) -> Arc<Message> {
+        match message.as_ref() {
+            Message::System(system) if self.rules >= 3 => Arc::new(Message::System(system.briefing())),
+            _ => message,
+        }
+    }
+
     /// The brief of an agent of this role. One with a schema from its spawner is seldom like the next.
     pub(super) fn of(&mut self, definition: &Definition, role: &RoleName, own: Own<'_>) -> Arc<Brief> {
         if own.schema.is_some() {
-            return Arc::new(Brief::new(definition, role, own));
+            return Arc::new(Brief::new(definition, role, own, self.rules));
         }
-        if let Some((of, brief)) = self.0.get(role)
+        if let Some((of, brief)) = self.by_role.get(role)
             && of == own.tools
         {
             return Arc::clone(brief);
         }
-        let brief = Arc::new(Brief::new(definition, role, own));
-        self.0.insert(role.clone(), (own.tools.clone(), Arc::clone(&brief)));
+        let brief = Arc::new(Brief::new(definition, role, own, self.rules));
+        self.by_role.insert(role.clone(), (own.tools.clone(), Arc::clone(&brief)));
         brief
     }
 }
@@ -157,6 +183,20 @@ impl Goal<'_> {
 /// The most tokens that the first message can have, and the tools that are told beside it. What nobody counted counts
 /// by its bytes.
 pub(crate) fn first_tokens(definition: &Definition, caps: &Caps, turns: &Turns, goal: Goal<'_>) -> u64 {
+    let schema = goal.schema.or(turns.output_schema.as_deref()).map_or(0, OutputSchema::tokens_max);
+    let tools = tools_tokens(definition, caps, turns);
+    let parts = [turns.prompt.tokens_max(), goal.tokens_max(), schema, tools, limit::MESSAGE_TOKENS];
+    parts.into_iter().fold(0, u64::saturating_add)
+}
+
+/// What of a first message is not told to others: of so many tokens in all, how many they are told at most.
+pub(crate) fn briefing_tokens(definition: &Definition, caps: &Caps, turns: &Turns, first: u64) -> u64 {
+    let around = (TASK.len() + GAPS) as u64;
+    first.saturating_sub(tools_tokens(definition, caps, turns)).saturating_add(around).min(first)
+}
+
+/// The most tokens of the kernel's own words in a first message, and of the tools beside it.
+fn tools_tokens(definition: &Definition, caps: &Caps, turns: &Turns) -> u64 {
     let around = turns.around_tokens.unwrap_or_else(|| {
         let allowed = Builtin::ALL.into_iter().filter(|builtin| caps.tools.has(builtin.word()));
         let tools = allowed.map(uncounted_bytes).sum::<usize>();
@@ -167,16 +207,14 @@ pub(crate) fn first_tokens(definition: &Definition, caps: &Caps, turns: &Turns, 
     };
     let allowed = definition.tools.iter().filter(|(name, _)| caps.tools.has(*name));
     let tools = allowed.map(|(name, tool)| tool.tokens.unwrap_or_else(|| bytes((name, tool))));
-    let schema = goal.schema.or(turns.output_schema.as_deref()).map_or(0, OutputSchema::tokens_max);
-    let parts = [turns.prompt.tokens_max(), goal.tokens_max(), around, schema, limit::MESSAGE_TOKENS];
-    parts.into_iter().chain(tools).fold(0, u64::saturating_add)
+    tools.fold(around, u64::saturating_add)
 }
 
 /// How many tokens the kernel's own words in a first message have, and the tools that it answers itself. They stand on
 /// lines of their own, but for what is before the goal, which is counted with it once more.
 pub(crate) fn around_tokens(allowed: &Allow<ToolName>, tokens: &dyn Fn(&str) -> u64) -> u64 {
     let words: u64 = [TASK, TOOLS, CLOSE].map(tokens).into_iter().sum();
-    let tools: u64 = builtins(allowed).map(|told| tool_tokens(told, tokens)).sum();
+    let tools: u64 = builtins(allowed, RULES).map(|told| tool_tokens(told, tokens)).sum();
     words + GAPS as u64 + tools
 }
 
@@ -194,15 +232,16 @@ pub(crate) fn tool_tokens(
 fn told<'d>(
     definition: &'d Definition,
     allowed: &Allow<ToolName>,
+    rules: u32,
 ) -> impl Iterator<Item = (&'d str, &'d str, &'d str)> {
     let own = definition.tools.iter().filter(|(name, _)| allowed.has(*name));
-    builtins(allowed).chain(own.map(|(name, tool)| words(name, tool)))
+    builtins(allowed, rules).chain(own.map(|(name, tool)| words(name, tool)))
 }
 
 /// Each allowed tool that the kernel answers itself.
-fn builtins<'a>(allowed: &Allow<ToolName>) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
-    let all =
-        Builtin::ALL.into_iter().map(|builtin| (builtin.word(), builtin.description(), builtin.schema()));
+fn builtins<'a>(allowed: &Allow<ToolName>, rules: u32) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
+    let words = move |builtin: Builtin| (builtin.word(), builtin.description(), builtin.schema_under(rules));
+    let all = Builtin::ALL.into_iter().map(words);
     all.filter(|(name, ..)| allowed.has(*name))
 }
 

@@ -18,7 +18,7 @@ use crate::body::Body;
 use crate::budget::Amounts;
 use crate::call::{Outcome, Work};
 use crate::definition::Definition;
-use crate::event::Event;
+use crate::event::{Event, RULES};
 use crate::hash::{ByName, make_room};
 use crate::id::{AgentId, CallId, Seq, TreeId};
 use crate::input::By;
@@ -70,7 +70,7 @@ impl Contexts {
             tree,
             seq: Seq(0),
             definition: None,
-            briefs: Briefs::default(),
+            briefs: Briefs::new(RULES),
             agents: ByName::default(),
             open: Open::default(),
             end: None,
@@ -99,7 +99,10 @@ impl Contexts {
 
     fn take(&mut self, event: &Event) {
         match event {
-            Event::TreeStarted { definition, .. } => self.definition = Some(Arc::clone(definition)),
+            Event::TreeStarted { definition, rules } => {
+                self.definition = Some(Arc::clone(definition));
+                self.briefs = Briefs::new(*rules);
+            }
             Event::AgentSpawned(spawned) => self.spawned(spawned),
             Event::AgentRedirected { agent, instruction, .. } => {
                 let (from, text, category) = (By::Person, instruction.clone(), Category::Dialog);
@@ -128,8 +131,9 @@ impl Contexts {
                 self.clamped(agent, *size, clamped.parent_size);
             }
             Event::ContextShared { from, to, spans, as_is, replaces } => {
+                let told = |message| if *as_is { message } else { self.briefs.told(message) };
                 let known = self.knows(from).map(|context| {
-                    Span::places(spans).filter_map(|place| context.at(place)).collect::<Vec<_>>()
+                    Span::places(spans).filter_map(|place| context.at(place)).map(told).collect::<Vec<_>>()
                 });
                 let (Some(known), Some(context)) = (known, self.agents.get_mut(to)) else { return };
                 context.forget(replaces);
@@ -160,6 +164,7 @@ impl Contexts {
             | Event::TreeHalted { .. }
             | Event::TreeUnhalted
             | Event::LimitRaised { .. }
+            | Event::ClockSet { .. }
             | Event::BreakerChanged { .. }
             | Event::MessagePublished { .. }
             | Event::TreeBranched(_)

@@ -14,7 +14,7 @@ mod summary;
 mod told;
 
 pub use along::{Along, Shown};
-pub(crate) use brief::{Goal, around_tokens, first_tokens, tool_tokens};
+pub(crate) use brief::{Goal, around_tokens, briefing_tokens, first_tokens, tool_tokens};
 pub use brief::{System, ToolTold};
 pub use facts::Facts;
 pub(crate) use facts::{facts_tokens, used_told};

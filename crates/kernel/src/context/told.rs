@@ -13,6 +13,9 @@ use crate::offload::{self, Whole};
 /// The most bytes that name a child, its end, and that this is known.
 const KNOWN_BYTES_MAX: usize = 96;
 
+/// What stands before a default answer, so that no model takes it for a person's.
+const DEFAULT_ANSWER: &str = "nobody answered in time; your default answer counts: ";
+
 /// How a model is told of a tool that had not answered where its context was rolled back to.
 pub(crate) const ROLLED_BACK: &str = "nobody knows what came of this: your context was rolled back to before it ended; find out before you ask for it again";
 
@@ -22,7 +25,10 @@ pub(crate) fn told(outcome: &Outcome, whole: &Whole) -> (String, bool) {
     let notice = |text: String| (cut(&text, limit::NOTICE_BYTES_MAX), true);
     match outcome {
         Outcome::Done { body, is_error, .. } => (offload::shown(body.clone(), whole), *is_error),
-        Outcome::Answered { answer } => (shown(answer.clone()), false),
+        Outcome::Answered { answer, is_default } => {
+            let before = if *is_default { DEFAULT_ANSWER } else { "" };
+            (format!("{before}{}", shown(answer.clone())), false)
+        }
         Outcome::Children { .. } => (String::new(), false),
         Outcome::Expired { .. } => {
             notice("nobody answered in time: decide yourself, or ask somebody else".to_owned())
@@ -114,7 +120,10 @@ pub(crate) fn told_tokens(outcome: &Outcome, child: impl Fn(&ChildEnd) -> u64) -
             let asked = |ask: &super::ToolAsk| ask.tokens_max() + names(ask) + limit::MESSAGE_TOKENS;
             shown_tokens(body).saturating_add(asks.iter().map(asked).sum())
         }
-        Outcome::Answered { answer } => shown_tokens(answer),
+        Outcome::Answered { answer, is_default } => {
+            let before = if *is_default { DEFAULT_ANSWER.len() } else { 0 };
+            shown_tokens(answer).saturating_add(before as u64)
+        }
         Outcome::Children { ended } => ended.iter().map(|end| child_tokens(&end.state, child(end))).sum(),
         Outcome::Expired { ended } => {
             notice + ended.iter().map(|end| child_tokens(&end.state, child(end))).sum::<u64>()

@@ -13,9 +13,12 @@ use crate::refusal::Refusal;
 pub struct BudgetSpec {
     /// The ceilings that were given.
     pub limit: Limits,
-    /// How long the agent may take, by the wall clock.
+    /// How long the agent may take, with everything below it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+    /// Whether that never stands still, not even while the tree waits for a person.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub timeout_wall: bool,
     /// Whether the ceilings are held at every ancestor from the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lend: Option<Lend>,
@@ -29,7 +32,14 @@ pub struct BudgetSpec {
 
 impl Default for BudgetSpec {
     fn default() -> Self {
-        Self { limit: Limits::NONE, timeout_ms: None, lend: None, answer_reserve: None, on_low: None }
+        Self {
+            limit: Limits::NONE,
+            timeout_ms: None,
+            timeout_wall: false,
+            lend: None,
+            answer_reserve: None,
+            on_low: None,
+        }
     }
 }
 
@@ -53,6 +63,7 @@ impl BudgetSpec {
         Self {
             limit,
             timeout_ms: self.timeout_ms.or(other.timeout_ms),
+            timeout_wall: if self.timeout_ms.is_some() { self.timeout_wall } else { other.timeout_wall },
             lend: self.lend.or(other.lend),
             answer_reserve: self.answer_reserve.or(other.answer_reserve),
             on_low: self.on_low.clone().or_else(|| other.on_low.clone()),

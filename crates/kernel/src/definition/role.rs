@@ -56,6 +56,10 @@ pub struct Turns {
     /// How much it may write into its folder.
     #[serde(skip_serializing_if = "OutputLimits::is_default")]
     pub outputs: OutputLimits,
+    /// How long its agents may work, counted while a model or a tool of theirs runs. Without, sub-agents have a
+    /// default and the root has no such limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub active_ms: Option<u64>,
     /// Fewer live children than the tree allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub children_max: Option<u32>,
@@ -81,6 +85,7 @@ impl Default for Turns {
             facts_tokens: None,
             approvals: ByName::default(),
             outputs: OutputLimits::default(),
+            active_ms: None,
             children_max: None,
             window: None,
             share: Share::Goal,
@@ -103,6 +108,9 @@ impl Turns {
         }
         Amounts::ZERO.with(Resource::Tokens, self.output_cap).checked()?;
         self.share.check()?;
+        if let Some(ms) = self.active_ms.filter(|ms| !(1..=limit::TIMEOUT_MS_MAX).contains(ms)) {
+            return Err(Refusal::BadTimeout { ms, ms_max: limit::TIMEOUT_MS_MAX });
+        }
         bounded("approvals", self.approvals.len())?;
         self.output_schema.as_deref().map_or(Ok(()), OutputSchema::check)?;
         self.window.as_ref().map_or(Ok(()), WindowSpec::check)

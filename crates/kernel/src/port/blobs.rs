@@ -45,6 +45,7 @@ pub fn blobs_of(event: &Event) -> Vec<&BlobRef> {
         | Event::TreeHalted { .. }
         | Event::TreeUnhalted
         | Event::LimitRaised { .. }
+        | Event::ClockSet { .. }
         | Event::BreakerChanged { .. }
         | Event::CheckpointMade { .. }
         | Event::TreeBranched(_)
@@ -61,7 +62,7 @@ fn of_body(body: &Body) -> impl Iterator<Item = &BlobRef> {
 const fn of_outcome(outcome: &Outcome) -> Option<&Body> {
     match outcome {
         Outcome::Done { body, .. } => Some(body),
-        Outcome::Answered { answer } => Some(answer),
+        Outcome::Answered { answer, .. } => Some(answer),
         Outcome::Failed { .. }
         | Outcome::Lost
         | Outcome::Cancelled

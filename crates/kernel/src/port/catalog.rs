@@ -117,6 +117,7 @@ pub fn catalog_rows(place: Place, event: &Event) -> Vec<CatalogRow> {
         | Event::TreeHalted { .. }
         | Event::TreeUnhalted
         | Event::LimitRaised { .. }
+        | Event::ClockSet { .. }
         | Event::BreakerChanged { .. }
         | Event::RateLimited { .. } => Vec::new(),
     }

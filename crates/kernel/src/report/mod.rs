@@ -6,6 +6,7 @@ mod done;
 mod failed;
 mod lost;
 mod rate;
+mod resumed;
 mod timer;
 
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,7 @@ pub use done::Done;
 pub use failed::Failed;
 pub use lost::Lost;
 pub use rate::Rate;
+pub use resumed::Resumed;
 pub use timer::Timer;
 
 use crate::budget::{AMOUNT_MAX, AmountError, Usage};
@@ -33,6 +35,7 @@ pub enum Report {
     Timer(Timer),
     Breaker(Breaker),
     Rate(Rate),
+    Resumed(Resumed),
 }
 
 impl Report {
@@ -47,6 +50,7 @@ impl Report {
             Self::Timer(report) => report.decide(draft),
             Self::Breaker(report) => report.decide(draft),
             Self::Rate(report) => report.decide(draft),
+            Self::Resumed(report) => report.decide(draft),
         }
     }
 }

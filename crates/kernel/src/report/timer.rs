@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::{self, Exit};
 use crate::call::{self, OnTimeout, Outcome, Wait, Work};
+use crate::clock;
 use crate::decide::{Draft, Reply};
 use crate::id::{CallId, TimerId};
 use crate::turn;
@@ -22,9 +23,7 @@ impl Timer {
         // It fires once and is not argued with: clocks differ, and one that was sent away would be gone.
         let Some((_, subject)) = draft.subject(self.timer) else { return Reply::Stale };
         match subject {
-            Subject::Deadline(ix) => {
-                agent::end(draft, ix, Exit::failed("timeout", "the deadline passed"), None);
-            }
+            Subject::Clock(ix, kind) => clock::time_is_up(draft, ix, kind),
             Subject::Call(id) => call_due(draft, id),
         }
         Reply::Done
@@ -49,7 +48,10 @@ fn call_due(draft: &mut Draft<'_>, id: CallId) {
         Work::Question(_) if turn::answered(draft, id, None) => {}
         Work::Question(question) => match question.on_timeout {
             OnTimeout::Fail => call::end(draft, id, Outcome::Expired { ended: Vec::new() }),
-            OnTimeout::Default(answer) => call::end(draft, id, Outcome::Answered { answer: *answer }),
+            OnTimeout::Default(answer) => {
+                let is_default = draft.rules() >= 3;
+                call::end(draft, id, Outcome::Answered { answer: *answer, is_default });
+            }
             OnTimeout::Cancel => {
                 agent::end(draft, ix, Exit::Cancelled { reason: "nobody answered in time".to_owned() }, None);
             }

@@ -32,8 +32,12 @@ impl Answer {
                 draft.calls().all().filter(|(_, call)| is_question(&call.work)).map(|(id, _)| id).collect();
             return Err(Refusal::UnknownQuestion { question: self.question, open });
         }
+        if let Some(refusal) = draft.late_answer(self.question, draft.now()) {
+            return Err(refusal);
+        }
         if !turn::answered(draft, self.question, Some(&self.answer.text)) {
-            call::end(draft, self.question, Outcome::Answered { answer: self.answer.clone() });
+            let answered = Outcome::Answered { answer: self.answer.clone(), is_default: false };
+            call::end(draft, self.question, answered);
         }
         Ok(Reply::Done)
     }

@@ -3,11 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::person;
+use crate::agent::{AgentIx, ClockKind};
 use crate::budget::{Amounts, Fit};
+use crate::clock;
 use crate::decide::{Draft, Reply};
 use crate::event::Event;
 use crate::id::AgentId;
 use crate::input::By;
+use crate::limit;
 use crate::refusal::Refusal;
 
 /// Raise the ceilings of an agent.
@@ -18,6 +21,13 @@ pub struct Raise {
     pub agent: AgentId,
     /// By how much.
     pub add: Amounts,
+    /// How much more time it has, on each of its clocks.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub add_ms: u64,
+}
+
+const fn is_zero(ms: &u64) -> bool {
+    *ms == 0
 }
 
 impl Raise {
@@ -28,7 +38,9 @@ impl Raise {
         let account = draft.account_of(ix);
         account.terms.limit.raised(&add)?;
         let bounded = account.terms.limit.bounded();
-        if add.only(bounded).is_zero() {
+        let clocks = self.clocks(draft, ix)?;
+        let only_time = add.is_zero() && !clocks.is_empty();
+        if add.only(bounded).is_zero() && !only_time {
             return Err(Refusal::RaisesNothing { bounded: bounded.iter().collect() });
         }
         // What was lent stands at the ancestors: raising it means lending more.
@@ -41,10 +53,26 @@ impl Raise {
                 }
             }
         }
-        draft.record(Event::LimitRaised { agent: self.agent.clone(), add });
+        draft.record(Event::LimitRaised { agent: self.agent.clone(), add, add_ms: self.add_ms });
+        for kind in clocks {
+            clock::extend(draft, ix, kind, self.add_ms);
+        }
         if draft.halted().is_some_and(|halt| halt.account == self.agent) {
             draft.record(Event::TreeUnhalted);
         }
         Ok(Reply::Done)
+    }
+    /// The clocks that get more time. An agent without any cannot have more.
+    fn clocks(&self, draft: &Draft<'_>, ix: AgentIx) -> Result<Vec<ClockKind>, Refusal> {
+        if self.add_ms == 0 {
+            return Ok(Vec::new());
+        }
+        let clocks = clock::extendable(draft, ix);
+        if clocks.is_empty() {
+            return Err(Refusal::NoTimeout { agent: self.agent.clone() });
+        }
+        let given = clocks.iter().filter_map(|kind| draft.clock(ix, *kind)).map(|clock| clock.given_ms);
+        let (ms, ms_max) = (given.max().unwrap_or(0).saturating_add(self.add_ms), limit::TIMEOUT_MS_MAX);
+        if ms > ms_max { Err(Refusal::BadTimeout { ms, ms_max }) } else { Ok(clocks) }
     }
 }

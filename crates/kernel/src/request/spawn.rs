@@ -12,6 +12,7 @@ use crate::body::check_said;
 use crate::budget::{Amounts, Fit, Limits, Resource, ResourceSet, Terms};
 use crate::call::check_model;
 use crate::caps::{Allow, Caps};
+use crate::clock;
 use crate::context::{Frame, Given, Goal, Share};
 use crate::decide::{Draft, Reply};
 use crate::definition::{BudgetSpec, Lend, OnLow, Role};
@@ -111,10 +112,7 @@ impl Spawn {
                 Attachment::Call { call: draft.calls().next_id(), ask: draft.ask() }
             }
         };
-        let own = budget.timeout_ms.map(|ms| draft.now().after_ms(ms));
-        let deadline = earlier(own, draft.agent(parent).charter.deadline);
-        let alarm =
-            own.filter(|own| deadline == Some(*own)).map(|at| Alarm { timer: draft.next_timer(), at });
+        let due = due(draft, parent, (role, &budget));
         let spawned = Spawned {
             agent: agent.clone(),
             parent: Some(draft.agent_id(parent).clone()),
@@ -125,7 +123,7 @@ impl Spawn {
             caps,
             terms,
             on_low: budget.on_low.unwrap_or_default(),
-            due: Due { deadline, alarm },
+            due,
             attachment,
             output_schema: self.frame.output_schema.clone(),
         };
@@ -277,6 +275,18 @@ fn lent(draft: &Draft<'_>, parent: AgentIx, given: &Limits) -> Result<ResourceSe
             Err(Refusal::AgentStopped { agent, stopped: draft.owner(by) })
         }
     }
+}
+
+/// The clocks of the child: its timeout runs from its birth, its active time from its first attempt.
+fn due(draft: &Draft<'_>, parent: AgentIx, (role, budget): (&Role, &BudgetSpec)) -> Due {
+    let own = budget.timeout_ms.map(|ms| draft.now().after_ms(ms));
+    let alarm = |at| Alarm { timer: draft.next_timer(), at };
+    if clock::are_kept(draft.rules()) {
+        let active_ms = role.turns.as_ref().map(|turns| turns.active_ms.unwrap_or(limit::ACTIVE_MS));
+        return Due::of(budget, active_ms, own.map(alarm));
+    }
+    let deadline = earlier(own, draft.agent(parent).charter.deadline);
+    Due { deadline, alarm: own.filter(|own| deadline == Some(*own)).map(alarm), ..Due::default() }
 }
 
 fn earlier(a: Option<Time>, b: Option<Time>) -> Option<Time> {

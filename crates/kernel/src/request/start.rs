@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::person;
 use crate::agent::{Attachment, Due, Spawned};
 use crate::budget::{Amounts, Limits, ResourceSet, Terms};
+use crate::clock;
 use crate::context::Goal;
 use crate::decide::{Draft, Reply};
 use crate::definition::{BudgetSpec, Definition};
@@ -56,8 +57,12 @@ impl Start {
             thread: definition.thread.clone().unwrap_or_else(|| ThreadId::of_tree(draft.tree())),
             caps,
             terms: Terms { reserve: reserve(&budget, &budget.limit), ..Terms::plain(budget.limit) },
-            on_low: budget.on_low.unwrap_or_default(),
-            due: Due { deadline: alarm.map(|alarm| alarm.at), alarm },
+            on_low: budget.on_low.clone().unwrap_or_default(),
+            due: if clock::are_kept(draft.rules()) {
+                Due::of(&budget, role.turns.as_ref().and_then(|turns| turns.active_ms), alarm)
+            } else {
+                Due { deadline: alarm.map(|alarm| alarm.at), alarm, ..Due::default() }
+            },
             attachment: Attachment::Root,
             output_schema: None,
         };

@@ -54,9 +54,11 @@ pub(crate) fn answered(draft: &mut Draft<'_>, id: CallId, answer: Option<&str>) 
         }
         return true;
     }
+    let is_expired = answer.is_none() && draft.rules() >= 3;
     let answer = answer.map_or("nobody answered in time", str::trim);
     let answer = cut(if answer.is_empty() { "no" } else { answer }, limit::NOTICE_BYTES_MAX / 2);
     let refusal = match approves.tool.parse() {
+        Ok(tool) if is_expired => Refusal::ApprovalExpired { tool },
         Ok(tool) => Refusal::NotApproved { tool, answer },
         Err(_) => Refusal::UnknownTool { tool: approves.tool, known: Vec::new() },
     };

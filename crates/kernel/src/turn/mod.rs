@@ -13,6 +13,7 @@ mod thread;
 use crate::agent::{self, AgentIx, Exit, State};
 use crate::body::cut;
 use crate::call::{self, Outcome, Work};
+use crate::clock;
 use crate::context::{self, Goal, ToolAsk};
 use crate::decide::Draft;
 use crate::definition::Turns;
@@ -20,6 +21,7 @@ use crate::event::Event;
 use crate::id::AgentId;
 use crate::limit;
 use crate::output_schema::Mismatch;
+use crate::refusal::Refusal;
 use crate::window::{self, Bounds, TooSmall};
 use crate::world::World;
 
@@ -73,7 +75,7 @@ pub(crate) fn advance(draft: &mut Draft<'_>, ix: AgentIx) {
     }
     match agent.progress.failed().filter(|_| agent.inbox.is_empty()) {
         Some(outcome) => {
-            let exit = failure(outcome);
+            let exit = late_exit(draft, ix, outcome).unwrap_or_else(|| failure(outcome));
             agent::end(draft, ix, exit, None);
         }
         None => ask_model(draft, ix, agent.progress.tokens),
@@ -217,6 +219,16 @@ fn fit(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) -> Result<Fitted, Exit> 
     // Without a bound the whole context is shown, but for images that gave back what they had.
     let without = || tokens.saturating_sub(before.saturating_sub(after));
     Ok(Fitted::Tokens(if is_bound { after } else { without() }))
+}
+
+/// How an agent ends whose model call may not start because its time is up: as if the timer had been faster.
+fn late_exit(draft: &Draft<'_>, ix: AgentIx, outcome: &Outcome) -> Option<Exit> {
+    match outcome {
+        Outcome::Refused { refusal: Refusal::DeadlinePassed { agent, .. } } => {
+            clock::too_late(draft, ix, agent)
+        }
+        _ => None,
+    }
 }
 
 /// How an agent ends whose model call came to nothing.

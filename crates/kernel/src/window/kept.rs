@@ -228,10 +228,15 @@ impl Window {
 
     /// Its packets have at most so many tokens, and its first message so many.
     pub(crate) fn bound(&mut self, size: u64, first: u64) {
-        if let Some(header) = self.headers.first_mut() {
-            header.tokens = u32::try_from(first).unwrap_or(u32::MAX);
-        }
+        self.begin_with(first);
         self.size = NonZeroU32::new(u32::try_from(size).unwrap_or(u32::MAX));
+    }
+
+    /// Its first message has at most so many tokens.
+    pub(crate) fn begin_with(&mut self, tokens: u64) {
+        if let Some(header) = self.headers.first_mut() {
+            header.tokens = u32::try_from(tokens).unwrap_or(u32::MAX);
+        }
     }
 
     /// Whether its agent takes turns: only then is anything kept.

@@ -77,12 +77,18 @@ impl World {
             Event::CallEnded { call, outcome, spent, .. } => self.call_ended(*call, outcome, spent),
             Event::ToolAnswered { agent, ask, body, .. } => self.answered(agent, *ask, body),
             Event::Charged { agent, amounts, .. } => self.ledger.charge(self.account(agent), amounts),
+            Event::ClockSet { agent, clock, left_ms, alarm } => {
+                self.clock_set(agent, *clock, (*left_ms, *alarm));
+            }
             Event::TreeHalted { account, call, short, .. } => {
                 self.halted = Some(Halt { call: *call, account: account.clone(), short: *short });
             }
             Event::TreeUnhalted => self.halted = None,
             Event::TreeBranched(branched) => self.branched(branched),
-            Event::LimitRaised { agent, add } => self.ledger.raise(self.account(agent), add),
+            Event::LimitRaised { agent, add, add_ms } => {
+                self.ledger.raise(self.account(agent), add);
+                self.extended(agent, *add_ms);
+            }
             Event::BreakerChanged { model, breaker } => {
                 self.gates.entry(model.clone()).or_default().breaker = *breaker;
             }
@@ -123,7 +129,7 @@ impl World {
         for letter in self.unborn.remove(&spawned.agent).unwrap_or_default() {
             self.agents.agent_mut(ix).take(letter);
         }
-        self.set_timer(spawned.due.alarm, Subject::Deadline(ix));
+        self.wound(ix);
         if let (Attachment::Call { call, ask }, Some(parent)) = (spawned.attachment, &spawned.parent) {
             self.asked((call, ask), parent, Work::Child(ChildCall { agent: spawned.agent.clone() }), None);
         }
@@ -144,11 +150,22 @@ impl World {
     }
 
     fn told(&mut self, from: &AgentId, to: &AgentId, (spans, as_is): (&[Span], bool)) {
-        let known = self.window_of(self.place(from)).clone();
+        let mut known = self.window_of(self.place(from)).clone();
+        if let Some(tokens) = self.briefing_tokens(self.place(from)).filter(|_| !as_is) {
+            known.begin_with(tokens);
+        }
         let progress = self.progress_mut(to);
         let before = progress.window.tokens();
         progress.window.told(from, &known, spans, as_is);
         progress.tokens = progress.tokens.saturating_add(progress.window.tokens() - before);
+    }
+
+    /// The most tokens of an agent's first message as others are told it. Under rules 2 they were told all of it.
+    fn briefing_tokens(&self, ix: AgentIx) -> Option<u64> {
+        let agent = self.agents.living(ix).filter(|_| self.rules >= 3)?;
+        let turns = self.definition().roles.get(&agent.charter.role)?.turns.as_ref()?;
+        let first = u64::from(agent.progress.window.headers().first()?.tokens);
+        Some(context::briefing_tokens(self.definition(), &agent.charter.caps, turns, first))
     }
 
     /// What an agent knows, or knew that can be given another task.
@@ -213,8 +230,8 @@ impl World {
         let agent = self.agents.agent_mut(ix);
         assert!(agent.state.phase().may_become(Phase::Ending), "how an agent ends is decided once");
         agent.state = State::Ending(Box::new(farewell));
-        let (account, timer) = (agent.account, agent.timer.take());
-        self.clear_timer(timer);
+        let account = agent.account;
+        self.clocks_gone(ix);
         self.ledger.shut(account);
     }
 
@@ -222,7 +239,7 @@ impl World {
         let ix = self.place(id);
         let agent = self.agents.agent_mut(ix);
         let (account, role, depth) = (agent.account, agent.charter.role.clone(), agent.charter.depth);
-        let (parent, timer) = (agent.kin.parent, agent.timer.take());
+        let parent = agent.kin.parent;
         let detached = agent.attachment == Attachment::Detached;
         let tokens = result.map_or(agent.progress.last_tokens(), context::shown_tokens);
         if let Some(result) = result {
@@ -232,7 +249,7 @@ impl World {
         {
             self.agents.finish(ix, parent);
         }
-        self.clear_timer(timer);
+        self.clocks_gone(ix);
         let spent = self.ledger.close(account);
         self.agents.retire(ix, Ended { role, parent, depth, word: exit.word(), at: self.seq, tokens, spent });
         match parent {
@@ -451,14 +468,14 @@ impl World {
         ended.map_or(0, |ended| ended.tokens)
     }
 
-    fn set_timer(&mut self, alarm: Option<Alarm>, subject: Subject) {
+    pub(super) fn set_timer(&mut self, alarm: Option<Alarm>, subject: Subject) {
         if let Some(Alarm { timer, at }) = alarm {
             self.timers.last = self.timers.last.max(timer.number());
             self.timers.pending.insert(timer, (at, subject));
         }
     }
 
-    fn clear_timer(&mut self, timer: Option<TimerId>) {
+    pub(super) fn clear_timer(&mut self, timer: Option<TimerId>) {
         if let Some(timer) = timer {
             self.timers.pending.remove(&timer);
         }

@@ -21,6 +21,11 @@ impl World {
         let living: Vec<AgentIx> = self.agents.all().filter(|ix| self.agents.living(*ix).is_some()).collect();
         for ix in living {
             let agent = self.agents.agent_mut(ix);
+            for clock in agent.clocks.iter_mut().flat_map(|clocks| clocks.all_mut()) {
+                if let Some(alarm) = &mut clock.alarm {
+                    alarm.at = alarm.at.after_ms(later_ms);
+                }
+            }
             if let Some(deadline) = agent.charter.deadline {
                 Arc::make_mut(&mut agent.charter).deadline = Some(deadline.after_ms(later_ms));
             }

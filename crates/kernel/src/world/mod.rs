@@ -3,15 +3,16 @@
 
 mod apply;
 mod branch;
+mod clocks;
 mod rollback;
 mod view;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::agent::{Agent, AgentIx, Agents, Letter, State};
+use crate::agent::{Agent, AgentIx, Agents, ClockKind, Letter, State};
 use crate::budget::{Account, AccountIx, Ledger, Shortfall};
-use crate::call::{Call, Calls};
+use crate::call::{Call, Calls, Work};
 use crate::definition::{Definition, TreeLimits};
 use crate::event::{Alarm, Breaker, RULES};
 use crate::id::{AgentId, CallId, ModelName, Seq, TimerId, TreeId};
@@ -19,6 +20,7 @@ use crate::refusal::Refusal;
 use crate::thread::Threads;
 use crate::time::Time;
 
+use clocks::Timeouts;
 pub use view::{AgentView, TreeState};
 
 /// Everything a tree is at one moment.
@@ -35,6 +37,7 @@ pub struct World {
     ledger: Ledger,
     calls: Calls,
     timers: Timers,
+    timeouts: Timeouts,
     gates: BTreeMap<ModelName, Gate>,
     halted: Option<Halt>,
     /// Messages for agents that are not there yet.
@@ -64,7 +67,7 @@ struct Timers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
     Call(CallId),
-    Deadline(AgentIx),
+    Clock(AgentIx, ClockKind),
 }
 
 /// What keeps calls from a model.
@@ -94,6 +97,7 @@ impl World {
             ledger: Ledger::default(),
             calls: Calls::default(),
             timers: Timers::default(),
+            timeouts: Timeouts::default(),
             gates: BTreeMap::new(),
             halted: None,
             unborn: BTreeMap::new(),
@@ -249,6 +253,16 @@ impl World {
 
     pub(crate) fn subject(&self, timer: TimerId) -> Option<(Time, Subject)> {
         self.timers.pending.get(&timer).copied()
+    }
+
+    /// Why an answer to an open question comes too late, if it does: the question's time is up, even where its timer
+    /// has not been decided yet.
+    #[must_use]
+    pub fn late_answer(&self, question: CallId, now: Time) -> Option<Refusal> {
+        let call = self.call(question).filter(|call| matches!(call.work, Work::Question(_)))?;
+        let (at, _) = self.subject(call.timer?)?;
+        let is_late = self.rules >= 3 && at <= now;
+        is_late.then(|| Refusal::AnswerLate { question, late_ms: now.0 - at.0 })
     }
 
     /// Every timer that has not fired; after a restart they are set again.

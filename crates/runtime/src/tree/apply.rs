@@ -3,11 +3,13 @@
 
 use std::sync::Arc;
 
-use spinney_kernel::id::{AgentId, Seq, TreeId};
+use spinney_kernel::agent::AgentIx;
+use spinney_kernel::id::{AgentId, Seq, TimerId, TreeId};
 use spinney_kernel::port::catalog::catalog_of;
 use spinney_kernel::port::journal::{Append, Journal, JournalFault};
-use spinney_kernel::report::Lost;
+use spinney_kernel::report::{Lost, Timer};
 use spinney_kernel::request::{Pause, Unpause};
+use spinney_kernel::time::Time;
 use spinney_kernel::{Batch, By, Refusal, Reply, Report, Request, What};
 use tokio::sync::oneshot;
 
@@ -15,8 +17,9 @@ use super::enclosed::enclosed;
 use super::mind::Mind;
 use super::rollback::Back;
 use super::run::{Begin, STOPPED};
+use crate::names::Names;
 
-/// Why a request to a tree that nobody runs was not done. Nothing was written.
+/// Why a request to a tree that nobody runs was not done. Nothing of it was written; timers that were due may be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
     /// We say no.
@@ -33,8 +36,9 @@ pub enum ApplyError {
     Journal(JournalFault),
 }
 
-/// Decides one request of a person, appends it and stops. No effect starts, and no lost call is taken up, unless the
-/// root is being cancelled: then whatever was out is lost for good.
+/// Decides one request of a person, appends it and stops. Timers that are due come first, as they would if somebody ran
+/// the tree. No effect starts, and no lost call is taken up, unless the root is being cancelled: then whatever was out
+/// is lost for good.
 pub(crate) async fn apply(
     begin: Begin,
     mut request: Request,
@@ -49,45 +53,65 @@ pub(crate) async fn apply(
     mind.recover(journal.as_ref(), &head).map_err(ApplyError::Journal)?;
     let mut parked = head.state == STOPPED;
     let mut written = Vec::new();
+    let resumed = mind.resumed();
+    let resumed = decide(&mut mind, What::Report(resumed)).ok().map(|(batch, _)| batch);
+    written.extend(resumed.filter(|(_, batch)| !batch.events.is_empty()));
+    let opening = written.len();
     let root = mind.world.agents().root().map(|root| mind.world.agents().id(root).clone());
     let aim = aim(&request, root.as_ref());
-    match (aim, &root) {
+    let late = late_answer(&mind, &request);
+    let due = due(&mind);
+    if let (Aim::Other, _) | (Aim::RootEnd, true) = (aim, !due.is_empty())
+        && let Some(agent) = &root
+    {
+        parked |= park(&mut mind, agent, &mut written);
+    }
+    // They are decided while the root is paused, so that what they set free waits.
+    let is_paused = mind.world.agents().root().is_some_and(|root| is_paused(&mind, root));
+    let fires_before = is_paused && aim != Aim::Nothing;
+    let fired = fires_before && fire(&mut mind, &due, &mut written);
+    let (kept, state_kept) = (written.len(), state(&mind, parked));
+    if let (Aim::RootPause, Some(agent), true) = (aim, &root, parked) {
         // Our own pause is not a person's: who pauses or unpauses the root finds it as it was before we parked it.
-        (Aim::RootPause, Some(agent)) if parked => {
-            let unpause = Request::Unpause(Unpause { agent: agent.clone() });
-            written.extend(decide(&mut mind, What::person(unpause)).ok().map(|decided| decided.0));
-            parked = false;
+        let unpause = Request::Unpause(Unpause { agent: agent.clone() });
+        written.extend(decide(&mut mind, What::person(unpause)).ok().map(|decided| decided.0));
+        parked = false;
+    }
+    let decided = match late {
+        Some(refusal) => Err(refusal),
+        None => requested(&mut mind, request, (&journal, &names), &mut written),
+    };
+    let place = written.len().saturating_sub(1);
+    if decided.is_ok() {
+        if let (Aim::RootPause, Some(agent)) = (aim, &root) {
+            // What an unpause sets free waits until the tree is resumed. One that was paused stays paused.
+            parked = park(&mut mind, agent, &mut written);
+            if !fires_before {
+                fire(&mut mind, &due, &mut written);
+            }
         }
-        (Aim::Other, Some(agent)) => parked |= park(&mut mind, agent, &mut written),
-        (Aim::RootEnd | Aim::RootPause | Aim::Other | Aim::Nothing, _) => {}
+        if aim == Aim::RootEnd {
+            lose_all(&mut mind, &mut written);
+        }
     }
-    if let Request::Rollback(rollback) = request {
-        let back = Back::read(journal.as_ref(), tree, rollback);
-        let prior = back.prior(&mind.world, &By::Person).map_err(ApplyError::Refused)?;
-        let (batch, prior) = decide(&mut mind, What::person(prior)).map_err(ApplyError::Refused)?;
-        written.push(batch);
-        request = back.request(prior, &mut mind.contexts).0;
+    let last = match &decided {
+        Ok(_) => state(&mind, parked),
+        Err(refusal) if !fired => return Err(ApplyError::Refused(refusal.clone())),
+        Err(_) => {
+            // What was due is a fact, whatever became of the request.
+            written.truncate(kept);
+            blobs.clear();
+            state_kept
+        }
+    };
+    if written.iter().skip(opening).all(|(_, batch)| batch.events.is_empty()) {
+        // It changed nothing. That somebody asked is no reason to write anything.
+        return decided.map_err(ApplyError::Refused);
     }
-    let at = Seq(mind.world.seq().0 + 1);
-    let name = names.give(&request, (tree, at)).map_err(ApplyError::Refused)?;
-    let (batch, reply) = decide(&mut mind, What::person(request)).map_err(|refusal| {
-        names.take_back(name.as_ref());
-        ApplyError::Refused(refusal)
-    })?;
-    let place = written.len();
-    written.push(batch);
-    if let (Aim::RootPause, Some(agent)) = (aim, &root) {
-        // What an unpause sets free waits until the tree is resumed. One that was paused stays paused.
-        parked = park(&mut mind, agent, &mut written);
+    if written.get(place).is_some_and(|(_, batch)| batch.events.is_empty()) {
+        blobs.clear();
     }
-    if aim == Aim::RootEnd {
-        let calls = mind.world.calls().all().filter(|(_, call)| call.is_running());
-        let out: Vec<Lost> = calls.map(|(call, found)| Lost { call, attempt: found.attempt }).collect();
-        let lost =
-            out.into_iter().filter_map(|lost| decide(&mut mind, What::Report(Report::Lost(lost))).ok());
-        written.extend(lost.map(|(batch, _)| batch));
-    }
-    let last = if parked && !mind.world.is_over() { STOPPED } else { mind.world.state().word() };
+    written.retain(|(_, batch)| !batch.events.is_empty());
     let durability = mind.world.definition().durability;
     // Until the last batch is written the tree is not what it will be: whoever comes after a crash takes it up.
     let count = written.len();
@@ -98,7 +122,73 @@ pub(crate) async fn apply(
         Append { tree, after, base: None, before: None, batch, blobs, catalog, state, durability }
     };
     write(&journal, written.into_iter().enumerate().map(append)).await.map_err(ApplyError::Journal)?;
+    decided.map_err(ApplyError::Refused)
+}
+
+/// Decides the request itself; a name that it asks for must be free in the whole home.
+fn requested(
+    mind: &mut Mind,
+    mut request: Request,
+    (journal, names): (&Arc<dyn Journal>, &Names),
+    written: &mut Vec<(Seq, Batch)>,
+) -> Result<Reply, Refusal> {
+    let tree = mind.world.tree();
+    if let Request::Rollback(rollback) = request {
+        let back = Back::read(journal.as_ref(), tree, rollback);
+        let prior = back.prior(&mind.world, &By::Person)?;
+        let (batch, prior) = decide(mind, What::person(prior))?;
+        written.push(batch);
+        request = back.request(prior, &mut mind.contexts).0;
+    }
+    let at = Seq(mind.world.seq().0 + 1);
+    let name = names.give(&request, (tree, at))?;
+    let (batch, reply) =
+        decide(mind, What::person(request)).inspect_err(|_| names.take_back(name.as_ref()))?;
+    written.push(batch);
     Ok(reply)
+}
+
+/// The state that the journal's head is to show.
+fn state(mind: &Mind, parked: bool) -> &'static str {
+    if parked && !mind.world.is_over() { STOPPED } else { mind.world.state().word() }
+}
+
+/// Why an answer comes too late. Once the question's timer is decided, nobody could say that any more.
+fn late_answer(mind: &Mind, request: &Request) -> Option<Refusal> {
+    let Request::Answer(answer) = request else { return None };
+    mind.world.late_answer(answer.question, Time(mind.now_ms()))
+}
+
+fn is_paused(mind: &Mind, root: AgentIx) -> bool {
+    mind.world.agents().living(root).is_some_and(|root| root.paused)
+}
+
+/// The timers that are due, the earliest first.
+fn due(mind: &Mind) -> Vec<TimerId> {
+    let now = Time(mind.now_ms());
+    let mut due: Vec<_> =
+        mind.world.alarms().filter(|alarm| alarm.at <= now).map(|alarm| (alarm.at, alarm.timer)).collect();
+    due.sort_unstable();
+    due.into_iter().map(|(_, timer)| timer).collect()
+}
+
+/// Decides timers that are due; says whether any of them changed something.
+fn fire(mind: &mut Mind, due: &[TimerId], written: &mut Vec<(Seq, Batch)>) -> bool {
+    let before = written.len();
+    for timer in due {
+        let fired = decide(mind, What::Report(Report::Timer(Timer { timer: *timer })));
+        // A report is never refused; one about a timer that another one made void changes nothing.
+        written.extend(fired.ok().map(|(batch, _)| batch).filter(|(_, batch)| !batch.events.is_empty()));
+    }
+    written.len() > before
+}
+
+/// Everything that was out is lost for good.
+fn lose_all(mind: &mut Mind, written: &mut Vec<(Seq, Batch)>) {
+    let calls = mind.world.calls().all().filter(|(_, call)| call.is_running());
+    let out: Vec<Lost> = calls.map(|(call, found)| Lost { call, attempt: found.attempt }).collect();
+    let lost = out.into_iter().filter_map(|lost| decide(mind, What::Report(Report::Lost(lost))).ok());
+    written.extend(lost.map(|(batch, _)| batch));
 }
 
 /// Pauses the root for as long as nobody runs the tree; says whether that was needed.

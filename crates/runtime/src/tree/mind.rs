@@ -8,6 +8,7 @@ use spinney_kernel::id::{Seq, TreeId};
 use spinney_kernel::port::journal::{Entry, Head, Journal, JournalFault};
 use spinney_kernel::port::page::pages;
 use spinney_kernel::port::recall::mended;
+use spinney_kernel::report::Resumed;
 use spinney_kernel::time::Time;
 use spinney_kernel::world::TreeState;
 use spinney_kernel::{Decision, Input, Refusal, Report, What, World, decide};
@@ -104,6 +105,11 @@ impl Mind {
         let decision = decide(&mut self.world, &input)?;
         decision.events.iter().for_each(|event| self.contexts.apply(event));
         Ok((after, decision, input))
+    }
+
+    /// That somebody takes the tree up again, and when its journal ends.
+    pub(super) fn resumed(&self) -> Report {
+        Report::Resumed(Resumed { since: self.now })
     }
 
     /// This moment. It goes on from where the journal ends.

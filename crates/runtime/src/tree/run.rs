@@ -151,6 +151,7 @@ impl Seedling {
         // The head says that it was stopped until the pause is over: a crash in between must not leave it paused.
         let parked = was == STOPPED;
         run.mode = if parked { Mode::Parked } else { Mode::Running };
+        run.report(run.mind.resumed(), Vec::new());
         for lost in out {
             run.report(Report::Lost(lost), Vec::new());
         }

@@ -17,7 +17,7 @@ use spinney_kernel::id::{AgentId, ModelName, RESERVED_IDS, RoleName};
 use spinney_kernel::limit;
 use spinney_kernel::output_schema::{OutputSchema, Wrong};
 use spinney_kernel::window::WindowSpec;
-use spinney_kernel::written::{BudgetKeys, Count, Usd};
+use spinney_kernel::written::{BudgetKeys, Count, Span, Usd};
 
 use super::error::FileError;
 use super::keys::{
@@ -209,11 +209,7 @@ impl Reader<'_> {
             self.is_model(&[agent[0], agent[1], Step::Key("subagent_models"), Step::Item(index)], model)?;
         }
         self.few(&at("approvals"), keys.approvals.len())?;
-        let mut budget = self.budget(&at("budget"), &keys.budget)?;
-        if let Some(timeout) = limits.timeout {
-            self.one_timeout(&limit("timeout"), &budget)?;
-            budget.timeout_ms = Some(timeout.ms());
-        }
+        let budget = self.budget(&at("budget"), &keys.budget)?;
         let default = Turns::default();
         Ok(Role {
             model: keys.model.clone(),
@@ -233,6 +229,7 @@ impl Reader<'_> {
                 output_cap: cap.unwrap_or(default.output_cap),
                 approvals: keys.approvals.clone(),
                 outputs: self.outputs(&agent, limits)?,
+                active_ms: limits.timeout.map(Span::ms),
                 children_max: children.map(narrow),
                 window: self.window(&at("window"), keys.window.as_ref())?,
                 share: self.share(&at("share"), keys.share)?,
@@ -303,14 +300,6 @@ impl Reader<'_> {
             error.with_help("write a JSON Schema; `docs/tree-file.md` says what of it is supported")
         })?;
         Ok(Some(Box::new(schema)))
-    }
-
-    fn one_timeout(&self, path: Path<'_>, budget: &BudgetSpec) -> Result<(), FileError> {
-        if budget.timeout_ms.is_none() {
-            return Ok(());
-        }
-        let error = self.wrong(path, "`limits.timeout` says again what `budget.timeout` says");
-        Err(error.with_help("keep one of them"))
     }
 
     fn root_budget(&self, keys: &BudgetKeys) -> Result<BudgetSpec, FileError> {

@@ -152,7 +152,7 @@ async fn p24_a_branch_of_a_branch_survives_a_crash() {
 async fn a_branch_has_as_much_time_left_as_its_origin_had() {
     let stage = Stage::new(ASKS);
     let home = stage.home();
-    let tree = stage.start(&home, "root $9.00 turns=5 timeout=60s").await;
+    let tree = stage.start(&home, "root $9.00 turns=5 wall=60s").await;
     tree.settled().await;
     let name = tree.checkpoint(root(), None).await.unwrap();
     let at = place(stage.journal().as_ref(), &name);

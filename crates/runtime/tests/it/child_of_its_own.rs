@@ -154,13 +154,13 @@ async fn l13_a_child_whose_tool_hangs_ends_in_time_and_leaves_no_process() {
     let Message::Result { text, .. } = parent[1].packet.messages.last().unwrap().as_ref() else {
         panic!("the parent reads a result")
     };
-    assert_eq!(text, "c failed (timeout: the deadline passed)");
+    assert_eq!(text, "c failed (timeout: it worked longer than its 200 ms of active time)");
 
     let (tool, mut processes) = hanging();
     let stage = Stage::new(HANGS.replace("turn: 1", "turn: 9").as_str()).with_tool("hang", tool);
     let mut definition = family();
     for role in definition.roles.values_mut() {
-        role.budget.timeout_ms = None;
+        role.turns.iter_mut().for_each(|turns| turns.active_ms = None);
     }
     // Led from outside, so that it is there to be asked.
     definition.roles.get_mut("parent").unwrap().turns = None;

@@ -38,7 +38,7 @@ async fn look(tree: &Tree) {
 }
 
 async fn request(tree: &Tree) {
-    let raised = tree.raise(Raise { agent: root(), add: Amounts::ZERO }).await;
+    let raised = tree.raise(Raise { agent: root(), add: Amounts::ZERO, add_ms: 0 }).await;
     assert_eq!(raised, Err(RequestError::Refused(Refusal::TreeEnded)));
 }
 

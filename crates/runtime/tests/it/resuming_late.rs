@@ -30,7 +30,7 @@ async fn outcome(tree: &Tree, question: CallId) -> String {
         if let Event::CallEnded { call, outcome, .. } = event
             && call == question
         {
-            return if let Outcome::Answered { answer } = outcome {
+            return if let Outcome::Answered { answer, .. } = outcome {
                 format!("answered {}", answer.text)
             } else {
                 format!("{outcome:?}")

@@ -12,7 +12,7 @@ use spinney_kernel::context::{Contexts, Message};
 use spinney_kernel::envelope::Envelope;
 use spinney_kernel::id::{AgentId, CallId, CheckpointName, Seq};
 use spinney_kernel::port::page::pages;
-use spinney_kernel::request::{Rollback, Send};
+use spinney_kernel::request::{Refresh, Rollback, Send};
 use spinney_kernel::window::{Category, WindowSpec};
 use spinney_kernel::world::TreeState;
 use spinney_kernel::{By, Event, Refusal, Reply, Request};
@@ -443,4 +443,47 @@ async fn a_rollback_is_no_way_around_the_last_turn() {
     let refusal = Refusal::RollbackTurns { agent: agent("root"), turns_max: 2 };
     assert_eq!(tree.roll_back(&name("then"), None).await, Err(RequestError::Refused(refusal)));
     assert_eq!(tree.status().seq, seq);
+}
+
+/// P13: with replace, a refresh takes from a child what its parent does not know any more, and nothing else: not what
+/// the parent still knows, nor what the child was told by others.
+#[tokio::test(start_paused = true)]
+async fn p13_a_refresh_with_replace_removes_what_the_parent_lost() {
+    let stage = Stage::new(
+        r#"
+rules:
+  - when: { agent: root, turn: 1 }
+    call: [{ tool: spawn_agent, args: { agent: child, id: c, goal: Wait., share: briefing, detach: true } }, { tool: ask_human, args: { question: "Which?" } }]
+  - call: [{ tool: ask_human, args: { question: "Which?" } }]
+"#,
+    );
+    let home = stage.home();
+    let tree = stage.start(&home, "root turns=9 / child later turns=9").await;
+    settled(&tree).await;
+    let send = async |to: &str, text: &str| {
+        let envelope = Envelope { category: Category::Context, ..Envelope::default() };
+        let send = Send { envelope, ..Send::plain(agent(to), Body::text(text)) };
+        tree.request(By::Person, Request::Send(send)).await.unwrap();
+    };
+    let refresh = async |replace| {
+        let refresh = Refresh { agent: agent("c"), replace };
+        tree.request(By::Person, Request::Refresh(refresh)).await.unwrap();
+    };
+    send("root", "FACT-1 holds.").await;
+    tree.checkpoint(agent("root"), Some(name("then"))).await.unwrap();
+    send("root", "FACT-2 was wrong.").await;
+    send("c", "FACT-3 is the child's own.").await;
+    refresh(false).await;
+    let knows = |fact: &str| {
+        let known = contexts(&stage, &tree);
+        let packet = known.packet(&agent("c"), 0).unwrap();
+        let read = packet.messages.iter().map(AsRef::as_ref);
+        read.chain(known.unread(&agent("c"))).filter(|message| message.text().contains(fact)).count()
+    };
+    assert_eq!(["FACT-1", "FACT-2", "FACT-3"].map(knows), [1, 1, 1]);
+    tree.roll_back(&name("then"), None).await.unwrap();
+    refresh(false).await;
+    assert_eq!(knows("FACT-2"), 1, "without replace nothing is taken away");
+    refresh(true).await;
+    assert_eq!(["FACT-1", "FACT-2", "FACT-3"].map(knows), [1, 0, 1]);
 }

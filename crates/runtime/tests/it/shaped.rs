@@ -133,7 +133,7 @@ async fn a_repair_that_does_not_fit_the_budget_halts_the_tree() {
     assert_eq!(settled(&tree).await.state, TreeState::Halted);
     let add = spinney_kernel::budget::Amounts::ZERO.with(Resource::Steps, 1);
     let agent = "root".parse().unwrap();
-    tree.raise(spinney_kernel::request::Raise { agent, add }).await.unwrap();
+    tree.raise(spinney_kernel::request::Raise { agent, add, add_ms: 0 }).await.unwrap();
     assert_eq!(tree.output::<Count>().await, Ok(Count { rings: 2 }));
 }
 

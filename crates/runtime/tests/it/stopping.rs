@@ -163,7 +163,7 @@ async fn v6_x3_a_halted_tree_starts_nothing_until_its_ceiling_is_raised() {
     let look = settled(&tree).await;
     assert_eq!((look.state, stage.model().model().calls()), (TreeState::Halted, 2));
     let add = Amounts::ZERO.with(Resource::Cost, 1_000_000_000);
-    tree.raise(Raise { agent: root(), add }).await.unwrap();
+    tree.raise(Raise { agent: root(), add, add_ms: 0 }).await.unwrap();
     let look = settled(&tree).await;
     assert_eq!((look.state, stage.model().model().calls()), (TreeState::Ended("completed"), 4));
 }

@@ -135,6 +135,8 @@ fn a_bad_value_says_what_to_write() {
     insta::assert_snapshot!(edited("cost_usd: 0.50", "retries: \"3\""), @"tree.yaml:3:20: `3` is not a count: write a whole number from 0 to 1000000000000000, without quotes");
     insta::assert_snapshot!(edited("cost_usd: 0.50", "tool_calls: 99999999999999999999"), @"tree.yaml:3:23: `100000000000000000000` is not a count: write a whole number from 0 to 1000000000000000, without quotes");
     insta::assert_snapshot!(edited("timeout: 5m", "timeout: 5 minutes"), @"tree.yaml:3:36: `5 minutes` is not a time: write a whole number and its unit, such as 200ms, 90s, 5m, 2h or 1d; a number alone is seconds");
+    insta::assert_snapshot!(edited("timeout: 5m", "timeout: { wall: soon }"), @"tree.yaml:3:36: `soon` is not a time: write a whole number and its unit, such as 200ms, 90s, 5m, 2h or 1d; a number alone is seconds");
+    insta::assert_snapshot!(edited("timeout: 5m", "timeout: { clock: 5m }"), @r#"tree.yaml:3:36: `{"clock":"5m"}` is not a time: write a whole number and its unit, such as 200ms, 90s, 5m, 2h or 1d; a number alone is seconds"#);
     insta::assert_snapshot!(edited("timeout: 5m", "timeout: 0"), @"tree.yaml:3:36: a time of `0` is out of bounds: write at least 1ms and at most 365d");
     insta::assert_snapshot!(edited("timeout: 5m", "timeout: 400d"), @"tree.yaml:3:36: a time of `400d` is out of bounds: write at least 1ms and at most 365d");
     insta::assert_snapshot!(edited("timeout: 5m", "answer_reserve: 95"), @r#"tree.yaml:3:43: `95` is not a percent: write a whole number from 0 to 90, such as 10 or "10%""#);
@@ -207,7 +209,6 @@ fn what_is_missing_is_named() {
     insta::assert_snapshot!(told("name: n\nmodels: {m: {provider: scripted, script: s}}\nagents: {}\n"), @"tree.yaml:3:9: `agents` is empty: write at least one");
     insta::assert_snapshot!(told("name: n\nagents: {a: {model: m}}\n"), @"tree.yaml:1:1: `models` is missing");
     insta::assert_snapshot!(told("name: n\nmodels: {m: {provider: scripted, script: s}}\n"), @"tree.yaml:1:1: `agents` is missing");
-    insta::assert_snapshot!(edited("prompt: You lead.", "limits: { timeout: 1m }\n    budget: { timeout: 2m }"), @"tree.yaml:13:24: `limits.timeout` says again what `budget.timeout` says: keep one of them");
     insta::assert_snapshot!(told(""), @"tree.yaml:1:1: the file is empty: a tree needs a name, models and agents");
     insta::assert_snapshot!(told(" \n\n"), @"tree.yaml:1:1: the file is empty: a tree needs a name, models and agents");
     insta::assert_snapshot!(told("# only a comment\n"), @"tree.yaml:2:1: the file is empty: a tree needs a name, models and agents");

@@ -73,7 +73,7 @@ async fn play(tree: &Tree, act: &Act) -> Result<(), spinney::tree::RequestError>
             None => Ok(()),
         },
         Act::Raise(agent, nanos) => {
-            tree.raise(Raise { agent: parse(agent), add: Amounts::cost(nanos) }).await
+            tree.raise(Raise { agent: parse(agent), add: Amounts::cost(nanos), add_ms: 0 }).await
         }
         Act::Cancel(agent) => tree.cancel(parse(agent), "no longer needed").await,
         Act::Pause(agent) => tree.pause(parse(agent)).await,

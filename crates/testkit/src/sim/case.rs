@@ -3,18 +3,20 @@
 mod back;
 mod branch;
 
-use spinney_kernel::call::Why;
+use spinney_kernel::agent::{ClockKind, Exit};
+use spinney_kernel::call::{Outcome, Why};
 use spinney_kernel::checkpoint::CheckpointKind;
 use spinney_kernel::context::Contexts;
 use spinney_kernel::id::{AgentId, CallId, TreeId};
-use spinney_kernel::report::Lost;
+use spinney_kernel::report::{Lost, Resumed, Timer};
 use spinney_kernel::request::{Cancel, Start};
 use spinney_kernel::time::Time;
 use spinney_kernel::window::Summary;
-use spinney_kernel::{Batch, By, Event, Input, Report, Request, What, World, decide};
+use spinney_kernel::{Batch, By, Event, Input, Refusal, Report, Request, What, World, decide};
 
+use super::clocks::Alarms;
 use super::dice::Dice;
-use super::law::{Law, Witness};
+use super::law::{Law, Witness, hold};
 use super::start::Before;
 use super::windows::{check_images, check_packet, check_told, check_windows};
 use super::{Broken, grow, moves};
@@ -51,6 +53,14 @@ pub struct Tally {
     pub blanks: u64,
     /// Cuts that a summary told.
     pub summaries: u64,
+    /// Timeouts that stood still for a while.
+    pub stood_still: u64,
+    /// Agents whose time was up.
+    pub times_up: u64,
+    /// Questions whose default answer counted.
+    pub defaults: u64,
+    /// Answers that came too late and were refused.
+    pub late_answers: u64,
 }
 
 impl Tally {
@@ -67,6 +77,10 @@ impl Tally {
         self.branches += other.branches;
         self.blanks += other.blanks;
         self.summaries += other.summaries;
+        self.stood_still += other.stood_still;
+        self.times_up += other.times_up;
+        self.defaults += other.defaults;
+        self.late_answers += other.late_answers;
     }
 }
 
@@ -93,6 +107,7 @@ struct Case {
     /// How many batches no crash takes away.
     shared: usize,
     witness: Witness,
+    alarms: Alarms,
     /// The texts beside the world: both must hold the same messages.
     contexts: Contexts,
     /// Whether nobody outside calls models for agents that call their own: then each tool is answered before the next turn.
@@ -109,6 +124,7 @@ impl Case {
             batches: Vec::new(),
             shared: 1,
             witness: Witness::default(),
+            alarms: Alarms::default(),
             contexts: Contexts::new(TREE),
             orderly: seed.is_multiple_of(2),
             tally: Tally { cases: 1, ..Tally::default() },
@@ -144,6 +160,7 @@ impl Case {
                 branch = self.branch()?;
             }
             let what = moves::next(&mut self.dice, &self.world, self.now);
+            self.wait_for(&what);
             if !(self.orderly && back::meddles(&what)) {
                 self.input(what)?;
             }
@@ -157,6 +174,14 @@ impl Case {
         Ok(branch)
     }
 
+    /// A timer fires when its time has come, never before.
+    fn wait_for(&mut self, what: &What) {
+        if let What::Report(Report::Timer(Timer { timer })) = what {
+            let alarm = self.world.alarms().find(|alarm| alarm.timer == *timer);
+            self.now = alarm.map_or(self.now, |alarm| alarm.at.max(self.now));
+        }
+    }
+
     /// Decides one input and checks every law.
     fn input(&mut self, what: What) -> Law {
         self.tally.operations += 1;
@@ -166,6 +191,7 @@ impl Case {
         match decide(&mut self.world, &input) {
             Err(refusal) => {
                 self.tally.refused += 1;
+                self.tally.late_answers += u64::from(matches!(refusal, Refusal::AnswerLate { .. }));
                 if is_report {
                     return Err(format!("a report was refused: {refusal}"));
                 }
@@ -181,6 +207,7 @@ impl Case {
                     let exact = !self.witness.overrun_possible;
                     Before { world: &shadow, now: self.now, exact }.judge(event)?;
                     self.witness.see(event)?;
+                    self.alarms.see(event, self.now)?;
                     check_packet(&shadow, event)?;
                     self.contexts.apply(event);
                     check_images(&shadow, &self.contexts, event)?;
@@ -195,6 +222,7 @@ impl Case {
                 }
                 self.batches.push(Batch { input, events: decision.events });
                 self.witness.check(&self.world)?;
+                self.alarms.check(&self.world)?;
                 check_windows(&self.world, &self.contexts)?;
                 back::check_contexts(&self.contexts)?;
                 if self.orderly {
@@ -207,6 +235,13 @@ impl Case {
 
     fn count(&mut self, event: &Event) {
         self.tally.events += 1;
+        self.tally.stood_still +=
+            u64::from(matches!(event, Event::ClockSet { clock: ClockKind::Timeout, alarm: None, .. }));
+        let is_up = |exit: &Exit| matches!(exit, Exit::Failed { error } if error.code == "timeout");
+        self.tally.times_up += u64::from(matches!(event, Event::AgentEnded { exit, .. } if is_up(exit)));
+        let is_default = |outcome: &Outcome| matches!(outcome, Outcome::Answered { is_default: true, .. });
+        self.tally.defaults +=
+            u64::from(matches!(event, Event::CallEnded { outcome, .. } if is_default(outcome)));
         self.tally.halts += u64::from(matches!(event, Event::TreeHalted { .. }));
         self.tally.blanks +=
             u64::from(matches!(event, Event::ContextCut { cut, .. } if !cut.blank.is_empty()));
@@ -221,6 +256,7 @@ impl Case {
         let kept = self.dice.between(self.shared as u64, self.batches.len() as u64);
         self.batches.truncate(usize::try_from(kept).unwrap_or(usize::MAX));
         self.recover()?;
+        self.resume()?;
         for call in self.running() {
             let attempt = self.world.call(call).map_or(0, |call| call.attempt);
             self.input(What::Report(Report::Lost(Lost { call, attempt })))?;
@@ -228,15 +264,31 @@ impl Case {
         Ok(())
     }
 
+    /// However long nobody ran the tree, no active time passed.
+    fn resume(&mut self) -> Law {
+        let since = self.batches.last().map_or(self.now, |batch| batch.input.now);
+        self.now = self.now.after_ms(self.dice.below(6_000));
+        let active = |world: &World, at: Time| -> Vec<u64> {
+            let agents = world.agents().all();
+            agents.filter_map(|ix| Some(world.clock(ix, ClockKind::Active)?.left_at(at))).collect()
+        };
+        let before = active(&self.world, since);
+        self.input(What::Report(Report::Resumed(Resumed { since })))?;
+        let after = active(&self.world, self.now);
+        hold(before == after, || format!("{before:?} ms of active time were left, {after:?} are"))
+    }
+
     /// Applies what is written.
     fn recover(&mut self) -> Law {
         self.world = World::new(TREE);
         self.witness = Witness::default();
+        self.alarms = Alarms::default();
         self.contexts = Contexts::of(TREE, self.events());
         for batch in self.batches.clone() {
             for event in &batch.events {
                 self.world.apply(event);
                 self.witness.see(event)?;
+                self.alarms.see(event, batch.input.now)?;
             }
         }
         Ok(())

@@ -34,7 +34,11 @@ pub(super) fn definition(dice: &mut Dice) -> Arc<Definition> {
         goal: "Survive.".to_owned(),
         entry: parse("lead"),
         thread: None,
-        budget: BudgetSpec { timeout_ms: None, lend: None, ..budget(dice, 2_000) },
+        budget: BudgetSpec {
+            timeout_ms: dice.once_in(3).then(|| dice.between(4_000, 60_000)),
+            lend: None,
+            ..budget(dice, 2_000)
+        },
         limits: TreeLimits {
             depth_max: dice.between(1, 5) as u32,
             children_max: dice.between(1, 6) as u32,
@@ -84,6 +88,7 @@ pub(super) fn budget(dice: &mut Dice, scale: u64) -> BudgetSpec {
     BudgetSpec {
         limit,
         timeout_ms: dice.once_in(5).then(|| dice.between(1, 20_000)),
+        timeout_wall: dice.once_in(3),
         lend: dice.once_in(4).then_some(Lend::Yes),
         answer_reserve: dice.once_in(2).then(|| dice.below(50) as u8),
         on_low: match dice.below(5) {
@@ -154,6 +159,7 @@ fn turns(dice: &mut Dice) -> Turns {
         share: share(dice),
         facts_tokens: dice.once_in(2).then(|| dice.between(1, 60)),
         approvals: if dice.once_in(3) { approvals(dice) } else { Default::default() },
+        active_ms: dice.once_in(3).then(|| dice.between(1, 6_000)),
         children_max: dice.once_in(6).then(|| dice.below(3) as u32),
         ..Turns::default()
     }

@@ -96,6 +96,7 @@ impl Witness {
             | Event::TreeHalted { .. }
             | Event::TreeUnhalted
             | Event::LimitRaised { .. }
+            | Event::ClockSet { .. }
             | Event::BreakerChanged { .. }
             | Event::CheckpointMade { .. }
             | Event::RateLimited { .. } => Ok(()),

@@ -3,6 +3,7 @@
 
 mod asks;
 mod case;
+mod clocks;
 mod dice;
 mod enclosed;
 mod grow;

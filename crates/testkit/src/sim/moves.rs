@@ -97,7 +97,9 @@ fn request(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
 }
 
 fn raise(dice: &mut Dice, agent: AgentId) -> Request {
-    Request::Raise(Raise { agent, add: some_amounts(dice) })
+    let add_ms = if dice.once_in(3) { dice.below(8_000) } else { 0 };
+    let add = if add_ms > 0 && dice.once_in(2) { Amounts::ZERO } else { some_amounts(dice) };
+    Request::Raise(Raise { agent, add, add_ms })
 }
 
 /// A message, or what another agent knows.
@@ -335,6 +337,10 @@ fn a_call(dice: &mut Dice, world: &World) -> CallId {
 }
 
 fn a_timer(dice: &mut Dice, world: &World) -> TimerId {
+    // Mostly the one that is due first, as a process fires them; one that is late comes after later ones.
+    if let Some(first) = world.alarms().min_by_key(|alarm| alarm.at).filter(|_| !dice.once_in(6)) {
+        return first.timer;
+    }
     let pending: Vec<TimerId> = world.alarms().map(|alarm| alarm.timer).collect();
     dice.pick(&pending).unwrap_or_else(|| TimerId::after(dice.below(50)))
 }

@@ -48,13 +48,16 @@ impl Before<'_> {
         hold(siblings < limits.children_max as usize, || format!("{id} has {siblings} siblings"))?;
         hold(agents.len() < limits.agents_max as usize, || format!("{id} is one too many"))?;
         hold(charter.caps.spawn.has(&spawned.role), || format!("{id} has a role its parent may not spawn"))?;
-        let late = charter.deadline.is_some_and(|at| spawned.due.deadline.is_none_or(|own| own > at));
-        hold(!late, || format!("{id} may outlive its parent"))?;
+        hold(self.in_time(parent), || format!("{id} was spawned when its parent's time was up"))?;
         let role = self.world.definition().roles.get(&spawned.role);
         let once = role.is_none_or(|role| role.recursive == Recursion::Refused);
         let mut path = std::iter::once(parent).chain(agents.above(parent));
         let again = path.any(|ix| agents.agent(ix).charter.role == spawned.role);
         hold(!(once && again), || format!("{id} repeats a role of its ancestors"))
+    }
+
+    fn in_time(&self, ix: AgentIx) -> bool {
+        self.world.deadline(ix).is_none_or(|at| at > self.now)
     }
 
     /// Nothing that keeps calls from starting is in force.
@@ -63,14 +66,11 @@ impl Before<'_> {
         let line: Vec<AgentIx> =
             std::iter::once(call.agent).chain(world.agents().above(call.agent)).collect();
         let limits = world.definition().limits;
-        let agent = world.agents().agent(call.agent);
         hold(world.halted().is_none(), || format!("{id} started in a halted tree"))?;
         hold(!line.iter().any(|ix| world.agents().agent(*ix).paused), || {
             format!("{id} started while paused")
         })?;
-        hold(agent.charter.deadline.is_none_or(|at| at > self.now), || {
-            format!("{id} started after its deadline")
-        })?;
+        hold(self.in_time(call.agent), || format!("{id} started when its agent's time was up"))?;
         hold(world.calls().running() < limits.parallel_max, || format!("{id} started without a slot"))?;
         let Work::Model(work) = &call.work else { return Ok(()) };
         hold(!world.is_broken(&work.model), || format!("{id} started on a broken model"))?;

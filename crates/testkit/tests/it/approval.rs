@@ -91,6 +91,7 @@ fn a_policy_holds_for_everything_below_its_role() {
     #1 ended: done, spent $0.01 tokens=10 steps=1
     h spawned by root: $8.99
     #3 started: held $0.10 tokens=579 steps=1
+    h's active time runs: 600000ms left
     #3 ended: done, spent $0.008 tokens=8 steps=1
     h tool 0 error: `write` is denied here by the tree's author: do without it
     #4 started: held $0.10 tokens=685 steps=1
@@ -114,6 +115,7 @@ fn a_spawn_can_need_a_persons_leave_too() {
     #2 ended: approved, spent nothing
     h spawned by root: $8.99
     #5 started: held $0.10 tokens=578 steps=1
+    h's active time runs: 600000ms left
     #3 ended: approved, spent nothing
     root tool 1 error: no role is called `nobody`: choose one of `root`, `helper`
     #5 ended: done, spent $0.007 tokens=7 steps=1
@@ -135,7 +137,7 @@ fn nobody_who_answers_in_time_is_a_no() {
     "), @"
     #1 ended: done, spent $0.008 tokens=8 steps=1
     #2 root asks: May `root` call `write` with {}? Answer yes, or say why not.
-    #2 ended: refused (a person did not let you call `write`: nobody answered in time; do without it, or ask for something else), spent nothing
+    #2 ended: refused (nobody said in time whether you may call `write`: do without it, or ask for something else), spent nothing
     #3 started: held $0.10 tokens=1138 steps=1
     #3 ended: done, spent $0.009 tokens=9 steps=1
     root ended: completed, spent $0.017 tokens=17 steps=2

@@ -176,7 +176,7 @@ fn absurd_requests(amount: u64) -> Vec<Request> {
     for resource in Resource::ALL {
         let (agent, note) = (name("a"), String::new());
         requests.push(Request::Charge(Charge { agent, amounts: amounts(resource), note }));
-        requests.push(Request::Raise(Raise { agent: name("root"), add: amounts(resource) }));
+        requests.push(Request::Raise(Raise { agent: name("root"), add: amounts(resource), add_ms: 0 }));
         let budget = BudgetSpec::of(Limits::NONE.with(resource, amount));
         requests.push(Request::Spawn(Spawn { budget, ..Play::spawn("root", "a") }));
     }
@@ -323,7 +323,7 @@ fn v10_sums_above_the_largest_single_amount_can_be_read_again() {
     let mut play = Play::grow("root tokens=1000000000000000 $1.00 / a");
     let most = |resource| Amounts::ZERO.with(resource, AMOUNT_MAX);
     for _ in 0..3 {
-        let raise = Request::Raise(Raise { agent: name("root"), add: most(Resource::Tokens) });
+        let raise = Request::Raise(Raise { agent: name("root"), add: most(Resource::Tokens), add_ms: 0 });
         assert!(matches!(play.ask(raise), Err(Refusal::Amount(AmountError::TooLarge { .. }))));
         play.must(Request::Charge(Charge {
             agent: name("a"),

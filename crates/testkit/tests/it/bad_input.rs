@@ -139,7 +139,7 @@ fn about_nobody() -> Vec<What> {
                 tokens: None,
                 running,
             }),
-            Request::Raise(Raise { agent: name(id), add: turn(1) }),
+            Request::Raise(Raise { agent: name(id), add: turn(1), add_ms: 0 }),
         ]);
     }
     // A message waits for who never was.
@@ -171,7 +171,7 @@ fn by_the_wrong_one() -> Vec<What> {
         [
             Request::Start(start),
             Request::Charge(Charge { agent: to(), amounts: turn(1), note: String::new() }),
-            Request::Raise(Raise { agent: to(), add: turn(1) }),
+            Request::Raise(Raise { agent: to(), add: turn(1), add_ms: 0 }),
             Request::Answer(Answer { question: CallId(1), answer: Body::text("yes") }),
             Request::Redirect(Redirect { agent: to(), instruction: "on".to_owned(), tokens: None, running }),
             Request::Cancel(Cancel { agent: to(), reason: String::new() }),
@@ -412,7 +412,7 @@ fn a_call_is_settled_once() {
 /// A timer that is reported has fired, whatever our clock says, and it fires once.
 #[test]
 fn a_timer_fires_once_and_counts_even_if_its_clock_was_fast() {
-    let mut play = Play::grow("root / a timeout=5s");
+    let mut play = Play::grow("root / a wall=5s");
     play.run("ask a Which? timeout=3s");
     let timers: Vec<TimerId> = play.world().alarms().map(|alarm| alarm.timer).collect();
     assert_eq!(timers.len(), 2);

@@ -225,7 +225,7 @@ fn escape(play: &mut Play, parent: &str) {
     assert!(own.is_within(&above), "{own:?} is more than {above:?}");
     let deadline = |agent: &str| {
         let ix = play.world().agents().find(&name(agent)).unwrap_or_else(|| panic!("{agent} lives"));
-        play.world().agents().agent(ix).charter.deadline
+        play.world().deadline(ix)
     };
     assert!(deadline("x") <= deadline(parent) && deadline("x").is_some());
     for model in ["cheap", "free"] {

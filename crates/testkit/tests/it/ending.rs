@@ -39,7 +39,7 @@ fn v6_a_deadline_that_has_passed_stops_calls_before_its_timer_fires() {
     play.pass(5_200);
     let refusal = refused(&mut play, agent("c", model_call("c", 10)));
     let deadline = spinney_kernel::time::Time(6_000);
-    assert_eq!(refusal, Refusal::DeadlinePassed { agent: name("c"), deadline, late_ms: 200 });
+    assert_eq!(refusal, Refusal::DeadlinePassed { agent: name("a"), deadline, late_ms: 200 });
     play.run("pass 1ms");
     assert_eq!((attempts(&play), running(&play)), (1, Vec::new()));
     assert_eq!(play.view("a").status.to_string(), "failed");

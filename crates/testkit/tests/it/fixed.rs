@@ -166,7 +166,7 @@ fn a_shortage_of_steps_switches_no_model() {
 fn a_raise_raises_the_reserve_too() {
     let mut play = Play::grow("root $1.00 reserve=10% / a");
     let add = Amounts::cost(usd("9.00"));
-    let raise = spinney_kernel::request::Raise { agent: "root".parse().unwrap(), add };
+    let raise = spinney_kernel::request::Raise { agent: "root".parse().unwrap(), add, add_ms: 0 };
     assert_eq!(play.ask(Request::Raise(raise)), Ok(Reply::Done));
     play.run("call a $9.00");
     assert_eq!(play.view("a").status.to_string(), "running");

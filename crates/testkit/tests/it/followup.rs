@@ -22,6 +22,7 @@ fn a_child_that_has_completed_goes_on_under_the_next_name() {
     h spawned by root: $8.99
     #3 asked by h
     #3 started: held $0.10 tokens=589 steps=1
+    h's active time runs: 600000ms left
     #3 ended: done, spent $0.016 tokens=16 steps=1
     h ended: completed, spent $0.016 tokens=16 steps=1
     #2 ended: children h completed, spent nothing
@@ -33,6 +34,7 @@ fn a_child_that_has_completed_goes_on_under_the_next_name() {
     message from root to h-2: You have a new task, which stands in your first message. You still know what you did before.
     #6 asked by h-2
     #6 started: held $0.10 tokens=771 steps=1
+    h-2's active time runs: 600000ms left
     #6 ended: done, spent $0.023 tokens=23 steps=1
     h-2 ended: completed, spent $0.023 tokens=23 steps=1
     #5 ended: children h-2 completed, spent nothing

@@ -193,7 +193,7 @@ fn a_tool_that_does_not_fit_is_refused_and_halts_nothing() {
 fn an_agent_cannot_raise_its_own_ceiling() {
     let mut play = Play::grow("root $1.00 / a");
     play.run("call a $2.00");
-    let raise = Request::Raise(Raise { agent: name("root"), add: Amounts::cost(1) });
+    let raise = Request::Raise(Raise { agent: name("root"), add: Amounts::cost(1), add_ms: 0 });
     let refusal = refused(&mut play, agent("root", raise));
     assert_eq!(refusal, Refusal::PersonOnly { verb: "raise a ceiling".to_owned() });
 }

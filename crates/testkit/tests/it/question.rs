@@ -44,7 +44,7 @@ fn a_question_that_nobody_answers_ends_as_it_said() {
     ");
     insta::assert_snapshot!(check("root / a / b", "ask a Which? default=blue timeout=5s\npass 5s"), @"
     #1 a asks: Which?
-    #1 ended: answered blue, spent nothing
+    #1 ended: answered by default blue, spent nothing
     root idle
       a idle
         b idle
@@ -82,6 +82,19 @@ fn an_answer_after_the_time_is_too_late() {
     play.run("ask a Which? timeout=5s\npass 5s");
     let refusal = refused(&mut play, person(answer(1)));
     assert_eq!(refusal, Refusal::UnknownQuestion { question: CallId(1), open: Vec::new() });
+}
+
+/// An answer that comes after the time was up is too late even if it is read before the timer is.
+#[test]
+fn an_answer_that_overtakes_the_timer_of_its_question_is_too_late() {
+    let mut play = Play::grow("root / a");
+    play.run("ask a Which? timeout=5s");
+    play.pass(4_999);
+    play.run("ask a Why? timeout=5s");
+    play.pass(1);
+    let refusal = refused(&mut play, person(answer(1)));
+    assert_eq!(refusal, Refusal::AnswerLate { question: CallId(1), late_ms: 0 });
+    assert!(play.ask(answer(2)).is_ok());
 }
 
 /// A tree in which nothing can move but for a person's answer says so.

@@ -74,7 +74,7 @@ fn every_input_and_event_reads_back_as_it_was_written() {
     let lines = seen.map(|words| words.into_iter().collect::<Vec<_>>().join(" "));
     insta::assert_snapshot!(lines.join("\n"), @"
     answer ask breaker cancel charge done fail failed finish hold lost pause raise rate redirect send spawn start timer unpause wait
-    agent_ended agent_ending agent_paused agent_redirected agent_spawned agent_unpaused attempt_failed breaker_changed call_asked call_ended call_resumed call_started call_switched call_waiting charged limit_raised message_sent question_asked rate_limited tree_halted tree_started tree_unhalted wait_started
+    agent_ended agent_ending agent_paused agent_redirected agent_spawned agent_unpaused attempt_failed breaker_changed call_asked call_ended call_resumed call_started call_switched call_waiting charged clock_set limit_raised message_sent question_asked rate_limited tree_halted tree_started tree_unhalted wait_started
     answered cancelled children done expired failed lost message refused
     cancelled completed exhausted failed
     backoff budget halted paused rate slot

@@ -56,7 +56,7 @@ fn an_answer_that_comes_too_late_is_paid_and_asks_for_nothing() {
     assert_eq!(cancelled, Vec::<AgentId>::new());
     play.run("said #1 Hm. | read {\"path\":\"a\"}");
     insta::assert_snapshot!(play.log(), @"
-    root is what root was at 8: 1 messages, 0 unanswered, 0 calls stay, 0 children go
+    root is what root was at 9: 1 messages, 0 unanswered, 0 calls stay, 0 children go
     #1 ended: done, spent $0.003 tokens=3 steps=1
     #3 asked by root
     #3 started: held $0.10 tokens=578 steps=1
@@ -76,7 +76,7 @@ fn a_tool_that_was_out_is_told_as_an_error_and_its_return_is_void() {
     play.clear_log();
     play.must(Request::Rollback(rollback));
     // It waits for what is out to be still.
-    insta::assert_snapshot!(play.log(), @"root is what root was at 16: 3 messages, 2 unanswered, 0 calls stay, 0 children go");
+    insta::assert_snapshot!(play.log(), @"root is what root was at 17: 3 messages, 2 unanswered, 0 calls stay, 0 children go");
     play.clear_log();
     play.run("done #5");
     insta::assert_snapshot!(play.log(), @"

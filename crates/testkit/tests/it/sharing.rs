@@ -154,6 +154,25 @@ fn p12_a_briefing_is_the_parents_task_and_context_once() {
     assert_eq!(count(&play, "b1", "FACT-2"), 0);
 }
 
+/// A briefed child is told what its parent is and has to do, and not which tools the parent has or how the parent is to
+/// answer: it has tools and an answer of its own.
+#[test]
+fn a_briefing_leaves_out_the_tools_of_the_parent() {
+    let mut play = busy();
+    play.must(spawn("b1", Share::Briefing));
+    let told = packet(&play, "b1");
+    assert_eq!(told[1].1, "[what root knows]\nYour task: Grow.");
+    let own = packet(&play, "root")[0].1.clone();
+    assert!(own.contains("Tools you may use:") && own.contains("When you are done"), "{own}");
+    assert_eq!(count(&play, "b1", "Tools you may use:"), 1, "only its own");
+    let headers = |agent: &str| {
+        let agents = play.world().agents();
+        agents.living(agents.find(&name(agent)).unwrap()).unwrap().progress.window.headers().to_vec()
+    };
+    let (first, told) = (headers("root")[0].tokens, headers("b1")[1].tokens);
+    assert!(told < first / 4, "it counts {told} tokens, all of it {first}");
+}
+
 /// P13: a refresh tells each new item once however often it runs; with replace what is no longer known goes, and the
 /// child's own conversation stays.
 #[test]

@@ -44,7 +44,9 @@ fn what_a_schema_offers_is_taken_and_nothing_else_is() {
         }
         Builtin::ListAgents => json!({}),
         Builtin::CancelAgent => json!({ "agent": "done", "reason": "enough" }),
-        Builtin::AskHuman => json!({ "question": "Which?", "timeout": "10m", "default": "blue" }),
+        Builtin::AskHuman => {
+            json!({ "question": "Which?", "timeout": "10m", "default": "blue", "on_timeout": "default" })
+        }
     };
     for builtin in Builtin::ALL {
         let (schema, args) = (schema(builtin), full(builtin));

@@ -77,6 +77,7 @@ fn a_child_returns_its_answer_to_the_tool_call_that_spawned_it() {
     #3 started: held $0.10 tokens=578 steps=1
     #4 asked by root
     #4 started: held tool_calls=1
+    h's active time runs: 600000ms left
     #3 ended: done, spent $0.007 tokens=7 steps=1
     h ended: completed, spent $0.007 tokens=7 steps=1
     #2 ended: children h completed, spent nothing
@@ -105,6 +106,7 @@ fn a_detached_child_is_heard_of_before_the_next_turn() {
     root tool 0 answer: spawned h
     #3 asked by root
     #3 started: held $0.10 tokens=703 steps=1
+    h's active time runs: 600000ms left
     #2 ended: done, spent $0.007 tokens=7 steps=1
     h ended: completed, spent $0.007 tokens=7 steps=1
     #3 ended: done, spent $0.017 tokens=17 steps=1
@@ -199,6 +201,8 @@ fn an_agent_may_list_message_wait_for_and_cancel_its_own() {
     root tool 1 answer: spawned two
     #4 asked by root
     #4 started: held $0.10 tokens=806 steps=1
+    one's active time runs: 600000ms left
+    two's active time runs: 600000ms left
     #4 ended: done, spent steps=1
     root tool 0 answer: root role=root parent=- depth=0 idle
     one role=helper parent=root depth=1 running

@@ -163,6 +163,52 @@ struct AskArgs {
     question: String,
     timeout: Option<Span>,
     default: Option<String>,
+    on_timeout: Option<TimeoutPolicy>,
+}
+
+/// What the tool took before rules 3.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AskArgsRules2 {
+    question: String,
+    timeout: Option<Span>,
+    default: Option<String>,
+}
+
+/// What a model wants to happen if nobody answers in time.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum TimeoutPolicy {
+    Fail,
+    Default,
+    Cancel,
+}
+
+impl AskArgs {
+    fn read(args: &str, rules: u32) -> Result<Self, Refusal> {
+        if rules >= 3 {
+            return read(Builtin::AskHuman, args);
+        }
+        let AskArgsRules2 { question, timeout, default } = read(Builtin::AskHuman, args)?;
+        Ok(Self { question, timeout, default, on_timeout: None })
+    }
+
+    /// Without a word, a default answer is what it is given for.
+    fn on_timeout(&mut self) -> Result<OnTimeout, Refusal> {
+        let bad = |reason: &str| Refusal::BadArguments {
+            tool: ToolName::of_builtin(Builtin::AskHuman.word()),
+            reason: reason.to_owned(),
+        };
+        match (self.on_timeout, self.default.take()) {
+            (None | Some(TimeoutPolicy::Default), Some(answer)) => Ok(OnTimeout::answer(answer)),
+            (None | Some(TimeoutPolicy::Fail), None) => Ok(OnTimeout::Fail),
+            (Some(TimeoutPolicy::Cancel), None) => Ok(OnTimeout::Cancel),
+            (Some(TimeoutPolicy::Default), None) => Err(bad("`on_timeout: default` needs `default`")),
+            (Some(TimeoutPolicy::Fail | TimeoutPolicy::Cancel), Some(_)) => {
+                Err(bad("`default` is for `on_timeout: default`; leave one of them out"))
+            }
+        }
+    }
 }
 
 /// Does what the model asked for. Nothing is returned where a call was opened that ends with the answer.
@@ -175,7 +221,11 @@ pub(super) fn run(
     let (args, tokens) = (ask.args.as_str(), ask.told_tokens.map(u64::from));
     let agent = draft.agent_id(ix).clone();
     let request = match builtin {
-        Builtin::SpawnAgent => spawn(agent.clone(), read(builtin, args)?, tokens)?,
+        Builtin::SpawnAgent => {
+            let spawn_args: SpawnArgs = read(builtin, args)?;
+            check_timeout(draft, builtin, (args, &spawn_args.budget))?;
+            spawn(agent.clone(), spawn_args, tokens)?
+        }
         Builtin::WaitAgent => {
             let WaitArgs { agents, need, sources, timeout } = read(builtin, args)?;
             let sources = if sources { Sources::Listed } else { Sources::LeftOut };
@@ -187,7 +237,11 @@ pub(super) fn run(
             let envelope = Envelope { topic, kind, correlation, ..Envelope::default() };
             Request::Send(request::Send { to, body: Body { tokens, ..Body::text(text) }, envelope })
         }
-        Builtin::FollowupTask => followup(agent.clone(), read(builtin, args)?, tokens),
+        Builtin::FollowupTask => {
+            let followup_args: FollowupArgs = read(builtin, args)?;
+            check_timeout(draft, builtin, (args, &followup_args.budget))?;
+            followup(agent.clone(), followup_args, tokens)
+        }
         Builtin::ListAgents => {
             let ListArgs {} = read(builtin, args)?;
             return Ok(Some(directory(draft)));
@@ -197,10 +251,10 @@ pub(super) fn run(
             Request::Cancel(request::Cancel { agent, reason })
         }
         Builtin::AskHuman => {
-            let AskArgs { question: text, timeout, default } = read(builtin, args)?;
-            let on_timeout = default.map_or(OnTimeout::Fail, OnTimeout::answer);
-            let question = Question::new(text, on_timeout);
-            Request::Ask(request::Ask { agent: agent.clone(), question, timeout_ms: timeout.map(Span::ms) })
+            let mut args = AskArgs::read(args, draft.rules())?;
+            let question = Question::new(std::mem::take(&mut args.question), args.on_timeout()?);
+            let timeout_ms = args.timeout.map(Span::ms);
+            Request::Ask(request::Ask { agent: agent.clone(), question, timeout_ms })
         }
     };
     let waits = matches!(builtin, Builtin::WaitAgent | Builtin::AskHuman);
@@ -228,6 +282,26 @@ fn read<'a, T: Deserialize<'a>>(builtin: Builtin, args: &'a str) -> Result<T, Re
         let reason = cut(&error.to_string(), limit::NOTICE_BYTES_MAX / 2);
         Refusal::BadArguments { tool: ToolName::of_builtin(builtin.word()), reason }
     })
+}
+
+/// Refuses what rules 2 refused: a timeout was a time and nothing else.
+fn check_timeout(
+    draft: &Draft<'_>,
+    builtin: Builtin,
+    (args, budget): (&str, &BudgetKeys),
+) -> Result<(), Refusal> {
+    #[derive(Deserialize)]
+    struct Rules2 {
+        #[serde(rename = "budget")]
+        _budget: Rules2Budget,
+    }
+    #[derive(Deserialize)]
+    struct Rules2Budget {
+        #[serde(rename = "timeout")]
+        _timeout: Option<Span>,
+    }
+    let is_wall = budget.timeout.is_some_and(|timeout| timeout.is_wall);
+    if is_wall && draft.rules() < 3 { read::<Rules2>(builtin, args).map(drop) } else { Ok(()) }
 }
 
 fn spawn(parent: AgentId, args: SpawnArgs, goal_tokens: Option<u64>) -> Result<Request, Refusal> {
@@ -261,7 +335,9 @@ fn followup(parent: AgentId, args: FollowupArgs, task_tokens: Option<u64>) -> Re
 /// What a child may use, and how its parent gets its result.
 fn terms(budget: &BudgetKeys, timeout: Option<Span>, detach: bool) -> (BudgetSpec, Collect) {
     let mut budget = budget.spec();
-    budget.timeout_ms = timeout.map(Span::ms).or(budget.timeout_ms);
+    if let Some(timeout) = timeout {
+        (budget.timeout_ms, budget.timeout_wall) = (Some(timeout.ms()), false);
+    }
     (budget, if detach { Collect::Detached } else { Collect::Call })
 }
 

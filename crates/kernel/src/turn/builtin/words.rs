@@ -43,6 +43,15 @@ impl Builtin {
             Self::AskHuman => ASK,
         }
     }
+
+    /// The same as agents of a tree under these rules are told it: never a field that those rules refuse.
+    #[must_use]
+    pub(crate) const fn schema_under(self, rules: u32) -> &'static str {
+        match self {
+            Self::AskHuman if rules < 3 => ASK_RULES_2,
+            _ => self.schema(),
+        }
+    }
 }
 
 const SPAWN: &str = r#"{"type":"object","properties":{"agent":{"type":"string","description":"which role it has"},"goal":{"type":"string","description":"everything that it has to know"},"id":{"type":"string","description":"what it is called; drawn if left out"},"budget":{"type":"object","description":"the most that it may use; yours holds in any case","properties":{"cost_usd":{"type":"number"},"tokens":{"type":"integer"},"steps":{"type":"integer"},"tool_calls":{"type":"integer"},"retries":{"type":"integer"},"timeout":{"type":"string"},"lend":{"type":"boolean","description":"set it aside for this agent alone"},"answer_reserve":{"type":"integer","description":"percent that agents below it must leave"},"on_low":{"description":"halt, shrink, or {\"downgrade\": MODEL}"}},"additionalProperties":false},"share":{"description":"what it knows beside its goal: goal (nothing), briefing (what you were told), thread (your context messages, as they come), or {\"fork\": N} (your last N turns)"},"tools":{"type":"array","items":{"type":"string"},"description":"fewer tools than its role has"},"model":{"type":"string"},"timeout":{"type":"string","description":"such as 90s or 5m"},"detach":{"type":"boolean","description":"go on at once and collect later"}},"required":["agent","goal"],"additionalProperties":false}"#;
@@ -57,4 +66,6 @@ const LIST: &str = r#"{"type":"object","properties":{},"additionalProperties":fa
 
 const CANCEL: &str = r#"{"type":"object","properties":{"agent":{"type":"string"},"reason":{"type":"string"}},"required":["agent"],"additionalProperties":false}"#;
 
-const ASK: &str = r#"{"type":"object","properties":{"question":{"type":"string"},"timeout":{"type":"string","description":"such as 10m; a day if left out"},"default":{"type":"string","description":"what counts as the answer if nobody answers in time"}},"required":["question"],"additionalProperties":false}"#;
+const ASK: &str = r#"{"type":"object","properties":{"question":{"type":"string"},"timeout":{"type":"string","description":"such as 10m; a day if left out"},"default":{"type":"string","description":"what counts as the answer if nobody answers in time"},"on_timeout":{"enum":["fail","default","cancel"],"description":"what happens if nobody answers in time: fail (you are told and decide), default (needs `default`), or cancel (you end there)"}},"required":["question"],"additionalProperties":false}"#;
+
+const ASK_RULES_2: &str = r#"{"type":"object","properties":{"question":{"type":"string"},"timeout":{"type":"string","description":"such as 10m; a day if left out"},"default":{"type":"string","description":"what counts as the answer if nobody answers in time"}},"required":["question"],"additionalProperties":false}"#;

@@ -105,6 +105,7 @@ impl Audit {
                 | Event::TreeHalted { .. }
                 | Event::TreeUnhalted
                 | Event::LimitRaised { .. }
+                | Event::ClockSet { .. }
                 | Event::BreakerChanged { .. }
                 | Event::CheckpointMade { .. }
                 | Event::TreeBranched(_)

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use spinney::Tree;
 use spinney::clock::Clock;
+use spinney::tree::RequestError;
 use spinney_kernel::body::Body;
 use spinney_kernel::budget::{Amounts, Resource};
-use spinney_kernel::call::Work;
+use spinney_kernel::call::{Outcome, Work};
 use spinney_kernel::id::{AgentId, CallId, Seq};
 use spinney_kernel::request::{
     Answer, Cancel, Charge, Checkpoint, Pause, Raise, Redirect, Rollback, Send, Unpause,
@@ -75,7 +76,10 @@ impl People {
             if let Some(wish) = due {
                 self.wishes.remove(&wish);
                 // A refusal is an answer too.
-                let _ = tree.request(By::Person, self.request(&wish)).await;
+                let asked = tree.request(By::Person, self.request(&wish)).await;
+                if let (Wish::Answer(_), Err(RequestError::Refused(_))) = (&wish, &asked) {
+                    record.saw("a late answer was refused");
+                }
                 continue;
             }
             let next = self.wishes.values().min().map_or(u64::MAX / 2, |from| from - now);
@@ -95,6 +99,10 @@ impl People {
                     self.want(Wish::Answer(*call));
                 }
             }
+            // Some answer although they could know that it is too late.
+            Event::CallEnded {
+                call, outcome: Outcome::Expired { .. } | Outcome::Answered { .. }, ..
+            } if self.plot.mode == Mode::Wild && self.plot.dice(&format!("late/{call}")).once_in(2) => {}
             Event::CallEnded { call, .. } => self.granted(&Wish::Answer(*call)),
             Event::TreeHalted { .. } => {
                 self.halts += 1;
@@ -141,6 +149,7 @@ impl People {
             | Event::MessageSent { .. }
             | Event::MessagePublished { .. }
             | Event::LimitRaised { .. }
+            | Event::ClockSet { .. }
             | Event::BreakerChanged { .. }
             | Event::TreeBranched(_)
             | Event::RateLimited { .. } => {}
@@ -223,7 +232,11 @@ impl People {
             }
             Wish::Raise => {
                 let add = Amounts::cost(12_000_000).with(Resource::Tokens, 12_000);
-                Request::Raise(Raise { agent: parse("lead"), add: add.with(Resource::ToolCalls, 4) })
+                Request::Raise(Raise {
+                    agent: parse("lead"),
+                    add: add.with(Resource::ToolCalls, 4),
+                    add_ms: 0,
+                })
             }
             Wish::Redirect(agent) => {
                 let stops = self.plot.stops && self.plot.dice(&format!("running/{agent}")).once_in(2);

@@ -143,7 +143,8 @@ impl Plot {
         // Without a deadline a model that is stuck would hold a wild tree for ever.
         let timeout_ms = (self.mode == Mode::Wild).then(|| dice.between(2_000, 200_000));
         let answer_reserve = dice.once_in(2).then(|| dice.below(30) as u8);
-        BudgetSpec { limit, timeout_ms, answer_reserve, on_low, ..BudgetSpec::default() }
+        let timeout_wall = self.dice("wall").once_in(3);
+        BudgetSpec { limit, timeout_ms, timeout_wall, answer_reserve, on_low, ..BudgetSpec::default() }
     }
 
     fn model(&self, name: &str) -> Model {
@@ -170,6 +171,16 @@ impl Plot {
         self.dice(&format!("shaped/{role}")).once_in(3)
     }
 
+    /// How long agents of a role may work. Where a crash may change nothing, nobody comes near it: what a crash cuts
+    /// off is done again and counts again.
+    fn active_ms(&self, role: &str) -> u64 {
+        let mut dice = self.dice(&format!("active/{role}"));
+        match self.mode {
+            Mode::Wild if dice.once_in(2) => dice.between(300, 8_000),
+            Mode::Serial | Mode::Parallel | Mode::Wild => 24 * 60 * 60 * 1_000,
+        }
+    }
+
     fn role(&self, name: &str) -> Role {
         let mut dice = self.dice(&format!("role/{name}"));
         let prompt = Body::text(format!("You are the {name}."));
@@ -183,6 +194,7 @@ impl Plot {
             _ => Share::Goal,
         };
         let mut turns = Turns { prompt, turns_max, output_cap, window, share, ..Turns::default() };
+        turns.active_ms = Some(self.active_ms(name));
         if dice.once_in(4) {
             let tool = if dice.once_in(2) { "note" } else { "post" };
             turns.approvals.insert(parse(tool), Approval::Ask);

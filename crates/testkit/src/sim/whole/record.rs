@@ -15,6 +15,7 @@ use spinney_kernel::time::Time;
 use spinney_kernel::{Batch, Event, World};
 use tokio::sync::watch;
 
+use super::super::clocks::Alarms;
 use super::super::law::{Law, Witness, hold};
 use super::super::start::Before;
 use super::seen::shown;
@@ -48,6 +49,7 @@ struct Fold {
     world: World,
     contexts: Contexts,
     witness: Witness,
+    alarms: Alarms,
 }
 
 impl Record {
@@ -111,6 +113,11 @@ impl Record {
         let kept = self.kept();
         let (from, to) = (after.0 as usize, (until.0 as usize).min(kept.events.len()));
         kept.events.get(from..to).map(<[Event]>::to_vec).unwrap_or_default()
+    }
+
+    /// Something was seen that no event shows.
+    pub(super) fn saw(&self, what: &'static str) {
+        self.kept().seen.insert(what);
     }
 
     /// A law did not hold.
@@ -201,6 +208,7 @@ impl Kept {
             world: World::new(tree),
             contexts: Contexts::new(tree),
             witness: Witness::default(),
+            alarms: Alarms::default(),
         });
         if fold.world.seq() != after || fold.world.tree() != tree {
             return Err(format!(
@@ -220,6 +228,7 @@ impl Kept {
             }
             presumed_in_full(&fold.world, event)?;
             fold.witness.see(event)?;
+            fold.alarms.see(event, now)?;
             fold.world.apply(event);
             fold.contexts.apply(event);
             if let Event::CallResumed { call } = event {
@@ -236,6 +245,7 @@ impl Kept {
             }
         }
         fold.witness.check(&fold.world)?;
+        fold.alarms.check(&fold.world)?;
         if fold.world.is_over() { Ok(()) } else { Witness::check_nobody_stuck(&fold.world) }
     }
 }

@@ -143,6 +143,7 @@ impl Speaker<'_> {
     fn question(&self, dice: &mut Dice) -> String {
         let terms = match (self.plot.mode, dice.below(3)) {
             (Mode::Wild, 0) => r#","timeout":2,"default":"blue""#,
+            (Mode::Wild, 1) if dice.once_in(3) => r#","timeout":1,"on_timeout":"cancel""#,
             (Mode::Wild, 1) => r#","timeout":1"#,
             _ => "",
         };

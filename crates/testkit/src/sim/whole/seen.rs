@@ -1,13 +1,13 @@
 //! What was seen to happen: a simulator that never halts a tree or loses a call proves nothing about either.
 
 use spinney_kernel::Event;
-use spinney_kernel::agent::Exit;
+use spinney_kernel::agent::{ClockKind, Exit};
 use spinney_kernel::call::{Outcome, Why};
 use spinney_kernel::signal::Running;
 use spinney_kernel::window::Summary;
 
 /// What has to happen somewhere for a run to count.
-pub const TELLING: [&str; 33] = [
+pub const TELLING: [&str; 38] = [
     "a child was spawned",
     "a detached child was spawned",
     "an agent was paused",
@@ -41,6 +41,11 @@ pub const TELLING: [&str; 33] = [
     "an answer did not fit its schema",
     "an answer was repaired in vain",
     "a child had a schema of its own",
+    "a timeout stood still",
+    "a timeout went on",
+    "active time was up",
+    "a default answer counted",
+    "a late answer was refused",
 ];
 
 /// What an event shows, if it is one of the telling ones.
@@ -70,9 +75,12 @@ pub(super) fn shown(event: &Event) -> Option<&'static str> {
             Exit::Completed => return None,
             Exit::Exhausted { .. } => "an agent was exhausted",
             Exit::Failed { error } if error.code == "output_mismatch" => "an answer was repaired in vain",
+            Exit::Failed { error } if error.message.contains("active time") => "active time was up",
             Exit::Failed { .. } => "an agent failed",
             Exit::Cancelled { .. } => "an agent was cancelled",
         },
+        Event::ClockSet { clock: ClockKind::Timeout, alarm: None, .. } => "a timeout stood still",
+        Event::ClockSet { clock: ClockKind::Timeout, alarm: Some(_), .. } => "a timeout went on",
         Event::CallWaiting { why, .. } => return waiting(*why),
         Event::CallResumed { .. } => "a call was resumed",
         Event::CallSwitched { .. } => "a call was switched",
@@ -95,6 +103,7 @@ pub(super) fn shown(event: &Event) -> Option<&'static str> {
         | Event::Charged { .. }
         | Event::TreeUnhalted
         | Event::LimitRaised { .. }
+        | Event::ClockSet { clock: ClockKind::Active, .. }
         | Event::BreakerChanged { .. }
         | Event::CheckpointMade { .. }
         | Event::TreeBranched(_)
@@ -117,7 +126,8 @@ fn ended(outcome: &Outcome) -> Option<&'static str> {
         Outcome::Done { body, .. } => body.rest().map(|_| "a large output was kept"),
         Outcome::Failed { .. } => Some("a call failed"),
         Outcome::Lost => Some("a call was lost"),
-        Outcome::Answered { .. } => Some("a question was answered"),
+        Outcome::Answered { is_default: false, .. } => Some("a question was answered"),
+        Outcome::Answered { is_default: true, .. } => Some("a default answer counted"),
         Outcome::Approved => Some("a tool was approved"),
         Outcome::Children { .. } => Some("a wait brought children"),
         Outcome::Expired { .. } => Some("a wait expired"),

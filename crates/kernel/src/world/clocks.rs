@@ -1,0 +1,133 @@
+//! The clocks in the world: which timeouts run and which stand still, so that nobody has to look at every agent.
+
+use std::collections::BTreeSet;
+
+use super::{Subject, TreeState, World};
+use crate::agent::{AgentClock, AgentClocks, AgentIx, ClockKind};
+use crate::event::Alarm;
+use crate::id::AgentId;
+use crate::time::Time;
+
+/// Agents with a timeout that can stand still.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Timeouts {
+    running: BTreeSet<AgentIx>,
+    still: BTreeSet<AgentIx>,
+}
+
+impl Timeouts {
+    fn put(&mut self, ix: AgentIx, runs: bool) {
+        self.remove(ix);
+        if runs {
+            self.running.insert(ix)
+        } else {
+            self.still.insert(ix)
+        };
+    }
+
+    fn remove(&mut self, ix: AgentIx) {
+        self.running.remove(&ix);
+        self.still.remove(&ix);
+    }
+}
+
+impl World {
+    /// One clock of a living agent, if it has it.
+    #[must_use]
+    pub fn clock(&self, ix: AgentIx, kind: ClockKind) -> Option<&AgentClock> {
+        self.agents.living(ix)?.clocks.as_deref()?.find(kind)
+    }
+
+    /// Whether its timeout is one that never stands still.
+    #[must_use]
+    pub fn is_by_the_wall(&self, ix: AgentIx) -> bool {
+        self.agents.living(ix).and_then(|agent| agent.clocks.as_deref()).is_some_and(|clocks| clocks.is_wall)
+    }
+
+    /// When an agent's time is up as things are: by its own clocks that run, or a timeout above it.
+    #[must_use]
+    pub fn deadline(&self, ix: AgentIx) -> Option<Time> {
+        let at = |ix, kind| self.clock(ix, kind).and_then(|clock| clock.alarm).map(|alarm| alarm.at);
+        let above = std::iter::once(ix).chain(self.agents.above(ix));
+        let timeouts = above.filter_map(|ix| at(ix, ClockKind::Timeout));
+        timeouts.chain(at(ix, ClockKind::Active)).min()
+    }
+
+    /// Whether timeouts stand still: only a person brings the tree on.
+    #[must_use]
+    pub fn stands_still(&self) -> bool {
+        let is_still = match self.state() {
+            TreeState::Waiting | TreeState::Paused | TreeState::Halted => true,
+            TreeState::New | TreeState::Running | TreeState::Ended(_) => false,
+        };
+        // A call that sleeps before a retry finds the root paused when it wakes up.
+        let is_paused = || {
+            let root = self.agents.root().and_then(|root| self.agents.living(root));
+            self.calls.running() == 0 && root.is_some_and(|root| root.paused)
+        };
+        is_still || is_paused()
+    }
+
+    /// Whether any agent has a timeout that can stand still.
+    pub(crate) fn has_timeouts(&self) -> bool {
+        !(self.timeouts.running.is_empty() && self.timeouts.still.is_empty())
+    }
+
+    /// The agents whose timeout runs, or stands still.
+    pub(crate) fn timeouts_that(&self, run: bool) -> Vec<AgentIx> {
+        let timeouts = if run { &self.timeouts.running } else { &self.timeouts.still };
+        timeouts.iter().copied().collect()
+    }
+
+    /// Sets the clocks of an agent that was just born.
+    pub(super) fn wound(&mut self, ix: AgentIx) {
+        let Some(clocks) = self.agent(ix).clocks.as_deref() else { return };
+        let (alarm, is_wall) =
+            (clocks.find(ClockKind::Timeout).and_then(|clock| clock.alarm), clocks.is_wall);
+        self.set_timer(alarm, Subject::Clock(ix, ClockKind::Timeout));
+        if alarm.is_some() && !is_wall {
+            self.timeouts.put(ix, true);
+        }
+    }
+
+    pub(super) fn clock_set(
+        &mut self,
+        id: &AgentId,
+        kind: ClockKind,
+        (left_ms, alarm): (u64, Option<Alarm>),
+    ) {
+        let ix = self.place(id);
+        let clocks = self.agents.agent_mut(ix).clocks.as_deref_mut();
+        let Some((clock, is_wall)) = clocks.and_then(|clocks| {
+            let is_wall = clocks.is_wall;
+            Some((clocks.find_mut(kind)?, is_wall))
+        }) else {
+            unreachable!("agent {id} has that clock")
+        };
+        let old = std::mem::replace(&mut clock.alarm, alarm);
+        clock.left_ms = left_ms;
+        self.clear_timer(old.map(|old| old.timer));
+        self.set_timer(alarm, Subject::Clock(ix, kind));
+        if kind == ClockKind::Timeout && !is_wall {
+            self.timeouts.put(ix, alarm.is_some());
+        }
+    }
+
+    pub(super) fn extended(&mut self, id: &AgentId, add_ms: u64) {
+        let ix = self.place(id);
+        for clock in self.agents.agent_mut(ix).clocks.iter_mut().flat_map(|clocks| clocks.all_mut()) {
+            clock.given_ms = clock.given_ms.saturating_add(add_ms);
+        }
+    }
+
+    /// An agent that is about to end needs no clock.
+    pub(super) fn clocks_gone(&mut self, ix: AgentIx) {
+        let clocks: Option<Box<AgentClocks>> = self.agents.agent_mut(ix).clocks.take();
+        for clock in
+            clocks.into_iter().flat_map(|mut clocks| clocks.all_mut().map(|clock| *clock).collect::<Vec<_>>())
+        {
+            self.clear_timer(clock.alarm.map(|alarm| alarm.timer));
+        }
+        self.timeouts.remove(ix);
+    }
+}

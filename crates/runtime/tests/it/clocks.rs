@@ -1,0 +1,366 @@
+//! Clocks on the real runtime, with time that only passes when nothing else is to do: active time, timeouts that stand
+//! still while only a person brings the tree on, timeouts by the wall, more time, and crashes.
+
+use std::time::Duration;
+
+use spinney::tree::{ApplyError, RequestError, Told};
+use spinney::{Home, Shutdown, Tree};
+use spinney_kernel::agent::{ClockKind, Exit};
+use spinney_kernel::budget::Amounts;
+use spinney_kernel::id::{AgentId, CallId, Seq};
+use spinney_kernel::request::Raise;
+use spinney_kernel::world::TreeState;
+use spinney_kernel::{Event, Request};
+use spinney_testkit::{Stage, settled, told};
+
+const MINUTE_MS: u64 = 60_000;
+
+/// Asks a person and repeats the answer.
+const ASKS: &str = r#"
+rules:
+  - when: { agent: root, turn: 1 }
+    call: [{ tool: ask_human, args: { question: "Which colour?" } }]
+  - say: "{{ last }}"
+"#;
+
+/// Works for two seconds, and for two more when it may go on.
+const WORKS: &str = r#"
+rules:
+  - when: { turn: 1 }
+    call: [{ tool: work, args: {} }]
+  - { think_ms: 2000, say: done }
+tools:
+  work: { think_ms: 2000, repeatable: true, say: worked }
+"#;
+
+/// A lead whose one child never comes to an end.
+const HANGS: &str = r#"
+rules:
+  - when: { agent: root, turn: 1 }
+    call: [{ tool: spawn_agent, args: { agent: child, id: c, goal: Wait. } }]
+  - when: { agent: child }
+    hang: true
+  - say: "{{ last }}"
+"#;
+
+fn id(agent: &str) -> AgentId {
+    agent.parse().unwrap()
+}
+
+fn more_time(agent: &str, add_ms: u64) -> Raise {
+    Raise { agent: id(agent), add: Amounts::ZERO, add_ms }
+}
+
+async fn pass(ms: u64) {
+    tokio::time::sleep(Duration::from_millis(ms)).await;
+}
+
+/// How long after its birth an agent ended, and how.
+fn life(told: &[Told], agent: &str) -> (u64, Exit) {
+    let born =
+        told.iter().find(|told| matches!(&told.event, Event::AgentSpawned(born) if born.agent == id(agent)));
+    let end = told.iter().find_map(|told| match &told.event {
+        Event::AgentEnded { agent: ended, exit, .. } if *ended == id(agent) => Some((told.at, exit.clone())),
+        _ => None,
+    });
+    let (ended, exit) = end.unwrap();
+    (ended.0 - born.unwrap().at.0, exit)
+}
+
+fn message(exit: &Exit) -> (&str, &str) {
+    let Exit::Failed { error } = exit else { panic!("{exit:?}") };
+    (&error.code, &error.message)
+}
+
+/// Each start and stop of a clock: what is left, and whether it runs from there on.
+fn turns_of(told: &[Told], whose: &str, which: ClockKind) -> Vec<(u64, bool)> {
+    let set = |told: &Told| match &told.event {
+        Event::ClockSet { agent, clock, left_ms, alarm } if *agent == id(whose) && *clock == which => {
+            if let Some(alarm) = alarm {
+                assert_eq!(alarm.at, told.at.after_ms(*left_ms), "an alarm is what is left from now on");
+            }
+            Some((*left_ms, alarm.is_some()))
+        }
+        _ => None,
+    };
+    told.iter().filter_map(set).collect()
+}
+
+async fn waiting(stage: &Stage, home: &Home, fixture: &str) -> Tree {
+    let tree = stage.start(home, fixture).await;
+    assert_eq!(settled(&tree).await.state, TreeState::Waiting);
+    tree
+}
+
+/// G19 (clocks part): while everybody waits for a person no deadline passes, however long that takes; what was left
+/// then is left afterwards.
+#[tokio::test(start_paused = true)]
+async fn g19_while_everybody_waits_for_a_person_no_deadline_passes() {
+    let stage = Stage::new(ASKS);
+    let home = stage.home();
+    let tree = waiting(&stage, &home, "root turns=5 timeout=300s").await;
+    pass(20 * 60 * MINUTE_MS).await;
+    assert_eq!(settled(&tree).await.state, TreeState::Waiting);
+    tree.answer(CallId(2), "red").await.unwrap();
+    assert_eq!(tree.ended().await.state, TreeState::Ended("completed"));
+    let clock = turns_of(&told(&tree).await, "root", ClockKind::Timeout);
+    let [(left, false), (again, true)] = clock.as_slice() else { panic!("{clock:?}") };
+    assert_eq!(left, again);
+    assert!((299_000..=300_000).contains(left), "{left}");
+}
+
+/// G19 (clocks part): a timeout by the wall passes, whoever is awaited.
+#[tokio::test(start_paused = true)]
+async fn g19_a_wall_clock_deadline_passes_while_a_person_is_awaited() {
+    let stage = Stage::new(ASKS);
+    let home = stage.home();
+    let tree = waiting(&stage, &home, "root turns=5 wall=300s").await;
+    assert_eq!(tree.ended().await.state, TreeState::Ended("failed"));
+    let told = told(&tree).await;
+    let (took, exit) = life(&told, "root");
+    assert_eq!(took, 5 * MINUTE_MS);
+    assert_eq!(message(&exit), ("timeout", "it took longer than its timeout of 5 minutes"));
+    assert_eq!(turns_of(&told, "root", ClockKind::Timeout), []);
+}
+
+/// A question that nobody answers runs out of time although the tree's own timeout stands still.
+#[tokio::test(start_paused = true)]
+async fn the_time_of_a_question_runs_while_the_tree_waits() {
+    let stage =
+        Stage::new(&ASKS.replace(r#""Which colour?""#, r#""Which colour?", timeout: 10m, default: blue"#));
+    let home = stage.home();
+    let tree = waiting(&stage, &home, "root turns=5 timeout=60s").await;
+    assert_eq!(tree.ended().await.state, TreeState::Ended("completed"));
+    assert!(life(&told(&tree).await, "root").0 >= 10 * MINUTE_MS);
+}
+
+/// A paused tree has all the time in the world, and goes on with what was left.
+#[tokio::test(start_paused = true)]
+async fn a_timeout_stands_still_while_the_tree_is_paused() {
+    let stage = Stage::new(WORKS);
+    let home = stage.home();
+    let tree = stage.start(&home, "root turns=5 timeout=10s").await;
+    pass(500).await;
+    tree.pause(id("root")).await.unwrap();
+    assert_eq!(settled(&tree).await.state, TreeState::Paused);
+    pass(60 * MINUTE_MS).await;
+    tree.unpause(id("root")).await.unwrap();
+    assert_eq!(tree.ended().await.state, TreeState::Ended("completed"));
+    let clock = turns_of(&told(&tree).await, "root", ClockKind::Timeout);
+    assert_eq!(clock, [(8_000, false), (8_000, true)], "it worked for two of its ten seconds");
+}
+
+/// A tree that a person has to give more budget does not run out of time meanwhile.
+#[tokio::test(start_paused = true)]
+async fn a_timeout_stands_still_while_the_tree_is_halted() {
+    let stage = Stage::new("rules: [{ say: done }]");
+    let home = stage.home();
+    let tree = stage.start(&home, "root $0.05 turns=5 timeout=10s").await;
+    assert_eq!(settled(&tree).await.state, TreeState::Halted);
+    pass(60 * MINUTE_MS).await;
+    let add = Amounts::cost(9_000_000_000);
+    tree.raise(Raise { agent: id("root"), add, add_ms: 0 }).await.unwrap();
+    assert_eq!(tree.ended().await.state, TreeState::Ended("completed"));
+    let clock = turns_of(&told(&tree).await, "root", ClockKind::Timeout);
+    assert_eq!(clock, [(10_000, false), (10_000, true)]);
+}
+
+/// A home that is put away in good order stops the clocks of its trees; a timeout by the wall goes on.
+#[tokio::test(start_paused = true)]
+async fn a_timeout_stands_still_while_a_tree_is_put_away() {
+    for (terms, state) in [("timeout=10s", "completed"), ("wall=10s", "failed")] {
+        let stage = Stage::new(WORKS);
+        let home = stage.home();
+        let tree = stage.start(&home, &format!("root turns=5 {terms}")).await;
+        pass(500).await;
+        home.shutdown(Shutdown::Stop).await;
+        pass(60 * MINUTE_MS).await;
+        let home = stage.home();
+        let tree = home.resume(tree.id()).await.unwrap();
+        assert_eq!(tree.ended().await.state, TreeState::Ended(state), "{terms}");
+    }
+}
+
+/// A sub-agent may work for ten minutes if nobody says otherwise. The root may work for as long as it likes.
+#[tokio::test(start_paused = true)]
+async fn a_sub_agent_works_for_ten_minutes_at_most_by_default() {
+    let stage = Stage::new(HANGS);
+    let home = stage.home();
+    let tree = stage.start(&home, "root turns=5 / child later turns=5").await;
+    assert_eq!(tree.ended().await.state, TreeState::Ended("completed"));
+    let told = told(&tree).await;
+    let (took, exit) = life(&told, "c");
+    assert_eq!(took, 10 * MINUTE_MS);
+    assert_eq!(message(&exit), ("timeout", "it worked longer than its 10 minutes of active time"));
+    assert_eq!(turns_of(&told, "root", ClockKind::Active), [], "the root has no such clock");
+
+    let stage = Stage::new("rules: [{ hang: true }]");
+    let home = stage.home();
+    let tree = stage.start(&home, "root turns=5").await;
+    pass(48 * 60 * MINUTE_MS).await;
+    assert_eq!(tree.look().await.unwrap().state, TreeState::Running);
+    home.shutdown(Shutdown::Kill).await;
+}
+
+/// Active time is time in which a model or tool of the agent itself runs: not what its children take, nor a person.
+#[tokio::test(start_paused = true)]
+async fn waiting_is_no_active_time() {
+    let stage = Stage::new(
+        r#"
+rules:
+  - when: { agent: root, turn: 1 }
+    call: [{ tool: spawn_agent, args: { agent: lead, id: l, goal: Ask around. } }]
+  - when: { agent: lead, turn: 1 }
+    think_ms: 1000
+    call: [{ tool: spawn_agent, args: { agent: child, id: c, goal: Ask. } }]
+  - when: { agent: child, turn: 1 }
+    think_ms: 1000
+    call: [{ tool: ask_human, args: { question: "Which?" } }]
+  - { think_ms: 1000, say: "{{ last }}" }
+"#,
+    );
+    let home = stage.home();
+    let fixture = "root turns=5 / lead later turns=5 active=5s / child later turns=5 active=5s";
+    let tree = waiting(&stage, &home, fixture).await;
+    pass(60 * MINUTE_MS).await;
+    let question = tree.look().await.unwrap().questions[0].question;
+    tree.answer(question, "red").await.unwrap();
+    assert_eq!(tree.ended().await.state, TreeState::Ended("completed"));
+    let told = told(&tree).await;
+    for agent in ["l", "c"] {
+        let clock = turns_of(&told, agent, ClockKind::Active);
+        assert_eq!(clock, [(5_000, true), (4_000, false), (4_000, true)], "{agent}");
+    }
+}
+
+/// Kill and resume: active time counts up to the last batch, however long nobody ran the tree, and however often that
+/// happens.
+#[tokio::test(start_paused = true)]
+async fn active_time_counts_up_to_the_last_batch_before_a_crash() {
+    let stage = Stage::new(HANGS);
+    let mut home = stage.home();
+    let mut tree = stage.start(&home, "root turns=5 / child later turns=5").await;
+    stage.model().until_out(1).await;
+    for _ in 0..3 {
+        pass(2 * MINUTE_MS).await;
+        // A batch that has nothing to do with it says how far the process came.
+        tree.send(id("root"), "Still there?").await.unwrap();
+        pass(30_000).await;
+        home.shutdown(Shutdown::Kill).await;
+        pass(60 * MINUTE_MS).await;
+        home = stage.home();
+        tree = home.resume(tree.id()).await.unwrap();
+        stage.model().until_out(1).await;
+    }
+    let resumed = tree.look().await.unwrap().seq;
+    assert_eq!(tree.ended().await.state, TreeState::Ended("completed"));
+    let told = told(&tree).await;
+    let (_, exit) = life(&told, "c");
+    assert_eq!(message(&exit), ("timeout", "it worked longer than its 10 minutes of active time"));
+    let clock = turns_of(&told, "c", ClockKind::Active);
+    let minutes: Vec<(u64, bool)> = clock.iter().map(|(left, runs)| (left / MINUTE_MS, *runs)).collect();
+    assert_eq!(minutes, [(10, true), (8, true), (6, true), (4, true)]);
+    let at = |seq: Seq| told[seq.0 as usize - 1].at;
+    assert_eq!(told.last().unwrap().at.0 - at(resumed).0, 4 * MINUTE_MS);
+}
+
+/// Kill and resume: the timeout of a tree that worked goes on, that of one that waited for a person does not.
+#[tokio::test(start_paused = true)]
+async fn a_crash_stops_no_timeout_of_a_tree_that_worked() {
+    for (script, state) in [(HANGS, "failed"), (ASKS, "completed")] {
+        let stage = Stage::new(script);
+        let home = stage.home();
+        let tree = stage.start(&home, "root turns=5 timeout=300s / child later turns=5").await;
+        pass(1_000).await;
+        home.shutdown(Shutdown::Kill).await;
+        pass(60 * MINUTE_MS).await;
+        let home = stage.home();
+        let tree = home.resume(tree.id()).await.unwrap();
+        // If its time was up meanwhile it is over before anybody can answer.
+        let _ = tree.answer(CallId(2), "red").await;
+        assert_eq!(tree.ended().await.state, TreeState::Ended(state));
+    }
+}
+
+/// More time for an agent that works, for a tree that waits, and for one that nobody runs.
+#[tokio::test(start_paused = true)]
+async fn a_person_gives_more_time() {
+    let stage = Stage::new("rules: [{ hang: true }]");
+    let home = stage.home();
+    let tree = stage.start(&home, "root turns=5 timeout=10s").await;
+    pass(5_000).await;
+    tree.raise(more_time("root", 20_000)).await.unwrap();
+    assert_eq!(tree.ended().await.state, TreeState::Ended("failed"));
+    let (took, exit) = life(&told(&tree).await, "root");
+    assert_eq!((took, message(&exit).1), (30_000, "it took longer than its timeout of 30 seconds"));
+
+    let stage = Stage::new(&ASKS.replace("  - say", "  - think_ms: 15000\n    say"));
+    let home = stage.home();
+    let tree = waiting(&stage, &home, "root turns=5 timeout=10s").await;
+    home.shutdown(Shutdown::Stop).await;
+    let home = stage.home();
+    home.apply(tree.id(), Request::Raise(more_time("root", 10_000))).await.unwrap();
+    let tree = home.resume(tree.id()).await.unwrap();
+    tree.answer(CallId(2), "red").await.unwrap();
+    assert_eq!(tree.ended().await.state, TreeState::Ended("completed"));
+
+    let stage = Stage::new(HANGS);
+    let home = stage.home();
+    let tree = stage.start(&home, "root turns=5 / child later turns=5 active=60s").await;
+    stage.model().until_out(1).await;
+    tree.raise(more_time("c", 60_000)).await.unwrap();
+    tree.ended().await;
+    assert_eq!(life(&told(&tree).await, "c").0, 2 * MINUTE_MS);
+}
+
+/// Time is not given to whoever has no timeout, nor more than a year of it; a tree whose time was up is over.
+#[tokio::test(start_paused = true)]
+async fn more_time_is_refused_where_there_is_none_to_extend() {
+    let stage = Stage::new("rules: [{ hang: true }]");
+    let home = stage.home();
+    let refused = |asked: Result<(), RequestError>| match asked {
+        Err(RequestError::Refused(refusal)) => refusal.to_string(),
+        other => panic!("{other:?}"),
+    };
+    let tree = stage.start(&home, "root turns=5").await;
+    assert_eq!(
+        refused(tree.raise(more_time("root", 1_000)).await),
+        "`root` has no timeout of its own to extend: name the agent that has one"
+    );
+    let tree = stage.start(&home, "root turns=5 timeout=10s").await;
+    assert!(refused(tree.raise(more_time("root", u64::MAX)).await).starts_with("a timeout of"));
+    tree.ended().await;
+    home.shutdown(Shutdown::Kill).await;
+    let late = stage.home().apply(tree.id(), Request::Raise(more_time("root", 1_000))).await;
+    assert!(matches!(late, Err(ApplyError::Refused(_))), "{late:?}");
+}
+
+/// A tool that must not be repeated is lost with its process; the agent goes on, and its active time with it.
+#[tokio::test(start_paused = true)]
+async fn a_lost_tool_costs_only_the_time_that_it_was_seen_to_run() {
+    let script = r#"
+rules:
+  - when: { agent: root, turn: 1 }
+    call: [{ tool: spawn_agent, args: { agent: child, id: c, goal: Work. } }]
+  - when: { agent: child, turn: 1 }
+    call: [{ tool: once, args: {} }]
+  - { think_ms: 3000, say: "{{ last }}" }
+tools:
+  once: { think_ms: 4000, say: worked }
+"#;
+    let stage = Stage::new(script);
+    let home = stage.home();
+    let tree = stage.start(&home, "root turns=5 / child later turns=5 active=5s").await;
+    pass(2_000).await;
+    home.shutdown(Shutdown::Kill).await;
+    pass(60 * MINUTE_MS).await;
+    let home = stage.home();
+    let tree = home.resume(tree.id()).await.unwrap();
+    assert_eq!(tree.ended().await.state, TreeState::Ended("completed"));
+    let told = told(&tree).await;
+    let lost = |told: &Told| {
+        matches!(&told.event, Event::CallEnded { outcome: spinney_kernel::call::Outcome::Lost, .. })
+    };
+    assert!(told.iter().any(lost));
+    assert_eq!(life(&told, "c").1, Exit::Completed);
+}

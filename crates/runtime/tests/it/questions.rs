@@ -1,0 +1,165 @@
+//! Questions to people on the real runtime: they survive restarts, and after their timeout the policy they were asked
+//! with applies, whoever looks and whether or not anybody runs the tree.
+
+use std::time::Duration;
+
+use spinney::tree::{ApplyError, Told};
+use spinney::{Shutdown, Tree};
+use spinney_kernel::body::Body;
+use spinney_kernel::context::Message;
+use spinney_kernel::id::{CallId, Seq};
+use spinney_kernel::request::{Answer, Cancel};
+use spinney_kernel::world::TreeState;
+use spinney_kernel::{Event, Request};
+use spinney_testkit::{Stage, settled, told};
+
+const TREE: &str = "root turns=5 tools=ask_human";
+
+/// A root that asks once, with these arguments beside the question, and then repeats what it read.
+fn asks(args: &str) -> Stage {
+    Stage::new(&format!(
+        r#"
+rules:
+  - when: {{ turn: 1 }}
+    call: [{{ tool: ask_human, args: {{ question: "Which colour?", timeout: 10m{args} }} }}]
+  - say: "{{{{ last }}}}"
+"#
+    ))
+}
+
+fn answer(question: u64) -> Request {
+    Request::Answer(Answer { question: CallId(question), answer: Body::text("red") })
+}
+
+/// What the model read as the result of its last tool.
+fn read_by(stage: &Stage) -> String {
+    let attempts = stage.model().attempts();
+    let last = attempts.last().unwrap().packet.messages.last().unwrap();
+    let Message::Result { text, .. } = last.as_ref() else { panic!("{last:?}") };
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+/// The end of a question as the journal holds it.
+fn question_end(told: &[Told], question: u64) -> serde_json::Value {
+    let ended = |event: &Event| matches!(event, Event::CallEnded { call, .. } if *call == CallId(question));
+    let end = told.iter().find(|told| ended(&told.event)).unwrap();
+    serde_json::to_value(&end.event).unwrap()["outcome"].clone()
+}
+
+/// Starts it and kills the process while the question is open.
+async fn killed(stage: &Stage) -> Tree {
+    let home = stage.home();
+    let tree = stage.start(&home, TREE).await;
+    assert_eq!(settled(&tree).await.state, TreeState::Waiting);
+    home.shutdown(Shutdown::Kill).await;
+    tree
+}
+
+async fn resumed(stage: &Stage, tree: &Tree) -> (Tree, TreeState) {
+    let tree = stage.home().resume(tree.id()).await.unwrap();
+    let state = tree.ended().await.state;
+    (tree, state)
+}
+
+/// O14: a question that was open when the process died is open after the restart, and its answer reaches the agent.
+#[tokio::test(start_paused = true)]
+async fn o14_a_pending_question_is_answerable_after_a_restart() {
+    let stage = asks("");
+    let tree = killed(&stage).await;
+    let home = stage.home();
+    let tree = home.resume(tree.id()).await.unwrap();
+    tree.answer(CallId(2), "red").await.unwrap();
+    assert_eq!(tree.ended().await.state, TreeState::Ended("completed"));
+    assert_eq!(read_by(&stage), "red");
+    let end = question_end(&told(&tree).await, 2);
+    assert_eq!((&end["answer"]["text"], end.get("is_default")), (&serde_json::json!("red"), None));
+}
+
+/// O14: after the timeout the policy of the question applies: it fails, its default counts and is told as a default,
+/// or the agent is cancelled. The timeout passed while no process ran.
+#[tokio::test(start_paused = true)]
+async fn o14_after_its_timeout_a_question_ends_by_its_policy() {
+    for (args, state, reads) in [
+        ("", "completed", "nobody answered in time: decide yourself, or ask somebody else"),
+        (", on_timeout: fail", "completed", "nobody answered in time: decide yourself, or ask somebody else"),
+        (", default: blue", "completed", "nobody answered in time; your default answer counts: blue"),
+        (
+            ", on_timeout: default, default: blue",
+            "completed",
+            "nobody answered in time; your default answer counts: blue",
+        ),
+        (", on_timeout: cancel", "cancelled", ""),
+    ] {
+        let stage = asks(args);
+        let tree = killed(&stage).await;
+        tokio::time::sleep(Duration::from_secs(11 * 60)).await;
+        let (tree, ended) = resumed(&stage, &tree).await;
+        assert_eq!(ended, TreeState::Ended(state), "{args}");
+        let told = told(&tree).await;
+        if reads.is_empty() {
+            let exit = serde_json::to_value(&told.last().unwrap().event).unwrap()["exit"].clone();
+            assert_eq!(exit["reason"], "nobody answered in time", "{args}");
+            continue;
+        }
+        assert_eq!(read_by(&stage), reads, "{args}");
+        let end = question_end(&told, 2);
+        assert_eq!(
+            end["is_default"],
+            serde_json::json!(args.contains("blue").then_some(true)),
+            "{args}: {end}"
+        );
+    }
+}
+
+/// A default that has no text, and one that the policy does not use, are refused to the model with the reason.
+#[tokio::test(start_paused = true)]
+async fn a_policy_and_a_default_that_contradict_each_other_are_refused() {
+    for (args, reason) in [
+        (", on_timeout: default", "`on_timeout: default` needs `default`"),
+        (", on_timeout: cancel, default: blue", "`default` is for `on_timeout: default`"),
+        (", on_timeout: shout", "unknown variant `shout`"),
+    ] {
+        let stage = asks(args);
+        let tree = stage.start(&stage.home(), TREE).await;
+        assert_eq!(tree.ended().await.state, TreeState::Ended("completed"));
+        assert!(read_by(&stage).contains(reason), "{args}: {}", read_by(&stage));
+    }
+}
+
+/// O14: an answer after the timeout is refused although nobody runs the tree, and what the question said about its
+/// timeout is what counts when somebody does.
+#[tokio::test(start_paused = true)]
+async fn o14_an_answer_after_the_timeout_is_refused_when_nobody_runs_the_tree() {
+    let stage = asks(", default: blue");
+    let tree = killed(&stage).await;
+    tokio::time::sleep(Duration::from_secs(11 * 60)).await;
+    let home = stage.home();
+    let refused = home.apply(tree.id(), answer(2)).await.unwrap_err();
+    let ApplyError::Refused(refusal) = &refused else { panic!("{refused}") };
+    assert_eq!(
+        refusal.to_string(),
+        "question #2 timed out 1 minute ago: what it says about a timeout counts, and your answer does not"
+    );
+    let (tree, state) = resumed(&stage, &tree).await;
+    assert_eq!(state, TreeState::Ended("completed"));
+    assert_eq!(read_by(&stage), "nobody answered in time; your default answer counts: blue");
+    assert_eq!(question_end(&told(&tree).await, 2)["is_default"], true);
+}
+
+/// Timers that are due come before any request to a tree that nobody runs, and are kept even if it is refused: a tree
+/// whose question cancels it is cancelled by that and not by whoever comes later.
+#[tokio::test(start_paused = true)]
+async fn timers_that_are_due_are_decided_before_a_request_to_a_tree_that_nobody_runs() {
+    let stage = asks(", on_timeout: cancel");
+    let tree = killed(&stage).await;
+    tokio::time::sleep(Duration::from_secs(11 * 60)).await;
+    let home = stage.home();
+    let cancel = Request::Cancel(Cancel { agent: "root".parse().unwrap(), reason: "too late".to_owned() });
+    let refused = home.apply(tree.id(), cancel).await.unwrap_err();
+    assert!(matches!(&refused, ApplyError::Refused(_)), "{refused}");
+    let head = stage.journal().head(tree.id()).unwrap().unwrap();
+    assert_eq!(head.state, "cancelled");
+    let last = stage.journal().read(tree.id(), Seq(0), 100).unwrap().pop().unwrap();
+    let end = serde_json::to_value(last.batch.events.last().unwrap()).unwrap();
+    assert_eq!(end["exit"]["reason"], "nobody answered in time");
+}

@@ -1,0 +1,134 @@
+//! The laws of clocks: an alarm is there exactly when a clock runs or a call waits for time, no clock is up early, and
+//! no answer counts that comes after the time of its question.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use spinney_kernel::agent::{ClockKind, Exit, State};
+use spinney_kernel::call::Outcome;
+use spinney_kernel::event::Alarm;
+use spinney_kernel::id::{AgentId, CallId, TimerId};
+use spinney_kernel::time::Time;
+use spinney_kernel::world::TreeState;
+use spinney_kernel::{Event, World};
+
+use super::law::{Law, hold};
+
+/// The alarms that the events of a tree set, counted independently of the world.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Alarms {
+    calls: BTreeMap<CallId, Alarm>,
+    clocks: BTreeMap<(AgentId, ClockKind), Alarm>,
+}
+
+impl Alarms {
+    /// Reads one event that was decided at a moment.
+    pub(super) fn see(&mut self, event: &Event, now: Time) -> Law {
+        match event {
+            Event::AgentSpawned(spawned) => {
+                self.set_clock(&spawned.agent, ClockKind::Timeout, spawned.due.alarm);
+            }
+            Event::ClockSet { agent, clock, left_ms, alarm } => {
+                let in_step = alarm.is_none_or(|alarm| alarm.at == now.after_ms(*left_ms));
+                hold(in_step, || format!("{agent} has {left_ms} ms left at {now:?} and {alarm:?}"))?;
+                self.set_clock(agent, *clock, *alarm);
+            }
+            Event::AgentEnding { agent, exit, .. } | Event::AgentEnded { agent, exit, .. } => {
+                self.ended(agent, exit, now)?;
+            }
+            Event::CallWaiting { call, alarm, .. } => self.set_call(*call, *alarm),
+            Event::WaitStarted { call, alarm, .. } | Event::QuestionAsked { call, alarm, .. } => {
+                self.set_call(*call, Some(*alarm));
+            }
+            Event::CallStarted { call, .. } => self.set_call(*call, None),
+            Event::CallEnded { call, outcome, .. } => {
+                self.answered(*call, outcome, now)?;
+                self.set_call(*call, None);
+            }
+            Event::TreeBranched(branched) => {
+                for alarm in self.calls.values_mut().chain(self.clocks.values_mut()) {
+                    alarm.at = alarm.at.after_ms(branched.later_ms);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn set_call(&mut self, call: CallId, alarm: Option<Alarm>) {
+        match alarm {
+            Some(alarm) => self.calls.insert(call, alarm),
+            None => self.calls.remove(&call),
+        };
+    }
+
+    fn set_clock(&mut self, agent: &AgentId, clock: ClockKind, alarm: Option<Alarm>) {
+        let key = (agent.clone(), clock);
+        match alarm {
+            Some(alarm) => self.clocks.insert(key, alarm),
+            None => self.clocks.remove(&key),
+        };
+    }
+
+    /// Whoever ends because its time is up had a clock that ran and was up.
+    fn ended(&mut self, agent: &AgentId, exit: &Exit, now: Time) -> Law {
+        // An ancestor's counts as well.
+        let is_up = self.clocks.values().any(|alarm| alarm.at <= now);
+        let by_clock = matches!(exit, Exit::Failed { error } if error.code == "timeout");
+        let is_first = ClockKind::ALL.iter().any(|kind| self.clocks.contains_key(&(agent.clone(), *kind)));
+        hold(!by_clock || !is_first || is_up, || format!("the time of {agent} was up early, at {now:?}"))?;
+        for kind in ClockKind::ALL {
+            self.set_clock(agent, kind, None);
+        }
+        Ok(())
+    }
+
+    /// A person's answer came in time, and a default did not come too early.
+    fn answered(&self, call: CallId, outcome: &Outcome, now: Time) -> Law {
+        let is_up = self.calls.get(&call).is_some_and(|alarm| alarm.at <= now);
+        match outcome {
+            Outcome::Answered { is_default: false, .. } | Outcome::Approved => {
+                hold(!is_up, || format!("{call} was answered after its time, at {now:?}"))
+            }
+            Outcome::Answered { is_default: true, .. } => {
+                hold(is_up, || format!("{call} took its default before its time, at {now:?}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Compares the world with what the events said.
+    pub(super) fn check(&self, world: &World) -> Law {
+        let plain = |alarm: &Alarm| (alarm.timer, alarm.at);
+        let expected: BTreeSet<(TimerId, Time)> =
+            self.calls.values().chain(self.clocks.values()).map(plain).collect();
+        let found: BTreeSet<(TimerId, Time)> = world.alarms().map(|alarm| plain(&alarm)).collect();
+        hold(expected == found, || format!("alarms {found:?}, by the events {expected:?}"))?;
+        let stands = stands(world);
+        for ix in world.agents().all() {
+            let Some(agent) = world.agents().living(ix) else { continue };
+            if !matches!(agent.state, State::Live) {
+                continue;
+            }
+            let id = world.agents().id(ix);
+            for kind in ClockKind::ALL {
+                let Some(clock) = world.clock(ix, kind) else { continue };
+                let own = self.clocks.get(&(id.clone(), kind)).copied();
+                hold(clock.alarm == own, || format!("{kind:?} of {id}: {clock:?}, by the events {own:?}"))?;
+                let runs = match kind {
+                    ClockKind::Active => agent.running > 0,
+                    ClockKind::Timeout => world.is_by_the_wall(ix) || !stands,
+                };
+                hold(clock.is_running() == runs, || format!("{kind:?} of {id} is {clock:?}, runs: {runs}"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Only a person brings the tree on.
+fn stands(world: &World) -> bool {
+    let is_paused = world.agents().root().and_then(|root| world.agents().living(root));
+    world.calls().running() == 0
+        && (is_paused.is_some_and(|root| root.paused)
+            || matches!(world.state(), TreeState::Waiting | TreeState::Paused | TreeState::Halted))
+}
