@@ -226,7 +226,7 @@ rules:
     #2  dialog · assistant · 52 tokens
         calls spawn_agent {"agent":"helper","goal":"Help.","id":"helper"}
 
-    #3  output · tool · from spawn_agent · 174 tokens
+    #3  output · tool · from spawn_agent · 70 tokens
         Helped.
         [used $0.00001425, 49 tokens, 1 step; you have left $0.999847]
 
@@ -458,7 +458,7 @@ fn what_cannot_be_told_is_refused_with_the_reason() {
     #2  dialog · assistant · 44 tokens
         calls ask_human {"question":"Which?"}
 
-    #3  output · tool · from ask_human · failed · 554 tokens · not read yet
+    #3  output · tool · from ask_human · failed · 9 tokens · not read yet
         cancelled
     "#);
 }

@@ -120,7 +120,7 @@ rules:
   - say: 'You said {{ last }}'
 ";
     let question = "budget: { cost_usd: 1 }";
-    let deadline = "budget: { cost_usd: 1, timeout: 3s }";
+    let deadline = "budget: { cost_usd: 1, timeout: { wall: 3s } }";
     let stages: Vec<(Stage, bool)> = (0..20).map(|number| (Stage::new(), number % 2 == 0)).collect();
     for (stage, is_question) in &stages {
         let tree = stage.tree_with(if *is_question { question } else { deadline }, "ask_human", ASKS);
@@ -132,7 +132,11 @@ rules:
     assert_eq!(other.spinney(&["run", &slow]).code, Some(0));
     for (stage, is_question) in &stages {
         let resumed = stage.spinney(&["resume", "last", "--json"]);
-        let expected = if *is_question { (0, "completed", "You said blue") } else { (1, "failed", "") };
+        let expected = if *is_question {
+            (0, "completed", "You said nobody answered in time; your default answer counts: blue")
+        } else {
+            (1, "failed", "")
+        };
         let result = resumed.result();
         let found = (resumed.code.unwrap(), result["state"].as_str(), result["output"].as_str());
         assert_eq!(found, (expected.0, Some(expected.1), Some(expected.2)), "{}", resumed.err);

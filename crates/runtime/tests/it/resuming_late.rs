@@ -78,7 +78,7 @@ async fn a_deadline_that_passed_while_no_process_ran_ends_the_tree_before_anybod
     for how in [Shutdown::Stop, Shutdown::Kill] {
         let stage = Stage::new(ASKS);
         let home = stage.home();
-        let tree = stage.start(&home, "root turns=3 timeout=10s").await;
+        let tree = stage.start(&home, "root turns=3 wall=10s").await;
         assert_eq!(tree.settled().await.state, TreeState::Waiting);
         home.shutdown(how).await;
         let tree = resumed_after(&stage, &tree, 10).await;
@@ -96,7 +96,7 @@ async fn a_stopped_tree_whose_deadline_passed_makes_no_call_when_it_is_resumed()
         "rules: [{ when: { turn: 1 }, think_ms: 50, call: [{ tool: list_agents }] }, { say: done }]",
     );
     let home = stage.home();
-    let tree = stage.start(&home, "root turns=3 timeout=10s").await;
+    let tree = stage.start(&home, "root turns=3 wall=10s").await;
     home.shutdown(Shutdown::Stop).await;
     let tree = resumed_after(&stage, &tree, 10).await;
     assert_eq!(tree.ended().await.state, TreeState::Ended("failed"));
@@ -113,5 +113,8 @@ async fn a_tree_goes_on_with_the_default_answer_when_it_is_resumed_late() {
     home.shutdown(Shutdown::Stop).await;
     let tree = resumed_after(&stage, &tree, 20).await;
     let look = settled(&tree).await;
-    assert_eq!(look.end.unwrap().shown.text, "blue it is");
+    assert_eq!(
+        look.end.unwrap().shown.text,
+        "nobody answered in time; your default answer counts: blue it is"
+    );
 }
