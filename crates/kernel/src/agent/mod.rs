@@ -14,6 +14,7 @@ pub use arena::{Agent, AgentIx, Agents, Charter, Ended, Letter};
 pub(crate) use arena::{Birth, digest};
 pub(crate) use end::{drop_waiting, end, end_if_drained};
 pub use exit::{Exit, Failure};
+pub(crate) use finished::answer_digest;
 pub use finished::{AnswerDigest, Finished};
 pub use inbox::Inbox;
 pub use progress::Progress;
