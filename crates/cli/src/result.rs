@@ -206,6 +206,10 @@ fn remedy(code: &str, (home, tree): (&Path, TreeId)) -> String {
                 .to_owned()
         }
         "bad_output_schema" => "write a valid `output_schema` and run it again".to_owned(),
+        "output_truncated" => {
+            "raise `limits.max_tokens_per_step` of the agent, or ask for a shorter answer, and run it again"
+                .to_owned()
+        }
         "max_steps" => "raise `limits.max_steps` of the agent and run it again".to_owned(),
         "model_auth" => "give the model a valid key and run it again".to_owned(),
         "model_rate_limit" | "model_server" | "model_timeout" | "model_cut" => {
