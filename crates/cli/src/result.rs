@@ -368,6 +368,10 @@ fn remedy(code: &str, (home, tree): (&Path, TreeId)) -> String {
                 .to_owned()
         }
         "bad_output_schema" => "write a valid `output_schema` and run it again".to_owned(),
+        "output_truncated" => {
+            "raise `limits.max_tokens_per_step` of the agent, or ask for a shorter answer, and run it again"
+                .to_owned()
+        }
         "max_steps" => "raise `limits.max_steps` of the agent and run it again".to_owned(),
         "model_lost" => {
             "the process that ran the tree died during one model call more often than `attempts_lost_max` of its model allows (8 by default): find out what kills it, or raise that, and run the tree again"

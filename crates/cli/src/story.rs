@@ -3,7 +3,7 @@
 
 use spinney_kernel::agent::{Attachment, ClockKind, Exit};
 use spinney_kernel::body::Body;
-use spinney_kernel::call::{ChildEnd, Outcome, ToolCall, Wait, Why, Work};
+use spinney_kernel::call::{ChildEnd, Outcome, StopReason, ToolCall, Wait, Why, Work};
 use spinney_kernel::checkpoint::CheckpointKind;
 use spinney_kernel::envelope::Envelope;
 use spinney_kernel::event::{Branched, Breaker, Clamped, Restored};
@@ -368,7 +368,7 @@ fn ended(cast: &Cast, call: CallId, outcome: &Outcome) -> Line {
             short(&mismatch.told()),
             short(&body.text)
         )),
-        Outcome::Done { body, asks, is_error, mismatch: None } => {
+        Outcome::Done { body, asks, is_error, mismatch: None, stop } => {
             match (cast.call(call).map(|open| &open.aim), body.text.trim().is_empty()) {
                 (Some(Aim::Tool(_)), _) if *is_error => {
                     story(format!("gets an error from {name}: {}", returned(body)))
@@ -379,6 +379,9 @@ fn ended(cast: &Cast, call: CallId, outcome: &Outcome) -> Line {
                 (Some(Aim::Summary(_)), _) => story(format!("sums up: {}", short(&body.text))),
                 (Some(Aim::Model(_)), true) => {
                     detail(format!("wants {}", counted(asks.len() as u64, "tool")))
+                }
+                (Some(Aim::Model(_)), false) if asks.is_empty() && *stop == StopReason::OutputCap => {
+                    story(format!("answers, cut at its output cap: {}", short(&body.text)))
                 }
                 (Some(Aim::Model(_)), false) if asks.is_empty() => {
                     story(format!("answers: {}", short(&body.text)))

@@ -7,6 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::{AnswerDigest, digest};
 use crate::body::cut;
 use crate::budget::Amounts;
 use crate::context::used_told;
@@ -69,6 +70,8 @@ pub struct Finding {
     pub text: String,
     /// What it used, if that is told.
     pub used: Option<Amounts>,
+    /// A digest of its whole answer, by which answers are compared. None if the text is that answer.
+    pub answer: Option<AnswerDigest>,
 }
 
 impl Finding {
@@ -76,6 +79,11 @@ impl Finding {
     #[must_use]
     pub fn is_completed(&self) -> bool {
         self.state == "completed"
+    }
+
+    /// What its answer is compared by: never the text of an answer that was read before, which only says so.
+    fn vote(&self) -> AnswerDigest {
+        self.answer.unwrap_or_else(|| digest(&self.text))
     }
 }
 
@@ -117,10 +125,8 @@ impl Findings {
     /// Whether what was needed is there.
     #[must_use]
     pub fn is_had(&self) -> bool {
-        let ballot = |finding: &Finding| Ballot {
-            is_completed: finding.is_completed(),
-            answer: Some(finding.text.trim().to_owned()),
-        };
+        let ballot =
+            |finding: &Finding| Ballot { is_completed: finding.is_completed(), answer: Some(finding.vote()) };
         self.need.is_had(self.asked(), &self.findings.iter().map(ballot).collect::<Vec<_>>())
     }
 
@@ -133,8 +139,13 @@ impl Findings {
     /// What most of them answered, if more than half of those who were asked did.
     #[must_use]
     pub fn agreed(&self) -> Option<&str> {
-        let answers = || self.findings.iter().filter(|finding| finding.is_completed()).map(Finding::answer);
-        answers().find(|answer| answers().filter(|other| other == answer).count() * 2 > self.asked())
+        let completed: Vec<&Finding> =
+            self.findings.iter().filter(|finding| finding.is_completed()).collect();
+        let votes = |vote| completed.iter().filter(|other| other.vote() == vote).count();
+        completed
+            .iter()
+            .find(|finding| votes(finding.vote()) * 2 > self.asked())
+            .map(|finding| finding.text.trim())
     }
 
     /// Every source that they name, once: links, and the items of a list under the word `Sources`.
@@ -210,12 +221,6 @@ pub enum Late {
 }
 
 const SOURCES: &str = "Sources:";
-
-impl Finding {
-    fn answer(&self) -> &str {
-        self.text.trim()
-    }
-}
 
 impl fmt::Display for Finding {
     /// Who found it and how that ended, and what it is.

@@ -15,7 +15,7 @@ use spinney::{Drivers, FunctionTool, Home};
 use spinney_kernel::budget::{Amounts, Resource, Usage};
 use spinney_kernel::context::{Message, ToolAsk};
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
+use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model, StopReason};
 use spinney_kernel::report::Used;
 use spinney_testkit::spinney_store::MemoryJournal;
 
@@ -65,7 +65,7 @@ impl Model for Forecaster {
         };
         deltas(&text);
         let usage = Usage { input: attempt.packet.tokens, output: text.len() as u64, ..Usage::default() };
-        Box::pin(async move { Ok(Answer { text, asks, used: Used::Tokens(usage) }) })
+        Box::pin(async move { Ok(Answer { text, asks, used: Used::Tokens(usage), stop: StopReason::End }) })
     }
 }
 

@@ -14,6 +14,7 @@
 //! ```
 
 use spinney_kernel::budget::{Amounts, Resource, Usage, nanos_from_usd};
+use spinney_kernel::call::StopReason;
 use spinney_kernel::call::{OnTimeout, Question, Sources, Stage, Wait as WaitFor, Work};
 use spinney_kernel::context::ToolAsk;
 use spinney_kernel::definition::Lost as OnLost;
@@ -39,8 +40,9 @@ pub(crate) fn run_line(play: &mut Play, line: &str) {
     let Some((verb, rest)) = words.split_first() else { return };
     match *verb {
         "pass" => pass(play, millis(rest.first().copied().unwrap_or_default())),
-        "said" => {
-            let report = said(play, line);
+        "said" | "cut" => {
+            let stop = if *verb == "cut" { StopReason::OutputCap } else { StopReason::End };
+            let report = said(play, line, stop);
             play.report(report);
         }
         "done" | "failed" | "lost" | "open" | "close" | "rate" => {
@@ -169,6 +171,7 @@ fn effect_report(play: &Play, verb: &str, call: CallId, rest: &[&str]) -> Report
             asks: Vec::new(),
             is_error: false,
             mismatch: None,
+            stop: StopReason::End,
         }),
         "lost" => Report::Lost(Lost { call, attempt }),
         _ => {
@@ -179,8 +182,8 @@ fn effect_report(play: &Play, verb: &str, call: CallId, rest: &[&str]) -> Report
     }
 }
 
-/// What a model says, and after each `|` a tool that it asks for.
-fn said(play: &Play, line: &str) -> Report {
+/// What a model says (`cut` if its output cap ends it), and after each `|` a tool that it asks for.
+fn said(play: &Play, line: &str, stop: StopReason) -> Report {
     let mut parts = line.split('|').map(str::trim);
     let words: Vec<&str> = parts.next().unwrap_or_default().split_whitespace().collect();
     let call = call_id(words.get(1).copied().unwrap_or_default());
@@ -193,7 +196,8 @@ fn said(play: &Play, line: &str) -> Report {
     let attempt = play.world().call(call).map_or(1, |call| call.attempt);
     let text = words.get(2..).unwrap_or_default().join(" ");
     let used = Used::Tokens(Usage { output: text.len() as u64, ..Usage::default() });
-    Report::Done(Done { call, attempt, used, body: Body::text(text), asks, is_error: false, mismatch: None })
+    let body = Body::text(text);
+    Report::Done(Done { call, attempt, used, body, asks, is_error: false, mismatch: None, stop })
 }
 
 /// A model call reports tokens, a tool its own cost; `?` says that nobody knows.

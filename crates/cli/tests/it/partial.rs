@@ -30,7 +30,7 @@ fn told(stage: &Stage, script: &str) -> Vec<String> {
     stage.results("lead").iter().map(|message| message["text"].as_str().unwrap().to_owned()).collect()
 }
 
-/// X5 (an answer that a model cut at its output cap aside): a child at its ceiling says which, and how far it got.
+/// X5: a child at its ceiling says which, and how far it got.
 #[test]
 fn x5_a_child_at_its_ceiling_says_so_with_what_it_has() {
     let script = "
@@ -67,6 +67,57 @@ tools: { look: { say: seen } }
     [c completed, used $0.00006425, 229 tokens, 2 steps, 1 tool call]
     All of it.
     ");
+}
+
+/// G3 (without continuing), X5: an answer that was cut at its output cap is a partial result, and its parent reads so.
+#[test]
+fn g3_a_childs_answer_that_was_cut_at_its_output_cap_is_partial() {
+    let script = "
+rules:
+  - when: { agent: lead, turn: 1 }
+    call: [ { tool: spawn_agent, args: { agent: helper, id: a, goal: Help. } } ]
+  - when: { agent: lead }
+    say: done
+  - when: { agent: helper }
+    say: Half of
+    cut: output_cap
+tools: { look: { say: seen } }
+";
+    let stage = Stage::new();
+    let told = told(&stage, script);
+    insta::assert_snapshot!(told.join("\n"), @"
+    a failed (output_truncated: the answer was cut at its output cap of 100000 tokens: raise `limits.max_tokens_per_step`, or ask for less); partial result:
+    Half of
+    ");
+}
+
+/// G3 (without continuing): the root's answer that its cap really cut is shown as what it is, in words and as JSON, and
+/// the exit code is not that of a tree that completed.
+#[test]
+fn g3_an_answer_that_was_cut_at_its_output_cap_is_not_completed() {
+    let stage = Stage::new();
+    stage.file("cut.script.yaml", "rules: [ { say: One two three four five six seven. } ]");
+    let tree = stage.file(
+        "cut.yaml",
+        "name: cut
+goal: Count.
+models: { fast: { provider: scripted, script: cut.script.yaml } }
+agents:
+  lead: { model: fast, limits: { max_tokens_per_step: 3 } }
+",
+    );
+    let ended = stage.spinney(&["run", &tree, "--json"]);
+    assert_eq!(ended.code, Some(1), "{} {}", ended.out, ended.err);
+    let result = ended.json().pop().unwrap();
+    assert_eq!(result["state"], "failed");
+    assert_eq!(result["output"], "One two thre");
+    assert_eq!(result["error"]["code"], "output_truncated");
+    insta::assert_snapshot!(result["error"]["message"].as_str().unwrap(), @"the answer was cut at its output cap of 3 tokens: raise `limits.max_tokens_per_step`, or ask for less");
+    insta::assert_snapshot!(result["error"]["remedy"].as_str().unwrap(), @"raise `limits.max_tokens_per_step` of the agent, or ask for a shorter answer, and run it again");
+    let plain = stage.spinney(&["run", &tree]);
+    assert_eq!(plain.code, Some(1));
+    assert!(plain.out.contains("so far  One two thre\n"), "{}", plain.out);
+    assert!(plain.out.contains("why     the answer was cut at its output cap of 3 tokens"), "{}", plain.out);
 }
 
 /// X5: a wait whose time is up brings what there is and says who is missing.

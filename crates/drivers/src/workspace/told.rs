@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use spinney_kernel::agent::Exit;
 use spinney_kernel::body::Body;
-use spinney_kernel::call::{ChildEnd, Outcome};
+use spinney_kernel::call::{ChildEnd, Outcome, StopReason};
 use spinney_kernel::fault::{Fault, FaultKind};
 use spinney_kernel::id::Seq;
 use spinney_kernel::offload::{self, FOLDER, Whole};
@@ -62,6 +62,10 @@ impl Told {
             Outcome::Approved => Self::well("a person said yes".to_owned()),
             Outcome::Done { body, mismatch: Some(mismatch), .. } => {
                 let error = Some(remark(&format!("output_mismatch: {}", mismatch.told())));
+                Self { error, ..Self::body(body, whole, seq) }
+            }
+            Outcome::Done { body, stop: StopReason::OutputCap, .. } => {
+                let error = Some(remark("output_truncated: cut at its output cap"));
                 Self { error, ..Self::body(body, whole, seq) }
             }
             Outcome::Done { body, is_error, mismatch: None, .. } => Self::answer(body, *is_error, whole, seq),

@@ -9,7 +9,7 @@ use spinney_kernel::context::{Message, Packet, ToolAsk, ToolTold};
 use spinney_kernel::definition::Definition;
 use spinney_kernel::input::By;
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
+use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model, StopReason};
 use spinney_kernel::report::Used;
 use spinney_kernel::world::TreeState;
 use spinney_testkit::spinney::function_tool::{FunctionTool, Untyped};
@@ -201,7 +201,7 @@ impl Model for Reader {
         self.read.lock().unwrap_or_else(|error| panic!("{error}")).push((input, attempt.packet.tokens));
         let (text, asks) = self.play(&attempt);
         let used = Used::Tokens(Usage { input, output: 0, ..Usage::default() });
-        Box::pin(async move { Ok(Answer { text, asks, used }) })
+        Box::pin(async move { Ok(Answer { text, asks, used, stop: StopReason::End }) })
     }
 
     fn tokens(&self, text: &str) -> u64 {

@@ -63,7 +63,7 @@ impl Kept {
 }
 
 /// A digest of the whole of an answer; white space around it does not count.
-fn answer_digest(body: &Body) -> AnswerDigest {
+pub(crate) fn answer_digest(body: &Body) -> AnswerDigest {
     let whole = body.rest().map_or(body.text.trim(), |rest| rest.hash.as_str());
     super::digest(whole)
 }

@@ -17,6 +17,7 @@ pub(crate) use clocks::AgentClocks;
 pub use clocks::{AgentClock, ClockKind};
 pub(crate) use end::{drop_waiting, end, end_if_drained};
 pub use exit::{Exit, Failure};
+pub(crate) use finished::answer_digest;
 pub use finished::{AnswerDigest, Finished};
 pub use inbox::Inbox;
 pub use progress::Progress;

@@ -14,7 +14,7 @@ pub(crate) use admit::{Admitted, admit, park, pump};
 pub(crate) use choose::{check_model, fallback, model_work};
 pub(crate) use cost::{first_attempt, used, used_in_vain};
 pub(crate) use end::{attempt_failed, end, end_running};
-pub use outcome::{ChildEnd, Outcome};
+pub use outcome::{ChildEnd, Outcome, StopReason};
 pub use table::{Call, Calls, Stage, Why};
 pub(crate) use wake::{ended_of, wake_spawner, wake_waits};
 pub use work::{ChildCall, ModelCall, OnTimeout, Question, Sources, ToolCall, Wait, Work};

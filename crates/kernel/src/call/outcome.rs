@@ -26,6 +26,9 @@ pub enum Outcome {
         /// How the answer of an agent with an `output_schema` does not fit that.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mismatch: Option<Box<Mismatch>>,
+        /// Why a model stopped there.
+        #[serde(default, skip_serializing_if = "StopReason::is_end")]
+        stop: StopReason,
     },
     /// Every attempt failed.
     Failed {
@@ -68,6 +71,25 @@ pub enum Outcome {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ended: Vec<ChildEnd>,
     },
+}
+
+/// Why a model stopped where it did. More reasons will follow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum StopReason {
+    /// It had said everything, or wants tools called.
+    #[default]
+    End,
+    /// Its output cap was reached: what it said is not all of it.
+    OutputCap,
+}
+
+impl StopReason {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+    pub(crate) const fn is_end(&self) -> bool {
+        matches!(self, Self::End)
+    }
 }
 
 const fn is_false(flag: &bool) -> bool {

@@ -52,6 +52,14 @@ impl Work {
             Self::Tool(_) | Self::Child(_) | Self::Wait(_) | Self::Question(_) => false,
         }
     }
+
+    /// The most output tokens of a model call.
+    pub(crate) const fn output_cap(&self) -> Option<u64> {
+        match self {
+            Self::Model(model) => Some(model.output_cap),
+            Self::Tool(_) | Self::Child(_) | Self::Wait(_) | Self::Question(_) => None,
+        }
+    }
 }
 
 /// A tool is to act.

@@ -93,6 +93,11 @@ pub(super) struct Brief {
 }
 
 impl Brief {
+    /// Whether they may call a tool that the kernel answers itself.
+    pub(super) fn may_call(&self, builtin: Builtin) -> bool {
+        self.tools.iter().any(|tool| tool.name.as_str() == builtin.word())
+    }
+
     fn new(definition: &Definition, role: &RoleName, own: Own<'_>, rules: u32) -> Self {
         let Own { tools, schema } = own;
         let turns = definition.roles.get(role).and_then(|role| role.turns.as_ref());

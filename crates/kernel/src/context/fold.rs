@@ -13,7 +13,7 @@ use super::known::{Context, Reader, Unread};
 use super::summary::Summarising;
 use super::told::{clamp_told, heard, told};
 use super::{Along, Message, Origin, Packet, ToolAsk};
-use crate::agent::{Attachment, Exit, Spawned};
+use crate::agent::{AnswerDigest, Attachment, Exit, Spawned};
 use crate::body::Body;
 use crate::budget::Amounts;
 use crate::call::{Outcome, Work};
@@ -41,6 +41,8 @@ pub struct Contexts {
     end: Option<End>,
     /// By parent: what children knew that it may give another task, in the order in which they ended.
     finished: BTreeMap<AgentId, Vec<(AgentId, Context)>>,
+    /// By parent: what children that completed answered, if it may compare that in a wait.
+    answers: BTreeMap<AgentId, BTreeMap<AgentId, AnswerDigest>>,
     /// Letters for agents that are not there yet.
     unborn: BTreeMap<AgentId, Vec<(Seq, Message)>>,
     /// Summaries in the making, by whose.
@@ -75,6 +77,7 @@ impl Contexts {
             open: Open::default(),
             end: None,
             finished: BTreeMap::new(),
+            answers: BTreeMap::new(),
             unborn: BTreeMap::new(),
             summaries: BTreeMap::new(),
             keeps_all: false,

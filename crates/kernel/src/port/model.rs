@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::Pending;
 use super::parts::PartReader;
 use crate::budget::Limits;
+pub use crate::call::StopReason;
 use crate::context::{Origin, Packet, ToolAsk};
 use crate::definition::Lost;
 use crate::fault::Fault;
@@ -102,6 +103,8 @@ pub struct Answer {
     pub asks: Vec<ToolAsk>,
     /// What the attempt used.
     pub used: Used,
+    /// Why it stopped there.
+    pub stop: StopReason,
 }
 
 /// An attempt that came to nothing.

@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 use super::{Used, running};
 use crate::agent::end_if_drained;
 use crate::body::Body;
-use crate::call::{self, Outcome, Work};
+use crate::call::{self, Outcome, StopReason, Work};
 use crate::context::ToolAsk;
 use crate::decide::{Draft, Reply};
 use crate::id::CallId;
 use crate::output_schema::Mismatch;
-use crate::turn;
+use crate::turn::{self, Said};
 
 /// An effect did its work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +34,9 @@ pub struct Done {
     /// How the answer of an agent with an `output_schema` does not fit that. None if it does, or has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mismatch: Option<Box<Mismatch>>,
+    /// Why a model stopped there.
+    #[serde(default, skip_serializing_if = "StopReason::is_end")]
+    pub stop: StopReason,
 }
 
 const fn is_false(flag: &bool) -> bool {
@@ -47,6 +50,8 @@ impl Done {
         let spent = call::used(draft.definition(), call, self.used);
         let (is_model, is_void) = (matches!(call.work, Work::Model(_)), call.is_void);
         let is_turn = call.work.is_turn() && !is_void;
+        let stop = if is_model { self.stop } else { StopReason::End };
+        let cut_at = call.work.output_cap().filter(|_| stop == StopReason::OutputCap && draft.rules() >= 3);
         let asks = if is_model { turn::bounded(&self.asks) } else { Vec::new() };
         let body = self.body.bounded();
         // A model says words, and nothing else.
@@ -54,10 +59,10 @@ impl Done {
         // Only an answer is checked: who asks for tools has not answered yet.
         let mismatch = self.mismatch.as_deref().filter(|_| is_turn && asks.is_empty());
         let mismatch = mismatch.map(|mismatch| Box::new(mismatch.bounded()));
-        let outcome = Outcome::Done { body, asks, is_error: self.is_error, mismatch: mismatch.clone() };
+        let outcome = Outcome::Done { body, asks, is_error: self.is_error, mismatch: mismatch.clone(), stop };
         call::end_running(draft, self.call, outcome, spent);
         if is_turn {
-            turn::said(draft, ix, &self.asks, mismatch.as_deref());
+            turn::said(draft, ix, &Said { asks: &self.asks, mismatch: mismatch.as_deref(), cut_at });
         }
         end_if_drained(draft, ix);
         Reply::Done

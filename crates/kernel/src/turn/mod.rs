@@ -43,17 +43,29 @@ pub(crate) fn begin(draft: &mut Draft<'_>, agent: &AgentId, goal: Goal<'_>) {
     ask_model(draft, ix, first.saturating_add(letters));
 }
 
-/// An agent's model has answered: its tools are called, or that was its answer, unless that does not fit.
-pub(crate) fn said(draft: &mut Draft<'_>, ix: AgentIx, asks: &[ToolAsk], mismatch: Option<&Mismatch>) {
+/// What an agent's model said in one turn.
+pub(crate) struct Said<'a> {
+    /// The tools it wants called.
+    pub(crate) asks: &'a [ToolAsk],
+    /// How it does not fit the agent's schema.
+    pub(crate) mismatch: Option<&'a Mismatch>,
+    /// The output cap at which it was cut, if it was.
+    pub(crate) cut_at: Option<u64>,
+}
+
+/// An agent's model has answered: its tools are called, or that was its answer, unless that does not fit or was cut.
+pub(crate) fn said(draft: &mut Draft<'_>, ix: AgentIx, said: &Said<'_>) {
+    let asks = said.asks;
     let Some(agent) = draft.agents().living(ix) else { return };
     if !matches!(agent.state, State::Live) || turns_of(draft, ix).is_none() {
         return;
     }
     // Who was written to meanwhile reads that first.
     if asks.is_empty() && agent.inbox.is_empty() {
-        match mismatch {
-            Some(mismatch) => repair::repair(draft, ix, mismatch),
-            None => agent::end(draft, ix, Exit::Completed, None),
+        match (said.mismatch, said.cut_at) {
+            (Some(mismatch), cut_at) => repair::repair(draft, ix, mismatch, cut_at),
+            (None, Some(output_cap)) => agent::end(draft, ix, truncated(output_cap), None),
+            (None, None) => agent::end(draft, ix, Exit::Completed, None),
         }
         return;
     }
@@ -64,6 +76,14 @@ pub(crate) fn said(draft: &mut Draft<'_>, ix: AgentIx, asks: &[ToolAsk], mismatc
         }
         act::act(draft, ix, place as u32, ask);
     }
+}
+
+/// How an agent ends whose answer was cut: what it said is a partial result.
+fn truncated(output_cap: u64) -> Exit {
+    let message = format!(
+        "the answer was cut at its output cap of {output_cap} tokens: raise `limits.max_tokens_per_step`, or ask for less"
+    );
+    Exit::failed("output_truncated", message)
 }
 
 /// It is an agent's turn again, if none of its calls is open.

@@ -8,7 +8,10 @@ use crate::output_schema::{Mismatch, MismatchKind};
 
 /// Ends an agent whose answer cannot be repaired any more. Otherwise nothing is decided here: what is wrong is in its
 /// context, and as nothing of it is open it is its turn again.
-pub(super) fn repair(draft: &mut Draft<'_>, ix: AgentIx, mismatch: &Mismatch) {
+///
+/// An answer that was cut at its output cap seldom fits. It may be shorter next time; in the end the cap is what it
+/// failed at.
+pub(super) fn repair(draft: &mut Draft<'_>, ix: AgentIx, mismatch: &Mismatch, cut_at: Option<u64>) {
     let progress = &draft.agent(ix).progress;
     let (repairs, turns) = (progress.repairs().saturating_sub(1), progress.turns);
     let turns_max = super::turns_max(draft, ix).unwrap_or(turns);
@@ -16,6 +19,8 @@ pub(super) fn repair(draft: &mut Draft<'_>, ix: AgentIx, mismatch: &Mismatch) {
     let exit = if mismatch.kind == MismatchKind::Schema {
         let message = format!("the schema itself is wrong: {told}: no answer can fit it; give a valid one");
         Exit::failed("bad_output_schema", message)
+    } else if let (true, Some(output_cap)) = (repairs >= limit::REPAIRS_MAX, cut_at) {
+        super::truncated(output_cap)
     } else if repairs >= limit::REPAIRS_MAX {
         let message = format!(
             "{told}: the answer still does not fit `output_schema` after {repairs} repairs; say in the goal what is wanted, or ask for less in the schema"

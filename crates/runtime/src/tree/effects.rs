@@ -335,7 +335,7 @@ fn report(drivers: &Drivers, ticket: Ticket, ended: Ended, expected: Expected<'_
 }
 
 fn model_report(drivers: &Drivers, ticket: Ticket, answer: model::Answer, schema: Option<&str>) -> Brought {
-    let model::Answer { mut text, mut asks, used } = answer;
+    let model::Answer { mut text, mut asks, used, stop } = answer;
     let mut mismatch = None;
     // Who asks for tools has not answered yet.
     if let Some(schema) = schema.filter(|_| asks.is_empty()) {
@@ -351,7 +351,8 @@ fn model_report(drivers: &Drivers, ticket: Ticket, answer: model::Answer, schema
     }
     let Payload { body, blobs } = said(text, |text| drivers.tokens(text));
     let Ticket { call, attempt } = ticket;
-    Brought::Report(Report::Done(Done { call, attempt, used, body, asks, is_error: false, mismatch }), blobs)
+    let done = Done { call, attempt, used, body, asks, is_error: false, mismatch, stop };
+    Brought::Report(Report::Done(done), blobs)
 }
 
 /// Cuts what a model asks for to what a journal takes. The kernel says no to arguments that are too long, or cut.
@@ -373,6 +374,15 @@ fn tool_report(drivers: &Drivers, ticket: Ticket, answer: tool::Answer, shown_by
     let Payload { body, blobs } =
         returned_with((text, parts), shown_bytes, |text| drivers.tokens(text), count);
     let Ticket { call, attempt } = ticket;
-    let done = Done { call, attempt, used, body, asks: Vec::new(), is_error, mismatch: None };
+    let done = Done {
+        call,
+        attempt,
+        used,
+        body,
+        asks: Vec::new(),
+        is_error,
+        mismatch: None,
+        stop: model::StopReason::End,
+    };
     Brought::Report(Report::Done(done), blobs)
 }

@@ -9,7 +9,7 @@ use spinney_kernel::Event;
 use spinney_kernel::budget::Usage;
 use spinney_kernel::context::ToolAsk;
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
+use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model, StopReason};
 use spinney_kernel::report::Used;
 use spinney_kernel::request::{Redirect, Spawn};
 use spinney_kernel::signal::Running;
@@ -59,7 +59,7 @@ impl Model for Counter {
         });
         let used = Used::Tokens(Usage { input: attempt.packet.tokens, output: 1, ..Usage::default() });
         let text = format!("{} says {turn}", attempt.origin.role);
-        let answer = Answer { text, asks: asks.collect(), used };
+        let answer = Answer { text, asks: asks.collect(), used, stop: StopReason::End };
         let slowly = &*attempt.origin.goal == SLOWLY;
         Box::pin(async move {
             if slowly {

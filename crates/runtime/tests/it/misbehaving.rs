@@ -16,7 +16,7 @@ use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, Fact};
 use spinney_kernel::port::journal::{
     Append, Appended, ChainHash, Entry, Head, Journal, JournalFault, Shared,
 };
-use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
+use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model, StopReason};
 use spinney_kernel::report::Used;
 use spinney_kernel::request::{Cancel, Hold, HoldFor};
 use spinney_kernel::{By, Event, Request};
@@ -61,7 +61,7 @@ impl Model for Fake {
 }
 
 fn say(text: &str) -> Answer {
-    Answer { text: text.to_owned(), asks: vec![], used: Used::Unknown }
+    Answer { text: text.to_owned(), asks: vec![], used: Used::Unknown, stop: StopReason::End }
 }
 fn ask(tool: &str, id: &str, args: &str) -> ToolAsk {
     ToolAsk {

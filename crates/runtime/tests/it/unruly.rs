@@ -12,7 +12,7 @@ use spinney_kernel::context::ToolAsk;
 use spinney_kernel::definition::Recursion;
 use spinney_kernel::limit;
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
+use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model, StopReason};
 use spinney_kernel::report::Used;
 use spinney_testkit::{Recorder, Stage};
 
@@ -127,7 +127,9 @@ impl Model for Storm {
             told_tokens: None,
         };
         let asks = (1..=self.0).filter(|_| attempt.turn == 1).map(ask).collect();
-        Box::pin(async { Ok(Answer { text: "done".to_owned(), asks, used: Used::NOTHING }) })
+        Box::pin(async {
+            Ok(Answer { text: "done".to_owned(), asks, used: Used::NOTHING, stop: StopReason::End })
+        })
     }
 }
 

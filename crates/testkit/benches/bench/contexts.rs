@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use spinney_kernel::body::Body;
 use spinney_kernel::budget::Usage;
+use spinney_kernel::call::StopReason;
 use spinney_kernel::context::{Contexts, ToolAsk};
 use spinney_kernel::id::{AgentId, CallId, RoleName, TreeId};
 use spinney_kernel::report::{Done, Report, Used};
@@ -101,7 +102,16 @@ impl Talk {
         self.call += 1;
         let body = Body { tokens: Some(TOKENS), ..Body::text("w".repeat(BYTES)) };
         let (call, used) = (CallId(self.call), Used::Tokens(Usage::default()));
-        let done = Done { call, attempt: 1, used, body, asks, is_error: false, mismatch: None };
+        let done = Done {
+            call,
+            attempt: 1,
+            used,
+            body,
+            asks,
+            is_error: false,
+            mismatch: None,
+            stop: StopReason::End,
+        };
         self.input(What::Report(Report::Done(done)));
         self.messages += 1;
     }

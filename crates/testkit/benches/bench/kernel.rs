@@ -2,6 +2,7 @@
 
 use spinney_kernel::body::Body;
 use spinney_kernel::budget::Usage;
+use spinney_kernel::call::StopReason;
 use spinney_kernel::id::{AgentId, CallId, TreeId};
 use spinney_kernel::report::{Done, Used};
 use spinney_kernel::request::{Collect, Finish, Hold, HoldFor, Spawn, Start};
@@ -85,6 +86,7 @@ impl Nursery {
             asks: Vec::new(),
             is_error: false,
             mismatch: None,
+            stop: StopReason::End,
         })));
     }
 

@@ -25,7 +25,7 @@ use spinney_kernel::definition::{
     BudgetSpec, Definition, Lost, Model as ModelSpec, Role, Tool as Spec, TreeLimits, Turns, Unpriced,
 };
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{self, Deltas, Missed, Model};
+use spinney_kernel::port::model::{self, Deltas, Missed, Model, StopReason};
 use spinney_kernel::port::tool::{self, Tool};
 use spinney_kernel::report::Used;
 use spinney_kernel::{Event, id};
@@ -245,7 +245,7 @@ impl Model for Actor {
         let ms = self.throw(&format!("{agent}/{}", attempt.turn)) % 3;
         Box::pin(async move {
             tokio::time::sleep(Duration::from_millis(ms)).await;
-            Ok(model::Answer { text, asks, used })
+            Ok(model::Answer { text, asks, used, stop: StopReason::End })
         })
     }
 

@@ -11,6 +11,7 @@ use spinney::Shutdown;
 use spinney::tree::verify;
 use spinney_kernel::body::Body;
 use spinney_kernel::budget::Amounts;
+use spinney_kernel::call::StopReason;
 use spinney_kernel::definition::Lost;
 use spinney_kernel::id::{CallId, TreeId};
 use spinney_kernel::port::journal::{Append, Durability, Journal};
@@ -92,7 +93,16 @@ impl Pen {
 
     fn done(&mut self, call: CallId) -> Result<Reply, String> {
         let (used, body) = (Used::CostNanos(2), Body::text("kept"));
-        let done = Done { call, attempt: 1, used, body, asks: Vec::new(), is_error: false, mismatch: None };
+        let done = Done {
+            call,
+            attempt: 1,
+            used,
+            body,
+            asks: Vec::new(),
+            is_error: false,
+            mismatch: None,
+            stop: StopReason::End,
+        };
         self.input(What::Report(Report::Done(done)))
     }
 

@@ -34,6 +34,15 @@ pub(super) struct RuleText {
     pub(super) usage: UsageText,
     pub(super) fail: Option<Fail>,
     pub(super) hang: bool,
+    /// Where the model says that its answer was cut.
+    pub(super) cut: Option<CutText>,
+}
+
+/// Where an answer is cut, as it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum CutText {
+    OutputCap,
 }
 
 /// A tool call as it is written.

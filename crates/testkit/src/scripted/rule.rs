@@ -5,12 +5,12 @@ use spinney_kernel::budget::{Limits, Resource, Usage};
 use spinney_kernel::context::ToolAsk;
 use spinney_kernel::definition::Lost;
 use spinney_kernel::limit;
-use spinney_kernel::port::model::{Attempt, Missed};
+use spinney_kernel::port::model::{Attempt, Missed, StopReason};
 use spinney_kernel::report::Used;
 
 use super::call::Call;
 use super::fail::{Fail, FailKind};
-use super::file::{RuleText, UsageText};
+use super::file::{CutText, RuleText, UsageText};
 use super::problem::{Problem, check_millis};
 use super::template::{Template, Templates};
 use super::turn::{End, Turn, capped, tokens};
@@ -34,6 +34,7 @@ pub(super) struct Rule {
     hangs: bool,
     /// Whether playing it renders templates with markup.
     pub(super) renders: bool,
+    cut: Option<CutText>,
 }
 
 impl Rule {
@@ -66,6 +67,7 @@ impl Rule {
             fail: text.fail,
             hangs: text.hang,
             renders: templates.marked() > marked_before,
+            cut: text.cut,
         })
     }
 
@@ -103,10 +105,12 @@ impl Rule {
         if self.hangs {
             return Ok(turn(only_said()?, End::Hangs));
         }
-        let (text, asks) = capped(said()?, self.asks(attempt, templates, &context)?, attempt.output_cap);
+        let (text, asks, stop) =
+            capped(said()?, self.asks(attempt, templates, &context)?, attempt.output_cap);
+        let stop = self.cut.map_or(stop, |CutText::OutputCap| StopReason::OutputCap);
         let output = tokens(&text) + asks.iter().map(|ask| tokens(&ask.args)).sum::<u64>();
         let used = Used::Tokens(self.used(attempt, output));
-        Ok(turn(text, End::Answers { asks, used }))
+        Ok(turn(text, End::Answers { asks, used, stop }))
     }
 
     fn asks(
@@ -154,6 +158,8 @@ fn check(text: &RuleText) -> Result<(), Problem> {
         "the rule answers nothing: give it `say`, `call` or `hang`"
     } else if is_final && text.hang {
         "the rule always fails and never hangs: say how many `times` it fails, or drop `hang`"
+    } else if text.cut.is_some() && (is_final || text.hang) {
+        "a rule that never answers is never cut: drop `cut`"
     } else if text.hang && calls > 0 {
         "a rule that hangs never calls: drop `hang` or `call`"
     } else {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use spinney_kernel::budget::Usage;
 use spinney_kernel::context::ToolAsk;
 use spinney_kernel::fault::{Fault, FaultKind};
-use spinney_kernel::port::model::{Answer, Deltas, Missed};
+use spinney_kernel::port::model::{Answer, Deltas, Missed, StopReason};
 use spinney_kernel::report::Used;
 
 /// Bytes of one streamed chunk: about a word or two.
@@ -27,7 +27,7 @@ pub(super) struct Turn {
 /// How a turn ends.
 #[derive(Debug)]
 pub(super) enum End {
-    Answers { asks: Vec<ToolAsk>, used: Used },
+    Answers { asks: Vec<ToolAsk>, used: Used, stop: StopReason },
     Misses(Missed),
     Hangs,
 }
@@ -50,7 +50,7 @@ impl Turn {
             deltas(chunk);
         }
         match self.end {
-            End::Answers { asks, used } => Ok(Answer { text: self.text, asks, used }),
+            End::Answers { asks, used, stop } => Ok(Answer { text: self.text, asks, used, stop }),
             End::Misses(missed) => Err(missed),
             End::Hangs => pending().await,
         }
@@ -63,8 +63,14 @@ pub(super) const fn tokens(text: &str) -> u64 {
 }
 
 /// Cuts what is said at the output cap, as a provider does: first the text, then the arguments of the call that
-/// passes the cap; calls for which nothing is left are not made.
-pub(super) fn capped(mut text: String, asks: Vec<ToolAsk>, output_cap: u64) -> (String, Vec<ToolAsk>) {
+/// passes the cap; calls for which nothing is left are not made. Says whether anything was cut.
+pub(super) fn capped(
+    mut text: String,
+    asks: Vec<ToolAsk>,
+    output_cap: u64,
+) -> (String, Vec<ToolAsk>, StopReason) {
+    let said = tokens(&text) + asks.iter().map(|ask| tokens(&ask.args)).sum::<u64>();
+    let stop = if said > output_cap { StopReason::OutputCap } else { StopReason::End };
     let mut room = output_cap;
     cut(&mut text, &mut room);
     let mut made = Vec::with_capacity(asks.len());
@@ -78,7 +84,7 @@ pub(super) fn capped(mut text: String, asks: Vec<ToolAsk>, output_cap: u64) -> (
         ask.tokens = ask.tokens.map(|counted| counted.saturating_sub(gone));
         made.push(ask);
     }
-    (text, made)
+    (text, made, stop)
 }
 
 /// Cuts a text to the tokens there is room for, and takes what is left of it out of the room.

@@ -3,6 +3,7 @@
 use spinney_kernel::agent::Failure;
 use spinney_kernel::body::Body;
 use spinney_kernel::budget::{Amounts, Resource, Usage};
+use spinney_kernel::call::StopReason;
 use spinney_kernel::call::{OnTimeout, Question, Sources, Wait as WaitFor, Work};
 use spinney_kernel::context::{Frame, Given};
 use spinney_kernel::definition::Lost as OnLost;
@@ -57,6 +58,7 @@ pub(super) fn end_well(dice: &mut Dice, world: &World, id: CallId) -> Option<Rep
         asks: Vec::new(),
         is_error: false,
         mismatch: None,
+        stop: StopReason::End,
     }))
 }
 
@@ -191,6 +193,7 @@ fn report_call(dice: &mut Dice, world: &World) -> What {
             asks: Vec::new(),
             is_error: false,
             mismatch: None,
+            stop: StopReason::End,
         }));
     };
     let text = said(dice);
@@ -205,6 +208,7 @@ fn report_call(dice: &mut Dice, world: &World) -> What {
             asks: asks(dice, world, call),
             is_error: false,
             mismatch: dice.once_in(6).then(|| Box::new(mismatch(dice))),
+            stop: if dice.once_in(12) { StopReason::OutputCap } else { StopReason::End },
         }),
         12..18 => {
             Report::Failed(Failed { call: id, attempt, fault: fault(dice), used: used(dice, &call.work) })

@@ -4,6 +4,7 @@ use spinney_kernel::body::Body;
 use spinney_kernel::budget::{
     AMOUNT_MAX, AmountError, Amounts, Limits, Price, Resource, Usage, nanos_from_usd, usd,
 };
+use spinney_kernel::call::StopReason;
 use spinney_kernel::definition::{BudgetSpec, Definition, TreeLimits};
 use spinney_kernel::id::CallId;
 use spinney_kernel::report::{Done, Used};
@@ -311,6 +312,7 @@ fn v10_an_absurd_report_never_reaches_an_account() {
                 asks: Vec::new(),
                 is_error: false,
                 mismatch: None,
+                stop: StopReason::End,
             }));
             assert_eq!(play.view("root").spent, turn(300), "nobody believes it: the hold is the upper bound");
         }

@@ -3,6 +3,7 @@
 use spinney_kernel::agent::Failure;
 use spinney_kernel::body::Body;
 use spinney_kernel::budget::Amounts;
+use spinney_kernel::call::StopReason;
 use spinney_kernel::call::{OnTimeout, Question, Sources, Wait as WaitFor};
 use spinney_kernel::definition::{BudgetSpec, OnLow};
 use spinney_kernel::envelope::Envelope;
@@ -357,6 +358,7 @@ fn all_reports() -> Vec<Report> {
                 asks: Vec::new(),
                 is_error: false,
                 mismatch: None,
+                stop: StopReason::End,
             }),
             Report::Failed(Failed { call, attempt, used, fault: Fault::of(FaultKind::Server) }),
             Report::Lost(Lost { call, attempt }),
@@ -391,6 +393,7 @@ fn a_call_is_settled_once() {
             asks: Vec::new(),
             is_error: false,
             mismatch: None,
+            stop: StopReason::End,
         })
     };
     assert_eq!(play.report(done(200)), Reply::Done);

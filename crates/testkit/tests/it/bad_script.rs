@@ -13,7 +13,7 @@ fn unknown_keys_are_named_with_their_place() {
     let table = [
         (
             "rules:\n  - when: { turn: 1 }\n    sya: hi",
-            "3:5: unknown key `sya`: write one of `when`, `think_ms`, `chunk_ms`, `say`, `call`, `usage`, `fail`, `hang`",
+            "3:5: unknown key `sya`: write one of `when`, `think_ms`, `chunk_ms`, `say`, `call`, `usage`, `fail`, `hang`, `cut`",
         ),
         ("rulez: []", "1:1: unknown key `rulez`: write one of `lost`, `rules`, `tools`"),
         (

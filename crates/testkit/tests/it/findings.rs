@@ -8,7 +8,7 @@ use spinney_testkit::{Play, check};
 use crate::seen::name;
 
 fn finding(agent: &str, state: &str, text: &str) -> Finding {
-    Finding { agent: name(agent), state: state.to_owned(), text: text.to_owned(), used: None }
+    Finding { agent: name(agent), state: state.to_owned(), text: text.to_owned(), used: None, answer: None }
 }
 
 fn three() -> Findings {
@@ -169,6 +169,79 @@ fn a_wait_ends_as_soon_as_most_agree() {
 
     [b completed]
     blue
+    ");
+}
+
+/// Votes are counted on the answers. A wait that names children whose answers were read before shows them in short, and
+/// still finds the majority.
+#[test]
+fn a_majority_counts_answers_that_were_read_before() {
+    let mut play = Play::grow(FIXTURE);
+    play.run(&format!(
+        "said #1 Go. | {} | wait_agent {{\"agents\":[\"a\",\"b\"]}}
+        said #2 blue
+        said #3 blue
+        said #6 Once more. | wait_agent {{\"agents\":[\"a\",\"b\",\"c\"],\"need\":\"majority\"}}",
+        spawned(&["a", "b", "c"])
+    ));
+    assert_snapshot!(result(&play), @"
+    2 of 3 ended; more than half agree; still at work: c; wait again, or cancel whom you need no more
+
+    [a completed]
+    a completed, as you know
+
+    [b completed]
+    b completed, as you know
+    ");
+    let mut play = Play::grow(FIXTURE);
+    play.run(&format!(
+        "said #1 Go. | {} | wait_agent {{\"agents\":[\"a\",\"b\",\"c\"]}}
+        said #2 blue
+        said #3 red
+        said #4 green
+        said #6 Once more. | wait_agent {{\"agents\":[\"a\",\"b\",\"c\"],\"need\":\"majority\"}}",
+        spawned(&["a", "b", "c"])
+    ));
+    assert_snapshot!(result(&play), @"
+    3 of 3 ended; no answer has a majority
+
+    [a completed]
+    a completed, as you know
+
+    [b completed]
+    b completed, as you know
+
+    [c completed]
+    c completed, as you know
+    ");
+}
+
+/// The same for children that were not detached: each answered the call that spawned it.
+#[test]
+fn a_majority_counts_answers_of_children_that_were_not_detached() {
+    let spawn =
+        |id: &&str| format!("spawn_agent {{\"agent\":\"helper\",\"goal\":\"Vote.\",\"id\":\"{id}\"}}");
+    let spawns: Vec<String> = ["a", "b", "c"].iter().map(spawn).collect();
+    let mut play = Play::grow(FIXTURE);
+    play.run(&format!(
+        "said #1 Go. | {}
+        said #3 blue
+        said #5 red
+        said #7 blue
+        said #8 Once more. | wait_agent {{\"agents\":[\"a\",\"b\",\"c\"],\"need\":\"majority\"}}",
+        spawns.join(" | ")
+    ));
+    assert_snapshot!(result(&play), @"
+    3 of 3 ended; more than half agree
+
+    [a completed]
+    a completed, as you know
+
+    [b completed]
+    b completed, as you know
+
+    [c completed]
+    c completed, as you know
     ");
 }
 

@@ -7,6 +7,7 @@ use spinney_kernel::agent::Exit;
 use spinney_kernel::body::Body;
 use spinney_kernel::budget::Resource;
 use spinney_kernel::call::Outcome;
+use spinney_kernel::call::StopReason;
 use spinney_kernel::definition::TreeLimits;
 use spinney_kernel::request::{Hold, HoldFor, Spawn};
 use spinney_kernel::{Effect, Event, Refusal, Request};
@@ -150,7 +151,7 @@ fn l23_the_last_thing_an_exhausted_child_said_is_its_partial_result() {
     let body = Body::text("ok");
     let last = |event: &Event| {
         matches!(event, Event::CallEnded { call, outcome, .. }
-            if call.0 == 2 && *outcome == Outcome::Done { body: body.clone(), asks: Vec::new(), is_error: false, mismatch: None })
+            if call.0 == 2 && *outcome == Outcome::Done { body: body.clone(), asks: Vec::new(), is_error: false, mismatch: None, stop: StopReason::End })
     };
     assert!(said.is_some_and(last), "{said:?}");
 }

@@ -10,6 +10,7 @@ mod campaign;
 mod canary;
 mod caps;
 mod context_docs;
+mod cut_answer;
 mod deep;
 mod docs;
 mod ending;

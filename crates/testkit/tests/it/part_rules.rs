@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use spinney_kernel::body::{BlobRef, Body};
+use spinney_kernel::call::StopReason;
 use spinney_kernel::call::{OnTimeout, Outcome, Question};
 use spinney_kernel::context::{Contexts, Given, Message, ToolAsk};
 use spinney_kernel::envelope::Envelope;
@@ -182,6 +183,7 @@ fn reports_are_cut_to_what_a_message_may_have() {
             asks,
             is_error: false,
             mismatch: None,
+            stop: StopReason::End,
         })
     };
     let ask = ToolAsk {
@@ -244,6 +246,7 @@ fn p5_headers_stand_as_their_messages_do_whatever_comes_first() {
             asks: Vec::new(),
             is_error: false,
             mismatch: None,
+            stop: StopReason::End,
         })))
         .unwrap();
     };

@@ -3,6 +3,7 @@
 use spinney_kernel::Request;
 use spinney_kernel::body::Body;
 use spinney_kernel::budget::{AMOUNT_MAX, Amounts, Price, Resource, Usage};
+use spinney_kernel::call::StopReason;
 use spinney_kernel::id::CallId;
 use spinney_kernel::report::{Done, Report, Used};
 use spinney_kernel::request::{Hold, HoldFor};
@@ -85,6 +86,7 @@ fn input_is_held_at_the_dearest_rate_and_settled_at_the_true_one() {
         asks: Vec::new(),
         is_error: false,
         mismatch: None,
+        stop: StopReason::End,
     }));
     let spent = Amounts::cost(100 * 3_000 + 800 * 300 + 100 * 3_750 + 40 * 15_000);
     assert_eq!(play.view("root").spent, spent.with(Resource::Tokens, 1_040).with(Resource::Steps, 1));

@@ -5,6 +5,7 @@ use insta::assert_snapshot;
 use spinney_kernel::agent::Exit;
 use spinney_kernel::body::Body;
 use spinney_kernel::budget::Usage;
+use spinney_kernel::call::StopReason;
 use spinney_kernel::call::Work;
 use spinney_kernel::caps::Allow;
 use spinney_kernel::context::{Contexts, Frame};
@@ -59,6 +60,7 @@ fn answer_of(play: &mut Play, call: CallId, text: &str, mismatch: Option<Mismatc
         asks: Vec::new(),
         is_error: false,
         mismatch,
+        stop: StopReason::End,
     }));
 }
 

@@ -7,7 +7,7 @@ use spinney_kernel::budget::{Limits, Resource};
 use spinney_kernel::context::{Origin, ToolAsk};
 use spinney_kernel::definition::Lost;
 use spinney_kernel::fault::{Fault, FaultKind};
-use spinney_kernel::port::model::{Answer, Attempt, Missed, Model, Purpose};
+use spinney_kernel::port::model::{Answer, Attempt, Missed, Model, Purpose, StopReason};
 use spinney_kernel::report::Used;
 use spinney_testkit::scripted::RENDERED_BYTES_MAX;
 use tokio::time::timeout;
@@ -152,7 +152,7 @@ async fn calls_are_asked_for_with_rendered_arguments() {
         ask("call_1_4", "", r#"[1,"lead"]"#),
     ];
     let output = asks.iter().map(|ask| ask.args.len().div_ceil(4) as u64).sum();
-    assert_eq!(answer, Answer { text: String::new(), asks, used: used(100, output) });
+    assert_eq!(answer, Answer { text: String::new(), asks, used: used(100, output), stop: StopReason::End });
 }
 
 #[tokio::test(start_paused = true)]
@@ -245,7 +245,15 @@ async fn nothing_is_said_beyond_the_output_cap() {
     let script = "rules: [{ say: 'twelve bytes and more', call: [{ tool: t }] }]";
     let (end, chunks) = play(&model(script), Attempt { output_cap: 3, ..attempt() }).await;
     assert_eq!(chunks, ["twelve bytes"]);
-    assert_eq!(end, Ok(Answer { text: chunks.concat(), asks: Vec::new(), used: used(100, 3) }));
+    assert_eq!(
+        end,
+        Ok(Answer {
+            text: chunks.concat(),
+            asks: Vec::new(),
+            used: used(100, 3),
+            stop: StopReason::OutputCap
+        })
+    );
 
     let script = "rules: [{ say: '🌲🌲', call: [{ tool: t, args: { a: long }, id: i }, { tool: u }] }]";
     let whole = r#"{"a":"long"}"#;

@@ -3,7 +3,7 @@
 
 use super::super::told::{child_told, shown, wait_told};
 use super::{Context, Contexts, End, Reader};
-use crate::agent::Exit;
+use crate::agent::{Exit, answer_digest};
 use crate::body::Body;
 use crate::budget::Amounts;
 use crate::call::{ChildEnd, Outcome, Wait};
@@ -22,13 +22,18 @@ impl Contexts {
         let Some(context) = self.agents.swap_remove(agent) else { return };
         self.summaries.remove(agent);
         self.finished.remove(agent);
+        self.answers.remove(agent);
         let body = result.or_else(|| Some(context.said()?.0)).cloned().unwrap_or_default();
         let [.., parent, _] = context.origin.path.as_ref() else {
             self.end = Some(End { exit: exit.clone(), shown: body, spent: *spent });
             return;
         };
+        let answer = answer_digest(&body);
         let (seq, text) = (self.seq, child_told(agent.as_str(), exit, shown(body)));
         let Some(above) = self.agents.get_mut(parent) else { return };
+        if *exit == Exit::Completed && above.brief.may_call(Builtin::WaitAgent) {
+            self.answers.entry(parent.clone()).or_default().insert(agent.clone(), answer);
+        }
         match context.reader {
             Reader::Call => drop(above.unread().results.insert(seq, Returned { text, used: *spent })),
             Reader::Parent => {
@@ -39,7 +44,7 @@ impl Contexts {
             }
             Reader::Nobody => {}
         }
-        let follows = above.brief.tools.iter().any(|tool| tool.name.as_str() == Builtin::FollowupTask.word());
+        let follows = above.brief.may_call(Builtin::FollowupTask);
         let is_asking = context.messages.last().is_none_or(|last| last.asks());
         if follows && *exit == Exit::Completed && !is_asking {
             self.finish(&parent.clone(), agent, context);
@@ -72,12 +77,15 @@ impl Contexts {
         let (Outcome::Children { ended } | Outcome::Expired { ended }) = outcome else { return None };
         let is_late = matches!(outcome, Outcome::Expired { .. });
         let context = self.agents.get_mut(agent)?;
+        let answers = self.answers.get(agent);
         let tells = context.brief.tells_facts;
         let mut finding = |end: &ChildEnd| {
             let known = || Returned::of(format!("{} {}, as you know", end.agent, end.state));
             let Returned { text, used } = context.taken(end.seq).unwrap_or_else(known);
             let (agent, state) = (end.agent.clone(), end.state.clone());
-            Finding { agent, state, text, used: Some(used).filter(|used| tells && !used.is_zero()) }
+            let used = Some(used).filter(|used| tells && !used.is_zero());
+            let answer = answers.and_then(|answers| answers.get(&agent)).copied();
+            Finding { agent, state, text, used, answer }
         };
         let mut findings: Vec<Finding> = ended.iter().map(&mut finding).collect();
         let Some(Wait::Children { agents, need, sources }) = wait else {

@@ -10,7 +10,7 @@ use spinney_kernel::definition::{Lost, Tool as Spec};
 use spinney_kernel::fault::{Fault, FaultKind};
 use spinney_kernel::part::{Enclosure, Part};
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{self, Deltas, Missed, Model, Purpose};
+use spinney_kernel::port::model::{self, Deltas, Missed, Model, Purpose, StopReason};
 use spinney_kernel::port::tool::{self, Tool};
 use spinney_kernel::report::Used;
 use tokio_util::sync::CancellationToken;
@@ -133,7 +133,9 @@ impl Model for Player {
             let output = if over { attempt.output_cap * 2 } else { output.min(attempt.output_cap) };
             let used = Usage { input: attempt.packet.tokens, output, ..Usage::default() };
             match course {
-                Course::Well => Ok(model::Answer { text, asks, used: Used::Tokens(used) }),
+                Course::Well => {
+                    Ok(model::Answer { text, asks, used: Used::Tokens(used), stop: StopReason::End })
+                }
                 Course::Missed(kind) => {
                     let used = if kind == FaultKind::Cut { Used::Tokens(used) } else { Used::NOTHING };
                     let retry_after_ms = (kind == FaultKind::RateLimit).then_some(20);
