@@ -90,9 +90,15 @@ fn a_lock_that_is_another_file_is_not_emptied() {
 /// G14 (links): every other file and folder of a home.
 #[test]
 fn no_file_of_a_home_is_reached_through_a_link() {
-    for name in
-        ["journal.sqlite3", "journal.sqlite3-wal", "journal.sqlite3-shm", "trees", "workspace", "control"]
-    {
+    for name in [
+        "journal.sqlite3",
+        "journal.sqlite3-wal",
+        "journal.sqlite3-shm",
+        "journal.head",
+        "trees",
+        "workspace",
+        "control",
+    ] {
         let (stage, tree) = used();
         let outside = stage.folder().join("outside");
         fs::create_dir(&outside).unwrap();
@@ -284,6 +290,59 @@ fn a_home_of_another_owner_is_not_written() {
             assert_eq!(refused.code, Some(2), "{args:?} {}", refused.err);
             assert!(refused.err.contains(&whose), "{args:?} {}", refused.err);
             assert_eq!(everything(stage.home()), before, "{args:?}");
+        }
+    }
+}
+
+/// G14: a home with links, foreign files, another owner or a foreign database is refused by everything that writes;
+/// nothing outside changes and nothing in it. A home that is made is private. The tests above go through each of these
+/// in depth.
+#[test]
+fn g14_nothing_outside_a_home_is_written_or_emptied_and_homes_are_private() {
+    let link = |stage: &Stage, name: &str, to: &Path| {
+        let path = stage.home().join(name);
+        if path.is_dir() {
+            fs::remove_dir_all(&path).unwrap()
+        } else {
+            let _ = fs::remove_file(&path);
+        }
+        symlink(to, path).unwrap();
+    };
+    let hostile: [(&str, &dyn Fn(&Stage, &Path)); 6] = [
+        ("a linked lock", &|stage, outside| link(stage, "lock", &outside.join("precious.txt"))),
+        ("a linked count of commits", &|stage, outside| {
+            link(stage, "journal.head", &outside.join("precious.txt"))
+        }),
+        ("a linked folder", &|stage, outside| link(stage, "trees", outside)),
+        ("a file in the socket's place", &|stage, _| {
+            fs::write(stage.home().join("control"), "mine").unwrap()
+        }),
+        ("a foreign database", &|stage, _| drop(mark(stage, *b"mine"))),
+        ("another owner", &|stage, _| {
+            // Only root can give files away; for everybody else root's own folder is another owner's.
+            if is_root(stage) {
+                lchown(stage.home(), Some(SOMEBODY), Some(SOMEBODY)).unwrap();
+            } else {
+                fs::remove_dir_all(stage.home()).unwrap();
+                symlink("/usr", stage.home()).unwrap();
+            }
+        }),
+    ];
+    for (what, spoil) in hostile {
+        let (stage, tree) = used();
+        let open = |path: &Path| fs::metadata(path).unwrap().mode() & 0o077;
+        assert_eq!((open(stage.home()), open(&stage.home().join("journal.sqlite3"))), (0, 0));
+        let outside = stage.folder().join("outside");
+        fs::create_dir(&outside).unwrap();
+        fs::write(outside.join("precious.txt"), "years of work\n").unwrap();
+        spoil(&stage, &outside);
+        let is_ours = !stage.home().is_symlink();
+        let before = (everything(&outside), is_ours.then(|| everything(stage.home())));
+        for args in writing(&tree) {
+            let refused = stage.spinney(&args);
+            assert_eq!(refused.code, Some(2), "{what}, {args:?}: {}", refused.err);
+            let after = (everything(&outside), is_ours.then(|| everything(stage.home())));
+            assert!(after == before, "{what}, {args:?} changed something");
         }
     }
 }
