@@ -167,13 +167,42 @@ fn rank(key: &str) -> usize {
     FIRST.iter().position(|first| key.eq_ignore_ascii_case(first)).unwrap_or(FIRST.len())
 }
 
+/// JSON with the escapes of ordinary characters written out: `\u002fetc` is `/etc` to the tool, and to whoever reads it
+/// here. Whatever else is escaped stays so.
+fn decoded(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        text.push_str(before);
+        let code = escape.get(2..6).filter(|_| escape.as_bytes().get(1) == Some(&b'u'));
+        let ordinary = code
+            .and_then(|code| u8::from_str_radix(code.strip_prefix("00")?, 16).ok())
+            .filter(|byte| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\'));
+        let taken = match ordinary {
+            Some(byte) => {
+                text.push(char::from(byte));
+                6
+            }
+            // A backslash and what it escapes: nothing behind it begins inside of that.
+            None => {
+                let end = escape.char_indices().nth(2).map_or(escape.len(), |(end, _)| end);
+                text.push_str(&escape[..end]);
+                end
+            }
+        };
+        rest = &escape[taken..];
+    }
+    text + rest
+}
+
 /// The values of an object as they were sent; anything else is one value without a key.
 fn entries(args: &str) -> Vec<Entry> {
     match serde_json::from_str(args) {
         Ok(Pairs(pairs)) => {
             let entry = |(key, value): (String, Box<RawValue>)| Entry {
                 key: quoted(&key),
-                value: value.get().to_owned(),
+                value: decoded(value.get()),
             };
             pairs.into_iter().map(entry).collect()
         }
@@ -236,6 +265,15 @@ mod tests {
         let Approval { lines, hidden_bytes } = Approval::of(&ask(args), Extent::Whole);
         assert_eq!(hidden_bytes, 0);
         lines
+    }
+
+    #[test]
+    fn escapes_of_ordinary_characters_are_written_out() {
+        assert_eq!(whole(r#"{"path": "\u002fetc\u002f\u0070asswd"}"#), [r#"path: "/etc/passwd""#]);
+        assert_eq!(
+            whole(r#"{"a": ["\u0041", "\\u0041", "\u0022", "\u202e"]}"#),
+            [r#"a: ["A", "\\u0041", "\u0022", "\u202e"]"#]
+        );
     }
 
     #[test]

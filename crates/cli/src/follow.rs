@@ -46,6 +46,8 @@ struct Asking {
     line: JoinHandle<std::io::Result<String>>,
     /// Whether the cursor still stands behind the question.
     on_line: bool,
+    /// Whether the line was begun for another question.
+    is_stale: bool,
 }
 
 impl Asking {
@@ -165,9 +167,14 @@ fn ask(look: &Look, asking: &mut Option<Asking>) {
     let question = questions::lines(first, Extent::Whole, "").join("\n    ");
     out::prompt(&format!("\n{question}\n> "));
     match asking {
-        // Somebody is still typing the answer to a question that was answered elsewhere; the line is for this one now.
-        Some(asking) => (asking.question, asking.on_line) = (first.question, true),
-        None => *asking = Some(Asking { question: first.question, line: read_line(), on_line: true }),
+        // Somebody may be typing the answer to a question that ended elsewhere. It is no answer to this one.
+        Some(asking) => {
+            (asking.question, asking.on_line, asking.is_stale) = (first.question, true, true);
+        }
+        None => {
+            let line = read_line();
+            *asking = Some(Asking { question: first.question, line, on_line: true, is_stale: false });
+        }
     }
 }
 
@@ -187,7 +194,13 @@ async fn typed(asking: &mut Option<Asking>) -> Option<Option<String>> {
 }
 
 async fn answer(tree: &Tree, asking: &mut Option<Asking>, line: &str) -> Result<()> {
-    let Some(Asking { question, .. }) = asking.take() else { return Ok(()) };
+    let Some(Asking { question, is_stale, .. }) = asking.take() else { return Ok(()) };
+    if is_stale {
+        out::note(
+            "the question that this line was typed for has ended; it was not taken as an answer to the next one",
+        );
+        return Ok(());
+    }
     if line.trim().is_empty() {
         return Ok(());
     }

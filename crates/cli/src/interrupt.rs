@@ -82,12 +82,16 @@ impl Listener {
         self.next().await;
         self.tell.send_replace(true);
         if !self.is_closed.load(Ordering::SeqCst) {
-            thread::spawn(|| {
-                out::note("stopping: what runs may end, nothing new starts. Ctrl-C again ends it at once.");
-            });
+            let stopping = || {
+                out::note("stopping: what runs may end, nothing new starts. Ctrl-C again ends it at once.")
+            };
+            // Where no thread can be made nobody is told; the second signal still ends the process.
+            let _ = thread::Builder::new().spawn(stopping);
             self.next().await;
-            let resume = self.resume;
-            last_line(format!("ended at once. Go on with: {resume}"));
+            if !self.is_closed.load(Ordering::SeqCst) {
+                let resume = self.resume;
+                last_line(format!("ended at once. Go on with: {resume}"));
+            }
         }
         exit::at_once()
     }
@@ -104,7 +108,7 @@ impl Listener {
 /// Writes a line to standard error, if that can be done at once.
 fn last_line(line: String) {
     let (done, wait) = sync_channel(1);
-    thread::spawn(move || {
+    let _ = thread::Builder::new().spawn(move || {
         out::note(&line);
         let _ = done.send(());
     });

@@ -133,14 +133,16 @@ pub(crate) fn settle(home: &Path, journal: &dyn Journal) -> Result<()> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         entries => entries?.collect::<io::Result<Vec<_>>>()?,
     };
+    let mut settled = Ok(());
     for name in entries.iter().map(fs::DirEntry::file_name) {
         let name = name.to_string_lossy();
         let marked = name.strip_prefix(PENDING).and_then(|tree| tree.parse::<TreeId>().ok());
         if let Some(tree) = marked {
-            settle_tree(home, journal, tree)?;
+            // What keeps one from being settled does not keep the others.
+            settled = settled.and(settle_tree(home, journal, tree));
         }
     }
-    Ok(())
+    settled
 }
 
 /// Removes a file, or a folder with all that is in it. Of a link only itself goes.

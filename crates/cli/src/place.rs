@@ -38,7 +38,7 @@ fn opened(home: &Path, opened: Result<SqliteJournal, JournalFault>) -> Result<Sq
 /// Finishes what processes left half done. What cannot be finished is told, and tried again the next time.
 pub(crate) fn settle(home: &Path, journal: &dyn Journal) {
     if let Err(error) = kept::settle(home, journal) {
-        out::complain(&format!("folders of trees that are gone could not be removed: {error:#}"));
+        out::complain(&format!("could not finish what an earlier process left in this home: {error:#}"));
     }
 }
 

@@ -154,6 +154,7 @@ async fn exchange(home: &Path, ask: &Ask, bytes: &[Vec<u8>]) -> Result<Answer, U
             format!("the request has {} bytes and the limit is {LINE_BYTES_MAX}: shorten it", line.len());
         return Err(Unreached::Closed(io::Error::new(ErrorKind::InvalidInput, why)));
     }
+    address.check().map_err(Unreached::Closed)?;
     let stream = UnixStream::connect(address.path()).await.map_err(Unreached::Closed)?;
     let look = match ask {
         Ask::Running => command(home, "ps"),

@@ -2,7 +2,7 @@
 
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,12 +40,19 @@ pub(crate) struct Listening {
 }
 
 /// The socket's file, which goes with it.
-struct SocketFile(Address);
+struct SocketFile {
+    address: Address,
+    /// Which file it was when it was made: whoever deletes a home may make another one in its place.
+    made: (u64, u64),
+}
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // One that stays is replaced by the next process.
-        let _ = fs::remove_file(self.0.path());
+        let found = fs::symlink_metadata(self.address.path()).map(|found| (found.dev(), found.ino()));
+        if found.is_ok_and(|found| found == self.made) {
+            // One that stays is replaced by the next process.
+            let _ = fs::remove_file(self.address.path());
+        }
     }
 }
 
@@ -76,7 +83,9 @@ impl Listening {
         }
         let listener = UnixListener::bind(address.path())?;
         fs::set_permissions(address.path(), Permissions::from_mode(0o600))?;
-        Ok(Self { listener, file: SocketFile(address) })
+        let made = fs::symlink_metadata(address.path())?;
+        let made = (made.dev(), made.ino());
+        Ok(Self { listener, file: SocketFile { address, made } })
     }
 
     /// Serves it.

@@ -283,9 +283,12 @@ fn l32_limits_of_the_tree_and_of_an_agent() {
       answer: I have it: b failed (max_steps: no answer after 1 turn, which is all that it may take: raise `limits.max_steps`, or ask for less); partial result:
     I look.
     helper limits: { max_tokens_per_step: 2 }: exit 0
-      told: I look.
-      told: I look.
-      answer: I have it: I look.
+      told: a failed (output_truncated: the answer was cut at its output cap of 2 tokens: raise `limits.max_tokens_per_step`, or ask for less); partial result:
+    I look.
+      told: b failed (output_truncated: the answer was cut at its output cap of 2 tokens: raise `limits.max_tokens_per_step`, or ask for less); partial result:
+    I look.
+      answer: I have it: b failed (output_truncated: the answer was cut at its output cap of 2 tokens: raise `limits.max_tokens_per_step`, or ask for less); partial result:
+    I look.
     ");
 }
 

@@ -34,8 +34,12 @@ fn a_result_can_be_had_again_however_the_tree_ended() {
     let long = format!("rules: [ {{ think_ms: 20, say: {} }} ]", "word ".repeat(20_000).trim_end());
     for (script, code) in [(SAYS, 0), (long.as_str(), 0), ("rules: [ { fail: { kind: auth } } ]", 1)] {
         let stage = Stage::new();
-        let run = stage.spinney(&["run", &stage.tree("", script), "--json"]);
-        assert_eq!(run.code, Some(code));
+        let tree = stage.tree("", script);
+        let text = std::fs::read_to_string(&tree).unwrap();
+        let tree =
+            stage.file("tree.yaml", &text.replace("tools: []", "limits: { max_tokens_per_step: 100000 }"));
+        let run = stage.spinney(&["run", &tree, "--json"]);
+        assert_eq!(run.code, Some(code), "{}", run.err);
         is_given_again(&stage, &run);
     }
     let stage = Stage::new();

@@ -1,7 +1,6 @@
 //! The folders of one tree: made and opened by handles, never through a link. Ids are the only names that enter here, and
 //! an id holds no path.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -51,8 +50,8 @@ impl Workspaces {
     /// What the operating system says.
     pub fn open(home: &Path, tree: TreeId) -> Result<Self, WorkspaceFault> {
         let name = tree.to_string();
-        let opened = fs::create_dir_all(home)
-            .and_then(|()| Dir::open_ambient_dir(home, ambient_authority()))
+        // A home that somebody deleted is not made again.
+        let opened = Dir::open_ambient_dir(home, ambient_authority())
             .and_then(|home| folder::open(&home, WORKSPACE))
             .and_then(|all| folder::open(&all, &name));
         let folder = Arc::new(opened.map_err(WorkspaceFault::at(name))?);

@@ -136,6 +136,7 @@ rules:
     for (what, plant, then) in PLANTS {
         let ground = tempfile::tempdir().unwrap();
         let (home, outside) = (ground.path().join("home"), ground.path().join("outside"));
+        fs::create_dir(&home).unwrap();
         fs::create_dir_all(outside.join("step_007.json")).unwrap();
         fs::write(outside.join("precious"), "precious").unwrap();
         ran.write(&home);
@@ -173,6 +174,7 @@ fn outputs_that_are_planted_refuse_what_is_to_be_written() {
     for (what, plant) in plants {
         let ground = tempfile::tempdir().unwrap();
         let (home, outside) = (ground.path().join("home"), ground.path().join("outside"));
+        fs::create_dir(&home).unwrap();
         fs::create_dir_all(&outside).unwrap();
         let tree = "7".repeat(32);
         let workspaces = Workspaces::open(&home, tree.parse().unwrap()).unwrap();
@@ -194,7 +196,9 @@ fn a_link_among_the_outputs_counts_as_a_file_and_leads_nowhere() {
     fs::create_dir_all(&outside).unwrap();
     fs::write(outside.join("huge"), vec![b'x'; 2_000_000]).unwrap();
     let tree = "7".repeat(32);
-    let workspaces = Workspaces::open(&ground.path().join("home"), tree.parse().unwrap()).unwrap();
+    let home = ground.path().join("home");
+    fs::create_dir(&home).unwrap();
+    let workspaces = Workspaces::open(&home, tree.parse().unwrap()).unwrap();
     let workspace = workspaces.agent(&"a".parse().unwrap()).unwrap();
     let outputs = ground.path().join("home/workspace").join(&tree).join("a/outputs");
     symlink(&outside, outputs.join("folder")).unwrap();

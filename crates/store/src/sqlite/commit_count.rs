@@ -12,9 +12,12 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension};
 use rustix::fs::OFlags;
+use rustix::io::Errno;
+use spinney_kernel::port::home_refusal::HomeRefusal;
 use spinney_kernel::port::journal::JournalFault;
 
 use super::fault::{from_io, from_sqlite};
+use super::home_folder::refused;
 
 const FILE: &str = "journal.head";
 const MAGIC: [u8; 8] = *b"spinney1";
@@ -75,9 +78,16 @@ pub(super) fn recorded(home: &Path) -> Result<Recorded, JournalFault> {
     let path = path(home);
     let mut bytes = Vec::with_capacity(RECORD_BYTES);
     let opened = OpenOptions::new().read(true).custom_flags(no_follow()).open(&path);
-    let read = opened.and_then(|file| file.take(RECORD_BYTES as u64 + 1).read_to_end(&mut bytes));
+    let plain = opened.and_then(|file| match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file")),
+    });
+    let read = plain.and_then(|file| file.take(RECORD_BYTES as u64 + 1).read_to_end(&mut bytes));
     match read {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Recorded::Missing),
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::LOOP) => {
+            Err(refused(&path, HomeRefusal::Link))
+        }
         Err(error) => Err(from_io(&path, &error)),
         // A process that died between making the file and its first write left it empty.
         Ok(0) => Ok(Recorded::Missing),
@@ -110,7 +120,8 @@ pub(super) fn count_up(connection: &Connection) -> Result<u64, JournalFault> {
 }
 
 fn no_follow() -> i32 {
-    OFlags::NOFOLLOW.bits() as i32
+    // A pipe in its place must not make us wait for somebody at its other end.
+    (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed()
 }
 
 fn record(count: u64) -> [u8; RECORD_BYTES] {

@@ -91,7 +91,10 @@ impl Eye {
             }
         }
         match Self::shared(home, &journal) {
-            Err(fault) if is_for_want_of_writing(&fault) => Self::still(home, &journal).or(Err(fault)),
+            Err(fault) if is_for_want_of_writing(&fault) => match Self::still(home, &journal) {
+                Err(other) if is_for_want_of_writing(&other) => Err(fault),
+                opened => opened,
+            },
             opened => opened,
         }
     }

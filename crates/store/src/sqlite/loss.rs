@@ -1,7 +1,8 @@
 //! Confirmed commits that are missing from a journal: found whenever one is opened, and given up only when a person
 //! says so.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use rusqlite::config::DbConfig;
@@ -24,6 +25,9 @@ pub struct Loss {
     pub set_aside: PathBuf,
 }
 
+/// How often a count is read again that is not there or not whole.
+const RETRIES: u32 = 3;
+
 /// The write-ahead file of a database.
 pub(super) fn wal_of(database: &Path) -> PathBuf {
     database.with_extension("sqlite3-wal")
@@ -32,7 +36,17 @@ pub(super) fn wal_of(database: &Path) -> PathBuf {
 /// Refuses a database that has fewer commits than were confirmed. `recorded` must have been read before the connection
 /// looked at the database.
 pub(super) fn check(home: &Path, recorded: Recorded, connection: &Connection) -> Result<(), JournalFault> {
-    let found = counted(connection)?;
+    let mut recorded = recorded;
+    let mut found = counted(connection)?;
+    // A home that another process is just making has no count yet when it is read, and a count that is written at the
+    // same moment may be read half.
+    for _ in 0..RETRIES {
+        if matches!(recorded, Recorded::Count(_)) || (recorded == Recorded::Missing && found == 0) {
+            break;
+        }
+        recorded = commit_count::recorded(home)?;
+        found = counted(connection)?;
+    }
     let unknown = |reason: &str| JournalFault::UnknownLoss {
         path: commit_count::path(home).display().to_string(),
         reason: reason.to_owned(),
@@ -71,9 +85,25 @@ fn unfinished(connection: &Connection) -> Vec<TreeId> {
 /// # Errors
 /// If another process writes there, the disk says no, or what is left is not a whole database.
 pub(super) fn accept(home: &Path) -> Result<Option<Loss>, JournalFault> {
+    let database = home.join(JOURNAL);
+    if !database.exists() && !commit_count::path(home).exists() {
+        return Ok(None);
+    }
     let folder = HomeFolder::to_write(home)?;
     let _lock = Lock::take(&folder)?;
-    let database = home.join(JOURNAL);
+    folder.close_to_others()?;
+    let is_empty = |path: &Path| fs::metadata(path).map_or(0, |found| found.len()) == 0;
+    if is_empty(&database) && !is_empty(&wal_of(&database)) {
+        // SQLite would delete the write-ahead file before anybody could read it, so it goes aside first.
+        let set_aside = copy_aside(home)?;
+        remove(&wal_of(&database))?;
+        remove(&database)?;
+        CommitCount::open(home)?.write(0, true)?;
+        let reason = "nothing was left of the database but its write-ahead file".to_owned();
+        let path = database.display().to_string();
+        return Ok(Some(Loss { fault: JournalFault::UnknownLoss { path, reason }, set_aside }));
+    }
+    folder.make_journal()?;
     let recorded = commit_count::recorded(home)?;
     let Err(fault) = probe(&database, |connection| check(home, recorded, connection))? else {
         return Ok(None);
@@ -104,7 +134,8 @@ pub(super) fn accept(home: &Path) -> Result<Option<Loss>, JournalFault> {
 
 /// Looks at a database without leaving a trace in it or in its write-ahead file.
 fn probe<T>(database: &Path, look: impl FnOnce(&Connection) -> T) -> Result<T, JournalFault> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let opened = Connection::open_with_flags(database, flags);
     let connection = opened.map_err(|error| from_sqlite_at(database, &error))?;
     keep_wal_on_close(&connection, true)?;
@@ -125,7 +156,7 @@ fn copy_aside(home: &Path) -> Result<PathBuf, JournalFault> {
     let free =
         (1_u32..).map(|number| home.join(format!("{SET_ASIDE}{number}"))).find(|folder| !folder.exists());
     let Some(folder) = free else { unreachable!("there are more numbers than folders") };
-    fs::create_dir(&folder).map_err(|error| from_io(&folder, &error))?;
+    DirBuilder::new().mode(0o700).create(&folder).map_err(|error| from_io(&folder, &error))?;
     let database = home.join(JOURNAL);
     for file in [commit_count::path(home), wal_of(&database), database] {
         if let (true, Some(name)) = (file.exists(), file.file_name()) {

@@ -108,12 +108,13 @@ impl SqliteJournal {
     ) -> Result<(Self, HomeFolder), JournalFault> {
         let folder = HomeFolder::to_write(home)?;
         let file = folder.journal();
+        not_cut(&file)?;
         not_foreign(&file)?;
         let lock = Lock::take(&folder)?;
         folder.close_to_others()?;
         before(folder.path())?;
-        folder.make_journal()?;
         not_cut(&file)?;
+        folder.make_journal()?;
         let recorded = commit_count::recorded(folder.path())?;
         let link = open_to_write(&file, |link| loss::check(folder.path(), recorded, link))?;
         schema::prepare(&link)?;
@@ -177,13 +178,16 @@ fn open_to_write(
     Ok(link)
 }
 
-/// Refuses a file of one byte: SQLite takes it for an empty one and would begin anew.
+/// Refuses what is left of a file that was cut or deleted. SQLite takes one of at most one byte for an empty database and
+/// begins anew; if there is a write-ahead file, it deletes that, whoever only looks included.
 fn not_cut(file: &Path) -> Result<(), JournalFault> {
-    if fs::metadata(file).is_ok_and(|found| found.len() == 1) {
-        let reason = "one byte is left of it".to_owned();
-        return Err(JournalFault::DamagedFile { path: file.display().to_string(), reason });
-    }
-    Ok(())
+    let bytes = |path: &Path| fs::metadata(path).map_or(0, |found| found.len());
+    let reason = match (bytes(file), bytes(&loss::wal_of(file))) {
+        (1, _) => "one byte is left of it",
+        (0, 1..) => "nothing is left of it but its write-ahead file",
+        _ => return Ok(()),
+    };
+    Err(JournalFault::DamagedFile { path: file.display().to_string(), reason: reason.to_owned() })
 }
 
 impl Writer {

@@ -221,3 +221,28 @@ fn what_is_missing_names_the_trees_that_can_have_lost_events() {
             )
     );
 }
+
+/// SQLite deletes the write-ahead file of an empty database as soon as anybody reads it.
+#[test]
+fn an_emptied_or_deleted_database_does_not_take_its_write_ahead_file_along() {
+    for is_deleted in [false, true] {
+        let home = killed(false);
+        fs::write(home.path().join("lock"), "").unwrap();
+        if is_deleted {
+            fs::remove_file(file(home.path())).unwrap();
+        } else {
+            fs::write(file(home.path()), "").unwrap();
+        }
+        let found = fs::read(wal(home.path())).unwrap();
+        let fault = SqliteJournal::open(home.path(), Access::Write).err();
+        assert!(matches!(fault, Some(JournalFault::DamagedFile { .. })), "{fault:?}");
+        assert!(SqliteJournal::open(home.path(), Access::Look).is_err());
+        assert!(fs::read(wal(home.path())).unwrap() == found, "it is still there");
+        let loss = SqliteJournal::accept_loss(home.path()).unwrap().unwrap();
+        assert!(fs::read(loss.set_aside.join("journal.sqlite3-wal")).unwrap() == found);
+        assert_eq!(open(home.path()).heads(&[]), Ok(Vec::new()));
+    }
+    let nowhere = tempfile::tempdir().unwrap();
+    assert_eq!(SqliteJournal::accept_loss(nowhere.path()), Ok(None));
+    assert_eq!(fs::read_dir(nowhere.path()).unwrap().count(), 0, "nothing was made");
+}
