@@ -83,7 +83,7 @@ impl Listener {
         self.tell.send_replace(true);
         if !self.is_closed.load(Ordering::SeqCst) {
             let stopping = || {
-                out::note("stopping: what runs may end, nothing new starts. Ctrl-C again ends it at once.")
+                out::note("stopping: what runs may end, nothing new starts. Ctrl-C again ends it at once.");
             };
             // Where no thread can be made nobody is told; the second signal still ends the process.
             let _ = thread::Builder::new().spawn(stopping);

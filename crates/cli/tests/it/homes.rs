@@ -294,6 +294,9 @@ fn a_home_of_another_owner_is_not_written() {
     }
 }
 
+/// Spoils a home; the folder is outside of it.
+type Spoil<'a> = &'a dyn Fn(&Stage, &Path);
+
 /// G14: a home with links, foreign files, another owner or a foreign database is refused by everything that writes;
 /// nothing outside changes and nothing in it. A home that is made is private. The tests above go through each of these
 /// in depth.
@@ -302,20 +305,20 @@ fn g14_nothing_outside_a_home_is_written_or_emptied_and_homes_are_private() {
     let link = |stage: &Stage, name: &str, to: &Path| {
         let path = stage.home().join(name);
         if path.is_dir() {
-            fs::remove_dir_all(&path).unwrap()
+            fs::remove_dir_all(&path).unwrap();
         } else {
             let _ = fs::remove_file(&path);
         }
         symlink(to, path).unwrap();
     };
-    let hostile: [(&str, &dyn Fn(&Stage, &Path)); 6] = [
+    let hostile: [(&str, Spoil<'_>); 6] = [
         ("a linked lock", &|stage, outside| link(stage, "lock", &outside.join("precious.txt"))),
         ("a linked count of commits", &|stage, outside| {
-            link(stage, "journal.head", &outside.join("precious.txt"))
+            link(stage, "journal.head", &outside.join("precious.txt"));
         }),
         ("a linked folder", &|stage, outside| link(stage, "trees", outside)),
         ("a file in the socket's place", &|stage, _| {
-            fs::write(stage.home().join("control"), "mine").unwrap()
+            fs::write(stage.home().join("control"), "mine").unwrap();
         }),
         ("a foreign database", &|stage, _| {
             mark(stage, *b"mine");
