@@ -65,6 +65,18 @@ pub(crate) enum Command {
     Replay(Replay),
 }
 
+impl Command {
+    /// Whether its output is JSON and its last line a result, whatever happens.
+    pub(crate) const fn ends_in_a_result(&self) -> bool {
+        matches!(
+            self,
+            Self::Run(Run { json: true, .. })
+                | Self::Resume(Resume { json: true, .. })
+                | Self::Replay(Replay { json: true, .. })
+        )
+    }
+}
+
 #[derive(Debug, Group)]
 pub(crate) struct Run {
     /// The tree file: .yaml, .json or .toml

@@ -17,12 +17,17 @@ use anyhow::Result;
 use crate::args::{Args, Command};
 use crate::exit::Exit;
 use crate::place;
+use crate::result::{Outcome, failed};
+use crate::screen::Style;
 
 /// Does what the command line says.
 pub(crate) async fn run(args: Args) -> Result<Exit> {
     let home = args.home.as_path();
     if args.accept_loss {
-        place::accept_loss(home)?;
+        let style = if args.command.ends_in_a_result() { Style::Json } else { Style::Story };
+        let accepted = place::accept_loss(home);
+        accepted
+            .map_err(|error| failed(style, |failure| Outcome::without_a_look(home, None, failure), error))?;
     }
     match args.command {
         Command::Run(args) => run::run(home, args).await,

@@ -19,7 +19,7 @@ fn g3_an_answer_that_was_cut_is_a_partial_result() {
         child spawned by root: $8.997
         #3 asked by child
         #3 started: held $0.10 tokens=578 steps=1
-    child's active time runs: 600000ms left
+        child's active time runs: 600000ms left
         #3 ended: done, spent $0.007 tokens=7 steps=1
         child tool 0 error: bad arguments for `read`: EOF while parsing a value at line 1 column 8; write one JSON object with the fields it takes
         #4 asked by child
