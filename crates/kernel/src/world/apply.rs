@@ -154,9 +154,10 @@ impl World {
         if let Some(tokens) = self.briefing_tokens(self.place(from)).filter(|_| !as_is) {
             known.begin_with(tokens);
         }
+        let is_old = self.rules < 3;
         let progress = self.progress_mut(to);
         let before = progress.window.tokens();
-        progress.window.told(from, &known, spans, as_is);
+        progress.window.told(from, &known, spans, as_is, is_old);
         progress.tokens = progress.tokens.saturating_add(progress.window.tokens() - before);
     }
 
