@@ -21,7 +21,7 @@ use crate::ids::short;
 use crate::out::{self, Unwritten};
 use crate::questions;
 use crate::screen::Style;
-use crate::wording::{counted, grouped, spent, took};
+use crate::wording::{amount, counted, grouped, spent, took};
 
 /// What became of a tree.
 pub(crate) struct Outcome {
@@ -51,14 +51,7 @@ impl Trouble {
     /// Why, for people. Programs have the numbers beside the message.
     fn why(&self) -> String {
         let Some((account, short)) = &self.numbers else { return self.message.clone() };
-        let show = |amount| match short.resource {
-            Resource::Cost => usd(amount),
-            Resource::Tokens => counted(amount, "token"),
-            Resource::Steps => counted(amount, "step"),
-            Resource::ToolCalls => counted(amount, "tool call"),
-            Resource::Retries if amount == 1 => "1 retry".to_owned(),
-            Resource::Retries => format!("{} retries", grouped(amount)),
-        };
+        let show = |shown| amount(short.resource, shown);
         let spent = if short.resource == Resource::Cost { usd(short.spent) } else { grouped(short.spent) };
         let mut why = format!("`{account}` has spent {spent} of its {}", show(short.limit));
         for (amount, words) in [

@@ -67,7 +67,8 @@ pub(crate) fn more(amounts: &Amounts, ms: u64) -> String {
     said.join(" and ")
 }
 
-fn amount(resource: Resource, amount: u64) -> String {
+/// So much of a resource, with its unit.
+pub(crate) fn amount(resource: Resource, amount: u64) -> String {
     match resource {
         Resource::Cost => usd(amount),
         Resource::Tokens => counted(amount, "token"),
