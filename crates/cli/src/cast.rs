@@ -90,6 +90,8 @@ impl Cast {
             | Event::MessagePublished { .. }
             | Event::TreeHalted { .. }
             | Event::TreeUnhalted
+            | Event::WrapUpPlanned { .. }
+            | Event::WrapUpStarted { .. }
             | Event::LimitRaised { .. }
             | Event::BreakerChanged { .. }
             | Event::CheckpointMade { .. }

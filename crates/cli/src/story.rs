@@ -103,6 +103,8 @@ pub(crate) fn tell(cast: &Cast, event: &Event) -> Line {
             story(format!("wants more than there is; the tree is halted: {}", short.told(account)))
         }
         Event::TreeUnhalted => story("the tree goes on".to_owned()),
+        Event::WrapUpPlanned { alarm, .. } => detail(format!("will wrap up at {}", alarm.at.0)),
+        Event::WrapUpStarted { .. } => story("its time is nearly up: the next call is its last".to_owned()),
         Event::LimitRaised { add, .. } => story(format!("may use {} more", spent_briefly(add))),
         Event::BreakerChanged { model, breaker } => broken(model, *breaker),
         Event::RateLimited { model, .. } => story(format!("model {model} takes no calls for a while")),
@@ -218,7 +220,11 @@ fn tell_call(cast: &Cast, event: &Event) -> Line {
         Event::CallAsked { call, work: Work::Model(model), .. } => detail(format!(
             "asks model {}{} (call {}): {} in, at most {} out",
             model.model,
-            if model.summary.is_some() { " for a summary" } else { "" },
+            match (&model.summary, &model.wrap_up) {
+                (Some(_), _) => " for a summary",
+                (None, Some(_)) => " for the last time",
+                (None, None) => "",
+            },
             call.0,
             counted(model.input_tokens, "token"),
             model.output_cap
@@ -261,6 +267,8 @@ fn tell_call(cast: &Cast, event: &Event) -> Line {
         | Event::MessagePublished { .. }
         | Event::TreeHalted { .. }
         | Event::TreeUnhalted
+        | Event::WrapUpPlanned { .. }
+        | Event::WrapUpStarted { .. }
         | Event::LimitRaised { .. }
         | Event::BreakerChanged { .. }
         | Event::CheckpointMade { .. }

@@ -150,6 +150,8 @@ fn copied(event: &Event) -> Option<&String> {
         | Event::Charged { .. }
         | Event::TreeHalted { .. }
         | Event::TreeUnhalted
+        | Event::WrapUpPlanned { .. }
+        | Event::WrapUpStarted { .. }
         | Event::LimitRaised { .. }
         | Event::BreakerChanged { .. }
         | Event::CheckpointMade { .. }

@@ -249,6 +249,8 @@ fn stirs(event: &Event) -> bool {
         | Event::WaitStarted { .. }
         | Event::QuestionAsked { .. }
         | Event::ToolAnswered { .. }
+        | Event::WrapUpPlanned { .. }
+        | Event::WrapUpStarted { .. }
         | Event::MessageSent { .. }
         | Event::MessagePublished { .. }
         | Event::CheckpointMade { .. }

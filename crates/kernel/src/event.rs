@@ -306,6 +306,21 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "is_zero")]
         number: u32,
     },
+    /// An agent will begin to wrap up at this moment, shortly before its time is up.
+    WrapUpPlanned {
+        /// Who.
+        agent: AgentId,
+        /// When. It takes the place of an earlier alarm.
+        alarm: Alarm,
+    },
+    /// An agent's time is nearly up: its next call is its last.
+    WrapUpStarted {
+        /// Who.
+        agent: AgentId,
+        /// Whether its tools and children are stopped for that. They are not while its model answers.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        stops: bool,
+    },
     /// The root's ceiling was reached: nothing new starts until somebody raises it.
     TreeHalted {
         /// Who asked for more.
@@ -376,6 +391,8 @@ impl Event {
             Self::MessageSent { .. } => "message_sent",
             Self::MessagePublished { .. } => "message_published",
             Self::CheckpointMade { .. } => "checkpoint_made",
+            Self::WrapUpPlanned { .. } => "wrap_up_planned",
+            Self::WrapUpStarted { .. } => "wrap_up_started",
             Self::TreeHalted { .. } => "tree_halted",
             Self::TreeUnhalted => "tree_unhalted",
             Self::TreeBranched(_) => "tree_branched",

@@ -235,6 +235,8 @@ impl Trace {
             Event::AgentRedirected { agent, .. } => (Some(agent), "agent.redirect"),
             Event::ToolAnswered { agent, .. } => (Some(agent), "tool.answer"),
             Event::Charged { agent, .. } => (Some(agent), "budget.charge"),
+            Event::WrapUpPlanned { agent, .. } => (Some(agent), "wrap_up.plan"),
+            Event::WrapUpStarted { agent, .. } => (Some(agent), "wrap_up.start"),
             Event::LimitRaised { agent, .. } => (Some(agent), "budget.raise"),
             Event::CheckpointMade { agent, .. } => (Some(agent), "agent.checkpoint"),
             Event::MessageSent { to, .. } => (Some(to), "agent.message"),

@@ -26,7 +26,7 @@ fn files_that_cannot_be_read_are_named() {
     insta::assert_snapshot!(refused(&stage, &["run", "nowhere.yaml"]), @"spinney: cannot read nowhere.yaml: No such file or directory (os error 2)");
     insta::assert_snapshot!(refused(&stage, &["run", "."]), @"spinney: cannot read .: it is a folder");
     let tree = stage.tree("", "rules: [ { say: hi, sya: ho } ]");
-    insta::assert_snapshot!(refused(&stage, &["run", &tree]), @"spinney: [folder]/tree.script.yaml:1:21: unknown key `sya`: write one of `when`, `think_ms`, `chunk_ms`, `say`, `call`, `usage`, `fail`, `hang`");
+    insta::assert_snapshot!(refused(&stage, &["run", &tree]), @"spinney: [folder]/tree.script.yaml:1:21: unknown key `sya`: write one of `when`, `think_ms`, `chunk_ms`, `say`, `call`, `usage`, `fail`, `hang`, `cut`");
     std::fs::remove_file(stage.folder().join("tree.script.yaml")).unwrap();
     insta::assert_snapshot!(refused(&stage, &["run", &tree]), @"spinney: [folder]/tree.yaml:5:39: cannot read [folder]/tree.script.yaml: No such file or directory (os error 2)");
     std::fs::write(stage.folder().join("bytes.yaml"), [b'n', 0xff, 0xfe]).unwrap();

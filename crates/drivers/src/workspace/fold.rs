@@ -206,6 +206,8 @@ impl Steps {
             | Event::MessagePublished { .. }
             | Event::TreeHalted { .. }
             | Event::TreeUnhalted
+            | Event::WrapUpPlanned { .. }
+            | Event::WrapUpStarted { .. }
             | Event::LimitRaised { .. }
             | Event::BreakerChanged { .. }
             | Event::CheckpointMade { .. }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::Terms;
 use crate::caps::Caps;
-use crate::definition::OnLow;
+use crate::definition::{OnLow, WrapUp};
 use crate::event::Alarm;
 use crate::id::{AgentId, CallId, ModelName, RoleName, ThreadId};
 use crate::output_schema::OutputSchema;
@@ -33,6 +33,9 @@ pub struct Spawned {
     /// What happens when a model call cannot fit.
     #[serde(default)]
     pub on_low: OnLow,
+    /// Whether it gets a last call before it ends for want of room.
+    #[serde(default, skip_serializing_if = "WrapUp::is_on")]
+    pub wrap_up: WrapUp,
     /// When its time is up.
     #[serde(flatten)]
     pub due: Due,

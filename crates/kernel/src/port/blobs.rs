@@ -44,6 +44,8 @@ pub fn blobs_of(event: &Event) -> Vec<&BlobRef> {
         | Event::Charged { .. }
         | Event::TreeHalted { .. }
         | Event::TreeUnhalted
+        | Event::WrapUpPlanned { .. }
+        | Event::WrapUpStarted { .. }
         | Event::LimitRaised { .. }
         | Event::BreakerChanged { .. }
         | Event::CheckpointMade { .. }

@@ -116,6 +116,8 @@ pub fn catalog_rows(place: Place, event: &Event) -> Vec<CatalogRow> {
         | Event::MessagePublished { .. }
         | Event::TreeHalted { .. }
         | Event::TreeUnhalted
+        | Event::WrapUpPlanned { .. }
+        | Event::WrapUpStarted { .. }
         | Event::LimitRaised { .. }
         | Event::BreakerChanged { .. }
         | Event::RateLimited { .. } => Vec::new(),

@@ -25,6 +25,7 @@ impl Timer {
             Subject::Deadline(ix) => {
                 agent::end(draft, ix, Exit::failed("timeout", "the deadline passed"), None);
             }
+            Subject::WrapUp(ix) => turn::time_is_short(draft, ix),
             Subject::Call(id) => call_due(draft, id),
         }
         Reply::Done

@@ -9,6 +9,7 @@ use crate::event::Event;
 use crate::id::AgentId;
 use crate::input::By;
 use crate::refusal::Refusal;
+use crate::turn;
 
 /// Raise the ceilings of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,10 +42,12 @@ impl Raise {
                 }
             }
         }
+        let notes = turn::raise_notes(draft, ix);
         draft.record(Event::LimitRaised { agent: self.agent.clone(), add });
         if draft.halted().is_some_and(|halt| halt.account == self.agent) {
             draft.record(Event::TreeUnhalted);
         }
+        turn::tell_raised(draft, notes);
         Ok(Reply::Done)
     }
 }

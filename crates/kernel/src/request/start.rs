@@ -6,16 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use super::person;
 use crate::agent::{Attachment, Due, Spawned};
-use crate::budget::{Amounts, Limits, ResourceSet, Terms};
+use crate::budget::Terms;
 use crate::context::Goal;
 use crate::decide::{Draft, Reply};
-use crate::definition::{BudgetSpec, Definition};
+use crate::definition::Definition;
 use crate::event::{Alarm, Event};
 use crate::id::{AgentId, ThreadId};
 use crate::input::By;
-use crate::limit;
 use crate::refusal::Refusal;
-use crate::turn::{self, Opening};
+use crate::turn::{self, Lead, Opening, with_reserve};
 
 /// Start a tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,7 +43,7 @@ impl Start {
         let mut caps = role.caps.clone();
         caps.depth_max = caps.depth_max.min(definition.limits.depth_max);
         let agent = AgentId::of_role(&definition.entry);
-        let spawned = Spawned {
+        let mut spawned = Spawned {
             agent: agent.clone(),
             parent: None,
             role: definition.entry.clone(),
@@ -52,8 +51,9 @@ impl Start {
             model: role.model.clone(),
             thread: definition.thread.clone().unwrap_or_else(|| ThreadId::of_tree(draft.tree())),
             caps,
-            terms: Terms { reserve: reserve(&budget, &budget.limit), ..Terms::plain(budget.limit) },
-            on_low: budget.on_low.unwrap_or_default(),
+            terms: Terms::plain(budget.limit),
+            on_low: budget.on_low.clone().unwrap_or_default(),
+            wrap_up: budget.wrap_up.unwrap_or_default(),
             due: Due { deadline: alarm.map(|alarm| alarm.at), alarm },
             attachment: Attachment::Root,
             output_schema: None,
@@ -61,19 +61,14 @@ impl Start {
         let goal = Goal { text: &definition.goal, tokens: self.goal_tokens, schema: None };
         let opening = Opening::of_root(definition, (&spawned, role), goal);
         let rules = draft.rules();
+        let packet = opening.packet_tokens(draft, None, &agent);
+        let lead = Lead::of(definition, (role, &spawned.caps, 0), &spawned.model, packet);
+        spawned.terms = with_reserve(spawned.terms, rules, &budget, lead.as_ref());
         draft.record(Event::TreeStarted { rules, definition: Arc::clone(definition) });
         draft.record(Event::AgentSpawned(Box::new(spawned)));
         opening.record(draft, None, &agent, by);
+        budget.timeout_ms.into_iter().for_each(|ms| turn::plan(draft, &agent, ms));
         turn::begin(draft, &agent, goal);
         Ok(Reply::Spawned { agent, call: None })
     }
-}
-
-/// What descendants must leave of the ceilings that stop everything, so that the agent can always answer.
-pub(super) fn reserve(budget: &BudgetSpec, limit: &Limits) -> Amounts {
-    let percent = u64::from(budget.answer_reserve.unwrap_or(limit::ANSWER_RESERVE_PERCENT));
-    ResourceSet::MEASURED.iter().fold(Amounts::ZERO, |reserve, resource| match limit.of(resource) {
-        Some(amount) => reserve.with(resource, amount / 100 * percent + amount % 100 * percent / 100),
-        None => reserve,
-    })
 }

@@ -337,14 +337,22 @@ impl Window {
     }
 
     /// Takes what another agent knows: of those the headers at these places. `as_is` if it is its own conversation from
-    /// here on. While tools are out it is unread until they are back.
-    pub(crate) fn told(&mut self, from: &AgentId, window: &Self, spans: &[Span], as_is: bool) {
+    /// here on. While tools are out it is unread until they are back. Trees of older rules (`is_old`) ask anew after each
+    /// message, so that what a fork brings beside a letter stands in another order than the model reads it.
+    pub(crate) fn told(
+        &mut self,
+        from: &AgentId,
+        window: &Self,
+        spans: &[Span],
+        (as_is, is_old): (bool, bool),
+    ) {
         if !self.is_open() {
             return;
         }
         let (contexts, system) = (window.context_messages(), Span::has(spans, 0));
         let tie = if as_is { None } else { Some(Tie::Told(self.note_teller(from, contexts, system))) };
         let known = Span::places(spans).filter_map(|place| Some((place, window.headers.get(place)?)));
+        let was_asking = self.is_asking();
         for (place, header) in known {
             let header = match tie {
                 Some(tie) => {
@@ -354,7 +362,7 @@ impl Window {
                 None => header.forked(),
             };
             let images = window.images_at(place);
-            if self.is_asking() {
+            if was_asking || is_old && self.is_asking() {
                 self.push_with(header, images);
             } else {
                 self.insert(self.headers.len() - self.unread(), header, images);

@@ -77,12 +77,14 @@ impl World {
             Event::CallEnded { call, outcome, spent, .. } => self.call_ended(*call, outcome, spent),
             Event::ToolAnswered { agent, ask, body, .. } => self.answered(agent, *ask, body),
             Event::Charged { agent, amounts, .. } => self.ledger.charge(self.account(agent), amounts),
+            Event::WrapUpPlanned { agent, alarm } => self.wrap_up_planned(agent, *alarm),
+            Event::WrapUpStarted { agent, stops } => self.wrap_up_started(agent, *stops),
             Event::TreeHalted { account, call, short, .. } => {
                 self.halted = Some(Halt { call: *call, account: account.clone(), short: *short });
             }
             Event::TreeUnhalted => self.halted = None,
             Event::TreeBranched(branched) => self.branched(branched),
-            Event::LimitRaised { agent, add } => self.ledger.raise(self.account(agent), add),
+            Event::LimitRaised { agent, add } => self.raised(agent, add),
             Event::BreakerChanged { model, breaker } => {
                 self.gates.entry(model.clone()).or_default().breaker = *breaker;
             }
@@ -129,6 +131,31 @@ impl World {
         }
     }
 
+    fn wrap_up_planned(&mut self, id: &AgentId, alarm: Alarm) {
+        let ix = self.place(id);
+        let old = self.agents.agent_mut(ix).wrap_up_timer.replace(alarm.timer);
+        self.clear_timer(old);
+        self.set_timer(Some(alarm), Subject::WrapUp(ix));
+    }
+
+    fn wrap_up_started(&mut self, id: &AgentId, stops: bool) {
+        let ix = self.place(id);
+        let agent = self.agents.agent_mut(ix);
+        agent.progress.set_time_short();
+        let timer = agent.wrap_up_timer.take();
+        self.clear_timer(timer);
+        if stops {
+            self.stopped(id);
+        }
+    }
+
+    fn raised(&mut self, id: &AgentId, add: &Amounts) {
+        self.ledger.raise(self.account(id), add);
+        for member in self.agents.subtree(self.place(id)) {
+            self.agents.forget_lost(member);
+        }
+    }
+
     fn set_paused(&mut self, id: &AgentId, paused: bool) {
         let ix = self.place(id);
         self.agents.agent_mut(ix).paused = paused;
@@ -145,9 +172,10 @@ impl World {
 
     fn told(&mut self, from: &AgentId, to: &AgentId, (spans, as_is): (&[Span], bool)) {
         let known = self.window_of(self.place(from)).clone();
+        let is_old = self.rules < 3;
         let progress = self.progress_mut(to);
         let before = progress.window.tokens();
-        progress.window.told(from, &known, spans, as_is);
+        progress.window.told(from, &known, spans, (as_is, is_old));
         progress.tokens = progress.tokens.saturating_add(progress.window.tokens() - before);
     }
 
@@ -213,8 +241,8 @@ impl World {
         let agent = self.agents.agent_mut(ix);
         assert!(agent.state.phase().may_become(Phase::Ending), "how an agent ends is decided once");
         agent.state = State::Ending(Box::new(farewell));
-        let (account, timer) = (agent.account, agent.timer.take());
-        self.clear_timer(timer);
+        let (account, timers) = (agent.account, [agent.timer.take(), agent.wrap_up_timer.take()]);
+        timers.into_iter().for_each(|timer| self.clear_timer(timer));
         self.ledger.shut(account);
     }
 
@@ -222,7 +250,7 @@ impl World {
         let ix = self.place(id);
         let agent = self.agents.agent_mut(ix);
         let (account, role, depth) = (agent.account, agent.charter.role.clone(), agent.charter.depth);
-        let (parent, timer) = (agent.kin.parent, agent.timer.take());
+        let (parent, timers) = (agent.kin.parent, [agent.timer.take(), agent.wrap_up_timer.take()]);
         let detached = agent.attachment == Attachment::Detached;
         let tokens = result.map_or(agent.progress.last_tokens(), context::shown_tokens);
         if let Some(result) = result {
@@ -232,7 +260,10 @@ impl World {
         {
             self.agents.finish(ix, parent);
         }
-        self.clear_timer(timer);
+        timers.into_iter().for_each(|timer| self.clear_timer(timer));
+        if let (Some(parent), Exit::Exhausted { .. }) = (parent, exit) {
+            self.agents.lose(parent, ix);
+        }
         let spent = self.ledger.close(account);
         self.agents.retire(ix, Ended { role, parent, depth, word: exit.word(), at: self.seq, tokens, spent });
         match parent {
@@ -272,7 +303,12 @@ impl World {
             agent.progress.set_failed(None);
             agent.progress.window.summary_asked(&covers.spans);
         } else if let Work::Model(work) = &work {
-            agent.progress.asked(work.input_tokens);
+            match &work.wrap_up {
+                // Its packet is cut, the context is not.
+                Some(wrap_up) if wrap_up.cut.is_some() => agent.progress.asked_with_less(),
+                Some(_) | None => agent.progress.asked(work.input_tokens),
+            }
+            agent.progress.asked_to_wrap_up(work.wrap_up.as_ref().map(|wrap_up| &wrap_up.reason));
             agent.progress.window.forget_summary();
             // Whoever takes turns by itself reads everything before it thinks again.
             if self
@@ -285,6 +321,9 @@ impl World {
                     agent.progress.anew();
                 }
                 agent.inbox.clear();
+                if work.wrap_up.is_some() {
+                    agent.progress.told_last();
+                }
                 agent.progress.window.read();
             }
         }
@@ -322,8 +361,12 @@ impl World {
         let call = self.calls.call_mut(id);
         call.attempt = attempt;
         let (ix, timer) = (call.agent, call.timer.take());
+        let is_ordinary = call.work.is_turn() && call.work.wrap_up().is_none();
         self.clear_timer(timer);
         let agent = self.agents.agent_mut(ix);
+        if is_ordinary {
+            agent.progress.goes_on();
+        }
         agent.running += 1;
         self.ledger.hold(agent.account, held);
     }
@@ -355,6 +398,7 @@ impl World {
         let (is_wait, is_void) = (matches!(call.work, Work::Wait(_)), call.is_void);
         let (is_model, ask) = (matches!(call.work, Work::Model(_)), call.ask());
         let is_summary = is_model && !call.work.is_turn();
+        let is_last = call.work.wrap_up().is_some();
         if is_running {
             self.settled(id, spent);
         }
@@ -381,6 +425,10 @@ impl World {
             agent.progress.answered(rank, &Room::new(told, parts));
         } else if !is_model {
             agent.progress.read(told);
+        } else if let (true, Outcome::Done { body, .. }) = (is_last, outcome)
+            && body.text.trim().is_empty()
+        {
+            agent.progress.said_nothing();
         } else if let Outcome::Done { asks, mismatch, .. } = outcome {
             agent.progress.said(self.seq, told, !asks.is_empty());
             is_answer = asks.is_empty() && mismatch.is_none();

@@ -65,6 +65,8 @@ struct Timers {
 pub(crate) enum Subject {
     Call(CallId),
     Deadline(AgentIx),
+    /// The agent's time is nearly up.
+    WrapUp(AgentIx),
 }
 
 /// What keeps calls from a model.

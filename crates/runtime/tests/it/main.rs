@@ -30,6 +30,7 @@ mod pass_on;
 mod played;
 mod raising;
 mod removing;
+mod reserving;
 mod retrying;
 mod rolling_back;
 mod running;
@@ -51,6 +52,7 @@ mod watching;
 mod watching_crowd;
 mod watching_past;
 mod wire;
+mod wrapping_up;
 mod writing_ahead;
 
 use spinney::budget::{Amounts, Budget, Limits, spend};

@@ -125,7 +125,12 @@ impl Model for Talker {
                     tokio::task::yield_now().await;
                 }
             }
-            Ok(model::Answer { text: "done".to_owned(), asks: Vec::new(), used: Used::NOTHING })
+            Ok(model::Answer {
+                text: "done".to_owned(),
+                asks: Vec::new(),
+                used: Used::NOTHING,
+                stop: model::StopReason::End,
+            })
         })
     }
 }

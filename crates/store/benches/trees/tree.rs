@@ -103,7 +103,12 @@ impl Model for Scripted {
             }
         };
         let used = Used::Tokens(Usage { input: 10, output: 50, ..Usage::default() });
-        Box::pin(std::future::ready(Ok(model::Answer { text: "x".repeat(STEP_BYTES), asks, used })))
+        Box::pin(std::future::ready(Ok(model::Answer {
+            text: "x".repeat(STEP_BYTES),
+            asks,
+            used,
+            stop: model::StopReason::End,
+        })))
     }
 
     fn tokens(&self, text: &str) -> u64 {
