@@ -17,6 +17,7 @@ use super::dice::Dice;
 use super::law::{Law, Witness};
 use super::start::Before;
 use super::windows::{check_images, check_packet, check_told, check_windows};
+use super::wrap_up::{LastCalls, check_last_calls};
 use super::{Broken, grow, moves};
 use crate::fixture::parse;
 
@@ -51,6 +52,8 @@ pub struct Tally {
     pub blanks: u64,
     /// Cuts that a summary told.
     pub summaries: u64,
+    /// Last calls of agents.
+    pub wrap_ups: u64,
 }
 
 impl Tally {
@@ -67,6 +70,7 @@ impl Tally {
         self.branches += other.branches;
         self.blanks += other.blanks;
         self.summaries += other.summaries;
+        self.wrap_ups += other.wrap_ups;
     }
 }
 
@@ -93,6 +97,7 @@ struct Case {
     /// How many batches no crash takes away.
     shared: usize,
     witness: Witness,
+    last_calls: LastCalls,
     /// The texts beside the world: both must hold the same messages.
     contexts: Contexts,
     /// Whether nobody outside calls models for agents that call their own: then each tool is answered before the next turn.
@@ -109,6 +114,7 @@ impl Case {
             batches: Vec::new(),
             shared: 1,
             witness: Witness::default(),
+            last_calls: LastCalls::new(seed.is_multiple_of(2)),
             contexts: Contexts::new(TREE),
             orderly: seed.is_multiple_of(2),
             tally: Tally { cases: 1, ..Tally::default() },
@@ -181,6 +187,7 @@ impl Case {
                     let exact = !self.witness.overrun_possible;
                     Before { world: &shadow, now: self.now, exact }.judge(event)?;
                     self.witness.see(event)?;
+                    self.last_calls.see(&shadow, event)?;
                     check_packet(&shadow, event)?;
                     self.contexts.apply(event);
                     check_images(&shadow, &self.contexts, event)?;
@@ -198,6 +205,7 @@ impl Case {
                 check_windows(&self.world, &self.contexts)?;
                 back::check_contexts(&self.contexts)?;
                 if self.orderly {
+                    check_last_calls(&self.world)?;
                     back::check_answered(&self.world, &self.contexts)?;
                 }
             }
@@ -211,6 +219,8 @@ impl Case {
         self.tally.blanks +=
             u64::from(matches!(event, Event::ContextCut { cut, .. } if !cut.blank.is_empty()));
         self.tally.waits += u64::from(matches!(event, Event::CallWaiting { why: Why::Budget { .. }, .. }));
+        self.tally.wrap_ups +=
+            u64::from(matches!(event, Event::CallAsked { work, .. } if work.wrap_up().is_some()));
         self.tally.summaries +=
             u64::from(matches!(event, Event::ContextCut { summary: Some(Summary::By(_)), .. }));
     }
@@ -232,9 +242,11 @@ impl Case {
     fn recover(&mut self) -> Law {
         self.world = World::new(TREE);
         self.witness = Witness::default();
+        self.last_calls = LastCalls::new(self.orderly);
         self.contexts = Contexts::of(TREE, self.events());
         for batch in self.batches.clone() {
             for event in &batch.events {
+                self.last_calls.see(&self.world, event)?;
                 self.world.apply(event);
                 self.witness.see(event)?;
             }

@@ -95,6 +95,8 @@ impl Witness {
             | Event::MessagePublished { .. }
             | Event::TreeHalted { .. }
             | Event::TreeUnhalted
+            | Event::WrapUpPlanned { .. }
+            | Event::WrapUpStarted { .. }
             | Event::LimitRaised { .. }
             | Event::BreakerChanged { .. }
             | Event::CheckpointMade { .. }

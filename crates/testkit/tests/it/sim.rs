@@ -22,5 +22,6 @@ fn v16_random_trees_never_pass_a_ceiling_at_any_moment() {
     assert!(sum.rollbacks > 5_000, "too few were rolled back: {sum:?}");
     assert!(sum.crashes > 1_000 && sum.halts > 1_000 && sum.waits > 1_000, "too little happened: {sum:?}");
     assert!(sum.blanks > 300, "too few images were too many: {sum:?}");
+    assert!(sum.wrap_ups > 100, "too few last calls: {sum:?}");
     assert!(sum.summaries > 100, "too few summaries: {sum:?}");
 }

@@ -104,6 +104,8 @@ impl Audit {
                 | Event::Charged { .. }
                 | Event::TreeHalted { .. }
                 | Event::TreeUnhalted
+                | Event::WrapUpPlanned { .. }
+                | Event::WrapUpStarted { .. }
                 | Event::LimitRaised { .. }
                 | Event::BreakerChanged { .. }
                 | Event::CheckpointMade { .. }

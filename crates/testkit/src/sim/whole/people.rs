@@ -140,6 +140,8 @@ impl People {
             | Event::Charged { .. }
             | Event::MessageSent { .. }
             | Event::MessagePublished { .. }
+            | Event::WrapUpPlanned { .. }
+            | Event::WrapUpStarted { .. }
             | Event::LimitRaised { .. }
             | Event::BreakerChanged { .. }
             | Event::TreeBranched(_)
