@@ -83,7 +83,10 @@ impl Outcome {
             state = PAUSED;
         }
         let root = look.agents.first();
-        let output = look.end.as_ref().map(|end| whole(&end.shown, journal)).unwrap_or_default();
+        // What a halted tree has said so far is kept; one that waits or was stopped is under way.
+        let halted = look.so_far.as_ref().filter(|_| state == "halted");
+        let output = look.end.as_ref().map(|end| &end.shown).or(halted);
+        let output = output.map(|body| whole(body, journal)).unwrap_or_default();
         Self {
             home: home.to_owned(),
             tree: Some(tree),

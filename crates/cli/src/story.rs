@@ -114,6 +114,7 @@ pub(crate) fn tell(cast: &Cast, event: &Event) -> Line {
         Event::TreeUnhalted => story("the tree goes on".to_owned()),
         Event::LimitRaised { add, add_ms, .. } => story(format!("may {}", more(add, *add_ms))),
         Event::ClockSet { clock, left_ms, alarm, .. } => clock_set(*clock, *left_ms, alarm.is_some()),
+        Event::WrapUpStarted { .. } => story("its time is nearly up: the next call is its last".to_owned()),
         Event::BreakerChanged { model, breaker } => broken(model, *breaker),
         Event::RateLimited { model, .. } => story(format!("model {model} takes no calls for a while")),
         Event::CallAsked { .. }
@@ -241,7 +242,11 @@ fn tell_call(cast: &Cast, event: &Event) -> Line {
         Event::CallAsked { call, work: Work::Model(model), .. } => detail(format!(
             "asks model {}{} (call {}): {} in, at most {} out",
             model.model,
-            if model.summary.is_some() { " for a summary" } else { "" },
+            match (&model.summary, &model.wrap_up) {
+                (Some(_), _) => " for a summary",
+                (None, Some(_)) => " for the last time",
+                (None, None) => "",
+            },
             call.0,
             counted(model.input_tokens, "token"),
             model.output_cap
@@ -284,6 +289,7 @@ fn tell_call(cast: &Cast, event: &Event) -> Line {
         | Event::MessagePublished { .. }
         | Event::TreeHalted { .. }
         | Event::TreeUnhalted
+        | Event::WrapUpStarted { .. }
         | Event::LimitRaised { .. }
         | Event::ClockSet { .. }
         | Event::BreakerChanged { .. }

@@ -150,6 +150,7 @@ fn copied(event: &Event) -> Option<&String> {
         | Event::Charged { .. }
         | Event::TreeHalted { .. }
         | Event::TreeUnhalted
+        | Event::WrapUpStarted { .. }
         | Event::LimitRaised { .. }
         | Event::ClockSet { .. }
         | Event::BreakerChanged { .. }

@@ -4,15 +4,40 @@
 //! the tree on; one by the wall never does. Each start and stop is an event with what is left and the new alarm, so that
 //! applying it needs no time. Trees of older rules have deadlines that never move.
 
-use crate::agent::{self, AgentIx, ClockKind, Exit, State};
+use crate::agent::{self, AgentIx, ClockKind, Due, Exit, State};
 use crate::decide::Draft;
+use crate::definition::{BudgetSpec, Role, WrapUp};
 use crate::event::{Alarm, Event};
 use crate::id::AgentId;
+use crate::limit;
 use crate::time::{Time, spoken};
+use crate::turn;
+use crate::world::World;
 
 /// Whether the clocks of a tree under these rules can stand still.
 pub(crate) const fn are_kept(rules: u32) -> bool {
     rules >= 3
+}
+
+/// The clocks of a new agent. Its timeout runs from its birth, its active time from its first call.
+pub(crate) fn of_newborn(
+    world: &World,
+    now: Time,
+    role: &Role,
+    budget: &BudgetSpec,
+    active_ms: Option<u64>,
+) -> Due {
+    let Some(timeout_ms) = budget.timeout_ms else { return Due { active_ms, ..Due::default() } };
+    let is_wrapped_up = role.turns.is_some() && budget.wrap_up.unwrap_or_default() == WrapUp::On;
+    let early_ms = if is_wrapped_up { early_ms(timeout_ms) } else { 0 };
+    let alarm = Alarm { timer: world.next_timer(), at: now.after_ms(timeout_ms - early_ms) };
+    let (timeout_ms, wall) = (Some(timeout_ms), budget.timeout_wall);
+    Due { deadline: None, alarm: Some(alarm), early_ms, timeout_ms, wall, active_ms }
+}
+
+/// How long before its time is up an agent that was given so much of it begins to wrap up. Not at all if it has little.
+fn early_ms(given_ms: u64) -> u64 {
+    if given_ms < limit::WRAP_UP_TIMEOUT_MS_MIN { 0 } else { (given_ms / 10).min(limit::WRAP_UP_MS_MAX) }
 }
 
 /// Stops and starts every clock that what was decided stops or starts.
@@ -43,13 +68,17 @@ pub(crate) fn follow(draft: &mut Draft<'_>) {
 /// Starts or stops a clock with what is left on it now.
 fn set(draft: &mut Draft<'_>, ix: AgentIx, clock: ClockKind, runs: bool) {
     let left_ms = draft.clock(ix, clock).map_or(0, |found| found.left_at(draft.now()));
-    record(draft, ix, clock, (left_ms, runs));
+    record(draft, ix, clock, left_ms, runs);
 }
 
-fn record(draft: &mut Draft<'_>, ix: AgentIx, clock: ClockKind, (left_ms, runs): (u64, bool)) {
-    let alarm = runs.then(|| Alarm { timer: draft.next_timer(), at: draft.now().after_ms(left_ms) });
+fn record(draft: &mut Draft<'_>, ix: AgentIx, clock: ClockKind, left_ms: u64, runs: bool) {
+    let wraps_up = runs && turn::will_wrap_up(draft, ix);
+    let given_ms = draft.clock(ix, clock).map_or(0, |found| found.given_ms);
+    let early_ms = if wraps_up { early_ms(given_ms).min(left_ms) } else { 0 };
+    let at = draft.now().after_ms(left_ms - early_ms);
+    let alarm = runs.then(|| Alarm { timer: draft.next_timer(), at });
     let agent = draft.agent_id(ix).clone();
-    draft.record(Event::ClockSet { agent, clock, left_ms, alarm });
+    draft.record(Event::ClockSet { agent, clock, left_ms, early_ms, alarm });
 }
 
 /// Nothing ran since that moment, because the process was gone: active time that was counted since is given back.
@@ -64,7 +93,7 @@ pub(crate) fn recount(draft: &mut Draft<'_>, since: Time) {
         };
         let left_ms = clock.left_at(since);
         if left_ms > clock.left_at(draft.now()) {
-            record(draft, ix, ClockKind::Active, (left_ms, true));
+            record(draft, ix, ClockKind::Active, left_ms, true);
         }
     }
 }
@@ -79,11 +108,23 @@ pub(crate) fn extendable(draft: &Draft<'_>, ix: AgentIx) -> Vec<ClockKind> {
 pub(crate) fn extend(draft: &mut Draft<'_>, ix: AgentIx, kind: ClockKind, add_ms: u64) {
     let Some(clock) = draft.clock(ix, kind) else { return };
     let (left_ms, runs) = (clock.left_at(draft.now()).saturating_add(add_ms), clock.is_running());
-    record(draft, ix, kind, (left_ms, runs));
+    record(draft, ix, kind, left_ms, runs);
+}
+
+/// The alarm of a clock came: the agent's time is nearly up, or up.
+pub(crate) fn rang(draft: &mut Draft<'_>, ix: AgentIx, kind: ClockKind) {
+    if draft.clock(ix, kind).is_none_or(|clock| clock.early_ms == 0) {
+        return time_is_up(draft, ix, kind);
+    }
+    turn::time_is_short(draft, ix);
+    // The same clock once more, for the end.
+    if draft.clock(ix, kind).is_some() {
+        set(draft, ix, kind, true);
+    }
 }
 
 /// The time of an agent is up.
-pub(crate) fn time_is_up(draft: &mut Draft<'_>, ix: AgentIx, kind: ClockKind) {
+fn time_is_up(draft: &mut Draft<'_>, ix: AgentIx, kind: ClockKind) {
     let exit = if are_kept(draft.rules()) {
         let given_ms = draft.clock(ix, kind).map_or(0, |clock| clock.given_ms);
         up("it", kind, given_ms)

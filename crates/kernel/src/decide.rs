@@ -276,6 +276,7 @@ fn stirs(event: &Event) -> bool {
         | Event::WaitStarted { .. }
         | Event::QuestionAsked { .. }
         | Event::ToolAnswered { .. }
+        | Event::WrapUpStarted { .. }
         | Event::MessageSent { .. }
         | Event::MessagePublished { .. }
         | Event::CheckpointMade { .. }

@@ -19,7 +19,7 @@ use crate::port::journal::Durability;
 use crate::refusal::Refusal;
 use crate::turn::Builtin;
 
-pub use budget::{BudgetSpec, Lend, OnLow};
+pub use budget::{BudgetSpec, Lend, OnLow, WrapUp};
 pub use role::{Approval, OutputLimits, Recursion, Role, Turns};
 
 /// Words that whoever starts a tree gives it, by name: whose it is, what it belongs to. Agents never see them.

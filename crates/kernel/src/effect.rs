@@ -75,6 +75,7 @@ impl World {
             Event::CallWaiting { alarm, .. } | Event::ClockSet { alarm, .. } => alarm.map(set),
             Event::WaitStarted { alarm, .. } | Event::QuestionAsked { alarm, .. } => Some(set(*alarm)),
             Event::AgentSpawned(spawned) => spawned.due.alarm.map(set),
+            Event::WrapUpStarted { agent, stops: true } => Some(Effect::StopCalls { agent: agent.clone() }),
             Event::TreeStarted { .. }
             | Event::AgentPaused { .. }
             | Event::WindowSet { .. }
@@ -93,6 +94,7 @@ impl World {
             | Event::Charged { .. }
             | Event::MessageSent { .. }
             | Event::MessagePublished { .. }
+            | Event::WrapUpStarted { stops: false, .. }
             | Event::TreeHalted { .. }
             | Event::TreeUnhalted
             | Event::LimitRaised { .. }

@@ -160,7 +160,10 @@ pub enum Event {
         clock: ClockKind,
         /// What is left on it.
         left_ms: u64,
-        /// When that is over, if it runs from here on; none if it stands still.
+        /// How long before that is over its alarm comes, so that the agent can wrap up.
+        #[serde(default, skip_serializing_if = "is_zero_ms")]
+        early_ms: u64,
+        /// The alarm, if the clock runs from here on; none if it stands still.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         alarm: Option<Alarm>,
     },
@@ -318,6 +321,14 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "is_zero")]
         number: u32,
     },
+    /// An agent's time is nearly up: its next call is its last.
+    WrapUpStarted {
+        /// Who.
+        agent: AgentId,
+        /// Whether its tools and children are stopped for that. They are not while its model answers.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        stops: bool,
+    },
     /// The root's ceiling was reached: nothing new starts until somebody raises it.
     TreeHalted {
         /// Who asked for more.
@@ -392,6 +403,7 @@ impl Event {
             Self::MessageSent { .. } => "message_sent",
             Self::MessagePublished { .. } => "message_published",
             Self::CheckpointMade { .. } => "checkpoint_made",
+            Self::WrapUpStarted { .. } => "wrap_up_started",
             Self::TreeHalted { .. } => "tree_halted",
             Self::TreeUnhalted => "tree_unhalted",
             Self::TreeBranched(_) => "tree_branched",
@@ -418,7 +430,7 @@ const fn is_zero(number: &u32) -> bool {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
-const fn is_zero_ms(ms: &u64) -> bool {
+pub(crate) const fn is_zero_ms(ms: &u64) -> bool {
     *ms == 0
 }
 

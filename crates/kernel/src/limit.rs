@@ -130,6 +130,23 @@ pub const ANSWER_RESERVE_PERCENT: u8 = 10;
 pub const ANSWER_RESERVE_PERCENT_MAX: u8 = 90;
 /// Smallest output cap that `on_low: shrink` may choose: fewer tokens answer nothing.
 pub const OUTPUT_TOKENS_MIN: u64 = 16;
+/// Smallest output cap that an ordinary turn is shrunk to where its full one does not fit: a long paragraph.
+pub const OUTPUT_TOKENS_SHRUNK: u64 = 1_024;
+/// Smallest output cap of an agent's last call: fewer tokens are no answer.
+pub const WRAP_UP_OUTPUT_TOKENS_MIN: u64 = 256;
+/// Most tokens of what tells an agent that a call is its last.
+pub const WRAP_UP_TOKENS: u64 = 128;
+/// Input tokens beyond its first packet that an agent's reserve pays for: what its children returned, in short.
+pub const RESERVE_INPUT_TOKENS: u64 = 2_048;
+/// Output tokens that an agent's reserve pays for.
+pub const RESERVE_OUTPUT_TOKENS: u64 = 1_024;
+/// Longest time before its deadline at which an agent begins to wrap up, in milliseconds; it is a tenth of its time if
+/// that is less.
+pub const WRAP_UP_MS_MAX: u64 = 60_000;
+/// Shortest time in which an agent wraps up before its deadline at all, in milliseconds.
+pub const WRAP_UP_TIMEOUT_MS_MIN: u64 = 10_000;
+/// Most children that a ceiling stopped of which their parent is told by name when it is topped up.
+pub const LOST_TOLD_MAX: usize = 16;
 /// Default output cap of one model call.
 pub const OUTPUT_TOKENS: u64 = 2_000;
 

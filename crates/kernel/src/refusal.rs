@@ -77,6 +77,13 @@ pub enum Refusal {
     #[error("{}: answer with what you have, or ask for less", short.told(account))]
     Ceiling { account: AgentId, short: Shortfall },
     #[error(
+        "its first call needs {} and {} are left ({}): do this part yourself, or ask for less",
+        short.resource.counted(short.asked),
+        short.resource.counted(short.left()),
+        short.told(account)
+    )]
+    FirstCallTooLarge { account: AgentId, short: Shortfall },
+    #[error(
         "model `{model}` has no known price and cost has a ceiling: give it a price, or set `unpriced: allow`"
     )]
     Unpriced { model: ModelName },

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Number, Value};
 
 use crate::budget::{AMOUNT_MAX, AmountError, Limits, Resource, nanos_from_usd};
-use crate::definition::{BudgetSpec, Lend, OnLow};
+use crate::definition::{BudgetSpec, Lend, OnLow, WrapUp};
 use crate::limit;
 
 /// Dollars: `0.50`, `10`, `"$1.5"`.
@@ -66,6 +66,8 @@ pub struct BudgetKeys {
     pub answer_reserve: Option<Percent>,
     /// What to do when a model call does not fit.
     pub on_low: Option<OnLow>,
+    /// Whether it gets a last call before it ends for want of room.
+    pub wrap_up: Option<WrapUp>,
 }
 
 /// Why something written cannot be read.
@@ -172,6 +174,7 @@ impl BudgetKeys {
             lend: self.lend.map(|lend| if lend { Lend::Yes } else { Lend::No }),
             answer_reserve: self.answer_reserve.map(Percent::percent),
             on_low: self.on_low.clone(),
+            wrap_up: self.wrap_up,
         }
     }
 }

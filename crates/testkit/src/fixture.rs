@@ -1,7 +1,9 @@
 //! Trees from text: `root $1.00 / a $0.60 / b` grows three agents, one below the other.
 //!
 //! One path per line; a name that was seen before is the same agent. Behind a name stand its terms, separated by
-//! spaces: `$0.60`, `tokens=100`, `steps=3`, `tool_calls=2`, `retries=1`, `timeout=5s`, `wall=5s` (a timeout that never stands still), `active=5s` (how long it may work), `lend`, `reserve=20%`,
+//! spaces: `$0.60`, `tokens=100`, `steps=3`, `tool_calls=2`, `retries=1`, `timeout=5s`, `wall=5s` (a timeout that never stands still), `active=5s` (how long it may work), `lend`, `reserve=20%` (none if it
+//! is left out, and what trees have by default with `reserve=default`), `wrap` (it gets a last call before it ends for
+//! want of room), `out=2000` (the output cap of its turns, 100 if left out),
 //! `shrink`, `downgrade=cheap`, `attached`, `turns=20` (it takes turns by itself), `summed=1600` (its window has so many tokens, and its model sums up what leaves it), `tools=look,read` (it may call these and no others), `later` (there is a role of that name, but nobody is spawned yet). Each
 //! agent has a role of its own name. The model `m` costs $0.001 per output token and nothing for input, so `$0.20` is a
 //! call of 200 tokens; `cheap` costs a tenth of that, `free` has no price, and `m` falls back to `cheap`.
@@ -11,7 +13,7 @@ use std::sync::Arc;
 use spinney_kernel::budget::{Limits, Price, Resource, nanos_from_usd};
 use spinney_kernel::caps::{Allow, Caps};
 use spinney_kernel::definition::{
-    BudgetSpec, Definition, Lend, Lost, Model, OnLow, Role, Tool, TreeLimits, Turns, Unpriced,
+    BudgetSpec, Definition, Lend, Lost, Model, OnLow, Role, Tool, TreeLimits, Turns, Unpriced, WrapUp,
 };
 use spinney_kernel::id::ToolName;
 use spinney_kernel::limit;
@@ -38,6 +40,8 @@ pub struct Plant {
     pub turns: Option<u32>,
     /// How long it may work, if that is not the default.
     pub active_ms: Option<u64>,
+    /// The most output tokens of one turn.
+    pub output_cap: u64,
     /// The size of its window, if its model sums up what leaves that.
     pub summed: Option<u64>,
     /// The tools that it may call, if not all.
@@ -75,8 +79,19 @@ pub fn plants(text: &str) -> Vec<Plant> {
                 let active_ms = active.map(millis);
                 let tools = terms.split_whitespace().find_map(|term| term.strip_prefix("tools="));
                 let tools = tools.map(|tools| tools.split(',').map(parse).collect());
-                let name = name.to_owned();
-                found.push(Plant { name, parent, budget, collect, birth, turns, active_ms, summed, tools });
+                let (name, output_cap) = (name.to_owned(), term("out=").unwrap_or(100));
+                found.push(Plant {
+                    name,
+                    parent,
+                    budget,
+                    collect,
+                    birth,
+                    turns,
+                    active_ms,
+                    output_cap,
+                    summed,
+                    tools,
+                });
             }
             parent = Some(name.to_owned());
         }
@@ -90,7 +105,8 @@ pub fn plants(text: &str) -> Vec<Plant> {
 /// On a word that is none; the message names it.
 #[must_use]
 pub fn budget(words: &str) -> (BudgetSpec, Collect) {
-    let mut budget = BudgetSpec { answer_reserve: Some(0), ..BudgetSpec::default() };
+    let mut budget =
+        BudgetSpec { answer_reserve: Some(0), wrap_up: Some(WrapUp::Off), ..BudgetSpec::default() };
     let mut collect = Collect::Detached;
     for word in words.split_whitespace() {
         match word.split_once('=') {
@@ -102,11 +118,13 @@ pub fn budget(words: &str) -> (BudgetSpec, Collect) {
             None if word == "shrink" => budget.on_low = Some(OnLow::Shrink),
             None if word == "detached" => collect = Collect::Detached,
             None if word == "later" => {}
+            None if word == "wrap" => budget.wrap_up = Some(WrapUp::On),
+            Some(("reserve", "default")) => budget.answer_reserve = None,
             None if word == "attached" => collect = Collect::Call,
             Some(("reserve", percent)) => {
                 budget.answer_reserve = Some(number(percent.trim_end_matches('%')) as u8);
             }
-            Some(("turns" | "active" | "summed" | "tools", _)) => {}
+            Some(("turns" | "active" | "summed" | "tools" | "out", _)) => {}
             Some(("downgrade", model)) => budget.on_low = Some(OnLow::Downgrade(parse(model))),
             Some(("timeout", span)) => budget.timeout_ms = Some(millis(span)),
             Some(("wall", span)) => {
@@ -164,7 +182,8 @@ fn role(plant: &Plant) -> Role {
         compact: Compact::Summary,
         ..WindowSpec::default()
     });
-    let budget = BudgetSpec { answer_reserve: Some(0), ..BudgetSpec::of(Limits::NONE) };
+    let BudgetSpec { answer_reserve, wrap_up, .. } = plant.budget;
+    let budget = BudgetSpec { answer_reserve, wrap_up, ..BudgetSpec::of(Limits::NONE) };
     Role {
         model: parse("m"),
         caps: Caps {
@@ -173,9 +192,12 @@ fn role(plant: &Plant) -> Role {
         },
         budget,
         recursive: Default::default(),
-        turns: plant.turns.map(|turns_max| {
-            let active_ms = plant.active_ms;
-            Turns { turns_max, output_cap: 100, active_ms, window, ..Turns::default() }
+        turns: plant.turns.map(|turns_max| Turns {
+            turns_max,
+            output_cap: plant.output_cap,
+            active_ms: plant.active_ms,
+            window,
+            ..Turns::default()
         }),
     }
 }

@@ -8,6 +8,7 @@ use spinney_kernel::call::{ModelCall, Outcome, Work};
 use spinney_kernel::envelope::Envelope;
 use spinney_kernel::event::{Clamped, Restored};
 use spinney_kernel::id::{AgentId, Topic};
+use spinney_kernel::turn::WrapUpReason;
 use spinney_kernel::window::{Cut, Span, Summary};
 use spinney_kernel::world::{AgentView, World};
 use spinney_kernel::{By, Event};
@@ -83,6 +84,15 @@ fn summed(work: &Work) -> String {
     match work {
         Work::Model(ModelCall { summary: Some(covers), .. }) => {
             format!("summary of {} ", places(&covers.spans))
+        }
+        Work::Model(ModelCall { wrap_up: Some(wrap_up), input_tokens, output_cap, .. }) => {
+            let cut = wrap_up.cut.as_ref().map_or(0, |cut| places(&cut.drop));
+            let why = match &wrap_up.reason {
+                WrapUpReason::MaxSteps => "max_steps".to_owned(),
+                WrapUpReason::Ceiling { account, short } => format!("{} of {account}", short.resource),
+                WrapUpReason::Deadline => "deadline".to_owned(),
+            };
+            format!("last call ({why}; {input_tokens} in without {cut} messages, {output_cap} out) ")
         }
         Work::Model(_) | Work::Tool(_) | Work::Child(_) | Work::Wait(_) | Work::Question(_) => String::new(),
     }
@@ -165,9 +175,12 @@ pub(crate) fn event(event: &Event) -> String {
         Event::LimitRaised { agent, add, add_ms } => {
             format!("{agent} raised by {} and {add_ms}ms", amounts(add))
         }
-        Event::ClockSet { agent, clock, left_ms, alarm } => {
+        Event::ClockSet { agent, clock, left_ms, alarm, .. } => {
             let (clock, runs) = (clock_word(*clock), if alarm.is_some() { "runs" } else { "stands" });
             format!("{agent}'s {clock} {runs}: {left_ms}ms left")
+        }
+        Event::WrapUpStarted { agent, stops } => {
+            format!("{agent} wraps up{}", if *stops { ", what it waits for is stopped" } else { "" })
         }
         Event::BreakerChanged { model, breaker } => format!("breaker of {model}: {breaker:?}"),
         Event::RateLimited { model, until } => format!("{model} limited until {}", until.0),

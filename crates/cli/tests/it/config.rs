@@ -163,9 +163,10 @@ fn l32_budgets_of_the_tree_and_of_an_agent() {
         (At::Tree, "budget: { tokens: 3000 }"),
         (At::Tree, "budget: { steps: 2 }"),
         (At::Tree, "budget: { tool_calls: 0 }"),
-        (At::Helper, "budget: { cost_usd: 0.0025 }"),
-        (At::Helper, "budget: { tokens: 2150 }"),
+        (At::Helper, "budget: { cost_usd: 0.001 }"),
+        (At::Helper, "budget: { tokens: 1000 }"),
         (At::Helper, "budget: { steps: 1 }"),
+        (At::Helper, "budget: { steps: 2 }"),
         (At::Helper, "budget: { tool_calls: 0 }"),
     ];
     insta::assert_snapshot!(each(TEAM, &keys), @"
@@ -173,31 +174,31 @@ fn l32_budgets_of_the_tree_and_of_an_agent() {
       told: helped, seen
       told: helped, seen
       answer: I have it: helped, seen
-    tree budget: { cost_usd: 0.003 }: exit 3
-      told: a exhausted (cost ceiling of `lead`: limit $0.003 less N in reserve, spent N, held N, asked N)
-      told: b exhausted (cost ceiling of `lead`: limit $0.003 less N in reserve, spent N, held N, asked N)
-      error: cost ceiling of `lead`: limit $0.003, spent N, held N, asked N
-    tree budget: { tokens: 3000 }: exit 3
-      told: a exhausted (tokens ceiling of `lead`: limit 3000 less N in reserve, spent N, held N, asked N)
-      told: b exhausted (tokens ceiling of `lead`: limit 3000 less N in reserve, spent N, held N, asked N)
-      error: tokens ceiling of `lead`: limit 3000, spent N, held N, asked N
+    tree budget: { cost_usd: 0.003 }: exit 0
+      told: its first call needs $0.00129925 and $0.00129125 are left (cost ceiling of `lead`: limit $0.003 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
+      told: its first call needs $0.00129925 and $0.00129125 are left (cost ceiling of `lead`: limit $0.003 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
+      answer: I have it: its first call needs $0.00129925 and $0.00129125 are left (cost ceiling of `lead`: limit $0.003 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
+    tree budget: { tokens: 3000 }: exit 0
+      told: its first call needs 1101 tokens and 793 tokens are left (tokens ceiling of `lead`: limit 3000 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
+      told: its first call needs 1101 tokens and 793 tokens are left (tokens ceiling of `lead`: limit 3000 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
+      answer: I have it: its first call needs 1101 tokens and 793 tokens are left (tokens ceiling of `lead`: limit 3000 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
     tree budget: { steps: 2 }: exit 3
+      told: steps ceiling of `lead`: limit 2 less N in reserve, spent N, held N: answer with what you have, or ask for less
+      told: steps ceiling of `lead`: limit 2 less N in reserve, spent N, held N: answer with what you have, or ask for less
+      answer: I have it: steps ceiling of `lead`: limit 2 less N in reserve, spent N, held N: answer with what you have, or ask for less
       error: steps ceiling of `lead`: limit 2, spent N, held N, asked N
     tree budget: { tool_calls: 0 }: exit 0
       told: helped, tool_calls ceiling of `lead`: limit 0, spent N, held N, asked N: answer with what you have, or ask for less
       told: helped, tool_calls ceiling of `lead`: limit 0, spent N, held N, asked N: answer with what you have, or ask for less
       answer: I have it: helped, tool_calls ceiling of `lead`: limit 0, spent N, held N, asked N: answer with what you have, or ask for less
-    helper budget: { cost_usd: 0.0025 }: exit 0
-      told: a exhausted (cost ceiling of `a`: limit $0.0025, spent N, held N, asked N)
-      told: b exhausted (cost ceiling of `b`: limit $0.0025, spent N, held N, asked N)
-      answer: I have it: b exhausted (cost ceiling of `b`: limit $0.0025, spent N, held N, asked N)
-    helper budget: { tokens: 2150 }: exit 0
-      told: a exhausted (tokens ceiling of `a`: limit 2150, spent N, held N, asked N); partial result:
-    I look.
-      told: b exhausted (tokens ceiling of `b`: limit 2150, spent N, held N, asked N); partial result:
-    I look.
-      answer: I have it: b exhausted (tokens ceiling of `b`: limit 2150, spent N, held N, asked N); partial result:
-    I look.
+    helper budget: { cost_usd: 0.001 }: exit 0
+      told: its first call needs $0.00129925 and $0.001 are left (cost ceiling of `a`: limit $0.001, spent N, held N, asked N): do this part yourself, or ask for less
+      told: its first call needs $0.00129925 and $0.001 are left (cost ceiling of `b`: limit $0.001, spent N, held N, asked N): do this part yourself, or ask for less
+      answer: I have it: its first call needs $0.00129925 and $0.001 are left (cost ceiling of `b`: limit $0.001, spent N, held N, asked N): do this part yourself, or ask for less
+    helper budget: { tokens: 1000 }: exit 0
+      told: its first call needs 1101 tokens and 1000 tokens are left (tokens ceiling of `a`: limit 1000, spent N, held N, asked N): do this part yourself, or ask for less
+      told: its first call needs 1101 tokens and 1000 tokens are left (tokens ceiling of `b`: limit 1000, spent N, held N, asked N): do this part yourself, or ask for less
+      answer: I have it: its first call needs 1101 tokens and 1000 tokens are left (tokens ceiling of `b`: limit 1000, spent N, held N, asked N): do this part yourself, or ask for less
     helper budget: { steps: 1 }: exit 0
       told: a exhausted (steps ceiling of `a`: limit 1, spent N, held N, asked N); partial result:
     I look.
@@ -205,6 +206,13 @@ fn l32_budgets_of_the_tree_and_of_an_agent() {
     I look.
       answer: I have it: b exhausted (steps ceiling of `b`: limit 1, spent N, held N, asked N); partial result:
     I look.
+    helper budget: { steps: 2 }: exit 0
+      told: a exhausted (steps ceiling of `a`: limit 2, spent N, held N, asked N); partial result:
+    helped, seen
+      told: b exhausted (steps ceiling of `b`: limit 2, spent N, held N, asked N); partial result:
+    helped, seen
+      answer: I have it: b exhausted (steps ceiling of `b`: limit 2, spent N, held N, asked N); partial result:
+    helped, seen
     helper budget: { tool_calls: 0 }: exit 0
       told: helped, tool_calls ceiling of `a`: limit 0, spent N, held N, asked N: answer with what you have, or ask for less
       told: helped, tool_calls ceiling of `b`: limit 0, spent N, held N, asked N: answer with what you have, or ask for less
@@ -219,7 +227,8 @@ fn l32_reserves_loans_and_what_to_do_when_it_is_low() {
     let mut lines = String::new();
     for (at, without, with) in [
         (At::Tree, halted, "budget: { cost_usd: 0.003, answer_reserve: 0 }"),
-        (At::Tree, halted, "budget: { cost_usd: 0.003, on_low: shrink }"),
+        (At::Tree, "budget: { cost_usd: 0.0013 }", "budget: { cost_usd: 0.0013, on_low: shrink }"),
+        (At::Helper, "budget: { steps: 2 }", "budget: { steps: 2, wrap_up: off }"),
         // The second line is the tree's: of one dollar only one child can be lent sixty cents.
         (
             At::Helper,
@@ -232,14 +241,18 @@ fn l32_reserves_loans_and_what_to_do_when_it_is_low() {
         lines += &format!("{with}: {after}\n");
     }
     insta::assert_snapshot!(lines, @"
-    budget: { cost_usd: 0.003, answer_reserve: 0 }: exit 3
+    budget: { cost_usd: 0.003, answer_reserve: 0 }: exit 0
       told: helped, seen
       told: helped, seen
-      error: cost ceiling of `lead`: limit $0.003, spent N, held N, asked N
-    budget: { cost_usd: 0.003, on_low: shrink }: exit 0
-      told: a exhausted (cost ceiling of `lead`: limit $0.003 less N in reserve, spent N, held N, asked N)
-      told: b exhausted (cost ceiling of `lead`: limit $0.003 less N in reserve, spent N, held N, asked N)
-      answer: I have it: b exhausted (cost ceiling of `lead`: limit $0.003 less N in reserve, spent N, held N, asked N)
+      answer: I have it: helped, seen
+    budget: { cost_usd: 0.0013, on_low: shrink }: exit 0
+      told: its first call needs $0.00129925 and $0.00044125 are left (cost ceiling of `lead`: limit $0.0013 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
+      told: its first call needs $0.00129925 and $0.00044125 are left (cost ceiling of `lead`: limit $0.0013 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
+      answer: I have it: its first call needs $0.00129925 and $0.00044125 are left (cost ceiling of `lead`: limit $0.0013 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
+    budget: { steps: 2, wrap_up: off }: exit 0
+      told: helped, seen
+      told: helped, seen
+      answer: I have it: helped, seen
     budget: { cost_usd: 0.6, lend: true }
     budget: { cost_usd: 1 }: exit 0
       told: helped, seen
@@ -477,7 +490,7 @@ fn l32_an_unknown_key_is_refused_with_its_place() {
     }
     insta::assert_snapshot!(lines, @"
     spinney: config.yaml:16:1: unknown key `max_subagent_depth`: here that is `limits.depth`
-    spinney: config.yaml:16:11: unknown key `cost`: known keys: cost_usd, tokens, steps, tool_calls, retries, timeout, lend, answer_reserve, on_low
+    spinney: config.yaml:16:11: unknown key `cost`: known keys: cost_usd, tokens, steps, tool_calls, retries, timeout, lend, answer_reserve, on_low, wrap_up
     spinney: config.yaml:16:11: unknown key `depths`: did you mean `depth`?
     spinney: config.yaml:16:11: unknown key `max_steps`: known keys: depth, children, agents, parallel
     spinney: config.yaml:11:5: unknown key `subagent`: did you mean `subagents`?

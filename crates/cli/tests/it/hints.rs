@@ -48,7 +48,7 @@ fn a_question_is_answered_by_the_command_that_is_printed() {
 #[test]
 fn a_ceiling_is_raised_by_the_command_that_is_printed() {
     let stage = odd();
-    let tree = stage.tree_with("budget: { cost_usd: 0.003 }", "look", SPENDS);
+    let tree = stage.tree_with("budget: { cost_usd: 0.0022 }", "look", SPENDS);
     let halted = stage.spinney(&["run", &tree, "--json"]);
     let remedy = halted.result()["error"]["remedy"].as_str().unwrap().to_owned();
     let raised = stage.shell(remedy.split_once(": ").unwrap().1);

@@ -132,23 +132,24 @@ fn a_tree_that_fails_exits_with_one_and_says_why() {
 #[test]
 fn a_tree_at_its_ceiling_exits_with_three_and_goes_on_once_it_is_raised() {
     let stage = Stage::new();
-    let tree = stage.tree_with("budget: { cost_usd: 0.003 }", "look", SPENDS);
+    let tree = stage.tree_with("budget: { cost_usd: 0.0022 }", "look", SPENDS);
     let halted = stage.spinney(&["run", &tree, "--json"]);
     assert_eq!((halted.code, halted.result()["state"].clone()), (Some(3), json!("halted")));
     let error = halted.result()["error"].clone();
     let numbers: Vec<&Value> =
         ["code", "account", "resource", "limit", "spent"].iter().map(|key| &error[key]).collect();
-    assert_eq!(json!(numbers), json!(["ceiling", "lead", "cost", 3_000_000, 1_025_000]));
+    assert_eq!(json!(numbers), json!(["ceiling", "lead", "cost", 2_200_000, 1_096_000]));
     let again = stage.spinney(&["resume", "last"]);
     assert_eq!(again.code, Some(3));
     insta::assert_snapshot!(steady(&again.out), @"
-    test · tree [id] · taken up after 11 events
+    test · tree [id] · taken up after 17 events
     SCRIPTED: answers come from a file, no model is called
 
     halted after 0.00s
-      why     `lead` has spent $0.001025 of its $0.003, and its next call may need $0.00253775
-      remedy  raise it by at least this: spinney budget [id] --add-usd 0.00056275 && spinney resume [id]
-      spent   $0.001025 · 900 tokens · 1 step · 1 tool call · 0 retries
+      so far  done
+      why     `lead` has spent $0.001096 of its $0.0022, and its next call may need $0.002572
+      remedy  raise it by at least this: spinney budget [id] --add-usd 0.001468 && spinney resume [id]
+      spent   $0.001096 · 1,180 tokens · 2 steps · 1 tool call · 0 retries
       agents  1
       tree    [tree]
       look    spinney events [id]

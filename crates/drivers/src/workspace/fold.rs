@@ -206,6 +206,7 @@ impl Steps {
             | Event::MessagePublished { .. }
             | Event::TreeHalted { .. }
             | Event::TreeUnhalted
+            | Event::WrapUpStarted { .. }
             | Event::LimitRaised { .. }
             | Event::ClockSet { .. }
             | Event::BreakerChanged { .. }

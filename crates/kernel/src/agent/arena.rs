@@ -11,7 +11,7 @@ use super::{AgentClocks, AnswerDigest, Attachment, Exit, Finished, Inbox, Phase,
 use crate::body::Body;
 use crate::budget::{AccountIx, Amounts};
 use crate::caps::Caps;
-use crate::definition::{OnLow, Recursion};
+use crate::definition::{OnLow, Recursion, WrapUp};
 use crate::hash::{ByName, make_room};
 use crate::id::{AgentId, CallId, ModelName, RoleName, Seq, ThreadId};
 use crate::limit;
@@ -122,6 +122,8 @@ pub struct Charter {
     pub caps: Arc<Caps>,
     /// What happens when a model call cannot fit.
     pub on_low: OnLow,
+    /// Whether it gets a last call before it ends for want of room.
+    pub wrap_up: WrapUp,
     /// How far below the root it is.
     pub depth: u32,
     /// A digest of its goal, if its role may recurse: to tell whether a descendant is asked the same again.
@@ -139,6 +141,7 @@ impl Charter {
             && self.thread == spawned.thread
             && self.deadline == spawned.due.deadline
             && self.on_low == spawned.on_low
+            && self.wrap_up == spawned.wrap_up
             && *self.caps == spawned.caps
     }
 }
@@ -285,6 +288,22 @@ impl Agents {
         self.kept.answer(self.parent(ix)?, ix)
     }
 
+    /// The children of a living agent that a ceiling stopped, since that was raised last.
+    #[must_use]
+    pub fn lost(&self, parent: AgentIx) -> &[AgentIx] {
+        self.kept.lost(parent)
+    }
+
+    /// A ceiling stopped a child.
+    pub(crate) fn lose(&mut self, parent: AgentIx, child: AgentIx) {
+        self.kept.lose(parent, child);
+    }
+
+    /// An agent may give the tasks of such children again.
+    pub(crate) fn forget_lost(&mut self, parent: AgentIx) {
+        self.kept.forget_lost(parent);
+    }
+
     /// A child said this, and asked for nothing. Only what a parent does not wait for with a call of its own is compared.
     pub(crate) fn answered(&mut self, ix: AgentIx, body: &Body) {
         let agent = self.agent(ix);
@@ -428,6 +447,7 @@ impl Agents {
             thread: spawned.thread.clone(),
             caps: shared.map_or_else(|| Arc::new(spawned.caps.clone()), |kin| Arc::clone(&kin.charter.caps)),
             on_low: spawned.on_low.clone(),
+            wrap_up: spawned.wrap_up,
             depth: parent.map_or(0, |parent| parent.charter.depth + 1),
             goal: recurses.then(|| Box::new(digest(&spawned.goal))),
             deadline: spawned.due.deadline,

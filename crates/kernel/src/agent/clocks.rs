@@ -29,13 +29,21 @@ pub struct AgentClock {
     pub given_ms: u64,
     /// What was left when it last started or stopped.
     pub left_ms: u64,
-    /// When its time is up, if it runs.
+    /// The alarm, if it runs.
     pub alarm: Option<Alarm>,
+    /// How long before its time is up that alarm comes, so that the agent can wrap up.
+    pub early_ms: u64,
 }
 
 impl AgentClock {
-    const fn new(given_ms: u64, alarm: Option<Alarm>) -> Self {
-        Self { given_ms, left_ms: given_ms, alarm }
+    const fn new(given_ms: u64, alarm: Option<Alarm>, early_ms: u64) -> Self {
+        Self { given_ms, left_ms: given_ms, alarm, early_ms }
+    }
+
+    /// When its time is up, if it runs.
+    #[must_use]
+    pub fn end(&self) -> Option<Time> {
+        self.alarm.map(|alarm| alarm.at.after_ms(self.early_ms))
     }
 
     /// Whether it runs.
@@ -47,15 +55,15 @@ impl AgentClock {
     /// What is left at a moment. Before it started, as much as it started with.
     #[must_use]
     pub fn left_at(&self, now: Time) -> u64 {
-        match self.alarm {
-            Some(alarm) => alarm.at.0.saturating_sub(now.0).min(self.left_ms),
+        match self.end() {
+            Some(end) => end.0.saturating_sub(now.0).min(self.left_ms),
             None => self.left_ms,
         }
     }
 
     /// When its time was up, if it runs and that has passed.
     pub(crate) fn passed(&self, now: Time) -> Option<Time> {
-        self.alarm.map(|alarm| alarm.at).filter(|at| *at <= now)
+        self.end().filter(|end| *end <= now)
     }
 }
 
@@ -71,13 +79,13 @@ pub(crate) struct AgentClocks {
 impl AgentClocks {
     /// The clocks of a new agent. Rules 2 knew only deadlines, which never stand still.
     pub(crate) fn of(spawned: &Spawned) -> Option<Box<Self>> {
-        let Due { alarm, timeout_ms, wall, active_ms, .. } = spawned.due;
+        let Due { alarm, early_ms, timeout_ms, wall, active_ms, .. } = spawned.due;
         if alarm.is_none() && active_ms.is_none() {
             return None;
         }
         Some(Box::new(Self {
-            timeout: alarm.map(|alarm| AgentClock::new(timeout_ms.unwrap_or(0), Some(alarm))),
-            active: active_ms.map(|ms| AgentClock::new(ms, None)),
+            timeout: alarm.map(|alarm| AgentClock::new(timeout_ms.unwrap_or(0), Some(alarm), early_ms)),
+            active: active_ms.map(|ms| AgentClock::new(ms, None, 0)),
             is_wall: wall || timeout_ms.is_none(),
         }))
     }

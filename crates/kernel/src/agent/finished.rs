@@ -29,6 +29,8 @@ pub(super) struct Kept {
     finished: BTreeMap<AgentIx, Vec<(AgentIx, Finished)>>,
     /// By parent: what children answered that it may compare.
     answers: BTreeMap<AgentIx, BTreeMap<AgentIx, AnswerDigest>>,
+    /// By parent: children that a ceiling stopped, since that was raised last.
+    lost: BTreeMap<AgentIx, Vec<AgentIx>>,
 }
 
 impl Kept {
@@ -55,10 +57,23 @@ impl Kept {
         self.answers.get(&parent)?.get(&child)
     }
 
+    pub(super) fn lost(&self, parent: AgentIx) -> &[AgentIx] {
+        self.lost.get(&parent).map_or(&[], Vec::as_slice)
+    }
+
+    pub(super) fn lose(&mut self, parent: AgentIx, child: AgentIx) {
+        self.lost.entry(parent).or_default().push(child);
+    }
+
+    pub(super) fn forget_lost(&mut self, parent: AgentIx) {
+        self.lost.remove(&parent);
+    }
+
     /// An agent is over, and so is what it may have wanted of others.
     pub(super) fn forget_children(&mut self, parent: AgentIx) {
         self.finished.remove(&parent);
         self.answers.remove(&parent);
+        self.lost.remove(&parent);
     }
 }
 

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::Terms;
 use crate::caps::Caps;
-use crate::definition::{BudgetSpec, OnLow};
-use crate::event::Alarm;
+use crate::definition::{OnLow, WrapUp};
+use crate::event::{Alarm, is_zero_ms};
 use crate::id::{AgentId, CallId, ModelName, RoleName, ThreadId};
 use crate::output_schema::OutputSchema;
 use crate::time::Time;
@@ -33,6 +33,9 @@ pub struct Spawned {
     /// What happens when a model call cannot fit.
     #[serde(default)]
     pub on_low: OnLow,
+    /// Whether it gets a last call before it ends for want of room.
+    #[serde(default, skip_serializing_if = "WrapUp::is_on")]
+    pub wrap_up: WrapUp,
     /// When its time is up.
     #[serde(flatten)]
     pub due: Due,
@@ -52,6 +55,9 @@ pub struct Due {
     /// The alarm of its timeout, which runs from its birth. Under rules 2 only if it is earlier than an ancestor's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alarm: Option<Alarm>,
+    /// How long before its time is up that alarm comes, so that it can wrap up.
+    #[serde(default, skip_serializing_if = "is_zero_ms")]
+    pub early_ms: u64,
     /// Its timeout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
@@ -61,14 +67,6 @@ pub struct Due {
     /// How long it may work, counted while a model or a tool of its own runs. Starts with the first of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active_ms: Option<u64>,
-}
-
-impl Due {
-    /// The clocks of a new agent under rules that have them. `alarm` is that of its timeout.
-    pub(crate) fn of(budget: &BudgetSpec, active_ms: Option<u64>, alarm: Option<Alarm>) -> Self {
-        let (timeout_ms, wall) = (budget.timeout_ms, budget.timeout_ms.is_some() && budget.timeout_wall);
-        Self { deadline: None, alarm, timeout_ms, wall, active_ms }
-    }
 }
 
 /// How a child's result reaches its parent.

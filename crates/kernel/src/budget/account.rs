@@ -19,13 +19,22 @@ pub struct Terms {
     /// What the accounts below must leave untouched, so that this one can still answer.
     #[serde(default, skip_serializing_if = "Amounts::is_zero")]
     pub reserve: Amounts,
+    /// Whether that stays as it is when the ceilings rise. Otherwise it is a share of them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reserve_fixed: bool,
 }
 
 impl Terms {
     /// Plain ceilings: nothing inherited, lent or reserved.
     #[must_use]
     pub const fn plain(limit: Limits) -> Self {
-        Self { limit, inherited: ResourceSet::EMPTY, lends: ResourceSet::EMPTY, reserve: Amounts::ZERO }
+        Self {
+            limit,
+            inherited: ResourceSet::EMPTY,
+            lends: ResourceSet::EMPTY,
+            reserve: Amounts::ZERO,
+            reserve_fixed: false,
+        }
     }
 }
 

@@ -48,6 +48,15 @@ impl Resource {
             Self::Tokens | Self::Steps | Self::ToolCalls | Self::Retries => amount.to_string(),
         }
     }
+
+    /// The same with what it is an amount of, where that does not stand beside it.
+    #[must_use]
+    pub fn counted(self, amount: u64) -> String {
+        match self {
+            Self::Cost => usd(amount),
+            Self::Tokens | Self::Steps | Self::ToolCalls | Self::Retries => format!("{amount} {self}"),
+        }
+    }
 }
 
 impl fmt::Display for Resource {

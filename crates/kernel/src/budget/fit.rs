@@ -39,6 +39,12 @@ pub struct Shortfall {
 }
 
 impl Shortfall {
+    /// What could be used once every running hold has returned.
+    #[must_use]
+    pub const fn left(&self) -> u64 {
+        self.limit.saturating_sub(self.reserve).saturating_sub(self.spent).saturating_sub(self.lent)
+    }
+
     /// The numbers as people read them, naming whose ceiling it is.
     #[must_use]
     pub fn told(&self, account: &impl fmt::Display) -> String {

@@ -164,7 +164,9 @@ impl Ledger {
             let bounded = account.terms.limit.bounded();
             let raised = account.terms.limit.amounts().plus(&add.only(set).only(bounded));
             let limit = std::mem::replace(&mut account.terms.limit, Limits::from_amounts(raised));
-            account.terms.reserve = account.terms.reserve.grown(limit.amounts(), &raised);
+            if !account.terms.reserve_fixed {
+                account.terms.reserve = account.terms.reserve.grown(limit.amounts(), &raised);
+            }
         }
         self.shift_above(at, Shift { more: lent, less: Amounts::ZERO });
     }

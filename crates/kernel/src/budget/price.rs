@@ -50,6 +50,15 @@ impl Price {
         Some(u64::try_from(cap).unwrap_or(u64::MAX))
     }
 
+    /// The largest input whose worst case is within `nanos` beside so much output, or none if that alone is dearer.
+    #[must_use]
+    pub fn input_within(&self, nanos: u64, output_cap: u64) -> Option<u64> {
+        let dearest = self.input_per_mtok.max(self.cached_input()).max(self.cache_write());
+        let rest = u128::from(nanos).checked_sub(u128::from(self.worst_case(0, output_cap)))?;
+        let input = (rest * MTOK).checked_div(u128::from(dearest)).unwrap_or(u128::from(u64::MAX));
+        Some(u64::try_from(input).unwrap_or(u64::MAX))
+    }
+
     /// Refuses absurd rates.
     ///
     /// # Errors

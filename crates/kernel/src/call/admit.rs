@@ -9,6 +9,7 @@ use crate::event::{Alarm, Event};
 use crate::id::{AgentId, CallId, ModelName};
 use crate::refusal::Refusal;
 use crate::time::Time;
+use crate::turn;
 
 /// What became of a call that asked to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -181,7 +182,16 @@ fn refuse(draft: &mut Draft<'_>, id: CallId, refusal: Refusal) -> Admitted {
     match refusal.shortfall().filter(|(_, short)| is_turn && gone(short)) {
         Some((account, short)) => {
             let (account, short) = (account.clone(), *short);
-            if halts_tree(draft, ix, &account, &short) {
+            let halts = halts_tree(draft, ix, &account, &short);
+            // What halts the tree below the root only waits; everybody else has a last call before it ends or halts.
+            if (!halts || draft.agents().parent(ix).is_none()) && turn::replaces(draft, id, &refusal) {
+                return Admitted::Refused(refusal);
+            }
+            if draft.call(id).is_some_and(|call| call.work.wrap_up().is_some()) {
+                end(draft, id, Outcome::Refused { refusal: refusal.clone() });
+                return Admitted::Refused(refusal);
+            }
+            if halts {
                 let agent = draft.agent_id(ix).clone();
                 draft.record(Event::TreeHalted { agent, call: id, account, short });
                 wait(draft, id, Pause::on(Why::Halted));

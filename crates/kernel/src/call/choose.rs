@@ -2,11 +2,12 @@
 
 use super::{Call, ModelCall, Work};
 use crate::agent::AgentIx;
-use crate::budget::{Amounts, Resource, Shortfall};
+use crate::budget::{Amounts, Price, Resource, Shortfall};
 use crate::definition::{Model, OnLow, Unpriced};
 use crate::id::{CallId, ModelName};
 use crate::limit;
 use crate::refusal::Refusal;
+use crate::turn;
 use crate::world::World;
 
 /// The model called `name`. Refuses one that does not exist, is not allowed to this agent, or has no price while money is limited.
@@ -36,7 +37,14 @@ pub(crate) fn model_work(
     let cost = price.map_or(0, |price| price.worst_case(input_tokens, output_cap));
     let tokens = input_tokens.saturating_add(output_cap);
     Amounts::cost(cost).with(Resource::Tokens, tokens).checked()?;
-    Ok(Work::Model(ModelCall { model: model.clone(), input_tokens, output_cap, summary: None, left: None }))
+    Ok(Work::Model(ModelCall {
+        model: model.clone(),
+        input_tokens,
+        output_cap,
+        summary: None,
+        left: None,
+        wrap_up: None,
+    }))
 }
 
 /// The next model to try for a call, and the output cap there: the first fallback that it can go to.
@@ -70,26 +78,64 @@ pub(crate) fn on_low(world: &World, id: CallId, short: &Shortfall) -> Option<(Mo
     if !short.resource.stops_all() {
         return None; // Neither a cheaper model nor a shorter answer saves a step or a retry.
     }
-    match &world.agent(call.agent).charter.on_low {
+    let chosen = match &world.agent(call.agent).charter.on_low {
         OnLow::Halt => None,
-        OnLow::Shrink => {
-            let cap = affordable_output(world, call.agent, work)?;
-            (cap >= limit::OUTPUT_TOKENS_MIN && cap < work.output_cap).then(|| (work.model.clone(), cap))
-        }
+        OnLow::Shrink => shrunk(world, call.agent, work, limit::OUTPUT_TOKENS_MIN),
         OnLow::Downgrade(model) => elsewhere(world, call, work, model),
-    }
+    };
+    chosen.or_else(|| {
+        // A turn of an agent is shrunk in any case before its last call comes in its place.
+        let least = match work.wrap_up {
+            Some(_) => limit::WRAP_UP_OUTPUT_TOKENS_MIN,
+            None => limit::OUTPUT_TOKENS_SHRUNK,
+        };
+        let is_turn = world.rules() >= 3 && call.work.is_turn() && turn::takes_turns(world, call.agent);
+        is_turn.then(|| shrunk(world, call.agent, work, least)).flatten()
+    })
 }
 
-/// The largest output cap that what is left up the chain can pay for.
-fn affordable_output(world: &World, ix: AgentIx, work: &ModelCall) -> Option<u64> {
+/// The same model with as large an output cap as fits, if that is not too small.
+fn shrunk(world: &World, ix: AgentIx, work: &ModelCall, least: u64) -> Option<(ModelName, u64)> {
+    let cap = affordable_output(world, ix, &work.model, work.input_tokens)?;
+    (cap >= least && cap < work.output_cap).then(|| (work.model.clone(), cap))
+}
+
+/// The largest output cap that what is left up the chain can pay for beside so much input.
+pub(crate) fn affordable_output(
+    world: &World,
+    ix: AgentIx,
+    model: &ModelName,
+    input_tokens: u64,
+) -> Option<u64> {
+    affordable(world, ix, model, input_tokens, Price::output_within)
+}
+
+/// The largest input that what is left up the chain can pay for beside so much output.
+pub(crate) fn affordable_input(
+    world: &World,
+    ix: AgentIx,
+    model: &ModelName,
+    output_cap: u64,
+) -> Option<u64> {
+    affordable(world, ix, model, output_cap, Price::input_within)
+}
+
+/// What is left for one half of a call when the other is paid for.
+fn affordable(
+    world: &World,
+    ix: AgentIx,
+    model: &ModelName,
+    taken_tokens: u64,
+    within: fn(&Price, u64, u64) -> Option<u64>,
+) -> Option<u64> {
     let left = world.ledger().left(world.agent(ix).account);
     let by_tokens = match left.of(Resource::Tokens) {
-        Some(tokens) => tokens.checked_sub(work.input_tokens)?,
+        Some(tokens) => tokens.checked_sub(taken_tokens)?,
         None => u64::MAX,
     };
-    let price = world.definition().models.get(&work.model).and_then(|model| model.price);
+    let price = world.definition().models.get(model).and_then(|model| model.price);
     let by_cost = match (left.of(Resource::Cost), price) {
-        (Some(nanos), Some(price)) => price.output_within(nanos, work.input_tokens)?,
+        (Some(nanos), Some(price)) => within(&price, nanos, taken_tokens)?,
         (None, _) | (_, None) => u64::MAX,
     };
     Some(by_tokens.min(by_cost))

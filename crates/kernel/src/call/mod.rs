@@ -11,7 +11,7 @@ mod wake;
 mod work;
 
 pub(crate) use admit::{Admitted, admit, park, pump};
-pub(crate) use choose::{check_model, fallback, model_work};
+pub(crate) use choose::{affordable_input, affordable_output, check_model, fallback, model_work};
 pub(crate) use cost::{first_attempt, used, used_in_vain};
 pub(crate) use end::{attempt_failed, end, end_running};
 pub use outcome::{ChildEnd, Outcome, StopReason};

@@ -8,6 +8,7 @@ use crate::context::ToolAsk;
 use crate::definition::Lost;
 use crate::findings::WaitNeed;
 use crate::id::{AgentId, ModelName, ToolName};
+use crate::turn::{WrapUpCall, WrapUpReason};
 use crate::window::Covers;
 
 /// What a call is for.
@@ -41,6 +42,9 @@ pub struct ModelCall {
     /// What the agent could use at that moment, if it is told with what came since its last turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<Box<Limits>>,
+    /// That it is the last call of its agent, without tools, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wrap_up: Option<Box<WrapUpCall>>,
 }
 
 impl Work {
@@ -50,6 +54,15 @@ impl Work {
         match self {
             Self::Model(model) => model.summary.is_none(),
             Self::Tool(_) | Self::Child(_) | Self::Wait(_) | Self::Question(_) => false,
+        }
+    }
+
+    /// Why it is the last call of its agent, if it is.
+    #[must_use]
+    pub fn wrap_up(&self) -> Option<&WrapUpReason> {
+        match self {
+            Self::Model(model) => model.wrap_up.as_ref().map(|wrap_up| &wrap_up.reason),
+            Self::Tool(_) | Self::Child(_) | Self::Wait(_) | Self::Question(_) => None,
         }
     }
 

@@ -47,6 +47,8 @@ pub struct Contexts {
     unborn: BTreeMap<AgentId, Vec<(Seq, Message)>>,
     /// Summaries in the making, by whose.
     summaries: BTreeMap<AgentId, Summarising>,
+    /// What those see whose last call sees less than their window holds.
+    last_calls: BTreeMap<AgentId, Arc<Vec<Arc<Message>>>>,
     /// Whether every message is kept, and not only what a window holds.
     keeps_all: bool,
     /// What is needed to go back. Most trees never do.
@@ -80,6 +82,7 @@ impl Contexts {
             answers: BTreeMap::new(),
             unborn: BTreeMap::new(),
             summaries: BTreeMap::new(),
+            last_calls: BTreeMap::new(),
             keeps_all: false,
             recall: None,
         }
@@ -164,6 +167,7 @@ impl Contexts {
             | Event::CallSwitched { .. }
             | Event::AttemptFailed { .. }
             | Event::Charged { .. }
+            | Event::WrapUpStarted { .. }
             | Event::TreeHalted { .. }
             | Event::TreeUnhalted
             | Event::LimitRaised { .. }
@@ -230,6 +234,20 @@ impl Contexts {
         self.summaries.get(agent).map(|summarising| summarising.packet(tokens))
     }
 
+    /// What the model of a living agent sees that is asked for the last time. It may call no tool.
+    #[must_use]
+    pub fn last_packet(&self, agent: &AgentId, tokens: u64) -> Option<Packet> {
+        let context = self.agents.get(agent)?;
+        let messages = Arc::clone(self.last_calls.get(agent).unwrap_or(&context.messages));
+        Some(Packet { messages, tools: Arc::default(), tokens })
+    }
+
+    /// The last thing that the model of a living agent said.
+    #[must_use]
+    pub fn said(&self, agent: &AgentId) -> Option<&Body> {
+        self.agents.get(agent)?.said().map(|(body, _)| body)
+    }
+
     /// One of the tools that the last answer of a living agent asked for.
     #[must_use]
     pub fn ask(&self, agent: &AgentId, ask: u32) -> Option<&ToolAsk> {
@@ -285,6 +303,7 @@ impl Contexts {
     fn asked(&mut self, call: CallId, agent: &AgentId, work: &Work) {
         let kind = match work {
             Work::Model(model) if model.summary.is_some() => Kind::Summary,
+            Work::Model(model) if model.wrap_up.is_some() => Kind::LastCall,
             Work::Model(_) => Kind::Model,
             Work::Tool(work) => Kind::of(work.ask),
             Work::Child(_) | Work::Wait(_) | Work::Question(_) => Kind::Outside,
@@ -300,6 +319,11 @@ impl Contexts {
                 context.read();
                 model.left.iter().for_each(|left| context.tell_left(left));
                 self.summaries.remove(agent);
+                self.last_calls.remove(agent);
+                if let Some(wrap_up) = &model.wrap_up {
+                    let seen = context.told_last(wrap_up.cut.as_ref());
+                    self.last_calls.extend(seen.map(|seen| (agent.clone(), seen)));
+                }
             }
         }
     }
@@ -321,7 +345,13 @@ impl Contexts {
         let Some((Opened { agent, kind }, wait)) = self.open.remove(call) else { return };
         let returned = self.returned(&agent, wait.as_ref(), outcome);
         let Some(context) = self.agents.get_mut(&agent) else { return };
-        if let (Kind::Model, Outcome::Done { body, asks, mismatch, .. }) = (kind, outcome) {
+        self.last_calls.remove(&agent);
+        let is_said = match (kind, outcome) {
+            (Kind::Model, _) => true,
+            (Kind::LastCall, Outcome::Done { body, .. }) => !body.text.trim().is_empty(),
+            (Kind::LastCall | Kind::Summary | Kind::Ask(_) | Kind::Outside, _) => false,
+        };
+        if let (true, Outcome::Done { body, asks, mismatch, .. }) = (is_said, outcome) {
             context.push(Arc::new(Message::Said { body: body.clone(), asks: asks.clone() }));
             if let Some(mismatch) = mismatch {
                 context.unread().letters.push((self.seq, Message::Mismatch(mismatch.note())));
@@ -332,7 +362,7 @@ impl Contexts {
         {
             summarising.body = Some(body.clone());
         }
-        if let Kind::Model | Kind::Summary = kind {
+        if let Kind::Model | Kind::LastCall | Kind::Summary = kind {
             return;
         }
         let message = if let Outcome::Message { seq } = outcome { context.taken(*seq) } else { None };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::brief::Brief;
 use super::folded::Folded;
+use super::told::LAST_CALL;
 use super::{Message, Offloaded, Origin, ToolAsk};
 use crate::agent::Attachment;
 use crate::body::Body;
@@ -121,6 +122,18 @@ impl Context {
         let letters = std::mem::take(&mut unread.letters).into_iter().map(|(_, message)| message);
         answers.chain(letters).for_each(|message| self.push(Arc::new(message)));
         self.unread = Some(unread).filter(|unread| !unread.is_empty());
+    }
+
+    /// Its model is told that it is asked for the last time. What that sees, if it is not the whole window.
+    pub(super) fn told_last(&mut self, cut: Option<&Cut>) -> Option<Arc<Vec<Arc<Message>>>> {
+        let seen = cut.map(|cut| {
+            let mut seen = Self { all: None, ..self.clone() };
+            seen.cut(cut, None);
+            seen.push(Arc::new(Message::Note(LAST_CALL.to_owned())));
+            seen.messages
+        });
+        self.push(Arc::new(Message::Note(LAST_CALL.to_owned())));
+        seen
     }
 
     /// The message at this place of the window, read or not.

@@ -19,6 +19,11 @@ const DEFAULT_ANSWER: &str = "nobody answered in time; your default answer count
 /// How a model is told of a tool that had not answered where its context was rolled back to.
 pub(crate) const ROLLED_BACK: &str = "nobody knows what came of this: your context was rolled back to before it ended; find out before you ask for it again";
 
+/// How a model is told that it is asked for the last time. A change of these words is a change of the rules: they are
+/// counted in every hold.
+pub(crate) const LAST_CALL: &str = "This is your last call, and no tool can be used: answer now with what you have, and say what is missing.";
+const _: () = assert!(LAST_CALL.len() as u64 + limit::MESSAGE_TOKENS <= limit::WRAP_UP_TOKENS);
+
 /// The end of a call that is neither a model's nor for children, as its result: what the model reads, and whether it is
 /// an error. `whole` is where the whole of a tool's output is.
 pub(crate) fn told(outcome: &Outcome, whole: &Whole) -> (String, bool) {

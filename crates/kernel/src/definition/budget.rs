@@ -28,6 +28,9 @@ pub struct BudgetSpec {
     /// What to do when a model call does not fit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_low: Option<OnLow>,
+    /// Whether the agent gets a last call before it ends for want of room.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wrap_up: Option<WrapUp>,
 }
 
 impl Default for BudgetSpec {
@@ -39,6 +42,7 @@ impl Default for BudgetSpec {
             lend: None,
             answer_reserve: None,
             on_low: None,
+            wrap_up: None,
         }
     }
 }
@@ -67,6 +71,7 @@ impl BudgetSpec {
             lend: self.lend.or(other.lend),
             answer_reserve: self.answer_reserve.or(other.answer_reserve),
             on_low: self.on_low.clone().or_else(|| other.on_low.clone()),
+            wrap_up: self.wrap_up.or(other.wrap_up),
         }
     }
 
@@ -94,6 +99,24 @@ pub enum Lend {
     No,
     /// They are held at every ancestor until it ends.
     Yes,
+}
+
+/// Whether an agent gets a last call before it ends for want of room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WrapUp {
+    /// It does.
+    #[default]
+    On,
+    /// It ends at once.
+    Off,
+}
+
+impl WrapUp {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+    pub(crate) const fn is_on(&self) -> bool {
+        matches!(self, Self::On)
+    }
 }
 
 /// What to do when a model call cannot fit.

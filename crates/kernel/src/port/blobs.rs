@@ -44,6 +44,7 @@ pub fn blobs_of(event: &Event) -> Vec<&BlobRef> {
         | Event::Charged { .. }
         | Event::TreeHalted { .. }
         | Event::TreeUnhalted
+        | Event::WrapUpStarted { .. }
         | Event::LimitRaised { .. }
         | Event::ClockSet { .. }
         | Event::BreakerChanged { .. }

@@ -116,6 +116,7 @@ pub fn catalog_rows(place: Place, event: &Event) -> Vec<CatalogRow> {
         | Event::MessagePublished { .. }
         | Event::TreeHalted { .. }
         | Event::TreeUnhalted
+        | Event::WrapUpStarted { .. }
         | Event::LimitRaised { .. }
         | Event::ClockSet { .. }
         | Event::BreakerChanged { .. }

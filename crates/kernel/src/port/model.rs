@@ -90,6 +90,8 @@ pub enum Purpose {
     /// It is a turn of the agent.
     #[default]
     Turn,
+    /// It is the last turn of the agent: no tool can be called, and what it says is the partial result.
+    WrapUp,
     /// It is a summary of what leaves the agent's window.
     Summary,
 }

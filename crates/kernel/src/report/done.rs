@@ -52,17 +52,19 @@ impl Done {
         let is_turn = call.work.is_turn() && !is_void;
         let stop = if is_model { self.stop } else { StopReason::End };
         let cut_at = call.work.output_cap().filter(|_| stop == StopReason::OutputCap && draft.rules() >= 3);
-        let asks = if is_model { turn::bounded(&self.asks) } else { Vec::new() };
+        let wrap_up = call.work.wrap_up().cloned();
+        // Whoever is asked for the last time can have no tools called.
+        let asks = if is_model && wrap_up.is_none() { turn::bounded(&self.asks) } else { Vec::new() };
         let body = self.body.bounded();
         // A model says words, and nothing else.
         let body = if is_model { body.only_text() } else { body };
         // Only an answer is checked: who asks for tools has not answered yet.
-        let mismatch = self.mismatch.as_deref().filter(|_| is_turn && asks.is_empty());
+        let mismatch = self.mismatch.as_deref().filter(|_| is_turn && asks.is_empty() && wrap_up.is_none());
         let mismatch = mismatch.map(|mismatch| Box::new(mismatch.bounded()));
         let outcome = Outcome::Done { body, asks, is_error: self.is_error, mismatch: mismatch.clone(), stop };
         call::end_running(draft, self.call, outcome, spent);
         if is_turn {
-            turn::said(draft, ix, &Said { asks: &self.asks, mismatch: mismatch.as_deref(), cut_at });
+            turn::said(draft, ix, &Said { asks: &self.asks, mismatch: mismatch.as_deref(), cut_at, wrap_up });
         }
         end_if_drained(draft, ix);
         Reply::Done

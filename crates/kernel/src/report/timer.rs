@@ -23,7 +23,7 @@ impl Timer {
         // It fires once and is not argued with: clocks differ, and one that was sent away would be gone.
         let Some((_, subject)) = draft.subject(self.timer) else { return Reply::Stale };
         match subject {
-            Subject::Clock(ix, kind) => clock::time_is_up(draft, ix, kind),
+            Subject::Clock(ix, kind) => clock::rang(draft, ix, kind),
             Subject::Call(id) => call_due(draft, id),
         }
         Reply::Done

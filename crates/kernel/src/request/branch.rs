@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::start::reserve;
 use super::{acting, person};
 use crate::agent::{AgentIx, State, end_if_drained};
 use crate::budget::{Amounts, Limits, Terms};
@@ -14,6 +13,7 @@ use crate::id::{AgentId, CallId, TreeId};
 use crate::input::By;
 use crate::refusal::Refusal;
 use crate::time::Time;
+use crate::turn::{Lead, with_reserve};
 
 /// Branch a tree. It is asked of the tree as it was; what is decided is the first batch of the new one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,7 +77,13 @@ impl Branch {
         let role = definition.roles.get(&draft.agent(root).charter.role);
         let budget =
             role.map_or_else(|| definition.budget.clone(), |role| definition.budget.or(&role.budget));
-        Ok(Terms { reserve: reserve(&budget, &limit), ..Terms::plain(limit) })
+        let charter = &draft.agent(root).charter;
+        let first = draft.agent(root).progress.window.headers().first();
+        let packet = first.map_or(0, |header| u64::from(header.tokens));
+        let lead = role.and_then(|role| {
+            Lead::of(definition, (role, &charter.caps, charter.depth), &charter.model, packet)
+        });
+        Ok(with_reserve(Terms::plain(limit), draft.rules(), &budget, lead.as_ref()))
     }
 }
 

@@ -12,6 +12,7 @@ use crate::id::AgentId;
 use crate::input::By;
 use crate::limit;
 use crate::refusal::Refusal;
+use crate::turn;
 
 /// Raise the ceilings of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +54,7 @@ impl Raise {
                 }
             }
         }
+        let notes = turn::raise_notes(draft, ix, self.add_ms);
         draft.record(Event::LimitRaised { agent: self.agent.clone(), add, add_ms: self.add_ms });
         for kind in clocks {
             clock::extend(draft, ix, kind, self.add_ms);
@@ -60,6 +62,7 @@ impl Raise {
         if draft.halted().is_some_and(|halt| halt.account == self.agent) {
             draft.record(Event::TreeUnhalted);
         }
+        turn::tell_raised(draft, notes);
         Ok(Reply::Done)
     }
     /// The clocks that get more time. An agent without any cannot have more.

@@ -5,7 +5,6 @@ use std::cell::LazyCell;
 use serde::{Deserialize, Serialize};
 
 use super::followup::known_before;
-use super::start::reserve;
 use super::{acting, room_for_call};
 use crate::agent::{AgentIx, Attachment, Due, Spawned, digest};
 use crate::body::check_said;
@@ -23,7 +22,7 @@ use crate::limit;
 use crate::output_schema::OutputSchema;
 use crate::refusal::Refusal;
 use crate::time::Time;
-use crate::turn::{self, Opening, Wish};
+use crate::turn::{self, Lead, Opening, Wish, check_first_call, with_reserve};
 
 /// Spawn a child.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,8 +111,8 @@ impl Spawn {
                 Attachment::Call { call: draft.calls().next_id(), ask: draft.ask() }
             }
         };
-        let due = due(draft, parent, (role, &budget));
-        let spawned = Spawned {
+        let due = due(draft, parent, role, &budget);
+        let mut spawned = Spawned {
             agent: agent.clone(),
             parent: Some(draft.agent_id(parent).clone()),
             role: name.clone(),
@@ -122,7 +121,8 @@ impl Spawn {
             thread: draft.agent(parent).charter.thread.clone(),
             caps,
             terms,
-            on_low: budget.on_low.unwrap_or_default(),
+            on_low: budget.on_low.clone().unwrap_or_default(),
+            wrap_up: budget.wrap_up.unwrap_or_default(),
             due,
             attachment,
             output_schema: self.frame.output_schema.clone(),
@@ -133,6 +133,11 @@ impl Spawn {
         let (messages, window) = (self.messages.as_slice(), self.frame.window);
         let wish = Wish { goal, share: self.share, messages, window, before };
         let opening = Opening::of(draft, Some(parent), (&spawned, role), &wish)?;
+        let packet = opening.packet_tokens(draft, Some(parent), &agent);
+        check_first_call(draft, parent, (&spawned, role), packet)?;
+        let depth = draft.agent(parent).charter.depth + 1;
+        let lead = Lead::of(draft.definition(), (role, &spawned.caps, depth), &spawned.model, packet);
+        spawned.terms = with_reserve(spawned.terms, draft.rules(), &budget, lead.as_ref());
         draft.record(Event::AgentSpawned(Box::new(spawned)));
         opening.record(draft, Some(parent), &agent, by);
         let call = if let Attachment::Call { call, .. } = attachment { Some(call) } else { None };
@@ -239,7 +244,7 @@ fn check_room(draft: &Draft<'_>, parent: AgentIx) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The terms of the child's account: its ceilings, what of them is lent, and what is kept for its own answer.
+/// The terms of the child's account: its ceilings, and what of them is lent.
 fn terms(draft: &Draft<'_>, parent: AgentIx, budget: &BudgetSpec) -> Result<Terms, Refusal> {
     budget.check()?;
     let above = draft.agent(parent).account;
@@ -255,7 +260,7 @@ fn terms(draft: &Draft<'_>, parent: AgentIx, budget: &BudgetSpec) -> Result<Term
         Lend::No => ResourceSet::EMPTY,
         Lend::Yes => lent(draft, parent, &budget.limit)?,
     };
-    Ok(Terms { lends, reserve: reserve(budget, &terms.limit), ..terms })
+    Ok(Terms { lends, ..terms })
 }
 
 /// The ceilings to be lent; they must fit at every ancestor now.
@@ -278,12 +283,12 @@ fn lent(draft: &Draft<'_>, parent: AgentIx, given: &Limits) -> Result<ResourceSe
 }
 
 /// The clocks of the child: its timeout runs from its birth, its active time from its first attempt.
-fn due(draft: &Draft<'_>, parent: AgentIx, (role, budget): (&Role, &BudgetSpec)) -> Due {
+fn due(draft: &Draft<'_>, parent: AgentIx, role: &Role, budget: &BudgetSpec) -> Due {
     let own = budget.timeout_ms.map(|ms| draft.now().after_ms(ms));
     let alarm = |at| Alarm { timer: draft.next_timer(), at };
     if clock::are_kept(draft.rules()) {
         let active_ms = role.turns.as_ref().map(|turns| turns.active_ms.unwrap_or(limit::ACTIVE_MS));
-        return Due::of(budget, active_ms, own.map(alarm));
+        return clock::of_newborn(draft, draft.now(), role, budget, active_ms);
     }
     let deadline = earlier(own, draft.agent(parent).charter.deadline);
     Due { deadline, alarm: own.filter(|own| deadline == Some(*own)).map(alarm), ..Due::default() }

@@ -6,17 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use super::person;
 use crate::agent::{Attachment, Due, Spawned};
-use crate::budget::{Amounts, Limits, ResourceSet, Terms};
+use crate::budget::Terms;
 use crate::clock;
 use crate::context::Goal;
 use crate::decide::{Draft, Reply};
-use crate::definition::{BudgetSpec, Definition};
+use crate::definition::{BudgetSpec, Definition, Role};
 use crate::event::{Alarm, Event};
 use crate::id::{AgentId, ThreadId};
 use crate::input::By;
-use crate::limit;
 use crate::refusal::Refusal;
-use crate::turn::{self, Opening};
+use crate::turn::{self, Lead, Opening, with_reserve};
 
 /// Start a tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,15 +39,14 @@ impl Start {
         let (_, role) = definition.role(&definition.entry)?;
         role.caps.check_model(&role.model)?;
         let budget = definition.budget.or(&role.budget);
-        let alarm =
-            budget.timeout_ms.map(|ms| Alarm { timer: draft.next_timer(), at: draft.now().after_ms(ms) });
+        let due = due(draft, role, &budget);
         let mut caps = role.caps.clone();
         caps.depth_max = caps.depth_max.min(definition.limits.depth_max);
         let agent = AgentId::of_role(&definition.entry);
         if draft.rules() >= 3 && agent.is_reserved() {
             return Err(Refusal::ReservedId { agent });
         }
-        let spawned = Spawned {
+        let mut spawned = Spawned {
             agent: agent.clone(),
             parent: None,
             role: definition.entry.clone(),
@@ -56,19 +54,19 @@ impl Start {
             model: role.model.clone(),
             thread: definition.thread.clone().unwrap_or_else(|| ThreadId::of_tree(draft.tree())),
             caps,
-            terms: Terms { reserve: reserve(&budget, &budget.limit), ..Terms::plain(budget.limit) },
+            terms: Terms::plain(budget.limit),
             on_low: budget.on_low.clone().unwrap_or_default(),
-            due: if clock::are_kept(draft.rules()) {
-                Due::of(&budget, role.turns.as_ref().and_then(|turns| turns.active_ms), alarm)
-            } else {
-                Due { deadline: alarm.map(|alarm| alarm.at), alarm, ..Due::default() }
-            },
+            wrap_up: budget.wrap_up.unwrap_or_default(),
+            due,
             attachment: Attachment::Root,
             output_schema: None,
         };
         let goal = Goal { text: &definition.goal, tokens: self.goal_tokens, schema: None };
         let opening = Opening::of_root(definition, (&spawned, role), goal);
         let rules = draft.rules();
+        let packet = opening.packet_tokens(draft, None, &agent);
+        let lead = Lead::of(definition, (role, &spawned.caps, 0), &spawned.model, packet);
+        spawned.terms = with_reserve(spawned.terms, rules, &budget, lead.as_ref());
         draft.record(Event::TreeStarted { rules, definition: Arc::clone(definition) });
         draft.record(Event::AgentSpawned(Box::new(spawned)));
         opening.record(draft, None, &agent, by);
@@ -77,11 +75,12 @@ impl Start {
     }
 }
 
-/// What descendants must leave of the ceilings that stop everything, so that the agent can always answer.
-pub(super) fn reserve(budget: &BudgetSpec, limit: &Limits) -> Amounts {
-    let percent = u64::from(budget.answer_reserve.unwrap_or(limit::ANSWER_RESERVE_PERCENT));
-    ResourceSet::MEASURED.iter().fold(Amounts::ZERO, |reserve, resource| match limit.of(resource) {
-        Some(amount) => reserve.with(resource, amount / 100 * percent + amount % 100 * percent / 100),
-        None => reserve,
-    })
+/// The clocks of the root. It has no active time unless its role says so: its limit is the tree's timeout.
+fn due(draft: &Draft<'_>, role: &Role, budget: &BudgetSpec) -> Due {
+    if clock::are_kept(draft.rules()) {
+        let active_ms = role.turns.as_ref().and_then(|turns| turns.active_ms);
+        return clock::of_newborn(draft, draft.now(), role, budget, active_ms);
+    }
+    let alarm = budget.timeout_ms.map(|ms| Alarm { timer: draft.next_timer(), at: draft.now().after_ms(ms) });
+    Due { deadline: alarm.map(|alarm| alarm.at), alarm, ..Due::default() }
 }

@@ -6,9 +6,11 @@ mod approve;
 mod builtin;
 mod opening;
 mod repair;
+mod reserve;
 mod summary;
 mod tell;
 mod thread;
+mod wrap_up;
 
 use crate::agent::{self, AgentIx, Exit, State};
 use crate::body::cut;
@@ -30,8 +32,11 @@ use summary::Telling;
 pub(crate) use approve::answered;
 pub use builtin::Builtin;
 pub(crate) use opening::{Opening, Wish, check_category};
+pub(crate) use reserve::{Lead, check_first_call, with_reserve};
 pub(crate) use tell::{Before, tell};
 pub(crate) use thread::{leave, spread};
+pub use wrap_up::{WrapUpCall, WrapUpReason};
+pub(crate) use wrap_up::{raise_notes, replaces, tell_raised, time_is_short, will_wrap_up};
 
 /// An agent that takes turns has its first one.
 pub(crate) fn begin(draft: &mut Draft<'_>, agent: &AgentId, goal: Goal<'_>) {
@@ -51,6 +56,8 @@ pub(crate) struct Said<'a> {
     pub(crate) mismatch: Option<&'a Mismatch>,
     /// The output cap at which it was cut, if it was.
     pub(crate) cut_at: Option<u64>,
+    /// Why it was the last call of the agent, if it was.
+    pub(crate) wrap_up: Option<WrapUpReason>,
 }
 
 /// An agent's model has answered: its tools are called, or that was its answer, unless that does not fit or was cut.
@@ -60,6 +67,9 @@ pub(crate) fn said(draft: &mut Draft<'_>, ix: AgentIx, said: &Said<'_>) {
     if !matches!(agent.state, State::Live) || turns_of(draft, ix).is_none() {
         return;
     }
+    if let Some(reason) = &said.wrap_up {
+        return wrap_up::over(draft, ix, reason.clone());
+    }
     // Who was written to meanwhile reads that first.
     if asks.is_empty() && agent.inbox.is_empty() {
         match (said.mismatch, said.cut_at) {
@@ -67,6 +77,9 @@ pub(crate) fn said(draft: &mut Draft<'_>, ix: AgentIx, said: &Said<'_>) {
             (None, Some(output_cap)) => agent::end(draft, ix, truncated(output_cap), None),
             (None, None) => agent::end(draft, ix, Exit::Completed, None),
         }
+        return;
+    }
+    if wrap_up::instead_of_tools(draft, ix, asks) {
         return;
     }
     for (place, ask) in asks.iter().take(limit::ASKS_MAX).enumerate() {
@@ -93,12 +106,17 @@ pub(crate) fn advance(draft: &mut Draft<'_>, ix: AgentIx) {
     if !idle || turns_of(draft, ix).is_none() {
         return;
     }
-    match agent.progress.failed().filter(|_| agent.inbox.is_empty()) {
-        Some(outcome) => {
+    let (progress, is_read) = (&agent.progress, agent.inbox.is_empty());
+    // A call that was dropped because time is short is followed by the last one.
+    let is_dropped = progress.failed() == Some(&Outcome::Cancelled);
+    let is_last_due = is_dropped && progress.is_time_short() && progress.wrapped_up().is_none();
+    match (progress.failed(), progress.wraps_up()) {
+        (Some(_), Some(reason)) => wrap_up::over(draft, ix, reason.clone()),
+        (Some(outcome), None) if is_read && !is_last_due => {
             let exit = late_exit(draft, ix, outcome).unwrap_or_else(|| failure(outcome));
             agent::end(draft, ix, exit, None);
         }
-        None => ask_model(draft, ix, agent.progress.tokens),
+        (Some(_) | None, _) => ask_model(draft, ix, progress.tokens),
     }
 }
 
@@ -143,11 +161,9 @@ fn ask_model(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) {
     let (turns_max, output_cap) = (turns.turns_max, turns.output_cap);
     let agent = draft.agent(ix);
     if agent.progress.turns >= turns_max {
-        let message = format!(
-            "no answer after {}, which is all that it may take: raise `limits.max_steps`, or ask for less",
-            turns_told(turns_max)
-        );
-        agent::end(draft, ix, Exit::failed("max_steps", message), None);
+        return agent::end(draft, ix, out_of_turns(turns_max), None);
+    }
+    if wrap_up::instead_of_turn(draft, ix, tokens) {
         return;
     }
     let tokens = match fit(draft, ix, tokens) {
@@ -167,6 +183,15 @@ fn ask_model(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) {
         }
         Err(refusal) => agent::end(draft, ix, Exit::failed(&refusal.code(), refusal.to_string()), None),
     }
+}
+
+/// How an agent ends that may take no more turns.
+fn out_of_turns(turns_max: u32) -> Exit {
+    let message = format!(
+        "no answer after {}, which is all that it may take: raise `limits.max_steps`, or ask for less",
+        turns_told(turns_max)
+    );
+    Exit::failed("max_steps", message)
 }
 
 /// A turn at which an agent reads results: it is told what is left.

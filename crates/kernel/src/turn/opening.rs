@@ -2,7 +2,7 @@
 
 use super::thread;
 use crate::agent::{AgentIx, Spawned};
-use crate::context::{Given, Goal, Share, first_tokens};
+use crate::context::{Given, Goal, Share, first_tokens, heard_tokens};
 use crate::decide::Draft;
 use crate::definition::{Definition, Role};
 use crate::envelope::Envelope;
@@ -13,6 +13,7 @@ use crate::limit;
 use crate::part::check_parts;
 use crate::refusal::Refusal;
 use crate::window::{self, Category, News, Span, Window, check_size};
+use crate::world::World;
 
 /// How the context of a new agent opens. Everything in it was checked.
 pub(crate) struct Opening {
@@ -92,6 +93,43 @@ impl Opening {
         Self { size, first, clamped: None, share: Share::Goal, messages: Vec::new(), before: None }
     }
 
+    /// How many tokens the first packet of this agent has, about: its window may cut some more.
+    pub(crate) fn packet_tokens(&self, world: &World, parent: Option<AgentIx>, agent: &AgentId) -> u64 {
+        let of = |window: &Window, spans: &[Span], around: u64| -> u64 {
+            let headers = Span::places(spans).filter_map(|place| window.headers().get(place));
+            headers.map(|header| u64::from(header.tokens) + around).sum()
+        };
+        let shared = parent.map_or(0, |parent| {
+            let (spans, as_is) = self.shared(world, parent);
+            of(&world.agent(parent).progress.window, &spans, if as_is { 0 } else { limit::TOLD_TOKENS })
+        });
+        let before = self.before.as_ref().and_then(|(from, span)| {
+            let finished = world.agents().finished(parent?, world.agents().find(from)?)?;
+            Some(of(&finished.window, &[*span], 0))
+        });
+        let letter = limit::SENDER_TOKENS + limit::MESSAGE_TOKENS;
+        let given = |given: &Given| heard_tokens(&given.body, &Envelope::default()) + letter;
+        let messages: u64 = self.messages.iter().map(given).sum();
+        let unborn = world.unborn().get(agent).into_iter().flatten();
+        let unborn: u64 = unborn.map(|letter| letter.room.tokens + limit::MESSAGE_TOKENS).sum();
+        let whole =
+            [shared, before.unwrap_or(0), messages, unborn].into_iter().fold(self.first, u64::saturating_add);
+        match self.size.filter(|size| *size < whole) {
+            Some(size) => (size / 100 * limit::TRIM_PERCENT).max(self.first),
+            None => whole,
+        }
+    }
+
+    /// Which messages of its parent the new agent is told, and whether as its own conversation.
+    fn shared(&self, world: &World, parent: AgentIx) -> (Vec<Span>, bool) {
+        let (from, window) = (world.agent_id(parent), &world.agent(parent).progress.window);
+        match self.share {
+            Share::Goal | Share::Thread => (Vec::new(), false),
+            Share::Briefing => (window.news(&Window::default(), from, News::Briefing), false),
+            Share::Fork(turns) => (window.turns(turns), true),
+        }
+    }
+
     /// Records it for an agent that was just spawned.
     pub(crate) fn record(self, draft: &mut Draft<'_>, parent: Option<AgentIx>, agent: &AgentId, by: &By) {
         if let Some(size) = self.size {
@@ -99,12 +137,8 @@ impl Opening {
             draft.record(Event::WindowSet { agent, size, first, clamped });
         }
         if let Some(parent) = parent {
-            let (from, window) = (draft.agent_id(parent).clone(), &draft.agent(parent).progress.window);
-            let (spans, as_is) = match self.share {
-                Share::Goal | Share::Thread => (Vec::new(), false),
-                Share::Briefing => (window.news(&Window::default(), &from, News::Briefing), false),
-                Share::Fork(turns) => (window.turns(turns), true),
-            };
+            let from = draft.agent_id(parent).clone();
+            let (spans, as_is) = self.shared(draft, parent);
             if !spans.is_empty() {
                 let (to, replaces) = (agent.clone(), Vec::new());
                 draft.record(Event::ContextShared { from, to, spans, as_is, replaces });

@@ -77,18 +77,16 @@ impl World {
             Event::CallEnded { call, outcome, spent, .. } => self.call_ended(*call, outcome, spent),
             Event::ToolAnswered { agent, ask, body, .. } => self.answered(agent, *ask, body),
             Event::Charged { agent, amounts, .. } => self.ledger.charge(self.account(agent), amounts),
-            Event::ClockSet { agent, clock, left_ms, alarm } => {
-                self.clock_set(agent, *clock, (*left_ms, *alarm));
+            Event::ClockSet { agent, clock, left_ms, early_ms, alarm } => {
+                self.clock_set(agent, *clock, *left_ms, *early_ms, *alarm);
             }
+            Event::WrapUpStarted { agent, stops } => self.wrap_up_started(agent, *stops),
             Event::TreeHalted { account, call, short, .. } => {
                 self.halted = Some(Halt { call: *call, account: account.clone(), short: *short });
             }
             Event::TreeUnhalted => self.halted = None,
             Event::TreeBranched(branched) => self.branched(branched),
-            Event::LimitRaised { agent, add, add_ms } => {
-                self.ledger.raise(self.account(agent), add);
-                self.extended(agent, *add_ms);
-            }
+            Event::LimitRaised { agent, add, add_ms } => self.raised(agent, add, *add_ms),
             Event::BreakerChanged { model, breaker } => {
                 self.gates.entry(model.clone()).or_default().breaker = *breaker;
             }
@@ -132,6 +130,21 @@ impl World {
         self.wound(ix);
         if let (Attachment::Call { call, ask }, Some(parent)) = (spawned.attachment, &spawned.parent) {
             self.asked((call, ask), parent, Work::Child(ChildCall { agent: spawned.agent.clone() }), None);
+        }
+    }
+
+    fn wrap_up_started(&mut self, id: &AgentId, stops: bool) {
+        self.progress_mut(id).set_time_short(true);
+        if stops {
+            self.stopped(id);
+        }
+    }
+
+    fn raised(&mut self, id: &AgentId, add: &Amounts, add_ms: u64) {
+        self.ledger.raise(self.account(id), add);
+        self.extended(id, add_ms);
+        for member in self.agents.subtree(self.place(id)) {
+            self.agents.forget_lost(member);
         }
     }
 
@@ -251,6 +264,9 @@ impl World {
             self.agents.finish(ix, parent);
         }
         self.clocks_gone(ix);
+        if let (Some(parent), Exit::Exhausted { .. }) = (parent, exit) {
+            self.agents.lose(parent, ix);
+        }
         let spent = self.ledger.close(account);
         self.agents.retire(ix, Ended { role, parent, depth, word: exit.word(), at: self.seq, tokens, spent });
         match parent {
@@ -290,7 +306,12 @@ impl World {
             agent.progress.set_failed(None);
             agent.progress.window.summary_asked(&covers.spans);
         } else if let Work::Model(work) = &work {
-            agent.progress.asked(work.input_tokens);
+            match &work.wrap_up {
+                // Its packet is cut, the context is not.
+                Some(wrap_up) if wrap_up.cut.is_some() => agent.progress.asked_with_less(),
+                Some(_) | None => agent.progress.asked(work.input_tokens),
+            }
+            agent.progress.asked_to_wrap_up(work.wrap_up.as_ref().map(|wrap_up| &wrap_up.reason));
             agent.progress.window.forget_summary();
             // Whoever takes turns by itself reads everything before it thinks again.
             if self
@@ -303,6 +324,9 @@ impl World {
                     agent.progress.anew();
                 }
                 agent.inbox.clear();
+                if work.wrap_up.is_some() {
+                    agent.progress.told_last();
+                }
                 agent.progress.window.read();
             }
         }
@@ -340,8 +364,12 @@ impl World {
         let call = self.calls.call_mut(id);
         call.attempt = attempt;
         let (ix, timer) = (call.agent, call.timer.take());
+        let is_ordinary = call.work.is_turn() && call.work.wrap_up().is_none();
         self.clear_timer(timer);
         let agent = self.agents.agent_mut(ix);
+        if is_ordinary {
+            agent.progress.goes_on();
+        }
         agent.running += 1;
         self.ledger.hold(agent.account, held);
     }
@@ -373,6 +401,7 @@ impl World {
         let (is_wait, is_void) = (matches!(call.work, Work::Wait(_)), call.is_void);
         let (is_model, ask) = (matches!(call.work, Work::Model(_)), call.ask());
         let is_summary = is_model && !call.work.is_turn();
+        let is_last = call.work.wrap_up().is_some();
         if is_running {
             self.settled(id, spent);
         }
@@ -399,6 +428,10 @@ impl World {
             agent.progress.answered(rank, &Room::new(told, parts));
         } else if !is_model {
             agent.progress.read(told);
+        } else if let (true, Outcome::Done { body, .. }) = (is_last, outcome)
+            && body.text.trim().is_empty()
+        {
+            agent.progress.said_nothing();
         } else if let Outcome::Done { asks, mismatch, .. } = outcome {
             agent.progress.said(self.seq, told, !asks.is_empty());
             is_answer = asks.is_empty() && mismatch.is_none();

@@ -47,7 +47,7 @@ impl World {
     /// When an agent's time is up as things are: by its own clocks that run, or a timeout above it.
     #[must_use]
     pub fn deadline(&self, ix: AgentIx) -> Option<Time> {
-        let at = |ix, kind| self.clock(ix, kind).and_then(|clock| clock.alarm).map(|alarm| alarm.at);
+        let at = |ix, kind| self.clock(ix, kind).and_then(AgentClock::end);
         let above = std::iter::once(ix).chain(self.agents.above(ix));
         let timeouts = above.filter_map(|ix| at(ix, ClockKind::Timeout));
         timeouts.chain(at(ix, ClockKind::Active)).min()
@@ -94,7 +94,9 @@ impl World {
         &mut self,
         id: &AgentId,
         kind: ClockKind,
-        (left_ms, alarm): (u64, Option<Alarm>),
+        left_ms: u64,
+        early_ms: u64,
+        alarm: Option<Alarm>,
     ) {
         let ix = self.place(id);
         let clocks = self.agents.agent_mut(ix).clocks.as_deref_mut();
@@ -105,7 +107,7 @@ impl World {
             unreachable!("agent {id} has that clock")
         };
         let old = std::mem::replace(&mut clock.alarm, alarm);
-        clock.left_ms = left_ms;
+        (clock.left_ms, clock.early_ms) = (left_ms, early_ms);
         self.clear_timer(old.map(|old| old.timer));
         self.set_timer(alarm, Subject::Clock(ix, kind));
         if kind == ClockKind::Timeout && !is_wall {
@@ -113,8 +115,13 @@ impl World {
         }
     }
 
+    /// An agent has more time, so that it need not come to an end.
     pub(super) fn extended(&mut self, id: &AgentId, add_ms: u64) {
+        if add_ms == 0 {
+            return;
+        }
         let ix = self.place(id);
+        self.agents.agent_mut(ix).progress.set_time_short(false);
         for clock in self.agents.agent_mut(ix).clocks.iter_mut().flat_map(|clocks| clocks.all_mut()) {
             clock.given_ms = clock.given_ms.saturating_add(add_ms);
         }

@@ -57,6 +57,7 @@ impl Progress {
         self.set_last(standing.said, standing.said_tokens);
         self.set_failed(None);
         self.anew();
+        self.goes_on();
         self.window.restore(&standing.window);
     }
 }

@@ -1,6 +1,7 @@
 //! A look at a tree: every agent, what people are asked, and how it ended.
 
 use spinney_kernel::World;
+use spinney_kernel::body::Body;
 use spinney_kernel::call::Work;
 use spinney_kernel::context::{Contexts, End, ToolAsk};
 use spinney_kernel::id::{AgentId, CallId, Seq};
@@ -21,6 +22,8 @@ pub struct Look {
     pub halted: Option<Halt>,
     /// How it ended, if it has.
     pub end: Option<End>,
+    /// As far as it got, if it has not ended: the last thing that the root's model said.
+    pub so_far: Option<Body>,
 }
 
 /// A question that nobody has answered.
@@ -49,6 +52,7 @@ impl Look {
             }),
             Work::Model(_) | Work::Tool(_) | Work::Child(_) | Work::Wait(_) => None,
         };
+        let root = world.agents().root();
         Self {
             seq: world.seq(),
             state: world.state(),
@@ -56,6 +60,7 @@ impl Look {
             questions: world.calls().all().filter_map(question).collect(),
             halted: world.halted().cloned(),
             end: contexts.end().cloned(),
+            so_far: root.and_then(|root| contexts.said(world.agents().id(root))).cloned(),
         }
     }
 }

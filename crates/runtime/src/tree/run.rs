@@ -420,11 +420,12 @@ impl Run {
         let ix = world.agents().find(agent)?;
         let living = world.agents().living(ix)?;
         let Work::Model(work) = &world.call(ticket.call)?.work else { return None };
-        let ModelCall { input_tokens, summary, .. } = work;
+        let ModelCall { input_tokens, summary, wrap_up, .. } = work;
         let contexts = &self.mind.contexts;
-        let (purpose, packet) = match summary {
-            Some(_) => (model::Purpose::Summary, contexts.summary_packet(agent, *input_tokens)?),
-            None => (model::Purpose::Turn, contexts.packet(agent, *input_tokens)?),
+        let (purpose, packet) = match (summary, wrap_up) {
+            (Some(_), _) => (model::Purpose::Summary, contexts.summary_packet(agent, *input_tokens)?),
+            (None, Some(_)) => (model::Purpose::WrapUp, contexts.last_packet(agent, *input_tokens)?),
+            (None, None) => (model::Purpose::Turn, contexts.packet(agent, *input_tokens)?),
         };
         Some(model::Attempt {
             origin: Arc::clone(contexts.origin(agent)?),

@@ -75,7 +75,7 @@ fn message(exit: &Exit) -> (&str, &str) {
 /// Each start and stop of a clock: what is left, and whether it runs from there on.
 fn turns_of(told: &[Told], whose: &str, which: ClockKind) -> Vec<(u64, bool)> {
     let set = |told: &Told| match &told.event {
-        Event::ClockSet { agent, clock, left_ms, alarm } if *agent == id(whose) && *clock == which => {
+        Event::ClockSet { agent, clock, left_ms, alarm, .. } if *agent == id(whose) && *clock == which => {
             if let Some(alarm) = alarm {
                 assert_eq!(alarm.at, told.at.after_ms(*left_ms), "an alarm is what is left from now on");
             }

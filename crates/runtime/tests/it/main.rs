@@ -33,6 +33,7 @@ mod questions;
 mod racing_the_end;
 mod raising;
 mod removing;
+mod reserving;
 mod resuming_late;
 mod retrying;
 mod rolling_back;
@@ -55,6 +56,7 @@ mod watching;
 mod watching_crowd;
 mod watching_past;
 mod wire;
+mod wrapping_up;
 mod writing_ahead;
 
 use spinney::budget::{Amounts, Budget, Limits, spend};

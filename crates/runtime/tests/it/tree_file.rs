@@ -9,7 +9,7 @@ use spinney_kernel::budget::{Limits, Price, Resource};
 use spinney_kernel::caps::{Allow, Caps, Network};
 use spinney_kernel::definition::{
     Approval, BudgetSpec, Definition, Lend, Lost, Model, OnLow, OutputLimits, Recursion, Role, TreeLimits,
-    Turns, Unpriced,
+    Turns, Unpriced, WrapUp,
 };
 use spinney_kernel::id::{ModelName, ToolName, TreeId};
 use spinney_kernel::output_schema::OutputSchema;
@@ -36,6 +36,7 @@ budget:
   timeout: 5m
   answer_reserve: 20%
   on_low: { downgrade: small }
+  wrap_up: on
 limits:
   depth: 2
   children: 5
@@ -83,6 +84,7 @@ agents:
       answer_reserve: 0
       on_low: shrink
       timeout: { wall: 2m }
+      wrap_up: off
   researcher:
     model: small
 ";
@@ -92,7 +94,7 @@ const EVERY_KEY_JSON: &str = r#"{
   "durability": "full", "unpriced": "allow", "tags": { "customer": "acme" },
   "budget": {
     "cost_usd": 0.50, "tokens": 200000, "steps": 60, "tool_calls": 40, "retries": 10, "timeout": "5m",
-    "answer_reserve": "20%", "on_low": { "downgrade": "small" }
+    "answer_reserve": "20%", "on_low": { "downgrade": "small" }, "wrap_up": "on"
   },
   "limits": { "depth": 2, "children": 5, "agents": 50, "parallel": 4 },
   "models": {
@@ -114,7 +116,7 @@ const EVERY_KEY_JSON: &str = r#"{
         "children": 2, "max_output_files": 3, "max_output_size_bytes": 5000 },
       "budget": {
         "cost_usd": 0.10, "tokens": 1000, "steps": 3, "tool_calls": 2, "retries": 1, "lend": true,
-        "answer_reserve": 0, "on_low": "shrink", "timeout": { "wall": 120 }
+        "answer_reserve": 0, "on_low": "shrink", "timeout": { "wall": 120 }, "wrap_up": "off"
       }
     },
     "researcher": { "model": "small" }
@@ -137,6 +139,7 @@ budget.retries = 10
 budget.timeout = "5m"
 budget.answer_reserve = "20%"
 budget.on_low.downgrade = "small"
+budget.wrap_up = "on"
 limits = { depth = 2, children = 5, agents = 50, parallel = 4 }
 
 [models.fast]
@@ -176,6 +179,7 @@ lend = true
 timeout.wall = "2m"
 answer_reserve = 0
 on_low = "shrink"
+wrap_up = "off"
 
 [agents.researcher]
 model = "small"
@@ -220,6 +224,7 @@ fn every_key() -> Definition {
             lend: Some(Lend::Yes),
             answer_reserve: Some(0),
             on_low: Some(OnLow::Shrink),
+            wrap_up: Some(WrapUp::Off),
         },
         recursive: Recursion::Allowed,
         turns: Some(Turns {
@@ -246,6 +251,7 @@ fn every_key() -> Definition {
             lend: None,
             answer_reserve: Some(20),
             on_low: Some(OnLow::Downgrade(name("small"))),
+            wrap_up: Some(WrapUp::On),
         },
         limits: TreeLimits { depth_max: 2, children_max: 5, agents_max: 50, parallel_max: 4 },
         models: [(name("fast"), fast), (name("small"), Model::default())].into_iter().collect(),
@@ -340,7 +346,7 @@ fn no_key_is_without_effect() {
         assert_ne!(rest, whole, "`{}` changes nothing", lines[without]);
         optional += usize::from(rest.is_some());
     }
-    assert_eq!(optional, 44, "keys that may be left out");
+    assert_eq!(optional, 46, "keys that may be left out");
 }
 
 /// The page that people read shows a file that works and names every key.
@@ -424,9 +430,9 @@ fn a_byte_order_mark_and_windows_line_ends_change_nothing() {
 fn an_unknown_tool_is_told_where_it_was_written() {
     let known: [ToolName; 2] = [name("spawn_agent"), name("wait_agents")];
     for (file, text, place) in [
-        ("tree.yaml", EVERY_KEY, "40:26"),
+        ("tree.yaml", EVERY_KEY, "41:26"),
         ("tree.json", EVERY_KEY_JSON, "21:90"),
-        ("tree.toml", EVERY_KEY_TOML, "38:25"),
+        ("tree.toml", EVERY_KEY_TOML, "39:25"),
     ] {
         let tree = read(file, text);
         let mentions: Vec<_> = tree.tools().map(|(role, tool)| format!("{role} {tool}")).collect();
@@ -448,7 +454,7 @@ fn an_unknown_tool_is_told_where_it_was_written() {
 #[test]
 fn a_bad_script_is_told_where_it_was_written() {
     let error = read("tree.yaml", EVERY_KEY).bad_script(&name("small"), "no such file `small.yaml`");
-    assert_eq!(error.to_string(), "tree.yaml:35:13: no such file `small.yaml`");
+    assert_eq!(error.to_string(), "tree.yaml:36:13: no such file `small.yaml`");
 }
 
 #[test]

@@ -23,13 +23,17 @@ pub(super) struct When {
     depth: Option<usize>,
     /// Whether a summary is asked for, and no turn.
     summary: bool,
+    /// Whether it is the agent's last turn; either if absent.
+    wrap_up: Option<bool>,
 }
 
 impl When {
     pub(super) fn matches(&self, attempt: &Attempt) -> bool {
-        let Self { agent, turn, goal_contains, last_contains, tool_result_contains, depth, summary } = self;
+        let Self { agent, turn, goal_contains, last_contains, tool_result_contains, depth, summary, wrap_up } =
+            self;
         let origin = &attempt.origin;
         *summary == (attempt.purpose == Purpose::Summary)
+            && holds(wrap_up.as_ref(), |wrap_up| *wrap_up == (attempt.purpose == Purpose::WrapUp))
             && holds(agent.as_ref(), |role| *role == origin.role)
             && holds(turn.as_ref(), |turn| *turn == attempt.turn)
             && holds(depth.as_ref(), |depth| *depth == origin.depth())
@@ -41,9 +45,10 @@ impl When {
     }
 }
 
-/// The text of the last message; empty if there is none.
+/// The text of the last message; empty if there is none. That a call is the agent's last is no message of anybody.
 pub(super) fn last(attempt: &Attempt) -> Cow<'_, str> {
-    attempt.packet.messages.last().map_or(Cow::Borrowed(""), |message| message.text())
+    let notes = usize::from(attempt.purpose == Purpose::WrapUp);
+    attempt.packet.messages.iter().rev().nth(notes).map_or(Cow::Borrowed(""), |message| message.text())
 }
 
 /// The tool results since the model last spoke, the newest first.

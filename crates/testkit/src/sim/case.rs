@@ -19,6 +19,7 @@ use super::dice::Dice;
 use super::law::{Law, Witness, hold};
 use super::start::Before;
 use super::windows::{check_images, check_packet, check_told, check_windows};
+use super::wrap_up::{LastCalls, check_last_calls};
 use super::{Broken, grow, moves};
 use crate::fixture::parse;
 
@@ -61,6 +62,8 @@ pub struct Tally {
     pub defaults: u64,
     /// Answers that came too late and were refused.
     pub late_answers: u64,
+    /// Last calls of agents.
+    pub wrap_ups: u64,
 }
 
 impl Tally {
@@ -81,6 +84,7 @@ impl Tally {
         self.times_up += other.times_up;
         self.defaults += other.defaults;
         self.late_answers += other.late_answers;
+        self.wrap_ups += other.wrap_ups;
     }
 }
 
@@ -108,6 +112,7 @@ struct Case {
     shared: usize,
     witness: Witness,
     alarms: Alarms,
+    last_calls: LastCalls,
     /// The texts beside the world: both must hold the same messages.
     contexts: Contexts,
     /// Whether nobody outside calls models for agents that call their own: then each tool is answered before the next turn.
@@ -125,6 +130,7 @@ impl Case {
             shared: 1,
             witness: Witness::default(),
             alarms: Alarms::default(),
+            last_calls: LastCalls::new(seed.is_multiple_of(2)),
             contexts: Contexts::new(TREE),
             orderly: seed.is_multiple_of(2),
             tally: Tally { cases: 1, ..Tally::default() },
@@ -208,6 +214,7 @@ impl Case {
                     Before { world: &shadow, now: self.now, exact }.judge(event)?;
                     self.witness.see(event)?;
                     self.alarms.see(event, self.now)?;
+                    self.last_calls.see(&shadow, event)?;
                     check_packet(&shadow, event)?;
                     self.contexts.apply(event);
                     check_images(&shadow, &self.contexts, event)?;
@@ -226,6 +233,7 @@ impl Case {
                 check_windows(&self.world, &self.contexts)?;
                 back::check_contexts(&self.contexts)?;
                 if self.orderly {
+                    check_last_calls(&self.world)?;
                     back::check_answered(&self.world, &self.contexts)?;
                 }
             }
@@ -246,6 +254,8 @@ impl Case {
         self.tally.blanks +=
             u64::from(matches!(event, Event::ContextCut { cut, .. } if !cut.blank.is_empty()));
         self.tally.waits += u64::from(matches!(event, Event::CallWaiting { why: Why::Budget { .. }, .. }));
+        self.tally.wrap_ups +=
+            u64::from(matches!(event, Event::CallAsked { work, .. } if work.wrap_up().is_some()));
         self.tally.summaries +=
             u64::from(matches!(event, Event::ContextCut { summary: Some(Summary::By(_)), .. }));
     }
@@ -283,9 +293,11 @@ impl Case {
         self.world = World::new(TREE);
         self.witness = Witness::default();
         self.alarms = Alarms::default();
+        self.last_calls = LastCalls::new(self.orderly);
         self.contexts = Contexts::of(TREE, self.events());
         for batch in self.batches.clone() {
             for event in &batch.events {
+                self.last_calls.see(&self.world, event)?;
                 self.world.apply(event);
                 self.witness.see(event)?;
                 self.alarms.see(event, batch.input.now)?;

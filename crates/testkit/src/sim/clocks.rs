@@ -17,7 +17,16 @@ use super::law::{Law, hold};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Alarms {
     calls: BTreeMap<CallId, Alarm>,
-    clocks: BTreeMap<(AgentId, ClockKind), Alarm>,
+    clocks: BTreeMap<(AgentId, ClockKind), Running>,
+    /// Whose time is nearly up.
+    short: BTreeSet<AgentId>,
+}
+
+/// A clock that runs: its alarm, and how long before its end that comes.
+#[derive(Clone, Copy, Debug)]
+struct Running {
+    alarm: Alarm,
+    early_ms: u64,
 }
 
 impl Alarms {
@@ -25,12 +34,18 @@ impl Alarms {
     pub(super) fn see(&mut self, event: &Event, now: Time) -> Law {
         match event {
             Event::AgentSpawned(spawned) => {
-                self.set_clock(&spawned.agent, ClockKind::Timeout, spawned.due.alarm);
+                let due = &spawned.due;
+                self.set_clock(&spawned.agent, ClockKind::Timeout, due.alarm, due.early_ms);
             }
-            Event::ClockSet { agent, clock, left_ms, alarm } => {
-                let in_step = alarm.is_none_or(|alarm| alarm.at == now.after_ms(*left_ms));
+            Event::ClockSet { agent, clock, left_ms, early_ms, alarm } => {
+                let in_step =
+                    alarm.is_none_or(|alarm| alarm.at.after_ms(*early_ms) == now.after_ms(*left_ms));
                 hold(in_step, || format!("{agent} has {left_ms} ms left at {now:?} and {alarm:?}"))?;
-                self.set_clock(agent, *clock, *alarm);
+                self.set_clock(agent, *clock, *alarm, *early_ms);
+            }
+            Event::WrapUpStarted { agent, .. } => self.is_short(agent, now)?,
+            Event::LimitRaised { agent, add_ms, .. } if *add_ms > 0 => {
+                self.short.remove(agent);
             }
             Event::AgentEnding { agent, exit, .. } | Event::AgentEnded { agent, exit, .. } => {
                 self.ended(agent, exit, now)?;
@@ -45,7 +60,8 @@ impl Alarms {
                 self.set_call(*call, None);
             }
             Event::TreeBranched(branched) => {
-                for alarm in self.calls.values_mut().chain(self.clocks.values_mut()) {
+                let clocks = self.clocks.values_mut().map(|clock| &mut clock.alarm);
+                for alarm in self.calls.values_mut().chain(clocks) {
                     alarm.at = alarm.at.after_ms(branched.later_ms);
                 }
             }
@@ -61,23 +77,33 @@ impl Alarms {
         };
     }
 
-    fn set_clock(&mut self, agent: &AgentId, clock: ClockKind, alarm: Option<Alarm>) {
+    fn set_clock(&mut self, agent: &AgentId, clock: ClockKind, alarm: Option<Alarm>, early_ms: u64) {
         let key = (agent.clone(), clock);
         match alarm {
-            Some(alarm) => self.clocks.insert(key, alarm),
+            Some(alarm) => self.clocks.insert(key, Running { alarm, early_ms }),
             None => self.clocks.remove(&key),
         };
     }
 
-    /// Whoever ends because its time is up had a clock that ran and was up.
+    /// Whose time is nearly up has a clock whose early alarm has come.
+    fn is_short(&mut self, agent: &AgentId, now: Time) -> Law {
+        let has_come = |clock: &Running| clock.early_ms > 0 && clock.alarm.at <= now;
+        let own = |kind: &ClockKind| self.clocks.get(&(agent.clone(), *kind)).is_some_and(has_come);
+        hold(ClockKind::ALL.iter().any(own), || format!("{agent} wraps up early, at {now:?}"))?;
+        self.short.insert(agent.clone());
+        Ok(())
+    }
+
+    /// Whoever ends because its time is up had a clock that ran and was up, or had its last call before that.
     fn ended(&mut self, agent: &AgentId, exit: &Exit, now: Time) -> Law {
         // An ancestor's counts as well.
-        let is_up = self.clocks.values().any(|alarm| alarm.at <= now);
+        let is_up = self.short.contains(agent)
+            || self.clocks.values().any(|clock| clock.alarm.at.after_ms(clock.early_ms) <= now);
         let by_clock = matches!(exit, Exit::Failed { error } if error.code == "timeout");
         let is_first = ClockKind::ALL.iter().any(|kind| self.clocks.contains_key(&(agent.clone(), *kind)));
         hold(!by_clock || !is_first || is_up, || format!("the time of {agent} was up early, at {now:?}"))?;
         for kind in ClockKind::ALL {
-            self.set_clock(agent, kind, None);
+            self.set_clock(agent, kind, None, 0);
         }
         Ok(())
     }
@@ -100,7 +126,7 @@ impl Alarms {
     pub(super) fn check(&self, world: &World) -> Law {
         let plain = |alarm: &Alarm| (alarm.timer, alarm.at);
         let expected: BTreeSet<(TimerId, Time)> =
-            self.calls.values().chain(self.clocks.values()).map(plain).collect();
+            self.calls.values().chain(self.clocks.values().map(|clock| &clock.alarm)).map(plain).collect();
         let found: BTreeSet<(TimerId, Time)> = world.alarms().map(|alarm| plain(&alarm)).collect();
         hold(expected == found, || format!("alarms {found:?}, by the events {expected:?}"))?;
         let stands = stands(world);
@@ -112,7 +138,7 @@ impl Alarms {
             let id = world.agents().id(ix);
             for kind in ClockKind::ALL {
                 let Some(clock) = world.clock(ix, kind) else { continue };
-                let own = self.clocks.get(&(id.clone(), kind)).copied();
+                let own = self.clocks.get(&(id.clone(), kind)).map(|clock| clock.alarm);
                 hold(clock.alarm == own, || format!("{kind:?} of {id}: {clock:?}, by the events {own:?}"))?;
                 let runs = match kind {
                     ClockKind::Active => agent.running > 0,

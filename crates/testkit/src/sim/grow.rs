@@ -9,7 +9,7 @@ use spinney_kernel::caps::{Allow, Caps, Network};
 use spinney_kernel::context::Share;
 use spinney_kernel::definition::{
     Approval, BudgetSpec, Definition, Lend, Lost, Model, OnLow, Recursion, Role, Tool, TreeLimits, Turns,
-    Unpriced,
+    Unpriced, WrapUp,
 };
 use spinney_kernel::id::{RoleName, ToolName};
 use spinney_kernel::limit;
@@ -87,7 +87,7 @@ pub(super) fn budget(dice: &mut Dice, scale: u64) -> BudgetSpec {
     }
     BudgetSpec {
         limit,
-        timeout_ms: dice.once_in(5).then(|| dice.between(1, 20_000)),
+        timeout_ms: dice.once_in(5).then(|| dice.between(1, 40_000)),
         timeout_wall: dice.once_in(3),
         lend: dice.once_in(4).then_some(Lend::Yes),
         answer_reserve: dice.once_in(2).then(|| dice.below(50) as u8),
@@ -96,6 +96,7 @@ pub(super) fn budget(dice: &mut Dice, scale: u64) -> BudgetSpec {
             1 => Some(OnLow::Downgrade(parse("small"))),
             _ => None,
         },
+        wrap_up: dice.once_in(4).then_some(WrapUp::Off),
     }
 }
 

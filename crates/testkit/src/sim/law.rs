@@ -95,6 +95,7 @@ impl Witness {
             | Event::MessagePublished { .. }
             | Event::TreeHalted { .. }
             | Event::TreeUnhalted
+            | Event::WrapUpStarted { .. }
             | Event::LimitRaised { .. }
             | Event::ClockSet { .. }
             | Event::BreakerChanged { .. }

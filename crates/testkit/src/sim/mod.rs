@@ -13,6 +13,7 @@ mod start;
 #[cfg(feature = "whole")]
 pub mod whole;
 mod windows;
+mod wrap_up;
 
 pub use case::{Tally, run_case};
 

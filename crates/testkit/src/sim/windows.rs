@@ -111,7 +111,11 @@ pub(super) fn check_images(before: &World, contexts: &Contexts, event: &Event) -
     let turns = before.definition().roles.get(&origin.role).and_then(|role| role.turns.as_ref());
     let Some(turns) = turns else { return Ok(()) };
     let most = turns.window.clone().unwrap_or_default().images as usize;
-    let packet = if work.is_turn() { contexts.packet(agent, 0) } else { contexts.summary_packet(agent, 0) };
+    let packet = match (work.is_turn(), work.wrap_up()) {
+        (true, None) => contexts.packet(agent, 0),
+        (true, Some(_)) => contexts.last_packet(agent, 0),
+        (false, _) => contexts.summary_packet(agent, 0),
+    };
     let packet = packet.unwrap_or_default();
     let all: Vec<Shown<'_>> = packet
         .messages

@@ -161,7 +161,7 @@ fn a_shortage_of_steps_switches_no_model() {
     assert!(!play.log().contains("switched"), "{}", play.log());
 }
 
-/// The reserve grows with the ceiling it is a share of.
+/// A reserve that the file states grows with the ceiling it is a share of.
 #[test]
 fn a_raise_raises_the_reserve_too() {
     let mut play = Play::grow("root $1.00 reserve=10% / a");

@@ -1,13 +1,13 @@
 //! What is promised: ceilings lent to a child, what is kept for an agent's own answer, and what an agent has left.
 
 use spinney_kernel::Refusal;
+use spinney_kernel::Request;
 use spinney_kernel::budget::{Limits, Resource};
 use spinney_kernel::definition::{BudgetSpec, Lend};
 use spinney_kernel::request::{Spawn, Start};
-use spinney_kernel::{Event, Request};
 use spinney_testkit::{Play, check, fixture};
 
-use crate::seen::{events, name, person, refused};
+use crate::seen::{name, person, refused};
 
 /// V19 (lend): a lent ceiling is held at every ancestor at once, is there for the child whatever others ask, is not
 /// counted twice when the child uses it, and returns when the child ends.
@@ -142,18 +142,27 @@ fn v19_the_reserve_is_kept_from_holds_and_lends_too() {
     ");
 }
 
-/// V19 (answer_reserve): it is a tenth of cost and of tokens, of no other ceiling, unless somebody says otherwise.
+/// V19 (answer_reserve): by default an agent that takes turns and may hand work down keeps a tenth of cost and tokens, or
+/// one call and at most half, and a step; nobody else keeps anything. It is fixed: a raise is for work.
 #[test]
-fn v19_the_reserve_is_a_tenth_of_cost_and_tokens_by_default() {
-    let plants = fixture::plants("root $1.00 tokens=1005 steps=10 tool_calls=10 retries=10");
-    let mut definition = fixture::definition(&plants);
-    definition.budget.answer_reserve = None;
-    definition.roles[0].budget.answer_reserve = None;
-    let mut play = Play::seed();
-    play.must(Request::Start(Start { definition: definition.into(), goal_tokens: None }));
-    let Some(Event::AgentSpawned(root)) = events(&play).pop() else { panic!("the root was spawned") };
-    let reserve: Vec<u64> = Resource::ALL.iter().map(|resource| root.terms.reserve.of(*resource)).collect();
-    assert_eq!(reserve, [100_000_000, 100, 0, 0, 0]);
+fn v19_the_default_reserve_is_for_those_who_may_hand_work_down() {
+    let reserve_of = |fixture: &str, raise: &str| {
+        let mut definition = fixture::definition(&fixture::plants(fixture));
+        definition.limits.depth_max = 3;
+        let mut play = Play::seed();
+        play.must(Request::Start(Start { definition: definition.into(), goal_tokens: None }));
+        play.run(raise);
+        let account = play.world().agents().agent(play.world().agents().root().unwrap()).account;
+        let reserve = play.world().ledger().account(account).terms.reserve;
+        Resource::ALL.map(|resource| reserve.of(resource))
+    };
+    let lead = "steps=10 tool_calls=10 retries=10 turns=9 reserve=default";
+    assert_eq!(reserve_of(&format!("root $100 tokens=100050 {lead}"), ""), [10_000_000_000, 10_005, 1, 0, 0]);
+    assert_eq!(reserve_of(&format!("root $1.00 tokens=1005 {lead}"), ""), [500_000_000, 502, 1, 0, 0]);
+    let raised = reserve_of(&format!("root $1.00 tokens=1005 {lead}"), "raise root $9.00");
+    assert_eq!(raised, [500_000_000, 502, 1, 0, 0]);
+    assert_eq!(reserve_of(&format!("root $1.00 tokens=1005 {lead} tools=read"), ""), [0; 5]);
+    assert_eq!(reserve_of("root $1.00 tokens=1005 steps=10 reserve=default", ""), [0; 5]);
 }
 
 /// V19 (remaining): what an agent has left is the least that any account up the chain leaves it at this moment.

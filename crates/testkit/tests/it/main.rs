@@ -57,4 +57,5 @@ mod verify;
 mod wait;
 mod whole;
 mod window;
+mod wrap_up;
 mod written;

@@ -39,7 +39,7 @@ fn x2_o19_a_crash_at_every_journal_position_loses_and_repeats_nothing() {
 /// in good order. Everything that can happen to a tree happens to one of these.
 #[test]
 fn x2_crash_after_crash_keeps_every_law() {
-    let tally = run(1_000..1_050, &Place::Memory, Try::Random(LIVES));
+    let tally = run(1_000..1_080, &Place::Memory, Try::Random(LIVES));
     assert!(tally.crashes > 4_000, "too little was tried: {tally:?}");
     let missing: Vec<_> = TELLING.iter().filter(|telling| !tally.seen.contains(*telling)).collect();
     assert!(missing.is_empty(), "never seen: {missing:?}");

@@ -193,7 +193,7 @@ fn every_key_of_a_budget_changes_it() {
 #[test]
 fn what_is_no_budget_is_refused_with_the_words_that_are() {
     let told = |text: &str| spec(text).unwrap_err();
-    insta::assert_snapshot!(told(r#"{"cost": 1}"#), @"unknown field `cost`, expected one of `cost_usd`, `tokens`, `steps`, `tool_calls`, `retries`, `timeout`, `lend`, `answer_reserve`, `on_low`");
+    insta::assert_snapshot!(told(r#"{"cost": 1}"#), @"unknown field `cost`, expected one of `cost_usd`, `tokens`, `steps`, `tool_calls`, `retries`, `timeout`, `lend`, `answer_reserve`, `on_low`, `wrap_up`");
     insta::assert_snapshot!(told(r#"{"cost_usd": -1}"#), @"`-1` is not an amount in USD: write a plain positive number such as 0.25, at most nine decimals");
     insta::assert_snapshot!(told(r#"{"tokens": "many"}"#), @"`many` is not a count: write a whole number from 0 to 1000000000000000, without quotes");
     insta::assert_snapshot!(told(r#"{"timeout": "soon"}"#), @"`soon` is not a time: write a whole number and its unit, such as 200ms, 90s, 5m, 2h or 1d; a number alone is seconds");

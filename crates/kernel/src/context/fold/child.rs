@@ -21,6 +21,7 @@ impl Contexts {
         // Swapping changes the order of the map, and nobody asks for that.
         let Some(context) = self.agents.swap_remove(agent) else { return };
         self.summaries.remove(agent);
+        self.last_calls.remove(agent);
         self.finished.remove(agent);
         self.answers.remove(agent);
         let body = result.or_else(|| Some(context.said()?.0)).cloned().unwrap_or_default();

@@ -24,6 +24,8 @@ pub(super) struct Opened {
 pub(super) enum Kind {
     /// It is what the agent's model says.
     Model,
+    /// It is what the agent's model says when it is asked for the last time.
+    LastCall,
     /// It is what the agent's model sums up.
     Summary,
     /// It answers this one of the tools that the agent's last answer asked for.

@@ -126,7 +126,7 @@ impl Contexts {
         let open = self.open.calls.iter().filter(|(_, opened)| opened.agent == *agent);
         let asks = open.filter_map(|(call, opened)| match opened.kind {
             Kind::Ask(ask) => Some((*call, ask)),
-            Kind::Model | Kind::Summary | Kind::Outside => None,
+            Kind::Model | Kind::LastCall | Kind::Summary | Kind::Outside => None,
         });
         Some(Known {
             agent: agent.clone(),
@@ -173,7 +173,8 @@ impl Contexts {
         let is_left =
             |call: &CallId, agent: &AgentId| *agent == restored.agent && !restored.stays.contains(call);
         self.open.calls.retain(|call, opened| {
-            !is_left(call, &opened.agent) || !matches!(opened.kind, Kind::Model | Kind::Summary)
+            !is_left(call, &opened.agent)
+                || !matches!(opened.kind, Kind::Model | Kind::LastCall | Kind::Summary)
         });
         for (call, opened) in &mut self.open.calls {
             if is_left(call, &opened.agent) {
@@ -184,6 +185,7 @@ impl Contexts {
             self.agents.get_mut(child).into_iter().for_each(|child| child.reader = Reader::Nobody);
         }
         self.summaries.remove(&restored.agent);
+        self.last_calls.remove(&restored.agent);
         let Some(context) = self.agents.get_mut(&restored.agent) else { return };
         let Known { messages, unread, all, .. } = known;
         // What an agent is was settled at its birth.

@@ -104,6 +104,7 @@ impl Audit {
                 | Event::Charged { .. }
                 | Event::TreeHalted { .. }
                 | Event::TreeUnhalted
+                | Event::WrapUpStarted { .. }
                 | Event::LimitRaised { .. }
                 | Event::ClockSet { .. }
                 | Event::BreakerChanged { .. }

@@ -9,9 +9,10 @@ use spinney::clock::Clock;
 use spinney::draw::Draws;
 use spinney::tree::{Status as TreeStatus, verify};
 use spinney::{Home, ResumeError, Shutdown, Tree};
+use spinney_kernel::Event;
 use spinney_kernel::agent::{Exit, Status};
 use spinney_kernel::budget::Amounts;
-use spinney_kernel::id::AgentId;
+use spinney_kernel::id::{AgentId, Seq};
 use spinney_kernel::port::journal::Journal;
 use spinney_kernel::time::Time;
 use spinney_kernel::world::TreeState;
@@ -157,7 +158,9 @@ impl Stage {
                 .agents
                 .iter()
                 .any(|view| view.agent == agent && matches!(view.status, Status::Ending | Status::Ended(_)));
-            let may_be_over = until <= looked || (ends && !self.plot.mode.is_exact());
+            let stops = |event: &Event| matches!(event, Event::WrapUpStarted { agent: who, stops: true } if *who == agent);
+            let is_short = self.record.events(Seq(0), look.seq).iter().any(stops);
+            let may_be_over = until <= looked || is_short || (ends && !self.plot.mode.is_exact());
             hold(open || may_be_over, || format!("{question} of {agent} is gone"))?;
             hold(!open || until > opened, || {
                 format!("{question} of {agent} is open, and its time was over")

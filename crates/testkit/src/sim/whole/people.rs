@@ -148,6 +148,7 @@ impl People {
             | Event::Charged { .. }
             | Event::MessageSent { .. }
             | Event::MessagePublished { .. }
+            | Event::WrapUpStarted { .. }
             | Event::LimitRaised { .. }
             | Event::ClockSet { .. }
             | Event::BreakerChanged { .. }

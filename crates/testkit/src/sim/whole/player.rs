@@ -81,7 +81,7 @@ impl Player {
     fn model_course(&self, attempt: &model::Attempt) -> (u64, Course) {
         let plot = &self.process.plot;
         let kind = match attempt.purpose {
-            Purpose::Turn => "model",
+            Purpose::Turn | Purpose::WrapUp => "model",
             Purpose::Summary => "summary",
         };
         let place = format!("{kind}/{}/{}/{}", attempt.origin.agent(), attempt.turn, attempt.attempt);

@@ -7,6 +7,7 @@ use spinney_kernel::caps::Caps;
 use spinney_kernel::context::Share;
 use spinney_kernel::definition::{
     Approval, BudgetSpec, Definition, Lost, Model, OnLow, Recursion, Role, TreeLimits, Turns, Unpriced,
+    WrapUp,
 };
 use spinney_kernel::output_schema::OutputSchema;
 use spinney_kernel::window::{Compact, WindowSpec};
@@ -147,6 +148,11 @@ impl Plot {
         BudgetSpec { limit, timeout_ms, timeout_wall, answer_reserve, on_low, ..BudgetSpec::default() }
     }
 
+    /// Whether agents get a last call before they end for want of room.
+    fn wrap_up(&self) -> Option<WrapUp> {
+        self.dice("wrap up").once_in(3).then_some(WrapUp::Off)
+    }
+
     fn model(&self, name: &str) -> Model {
         let small = name == "small";
         let per_token = if small { 200 } else { 1_000 };
@@ -184,7 +190,7 @@ impl Plot {
     fn role(&self, name: &str) -> Role {
         let mut dice = self.dice(&format!("role/{name}"));
         let prompt = Body::text(format!("You are the {name}."));
-        let (turns_max, output_cap) = (dice.between(2, 5) as u32, dice.between(150, 400));
+        let (turns_max, output_cap) = (dice.between(3, 7) as u32, dice.between(150, 400));
         let window = dice
             .once_in(2)
             .then(|| WindowSpec { size: Some(dice.between(1_900, 4_200)), ..WindowSpec::default() });
@@ -222,7 +228,7 @@ impl Plot {
         Role {
             model: parse(MODELS[usize::from(name == "helper" && dice.once_in(2))]),
             caps,
-            budget: BudgetSpec::of(limit),
+            budget: BudgetSpec { wrap_up: self.wrap_up(), ..BudgetSpec::of(limit) },
             recursive: if dice.once_in(2) { Recursion::Allowed } else { Recursion::Refused },
             turns: Some(turns),
         }

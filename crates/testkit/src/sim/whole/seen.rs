@@ -7,7 +7,7 @@ use spinney_kernel::signal::Running;
 use spinney_kernel::window::Summary;
 
 /// What has to happen somewhere for a run to count.
-pub const TELLING: [&str; 38] = [
+pub const TELLING: [&str; 40] = [
     "a child was spawned",
     "a detached child was spawned",
     "an agent was paused",
@@ -32,6 +32,8 @@ pub const TELLING: [&str; 38] = [
     "a tool was refused",
     "a message was sent",
     "the tree halted",
+    "an agent had its last call",
+    "an agent's time was nearly up",
     "a window was cut",
     "an agent was rolled back",
     "a summary told what was cut",
@@ -91,6 +93,8 @@ pub(super) fn shown(event: &Event) -> Option<&'static str> {
         Event::MessageSent { .. } => "a message was sent",
         Event::MessagePublished { .. } => "a message was published",
         Event::TreeHalted { .. } => "the tree halted",
+        Event::WrapUpStarted { .. } => "an agent's time was nearly up",
+        Event::CallAsked { work, .. } if work.wrap_up().is_some() => "an agent had its last call",
         Event::TreeStarted { .. }
         | Event::WindowSet { .. }
         | Event::AgentUnpaused { .. }

@@ -1,0 +1,353 @@
+//! The last call of an agent that runs out of turns, steps, budget or time, on the real runtime.
+
+use std::sync::Arc;
+
+use spinney_kernel::Event;
+use spinney_kernel::agent::Exit;
+use spinney_kernel::budget::{Amounts, Resource};
+use spinney_kernel::context::Message;
+use spinney_kernel::id::Seq;
+use spinney_kernel::port::model::{Attempt, Purpose};
+use spinney_kernel::request::Raise;
+use spinney_kernel::world::TreeState;
+use spinney_testkit::{Stage, settled, told};
+
+const LOOKS: &str = "
+rules:
+  - { when: { last_contains: The budget was raised. }, say: 'I was told: {{ last }}' }
+  - { when: { wrap_up: true }, say: As far as I got. }
+  - { say: 'Look {{ turn }}.', call: [ { tool: list_agents } ] }
+";
+
+fn code(exit: &Exit) -> &str {
+    match exit {
+        Exit::Failed { error } => &error.code,
+        Exit::Completed | Exit::Exhausted { .. } | Exit::Cancelled { .. } => exit.word(),
+    }
+}
+
+fn last_calls(attempts: &[Arc<Attempt>]) -> Vec<&Arc<Attempt>> {
+    attempts.iter().filter(|attempt| attempt.purpose == Purpose::WrapUp).collect()
+}
+
+/// G1, L11: of 20 turns that an agent may take the twentieth is its last call: without tools, told so, and its answer is
+/// the partial result. No 21st is made.
+#[tokio::test(start_paused = true)]
+async fn g1_l11_the_last_turn_that_max_steps_allows_is_the_last_call() {
+    let stage = Stage::new(LOOKS);
+    let home = stage.home();
+    let tree = stage.start(&home, "root $90 turns=20 wrap out=2000").await;
+    let end = settled(&tree).await.end.unwrap();
+    assert_eq!((code(&end.exit), end.shown.text.as_str()), ("max_steps", "As far as I got."));
+    let attempts = stage.model().attempts();
+    assert_eq!((attempts.len(), last_calls(&attempts).len()), (20, 1));
+    let (last, before) = (&attempts[19], &attempts[18]);
+    assert_eq!((last.turn, last.purpose), (20, Purpose::WrapUp));
+    assert!(last.packet.tools.is_empty() && !before.packet.tools.is_empty());
+    let note = last.packet.messages.last().unwrap().text().into_owned();
+    insta::assert_snapshot!(note, @"This is your last call, and no tool can be used: answer now with what you have, and say what is missing.");
+}
+
+/// L11: with `wrap_up: off`, and where only one turn is allowed, every turn is an ordinary one.
+#[tokio::test(start_paused = true)]
+async fn without_a_last_call_every_turn_is_an_ordinary_one() {
+    for (fixture, calls) in [("root $90 turns=20", 20), ("root $90 turns=1 wrap", 1)] {
+        let stage = Stage::new(LOOKS);
+        let home = stage.home();
+        let tree = stage.start(&home, fixture).await;
+        let end = settled(&tree).await.end.unwrap();
+        assert_eq!((code(&end.exit), end.shown.text), ("max_steps", format!("Look {calls}.")), "{fixture}");
+        let attempts = stage.model().attempts();
+        assert_eq!((attempts.len(), last_calls(&attempts).len()), (calls, 0), "{fixture}");
+    }
+}
+
+/// G1, X3: the last step of the root's ceiling is its last call. What it answers is the output so far, the tree halts, and
+/// a raise brings ordinary turns back: the root is told, and goes on from there.
+#[tokio::test(start_paused = true)]
+async fn g1_x3_at_its_steps_ceiling_the_root_answers_and_a_raise_lets_it_go_on() {
+    let stage = Stage::new(LOOKS);
+    let home = stage.home();
+    let tree = stage.start(&home, "root $90 steps=3 turns=20 wrap").await;
+    let look = settled(&tree).await;
+    assert_eq!(look.state, TreeState::Halted);
+    assert_eq!(look.so_far.unwrap().text, "As far as I got.");
+    assert_eq!((stage.model().attempts().len(), last_calls(&stage.model().attempts()).len()), (3, 1));
+    let add = Amounts::ZERO.with(Resource::Steps, 5);
+    tree.raise(Raise { agent: "root".parse().unwrap(), add, add_ms: 0 }).await.unwrap();
+    let look = settled(&tree).await;
+    assert_eq!(look.state, TreeState::Ended("completed"));
+    insta::assert_snapshot!(look.end.unwrap().shown.text, @"I was told: The budget was raised. What you answered last is kept as the output so far: go on.");
+    let attempts = stage.model().attempts();
+    assert_eq!((attempts.len(), attempts[3].purpose), (4, Purpose::Turn));
+    assert!(!attempts[3].packet.tools.is_empty());
+}
+
+const HOGS: &str = "
+rules:
+  - when: { agent: root, turn: 1 }
+    call: [ { tool: spawn_agent, args: { agent: child, id: child, goal: Help., budget: { tokens: 3300 } } } ]
+  - { when: { agent: root }, say: '{{ last }}' }
+  - { when: { agent: child, wrap_up: true }, say: As far as I got. }
+  - { when: { agent: child }, say: 'Look {{ turn }}.', call: [ { tool: look } ], usage: { input: 700, output: 100 } }
+tools: { look: { say: seen } }
+";
+
+/// G1, X5: a child whose next call can never fit is shrunk first, then has its last call, and its parent reads how it ended
+/// and how far it got.
+#[tokio::test(start_paused = true)]
+async fn g1_x5_a_child_at_its_ceiling_answers_with_what_is_left() {
+    let stage = Stage::new(HOGS);
+    let home = stage.home();
+    let fixture = "root $90 turns=9 / child later turns=20 wrap out=2000 tools=look";
+    let tree = stage.start(&home, fixture).await;
+    let end = settled(&tree).await.end.unwrap();
+    insta::assert_snapshot!(end.shown.text, @"
+    child exhausted (tokens ceiling of `child`: limit 3300, spent 2400, held 0, asked 2303); partial result:
+    As far as I got.
+    ");
+    let attempts = stage.model().attempts();
+    let caps: Vec<(Purpose, u64)> = attempts
+        .iter()
+        .filter(|attempt| attempt.origin.role.as_str() == "child")
+        .map(|attempt| (attempt.purpose, attempt.output_cap))
+        .collect();
+    insta::assert_debug_snapshot!(caps, @"
+    [
+        (
+            Turn,
+            2000,
+        ),
+        (
+            Turn,
+            2000,
+        ),
+        (
+            Turn,
+            1474,
+        ),
+        (
+            WrapUp,
+            469,
+        ),
+    ]
+    ");
+}
+
+/// G1: the last call sees what there is room for: the first message and what was left out in short, if need be.
+#[tokio::test(start_paused = true)]
+async fn g1_the_packet_of_a_last_call_is_cut_to_what_is_left() {
+    let long = "seen ".repeat(380);
+    let stage = Stage::new(
+        &HOGS
+            .replace("say: seen", &format!("say: '{long}'"))
+            .replace("3300", "3000")
+            .replace("input: 700", "input: 900"),
+    );
+    let home = stage.home();
+    let fixture = "root $90 turns=9 / child later turns=20 wrap out=2000 tools=look";
+    let tree = stage.start(&home, fixture).await;
+    let end = settled(&tree).await.end.unwrap();
+    assert!(end.shown.text.ends_with("partial result:\nAs far as I got."), "{}", end.shown.text);
+    let attempts = stage.model().attempts();
+    let [last] = last_calls(&attempts)[..] else { panic!("{}", attempts.len()) };
+    let kinds: Vec<&str> = last
+        .packet
+        .messages
+        .iter()
+        .map(|message| match message.as_ref() {
+            Message::System(_) => "system",
+            Message::Folded(_) => "folded",
+            Message::Note(_) => "note",
+            Message::Heard { .. } | Message::Said { .. } | Message::Result { .. } => "dialog",
+            Message::Told { .. } | Message::Mismatch(_) => "other",
+        })
+        .collect();
+    assert_eq!(
+        (kinds.first(), kinds.get(1), kinds.last()),
+        (Some(&"system"), Some(&"folded"), Some(&"note"))
+    );
+    assert!(last.packet.messages.len() < attempts[attempts.len() - 3].packet.messages.len() + 3, "{kinds:?}");
+    let room = last.packet.tokens + last.output_cap;
+    assert!(last.output_cap >= 256, "{room}");
+}
+
+/// A lead with thousands of tokens left halted its tree, because its call asked for a few more (2,650 were left and 3,040
+/// asked). Its turn is shrunk to what fits.
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_does_not_fit_whole_is_shrunk_to_what_is_left() {
+    let script = format!(
+        "
+rules:
+  - when: {{ turn: 1 }}
+    call: [ {{ tool: look }} ]
+    usage: {{ input: 2600, output: 100 }}
+  - {{ say: done }}
+tools: {{ look: {{ say: '{}' }} }}
+",
+        "seen ".repeat(400)
+    );
+    let stage = Stage::new(&script);
+    let home = stage.home();
+    let tree = stage.start(&home, "root tokens=5000 turns=9 out=2000 tools=look").await;
+    let look = settled(&tree).await;
+    assert_eq!(look.state, TreeState::Ended("completed"), "{:?}", look.halted);
+    let attempts = stage.model().attempts();
+    let second = &attempts[1];
+    let held = second.packet.tokens + second.output_cap;
+    assert_eq!(held, 2_300);
+    assert!((1_024..2_000).contains(&second.output_cap), "{}", second.output_cap);
+}
+
+const WAITS: &str = "
+rules:
+  - { when: { wrap_up: true }, say: As far as I got. }
+  - when: { agent: root }
+    say: I wait.
+    call:
+      - { tool: spawn_agent, args: { agent: child, id: a, goal: Help., detach: true } }
+      - { tool: wait_agent, args: { agents: [a] } }
+      - { tool: never }
+  - { when: { agent: child }, hang: true }
+tools: { never: { hang: true } }
+";
+
+/// G1 (deadline): a tenth of its time before its deadline an agent's tools, waits and children are stopped and it has its
+/// last call.
+#[tokio::test(start_paused = true)]
+async fn g1_shortly_before_its_deadline_an_agent_answers_with_what_it_has() {
+    let stage = Stage::new(WAITS);
+    let home = stage.home();
+    let tree = stage.start(&home, "root timeout=50s turns=9 wrap / child later turns=9 wrap").await;
+    let look = settled(&tree).await;
+    let end = look.end.unwrap();
+    assert_eq!((code(&end.exit), end.shown.text.as_str()), ("timeout", "As far as I got."));
+    assert_eq!(look.agents[1].status.to_string(), "cancelled");
+    let attempts = stage.model().attempts();
+    let last = last_calls(&attempts)[0];
+    let results: Vec<String> = last
+        .packet
+        .messages
+        .iter()
+        .filter(|message| matches!(message.as_ref(), Message::Result { .. }))
+        .map(|message| message.text().into_owned())
+        .collect();
+    insta::assert_debug_snapshot!(results, @r#"
+    [
+        "spawned a",
+        "cancelled",
+        "stopped",
+    ]
+    "#);
+    let told = told(&tree).await;
+    let took_ms = told.last().unwrap().at.0 - told[0].at.0;
+    assert!((45_000..46_000).contains(&took_ms), "{took_ms}");
+    let begun = told.iter().filter(|told| matches!(told.event, Event::WrapUpStarted { .. })).count();
+    assert_eq!(begun, 1);
+}
+
+/// G1 (deadline): a turn that runs is let end. Its answer counts; the tools that it asks for are not called any more.
+#[tokio::test(start_paused = true)]
+async fn g1_a_turn_that_runs_when_time_is_short_is_let_end() {
+    for (rest, state, shown, calls) in [
+        ("say: All of it.", "completed", "All of it.", 1),
+        ("say: More., call: [ { tool: never } ]", "failed", "As far as I got.", 2),
+    ] {
+        let rules = "{ when: { wrap_up: true }, say: As far as I got. }";
+        let script = format!(
+            "rules: [ {rules}, {{ think_ms: 95000, {rest} }} ]\ntools: {{ never: {{ hang: true }} }}"
+        );
+        let stage = Stage::new(&script);
+        let home = stage.home();
+        let tree = stage.start(&home, "root timeout=100s turns=9 wrap").await;
+        let look = settled(&tree).await;
+        assert_eq!((look.state, look.end.unwrap().shown.text.as_str()), (TreeState::Ended(state), shown));
+        assert_eq!(stage.model().attempts().len(), calls);
+    }
+}
+
+/// Where the whole time is below 10 seconds there is no last call.
+#[tokio::test(start_paused = true)]
+async fn an_agent_with_little_time_has_no_last_call() {
+    let stage = Stage::new(WAITS);
+    let home = stage.home();
+    let tree = stage.start(&home, "root timeout=9s turns=9 wrap / child later turns=9").await;
+    let end = settled(&tree).await.end.unwrap();
+    assert_eq!((code(&end.exit), end.shown.text.as_str()), ("timeout", "I wait."));
+    assert!(last_calls(&stage.model().attempts()).is_empty());
+}
+
+/// G1 (deadline): active time that is nearly up stops the tool that runs, and the agent has its last call.
+#[tokio::test(start_paused = true)]
+async fn g1_shortly_before_its_active_time_is_up_an_agent_answers_with_what_it_has() {
+    let script = "
+rules:
+  - { when: { wrap_up: true }, say: As far as I got. }
+  - { when: { agent: root, turn: 1 }, call: [ { tool: spawn_agent, args: { agent: child, id: a, goal: Help. } } ] }
+  - { when: { agent: root }, say: done }
+  - { when: { agent: child }, say: I look., call: [ { tool: never } ] }
+tools: { never: { hang: true } }
+";
+    let stage = Stage::new(script);
+    let home = stage.home();
+    let tree = stage.start(&home, "root turns=9 / child later turns=9 wrap active=20s").await;
+    let look = settled(&tree).await;
+    assert_eq!(look.state, TreeState::Ended("completed"));
+    let told = told(&tree).await;
+    let ended = told.iter().find_map(|told| match &told.event {
+        Event::AgentEnded { agent, exit, .. } if agent.as_str() == "a" => Some((told.at, exit.clone())),
+        _ => None,
+    });
+    let (at, exit) = ended.unwrap();
+    assert_eq!(code(&exit), "timeout");
+    assert_eq!((at.0 - told[0].at.0) / 1_000, 18);
+    assert_eq!(last_calls(&stage.model().attempts()).len(), 1);
+}
+
+/// Time that a person adds before the last call brings ordinary turns back, with a wrap-up of its own at the end.
+#[tokio::test(start_paused = true)]
+async fn more_time_before_the_last_call_takes_the_wrap_up_back() {
+    let script = "
+rules:
+  - { when: { wrap_up: true }, say: As far as I got. }
+  - { when: { turn: 1 }, think_ms: 95000, call: [ { tool: look } ] }
+  - { say: All of it. }
+tools: { look: { say: seen } }
+";
+    let stage = Stage::new(script);
+    let home = stage.home();
+    let tree = stage.start(&home, "root timeout=100s turns=9 wrap tools=look").await;
+    let mut events = tree.events(Seq(0));
+    while !matches!(events.next().await.unwrap().unwrap().event, Event::WrapUpStarted { .. }) {}
+    let raise = Raise { agent: "root".parse().unwrap(), add: Amounts::ZERO, add_ms: 60_000 };
+    tree.raise(raise).await.unwrap();
+    let look = settled(&tree).await;
+    assert_eq!(
+        (look.state, look.end.unwrap().shown.text.as_str()),
+        (TreeState::Ended("completed"), "All of it.")
+    );
+    assert!(last_calls(&stage.model().attempts()).is_empty());
+}
+
+/// Time that comes while the last call is out: its answer is not the end, and the agent is told to go on.
+#[tokio::test(start_paused = true)]
+async fn more_time_during_the_last_call_is_followed_by_an_ordinary_turn() {
+    let script = "
+rules:
+  - { when: { wrap_up: true }, think_ms: 2000, say: As far as I got. }
+  - { when: { turn: 1 }, call: [ { tool: never } ] }
+  - { say: 'I was told: {{ last }}' }
+tools: { never: { hang: true } }
+";
+    let stage = Stage::new(script);
+    let home = stage.home();
+    let tree = stage.start(&home, "root timeout=50s turns=9 wrap tools=never").await;
+    let mut events = tree.events(Seq(0));
+    let is_last_call =
+        |event: &Event| matches!(event, Event::CallAsked { work, .. } if work.wrap_up().is_some());
+    while !is_last_call(&events.next().await.unwrap().unwrap().event) {}
+    tree.raise(Raise { agent: "root".parse().unwrap(), add: Amounts::ZERO, add_ms: 60_000 }).await.unwrap();
+    let end = settled(&tree).await.end.unwrap();
+    assert_eq!(end.exit, Exit::Completed);
+    insta::assert_snapshot!(end.shown.text, @"I was told: The budget was raised. You have more time: go on.");
+}

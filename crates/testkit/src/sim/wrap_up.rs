@@ -1,0 +1,172 @@
+//! The laws of the last call: an agent has one at most before an ordinary turn, calls no tool after it and ends with it;
+//! and nobody ends for want of room who could have had one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use spinney_kernel::agent::{AgentIx, Exit, State};
+use spinney_kernel::budget::{Amounts, Fit, Resource};
+use spinney_kernel::call::{Outcome, Work};
+use spinney_kernel::definition::WrapUp;
+use spinney_kernel::id::{AgentId, CallId, ModelName};
+use spinney_kernel::window::{Bounds, trim};
+use spinney_kernel::{Event, World, limit};
+
+use super::law::{Law, hold};
+
+/// What the events say about last calls.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LastCalls {
+    /// Who was asked for one and took no ordinary turn since.
+    had: BTreeSet<AgentId>,
+    /// Which one of them started, and did not end without an answer: that may be asked for again with less.
+    started: BTreeMap<AgentId, CallId>,
+    /// Whose turns are open, and with which model.
+    turns: BTreeMap<CallId, (AgentId, ModelName, bool)>,
+    /// The model that each agent was to ask last.
+    models: BTreeMap<AgentId, ModelName>,
+    /// Whether nobody outside calls models for agents that call their own: such a call has no last one behind it.
+    orderly: bool,
+}
+
+impl LastCalls {
+    pub(super) fn new(orderly: bool) -> Self {
+        Self { orderly, ..Self::default() }
+    }
+
+    /// Reads one event; `before` is the world without it.
+    pub(super) fn see(&mut self, before: &World, event: &Event) -> Law {
+        match event {
+            Event::CallAsked { call, agent, work } => self.asked(*call, agent, work),
+            Event::CallSwitched { call, model, .. } => {
+                if let Some((agent, asked, _)) = self.turns.get_mut(call) {
+                    self.models.insert(agent.clone(), model.clone());
+                    *asked = model.clone();
+                }
+                Ok(())
+            }
+            Event::CallStarted { call, .. } => match self.turns.get(call) {
+                Some((agent, _, false)) => {
+                    self.had.remove(agent);
+                    self.started.remove(agent);
+                    Ok(())
+                }
+                Some((agent, _, true)) => {
+                    let first = *self.started.entry(agent.clone()).or_insert(*call);
+                    hold(first == *call, || format!("{agent} had two last calls"))
+                }
+                None => Ok(()),
+            },
+            Event::CallEnded { call, outcome, .. } => {
+                if let (Some((agent, _, true)), false) = (self.turns.remove(call), is_done(outcome)) {
+                    self.started.remove(&agent);
+                }
+                Ok(())
+            }
+            Event::ContextRestored(restored) => {
+                self.had.remove(&restored.agent);
+                self.started.remove(&restored.agent);
+                Ok(())
+            }
+            Event::TreeHalted { agent, .. } => {
+                let root = before.agents().root();
+                match before.agents().find(agent).filter(|ix| Some(*ix) == root) {
+                    Some(ix) => self.no_room(before, ix, "halted"),
+                    None => Ok(()),
+                }
+            }
+            Event::AgentEnding { agent, exit: Exit::Exhausted { .. }, .. }
+            | Event::AgentEnded { agent, exit: Exit::Exhausted { .. }, .. } => {
+                let ix = before.agents().find(agent);
+                let live = ix.filter(|ix| {
+                    before.agents().living(*ix).is_some_and(|agent| matches!(agent.state, State::Live))
+                });
+                live.map_or(Ok(()), |ix| self.no_room(before, ix, "ended"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn asked(&mut self, call: CallId, agent: &AgentId, work: &Work) -> Law {
+        match work {
+            Work::Model(model) if model.summary.is_none() => {
+                let is_last = model.wrap_up.is_some();
+                self.turns.insert(call, (agent.clone(), model.model.clone(), is_last));
+                self.models.insert(agent.clone(), model.model.clone());
+                if is_last {
+                    self.had.insert(agent.clone());
+                }
+                Ok(())
+            }
+            Work::Tool(tool) if tool.ask.is_some() => {
+                hold(!self.had.contains(agent), || format!("{agent} called a tool after its last call"))
+            }
+            Work::Model(_) | Work::Tool(_) | Work::Child(_) | Work::Wait(_) | Work::Question(_) => Ok(()),
+        }
+    }
+
+    /// Whoever stops for want of room had its last call, or there was no room for the smallest one.
+    fn no_room(&self, world: &World, ix: AgentIx, how: &str) -> Law {
+        let (id, agent) = (world.agents().id(ix), world.agents().agent(ix));
+        let role = world.definition().roles.get(&agent.charter.role);
+        let Some(turns) = role.and_then(|role| role.turns.as_ref()) else { return Ok(()) };
+        let model = self.models.get(id).unwrap_or(&agent.charter.model);
+        let Some(spec) = world.definition().models.get(model) else { return Ok(()) };
+        if !self.orderly || agent.charter.wrap_up == WrapUp::Off || self.had.contains(id) {
+            return Ok(());
+        }
+        // Whoever has something open that was asked for from outside does not end with its own turn alone.
+        if agent.open.len() > 1 {
+            return Ok(());
+        }
+        let cap = turns.output_cap.min(spec.output_max.unwrap_or(u64::MAX));
+        let output = cap.min(limit::WRAP_UP_OUTPUT_TOKENS_MIN);
+        let input = smallest_packet(world, ix);
+        if agent.progress.window.size().is_some_and(|size| size < input) {
+            return Ok(());
+        }
+        let cost = spec.price.map_or(0, |price| price.worst_case(input, output));
+        let ask = Amounts::cost(cost).with(Resource::Tokens, input + output).with(Resource::Steps, 1);
+        let never = matches!(world.ledger().fit(agent.account, &ask), Fit::Never(..) | Fit::Shut(_));
+        hold(never, || format!("{id} {how} without a last call, for which there was room: {ask:?}"))
+    }
+}
+
+const fn is_done(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Done { .. })
+}
+
+/// The most tokens of the smallest packet that a last call can have: the first message, the newest letter, what was left
+/// out in short, and that it is the last.
+fn smallest_packet(world: &World, ix: AgentIx) -> u64 {
+    let agent = world.agents().agent(ix);
+    let role = world.definition().roles.get(&agent.charter.role);
+    let spec = role.and_then(|role| role.turns.as_ref()?.window.clone()).unwrap_or_default();
+    let mut window = agent.progress.window.clone();
+    window.read();
+    let bounds =
+        Bounds { size: 0, preset: spec.preset, images_max: spec.images, compact: spec.compact, thread: None };
+    let least = match trim(&window, &bounds) {
+        Ok(_) => window.tokens(),
+        Err(too_small) => too_small.tokens,
+    };
+    // Without a bound what was ever read counts, also what came from outside and is in no window.
+    let beside = match window.size() {
+        Some(_) => 0,
+        None => agent.progress.tokens.saturating_sub(window.tokens()),
+    };
+    // What is told in short of what is left out has a tenth of the packet.
+    least + least / 8 + beside + limit::WRAP_UP_TOKENS
+}
+
+/// Whoever had its last call takes no ordinary turn after it, but for the root, which may be topped up.
+pub(super) fn check_last_calls(world: &World) -> Law {
+    let root = world.agents().root();
+    for (id, call) in world.calls().all().filter(|(_, call)| Some(call.agent) != root && !call.is_void()) {
+        let agent = world.agents().agent(call.agent);
+        let is_ordinary = call.work.is_turn() && call.work.wrap_up().is_none();
+        hold(!is_ordinary || agent.progress.wrapped_up().is_none(), || {
+            format!("{id} is a turn of {} after its last call", world.agents().id(call.agent))
+        })?;
+    }
+    Ok(())
+}
