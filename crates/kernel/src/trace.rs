@@ -235,7 +235,7 @@ impl Trace {
             Event::AgentRedirected { agent, .. } => (Some(agent), "agent.redirect"),
             Event::ToolAnswered { agent, .. } => (Some(agent), "tool.answer"),
             Event::Charged { agent, .. } => (Some(agent), "budget.charge"),
-            Event::WrapUpStarted { agent, .. } => (Some(agent), "wrap_up.start"),
+            Event::WrapUpStarted { agent, .. } => (Some(agent), "agent.wrap_up"),
             Event::LimitRaised { agent, .. } => (Some(agent), "budget.raise"),
             Event::ClockSet { agent, .. } => (Some(agent), "agent.clock"),
             Event::CheckpointMade { agent, .. } => (Some(agent), "agent.checkpoint"),

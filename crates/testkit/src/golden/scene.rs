@@ -26,6 +26,8 @@ pub enum Act {
     Answer(&'static str),
     /// A ceiling is raised, by nano-USD.
     Raise(&'static str, u64),
+    /// An agent gets more time, in milliseconds.
+    AddTime(&'static str, u64),
     /// An agent is cancelled.
     Cancel(&'static str),
     /// An agent is paused.
@@ -41,7 +43,7 @@ pub enum Act {
 }
 
 /// All of them.
-pub const SCENES: [Scene; 7] = [CHAT, FAMILY, HALT, CANCEL, CRASH, REDIRECT, SUMMARY];
+pub const SCENES: [Scene; 9] = [CHAT, FAMILY, HALT, CANCEL, CRASH, REDIRECT, SUMMARY, WRAP_UP, CLOCKS];
 
 /// An agent with tools: some work, some fail, some do not exist; its model is busy at first.
 const CHAT: Scene = Scene {
@@ -246,4 +248,74 @@ tools:
   look: { description: looks, repeatable: true, say: "{% for n in range(40) %}nothing {% endfor %}" }
 "#,
     acts: &[Act::Pass(80), Act::Crash, Act::Settle],
+};
+
+/// A lead that keeps something back for its answer: one child is refused, one uses all there is, the lead has its last
+/// call and is topped up. A second child runs out of turns.
+const WRAP_UP: Scene = Scene {
+    name: "reserve-and-wrap-up",
+    fixture: "root $1.50 turns=9 wrap reserve=40% out=400 / a later turns=9 wrap out=400\nroot / b later turns=2 wrap\nroot / c later turns=4 out=3000",
+    script: r#"
+rules:
+  - when: { agent: root, last_contains: The budget was raised. }
+    say: Once more.
+    call: [{ tool: spawn_agent, args: { agent: b, goal: Look twice., id: b-1 } }]
+  - when: { wrap_up: true }
+    say: As far as I got.
+    usage: { output: 20 }
+  - when: { agent: root, turn: 1 }
+    say: Both.
+    call:
+      - { tool: spawn_agent, args: { agent: a, goal: Spend., id: a-1 } }
+      - { tool: spawn_agent, args: { agent: c, goal: Too much., id: c-1, budget: { cost_usd: 0.01 } } }
+    usage: { output: 100 }
+  - when: { agent: root, last_contains: b-1 }
+    say: Both are in.
+  - think_ms: 5
+    say: "Look {{ turn }}."
+    call: [{ tool: list_agents }]
+    usage: { output: 260 }
+"#,
+    acts: &[Act::Settle, Act::Raise("root", 5_000_000_000), Act::Settle],
+};
+
+/// Clocks: a timeout stands still while a person is asked, a default counts when the time of a question is up, active
+/// time survives a crash, a person adds time, and a tool that never ends is stopped for the last call.
+const CLOCKS: Scene = Scene {
+    name: "clocks",
+    fixture: "root $9.00 turns=9 timeout=20s wrap / a later turns=4 wrap active=15s\nroot / b later turns=4",
+    script: r#"
+rules:
+  - when: { wrap_up: true }
+    say: As far as I got.
+  - when: { agent: root, turn: 1 }
+    think_ms: 2000
+    say: First a person.
+    call: [{ tool: ask_human, args: { question: "Go on?", default: "yes", timeout: 60 } }]
+  - when: { agent: root, turn: 2 }
+    say: Now you.
+    call: [{ tool: spawn_agent, args: { agent: a, goal: Look., id: a-1 } }, { tool: spawn_agent, args: { agent: b, goal: Think., id: b-1, detach: true, timeout: 30 } }]
+  - when: { agent: a }
+    think_ms: 4000
+    say: Looking.
+    call: [{ tool: look }]
+  - when: { agent: b }
+    think_ms: 60000
+    say: Thought.
+  - when: { agent: root, turn: 3 }
+    say: One more thing.
+    call: [{ tool: ask_human, args: { question: "Which?" } }]
+  - say: "It is {{ last }}."
+lost: repeatable
+tools:
+  look: { description: never ends, repeatable: true, hang: true }
+"#,
+    acts: &[
+        Act::Pass(64_000),
+        Act::Crash,
+        Act::Pass(3_000),
+        Act::AddTime("root", 30_000),
+        Act::Pass(60_000),
+        Act::Answer("this one"),
+    ],
 };

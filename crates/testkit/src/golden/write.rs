@@ -75,6 +75,9 @@ async fn play(tree: &Tree, act: &Act) -> Result<(), spinney::tree::RequestError>
         Act::Raise(agent, nanos) => {
             tree.raise(Raise { agent: parse(agent), add: Amounts::cost(nanos), add_ms: 0 }).await
         }
+        Act::AddTime(agent, add_ms) => {
+            tree.raise(Raise { agent: parse(agent), add: Amounts::ZERO, add_ms }).await
+        }
         Act::Cancel(agent) => tree.cancel(parse(agent), "no longer needed").await,
         Act::Pause(agent) => tree.pause(parse(agent)).await,
         Act::Unpause(agent) => tree.unpause(parse(agent)).await,
