@@ -217,12 +217,14 @@ impl Fold<'_> {
         let Some(turns) = role.and_then(|role| role.turns.as_ref()) else {
             bail!("agent `{}` takes no turns by itself: it has no context and no window", self.agent)
         };
-        let because = window.size().map(|size| match Because::of(definition, charter, size) {
-            Because::Role => format!("what role `{}` says", charter.role),
-            Because::Model(model) => {
-                format!("{} % of what model `{model}` takes", limit::WINDOW_PERCENT)
+        let because = window.size().map(|size| {
+            match Because::of(definition, &charter.role, &charter.model, &charter.on_low, size) {
+                Because::Role => format!("what role `{}` says", charter.role),
+                Because::Model(model) => {
+                    format!("{} % of what model `{model}` takes", limit::WINDOW_PERCENT)
+                }
+                Because::Spawner => "what its spawner says".to_owned(),
             }
-            Because::Spawner => "what its spawner says".to_owned(),
         });
         let status = || self.world.view(ix).status.to_string();
         Ok(Recalled {

@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::id::BlobHash;
 use crate::limit;
-use crate::part::{BadPart, Part, check_parts};
-use crate::refusal::Refusal;
+use crate::part::{Part, check_parts};
 
 /// A text of bounded size. Where the original was larger, `text` is its preview and `rest` names the whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -178,43 +177,10 @@ impl Body {
         let bytes = self.text.len() as u64;
         self.tokens.map_or(bytes, |tokens| tokens.min(bytes))
     }
-
-    /// Refuses what is too long, or has parts where only text belongs.
-    pub(crate) fn checked(&self, what: &'static str) -> Result<(), Refusal> {
-        if !self.parts().is_empty() {
-            return Err(BadPart::TextOnly { what: what.to_owned() }.into());
-        }
-        check_text(what, &self.text, limit::TEXT_BYTES_MAX)
-    }
-
-    /// Refuses what no message may be: too long or too much, or nothing at all.
-    pub(crate) fn checked_message(&self) -> Result<(), Refusal> {
-        check_parts(self.parts().iter())?;
-        if self.parts().is_empty() {
-            return check_said("message", &self.text, limit::TEXT_BYTES_MAX);
-        }
-        check_text("message", &self.text, limit::TEXT_BYTES_MAX)
-    }
 }
 
 /// A text, cut at a character so that it has at most so many bytes.
 pub(crate) fn cut(text: &str, bytes_max: usize) -> String {
     let end = (0..=text.len().min(bytes_max)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     text[..end].to_owned()
-}
-
-/// Refuses a text above its bound.
-pub(crate) fn check_text(what: &'static str, text: &str, bytes_max: usize) -> Result<(), Refusal> {
-    if text.len() > bytes_max {
-        return Err(Refusal::TextTooLong { what: what.to_owned(), bytes: text.len(), bytes_max });
-    }
-    Ok(())
-}
-
-/// Refuses a text that is empty or above its bound.
-pub(crate) fn check_said(what: &'static str, text: &str, bytes_max: usize) -> Result<(), Refusal> {
-    if text.trim().is_empty() {
-        return Err(Refusal::TextEmpty { what: what.to_owned() });
-    }
-    check_text(what, text, bytes_max)
 }

@@ -5,11 +5,12 @@
 //! applying it needs no time. Trees of older rules have deadlines that never move.
 
 use crate::agent::{self, AgentIx, ClockKind, Due, Exit, State};
-use crate::decide::Draft;
 use crate::definition::{BudgetSpec, Role, WrapUp};
+use crate::draft::Draft;
 use crate::event::{Alarm, Event};
 use crate::id::AgentId;
 use crate::limit;
+use crate::refusal::Refusal;
 use crate::time::{Time, spoken};
 use crate::turn;
 use crate::world::World;
@@ -153,4 +154,25 @@ fn up(who: &str, kind: ClockKind, given_ms: u64) -> Exit {
         ClockKind::Active => format!("{who} worked longer than its {given} of active time"),
     };
     Exit::failed("timeout", message)
+}
+
+/// Refuses work for an agent whose time is up.
+pub(crate) fn check_deadline(draft: &Draft<'_>, ix: AgentIx) -> Result<(), Refusal> {
+    let passed = |ix: AgentIx, kind| draft.clock(ix, kind).and_then(|clock| clock.passed(draft.now()));
+    let (late, deadline) = if are_kept(draft.rules()) {
+        let mut path = std::iter::once(ix).chain(draft.agents().above(ix));
+        let timeout = path.find_map(|ix| Some((ix, passed(ix, ClockKind::Timeout)?)));
+        let active = || Some((ix, passed(ix, ClockKind::Active)?));
+        match timeout.or_else(active) {
+            Some(late) => late,
+            None => return Ok(()),
+        }
+    } else {
+        match draft.agent(ix).charter.deadline.filter(|deadline| *deadline <= draft.now()) {
+            Some(deadline) => (ix, deadline),
+            None => return Ok(()),
+        }
+    };
+    let (agent, late_ms) = (draft.agent_id(late).clone(), draft.now().0 - deadline.0);
+    Err(Refusal::DeadlinePassed { agent, deadline, late_ms })
 }

@@ -2,22 +2,25 @@
 //! and is checked whole before anything runs.
 
 mod budget;
+pub(crate) mod builtin;
 mod role;
+pub(crate) mod share;
+pub(crate) mod shares;
+pub(crate) mod window_spec;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::body::{check_said, check_text};
 use crate::budget::{Amounts, Price};
-use crate::context::{around_tokens, facts_tokens, tool_tokens};
+use crate::durability::Durability;
 use crate::hash::ByName;
 use crate::id::{ModelName, RoleName, ThreadId, ToolName};
 use crate::limit;
-use crate::port::journal::Durability;
 use crate::refusal::Refusal;
-use crate::turn::Builtin;
+use crate::refusal::{check_said, check_text};
+use builtin::Builtin;
 
 pub use budget::{BudgetSpec, Lend, OnLow, WrapUp};
 pub use role::{Approval, OutputLimits, Recursion, Role, Turns};
@@ -208,23 +211,6 @@ impl Definition {
     pub fn tool_names(&self) -> impl Iterator<Item = ToolName> {
         let builtin = Builtin::ALL.into_iter().map(|builtin| ToolName::of_builtin(builtin.word()));
         builtin.chain(self.tools.keys().cloned())
-    }
-
-    /// Has everything counted that stands in it and that a model will read. The kernel never tokenises: whoever makes
-    /// the definition brings the counts along, and without them bytes count.
-    pub fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
-        let facts = facts_tokens(tokens);
-        for role in self.roles.values_mut() {
-            if let Some(turns) = &mut role.turns {
-                turns.prompt.count(tokens);
-                turns.around_tokens = Some(around_tokens(&role.caps.tools, tokens));
-                turns.facts_tokens = Some(facts);
-                turns.output_schema.iter_mut().for_each(|schema| schema.count(tokens));
-            }
-        }
-        for (name, tool) in &mut self.tools {
-            tool.tokens = Some(tool_tokens((name.as_str(), &tool.description, &tool.schema), tokens));
-        }
     }
 
     /// Everything that can be wrong with it, before anything runs.

@@ -1,9 +1,9 @@
 //! Inputs: everything that can reach a tree, with the time and the randomness it may use. A stored input decides
 //! the same events again.
 
+pub use crate::by::By;
 use serde::{Deserialize, Serialize};
 
-use crate::id::AgentId;
 use crate::report::Report;
 use crate::request::Request;
 use crate::time::Time;
@@ -41,16 +41,6 @@ impl What {
     pub fn person(request: Request) -> Self {
         Self::Request { by: By::Person, request: Box::new(request) }
     }
-}
-
-/// Who acts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum By {
-    /// A person, or a program on their behalf.
-    Person,
-    /// An agent of the tree.
-    Agent(AgentId),
 }
 
 const fn is_zero(draw: &u64) -> bool {

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use crate::body::BlobRef;
 use crate::id::{BlobHash, MediaType, PartName};
 use crate::limit;
-use crate::refusal::Refusal;
 
 /// Images of these types are what models take.
 pub const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
@@ -89,12 +88,6 @@ pub enum BadPart {
     NoBytes { name: PartName },
     #[error("the {what} holds text only: leave the parts out, or send them as a message")]
     TextOnly { what: String },
-}
-
-impl From<BadPart> for Refusal {
-    fn from(part: BadPart) -> Self {
-        Self::Part { part }
-    }
 }
 
 impl Part {

@@ -2,11 +2,13 @@
 //!
 //! The model reads these as tool results and people read them on a terminal, so each one ends in advice.
 
+use crate::body::Body;
+use crate::limit;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{AmountError, Resource, Shortfall};
 use crate::id::{AgentId, CallId, CheckpointName, ModelName, RoleName, ToolName, Topic, TreeId};
-use crate::part::BadPart;
+use crate::part::{BadPart, check_parts};
 use crate::time::{Time, spoken};
 use crate::window::Category;
 
@@ -233,5 +235,46 @@ fn one_of<T: std::fmt::Display>(items: &[T]) -> String {
         String::from(": there is none to choose")
     } else {
         format!(": choose one of {}", listed(items))
+    }
+}
+
+/// Refuses a text above its bound.
+pub(crate) fn check_text(what: &'static str, text: &str, bytes_max: usize) -> Result<(), Refusal> {
+    if text.len() > bytes_max {
+        return Err(Refusal::TextTooLong { what: what.to_owned(), bytes: text.len(), bytes_max });
+    }
+    Ok(())
+}
+
+/// Refuses a text that is empty or above its bound.
+pub(crate) fn check_said(what: &'static str, text: &str, bytes_max: usize) -> Result<(), Refusal> {
+    if text.trim().is_empty() {
+        return Err(Refusal::TextEmpty { what: what.to_owned() });
+    }
+    check_text(what, text, bytes_max)
+}
+
+impl From<BadPart> for Refusal {
+    fn from(part: BadPart) -> Self {
+        Self::Part { part }
+    }
+}
+
+impl Body {
+    /// Refuses what is too long, or has parts where only text belongs.
+    pub(crate) fn checked(&self, what: &'static str) -> Result<(), Refusal> {
+        if !self.parts().is_empty() {
+            return Err(BadPart::TextOnly { what: what.to_owned() }.into());
+        }
+        check_text(what, &self.text, limit::TEXT_BYTES_MAX)
+    }
+
+    /// Refuses what no message may be: too long or too much, or nothing at all.
+    pub(crate) fn checked_message(&self) -> Result<(), Refusal> {
+        check_parts(self.parts().iter())?;
+        if self.parts().is_empty() {
+            return check_said("message", &self.text, limit::TEXT_BYTES_MAX);
+        }
+        check_text("message", &self.text, limit::TEXT_BYTES_MAX)
     }
 }

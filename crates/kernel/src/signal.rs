@@ -1,30 +1,13 @@
 //! Signals: pause, unpause, redirect and cancel, and who may send them. Cancel is not a flag to be checked: it ends
 //! the agent, and an ending agent's account is shut, so that whatever comes late below it finds it shut.
 
-use serde::{Deserialize, Serialize};
+pub use crate::running::Running;
 
 use crate::agent::AgentIx;
 use crate::id::AgentId;
 use crate::input::By;
 use crate::refusal::Refusal;
 use crate::world::World;
-
-/// What becomes of running calls and children when an agent is redirected.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Running {
-    /// They go on to their end.
-    #[default]
-    Finishes,
-    /// They are stopped.
-    Stops,
-}
-
-impl Running {
-    pub(crate) const fn stops(self) -> bool {
-        matches!(self, Self::Stops)
-    }
-}
 
 /// The living agent that `by` may signal: anyone for a person, a descendant for an agent.
 pub(crate) fn target(world: &World, by: &By, agent: &AgentId) -> Result<AgentIx, Refusal> {

@@ -1,6 +1,7 @@
 //! The arena: every agent of a tree by place and by id. Living agents are linked to parent and siblings; an ended
 //! one is unlinked and keeps only its totals.
 
+pub(crate) use crate::digest::digest;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -210,13 +211,6 @@ pub(crate) struct Birth {
     pub(crate) parent: Option<AgentIx>,
     pub(crate) account: AccountIx,
     pub(crate) recursive: Recursion,
-}
-
-/// A digest of a goal or an answer; spelling counts, white space around it does not.
-pub(crate) fn digest(text: &str) -> [u8; 16] {
-    let mut digest = [0; 16];
-    digest.copy_from_slice(&blake3::hash(text.trim().as_bytes()).as_bytes()[..16]);
-    digest
 }
 
 impl Agents {

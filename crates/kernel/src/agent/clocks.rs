@@ -1,26 +1,11 @@
 //! The clocks of an agent: how long it may take in all, and how long it may work. What each of them counts, and when it
 //! stands still, is decided in `clock.rs`; here is only how it stands.
 
-use serde::{Deserialize, Serialize};
+pub use crate::clock_kind::ClockKind;
 
 use super::{Due, Spawned};
 use crate::event::Alarm;
 use crate::time::Time;
-
-/// Which clock of an agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ClockKind {
-    /// How long it may take, with everything below it. Stands still while the whole tree waits for a person.
-    Timeout,
-    /// How long it may work: runs while a model or a tool of its own runs.
-    Active,
-}
-
-impl ClockKind {
-    /// Every kind there is.
-    pub const ALL: [Self; 2] = [Self::Timeout, Self::Active];
-}
 
 /// One clock of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 use super::{AgentIx, Attachment, Exit, Farewell, State};
 use crate::body::Body;
 use crate::call::{self, Outcome, Work};
-use crate::decide::Draft;
+use crate::draft::Draft;
 use crate::event::Event;
 use crate::turn;
 

@@ -2,6 +2,8 @@
 //! knew that can be given another task, and what those answered that can be compared. Both are bounded, and both go
 //! with the parent.
 
+pub use crate::digest::AnswerDigest;
+pub(crate) use crate::digest::answer_digest;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -18,9 +20,6 @@ pub struct Finished {
     /// What it knew, by its headers.
     pub window: Window,
 }
-
-/// A digest of an answer, to tell whether two are the same.
-pub type AnswerDigest = [u8; 16];
 
 /// What is kept of children that ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,10 +74,4 @@ impl Kept {
         self.answers.remove(&parent);
         self.lost.remove(&parent);
     }
-}
-
-/// A digest of the whole of an answer; white space around it does not count.
-pub(crate) fn answer_digest(body: &Body) -> AnswerDigest {
-    let whole = body.rest().map_or(body.text.trim(), |rest| rest.hash.as_str());
-    super::digest(whole)
 }

@@ -11,6 +11,7 @@ mod ledger;
 mod line;
 mod price;
 mod seldom;
+mod used;
 
 pub use account::{Account, Terms};
 pub use amount::{AMOUNT_MAX, AmountError, Amounts, Limits, Resource, ResourceSet, nanos_from_usd, usd};
@@ -19,3 +20,4 @@ pub use ledger::{AccountIx, Ledger};
 pub use line::{Line, Scan, Waiter};
 pub use price::{Price, Usage};
 pub use seldom::Seldom;
+pub use used::Used;

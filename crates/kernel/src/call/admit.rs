@@ -4,7 +4,8 @@
 use super::{Call, Outcome, Stage, Why, Work, choose, cost, end};
 use crate::agent::{self, AgentIx, Exit};
 use crate::budget::{AccountIx, Amounts, Fit, Scan, Shortfall};
-use crate::decide::Draft;
+use crate::clock;
+use crate::draft::Draft;
 use crate::event::{Alarm, Event};
 use crate::id::{AgentId, CallId, ModelName};
 use crate::refusal::Refusal;
@@ -110,7 +111,7 @@ fn verdict(draft: &Draft<'_>, id: CallId, scan: Option<&Scan>) -> Verdict {
     if draft.halted().is_some() {
         return Verdict::Wait(Pause::on(Why::Halted));
     }
-    if let Err(refusal) = draft.check_deadline(ix) {
+    if let Err(refusal) = clock::check_deadline(draft, ix) {
         return Verdict::Refuse(refusal);
     }
     if let Work::Model(work) = &call.work {

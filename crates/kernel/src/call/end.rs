@@ -2,7 +2,7 @@
 
 use super::Outcome;
 use crate::budget::Amounts;
-use crate::decide::Draft;
+use crate::draft::Draft;
 use crate::event::Event;
 use crate::fault::Fault;
 use crate::id::CallId;

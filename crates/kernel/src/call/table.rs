@@ -1,10 +1,8 @@
 //! The table of open calls of a tree, and the order in which those that wait may start.
 
+pub use crate::why::Why;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::num::NonZeroU16;
-
-use serde::{Deserialize, Serialize};
 
 use super::Work;
 use crate::agent::AgentIx;
@@ -119,59 +117,6 @@ pub enum Stage {
         /// What it holds.
         held: Amounts,
     },
-}
-
-/// What a call waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Why {
-    /// Other holds to settle; `ask` is what it needs.
-    Budget {
-        /// What it needs at every account up the chain.
-        ask: Amounts,
-    },
-    /// Another effect to end: as many run as may.
-    Slot,
-    /// The model to take calls again.
-    Rate,
-    /// The pause before a retry to pass.
-    Backoff,
-    /// Somebody to unpause the agent.
-    Paused,
-    /// Somebody to raise the tree's ceiling.
-    Halted,
-    /// Children to end.
-    Children,
-    /// A message to come.
-    Message,
-    /// A person to answer.
-    Person,
-}
-
-impl Why {
-    /// Whether the call may start as soon as something else changes, without a report of its own.
-    const fn is_startable(self) -> bool {
-        match self {
-            Self::Budget { .. } | Self::Slot | Self::Rate | Self::Paused | Self::Halted => true,
-            Self::Backoff | Self::Children | Self::Message | Self::Person => false,
-        }
-    }
-}
-
-impl fmt::Display for Why {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Budget { .. } => "budget",
-            Self::Slot => "slot",
-            Self::Rate => "rate",
-            Self::Backoff => "backoff",
-            Self::Paused => "paused",
-            Self::Halted => "halted",
-            Self::Children => "children",
-            Self::Message => "message",
-            Self::Person => "person",
-        })
-    }
 }
 
 /// Every open call of a tree.

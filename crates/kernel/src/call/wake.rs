@@ -2,7 +2,7 @@
 
 use super::{ChildEnd, Outcome, Wait, Work, end};
 use crate::agent::AgentIx;
-use crate::decide::Draft;
+use crate::draft::Draft;
 use crate::findings::{Ballot, WaitNeed};
 use crate::id::{AgentId, CallId};
 use crate::world::World;

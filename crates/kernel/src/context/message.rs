@@ -1,16 +1,14 @@
 //! Messages and packets: what a model is shown.
 
+pub use crate::tool_ask::ToolAsk;
 use std::borrow::Cow;
 use std::sync::Arc;
-
-use serde::{Deserialize, Serialize};
 
 use super::{Along, Facts, Folded, Shown, System, ToolTold};
 use crate::body::Body;
 use crate::budget::Limits;
 use crate::id::{AgentId, RoleName, TreeId};
 use crate::input::By;
-use crate::turn::Builtin;
 use crate::window::Category;
 
 /// One message of a context.
@@ -170,43 +168,6 @@ pub struct Offloaded {
     pub name: String,
     /// How many bytes it has.
     pub bytes: u64,
-}
-
-/// A tool call as a model asks for it. Nothing in it is checked yet: the tool may not exist, the arguments may be
-/// no JSON.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ToolAsk {
-    /// The id that the model gave it.
-    pub id: String,
-    /// Which tool.
-    pub tool: String,
-    /// The arguments.
-    pub args: String,
-    /// How many tokens all of it has at most, if somebody counted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tokens: Option<u32>,
-    /// Where it hands another agent a goal or a message: how many tokens that adds at most to what the other reads,
-    /// if somebody counted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub told_tokens: Option<u32>,
-}
-
-impl ToolAsk {
-    /// Has everything counted that a model will read of it, here or at another agent.
-    pub fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
-        let most = |tokens| u32::try_from(tokens).unwrap_or(u32::MAX);
-        self.tokens =
-            Some(most([&self.id, &self.tool, &self.args].map(|text| tokens(text)).into_iter().sum()));
-        self.told_tokens = Builtin::told_tokens(&self.tool, &self.args, tokens).map(most);
-    }
-
-    /// The most tokens that it can have: what was counted, or else its bytes.
-    #[must_use]
-    pub fn tokens_max(&self) -> u64 {
-        let bytes = (self.id.len() + self.tool.len() + self.args.len()) as u64;
-        self.tokens.map_or(bytes, |tokens| u64::from(tokens).min(bytes))
-    }
 }
 
 /// What one model call sees.

@@ -3,26 +3,30 @@
 
 mod along;
 mod brief;
+mod builtin_args;
+mod count;
 mod facts;
 mod fold;
 mod folded;
 mod frame;
 mod known;
 mod message;
-mod share;
 mod summary;
 mod told;
 
+pub use crate::definition::share::{Given, Share};
 pub use along::{Along, Shown};
 pub(crate) use brief::{Goal, around_tokens, briefing_tokens, first_tokens, tool_tokens};
 pub use brief::{System, ToolTold};
+pub(crate) use builtin_args::{
+    AskArgs, CancelArgs, FollowupArgs, ListArgs, SendArgs, SpawnArgs, WaitArgs, read,
+};
 pub use facts::Facts;
 pub(crate) use facts::{facts_tokens, used_told};
 pub use fold::{Contexts, End, Known, Places};
 pub use folded::Folded;
 pub use frame::Frame;
 pub use message::{Message, Offloaded, Origin, Packet, ToolAsk};
-pub use share::{Given, Share};
 pub(crate) use summary::summary_tokens;
 pub(crate) use told::{
     ROLLED_BACK, child_tokens, clamp_told, heard_tokens, shown_tokens, told_tokens, wait_tokens,

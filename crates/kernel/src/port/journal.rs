@@ -5,9 +5,8 @@
 //! changed, lost or reordered by accident is found and named. The hashes hold no secret: whoever can write the journal
 //! can write all of them anew. Only a hash that was kept elsewhere shows that.
 
+pub use crate::durability::Durability;
 use std::fmt;
-
-use serde::{Deserialize, Serialize};
 
 use crate::batch::Batch;
 use crate::body::BlobRef;
@@ -169,19 +168,6 @@ impl Head {
     pub fn is_over(&self) -> bool {
         matches!(self.state.as_str(), "completed" | "failed" | "cancelled" | "exhausted")
     }
-}
-
-/// What "durable" means for a tree.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Durability {
-    /// Whatever the operating system does.
-    Off,
-    /// It survives the death of the process.
-    #[default]
-    Normal,
-    /// It survives the loss of power.
-    Full,
 }
 
 /// A hash over a batch and everything before it. Kept away from the journal it proves what the journal was; beside it,

@@ -3,6 +3,7 @@
 pub mod blobs;
 pub mod catalog;
 pub mod chain;
+pub mod checkpoints;
 pub mod home_refusal;
 pub mod journal;
 pub mod model;

@@ -8,8 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::{Used, running};
 use crate::agent::{State, end_if_drained};
 use crate::call::{self, Outcome, Work};
-use crate::decide::{Draft, Reply};
+use crate::clock;
+use crate::decide::Reply;
 use crate::definition;
+use crate::draft::Draft;
 use crate::event::Event;
 use crate::id::CallId;
 use crate::limit;
@@ -36,7 +38,7 @@ impl Lost {
         };
         let losses_max = losses_max.unwrap_or(limit::LOSSES_MAX);
         let spared = !call.stopped && call.past().map_or(0, |past| past.losses) < losses_max;
-        let in_time = draft.check_deadline(ix).is_ok();
+        let in_time = clock::check_deadline(draft, ix).is_ok();
         let live = matches!(draft.agent(ix).state, State::Live) && spared && in_time;
         let in_vain = call::used_in_vain(draft.definition(), call, Used::Unknown);
         let (is_model, repeatable) = match &call.work {

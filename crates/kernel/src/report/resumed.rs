@@ -4,7 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::clock;
-use crate::decide::{Draft, Reply};
+use crate::decide::Reply;
+use crate::draft::Draft;
 use crate::time::Time;
 
 /// Somebody runs the tree again.

@@ -3,14 +3,15 @@
 use serde::{Deserialize, Serialize};
 
 use super::{acting, room_for_call, timeout};
-use crate::body::check_said;
 use crate::call::{OnTimeout, Question, Why};
-use crate::decide::{Draft, Reply};
+use crate::decide::Reply;
+use crate::draft::Draft;
 use crate::event::{Alarm, Event};
 use crate::id::AgentId;
 use crate::input::By;
 use crate::limit;
 use crate::refusal::Refusal;
+use crate::refusal::check_said;
 
 /// Ask a person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

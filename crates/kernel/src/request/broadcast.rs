@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::acting;
-use crate::decide::{Draft, Reply};
+use crate::decide::Reply;
+use crate::draft::Draft;
 use crate::id::AgentId;
 use crate::input::By;
 use crate::limit;

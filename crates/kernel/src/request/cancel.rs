@@ -3,12 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::agent::{self, Exit};
-use crate::body::check_text;
-use crate::decide::{Draft, Reply};
+use crate::decide::Reply;
+use crate::draft::Draft;
 use crate::id::AgentId;
 use crate::input::By;
 use crate::limit;
 use crate::refusal::Refusal;
+use crate::refusal::check_text;
 use crate::signal;
 
 /// Cancel an agent and everything below it.

@@ -3,14 +3,15 @@
 use serde::{Deserialize, Serialize};
 
 use super::person;
-use crate::body::check_text;
 use crate::budget::Amounts;
-use crate::decide::{Draft, Reply};
+use crate::decide::Reply;
+use crate::draft::Draft;
 use crate::event::Event;
 use crate::id::AgentId;
 use crate::input::By;
 use crate::limit;
 use crate::refusal::Refusal;
+use crate::refusal::check_text;
 
 /// Charge outside spending.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::acting;
 use crate::checkpoint::{self, CheckpointKind};
-use crate::decide::{Draft, Reply};
+use crate::decide::Reply;
+use crate::draft::Draft;
 use crate::id::{AgentId, CheckpointName};
 use crate::input::By;
 use crate::refusal::Refusal;

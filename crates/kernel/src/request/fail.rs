@@ -4,12 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use super::acting;
 use crate::agent::{self, Exit, Failure};
-use crate::body::{Body, check_said};
-use crate::decide::{Draft, Reply};
+use crate::body::Body;
+use crate::decide::Reply;
+use crate::draft::Draft;
 use crate::id::AgentId;
 use crate::input::By;
 use crate::limit;
 use crate::refusal::Refusal;
+use crate::refusal::check_said;
 
 /// Fail with a reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,16 +5,18 @@ use serde::{Deserialize, Serialize};
 
 use super::{acting, room_for_call};
 use crate::agent::AgentIx;
-use crate::body::check_text;
 use crate::budget::Amounts;
 use crate::call::{self, Admitted, ToolCall, Work, admit};
-use crate::decide::{Draft, Reply};
+use crate::clock;
+use crate::decide::Reply;
 use crate::definition::Lost;
+use crate::draft::Draft;
 use crate::event::Event;
 use crate::id::{AgentId, ModelName, ToolName};
 use crate::input::By;
 use crate::limit;
 use crate::refusal::Refusal;
+use crate::refusal::check_text;
 use crate::turn;
 
 /// Hold for an effect and start it.
@@ -61,7 +63,7 @@ pub enum HoldFor {
 impl Hold {
     pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
         let ix = acting(draft, by, &self.agent)?;
-        draft.check_deadline(ix)?;
+        clock::check_deadline(draft, ix)?;
         if turn::takes_turns(draft, ix) {
             return Err(Refusal::TakesTurns { agent: self.agent.clone() });
         }

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::call::park;
-use crate::decide::{Draft, Reply};
+use crate::decide::Reply;
+use crate::draft::Draft;
 use crate::event::Event;
 use crate::id::AgentId;
 use crate::input::By;

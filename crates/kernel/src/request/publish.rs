@@ -3,13 +3,15 @@
 use serde::{Deserialize, Serialize};
 
 use super::send::check_message;
-use crate::body::{Body, check_said};
-use crate::decide::{Draft, Reply};
+use crate::body::Body;
+use crate::decide::Reply;
+use crate::draft::Draft;
 use crate::envelope::Envelope;
 use crate::event::Event;
 use crate::input::By;
 use crate::limit;
 use crate::refusal::Refusal;
+use crate::refusal::check_said;
 
 /// Publish a message. No agent reads it; those who watch its topic do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,14 +4,15 @@ use serde::{Deserialize, Serialize};
 
 use super::person;
 use crate::agent::{self, Exit};
-use crate::body::check_said;
 use crate::call::{Work, wake_waits};
-use crate::decide::{Draft, Reply};
+use crate::decide::Reply;
+use crate::draft::Draft;
 use crate::event::Event;
 use crate::id::AgentId;
 use crate::input::By;
 use crate::limit;
 use crate::refusal::Refusal;
+use crate::refusal::check_said;
 use crate::signal::{self, Running};
 
 /// Redirect an agent.

@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use super::person;
 use crate::agent::{self, AgentIx, Exit, Standing};
 use crate::call::Work;
-use crate::decide::{Draft, Reply};
+use crate::decide::Reply;
+use crate::draft::Draft;
 use crate::event::{Event, Restored};
 use crate::id::{AgentId, CallId, CheckpointName, Seq};
 use crate::input::By;
 use crate::refusal::Refusal;
-use crate::turn;
 use crate::world::World;
 
 /// Roll an agent back. A tree does not remember what it was: whoever passes the request on makes a checkpoint of what
@@ -64,7 +64,7 @@ impl Rollback {
         }
         let ix = found?;
         let agent = target.clone();
-        match turn::turns_max(world, ix) {
+        match world.turns_of(ix).map(|turns| turns.turns_max) {
             None => Err(Refusal::RollbackTurnless { agent }),
             Some(turns_max) if world.agent(ix).progress.turns >= turns_max => {
                 Err(Refusal::RollbackTurns { agent, turns_max })

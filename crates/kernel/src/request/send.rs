@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::body::Body;
 use crate::call::wake_waits;
-use crate::decide::{Draft, Reply};
+use crate::decide::Reply;
+use crate::draft::Draft;
 use crate::envelope::Envelope;
 use crate::event::Event;
 use crate::id::AgentId;

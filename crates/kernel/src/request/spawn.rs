@@ -7,20 +7,21 @@ use serde::{Deserialize, Serialize};
 use super::followup::known_before;
 use super::{acting, room_for_call};
 use crate::agent::{AgentIx, Attachment, Due, Spawned, digest};
-use crate::body::check_said;
 use crate::budget::{Amounts, Fit, Limits, Resource, ResourceSet, Terms};
 use crate::call::check_model;
 use crate::caps::{Allow, Caps};
 use crate::clock;
 use crate::context::{Frame, Given, Goal, Share};
-use crate::decide::{Draft, Reply};
+use crate::decide::Reply;
 use crate::definition::{BudgetSpec, Lend, OnLow, Role};
+use crate::draft::Draft;
 use crate::event::{Alarm, Event};
 use crate::id::{AgentId, ModelName, RoleName, ToolName};
 use crate::input::By;
 use crate::limit;
 use crate::output_schema::OutputSchema;
 use crate::refusal::Refusal;
+use crate::refusal::check_said;
 use crate::time::Time;
 use crate::turn::{self, Lead, Opening, Wish, check_first_call, with_reserve};
 
@@ -90,7 +91,7 @@ impl Spawn {
         if draft.halted().is_some() {
             return Err(Refusal::TreeHalted);
         }
-        draft.check_deadline(parent)?;
+        clock::check_deadline(draft, parent)?;
         let agent = self.free_id(draft)?;
         check_said("goal", &self.goal, limit::TEXT_BYTES_MAX)?;
         self.frame.output_schema.as_deref().map_or(Ok(()), OutputSchema::check)?;
@@ -233,7 +234,11 @@ impl Spawn {
 fn check_room(draft: &Draft<'_>, parent: AgentIx) -> Result<(), Refusal> {
     let limits = draft.limits();
     let live = draft.agent(parent).kin.children_live;
-    let live_max = turn::children_max(draft, parent).unwrap_or(u32::MAX).min(limits.children_max);
+    let live_max = draft
+        .turns_of(parent)
+        .and_then(|turns| turns.children_max)
+        .unwrap_or(u32::MAX)
+        .min(limits.children_max);
     if live >= live_max {
         return Err(Refusal::ChildrenLimit { live, live_max });
     }

@@ -1,13 +1,13 @@
 //! Tools that need a person's leave. The question is one like any other: it rises to the root, survives restarts, and
 //! only the tool that it is about waits. What a role says holds for everything below it, too.
 
-use super::{act, turns_of};
+use super::act;
 use crate::agent::AgentIx;
 use crate::body::cut;
 use crate::call::{self, OnTimeout, Outcome, Question, Work};
 use crate::context::ToolAsk;
-use crate::decide::Draft;
 use crate::definition::Approval;
+use crate::draft::Draft;
 use crate::event::{Alarm, Event};
 use crate::id::{CallId, ToolName};
 use crate::limit;
@@ -22,7 +22,7 @@ const YES: [&str; 6] = ["yes", "y", "ok", "allow", "approve", "approved"];
 /// Whether an agent may call a tool: the strictest word of its role and of all above it.
 pub(super) fn approval(world: &World, ix: AgentIx, tool: &ToolName) -> Approval {
     let path = std::iter::once(ix).chain(world.agents().above(ix));
-    let said = path.filter_map(|ix| turns_of(world, ix)?.approvals.get(tool).copied());
+    let said = path.filter_map(|ix| world.turns_of(ix)?.approvals.get(tool).copied());
     said.max().unwrap_or_default()
 }
 

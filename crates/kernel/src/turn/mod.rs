@@ -17,8 +17,7 @@ use crate::body::cut;
 use crate::call::{self, Outcome, Work};
 use crate::clock;
 use crate::context::{self, Goal, ToolAsk};
-use crate::decide::Draft;
-use crate::definition::Turns;
+use crate::draft::Draft;
 use crate::event::Event;
 use crate::id::AgentId;
 use crate::limit;
@@ -41,7 +40,7 @@ pub(crate) use wrap_up::{raise_notes, replaces, tell_raised, time_is_short, will
 /// An agent that takes turns has its first one.
 pub(crate) fn begin(draft: &mut Draft<'_>, agent: &AgentId, goal: Goal<'_>) {
     let Some(ix) = draft.agents().find(agent) else { unreachable!("it was just spawned") };
-    let Some(turns) = turns_of(draft, ix) else { return };
+    let Some(turns) = draft.turns_of(ix) else { return };
     let first = context::first_tokens(draft.definition(), &draft.agent(ix).charter.caps, turns, goal);
     // What was written to it before it was there is read with its first turn.
     let letters = draft.agent(ix).progress.tokens;
@@ -64,7 +63,7 @@ pub(crate) struct Said<'a> {
 pub(crate) fn said(draft: &mut Draft<'_>, ix: AgentIx, said: &Said<'_>) {
     let asks = said.asks;
     let Some(agent) = draft.agents().living(ix) else { return };
-    if !matches!(agent.state, State::Live) || turns_of(draft, ix).is_none() {
+    if !matches!(agent.state, State::Live) || draft.turns_of(ix).is_none() {
         return;
     }
     if let Some(reason) = &said.wrap_up {
@@ -103,7 +102,7 @@ fn truncated(output_cap: u64) -> Exit {
 pub(crate) fn advance(draft: &mut Draft<'_>, ix: AgentIx) {
     let Some(agent) = draft.agents().living(ix) else { return };
     let idle = matches!(agent.state, State::Live) && agent.open.is_empty();
-    if !idle || turns_of(draft, ix).is_none() {
+    if !idle || draft.turns_of(ix).is_none() {
         return;
     }
     let (progress, is_read) = (&agent.progress, agent.inbox.is_empty());
@@ -134,30 +133,11 @@ pub(crate) fn bounded(asks: &[ToolAsk]) -> Vec<ToolAsk> {
 
 /// Whether an agent takes turns by itself.
 pub(crate) fn takes_turns(world: &World, ix: AgentIx) -> bool {
-    turns_of(world, ix).is_some()
-}
-
-/// The most tokens with which an agent is told what is left, or what a child used.
-pub(crate) fn facts_tokens(world: &World, ix: AgentIx) -> u64 {
-    turns_of(world, ix).and_then(|turns| turns.facts_tokens).unwrap_or(0)
-}
-
-/// How many live children an agent may have, if its role says so.
-pub(crate) fn children_max(world: &World, ix: AgentIx) -> Option<u32> {
-    turns_of(world, ix)?.children_max
-}
-
-/// How many turns an agent may take, if it takes any by itself.
-pub(crate) fn turns_max(world: &World, ix: AgentIx) -> Option<u32> {
-    turns_of(world, ix).map(|turns| turns.turns_max)
-}
-
-fn turns_of(world: &World, ix: AgentIx) -> Option<&Turns> {
-    world.definition().roles.get(&world.agent(ix).charter.role)?.turns.as_ref()
+    world.turns_of(ix).is_some()
 }
 
 fn ask_model(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) {
-    let Some(turns) = turns_of(draft, ix) else { return };
+    let Some(turns) = draft.turns_of(ix) else { return };
     let (turns_max, output_cap) = (turns.turns_max, turns.output_cap);
     let agent = draft.agent(ix);
     if agent.progress.turns >= turns_max {
@@ -198,7 +178,7 @@ fn out_of_turns(turns_max: u32) -> Exit {
 fn telling_left(draft: &Draft<'_>, ix: AgentIx, mut work: Work) -> Work {
     let agent = draft.agent(ix);
     if let Work::Model(model) = &mut work
-        && facts_tokens(draft, ix) > 0
+        && draft.facts_tokens(ix) > 0
         && agent.progress.window.reads_results()
     {
         let left = draft.ledger().remaining(agent.account);
@@ -236,7 +216,7 @@ fn fit(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) -> Result<Fitted, Exit> 
     }
     let (is_bound, before) = (window.size().is_some(), window.tokens());
     let size = window.size().unwrap_or(u64::MAX);
-    let spec = turns_of(draft, ix).and_then(|turns| turns.window.clone()).unwrap_or_default();
+    let spec = draft.turns_of(ix).and_then(|turns| turns.window.clone()).unwrap_or_default();
     let thread = thread::slice(draft, ix);
     let bounds = Bounds { size, preset: spec.preset, images_max: spec.images, compact: spec.compact, thread };
     match window::trim(window, &bounds) {

@@ -3,8 +3,8 @@
 use super::thread;
 use crate::agent::{AgentIx, Spawned};
 use crate::context::{Given, Goal, Share, first_tokens, heard_tokens};
-use crate::decide::Draft;
 use crate::definition::{Definition, Role};
+use crate::draft::Draft;
 use crate::envelope::Envelope;
 use crate::event::{Clamped, Event};
 use crate::id::AgentId;
@@ -160,8 +160,7 @@ impl Opening {
 
 /// Whether an agent is told when a child's window is smaller than its own.
 fn tells(draft: &Draft<'_>, parent: AgentIx) -> bool {
-    super::turns_of(draft, parent)
-        .is_some_and(|turns| turns.window.as_ref().is_none_or(|window| window.clamp_note))
+    draft.turns_of(parent).is_some_and(|turns| turns.window.as_ref().is_none_or(|window| window.clamp_note))
 }
 
 /// Refuses a message of a category that is Spinney's own.

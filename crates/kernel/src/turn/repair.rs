@@ -2,7 +2,7 @@
 //! of them it fails.
 
 use crate::agent::{self, AgentIx, Exit};
-use crate::decide::Draft;
+use crate::draft::Draft;
 use crate::limit;
 use crate::output_schema::{Mismatch, MismatchKind};
 
@@ -14,7 +14,7 @@ use crate::output_schema::{Mismatch, MismatchKind};
 pub(super) fn repair(draft: &mut Draft<'_>, ix: AgentIx, mismatch: &Mismatch, cut_at: Option<u64>) {
     let progress = &draft.agent(ix).progress;
     let (repairs, turns) = (progress.repairs().saturating_sub(1), progress.turns);
-    let turns_max = super::turns_max(draft, ix).unwrap_or(turns);
+    let turns_max = draft.turns_of(ix).map(|turns| turns.turns_max).unwrap_or(turns);
     let told = mismatch.told();
     let exit = if mismatch.kind == MismatchKind::Schema {
         let message = format!("the schema itself is wrong: {told}: no answer can fit it; give a valid one");

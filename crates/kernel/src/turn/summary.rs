@@ -1,12 +1,11 @@
 //! Asking an agent's own model for a summary of what leaves its window: a call like any other, but no turn. There is
 //! one for each cut at most; whatever becomes of it, the cut follows.
 
-use super::turns_of;
 use crate::agent::AgentIx;
 use crate::budget::Fit;
 use crate::call::{self, ModelCall, Work};
 use crate::context::summary_tokens;
-use crate::decide::Draft;
+use crate::draft::Draft;
 use crate::limit;
 use crate::window::{self, Compact, Cut, Summary, Unsummed};
 
@@ -38,7 +37,7 @@ pub(super) fn telling(draft: &Draft<'_>, ix: AgentIx, cut: &Cut, compact: Compac
 fn work(draft: &Draft<'_>, ix: AgentIx, cut: &Cut) -> Result<Work, Unsummed> {
     let agent = draft.agent(ix);
     let (window, model) = (&agent.progress.window, &agent.charter.model);
-    let turn_cap = turns_of(draft, ix).ok_or(Unsummed::Refused)?.output_cap;
+    let turn_cap = draft.turns_of(ix).ok_or(Unsummed::Refused)?.output_cap;
     let (covers, tokens) = window::covers(window, cut, summary_tokens()).ok_or(Unsummed::NoRoom)?;
     let mut left = window.clone();
     left.cut(cut);

@@ -1,6 +1,6 @@
 //! Telling an agent what another one knows, by reference and each message once.
 
-use crate::decide::Draft;
+use crate::draft::Draft;
 use crate::event::Event;
 use crate::id::AgentId;
 use crate::window::{News, Window};

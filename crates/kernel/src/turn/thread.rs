@@ -2,9 +2,8 @@
 //! joins or leaves its bound is the least that any of them has room for.
 
 use super::tell::{Before, tell};
-use super::turns_of;
 use crate::agent::{AgentIx, State};
-use crate::decide::Draft;
+use crate::draft::Draft;
 use crate::event::Event;
 use crate::id::AgentId;
 use crate::window::{Category, News, Shares, Slice};
@@ -57,7 +56,7 @@ fn readers(world: &World, head: AgentIx) -> Vec<AgentIx> {
 fn least(world: &World, head: AgentIx, readers: impl Iterator<Item = AgentIx>) -> Option<u64> {
     let share = |ix| {
         let size = world.agent(ix).progress.window.size()?;
-        let spec = turns_of(world, ix).and_then(|turns| turns.window.as_ref());
+        let spec = world.turns_of(ix).and_then(|turns| turns.window.as_ref());
         Some(Shares::of(spec.map(|spec| spec.preset).unwrap_or_default(), size).get(Category::Context))
     };
     std::iter::once(head).chain(readers).filter_map(share).min()

@@ -5,16 +5,17 @@
 //! shortly before the deadline. It sees what there is room for: at least the first message and the newest that somebody
 //! wrote. An agent ends after it; the root's ceiling halts the tree instead, and a raise brings ordinary turns back.
 
-use serde::{Deserialize, Serialize};
+pub use crate::wrap_up::WrapUpCall;
+pub use crate::wrap_up::WrapUpReason;
 
-use super::{thread, turns_max, turns_of};
+use super::thread;
 use crate::agent::{self, AgentIx, Exit, State};
 use crate::body::Body;
 use crate::budget::{Amounts, Fit, Resource, Shortfall};
 use crate::call::{self, Outcome, Stage, Work};
 use crate::context::ToolAsk;
-use crate::decide::Draft;
 use crate::definition::WrapUp;
+use crate::draft::Draft;
 use crate::envelope::Envelope;
 use crate::event::Event;
 use crate::id::{AgentId, CallId, ModelName};
@@ -24,42 +25,14 @@ use crate::refusal::Refusal;
 use crate::window::{self, Bounds, Cut};
 use crate::world::World;
 
-/// What makes a model call the last one of its agent, as the journal records it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WrapUpCall {
-    /// What the agent has too little of.
-    pub reason: WrapUpReason,
-    /// What this call does not see of the agent's window. Later calls see it again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cut: Option<Cut>,
-}
-
-/// Why an agent has to come to an end.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WrapUpReason {
-    /// It may take no more turns.
-    MaxSteps,
-    /// An ordinary call does not fit any more.
-    Ceiling {
-        /// Whose ceiling.
-        account: AgentId,
-        /// The numbers.
-        short: Shortfall,
-    },
-    /// Its time is nearly up.
-    Deadline,
-}
-
 /// Whether an agent gets a last call at all.
 fn is_on(world: &World, ix: AgentIx) -> bool {
-    world.rules() >= 3 && turns_of(world, ix).is_some() && world.agent(ix).charter.wrap_up == WrapUp::On
+    world.rules() >= 3 && world.turns_of(ix).is_some() && world.agent(ix).charter.wrap_up == WrapUp::On
 }
 
 /// Why the next turn of an agent is its last, if it is. None if it had its last call already.
 fn due(world: &World, ix: AgentIx) -> Option<WrapUpReason> {
-    let (agent, turns_max) = (world.agent(ix), turns_max(world, ix)?);
+    let (agent, turns_max) = (world.agent(ix), world.turns_of(ix).map(|turns| turns.turns_max)?);
     if !is_on(world, ix) || agent.progress.wrapped_up().is_some() {
         return None;
     }
@@ -129,7 +102,7 @@ fn last_call(
     reason: WrapUpReason,
 ) -> Option<Work> {
     let output_max = world.definition().models.get(model)?.output_max.unwrap_or(u64::MAX);
-    let cap = turns_of(world, ix)?.output_cap.min(output_max);
+    let cap = world.turns_of(ix)?.output_cap.min(output_max);
     let least = cap.min(limit::WRAP_UP_OUTPUT_TOKENS_MIN);
     let mut outputs = [cap.min(limit::OUTPUT_TOKENS_SHRUNK), least].into_iter();
     let (input, cut) = outputs.find_map(|output| {
@@ -162,7 +135,7 @@ fn packet_within(world: &World, ix: AgentIx, tokens: u64, room: u64) -> Option<(
 }
 
 fn bounds(world: &World, ix: AgentIx, size: u64) -> Bounds {
-    let spec = turns_of(world, ix).and_then(|turns| turns.window.clone()).unwrap_or_default();
+    let spec = world.turns_of(ix).and_then(|turns| turns.window.clone()).unwrap_or_default();
     let thread = thread::slice(world, ix);
     Bounds { size, preset: spec.preset, images_max: spec.images, compact: spec.compact, thread }
 }
@@ -171,7 +144,9 @@ fn bounds(world: &World, ix: AgentIx, size: u64) -> Bounds {
 /// At the root's ceiling the tree halts: the ordinary turn that does not fit waits for a raise.
 pub(super) fn over(draft: &mut Draft<'_>, ix: AgentIx, reason: WrapUpReason) {
     let exit = match reason {
-        WrapUpReason::MaxSteps => super::out_of_turns(turns_max(draft, ix).unwrap_or_default()),
+        WrapUpReason::MaxSteps => {
+            super::out_of_turns(draft.turns_of(ix).map(|turns| turns.turns_max).unwrap_or_default())
+        }
         // A person gave it more time meanwhile.
         WrapUpReason::Deadline if !draft.agent(ix).progress.is_time_short() => {
             return super::ask_model(draft, ix, draft.agent(ix).progress.tokens);
@@ -264,7 +239,7 @@ pub(crate) fn raise_notes(world: &World, ix: AgentIx, add_ms: u64) -> Vec<(Agent
     let is_told = |ix: &AgentIx| {
         let agent = world.agent(*ix);
         matches!(agent.state, State::Live)
-            && turns_of(world, *ix).is_some()
+            && world.turns_of(*ix).is_some()
             && agent.inbox.all().len() < limit::INBOX_MAX
     };
     let members = world.agents().subtree(ix).into_iter().filter(is_told);

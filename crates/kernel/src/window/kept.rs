@@ -1,19 +1,17 @@
 //! The messages that a window holds at present, by their headers.
 
+pub(super) use crate::holding::Teller;
 mod holding;
 
 use std::num::NonZeroU32;
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use super::summary::{Draft, Summary};
 use super::trim::{Cut, LeftOut, Span};
 use super::{Category, Header, Tie};
 use crate::id::AgentId;
-
-pub use holding::Holding;
 
 /// The messages that the next packet of an agent holds, by their headers. What it has not read stands at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,18 +44,6 @@ pub enum News {
     Context,
     /// Its first message, too.
     Briefing,
-}
-
-/// An agent that told what it knows.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Teller {
-    /// Who.
-    pub agent: AgentId,
-    /// How many of its context messages are known by that.
-    pub contexts: u32,
-    /// Whether its first message is.
-    pub system: bool,
 }
 
 impl Window {

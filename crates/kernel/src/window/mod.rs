@@ -2,22 +2,24 @@
 //! only the packet becomes shorter. The world keeps eight bytes of a message and no text, so that the rule that cuts is
 //! pure; the texts follow in [`crate::context`].
 
-mod category;
-mod header;
 mod kept;
 mod room;
-mod shares;
 mod size;
 mod summary;
 mod trim;
 
-pub use category::Category;
-pub use header::{Header, Tie};
-pub use kept::{Holding, News, Teller, Window};
+pub use crate::category::Category;
+pub use crate::cut::{Blank, Cut, LeftOut, Span};
+pub use crate::definition::shares::{Preset, Shares};
+pub(crate) use crate::definition::window_spec::check_size;
+pub use crate::definition::window_spec::{Compact, WindowSpec};
+pub use crate::header::{Header, Tie};
+pub use crate::holding::{Holding, Teller};
+pub use crate::summary::{Covers, Summary, Unsummed};
+pub use kept::{News, Window};
 pub use room::Room;
-pub use shares::{Preset, Shares};
-pub use size::{Because, Compact, WindowSpec};
-pub(crate) use size::{check_size, effective, is_below};
+pub use size::Because;
+pub(crate) use size::{effective, is_below};
 pub(crate) use summary::came_to;
-pub use summary::{Covers, Summary, Unsummed, covers};
-pub use trim::{Blank, Bounds, Cut, LeftOut, Slice, Span, TooSmall, trim};
+pub use summary::covers;
+pub use trim::{Bounds, Slice, TooSmall, trim};

@@ -15,7 +15,7 @@ use crate::event::{Alarm, Clamped, Event};
 use crate::id::{AgentId, CallId, ModelName, Seq, TimerId};
 use crate::limit;
 use crate::signal::Running;
-use crate::turn::{self, Builtin};
+use crate::turn::Builtin;
 use crate::window::{self, Category, Header, Room, Span, Tie, Window};
 
 impl World {
@@ -271,7 +271,7 @@ impl World {
         self.agents.retire(ix, Ended { role, parent, depth, word: exit.word(), at: self.seq, tokens, spent });
         match parent {
             Some(parent) if detached => {
-                let facts = 2 * turn::facts_tokens(self, parent);
+                let facts = 2 * self.facts_tokens(parent);
                 let told = context::child_tokens(exit.word(), tokens).saturating_add(facts);
                 let room = Room::from(told).plus(limit::SENDER_TOKENS);
                 let letter = Letter { seq: self.seq, room, category: Category::Output };
@@ -464,7 +464,7 @@ impl World {
     fn told_tokens(&self, id: CallId, outcome: &Outcome) -> u64 {
         let told = context::told_tokens(outcome, |end| self.tokens_of(end));
         let Some(Call { agent, work, .. }) = self.call(id) else { return told };
-        let facts = turn::facts_tokens(self, *agent);
+        let facts = self.facts_tokens(*agent);
         // What is left, and what each child used.
         let (lines, around) = match (work, outcome) {
             (Work::Model(_), _) => (0, 0),
@@ -479,7 +479,7 @@ impl World {
 
     fn answered(&mut self, agent: &AgentId, ask: u32, body: &Body) {
         let ix = self.place(agent);
-        let tokens = context::shown_tokens(body).saturating_add(turn::facts_tokens(self, ix));
+        let tokens = context::shown_tokens(body).saturating_add(self.facts_tokens(ix));
         let (rank, room) = (self.rank(ix, ask), Room::new(tokens, body.parts()));
         self.agents.agent_mut(ix).progress.answered(rank, &room);
     }

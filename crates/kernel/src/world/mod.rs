@@ -4,6 +4,7 @@
 mod apply;
 mod branch;
 mod clocks;
+mod effects;
 mod rollback;
 mod view;
 
@@ -13,7 +14,7 @@ use std::sync::Arc;
 use crate::agent::{Agent, AgentIx, Agents, ClockKind, Letter, State};
 use crate::budget::{Account, AccountIx, Ledger, Shortfall};
 use crate::call::{Call, Calls, Work};
-use crate::definition::{Definition, TreeLimits};
+use crate::definition::{Definition, TreeLimits, Turns};
 use crate::event::{Alarm, Breaker, RULES};
 use crate::id::{AgentId, CallId, ModelName, Seq, TimerId, TreeId};
 use crate::refusal::Refusal;
@@ -245,6 +246,16 @@ impl World {
     #[must_use]
     pub fn rate_limit(&self, model: &ModelName) -> Option<Time> {
         self.gates.get(model).and_then(|gate| gate.limited_until)
+    }
+
+    /// How an agent takes turns by itself, if it does.
+    pub(crate) fn turns_of(&self, ix: AgentIx) -> Option<&Turns> {
+        self.definition().roles.get(&self.agent(ix).charter.role)?.turns.as_ref()
+    }
+
+    /// The most tokens with which an agent is told what is left, or what a child used.
+    pub(crate) fn facts_tokens(&self, ix: AgentIx) -> u64 {
+        self.turns_of(ix).and_then(|turns| turns.facts_tokens).unwrap_or(0)
     }
 
     pub(crate) fn next_timer(&self) -> TimerId {

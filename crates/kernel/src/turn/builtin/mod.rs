@@ -1,215 +1,27 @@
 //! Tools that the kernel itself answers: what an agent asks of its own tree. Their arguments are the requests of
 //! this crate as a model writes them.
 
-mod words;
+pub use crate::definition::builtin::Builtin;
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use crate::agent::AgentIx;
 use crate::body::{Body, cut};
-use crate::call::{OnTimeout, Question, Sources, Wait};
-use crate::context::{Frame, Goal, Share, ToolAsk};
-use crate::decide::{Draft, Reply};
+use crate::call::{Question, Sources, Wait};
+use crate::context::{
+    AskArgs, CancelArgs, FollowupArgs, Frame, ListArgs, SendArgs, SpawnArgs, ToolAsk, WaitArgs, read,
+};
+use crate::decide::Reply;
 use crate::definition::BudgetSpec;
+use crate::draft::Draft;
 use crate::envelope::Envelope;
-use crate::findings::WaitNeed;
-use crate::id::{AgentId, Correlation, MessageKind, ModelName, RoleName, ToolName, Topic};
+use crate::id::AgentId;
 use crate::input::By;
 use crate::limit;
 use crate::output_schema::OutputSchema;
 use crate::refusal::Refusal;
 use crate::request::{self, Collect, Request};
 use crate::written::{BudgetKeys, Span};
-
-/// A tool that the kernel itself answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Builtin {
-    /// Spawn a child.
-    SpawnAgent,
-    /// Wait for children.
-    WaitAgent,
-    /// Send a message.
-    SendMessage,
-    /// Give a child that has completed one more task.
-    FollowupTask,
-    /// List the agents of the tree.
-    ListAgents,
-    /// Cancel a descendant.
-    CancelAgent,
-    /// Ask a person.
-    AskHuman,
-}
-
-impl Builtin {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::SpawnAgent,
-        Self::WaitAgent,
-        Self::SendMessage,
-        Self::FollowupTask,
-        Self::ListAgents,
-        Self::CancelAgent,
-        Self::AskHuman,
-    ];
-
-    /// The name that a model calls it by.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::SpawnAgent => "spawn_agent",
-            Self::WaitAgent => "wait_agent",
-            Self::SendMessage => "send_message",
-            Self::FollowupTask => "followup_task",
-            Self::ListAgents => "list_agents",
-            Self::CancelAgent => "cancel_agent",
-            Self::AskHuman => "ask_human",
-        }
-    }
-
-    /// The one called so.
-    #[must_use]
-    pub fn named(name: &ToolName) -> Option<Self> {
-        Self::ALL.into_iter().find(|builtin| builtin.word() == name.as_str())
-    }
-
-    /// How many tokens a call of the tool `name` adds to what another agent reads: a goal or a message. None if it
-    /// adds nothing, or is not as it should be and will be refused.
-    pub(crate) fn told_tokens(name: &str, args: &str, tokens: &dyn Fn(&str) -> u64) -> Option<u64> {
-        match Self::ALL.into_iter().find(|builtin| builtin.word() == name)? {
-            Self::SpawnAgent => {
-                let SpawnArgs { goal, .. } = serde_json::from_str(args).ok()?;
-                Some(Goal::tokens(&goal, tokens))
-            }
-            Self::SendMessage => {
-                let SendArgs { text, .. } = serde_json::from_str(args).ok()?;
-                Some(tokens(&text))
-            }
-            Self::FollowupTask => {
-                let FollowupArgs { task, .. } = serde_json::from_str(args).ok()?;
-                Some(Goal::tokens(&task, tokens))
-            }
-            Self::WaitAgent | Self::ListAgents | Self::CancelAgent | Self::AskHuman => None,
-        }
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SpawnArgs {
-    agent: RoleName,
-    goal: String,
-    id: Option<AgentId>,
-    model: Option<ModelName>,
-    tools: Option<Vec<ToolName>>,
-    #[serde(default)]
-    budget: BudgetKeys,
-    timeout: Option<Span>,
-    #[serde(default)]
-    detach: bool,
-    share: Option<Share>,
-    output_schema: Option<Box<RawValue>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WaitArgs {
-    agents: Vec<AgentId>,
-    #[serde(default)]
-    need: WaitNeed,
-    #[serde(default)]
-    sources: bool,
-    timeout: Option<Span>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FollowupArgs {
-    agent: AgentId,
-    task: String,
-    #[serde(default)]
-    budget: BudgetKeys,
-    timeout: Option<Span>,
-    #[serde(default)]
-    detach: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SendArgs {
-    to: AgentId,
-    text: String,
-    topic: Option<Topic>,
-    #[serde(rename = "type")]
-    kind: Option<MessageKind>,
-    correlation: Option<Correlation>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ListArgs {}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CancelArgs {
-    agent: AgentId,
-    #[serde(default)]
-    reason: String,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct AskArgs {
-    question: String,
-    timeout: Option<Span>,
-    default: Option<String>,
-    on_timeout: Option<TimeoutPolicy>,
-}
-
-/// What the tool took before rules 3.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct AskArgsRules2 {
-    question: String,
-    timeout: Option<Span>,
-    default: Option<String>,
-}
-
-/// What a model wants to happen if nobody answers in time.
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum TimeoutPolicy {
-    Fail,
-    Default,
-    Cancel,
-}
-
-impl AskArgs {
-    fn read(args: &str, rules: u32) -> Result<Self, Refusal> {
-        if rules >= 3 {
-            return read(Builtin::AskHuman, args);
-        }
-        let AskArgsRules2 { question, timeout, default } = read(Builtin::AskHuman, args)?;
-        Ok(Self { question, timeout, default, on_timeout: None })
-    }
-
-    /// Without a word, a default answer is what it is given for.
-    fn on_timeout(&mut self) -> Result<OnTimeout, Refusal> {
-        let bad = |reason: &str| Refusal::BadArguments {
-            tool: ToolName::of_builtin(Builtin::AskHuman.word()),
-            reason: reason.to_owned(),
-        };
-        match (self.on_timeout, self.default.take()) {
-            (None | Some(TimeoutPolicy::Default), Some(answer)) => Ok(OnTimeout::answer(answer)),
-            (None | Some(TimeoutPolicy::Fail), None) => Ok(OnTimeout::Fail),
-            (Some(TimeoutPolicy::Cancel), None) => Ok(OnTimeout::Cancel),
-            (Some(TimeoutPolicy::Default), None) => Err(bad("`on_timeout: default` needs `default`")),
-            (Some(TimeoutPolicy::Fail | TimeoutPolicy::Cancel), Some(_)) => {
-                Err(bad("`default` is for `on_timeout: default`; leave one of them out"))
-            }
-        }
-    }
-}
 
 /// Does what the model asked for. Nothing is returned where a call was opened that ends with the answer.
 pub(super) fn run(
@@ -274,13 +86,6 @@ pub(super) fn run(
         | Reply::Checkpoint { .. }
         | Reply::RolledBack { .. }
         | Reply::Stale => Some(Body::text("done")),
-    })
-}
-
-fn read<'a, T: Deserialize<'a>>(builtin: Builtin, args: &'a str) -> Result<T, Refusal> {
-    serde_json::from_str(args).map_err(|error| {
-        let reason = cut(&error.to_string(), limit::NOTICE_BYTES_MAX / 2);
-        Refusal::BadArguments { tool: ToolName::of_builtin(builtin.word()), reason }
     })
 }
 

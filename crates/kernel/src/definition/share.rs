@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::body::Body;
+use crate::category::Category;
 use crate::limit;
 use crate::refusal::Refusal;
-use crate::window::Category;
 
 /// What a child knows at its birth, beside its goal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Category;
+use crate::category::Category;
 
 /// Shares that fit a kind of work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

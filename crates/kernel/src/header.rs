@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Category;
+use crate::category::Category;
 
 /// How a header is written: tokens, category, tie, images.
 type Row = (u32, Category, Tie, u8);

@@ -1,0 +1,170 @@
+//! The arguments of the tools that the kernel itself answers, as models write them.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::Goal;
+use crate::body::cut;
+use crate::call::OnTimeout;
+use crate::definition::builtin::Builtin;
+use crate::definition::share::Share;
+use crate::id::{AgentId, Correlation, MessageKind, ModelName, RoleName, ToolName, Topic};
+use crate::limit;
+use crate::refusal::Refusal;
+use crate::tool_ask::ToolAsk;
+use crate::wait_need::WaitNeed;
+use crate::written::{BudgetKeys, Span};
+
+impl ToolAsk {
+    /// Has everything counted that a model will read of it, here or at another agent.
+    pub fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
+        let most = |tokens| u32::try_from(tokens).unwrap_or(u32::MAX);
+        self.tokens =
+            Some(most([&self.id, &self.tool, &self.args].map(|text| tokens(text)).into_iter().sum()));
+        self.told_tokens = passed_tokens(&self.tool, &self.args, tokens).map(most);
+    }
+}
+
+/// How many tokens a call of the tool `name` adds to what another agent reads: a goal or a message. None if it
+/// adds nothing, or is not as it should be and will be refused.
+pub(crate) fn passed_tokens(name: &str, args: &str, tokens: &dyn Fn(&str) -> u64) -> Option<u64> {
+    match Builtin::ALL.into_iter().find(|builtin| builtin.word() == name)? {
+        Builtin::SpawnAgent => {
+            let SpawnArgs { goal, .. } = serde_json::from_str(args).ok()?;
+            Some(Goal::tokens(&goal, tokens))
+        }
+        Builtin::SendMessage => {
+            let SendArgs { text, .. } = serde_json::from_str(args).ok()?;
+            Some(tokens(&text))
+        }
+        Builtin::FollowupTask => {
+            let FollowupArgs { task, .. } = serde_json::from_str(args).ok()?;
+            Some(Goal::tokens(&task, tokens))
+        }
+        Builtin::WaitAgent | Builtin::ListAgents | Builtin::CancelAgent | Builtin::AskHuman => None,
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SpawnArgs {
+    pub(crate) agent: RoleName,
+    pub(crate) goal: String,
+    pub(crate) id: Option<AgentId>,
+    pub(crate) model: Option<ModelName>,
+    pub(crate) tools: Option<Vec<ToolName>>,
+    #[serde(default)]
+    pub(crate) budget: BudgetKeys,
+    pub(crate) timeout: Option<Span>,
+    #[serde(default)]
+    pub(crate) detach: bool,
+    pub(crate) share: Option<Share>,
+    pub(crate) output_schema: Option<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WaitArgs {
+    pub(crate) agents: Vec<AgentId>,
+    #[serde(default)]
+    pub(crate) need: WaitNeed,
+    #[serde(default)]
+    pub(crate) sources: bool,
+    pub(crate) timeout: Option<Span>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FollowupArgs {
+    pub(crate) agent: AgentId,
+    pub(crate) task: String,
+    #[serde(default)]
+    pub(crate) budget: BudgetKeys,
+    pub(crate) timeout: Option<Span>,
+    #[serde(default)]
+    pub(crate) detach: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SendArgs {
+    pub(crate) to: AgentId,
+    pub(crate) text: String,
+    pub(crate) topic: Option<Topic>,
+    #[serde(rename = "type")]
+    pub(crate) kind: Option<MessageKind>,
+    pub(crate) correlation: Option<Correlation>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListArgs {}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CancelArgs {
+    pub(crate) agent: AgentId,
+    #[serde(default)]
+    pub(crate) reason: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AskArgs {
+    pub(crate) question: String,
+    pub(crate) timeout: Option<Span>,
+    pub(crate) default: Option<String>,
+    pub(crate) on_timeout: Option<TimeoutPolicy>,
+}
+
+/// What the tool took before rules 3.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AskArgsRules2 {
+    pub(crate) question: String,
+    pub(crate) timeout: Option<Span>,
+    pub(crate) default: Option<String>,
+}
+
+/// What a model wants to happen if nobody answers in time.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum TimeoutPolicy {
+    Fail,
+    Default,
+    Cancel,
+}
+
+impl AskArgs {
+    pub(crate) fn read(args: &str, rules: u32) -> Result<Self, Refusal> {
+        if rules >= 3 {
+            return read(Builtin::AskHuman, args);
+        }
+        let AskArgsRules2 { question, timeout, default } = read(Builtin::AskHuman, args)?;
+        Ok(Self { question, timeout, default, on_timeout: None })
+    }
+
+    /// Without a word, a default answer is what it is given for.
+    pub(crate) fn on_timeout(&mut self) -> Result<OnTimeout, Refusal> {
+        let bad = |reason: &str| Refusal::BadArguments {
+            tool: ToolName::of_builtin(Builtin::AskHuman.word()),
+            reason: reason.to_owned(),
+        };
+        match (self.on_timeout, self.default.take()) {
+            (None | Some(TimeoutPolicy::Default), Some(answer)) => Ok(OnTimeout::answer(answer)),
+            (None | Some(TimeoutPolicy::Fail), None) => Ok(OnTimeout::Fail),
+            (Some(TimeoutPolicy::Cancel), None) => Ok(OnTimeout::Cancel),
+            (Some(TimeoutPolicy::Default), None) => Err(bad("`on_timeout: default` needs `default`")),
+            (Some(TimeoutPolicy::Fail | TimeoutPolicy::Cancel), Some(_)) => {
+                Err(bad("`default` is for `on_timeout: default`; leave one of them out"))
+            }
+        }
+    }
+}
+
+pub(crate) fn read<'a, T: Deserialize<'a>>(builtin: Builtin, args: &'a str) -> Result<T, Refusal> {
+    serde_json::from_str(args).map_err(|error| {
+        let reason = cut(&error.to_string(), limit::NOTICE_BYTES_MAX / 2);
+        Refusal::BadArguments { tool: ToolName::of_builtin(builtin.word()), reason }
+    })
+}

@@ -1,0 +1,57 @@
+//! The tools that the kernel itself answers: what they are called, and what models are told of them.
+
+mod words;
+
+use crate::id::ToolName;
+
+/// A tool that the kernel itself answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Builtin {
+    /// Spawn a child.
+    SpawnAgent,
+    /// Wait for children.
+    WaitAgent,
+    /// Send a message.
+    SendMessage,
+    /// Give a child that has completed one more task.
+    FollowupTask,
+    /// List the agents of the tree.
+    ListAgents,
+    /// Cancel a descendant.
+    CancelAgent,
+    /// Ask a person.
+    AskHuman,
+}
+
+impl Builtin {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::SpawnAgent,
+        Self::WaitAgent,
+        Self::SendMessage,
+        Self::FollowupTask,
+        Self::ListAgents,
+        Self::CancelAgent,
+        Self::AskHuman,
+    ];
+
+    /// The name that a model calls it by.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::SpawnAgent => "spawn_agent",
+            Self::WaitAgent => "wait_agent",
+            Self::SendMessage => "send_message",
+            Self::FollowupTask => "followup_task",
+            Self::ListAgents => "list_agents",
+            Self::CancelAgent => "cancel_agent",
+            Self::AskHuman => "ask_human",
+        }
+    }
+
+    /// The one called so.
+    #[must_use]
+    pub fn named(name: &ToolName) -> Option<Self> {
+        Self::ALL.into_iter().find(|builtin| builtin.word() == name.as_str())
+    }
+}

@@ -1,0 +1,32 @@
+//! A tool call that a model asks for.
+
+use serde::{Deserialize, Serialize};
+
+/// A tool call as a model asks for it. Nothing in it is checked yet: the tool may not exist, the arguments may be
+/// no JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolAsk {
+    /// The id that the model gave it.
+    pub id: String,
+    /// Which tool.
+    pub tool: String,
+    /// The arguments.
+    pub args: String,
+    /// How many tokens all of it has at most, if somebody counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u32>,
+    /// Where it hands another agent a goal or a message: how many tokens that adds at most to what the other reads,
+    /// if somebody counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told_tokens: Option<u32>,
+}
+
+impl ToolAsk {
+    /// The most tokens that it can have: what was counted, or else its bytes.
+    #[must_use]
+    pub fn tokens_max(&self) -> u64 {
+        let bytes = (self.id.len() + self.tool.len() + self.args.len()) as u64;
+        self.tokens.map_or(bytes, |tokens| u64::from(tokens).min(bytes))
+    }
+}

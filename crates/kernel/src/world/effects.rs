@@ -1,0 +1,98 @@
+//! Effects: what the outside is to do once the events behind it are durable. Each one follows from one event, and
+//! each call that was started ends in exactly one report.
+
+use std::fmt::Write as _;
+
+use crate::call::Work;
+use crate::effect::Effect;
+use crate::event::{Alarm, Event};
+use crate::id::{CallId, TreeId};
+use crate::world::World;
+
+impl World {
+    /// The effect that `event` asks for, once it has been applied and is durable.
+    #[must_use]
+    pub fn effect_of(&self, event: &Event) -> Option<Effect> {
+        match event {
+            Event::CallStarted { call, .. } | Event::CallResumed { call } => self.start_of(*call),
+            Event::AgentEnding { agent, .. } => Some(Effect::StopCalls { agent: agent.clone() }),
+            Event::AgentRedirected { agent, running, .. } if running.stops() => {
+                Some(Effect::StopCalls { agent: agent.clone() })
+            }
+            Event::ContextRestored(restored) => Some(Effect::StopCalls { agent: restored.agent.clone() }),
+            Event::CallWaiting { alarm, .. } | Event::ClockSet { alarm, .. } => alarm.map(set),
+            Event::WaitStarted { alarm, .. } | Event::QuestionAsked { alarm, .. } => Some(set(*alarm)),
+            Event::AgentSpawned(spawned) => spawned.due.alarm.map(set),
+            Event::WrapUpStarted { agent, stops: true } => Some(Effect::StopCalls { agent: agent.clone() }),
+            Event::TreeStarted { .. }
+            | Event::AgentPaused { .. }
+            | Event::WindowSet { .. }
+            | Event::ContextShared { .. }
+            | Event::ThreadJoined { .. }
+            | Event::ThreadLeft { .. }
+            | Event::ContextCut { .. }
+            | Event::AgentUnpaused { .. }
+            | Event::AgentRedirected { .. }
+            | Event::AgentEnded { .. }
+            | Event::CallAsked { .. }
+            | Event::CallSwitched { .. }
+            | Event::AttemptFailed { .. }
+            | Event::CallEnded { .. }
+            | Event::ToolAnswered { .. }
+            | Event::Charged { .. }
+            | Event::MessageSent { .. }
+            | Event::MessagePublished { .. }
+            | Event::WrapUpStarted { stops: false, .. }
+            | Event::TreeHalted { .. }
+            | Event::TreeUnhalted
+            | Event::LimitRaised { .. }
+            | Event::BreakerChanged { .. }
+            | Event::CheckpointMade { .. }
+            | Event::TreeBranched(_)
+            | Event::RateLimited { .. } => None,
+        }
+    }
+
+    fn start_of(&self, id: CallId) -> Option<Effect> {
+        let call = self.call(id)?;
+        let (attempt, agent) = (call.attempt, self.agent_id(call.agent).clone());
+        match &call.work {
+            Work::Model(work) => Some(Effect::CallModel {
+                call: id,
+                attempt,
+                agent,
+                model: work.model.clone(),
+                output_cap: work.output_cap,
+                key: key(self.tree(), id, Some(attempt)),
+            }),
+            Work::Tool(work) => {
+                let (tool, ask, args) = (work.tool.clone(), work.ask, work.args.clone());
+                Some(Effect::CallTool {
+                    call: id,
+                    attempt,
+                    agent,
+                    tool,
+                    ask,
+                    args,
+                    key: key(self.tree(), id, None),
+                })
+            }
+            Work::Child(_) | Work::Wait(_) | Work::Question(_) => None,
+        }
+    }
+}
+
+fn set(alarm: Alarm) -> Effect {
+    Effect::SetTimer { timer: alarm.timer, at: alarm.at }
+}
+
+/// The same for every start of the same call, or of the same attempt at it.
+fn key(tree: TreeId, call: CallId, attempt: Option<u32>) -> String {
+    let mut key = String::with_capacity(56);
+    // Writing to a text does not fail.
+    let _ = write!(key, "{tree}/{}", call.0);
+    if let Some(attempt) = attempt {
+        let _ = write!(key, "/{attempt}");
+    }
+    key
+}
