@@ -47,7 +47,7 @@ sim: ## SEED=… STEPS=…: random trees under random load, then whole trees tha
 	$(CARGO) run --quiet --release --locked -p spinney-testkit --features whole --bin sim -- --seed $(SEED) --steps $(STEPS)
 
 golden: ## journals of this version, for every later one to read
-	$(CARGO) run --quiet --locked -p spinney-testkit --features whole --bin golden -- write crates/testkit/golden/$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)-rules-$(shell sed -n 's/^pub const RULES: u32 = \(.*\);/\1/p' crates/kernel/src/event.rs)
+	$(CARGO) run --quiet --locked -p spinney-testkit --features whole --bin golden -- write crates/testkit/golden/$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)-rules-$(shell sed -n 's/^pub const RULES: u32 = \(.*\);/\1/p' crates/kernel/src/record/event.rs)
 
 long: ## EVENTS=…: a journal of very many events opens and replays a page at a time; prints the memory it took
 	$(CARGO) build --quiet --release --locked -p spinney-testkit --bin long

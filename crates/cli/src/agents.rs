@@ -2,10 +2,9 @@
 
 use anyhow::Result;
 use spinney::tree_file::nearest;
-use spinney_kernel::Event;
-use spinney_kernel::id::{AgentId, Seq, TreeId};
-use spinney_kernel::port::journal::Journal;
-use spinney_kernel::port::page::pages;
+use spinney_journal::{Journal, pages};
+use spinney_kernel::record::Event;
+use spinney_kernel::words::{AgentId, Seq, TreeId};
 
 /// That no agent is called so, and who may be meant.
 pub(crate) fn unknown<'a>(agent: &AgentId, known: impl IntoIterator<Item = &'a AgentId>) -> String {

@@ -6,7 +6,7 @@
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use spinney_kernel::context::ToolAsk;
+use spinney_kernel::record::ToolAsk;
 
 use crate::wording::counted;
 

@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args as Group, Parser, Subcommand, ValueEnum};
-use spinney_kernel::id::{AgentId, CheckpointName, Topic};
-use spinney_kernel::window::Category;
-use spinney_kernel::written::{Span, Usd};
+use spinney_kernel::definition::{Span, Usd};
+use spinney_kernel::words::{AgentId, Category, CheckpointName, Topic};
 
 use crate::hint;
 

@@ -3,11 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use spinney_kernel::Event;
-use spinney_kernel::agent::Attachment;
-use spinney_kernel::call::{Outcome, Work};
-use spinney_kernel::context::ToolAsk;
-use spinney_kernel::id::{AgentId, CallId, ModelName, ToolName};
+use spinney_kernel::record::{Attachment, Event, Outcome, ToolAsk, Work};
+use spinney_kernel::words::{AgentId, CallId, ModelName, ToolName};
 
 /// The living agents and their open calls.
 #[derive(Default)]

@@ -5,9 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use spinney_kernel::id::{MediaType, PartName};
-use spinney_kernel::limit;
-use spinney_kernel::part::Enclosure;
+use spinney_kernel::words::{Enclosure, MediaType, PartName, limit};
 
 use crate::private::{self, Links};
 use crate::source::plain;

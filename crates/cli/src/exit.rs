@@ -1,10 +1,11 @@
 //! Exit codes: the one place that says how the process ends. `docs/cli.md` lists them for people.
 
+use spinney_kernel::record;
 use std::process::ExitCode;
 
 use spinney::tree::Stopped;
-use spinney_kernel::agent;
-use spinney_kernel::port::journal::JournalFault;
+
+use spinney_journal::JournalFault;
 
 use crate::control::NoAnswer;
 use crate::out::Unwritten;
@@ -53,11 +54,11 @@ impl Exit {
     }
 
     /// For a tree that has ended.
-    pub(crate) const fn of_end(end: &agent::Exit) -> Self {
+    pub(crate) const fn of_end(end: &record::Exit) -> Self {
         match end {
-            agent::Exit::Completed => Self::Completed,
-            agent::Exit::Failed { .. } | agent::Exit::Exhausted { .. } => Self::Failed,
-            agent::Exit::Cancelled { .. } => Self::Cancelled,
+            record::Exit::Completed => Self::Completed,
+            record::Exit::Failed { .. } | record::Exit::Exhausted { .. } => Self::Failed,
+            record::Exit::Cancelled { .. } => Self::Cancelled,
         }
     }
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use anyhow::Result;
 use spinney::tree::{Events, Look, RequestError, Stopped, Stored, stored};
 use spinney::{Home, Shutdown, Tree};
-use spinney_kernel::id::{CallId, Seq, TreeId};
-use spinney_kernel::port::journal::Journal;
+use spinney_journal::Journal;
+use spinney_kernel::words::{CallId, Seq, TreeId};
 use spinney_kernel::world::TreeState;
 use tokio::task::JoinHandle;
 
@@ -18,11 +18,10 @@ use crate::exit::Exit;
 use crate::hint::command;
 use crate::ids::short;
 use crate::interrupt::Interrupts;
-use crate::out;
-use crate::questions;
 use crate::result::{Failure, Outcome, failed, write_questions};
 use crate::screen::{Screen, Style};
 use crate::scribing::Scribing;
+use crate::{out, questions};
 
 /// A tree that runs here, and how it is shown.
 pub(crate) struct Follow {

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use spinney_kernel::id::TreeId;
-use spinney_kernel::port::journal::{Head, Journal};
+use spinney_journal::{Head, Journal};
+use spinney_kernel::words::TreeId;
 
 use crate::hint::command;
 

@@ -12,16 +12,15 @@ use std::time::Duration;
 use std::{io, thread};
 
 use spinney::{Home, Shutdown};
-use spinney_kernel::id::TreeId;
+use spinney_kernel::words::TreeId;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::exit;
 use crate::hint::command;
 use crate::ids::short;
-use crate::out;
+use crate::{exit, out};
 
 /// How long a line on standard error may take when the process is about to end.
 const LAST_LINE_MAX: Duration = Duration::from_millis(200);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use spinney_kernel::port::journal::{Journal, JournalFault};
+use spinney_journal::{Journal, JournalFault};
 use spinney_store::{Access, Loss, SqliteJournal};
 
 use crate::{kept, out};

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use spinney::tree::OpenQuestion;
-use spinney_kernel::id::AgentId;
+use spinney_kernel::words::AgentId;
 
 use crate::approval::{Approval, Extent};
 use crate::wording::{LINE_CHARS_MAX, grouped, one_line};

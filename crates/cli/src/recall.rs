@@ -6,14 +6,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use spinney_kernel::agent::{Agent, AgentIx, Exit};
+use spinney_journal::{Journal, damaged, pages, places};
 use spinney_kernel::context::{Contexts, Message, Places, Shown};
-use spinney_kernel::id::{AgentId, Seq, TreeId};
-use spinney_kernel::port::journal::Journal;
-use spinney_kernel::port::page::pages;
-use spinney_kernel::port::recall::{damaged, places};
-use spinney_kernel::window::{Because, Preset, Window};
-use spinney_kernel::{Event, World, limit};
+use spinney_kernel::definition::Preset;
+use spinney_kernel::record::{Event, Exit};
+use spinney_kernel::window::{Because, Window};
+use spinney_kernel::words::{AgentId, Seq, TreeId, limit};
+use spinney_kernel::world::{Agent, AgentIx, World};
 
 use crate::agents::unknown;
 

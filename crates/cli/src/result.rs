@@ -1,5 +1,6 @@
 //! The result of a run: what became of the tree, as one JSON object or as a block of words.
 
+use spinney_kernel::record;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -7,11 +8,10 @@ use serde::ser::{SerializeMap, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use spinney::tree::{Diverged, Look, OpenQuestion, Stopped};
-use spinney_kernel::agent;
-use spinney_kernel::body::Body;
+
+use spinney_journal::{ChainHash, Journal, JournalFault};
 use spinney_kernel::budget::{Amounts, Resource, Shortfall, usd};
-use spinney_kernel::id::{AgentId, TreeId};
-use spinney_kernel::port::journal::{ChainHash, Journal, JournalFault};
+use spinney_kernel::words::{AgentId, Body, TreeId};
 use spinney_kernel::world::TreeState;
 
 use crate::approval::Extent;
@@ -290,9 +290,9 @@ fn block(label: &str, text: &str) -> Result<(), Unwritten> {
 fn state(look: &Look) -> (&'static str, Exit) {
     match (&look.end, look.state) {
         (Some(end), _) => match &end.exit {
-            agent::Exit::Completed => ("completed", Exit::of_end(&end.exit)),
-            agent::Exit::Cancelled { .. } => ("cancelled", Exit::of_end(&end.exit)),
-            agent::Exit::Failed { .. } | agent::Exit::Exhausted { .. } => (FAILED, Exit::of_end(&end.exit)),
+            record::Exit::Completed => ("completed", Exit::of_end(&end.exit)),
+            record::Exit::Cancelled { .. } => ("cancelled", Exit::of_end(&end.exit)),
+            record::Exit::Failed { .. } | record::Exit::Exhausted { .. } => (FAILED, Exit::of_end(&end.exit)),
         },
         (None, TreeState::Halted) => ("halted", Exit::Halted),
         (None, TreeState::Waiting) => ("waiting", Exit::Waiting),
@@ -305,14 +305,14 @@ fn state(look: &Look) -> (&'static str, Exit) {
 fn trouble(look: &Look, tree: (&Path, TreeId)) -> Option<Trouble> {
     if let Some(end) = &look.end {
         return match &end.exit {
-            agent::Exit::Completed | agent::Exit::Cancelled { .. } => None,
-            agent::Exit::Failed { error } => Some(Trouble {
+            record::Exit::Completed | record::Exit::Cancelled { .. } => None,
+            record::Exit::Failed { error } => Some(Trouble {
                 code: error.code.clone(),
                 message: error.message.clone(),
                 remedy: remedy(&error.code, tree),
                 numbers: None,
             }),
-            agent::Exit::Exhausted { account, short } => Some(Trouble {
+            record::Exit::Exhausted { account, short } => Some(Trouble {
                 code: "exhausted".to_owned(),
                 message: short.told(account),
                 remedy: "give the tree a larger budget and run it again".to_owned(),

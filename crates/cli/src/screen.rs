@@ -3,11 +3,10 @@
 
 use serde_json::{Map, Value};
 use spinney::tree::Told;
-use spinney_kernel::Event;
+use spinney_kernel::context::{Hop, Trace};
 use spinney_kernel::definition::Tags;
-use spinney_kernel::id::{AgentId, Topic, TreeId};
-use spinney_kernel::time::Time;
-use spinney_kernel::trace::{Hop, Trace};
+use spinney_kernel::record::Event;
+use spinney_kernel::words::{AgentId, Time, Topic, TreeId};
 
 use crate::cast::Cast;
 use crate::out::{self, Unwritten};

@@ -7,9 +7,8 @@ use std::sync::Arc;
 use spinney::Tree;
 use spinney::tree::{Told, tell};
 use spinney_drivers::workspace::{Scribe, WorkspaceFault, Workspaces};
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::journal::Journal;
-use spinney_kernel::port::page::pages;
+use spinney_journal::{Journal, pages};
+use spinney_kernel::words::{Seq, TreeId};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 

@@ -1,19 +1,15 @@
 //! The story: each event in words. What matters to somebody who watches is marked; the rest is there for those who
 //! want every detail.
 
-use spinney_kernel::agent::{Attachment, ClockKind, Exit};
-use spinney_kernel::body::Body;
-use spinney_kernel::call::{ChildEnd, Outcome, StopReason, ToolCall, Wait, Why, Work};
-use spinney_kernel::checkpoint::CheckpointKind;
-use spinney_kernel::envelope::Envelope;
-use spinney_kernel::event::{Branched, Breaker, Clamped, Restored};
-use spinney_kernel::fault::Fault;
-use spinney_kernel::findings::WaitNeed;
-use spinney_kernel::id::{AgentId, CallId, CheckpointName, ModelName, Topic};
-use spinney_kernel::input::By;
-use spinney_kernel::time::spoken;
-use spinney_kernel::window::{Category, LeftOut, Span, Summary};
-use spinney_kernel::{Event, Refusal};
+use spinney_kernel::definition::Refusal;
+use spinney_kernel::record::{
+    Attachment, Branched, Breaker, ChildEnd, Clamped, ClockKind, Event, Exit, LeftOut, Outcome, Restored,
+    Span, StopReason, Summary, ToolCall, WaitFor, WaitNeed, Why, Work,
+};
+use spinney_kernel::words::{
+    AgentId, Body, By, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault, ModelName, Topic,
+    spoken,
+};
 
 use crate::approval::Approval;
 use crate::cast::{Aim, Cast};
@@ -309,10 +305,10 @@ fn how_it_ended(exit: &Exit) -> String {
     }
 }
 
-fn waits(wait: &Wait) -> String {
+fn waits(wait: &WaitFor) -> String {
     match wait {
-        Wait::Message => "waits for a message".to_owned(),
-        Wait::Children { agents, need, .. } => {
+        WaitFor::Message => "waits for a message".to_owned(),
+        WaitFor::Children { agents, need, .. } => {
             let names: Vec<&str> = agents.iter().map(AgentId::as_str).collect();
             let any = match need {
                 WaitNeed::All => String::new(),

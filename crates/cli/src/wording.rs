@@ -1,7 +1,7 @@
 //! Words and numbers as people read them. Whether a terminal may see them is `out`'s business.
 
 use spinney_kernel::budget::{Amounts, Resource, usd};
-use spinney_kernel::time::spoken;
+use spinney_kernel::words::spoken;
 
 /// Longest text that stands in a line of the story.
 pub(crate) const LINE_CHARS_MAX: usize = 140;

@@ -12,11 +12,11 @@ use spinney::function_tool::Call;
 use spinney::hooks::{Calling, Target, TreeHooks};
 use spinney::tree_file::TreeFile;
 use spinney::{Drivers, FunctionTool, Home};
-use spinney_kernel::budget::{Amounts, Resource, Usage};
-use spinney_kernel::context::{Message, ToolAsk};
+use spinney_kernel::budget::{Amounts, Resource, Usage, Used};
+use spinney_kernel::context::Message;
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model, StopReason};
-use spinney_kernel::report::Used;
+use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
+use spinney_kernel::record::{StopReason, ToolAsk};
 use spinney_testkit::spinney_store::MemoryJournal;
 
 /// Says how warm it will be in a city.

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use spinney_kernel::id::TreeId;
+use spinney_kernel::words::TreeId;
 
 /// A stream of random numbers. From a seed it is always the same one.
 #[derive(Clone, Debug)]

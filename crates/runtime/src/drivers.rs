@@ -3,14 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use spinney_kernel::Request;
-use spinney_kernel::caps::Allow;
-use spinney_kernel::definition::{Definition, Role};
-use spinney_kernel::id::{ModelName, RoleName, ToolName};
-use spinney_kernel::part::Part;
+use spinney_kernel::definition::{Allow, Builtin, Definition, Role};
 use spinney_kernel::port::model::Model;
 use spinney_kernel::port::tool::Tool;
-use spinney_kernel::turn::Builtin;
+use spinney_kernel::rules::request::Request;
+use spinney_kernel::words::{ModelName, Part, RoleName, ToolName};
 
 use crate::hooks::TreeHooks;
 

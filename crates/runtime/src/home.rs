@@ -5,15 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::BoxFuture;
 use futures::{FutureExt, future};
-use spinney_kernel::Refusal;
-use spinney_kernel::body::Body;
-use spinney_kernel::definition::Definition;
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::journal::{Journal, JournalFault, Shared};
-use spinney_kernel::request::{Send, Start};
-use spinney_kernel::retention::{Cleaned, clean};
-use spinney_kernel::time::Time;
-use spinney_kernel::{Event, Reply, Request};
+use spinney_journal::{Cleaned, Journal, JournalFault, Shared, clean};
+use spinney_kernel::definition::{Definition, Refusal};
+use spinney_kernel::record::Event;
+use spinney_kernel::rules::Reply;
+use spinney_kernel::rules::request::{Request, Send, Start};
+use spinney_kernel::words::{Body, Seq, Time, TreeId};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio_util::sync::CancellationToken;
 

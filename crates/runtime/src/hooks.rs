@@ -7,9 +7,8 @@ use std::sync::Arc;
 use spinney_kernel::budget::Amounts;
 use spinney_kernel::context::Origin;
 use spinney_kernel::definition::Tags;
-use spinney_kernel::fault::Fault;
-use spinney_kernel::id::{CallId, ModelName, ToolName};
 use spinney_kernel::port::{model, tool};
+use spinney_kernel::words::{CallId, Fault, ModelName, ToolName};
 
 /// What is called around every attempt at a call of a model or a tool, of every tree of a home.
 ///

@@ -2,14 +2,14 @@
 //! knows every name that is durable, and this knows those on their way there. One process writes in a home, so that
 //! is all of them.
 
+use spinney_journal::find;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use spinney_kernel::checkpoint;
-use spinney_kernel::id::{CheckpointName, Seq, TreeId};
-use spinney_kernel::port::journal::{Journal, JournalFault};
-use spinney_kernel::request::Checkpoint;
-use spinney_kernel::{Refusal, Request};
+use spinney_journal::{Journal, JournalFault};
+use spinney_kernel::definition::Refusal;
+use spinney_kernel::rules::request::{Checkpoint, Request};
+use spinney_kernel::words::{CheckpointName, Seq, TreeId};
 
 /// The names of a home.
 pub(crate) struct Names {
@@ -53,7 +53,7 @@ impl Names {
         name: &CheckpointName,
         given: Option<(TreeId, Seq)>,
     ) -> Result<Option<TreeId>, JournalFault> {
-        if let Some(found) = checkpoint::find(self.journal.as_ref(), name)? {
+        if let Some(found) = find(self.journal.as_ref(), name)? {
             return Ok(Some(found.tree));
         }
         let Some((tree, at)) = given else { return Ok(None) };

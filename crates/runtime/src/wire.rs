@@ -4,14 +4,12 @@
 use std::time::Duration;
 
 use prost::Message;
-use spinney_kernel::agent::Exit;
-use spinney_kernel::call::Outcome;
+use spinney_journal::JournalFault;
 use spinney_kernel::context::Frame;
 use spinney_kernel::definition::BudgetSpec;
-use spinney_kernel::id::{AgentId, Correlation, IdError, RoleName, Seq, ToolName, Topic};
-use spinney_kernel::port::journal::JournalFault;
-use spinney_kernel::request::{Collect, Spawn};
-use spinney_kernel::{By, Event, Request, limit};
+use spinney_kernel::record::{Event, Exit, Outcome};
+use spinney_kernel::rules::request::{Collect, Request, Spawn};
+use spinney_kernel::words::{AgentId, By, Correlation, IdError, RoleName, Seq, ToolName, Topic, limit};
 
 use crate::bus::Waited;
 use crate::tree::{RequestError, Tree};

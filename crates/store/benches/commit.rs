@@ -9,9 +9,8 @@ use std::sync::mpsc::sync_channel;
 use std::time::Instant;
 
 use rusqlite::{Connection, params};
-use spinney_kernel::Batch;
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::journal::{Append, Durability, Journal};
+use spinney_journal::{Append, Batch, Journal};
+use spinney_kernel::words::{Durability, Seq, TreeId};
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::conformance;
 use tempfile::TempDir;

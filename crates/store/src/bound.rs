@@ -1,8 +1,7 @@
 //! What an append may hold. Both journals check it before anything is written.
 
-use spinney_kernel::limit;
-use spinney_kernel::port::catalog::CatalogRow;
-use spinney_kernel::port::journal::{Append, JournalFault};
+use spinney_journal::{Append, CatalogRow, JournalFault};
+use spinney_kernel::words::limit;
 
 /// Refuses an append above a bound.
 pub(crate) fn check(append: &Append) -> Result<(), JournalFault> {

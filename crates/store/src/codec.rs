@@ -2,11 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use spinney_kernel::Batch;
-use spinney_kernel::body::BlobRef;
-use spinney_kernel::id::{BlobHash, Seq, TreeId};
-use spinney_kernel::limit::{BATCH_BYTES_MAX, PAGE_BYTES_MAX};
-use spinney_kernel::port::journal::{ChainHash, Entry, JournalFault};
+use spinney_journal::{Batch, ChainHash, Entry, JournalFault};
+use spinney_kernel::words::limit::{BATCH_BYTES_MAX, PAGE_BYTES_MAX};
+use spinney_kernel::words::{BlobHash, BlobRef, Seq, TreeId};
 
 use crate::{bound, json};
 

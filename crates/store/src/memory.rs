@@ -3,14 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use spinney_kernel::body::BlobRef;
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::limit;
-use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, Fact};
-use spinney_kernel::port::journal::{
-    Append, Appended, Base, ChainHash, Entry, Head, Journal, JournalFault, Shared,
+use spinney_journal::{
+    Append, Appended, Base, CatalogKind, CatalogRow, ChainHash, Entry, Fact, Head, Journal, JournalFault,
+    Shared,
 };
-use spinney_kernel::time::Time;
+use spinney_kernel::words::{BlobRef, Seq, Time, TreeId, limit};
 
 use crate::bound;
 use crate::codec::{self, Found, Link, Page};
@@ -333,7 +330,7 @@ impl Journal for MemoryJournal {
 
 #[cfg(test)]
 mod tests {
-    use spinney_kernel::id::BlobHash;
+    use spinney_kernel::words::BlobHash;
 
     use super::*;
 

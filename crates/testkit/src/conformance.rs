@@ -4,14 +4,11 @@ mod branches;
 
 use std::sync::mpsc::sync_channel;
 
-use spinney_kernel::Batch;
-use spinney_kernel::body::BlobRef;
-use spinney_kernel::id::{BlobHash, Seq, TreeId};
-use spinney_kernel::limit;
-use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, catalog_of, rebuild};
-use spinney_kernel::port::chain::verify_chain;
-use spinney_kernel::port::journal::{Append, ChainHash, Durability, Entry, Journal, JournalFault, Shared};
-use spinney_kernel::port::page::pages;
+use spinney_journal::{
+    Append, Batch, CatalogKind, CatalogRow, ChainHash, Entry, Journal, JournalFault, Shared, catalog_of,
+    pages, rebuild, verify_chain,
+};
+use spinney_kernel::words::{BlobHash, BlobRef, Durability, Seq, TreeId, limit};
 
 use crate::Play;
 

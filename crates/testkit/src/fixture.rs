@@ -11,14 +11,12 @@
 use std::sync::Arc;
 
 use spinney_kernel::budget::{Limits, Price, Resource, nanos_from_usd};
-use spinney_kernel::caps::{Allow, Caps};
 use spinney_kernel::definition::{
-    BudgetSpec, Definition, Lend, Lost, Model, OnLow, Role, Tool, TreeLimits, Turns, Unpriced, WrapUp,
+    Allow, BudgetSpec, Caps, Compact, Definition, Lend, Lost, Model, OnLow, Role, Tool, TreeLimits, Turns,
+    Unpriced, WindowSpec, WrapUp,
 };
-use spinney_kernel::id::ToolName;
-use spinney_kernel::limit;
-use spinney_kernel::request::Collect;
-use spinney_kernel::window::{Compact, WindowSpec};
+use spinney_kernel::rules::request::Collect;
+use spinney_kernel::words::{ToolName, limit};
 
 /// What one output token of the model `m` costs.
 pub const NANOS_PER_TOKEN: u64 = 1_000_000;
@@ -234,6 +232,6 @@ pub(crate) fn millis(text: &str) -> u64 {
 }
 
 /// An id or name that the fixture's author wrote.
-pub(crate) fn parse<T: std::str::FromStr<Err = spinney_kernel::id::IdError>>(text: &str) -> T {
+pub(crate) fn parse<T: std::str::FromStr<Err = spinney_kernel::words::IdError>>(text: &str) -> T {
     text.parse().unwrap_or_else(|error| panic!("{error}"))
 }

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use spinney_journal::Batch;
 use spinney_kernel::context::Frame;
-use spinney_kernel::definition::Definition;
-use spinney_kernel::id::{AgentId, TreeId};
-use spinney_kernel::request::{Spawn, Start};
-use spinney_kernel::time::Time;
-use spinney_kernel::{Batch, By, Decision, Input, Refusal, Reply, Report, Request, What, World, decide};
+use spinney_kernel::definition::{Definition, Refusal};
+use spinney_kernel::rules::decide;
+use spinney_kernel::rules::report::Report;
+use spinney_kernel::rules::request::{Request, Spawn, Start};
+use spinney_kernel::rules::{Decision, Input, Reply, What};
+use spinney_kernel::words::{AgentId, By, Time, TreeId};
+use spinney_kernel::world::World;
 
 use crate::fixture::{self, Birth, Plant, parse};
 use crate::{render, script};

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use spinney_kernel::budget::Used;
 use spinney_kernel::definition::Lost;
-use spinney_kernel::part::Part;
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
-use spinney_kernel::report::Used;
+use spinney_kernel::words::Part;
 use tokio::sync::watch;
 
 /// A model that keeps every attempt made at it.

@@ -2,16 +2,13 @@
 
 use std::fmt::Write;
 
-use spinney_kernel::agent::{ClockKind, Exit, Spawned};
 use spinney_kernel::budget::{Amounts, Limits, Resource};
-use spinney_kernel::call::{ModelCall, Outcome, Work};
-use spinney_kernel::envelope::Envelope;
-use spinney_kernel::event::{Clamped, Restored};
-use spinney_kernel::id::{AgentId, Topic};
-use spinney_kernel::turn::WrapUpReason;
-use spinney_kernel::window::{Cut, Span, Summary};
+use spinney_kernel::record::{
+    Clamped, ClockKind, Cut, Event, Exit, ModelCall, Outcome, Restored, Span, Spawned, Summary, Work,
+    WrapUpReason,
+};
+use spinney_kernel::words::{AgentId, By, Envelope, Topic};
 use spinney_kernel::world::{AgentView, World};
-use spinney_kernel::{By, Event};
 
 /// The tree, one agent per line, children below their parents.
 pub(crate) fn tree(world: &World) -> String {

@@ -13,23 +13,18 @@
 //! pass 5s                        time goes by and timers that are due fire
 //! ```
 
-use spinney_kernel::budget::{Amounts, Resource, Usage, nanos_from_usd};
-use spinney_kernel::call::StopReason;
-use spinney_kernel::call::{OnTimeout, Question, Sources, Stage, Wait as WaitFor, Work};
-use spinney_kernel::context::ToolAsk;
+use spinney_kernel::budget::{Amounts, Resource, Usage, Used, nanos_from_usd};
 use spinney_kernel::definition::Lost as OnLost;
-use spinney_kernel::event::Breaker as Gate;
-use spinney_kernel::fault::{Fault, FaultKind};
-use spinney_kernel::findings::WaitNeed;
-use spinney_kernel::id::{CallId, TimerId};
-use spinney_kernel::report::{Breaker, Done, Failed, Lost, Rate, Timer, Used};
-use spinney_kernel::request::{
-    Answer, Ask, Cancel, Charge, Fail, Finish, Hold, HoldFor, Pause, Raise, Redirect, Send, Spawn, Unpause,
-    Wait,
+use spinney_kernel::record::{
+    Breaker as Gate, Failure, OnTimeout, Question, Sources, StopReason, ToolAsk, WaitFor, WaitNeed, Work,
 };
-use spinney_kernel::signal::Running;
-use spinney_kernel::{Report, Request};
-use spinney_kernel::{agent::Failure, body::Body};
+use spinney_kernel::rules::report::{Breaker, Done, Failed, Lost, Rate, Report, Timer};
+use spinney_kernel::rules::request::{
+    Answer, Ask, Cancel, Charge, Fail, Finish, Hold, HoldFor, Pause, Raise, Redirect, Request, Send, Spawn,
+    Unpause, Wait,
+};
+use spinney_kernel::words::{Body, CallId, Fault, FaultKind, Running, TimerId};
+use spinney_kernel::world::Stage;
 
 use crate::Play;
 use crate::fixture::{self, NANOS_PER_TOKEN, millis, number, parse};

@@ -6,10 +6,10 @@ use spinney::clock::{Clock, SystemClock};
 use spinney::draw::Draws;
 use spinney::tree::{Look, Told};
 use spinney::{Drivers, Home, Tree};
+use spinney_journal::Journal;
 use spinney_kernel::definition::Definition;
-use spinney_kernel::id::{Seq, ToolName};
-use spinney_kernel::port::journal::Journal;
 use spinney_kernel::port::tool::Tool;
+use spinney_kernel::words::{Seq, ToolName};
 use spinney_store::MemoryJournal;
 
 use crate::fixture::{self, parse};

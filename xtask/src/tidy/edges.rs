@@ -12,6 +12,7 @@ struct Package {
 }
 
 const KERNEL: &str = "spinney-kernel";
+const JOURNAL: &str = "spinney-journal";
 const RUNTIME: &str = "spinney";
 const STORE: &str = "spinney-store";
 const DRIVERS: &str = "spinney-drivers";
@@ -20,23 +21,24 @@ const SERVER: &str = "spinney-server";
 const CLUSTER: &str = "spinney-cluster";
 
 /// From the bottom layer to the top.
-const PACKAGES: [Package; 10] = [
+const PACKAGES: [Package; 11] = [
     Package { folder: "crates/kernel", name: KERNEL, may_use: &[] },
-    Package { folder: "crates/runtime", name: RUNTIME, may_use: &[KERNEL] },
-    Package { folder: "crates/store", name: STORE, may_use: &[KERNEL] },
-    Package { folder: "crates/drivers", name: DRIVERS, may_use: &[KERNEL] },
-    Package { folder: "crates/testkit", name: TESTKIT, may_use: &[KERNEL, RUNTIME, STORE, DRIVERS] },
-    Package { folder: "crates/server", name: SERVER, may_use: &[KERNEL, RUNTIME, STORE, DRIVERS] },
-    Package { folder: "crates/cluster", name: CLUSTER, may_use: &[KERNEL, RUNTIME, STORE, DRIVERS] },
+    Package { folder: "crates/journal", name: JOURNAL, may_use: &[KERNEL] },
+    Package { folder: "crates/runtime", name: RUNTIME, may_use: &[KERNEL, JOURNAL] },
+    Package { folder: "crates/store", name: STORE, may_use: &[KERNEL, JOURNAL] },
+    Package { folder: "crates/drivers", name: DRIVERS, may_use: &[KERNEL, JOURNAL] },
+    Package { folder: "crates/testkit", name: TESTKIT, may_use: &[KERNEL, JOURNAL, RUNTIME, STORE, DRIVERS] },
+    Package { folder: "crates/server", name: SERVER, may_use: &[KERNEL, JOURNAL, RUNTIME, STORE, DRIVERS] },
+    Package { folder: "crates/cluster", name: CLUSTER, may_use: &[KERNEL, JOURNAL, RUNTIME, STORE, DRIVERS] },
     Package {
         folder: "crates/cli",
         name: "spinney-cli",
-        may_use: &[KERNEL, RUNTIME, STORE, DRIVERS, TESTKIT, SERVER, CLUSTER],
+        may_use: &[KERNEL, JOURNAL, RUNTIME, STORE, DRIVERS, TESTKIT, SERVER, CLUSTER],
     },
     Package {
         folder: "crates/python",
         name: "spinney-python",
-        may_use: &[KERNEL, RUNTIME, STORE, DRIVERS, TESTKIT, SERVER, CLUSTER],
+        may_use: &[KERNEL, JOURNAL, RUNTIME, STORE, DRIVERS, TESTKIT, SERVER, CLUSTER],
     },
     Package { folder: "xtask", name: "xtask", may_use: &[] },
 ];

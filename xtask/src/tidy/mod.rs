@@ -8,6 +8,7 @@ mod exceptions;
 mod finding;
 mod homes;
 mod kernel_dependencies;
+mod layers;
 mod machine_paths;
 mod module_docs;
 mod names;
@@ -26,9 +27,10 @@ pub use finding::Finding;
 
 type Rule = fn(&Workspace) -> Vec<Finding>;
 
-const RULES: [Rule; 12] = [
+const RULES: [Rule; 13] = [
     syntax::check,
     edges::check,
+    layers::check,
     kernel_dependencies::check,
     sizes::check,
     module_docs::check,

@@ -3,7 +3,7 @@
 use super::Finding;
 use crate::workspace::Workspace;
 
-const FOLDERS: [&str; 2] = ["crates/kernel/src/request/", "crates/kernel/src/report/"];
+const FOLDERS: [&str; 2] = ["crates/kernel/src/rules/request/", "crates/kernel/src/rules/report/"];
 
 pub(super) fn check(workspace: &Workspace) -> Vec<Finding> {
     FOLDERS.into_iter().flat_map(|folder| check_folder(workspace, folder)).collect()

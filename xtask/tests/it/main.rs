@@ -5,6 +5,7 @@ mod edges;
 mod exceptions;
 mod homes;
 mod kernel_dependencies;
+mod layers;
 mod machine_paths;
 mod module_docs;
 mod names;

@@ -8,21 +8,18 @@ use serde_json::json;
 use spinney::clock::{Clock, SystemClock};
 use spinney::tree::{BranchError, BranchOff};
 use spinney::{Drivers, Home};
-use spinney_kernel::Request;
+use spinney_journal::{Cleaned, Known, Listed, checkpoints};
 use spinney_kernel::budget::{Limits, Resource};
-use spinney_kernel::checkpoint::{Known, Listed, checkpoints};
-use spinney_kernel::id::AgentId;
-use spinney_kernel::request::Rollback;
-use spinney_kernel::retention::Cleaned;
+use spinney_kernel::rules::request::{Request, Rollback};
+use spinney_kernel::words::AgentId;
 
 use super::steer::{Next, ask, finish};
-use crate::args;
 use crate::control::{self, Answer, Back};
 use crate::exit::Exit;
 use crate::hint::command;
 use crate::ids::{find, short};
 use crate::wording::{ago, counted};
-use crate::{kept, out, place};
+use crate::{args, kept, out, place};
 
 /// Does what is to be done with checkpoints.
 pub(super) async fn checkpoint(home: &Path, args: args::Checkpoint) -> Result<Exit> {
@@ -39,7 +36,7 @@ pub(super) async fn checkpoint(home: &Path, args: args::Checkpoint) -> Result<Ex
 async fn make(home: &Path, args: args::CheckpointMake) -> Result<Exit> {
     let tree = find(home, &place::look(home)?, &args.tree)?.tree;
     let said = format!("checkpoint of `{}` in tree {}", args.agent, short(tree));
-    let request = spinney_kernel::request::Checkpoint::manual(args.agent, args.name);
+    let request = spinney_kernel::rules::request::Checkpoint::manual(args.agent, args.name);
     let answer = control::ask(home, tree, Request::Checkpoint(request)).await?;
     if let Answer::Done { checkpoint: Some(name), .. } = &answer {
         out::line(name.as_str())?;

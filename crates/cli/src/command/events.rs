@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use spinney::tree::tell;
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::journal::{Journal, JournalFault};
+use spinney_journal::{Journal, JournalFault};
+use spinney_kernel::words::{Seq, TreeId};
 
 use crate::exit::Exit;
 use crate::ids::find;

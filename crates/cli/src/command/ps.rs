@@ -6,17 +6,15 @@ use std::path::Path;
 use anyhow::Result;
 use serde_json::json;
 use spinney::clock::{Clock, SystemClock};
-use spinney_kernel::id::TreeId;
-use spinney_kernel::port::catalog::CatalogKind;
-use spinney_kernel::port::journal::{Head, Journal};
+use spinney_journal::{CatalogKind, Head, Journal};
+use spinney_kernel::words::TreeId;
 
-use crate::args;
 use crate::control::{Running, running};
 use crate::exit::Exit;
 use crate::hint::command;
 use crate::ids::short;
 use crate::wording::{ago, one_line};
-use crate::{out, place};
+use crate::{args, out, place};
 
 const NAME_CHARS_MAX: usize = 28;
 

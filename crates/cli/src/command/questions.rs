@@ -5,11 +5,10 @@ use std::path::Path;
 
 use anyhow::Result;
 use spinney::tree::{OpenQuestion, tell};
-use spinney_kernel::Event;
-use spinney_kernel::id::{CallId, Seq, TreeId};
-use spinney_kernel::port::journal::Journal;
-use spinney_kernel::port::page::pages;
-use spinney_kernel::trace::Trace;
+use spinney_journal::{Journal, pages};
+use spinney_kernel::context::Trace;
+use spinney_kernel::record::Event;
+use spinney_kernel::words::{CallId, Seq, TreeId};
 
 use crate::approval::Extent;
 use crate::exit::Exit;

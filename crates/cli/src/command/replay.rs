@@ -4,16 +4,15 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 use spinney::tree::{Diverged, Verified, verify};
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::journal::{ChainHash, Journal};
+use spinney_journal::{ChainHash, Journal};
+use spinney_kernel::words::{Seq, TreeId};
 
 use super::events;
-use crate::args;
 use crate::exit::Exit;
 use crate::ids::find;
 use crate::result::{Failure, Outcome, failed, label, whole};
 use crate::screen::{Screen, Style};
-use crate::{out, place};
+use crate::{args, out, place};
 
 /// How often a tree is read again that grew while it was read.
 const TRIES_MAX: u32 = 5;

@@ -6,19 +6,18 @@ use std::sync::Arc;
 use anyhow::Result;
 use spinney::tree::{Stored, stored, tell};
 use spinney::{Home, ResumeError};
-use spinney_kernel::Event;
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::journal::Journal;
+use spinney_journal::Journal;
+use spinney_kernel::record::Event;
+use spinney_kernel::words::{Seq, TreeId};
 
 use super::run::{head, listen};
-use crate::args;
 use crate::exit::Exit;
 use crate::follow::{Follow, follow};
 use crate::ids::{find, short};
 use crate::result::{Outcome, failed};
 use crate::screen::{Screen, Style};
 use crate::wording::{counted, one_line};
-use crate::{kept, out, place, scribing};
+use crate::{args, kept, out, place, scribing};
 
 /// Batches read at once.
 const PAGE: usize = 256;

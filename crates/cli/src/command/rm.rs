@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use spinney::{Drivers, Home, Orphan, RemoveError};
-use spinney_kernel::port::journal::{Head, JournalFault, Shared};
+use spinney_journal::{Head, JournalFault, Shared};
 
 use crate::control::{Running, running};
 use crate::exit::Exit;

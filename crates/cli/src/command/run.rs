@@ -6,9 +6,8 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use spinney::{Home, StartError};
 use spinney_kernel::budget::Resource;
-use spinney_kernel::id::Seq;
+use spinney_kernel::words::Seq;
 
-use crate::args;
 use crate::control::Listening;
 use crate::exit::Exit;
 use crate::follow::{Follow, follow};
@@ -17,7 +16,7 @@ use crate::result::{Outcome, failed};
 use crate::screen::{Screen, Style};
 use crate::source::Scripts;
 use crate::wording::one_line;
-use crate::{kept, out, place, source};
+use crate::{args, kept, out, place, source};
 
 /// Said once wherever answers come from a script.
 pub(super) const SCRIPTED: &str = "SCRIPTED: answers come from a file, no model is called";

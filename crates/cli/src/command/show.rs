@@ -5,17 +5,17 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use spinney_kernel::By;
-use spinney_kernel::context::{Message, Shown, ToolAsk};
-use spinney_kernel::port::journal::Journal;
+use spinney_journal::Journal;
+use spinney_kernel::context::{Message, Shown};
+use spinney_kernel::record::ToolAsk;
+use spinney_kernel::words::By;
 
-use crate::args;
 use crate::exit::Exit;
 use crate::ids::{find, short};
 use crate::recall::{Clamp, Known, Place, Recalled, recall};
 use crate::result::whole;
 use crate::wording::{LINE_CHARS_MAX, counted, one_line};
-use crate::{out, place};
+use crate::{args, out, place};
 
 /// So much of a text is shown, in bytes, unless somebody wants all of it.
 const TEXT_BYTES_MAX: usize = 600;

@@ -3,14 +3,13 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
-use spinney_kernel::body::Body;
+use spinney_journal::Journal;
 use spinney_kernel::budget::{Amounts, Resource};
-use spinney_kernel::envelope::Envelope;
-use spinney_kernel::id::{AgentId, CallId, Seq, TreeId};
-use spinney_kernel::part::enclose;
-use spinney_kernel::port::journal::Journal;
-use spinney_kernel::request::{Answer, Broadcast, Cancel, Pause, Raise, Refresh, Send, Unpause};
-use spinney_kernel::{Event, Request};
+use spinney_kernel::record::Event;
+use spinney_kernel::rules::request::{
+    Answer, Broadcast, Cancel, Pause, Raise, Refresh, Request, Send, Unpause,
+};
+use spinney_kernel::words::{AgentId, Body, CallId, Envelope, Seq, TreeId, enclose};
 
 use crate::control::{self, GoesOn};
 use crate::exit::Exit;

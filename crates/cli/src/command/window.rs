@@ -4,16 +4,16 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use spinney_kernel::id::{AgentId, TreeId};
-use spinney_kernel::window::{Category, LeftOut, Preset, Shares, Tie};
+use spinney_kernel::definition::{Preset, Shares};
+use spinney_kernel::record::{LeftOut, Tie};
+use spinney_kernel::words::{AgentId, Category, TreeId};
 
-use crate::args;
 use crate::exit::Exit;
 use crate::ids::{find, short};
 use crate::out::{self, Unwritten};
-use crate::place;
 use crate::recall::{Recalled, Shared, recall};
 use crate::wording::{LINE_CHARS_MAX, counted, grouped, one_line};
+use crate::{args, place};
 
 /// One line of the table.
 struct Row {

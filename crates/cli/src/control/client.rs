@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use spinney::{Drivers, Home};
-use spinney_kernel::Request;
-use spinney_kernel::id::TreeId;
+use spinney_kernel::rules::request::Request;
+use spinney_kernel::words::TreeId;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::time::{sleep, timeout};

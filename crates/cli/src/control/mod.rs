@@ -6,8 +6,9 @@ mod client;
 mod server;
 
 use serde::{Deserialize, Serialize};
-use spinney_kernel::id::{AgentId, CheckpointName, TreeId};
-use spinney_kernel::{Reply, Request};
+use spinney_kernel::rules::Reply;
+use spinney_kernel::rules::request::Request;
+use spinney_kernel::words::{AgentId, CheckpointName, TreeId};
 
 pub(crate) use client::{NoAnswer, Running, ask, ask_with, running};
 pub(crate) use server::Listening;

@@ -10,11 +10,9 @@ use std::time::Duration;
 
 use spinney::tree::{ApplyError, RequestError};
 use spinney::{Home, Tree};
-use spinney_kernel::body::Body;
-use spinney_kernel::id::TreeId;
-use spinney_kernel::part::{BadPart, Part, check_parts};
+use spinney_kernel::rules::request::Request;
+use spinney_kernel::words::{BadPart, Body, By, Part, TreeId, check_parts};
 use spinney_kernel::world::TreeState;
-use spinney_kernel::{By, Request};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Take};
 use tokio::net::unix::OwnedReadHalf;
 use tokio::net::{UnixListener, UnixStream};

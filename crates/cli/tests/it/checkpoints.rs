@@ -1,11 +1,8 @@
 //! Checkpoints from the command line.
 
 use serde_json::json;
-use spinney_kernel::checkpoint::{CheckpointKind, Known};
-use spinney_kernel::id::Seq;
-use spinney_kernel::port::catalog::{CatalogKind, CatalogRow};
-use spinney_kernel::port::journal::Journal;
-use spinney_kernel::time::Time;
+use spinney_journal::{CatalogKind, CatalogRow, Journal, Known};
+use spinney_kernel::words::{CheckpointKind, Seq, Time};
 use spinney_store::{Access, SqliteJournal};
 
 use crate::stage::{Stage, steady};

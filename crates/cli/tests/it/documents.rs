@@ -1,7 +1,7 @@
 //! The pages that people read name what there is.
 
-use spinney_kernel::limit;
-use spinney_kernel::turn::Builtin;
+use spinney_kernel::definition::Builtin;
+use spinney_kernel::words::limit;
 
 const TREE_FILE: &str = include_str!("../../../../docs/tree-file.md");
 

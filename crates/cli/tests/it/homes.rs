@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, lchown, symlink};
 use std::path::{Path, PathBuf};
 
-use spinney_kernel::id::BlobHash;
+use spinney_kernel::words::BlobHash;
 
 use crate::stage::Stage;
 

@@ -1,7 +1,7 @@
 //! Results that are partial say so, with what is missing, and of a long one there is a beginning and a reference.
 
 use serde_json::json;
-use spinney_kernel::id::BlobHash;
+use spinney_kernel::words::BlobHash;
 
 use crate::stage::Stage;
 

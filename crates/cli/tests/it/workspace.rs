@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 
 use spinney::draw::Draws;
 use spinney_drivers::workspace::{Deed, Step, Steps};
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::offload;
-use spinney_kernel::port::journal::Journal;
-use spinney_kernel::port::page::pages;
+use spinney_journal::{Journal, pages};
+use spinney_kernel::context::offload;
+use spinney_kernel::words::{Seq, TreeId};
 use spinney_store::{Access, SqliteJournal};
 
 use crate::stage::{Stage, steady};

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use serde::de::DeserializeOwned;
+use spinney_kernel::budget::Used;
 use spinney_kernel::definition::{Lost, Tool as Spec};
-use spinney_kernel::id::ToolName;
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::Missed;
 use spinney_kernel::port::tool::{Answer, Attempt, Tool};
-use spinney_kernel::report::Used;
+use spinney_kernel::words::ToolName;
 
 use super::advice::Refused;
 use super::{list, read, write};
@@ -153,8 +153,7 @@ fn args<T: DeserializeOwned>(attempt: &Attempt) -> Result<T, Refused> {
 mod tests {
     use spinney_kernel::context::Origin;
     use spinney_kernel::definition::OutputLimits;
-    use spinney_kernel::id::TreeId;
-    use spinney_kernel::port::journal::Durability;
+    use spinney_kernel::words::{Durability, TreeId};
 
     use super::*;
     use crate::workspace::FLUSHES;

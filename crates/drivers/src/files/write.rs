@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use spinney_kernel::definition::OutputLimits;
-use spinney_kernel::port::journal::Durability;
+use spinney_kernel::words::Durability;
 
 use super::advice::Refused;
 use super::path::{FilePath, Top};

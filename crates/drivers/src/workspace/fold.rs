@@ -6,18 +6,12 @@ use std::collections::BTreeMap;
 use std::mem::take;
 
 use serde_json::{Map, Value, json};
-use spinney_kernel::Event;
-use spinney_kernel::agent::{Attachment, Spawned};
-use spinney_kernel::body::BlobRef;
 use spinney_kernel::budget::Amounts;
-use spinney_kernel::call::{Outcome, ToolCall, Wait, Work};
-use spinney_kernel::context::ToolAsk;
-use spinney_kernel::id::{AgentId, CallId, Seq, TreeId};
-use spinney_kernel::offload::{Offloads, Whole};
-use spinney_kernel::port::journal::Durability;
-use spinney_kernel::time::Time;
-use spinney_kernel::trace::{Hop, Trace};
-use spinney_kernel::turn::Builtin;
+use spinney_kernel::context::offload::{Offloads, Whole};
+use spinney_kernel::context::{Hop, Trace};
+use spinney_kernel::definition::Builtin;
+use spinney_kernel::record::{Attachment, Event, Outcome, Spawned, ToolAsk, ToolCall, WaitFor, Work};
+use spinney_kernel::words::{AgentId, BlobRef, CallId, Durability, Seq, Time, TreeId};
 
 use super::name::step_id;
 use super::short::{args, remark};
@@ -351,13 +345,13 @@ impl From<&ToolAsk> for Asked {
     }
 }
 
-fn waits(wait: &Wait) -> Asked {
+fn waits(wait: &WaitFor) -> Asked {
     let args = match wait {
-        Wait::Children { agents, .. } => {
+        WaitFor::Children { agents, .. } => {
             let names: Vec<&str> = agents.iter().map(AgentId::as_str).collect();
             json!({ "agents": remark(&names.join(", ")) })
         }
-        Wait::Message => json!({ "for": "message" }),
+        WaitFor::Message => json!({ "for": "message" }),
     };
     Asked { tool: WAIT.to_owned(), args: map(args) }
 }

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 
 use cap_fs_ext::DirExt;
 use cap_std::fs::Dir;
-use spinney_kernel::offload::{FOLDER, Offloads};
+use spinney_kernel::context::offload::{FOLDER, Offloads};
 
 use super::atomic::{self, Sync};
 use super::folder;

@@ -9,9 +9,8 @@ use spinney_kernel::definition::OutputLimits;
 
 use super::atomic::{self, Sync};
 use super::fault::WorkspaceFault;
-use super::folder;
-use super::history;
 use super::name::OutputName;
+use super::{folder, history};
 
 /// The folder's name.
 const OUTPUTS: &str = "outputs";

@@ -7,19 +7,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
+use spinney_kernel::context::offload::{FOLDER, Offloads};
 use spinney_kernel::definition::OutputLimits;
-use spinney_kernel::id::{AgentId, TreeId};
-use spinney_kernel::offload::{FOLDER, Offloads};
-use spinney_kernel::port::journal::Durability;
+use spinney_kernel::words::{AgentId, Durability, TreeId};
 
 use super::atomic::{self, Sync};
 use super::fault::WorkspaceFault;
-use super::folder;
-use super::history;
 use super::name::OutputName;
-use super::offload;
 use super::outputs::{self, Named, PutError, Stopped};
 use super::step::Step;
+use super::{folder, history, offload};
 
 /// The folder of a home that holds the workspaces of all trees.
 const WORKSPACE: &str = "workspace";

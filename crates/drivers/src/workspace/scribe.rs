@@ -4,12 +4,11 @@
 use std::fmt;
 use std::io::{self, ErrorKind};
 
-use spinney_kernel::Event;
-use spinney_kernel::body::BlobRef;
-use spinney_kernel::id::{AgentId, Seq};
-use spinney_kernel::offload::{self, Offloads};
-use spinney_kernel::port::journal::JournalFault;
-use spinney_kernel::time::Time;
+use spinney_journal::JournalFault;
+use spinney_kernel::context::offload;
+use spinney_kernel::context::offload::Offloads;
+use spinney_kernel::record::Event;
+use spinney_kernel::words::{AgentId, BlobRef, Seq, Time};
 
 use super::atomic::Sync;
 use super::fault::WorkspaceFault;

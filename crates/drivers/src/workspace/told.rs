@@ -2,12 +2,10 @@
 
 use std::borrow::Cow;
 
-use spinney_kernel::agent::Exit;
-use spinney_kernel::body::Body;
-use spinney_kernel::call::{ChildEnd, Outcome, StopReason};
-use spinney_kernel::fault::{Fault, FaultKind};
-use spinney_kernel::id::Seq;
-use spinney_kernel::offload::{self, FOLDER, Whole};
+use spinney_kernel::context::offload;
+use spinney_kernel::context::offload::{FOLDER, Whole};
+use spinney_kernel::record::{ChildEnd, Exit, Outcome, StopReason};
+use spinney_kernel::words::{Body, Fault, FaultKind, Seq};
 
 use super::short::{OBSERVATION_BYTES_MAX, cut, remark};
 

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use spinney_drivers::files::{FileTool, Files};
 use spinney_kernel::context::Origin;
 use spinney_kernel::definition::OutputLimits;
-use spinney_kernel::id::{AgentId, TreeId};
 use spinney_kernel::port::tool::{Answer, Attempt};
+use spinney_kernel::words::{AgentId, TreeId};
 
 pub(crate) const TREE: TreeId = TreeId::new([8; 16]);
 
@@ -26,7 +26,7 @@ pub(crate) async fn called(home: &Path, path: &[&str], tool: FileTool, args: &Va
         attempt: 1,
         key: String::new(),
         outputs: OutputLimits::default(),
-        durability: spinney_kernel::port::journal::Durability::Normal,
+        durability: spinney_kernel::words::Durability::Normal,
     };
     let called = tool.at(&Files::of(home)).call(attempt).await;
     called.unwrap_or_else(|missed| panic!("{missed:?}"))

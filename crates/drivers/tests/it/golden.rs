@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use spinney_kernel::call::Outcome;
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::{Batch, Event};
+use spinney_journal::Batch;
+use spinney_kernel::record::{Event, Outcome};
+use spinney_kernel::words::{Seq, TreeId};
 use spinney_testkit::Stage;
 use spinney_testkit::spinney::tree::Told;
 

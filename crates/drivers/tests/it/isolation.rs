@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 
-use spinney_kernel::Event;
 use spinney_kernel::context::Message;
-use spinney_kernel::id::AgentId;
+use spinney_kernel::record::Event;
+use spinney_kernel::words::AgentId;
 use spinney_testkit::Stage;
 
 use crate::{Ran, files, names};

@@ -18,10 +18,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use spinney_drivers::workspace::{Deed, Scribe, Step, Steps, WorkspaceFault, Workspaces};
-use spinney_kernel::body::BlobRef;
-use spinney_kernel::id::{AgentId, Seq, TreeId};
-use spinney_kernel::offload::name;
-use spinney_kernel::port::journal::Journal;
+use spinney_journal::Journal;
+use spinney_kernel::context::offload::name;
+use spinney_kernel::words::{AgentId, BlobRef, Seq, TreeId};
 use spinney_testkit::spinney::tree::Told;
 use spinney_testkit::spinney::{Shutdown, Tree};
 use spinney_testkit::{Stage, SteadyClock, told};

@@ -5,13 +5,11 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::sync::Arc;
 
 use spinney_drivers::workspace::{Scribe, Steps, Workspaces};
-use spinney_kernel::Event;
-use spinney_kernel::call::Outcome;
+use spinney_kernel::context::offload::name;
 use spinney_kernel::context::{Contexts, Message, Packet};
-use spinney_kernel::id::{BlobHash, Seq};
-use spinney_kernel::limit;
-use spinney_kernel::offload::name;
-use spinney_kernel::window::WindowSpec;
+use spinney_kernel::definition::WindowSpec;
+use spinney_kernel::record::{Event, Outcome};
+use spinney_kernel::words::{BlobHash, Seq, limit};
 use spinney_testkit::spinney::function_tool::{FunctionTool, Untyped};
 use spinney_testkit::{Stage, definition};
 

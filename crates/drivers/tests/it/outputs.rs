@@ -6,7 +6,7 @@ use std::path::Path;
 use insta::assert_snapshot;
 use spinney_drivers::workspace::{OutputName, Over, PutError, Scribe, Workspace, Workspaces};
 use spinney_kernel::definition::OutputLimits;
-use spinney_kernel::id::{AgentId, TreeId};
+use spinney_kernel::words::{AgentId, TreeId};
 use spinney_testkit::{Stage, settled};
 
 use crate::{files, names};

@@ -3,14 +3,13 @@
 use std::sync::{Arc, Mutex};
 
 use spinney_drivers::tokens::Tokenizer;
-use spinney_kernel::Event;
-use spinney_kernel::budget::Usage;
-use spinney_kernel::context::{Message, Packet, ToolAsk, ToolTold};
+use spinney_kernel::budget::{Usage, Used};
+use spinney_kernel::context::{Message, Packet, ToolTold};
 use spinney_kernel::definition::Definition;
-use spinney_kernel::input::By;
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model, StopReason};
-use spinney_kernel::report::Used;
+use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
+use spinney_kernel::record::{Event, StopReason, ToolAsk};
+use spinney_kernel::words::By;
 use spinney_kernel::world::TreeState;
 use spinney_testkit::spinney::function_tool::{FunctionTool, Untyped};
 use spinney_testkit::spinney::{Drivers, Home};

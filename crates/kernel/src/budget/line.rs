@@ -6,7 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{AccountIx, Amounts, Fit, Ledger, fit::Asker};
+use super::fit::Asker;
+use super::{AccountIx, Amounts, Fit, Ledger};
 
 /// Asks that wait, by ticket; a lower ticket goes first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

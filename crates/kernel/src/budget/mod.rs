@@ -15,6 +15,7 @@ mod used;
 
 pub use account::{Account, Terms};
 pub use amount::{AMOUNT_MAX, AmountError, Amounts, Limits, Resource, ResourceSet, nanos_from_usd, usd};
+
 pub use fit::{Fit, Shortfall};
 pub use ledger::{AccountIx, Ledger};
 pub use line::{Line, Scan, Waiter};

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Facts, Offloaded};
-use crate::part::Part;
+use crate::words::Part;
 
 /// What comes along with a message. Most have nothing of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,14 +5,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Message;
-use crate::caps::{Allow, Caps};
-use crate::definition::{Definition, Tool, Turns};
-use crate::event::RULES;
-use crate::hash::ByName;
-use crate::id::{RoleName, ToolName};
-use crate::limit;
-use crate::output_schema::OutputSchema;
-use crate::turn::Builtin;
+use crate::definition::{Allow, Builtin, Caps, Definition, OutputSchema, Tool, Turns};
+use crate::record::RULES;
+use crate::words::{ByName, RoleName, ToolName, limit};
 
 /// A tool as a model is told of it beside its messages.
 #[derive(Clone, Debug, PartialEq, Eq)]

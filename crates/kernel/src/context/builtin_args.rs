@@ -4,16 +4,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::Goal;
-use crate::body::cut;
-use crate::call::OnTimeout;
-use crate::definition::builtin::Builtin;
-use crate::definition::share::Share;
-use crate::id::{AgentId, Correlation, MessageKind, ModelName, RoleName, ToolName, Topic};
-use crate::limit;
-use crate::refusal::Refusal;
-use crate::tool_ask::ToolAsk;
-use crate::wait_need::WaitNeed;
-use crate::written::{BudgetKeys, Span};
+use crate::definition::{BudgetKeys, Builtin, Refusal, Share, Span};
+use crate::record::{OnTimeout, ToolAsk, WaitNeed};
+use crate::words::{AgentId, Correlation, MessageKind, ModelName, RoleName, ToolName, Topic, cut, limit};
 
 impl ToolAsk {
     /// Has everything counted that a model will read of it, here or at another agent.

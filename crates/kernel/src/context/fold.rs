@@ -12,22 +12,19 @@ use super::brief::{Briefs, Own, System};
 use super::known::{Context, Reader, Unread};
 use super::summary::Summarising;
 use super::told::{clamp_told, heard, told};
-use super::{Along, Message, Origin, Packet, ToolAsk};
-use crate::agent::{AnswerDigest, Attachment, Exit, Spawned};
-use crate::body::Body;
+use super::{Along, Message, Origin, Packet};
 use crate::budget::Amounts;
-use crate::call::{Outcome, Work};
+use crate::context::offload::Whole;
 use crate::definition::Definition;
-use crate::event::{Event, RULES};
-use crate::hash::{ByName, make_room};
-use crate::id::{AgentId, CallId, Seq, TreeId};
-use crate::input::By;
-use crate::offload::Whole;
-use crate::window::{Category, Span, Summary};
+use crate::record::{Attachment, Event, Exit, Outcome, RULES, Span, Spawned, Summary, ToolAsk, Work};
+use crate::words::{AgentId, AnswerDigest, Body, By, ByName, CallId, Category, Seq, TreeId, make_room};
 
-use open::{Kind, Open, Opened};
+use open::Kind;
+use open::Open;
+use open::Opened;
+pub use restore::Known;
+pub use restore::Places;
 use restore::Recall;
-pub use restore::{Known, Places};
 
 /// The contexts of a tree's living agents, and how the tree ended.
 #[derive(Clone, Debug)]

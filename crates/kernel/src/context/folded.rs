@@ -6,11 +6,10 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Message, ToolAsk};
-use crate::body::{Body, cut};
-use crate::input::By;
-use crate::limit;
-use crate::offload::FOLDER;
+use super::Message;
+use crate::context::offload::FOLDER;
+use crate::record::ToolAsk;
+use crate::words::{Body, By, cut, limit};
 
 /// Longest line of a step that went well, in bytes.
 const LINE_BYTES_MAX: usize = 120;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::output_schema::OutputSchema;
+use crate::definition::OutputSchema;
 
 /// The frame that a spawner gives a child, beside what its role says.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

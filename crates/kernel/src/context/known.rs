@@ -6,13 +6,11 @@ use std::sync::Arc;
 use super::brief::Brief;
 use super::folded::Folded;
 use super::told::LAST_CALL;
-use super::{Message, Offloaded, Origin, ToolAsk};
-use crate::agent::Attachment;
-use crate::body::Body;
+use super::{Message, Offloaded, Origin};
 use crate::budget::{Amounts, Limits};
-use crate::id::{AgentId, Seq};
-use crate::offload::{Offloads, Whole};
-use crate::window::{Covers, Cut, Span};
+use crate::context::offload::{Offloads, Whole};
+use crate::record::{Attachment, Covers, Cut, Span, ToolAsk};
+use crate::words::{AgentId, Body, Seq};
 
 #[derive(Clone, Debug)]
 pub(super) struct Context {

@@ -1,15 +1,12 @@
 //! Messages and packets: what a model is shown.
 
-pub use crate::tool_ask::ToolAsk;
+pub(super) use crate::record::ToolAsk;
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::{Along, Facts, Folded, Shown, System, ToolTold};
-use crate::body::Body;
 use crate::budget::Limits;
-use crate::id::{AgentId, RoleName, TreeId};
-use crate::input::By;
-use crate::window::Category;
+use crate::words::{AgentId, Body, By, Category, RoleName, TreeId};
 
 /// One message of a context.
 #[derive(Clone, Debug, PartialEq, Eq)]

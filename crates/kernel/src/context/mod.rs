@@ -6,15 +6,17 @@ mod brief;
 mod builtin_args;
 mod count;
 mod facts;
+mod findings;
 mod fold;
 mod folded;
 mod frame;
 mod known;
 mod message;
+pub mod offload;
 mod summary;
 mod told;
+mod trace;
 
-pub use crate::definition::share::{Given, Share};
 pub use along::{Along, Shown};
 pub(crate) use brief::{Goal, around_tokens, briefing_tokens, first_tokens, tool_tokens};
 pub use brief::{System, ToolTold};
@@ -23,11 +25,14 @@ pub(crate) use builtin_args::{
 };
 pub use facts::Facts;
 pub(crate) use facts::{facts_tokens, used_told};
+pub use findings::{Finding, Findings, Late, Source};
 pub use fold::{Contexts, End, Known, Places};
 pub use folded::Folded;
 pub use frame::Frame;
-pub use message::{Message, Offloaded, Origin, Packet, ToolAsk};
+
+pub use message::{Message, Offloaded, Origin, Packet};
 pub(crate) use summary::summary_tokens;
 pub(crate) use told::{
     ROLLED_BACK, child_tokens, clamp_told, heard_tokens, shown_tokens, told_tokens, wait_tokens,
 };
+pub use trace::{Hop, Life, Switch, Trace};

@@ -5,10 +5,8 @@ use std::sync::Arc;
 
 use super::known::Context;
 use super::{Message, Packet};
-use crate::body::Body;
-use crate::call::ModelCall;
-use crate::limit;
-use crate::window::Covers;
+use crate::record::{Covers, ModelCall};
+use crate::words::{Body, limit};
 
 /// What stands before and behind the number of characters in what asks for a summary. A change of these words is a
 /// change of the rules: they are counted in every hold.
@@ -34,7 +32,7 @@ impl Summarising {
         let is_folded = |message: &&Arc<Message>| matches!(message.as_ref(), Message::Folded(_));
         let first = context.messages.iter().take(1);
         let before = context.messages.get(1).filter(is_folded);
-        let goes = crate::window::Span::places(&covers.spans).filter_map(|place| context.at(place));
+        let goes = crate::record::Span::places(&covers.spans).filter_map(|place| context.at(place));
         // Images take room in a packet by their own limit; a summary does with the lines that name them.
         let goes = goes.map(|mut message| {
             if message.images() > 0 {

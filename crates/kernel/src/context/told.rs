@@ -1,14 +1,9 @@
 //! How a model is told the end of a call: as a tool's result.
 
-use crate::agent::Exit;
-use crate::body::{Body, cut};
-use crate::call::{ChildEnd, Outcome, Sources, Wait};
-use crate::envelope::Envelope;
-use crate::fault::FaultKind;
-use crate::findings::{Finding, Findings, Late, WaitNeed};
-use crate::id::AgentId;
-use crate::limit;
-use crate::offload::{self, Whole};
+use crate::context::offload::Whole;
+use crate::context::{Finding, Findings, Late, offload};
+use crate::record::{ChildEnd, Exit, Outcome, Sources, WaitFor, WaitNeed};
+use crate::words::{AgentId, Body, Envelope, FaultKind, cut, limit};
 
 /// The most bytes that name a child, its end, and that this is known.
 const KNOWN_BYTES_MAX: usize = 96;
@@ -72,8 +67,8 @@ pub(crate) fn wait_told(
 }
 
 /// The most tokens that [`wait_told`] adds to what the children have to show.
-pub(crate) fn wait_tokens(wait: &Wait) -> u64 {
-    let Wait::Children { need, sources, .. } = wait else { return 0 };
+pub(crate) fn wait_tokens(wait: &WaitFor) -> u64 {
+    let WaitFor::Children { need, sources, .. } = wait else { return 0 };
     let notice = if *need == WaitNeed::All { 0 } else { limit::NOTICE_BYTES_MAX };
     let listed = if *sources == Sources::Listed { limit::SOURCES_BYTES_MAX } else { 0 };
     (notice + listed) as u64
@@ -121,8 +116,8 @@ pub(crate) fn told_tokens(outcome: &Outcome, child: impl Fn(&ChildEnd) -> u64) -
     match outcome {
         Outcome::Done { body, asks, .. } => {
             // Each result repeats the id and the name of what it answers.
-            let names = |ask: &super::ToolAsk| (ask.id.len() + ask.tool.len()) as u64;
-            let asked = |ask: &super::ToolAsk| ask.tokens_max() + names(ask) + limit::MESSAGE_TOKENS;
+            let names = |ask: &crate::record::ToolAsk| (ask.id.len() + ask.tool.len()) as u64;
+            let asked = |ask: &crate::record::ToolAsk| ask.tokens_max() + names(ask) + limit::MESSAGE_TOKENS;
             shown_tokens(body).saturating_add(asks.iter().map(asked).sum())
         }
         Outcome::Answered { answer, is_default } => {

@@ -3,9 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Limits;
-use crate::id::ModelName;
-use crate::limit;
-use crate::refusal::Refusal;
+use crate::definition::Refusal;
+use crate::words::{ModelName, limit};
 
 /// Ceilings as people give them: what is absent is taken from the role, then from the parent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,17 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BudgetSpec, bounded};
-use crate::body::Body;
+use super::BudgetSpec;
 use crate::budget::{Amounts, Resource};
-use crate::caps::Caps;
-use crate::context::Share;
-use crate::hash::ByName;
-use crate::id::{ModelName, ToolName};
-use crate::limit;
-use crate::output_schema::OutputSchema;
-use crate::refusal::Refusal;
-use crate::window::WindowSpec;
+use crate::definition::{Caps, OutputSchema, Refusal, Share, WindowSpec, bounded};
+use crate::words::{Body, ByName, ModelName, ToolName, limit};
 
 /// A kind of agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

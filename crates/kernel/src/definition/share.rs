@@ -2,10 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::body::Body;
-use crate::category::Category;
-use crate::limit;
-use crate::refusal::Refusal;
+use crate::definition::Refusal;
+use crate::words::{Body, Category, limit};
 
 /// What a child knows at its birth, beside its goal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::category::Category;
+use crate::words::Category;
 
 /// Shares that fit a kind of work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

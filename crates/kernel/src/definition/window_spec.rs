@@ -1,8 +1,8 @@
 //! How large a window is, and what becomes of what does not fit, as a role says it.
 
 use super::shares::Preset;
-use crate::limit;
-use crate::refusal::Refusal;
+use crate::definition::Refusal;
+use crate::words::limit;
 use serde::{Deserialize, Serialize};
 
 /// What a role says about the windows of its agents.

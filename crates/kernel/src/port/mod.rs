@@ -1,15 +1,7 @@
 //! Ports: what a tree needs from the outside, as traits. Implementations live in other crates; the kernel calls none.
 
-pub mod blobs;
-pub mod catalog;
-pub mod chain;
-pub mod checkpoints;
-pub mod home_refusal;
-pub mod journal;
 pub mod model;
-pub mod page;
 pub mod parts;
-pub mod recall;
 pub mod tool;
 
 use std::pin::Pin;

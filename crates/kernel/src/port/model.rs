@@ -3,17 +3,14 @@
 
 use std::sync::Arc;
 
-use super::Pending;
-use super::parts::PartReader;
-use crate::budget::Limits;
-pub use crate::call::StopReason;
-use crate::context::{Origin, Packet, ToolAsk};
+use crate::budget::{Limits, Used};
+use crate::context::{Origin, Packet};
 use crate::definition::Lost;
-use crate::fault::Fault;
-use crate::id::ModelName;
-use crate::limit;
-use crate::part::{Part, PartKind};
-use crate::report::Used;
+use crate::port::Pending;
+use crate::port::parts::PartReader;
+pub use crate::record::StopReason;
+use crate::record::ToolAsk;
+use crate::words::{Fault, ModelName, Part, PartKind, limit};
 
 /// A model that can be called.
 pub trait Model: Send + Sync {

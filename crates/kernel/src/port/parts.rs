@@ -4,12 +4,11 @@ use std::fmt;
 use std::future::ready;
 use std::sync::Arc;
 
-use super::Pending;
-use super::model::{Attempt, Missed};
+use crate::budget::Used;
 use crate::context::Shown;
-use crate::fault::{Fault, FaultKind};
-use crate::part::Part;
-use crate::report::Used;
+use crate::port::Pending;
+use crate::port::model::{Attempt, Missed};
+use crate::words::{Fault, FaultKind, Part};
 
 /// Reads parts for one attempt. Only [`Attempt::bytes`] asks it, and only for what the packet shows.
 #[derive(Clone, Default)]

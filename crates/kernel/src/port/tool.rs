@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use super::Pending;
-use super::journal::Durability;
-use super::model::Missed;
+use crate::budget::Used;
 use crate::context::Origin;
-use crate::definition::{self, OutputLimits};
-use crate::id::ToolName;
-use crate::part::Enclosure;
-use crate::report::Used;
+use crate::definition;
+use crate::definition::OutputLimits;
+use crate::port::Pending;
+use crate::port::model::Missed;
+use crate::words::{Durability, Enclosure, ToolName};
 
 /// A tool that can be called.
 pub trait Tool: Send + Sync {

@@ -1,6 +1,6 @@
 //! The messages that a window holds at present, by their headers.
 
-pub(super) use crate::holding::Teller;
+pub(super) use crate::record::Teller;
 mod holding;
 
 use std::num::NonZeroU32;
@@ -8,10 +8,9 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::summary::{Draft, Summary};
-use super::trim::{Cut, LeftOut, Span};
-use super::{Category, Header, Tie};
-use crate::id::AgentId;
+use super::summary::Draft;
+use crate::record::{Cut, Header, LeftOut, Span, Summary, Tie};
+use crate::words::{AgentId, Category};
 
 /// The messages that the next packet of an agent holds, by their headers. What it has not read stands at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -341,7 +340,7 @@ impl Window {
         for (place, header) in known {
             let header = match tie {
                 Some(tie) => {
-                    let tokens = u64::from(header.tokens) + crate::limit::TOLD_TOKENS;
+                    let tokens = u64::from(header.tokens) + crate::words::limit::TOLD_TOKENS;
                     Header::new(tokens, Category::Context, tie)
                 }
                 None => header.forked(),

@@ -8,14 +8,6 @@ mod size;
 mod summary;
 mod trim;
 
-pub use crate::category::Category;
-pub use crate::cut::{Blank, Cut, LeftOut, Span};
-pub use crate::definition::shares::{Preset, Shares};
-pub(crate) use crate::definition::window_spec::check_size;
-pub use crate::definition::window_spec::{Compact, WindowSpec};
-pub use crate::header::{Header, Tie};
-pub use crate::holding::{Holding, Teller};
-pub use crate::summary::{Covers, Summary, Unsummed};
 pub use kept::{News, Window};
 pub use room::Room;
 pub use size::Because;

@@ -1,6 +1,6 @@
 //! How much room a message takes in a window.
 
-use crate::part::Part;
+use crate::words::Part;
 
 /// How much room a message takes in a window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

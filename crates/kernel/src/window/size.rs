@@ -1,8 +1,7 @@
 //! How large a window is. This is the one place that computes it.
 
 use crate::definition::{Definition, OnLow};
-use crate::id::{ModelName, RoleName};
-use crate::limit;
+use crate::words::{ModelName, RoleName, limit};
 
 /// The size of the window of an agent with this model: the least of what its role says, what its spawner says, and a
 /// share of what each model takes that its calls may go to. None if nobody says anything.

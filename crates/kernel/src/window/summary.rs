@@ -1,13 +1,11 @@
 //! A summary that an agent's own model writes of what leaves its window: what it covers, what became of it, and
 //! whether a cut may be told by it.
 
-pub(super) use crate::summary::Covers;
-pub(super) use crate::summary::Summary;
-pub(super) use crate::summary::Unsummed;
+pub(super) use crate::record::{Covers, Summary, Unsummed};
 
-use super::{Cut, Header, Span, Tie, Window};
-use crate::call::Outcome;
-use crate::id::Seq;
+use super::Window;
+use crate::record::{Cut, Header, Outcome, Span, Tie};
+use crate::words::Seq;
 
 /// A summary that was asked for and not used yet.
 #[derive(Clone, Debug, PartialEq, Eq)]

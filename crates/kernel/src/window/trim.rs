@@ -2,14 +2,13 @@
 //! all of them; the least important first, the oldest of it first. It goes down to 80 %, so that the next packets begin
 //! with the same bytes until the window is full again. Images that are too many become placeholders before anything goes.
 
-pub(super) use crate::cut::Blank;
-pub(super) use crate::cut::Cut;
-pub(super) use crate::cut::LeftOut;
-pub(super) use crate::cut::Span;
+pub(super) use crate::record::{Blank, Cut, Span};
 use std::borrow::Cow;
 
-use super::{Category, Compact, Header, Preset, Shares, Tie, Window};
-use crate::limit;
+use super::Window;
+use crate::definition::{Compact, Preset, Shares};
+use crate::record::{Header, Tie};
+use crate::words::{Category, limit};
 
 /// What a packet must keep to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

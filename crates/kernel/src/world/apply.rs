@@ -4,19 +4,17 @@
 use std::sync::Arc;
 
 use super::{Halt, Subject, World};
-use crate::agent::{
-    Agent, AgentIx, Attachment, Birth, Ended, Exit, Farewell, Letter, Phase, Progress, Spawned, State,
-};
-use crate::body::Body;
 use crate::budget::{AccountIx, Amounts, Waiter};
-use crate::call::{Call, ChildCall, ChildEnd, ModelCall, Outcome, Stage, Wait, Why, Work};
-use crate::context::{self, Goal};
-use crate::event::{Alarm, Clamped, Event};
-use crate::id::{AgentId, CallId, ModelName, Seq, TimerId};
-use crate::limit;
-use crate::signal::Running;
-use crate::turn::Builtin;
-use crate::window::{self, Category, Header, Room, Span, Tie, Window};
+use crate::context::Goal;
+use crate::definition::Builtin;
+use crate::record::{
+    Alarm, Attachment, ChildCall, ChildEnd, Clamped, Event, Exit, Header, ModelCall, Outcome, Span, Spawned,
+    Tie, WaitFor, Why, Work,
+};
+use crate::window::{Room, Window};
+use crate::words::{AgentId, Body, CallId, Category, ModelName, Running, Seq, TimerId, limit};
+use crate::world::{Agent, AgentIx, Birth, Call, Ended, Farewell, Letter, Phase, Progress, Stage, State};
+use crate::{context, window};
 
 impl World {
     /// Applies one event.
@@ -296,8 +294,8 @@ impl World {
         let ix = self.place(agent);
         let why = match &work {
             Work::Model(_) | Work::Tool(_) => None,
-            Work::Child(_) | Work::Wait(Wait::Children { .. }) => Some(Why::Children),
-            Work::Wait(Wait::Message) => Some(Why::Message),
+            Work::Child(_) | Work::Wait(WaitFor::Children { .. }) => Some(Why::Children),
+            Work::Wait(WaitFor::Message) => Some(Why::Message),
             Work::Question(_) => Some(Why::Person),
         };
         let agent = self.agents.agent_mut(ix);

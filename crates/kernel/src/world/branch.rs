@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::World;
-use crate::agent::AgentIx;
-use crate::event::Branched;
+use crate::record::Branched;
+use crate::world::AgentIx;
 
 impl World {
     pub(super) fn branched(&mut self, branched: &Branched) {

@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::{Subject, TreeState, World};
-use crate::agent::{AgentClock, AgentClocks, AgentIx, ClockKind};
-use crate::event::Alarm;
-use crate::id::AgentId;
-use crate::time::Time;
+use crate::record::{Alarm, ClockKind};
+use crate::words::{AgentId, Time};
+use crate::world::{AgentClock, AgentClocks, AgentIx};
 
 /// Agents with a timeout that can stand still.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,10 +3,8 @@
 
 use std::fmt::Write as _;
 
-use crate::call::Work;
-use crate::effect::Effect;
-use crate::event::{Alarm, Event};
-use crate::id::{CallId, TreeId};
+use crate::record::{Alarm, Effect, Event, Work};
+use crate::words::{CallId, TreeId};
 use crate::world::World;
 
 impl World {

@@ -1,27 +1,29 @@
 //! The world: everything a tree is at one moment. It changes only by applying events, and two worlds that applied
 //! the same events are equal.
 
+mod agent;
 mod apply;
 mod branch;
+mod calls;
 mod clocks;
 mod effects;
 mod rollback;
+mod threads;
 mod view;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::agent::{Agent, AgentIx, Agents, ClockKind, Letter, State};
 use crate::budget::{Account, AccountIx, Ledger, Shortfall};
-use crate::call::{Call, Calls, Work};
-use crate::definition::{Definition, TreeLimits, Turns};
-use crate::event::{Alarm, Breaker, RULES};
-use crate::id::{AgentId, CallId, ModelName, Seq, TimerId, TreeId};
-use crate::refusal::Refusal;
-use crate::thread::Threads;
-use crate::time::Time;
+use crate::definition::{Definition, Refusal, TreeLimits, Turns};
+use crate::record::{Alarm, Breaker, ClockKind, RULES, Work};
+use crate::words::{AgentId, CallId, ModelName, Seq, Time, TimerId, TreeId};
 
+pub use agent::*;
+
+pub use calls::{Call, Calls, Stage};
 use clocks::Timeouts;
+pub use threads::{Thread, Threads};
 pub use view::{AgentView, TreeState};
 
 /// Everything a tree is at one moment.

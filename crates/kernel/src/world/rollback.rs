@@ -2,10 +2,10 @@
 //! size of its window and what it is stay as they are.
 
 use super::World;
-use crate::agent::{AgentIx, Attachment, Progress};
 use crate::context::ROLLED_BACK;
-use crate::event::Restored;
+use crate::record::{Attachment, Restored};
 use crate::window::Room;
+use crate::world::{AgentIx, Progress};
 
 impl World {
     pub(super) fn restored(&mut self, restored: &Restored) {

@@ -1,10 +1,10 @@
 //! Looking at a world: the directory of its agents and the state of the whole. Costs nothing per call ever made.
 
 use super::World;
-use crate::agent::{AgentIx, State, Status};
 use crate::budget::{Amounts, Limits};
-use crate::call::{Stage, Why, Work};
-use crate::id::{AgentId, RoleName, ThreadId};
+use crate::record::{Why, Work};
+use crate::words::{AgentId, RoleName, ThreadId};
+use crate::world::{AgentIx, Stage, State, Status};
 
 /// One agent as others see it.
 #[derive(Clone, Debug, PartialEq, Eq)]

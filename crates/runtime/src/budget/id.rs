@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use spinney_kernel::id::AgentId;
+use spinney_kernel::words::AgentId;
 
 /// Names one account of a tree. It is shown as the name that was given, or else as `a1`, `a2` and so on. Two accounts
 /// may share a name; their ids still differ.

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use spinney_kernel::budget::{self as kernel, AmountError, Amounts, Resource, ResourceSet, nanos_from_usd};
+use spinney_kernel::budget as kernel;
+use spinney_kernel::budget::{AmountError, Amounts, Resource, ResourceSet, nanos_from_usd};
 
 /// The ceilings of an account. What is left out has none at a root; a child takes it over from its parent.
 ///

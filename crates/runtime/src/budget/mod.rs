@@ -69,7 +69,7 @@ pub use refusal::Refusal;
 pub use run::RunError;
 pub use snapshot::{Snapshot, State};
 pub use spinney_kernel::budget::{AMOUNT_MAX, AmountError, Amounts, Resource, Shortfall, usd};
-pub use spinney_kernel::id::IdError;
+pub use spinney_kernel::words::IdError;
 pub use tree::WAITING_MAX;
 
 use place::Place;

@@ -5,9 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use spinney_kernel::budget::{self as kernel, AmountError, Amounts};
-use spinney_kernel::id::{AgentId, IdError};
-use spinney_kernel::limit::TIMEOUT_MS_MAX;
+use spinney_kernel::budget as kernel;
+use spinney_kernel::budget::{AmountError, Amounts};
+use spinney_kernel::words::limit::TIMEOUT_MS_MAX;
+use spinney_kernel::words::{AgentId, IdError};
 
 use super::{Hooks, Limits, Refusal};
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use spinney_kernel::context::Origin;
-use spinney_kernel::id::{AgentId, CallId, Seq};
+use spinney_kernel::words::{AgentId, CallId, Seq};
 use tokio::sync::broadcast;
 
 /// Deltas that wait for the slowest of their watchers.

@@ -4,11 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use spinney_kernel::body::Body;
-use spinney_kernel::envelope::Envelope;
-use spinney_kernel::id::{AgentId, Correlation, Seq, Topic};
-use spinney_kernel::request::{Publish, Send};
-use spinney_kernel::{By, Event, Reply, Request};
+use spinney_kernel::record::Event;
+use spinney_kernel::rules::Reply;
+use spinney_kernel::rules::request::{Publish, Request, Send};
+use spinney_kernel::words::{AgentId, Body, By, Correlation, Envelope, Seq, Topic};
 
 use super::{Seen, Sight, Watch, WatchFault, Watcher};
 use crate::tree::{RequestError, Tree};

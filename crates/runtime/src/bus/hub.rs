@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use spinney_kernel::id::{Correlation, Seq, TreeId};
-use spinney_kernel::port::journal::{Entry, Journal, JournalFault};
+use spinney_journal::{Entry, Journal, JournalFault};
+use spinney_kernel::words::{Correlation, Seq, TreeId};
 use tokio::sync::Notify;
 
 use super::delta::{Delta, Deltas};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use spinney_kernel::id::Topic;
+use spinney_kernel::words::Topic;
 
 use super::line::Line;
 use super::{Overflow, Sight, Watch};

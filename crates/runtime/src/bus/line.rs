@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use spinney_kernel::id::Seq;
-use spinney_kernel::trace::Trace;
+use spinney_kernel::context::Trace;
+use spinney_kernel::words::Seq;
 use tokio::sync::Notify;
 
 use super::{Overflow, Sight, Watch};

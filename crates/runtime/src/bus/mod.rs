@@ -13,9 +13,9 @@ mod watcher;
 use std::sync::Arc;
 use std::time::Duration;
 
-use spinney_kernel::id::{AgentId, Seq, Topic};
-use spinney_kernel::port::journal::JournalFault;
-use spinney_kernel::trace::Hop;
+use spinney_journal::JournalFault;
+use spinney_kernel::context::Hop;
+use spinney_kernel::words::{AgentId, Seq, Topic};
 
 use crate::tree::Told;
 

@@ -4,11 +4,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use spinney_kernel::Event;
-use spinney_kernel::call::{Outcome, Work};
-use spinney_kernel::id::Seq;
-use spinney_kernel::limit;
-use spinney_kernel::trace::Trace;
+use spinney_kernel::context::Trace;
+use spinney_kernel::record::{Event, Outcome, Work};
+use spinney_kernel::words::{Seq, limit};
 
 use super::Sight;
 use crate::tree::Told;

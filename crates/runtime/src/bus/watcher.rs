@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use spinney_kernel::id::Seq;
-use spinney_kernel::port::journal::JournalFault;
+use spinney_journal::JournalFault;
+use spinney_kernel::words::Seq;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::TryRecvError;
 

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use spinney_kernel::part::Enclosure;
+use spinney_kernel::words::Enclosure;
 
 /// What the closure of a [`FunctionTool`](super::FunctionTool) gives: text, which the model reads as it is, any other
 /// value that can be written as JSON, or [`Answered`] around one.

@@ -34,12 +34,12 @@ use std::fmt::Display;
 use std::future::ready;
 use std::sync::Arc;
 
+use spinney_kernel::budget::Used;
 use spinney_kernel::definition::{Lost, Tool as Spec};
-use spinney_kernel::limit;
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::Missed;
 use spinney_kernel::port::tool::{Answer, Attempt, Tool};
-use spinney_kernel::report::Used;
+use spinney_kernel::words::limit;
 
 pub use gives::{Answered, Gives};
 pub use takes::{Call, Takes, Untyped};

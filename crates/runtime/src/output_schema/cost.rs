@@ -3,7 +3,7 @@
 //! follows every part that might be looked at, and stops at its bound.
 
 use serde_json::{Map, Value};
-use spinney_kernel::limit;
+use spinney_kernel::words::limit;
 
 use super::plan::{Part, Plan, Which, nodes};
 

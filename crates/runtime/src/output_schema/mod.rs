@@ -10,8 +10,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
-use spinney_kernel::output_schema::{Mismatch, MismatchKind, OutputSchema, Wrong};
-use spinney_kernel::{Refusal, Request, limit};
+use spinney_kernel::definition::{Mismatch, MismatchKind, OutputSchema, Refusal, Wrong};
+use spinney_kernel::rules::request::Request;
+use spinney_kernel::words::limit;
 
 use cost::Cost;
 use plan::Plan;

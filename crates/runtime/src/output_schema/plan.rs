@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
-use spinney_kernel::output_schema::Wrong;
+use spinney_kernel::definition::Wrong;
 
 /// The parts of a schema. The first is the whole.
 pub(super) struct Plan(pub(super) Vec<Part>);

@@ -3,14 +3,13 @@
 
 use std::sync::Arc;
 
-use spinney_kernel::agent::AgentIx;
-use spinney_kernel::id::{AgentId, Seq, TimerId, TreeId};
-use spinney_kernel::port::catalog::catalog_of;
-use spinney_kernel::port::journal::{Append, Journal, JournalFault};
-use spinney_kernel::report::{Lost, Timer};
-use spinney_kernel::request::{Pause, Unpause};
-use spinney_kernel::time::Time;
-use spinney_kernel::{Batch, By, Refusal, Reply, Report, Request, What};
+use spinney_journal::{Append, Batch, Journal, JournalFault, catalog_of};
+use spinney_kernel::definition::Refusal;
+use spinney_kernel::rules::report::{Lost, Report, Timer};
+use spinney_kernel::rules::request::{Pause, Request, Unpause};
+use spinney_kernel::rules::{Reply, What};
+use spinney_kernel::words::{AgentId, By, Seq, Time, TimerId, TreeId};
+use spinney_kernel::world::AgentIx;
 use tokio::sync::oneshot;
 
 use super::enclosed::enclosed;

@@ -1,12 +1,12 @@
 //! Branching: a new tree that begins with the batches of another. Nothing of the other is read but what is shared, and
 //! nothing of it changes.
 
+use spinney_journal::{Append, JournalFault, catalog_of};
 use spinney_kernel::budget::Limits;
-use spinney_kernel::id::{AgentId, Seq, TreeId};
-use spinney_kernel::port::catalog::catalog_of;
-use spinney_kernel::port::journal::{Append, JournalFault};
-use spinney_kernel::request::Branch;
-use spinney_kernel::{Refusal, Request, What};
+use spinney_kernel::definition::Refusal;
+use spinney_kernel::rules::What;
+use spinney_kernel::rules::request::{Branch, Request};
+use spinney_kernel::words::{AgentId, Seq, TreeId};
 
 use super::apply::{decide, write};
 use super::mind::Mind;

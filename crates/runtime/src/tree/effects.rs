@@ -1,23 +1,21 @@
 //! Effects: calls of models and tools as tasks. Each can be stopped, and each ends in exactly one report.
 
+use spinney_kernel::record::StopReason;
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
-use spinney_kernel::context::ToolAsk;
-use spinney_kernel::fault::{Fault, FaultKind};
-use spinney_kernel::id::CallId;
-use spinney_kernel::part::Part;
-use spinney_kernel::port::Pending;
-use spinney_kernel::port::journal::{Journal, JournalFault};
-use spinney_kernel::port::model::{self, Deltas, Missed, Model};
+use spinney_journal::{Journal, JournalFault};
+use spinney_kernel::budget::Used;
+use spinney_kernel::port::model::{Deltas, Missed, Model};
 use spinney_kernel::port::parts::{PartReader, missed};
-use spinney_kernel::port::tool;
-use spinney_kernel::report::{Done, Failed, Used};
+use spinney_kernel::port::{Pending, model, tool};
+use spinney_kernel::record::ToolAsk;
+use spinney_kernel::rules::report::{Done, Failed, Report};
+use spinney_kernel::words::{CallId, Fault, FaultKind, Part, limit};
 use spinney_kernel::world::World;
-use spinney_kernel::{Report, limit};
 use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
@@ -374,15 +372,7 @@ fn tool_report(drivers: &Drivers, ticket: Ticket, answer: tool::Answer, shown_by
     let Payload { body, blobs } =
         returned_with((text, parts), shown_bytes, |text| drivers.tokens(text), count);
     let Ticket { call, attempt } = ticket;
-    let done = Done {
-        call,
-        attempt,
-        used,
-        body,
-        asks: Vec::new(),
-        is_error,
-        mismatch: None,
-        stop: model::StopReason::End,
-    };
+    let done =
+        Done { call, attempt, used, body, asks: Vec::new(), is_error, mismatch: None, stop: StopReason::End };
     Brought::Report(Report::Done(done), blobs)
 }

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use spinney_kernel::id::BlobHash;
-use spinney_kernel::part::{BadPart, check_parts};
-use spinney_kernel::{Refusal, Request};
+use spinney_kernel::definition::Refusal;
+use spinney_kernel::rules::request::Request;
+use spinney_kernel::words::{BadPart, BlobHash, check_parts};
 
 use crate::drivers::Drivers;
 

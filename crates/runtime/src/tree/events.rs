@@ -3,10 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use spinney_kernel::Event;
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::journal::{Entry, Journal, JournalFault};
-use spinney_kernel::time::Time;
+use spinney_journal::{Entry, Journal, JournalFault};
+use spinney_kernel::record::Event;
+use spinney_kernel::words::{Seq, Time, TreeId};
 
 use crate::bus::Hub;
 

@@ -5,9 +5,11 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use spinney_kernel::id::Seq;
-use spinney_kernel::port::journal::{Append, ChainHash, Journal, JournalFault};
-use spinney_kernel::{Effect, Refusal, Reply};
+use spinney_journal::{Append, ChainHash, Journal, JournalFault};
+use spinney_kernel::definition::Refusal;
+use spinney_kernel::record::Effect;
+use spinney_kernel::rules::Reply;
+use spinney_kernel::words::Seq;
 use tokio::sync::oneshot;
 
 use super::lull::{Lull, Watch};

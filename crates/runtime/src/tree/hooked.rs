@@ -5,16 +5,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use futures::FutureExt;
-use spinney_kernel::agent::Failure;
-use spinney_kernel::budget::{Amounts, Price, Resource, ResourceSet};
+use spinney_kernel::budget::{Amounts, Price, Resource, ResourceSet, Used};
 use spinney_kernel::context::Origin;
-use spinney_kernel::fault::{Fault, FaultKind};
-use spinney_kernel::id::AgentId;
 use spinney_kernel::port::model::Missed;
-use spinney_kernel::report::Used;
-use spinney_kernel::request::Fail;
+use spinney_kernel::record::Failure;
+use spinney_kernel::rules::request::{Fail, Request};
+use spinney_kernel::words::{AgentId, Fault, FaultKind, limit};
 use spinney_kernel::world::World;
-use spinney_kernel::{Request, limit};
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::effects::{Stop, Ticket, panicked, stopped_with, until_stopped};

@@ -1,11 +1,9 @@
 //! A look at a tree: every agent, what people are asked, and how it ended.
 
-use spinney_kernel::World;
-use spinney_kernel::body::Body;
-use spinney_kernel::call::Work;
-use spinney_kernel::context::{Contexts, End, ToolAsk};
-use spinney_kernel::id::{AgentId, CallId, Seq};
-use spinney_kernel::world::{AgentView, Halt, TreeState};
+use spinney_kernel::context::{Contexts, End};
+use spinney_kernel::record::{ToolAsk, Work};
+use spinney_kernel::words::{AgentId, Body, CallId, Seq};
+use spinney_kernel::world::{AgentView, Halt, TreeState, World};
 
 /// A tree at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +41,7 @@ impl Look {
     /// What there is to see.
     #[must_use]
     pub fn at(world: &World, contexts: &Contexts) -> Self {
-        let question = |(id, call): (CallId, &spinney_kernel::call::Call)| match &call.work {
+        let question = |(id, call): (CallId, &spinney_kernel::world::Call)| match &call.work {
             Work::Question(question) => Some(OpenQuestion {
                 question: id,
                 path: world.agents().path(call.agent),

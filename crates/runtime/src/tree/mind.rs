@@ -3,15 +3,13 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use spinney_journal::{Entry, Head, Journal, JournalFault, mended, pages};
 use spinney_kernel::context::Contexts;
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::journal::{Entry, Head, Journal, JournalFault};
-use spinney_kernel::port::page::pages;
-use spinney_kernel::port::recall::mended;
-use spinney_kernel::report::Resumed;
-use spinney_kernel::time::Time;
-use spinney_kernel::world::TreeState;
-use spinney_kernel::{Decision, Input, Refusal, Report, What, World, decide};
+use spinney_kernel::definition::Refusal;
+use spinney_kernel::rules::report::{Report, Resumed};
+use spinney_kernel::rules::{Decision, Input, What, decide};
+use spinney_kernel::words::{Seq, Time, TreeId};
+use spinney_kernel::world::{TreeState, World};
 
 use crate::clock::Clock;
 use crate::draw::Draws;

@@ -19,13 +19,16 @@ mod run;
 mod stored;
 mod timers;
 
-use spinney_kernel::body::Body;
-use spinney_kernel::id::{AgentId, CallId, CheckpointName, Correlation, Seq, TreeId};
-use spinney_kernel::part::{Enclosure, enclose};
-use spinney_kernel::port::journal::{ChainHash, Journal, JournalFault};
-use spinney_kernel::request::{Answer, Cancel, Checkpoint, Pause, Raise, Redirect, Send, Unpause};
+use spinney_journal::{ChainHash, Journal, JournalFault};
+use spinney_kernel::definition::Refusal;
+use spinney_kernel::rules::Reply;
+use spinney_kernel::rules::request::{
+    Answer, Cancel, Checkpoint, Pause, Raise, Redirect, Request, Send, Unpause,
+};
+use spinney_kernel::words::{
+    AgentId, Body, By, CallId, CheckpointName, Correlation, Enclosure, Seq, TreeId, enclose,
+};
 use spinney_kernel::world::TreeState;
-use spinney_kernel::{By, Refusal, Reply, Request};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 

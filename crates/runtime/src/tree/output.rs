@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
-use spinney_kernel::agent::Exit;
-use spinney_kernel::body::Body;
-use spinney_kernel::port::journal::JournalFault;
+use spinney_journal::JournalFault;
+use spinney_kernel::record::Exit;
+use spinney_kernel::words::Body;
 
 use super::{RequestError, Stopped, Tree};
 

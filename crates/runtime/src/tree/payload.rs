@@ -1,10 +1,8 @@
 //! Payloads: what is small stands in the event, what is large is a blob with a preview in the event. What a tool
 //! returns is large sooner than what a model says: many outputs share one window.
 
-use spinney_kernel::body::{BlobRef, Body};
-use spinney_kernel::id::BlobHash;
-use spinney_kernel::part::{BadPart, Enclosure, Part, check_parts};
-use spinney_kernel::{limit, offload};
+use spinney_kernel::context::offload;
+use spinney_kernel::words::{BadPart, BlobHash, BlobRef, Body, Enclosure, Part, check_parts, limit};
 
 /// A text on its way into the journal.
 pub(super) struct Payload {

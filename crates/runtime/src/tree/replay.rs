@@ -4,16 +4,12 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use spinney_kernel::agent::Standing;
+use spinney_journal::{ChainHash, Entry, Head, Journal, JournalFault, blobs_of, damaged, pages, places};
 use spinney_kernel::context::{Contexts, Places};
-use spinney_kernel::event::are_decided;
-use spinney_kernel::id::{AgentId, Seq, TreeId};
-use spinney_kernel::port::blobs::blobs_of;
-use spinney_kernel::port::journal::{ChainHash, Entry, Head, Journal, JournalFault};
-use spinney_kernel::port::page::pages;
-use spinney_kernel::port::recall::{damaged, places};
-use spinney_kernel::world::TreeState;
-use spinney_kernel::{Event, World, decide};
+use spinney_kernel::record::{Event, Standing, are_decided};
+use spinney_kernel::rules::decide;
+use spinney_kernel::words::{AgentId, Seq, TreeId};
+use spinney_kernel::world::{TreeState, World};
 
 use super::Look;
 

@@ -1,15 +1,17 @@
 //! Rolling back: a tree does not remember what its agents knew, so whoever passes a rollback on reads it first, in its
 //! own task and not in the tree's. What is past does not change, however long that takes.
 
+use spinney_journal::find;
 use std::sync::Arc;
 
-use spinney_kernel::checkpoint::{self, CheckpointKind};
+use spinney_journal::Journal;
+use spinney_journal::recall;
 use spinney_kernel::context::{Contexts, Known};
-use spinney_kernel::id::{AgentId, CheckpointName, Seq, TreeId};
-use spinney_kernel::port::journal::Journal;
-use spinney_kernel::port::recall::recall;
-use spinney_kernel::request::{Checkpoint, Rollback};
-use spinney_kernel::{By, Refusal, Reply, Request, World};
+use spinney_kernel::definition::Refusal;
+use spinney_kernel::rules::Reply;
+use spinney_kernel::rules::request::{Checkpoint, Request, Rollback};
+use spinney_kernel::words::{AgentId, By, CheckpointKind, CheckpointName, Seq, TreeId};
+use spinney_kernel::world::World;
 
 use super::{RequestError, Tree};
 
@@ -88,7 +90,7 @@ impl Tree {
         name: &CheckpointName,
         into: Option<AgentId>,
     ) -> Result<RolledBack, RequestError> {
-        let found = checkpoint::find(self.journal().as_ref(), name);
+        let found = find(self.journal().as_ref(), name);
         let found = found.map_err(|fault| {
             let (name, reason) = (name.clone(), fault.to_string());
             RequestError::Refused(Refusal::NameUnknown { name, reason })

@@ -3,19 +3,16 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use spinney_kernel::call::{Call, ModelCall, Work};
-use spinney_kernel::effect::Effect;
-use spinney_kernel::event::{Alarm, Event};
-use spinney_kernel::fault::{Fault, FaultKind};
-use spinney_kernel::id::{AgentId, Seq, TreeId};
-use spinney_kernel::port::catalog::catalog_of;
-use spinney_kernel::port::journal::{Append, Journal, JournalFault};
+use spinney_journal::{Append, Batch, Journal, JournalFault, catalog_of};
+use spinney_kernel::budget::Used;
+use spinney_kernel::definition::Refusal;
 use spinney_kernel::port::{model, tool};
-use spinney_kernel::report::{Done, Failed, Lost, Timer, Used};
-use spinney_kernel::request::{Pause, Unpause};
-use spinney_kernel::time::Time;
-use spinney_kernel::world::TreeState;
-use spinney_kernel::{Batch, By, Refusal, Reply, Report, Request, What};
+use spinney_kernel::record::{Alarm, Effect, Event, ModelCall, Work};
+use spinney_kernel::rules::report::{Done, Failed, Lost, Report, Timer};
+use spinney_kernel::rules::request::{Pause, Request, Unpause};
+use spinney_kernel::rules::{Reply, What};
+use spinney_kernel::words::{AgentId, By, Fault, FaultKind, Seq, Time, TreeId};
+use spinney_kernel::world::{Call, TreeState};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -124,7 +121,7 @@ pub(crate) fn begin(begin: Begin) -> Result<Seedling, JournalFault> {
 
 impl Seedling {
     /// What it is made of, as far as it has started.
-    pub(crate) fn world(&self) -> &spinney_kernel::World {
+    pub(crate) fn world(&self) -> &spinney_kernel::world::World {
         &self.run.mind.world
     }
 
@@ -340,7 +337,7 @@ impl Run {
     }
 
     /// Tells whoever watches how far the tree is.
-    fn tell(&mut self, hash: Option<spinney_kernel::port::journal::ChainHash>) {
+    fn tell(&mut self, hash: Option<spinney_journal::ChainHash>) {
         let whole = self.durable == self.mind.world.seq();
         // Whoever waits for the end need not wake up for every step.
         self.status.send_if_modified(|status| {
@@ -414,7 +411,7 @@ impl Run {
         &self,
         ticket: Ticket,
         agent: &AgentId,
-        (model, output_cap, key): (spinney_kernel::id::ModelName, u64, String),
+        (model, output_cap, key): (spinney_kernel::words::ModelName, u64, String),
     ) -> Option<model::Attempt> {
         let world = &self.mind.world;
         let ix = world.agents().find(agent)?;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use spinney_kernel::id::TreeId;
-use spinney_kernel::port::journal::{ChainHash, Journal, JournalFault};
+use spinney_journal::{ChainHash, Journal, JournalFault};
+use spinney_kernel::words::TreeId;
 
 use super::Look;
 use super::mind::Mind;

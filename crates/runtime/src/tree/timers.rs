@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use spinney_kernel::event::Alarm;
-use spinney_kernel::id::TimerId;
-use spinney_kernel::time::Time;
+use spinney_kernel::record::Alarm;
+use spinney_kernel::words::{Time, TimerId};
 
 use crate::clock::Nap;
 

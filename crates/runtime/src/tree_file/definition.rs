@@ -5,28 +5,20 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::Value;
-use spinney_kernel::ByName;
-use spinney_kernel::body::Body;
 use spinney_kernel::budget::{AMOUNT_MAX, Price};
-use spinney_kernel::caps::{Allow, Caps, Network};
-use spinney_kernel::context::Share;
 use spinney_kernel::definition::{
-    BudgetSpec, Definition, Lost, Model, OnLow, OutputLimits, Recursion, Role, Tags, TreeLimits, Turns,
+    Allow, BudgetKeys, BudgetSpec, Caps, Count, Definition, Lost, Model, Network, OnLow, OutputLimits,
+    OutputSchema, Recursion, Role, Share, Span, Tags, TreeLimits, Turns, Usd, WindowSpec, Wrong,
 };
-use spinney_kernel::id::{AgentId, ModelName, RESERVED_IDS, RoleName};
-use spinney_kernel::limit;
-use spinney_kernel::output_schema::{OutputSchema, Wrong};
-use spinney_kernel::window::WindowSpec;
-use spinney_kernel::written::{BudgetKeys, Count, Span, Usd};
+use spinney_kernel::words::{AgentId, Body, ByName, ModelName, RESERVED_IDS, RoleName, limit};
 
 use super::error::FileError;
 use super::keys::{
     AgentKeys, AgentLimitKeys, ModelKeys, PriceKeys, Switch, TreeKeys, TreeLimitKeys, WindowKeys,
 };
-use super::nearest;
 use super::node::{Kind, Node, Step};
 use super::wrong::cut;
-use super::{ModelSource, TreeFile};
+use super::{ModelSource, TreeFile, nearest};
 use crate::output_schema;
 
 /// Tokens of a window, or of what a model takes, that make sense.

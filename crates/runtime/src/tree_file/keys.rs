@@ -2,13 +2,10 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use spinney_kernel::ByName;
-use spinney_kernel::context::Share;
-use spinney_kernel::definition::{Approval, Tags, Unpriced};
-use spinney_kernel::id::{ModelName, RoleName, ThreadId, ToolName};
-use spinney_kernel::port::journal::Durability;
-use spinney_kernel::window::{Compact, Preset};
-use spinney_kernel::written::{BudgetKeys, Count, Span, Usd};
+use spinney_kernel::definition::{
+    Approval, BudgetKeys, Compact, Count, Preset, Share, Span, Tags, Unpriced, Usd,
+};
+use spinney_kernel::words::{ByName, Durability, ModelName, RoleName, ThreadId, ToolName};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "the keys of a tree")]

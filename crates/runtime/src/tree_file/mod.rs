@@ -22,10 +22,8 @@ mod yaml;
 
 use std::fmt;
 
-use spinney_kernel::ByName;
-use spinney_kernel::caps::Allow;
-use spinney_kernel::definition::Definition;
-use spinney_kernel::id::{ModelName, RoleName, ToolName};
+use spinney_kernel::definition::{Allow, Definition};
+use spinney_kernel::words::{ByName, ModelName, RoleName, ToolName};
 
 pub use error::FileError;
 

@@ -5,14 +5,12 @@ use std::time::Duration;
 
 use spinney::tree::{BranchError, BranchOff, verify};
 use spinney::{Home, Shutdown, Tree};
+use spinney_journal::{Base, CatalogKind, Entry, Journal, JournalFault, checkpoints, pages, rebuild};
 use spinney_kernel::budget::{Amounts, Limits, Resource};
-use spinney_kernel::checkpoint::{CheckpointKind, checkpoints};
-use spinney_kernel::id::{AgentId, CallId, CheckpointName, Seq, TreeId};
-use spinney_kernel::port::catalog::{CatalogKind, rebuild};
-use spinney_kernel::port::journal::{Base, Entry, Journal, JournalFault};
-use spinney_kernel::port::page::pages;
+use spinney_kernel::definition::Refusal;
+use spinney_kernel::record::Event;
+use spinney_kernel::words::{AgentId, CallId, CheckpointKind, CheckpointName, Seq, TreeId};
 use spinney_kernel::world::TreeState;
-use spinney_kernel::{Event, Refusal};
 use spinney_testkit::{Stage, settled};
 
 use crate::failing_journal::Full;

@@ -2,13 +2,13 @@
 
 use spinney::Shutdown;
 use spinney::tree::{ApplyError, RequestError};
-use spinney_kernel::checkpoint::{CheckpointKind, Listed, checkpoints};
-use spinney_kernel::id::{AgentId, CheckpointName, TreeId};
-use spinney_kernel::limit::CHECKPOINT_EVERY_TURNS;
-use spinney_kernel::port::catalog::rebuild;
-use spinney_kernel::port::journal::Journal;
-use spinney_kernel::request::Checkpoint;
-use spinney_kernel::{Event, Refusal, Reply, Request};
+use spinney_journal::{Journal, Listed, checkpoints, rebuild};
+use spinney_kernel::definition::Refusal;
+use spinney_kernel::record::Event;
+use spinney_kernel::rules::Reply;
+use spinney_kernel::rules::request::{Checkpoint, Request};
+use spinney_kernel::words::limit::CHECKPOINT_EVERY_TURNS;
+use spinney_kernel::words::{AgentId, CheckpointKind, CheckpointName, TreeId};
 use spinney_testkit::{Stage, told};
 
 const ASKS: &str =

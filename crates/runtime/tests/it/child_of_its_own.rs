@@ -8,12 +8,11 @@ use spinney::function_tool::Untyped;
 use spinney::tree_file::TreeFile;
 use spinney::wire::{SpawnRequest, SpawnResult};
 use spinney::{FunctionTool, Tree};
-use spinney_kernel::Event;
-use spinney_kernel::agent::Exit;
 use spinney_kernel::context::Message;
 use spinney_kernel::definition::Definition;
 use spinney_kernel::port::model::Attempt;
-use spinney_kernel::time::Time;
+use spinney_kernel::record::{Event, Exit};
+use spinney_kernel::words::Time;
 use spinney_testkit::{Stage, settled, told};
 use tokio::sync::mpsc;
 

@@ -5,12 +5,11 @@ use std::sync::{Arc, Mutex};
 
 use spinney::clock::Clock;
 use spinney::{Home, Tree};
-use spinney_kernel::checkpoint::{CheckpointKind, Listed, checkpoints};
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::limit::CLEAN_TRIES_MAX;
-use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, rebuild};
-use spinney_kernel::port::journal::{Journal, JournalFault};
-use spinney_kernel::retention::Cleaned;
+use spinney_journal::{
+    CatalogKind, CatalogRow, Cleaned, Journal, JournalFault, Listed, checkpoints, rebuild,
+};
+use spinney_kernel::words::limit::CLEAN_TRIES_MAX;
+use spinney_kernel::words::{CheckpointKind, Seq, TreeId};
 use spinney_testkit::Stage;
 
 use crate::pass_on::pass_on;

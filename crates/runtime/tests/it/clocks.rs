@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use spinney::tree::{ApplyError, RequestError, Told};
 use spinney::{Home, Shutdown, Tree};
-use spinney_kernel::agent::{ClockKind, Exit};
 use spinney_kernel::budget::Amounts;
-use spinney_kernel::id::{AgentId, CallId, Seq};
-use spinney_kernel::request::Raise;
+use spinney_kernel::record::{ClockKind, Event, Exit};
+use spinney_kernel::rules::request::{Raise, Request};
+use spinney_kernel::words::{AgentId, CallId, Seq};
 use spinney_kernel::world::TreeState;
-use spinney_kernel::{Event, Request};
 use spinney_testkit::{Stage, settled, told};
 
 const MINUTE_MS: u64 = 60_000;
@@ -359,7 +358,7 @@ tools:
     assert_eq!(tree.ended().await.state, TreeState::Ended("completed"));
     let told = told(&tree).await;
     let lost = |told: &Told| {
-        matches!(&told.event, Event::CallEnded { outcome: spinney_kernel::call::Outcome::Lost, .. })
+        matches!(&told.event, Event::CallEnded { outcome: spinney_kernel::record::Outcome::Lost, .. })
     };
     assert!(told.iter().any(lost));
     assert_eq!(life(&told, "c").1, Exit::Completed);

@@ -5,15 +5,12 @@ use std::sync::{Arc, Mutex};
 
 use spinney::function_tool::Untyped;
 use spinney::{Drivers, FunctionTool, Home};
-use spinney_kernel::Event;
-use spinney_kernel::budget::Usage;
-use spinney_kernel::context::ToolAsk;
+use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model, StopReason};
-use spinney_kernel::report::Used;
-use spinney_kernel::request::{Redirect, Spawn};
-use spinney_kernel::signal::Running;
-use spinney_kernel::{By, Request};
+use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
+use spinney_kernel::record::{Event, StopReason, ToolAsk};
+use spinney_kernel::rules::request::{Redirect, Request, Spawn};
+use spinney_kernel::words::{By, Running};
 use spinney_testkit::{Play, Stage, definition, told};
 
 /// The goal of an agent that can be written to meanwhile.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use spinney::tree::{RequestError, Stopped};
 use spinney::{Home, StartError};
-use spinney_kernel::port::journal::{Append, Appended, Journal, JournalFault};
+use spinney_journal::{Append, Appended, Journal, JournalFault};
 use spinney_testkit::{Stage, definition};
 
 use crate::pass_on::pass_on;

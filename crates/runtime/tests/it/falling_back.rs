@@ -4,12 +4,10 @@ use std::sync::Arc;
 
 use spinney::Tree;
 use spinney::bus::{Seen, Watch};
-use spinney_kernel::Event;
+use spinney_kernel::context::Switch;
 use spinney_kernel::definition::{BudgetSpec, OnLow};
-use spinney_kernel::fault::{Fault, FaultKind};
-use spinney_kernel::id::{ModelName, Seq};
-use spinney_kernel::time::Time;
-use spinney_kernel::trace::Switch;
+use spinney_kernel::record::Event;
+use spinney_kernel::words::{Fault, FaultKind, ModelName, Seq, Time};
 use spinney_testkit::scripted::{Script, ScriptedModel};
 use spinney_testkit::{Recorder, Stage, definition, settled, told};
 

@@ -9,15 +9,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spinney::FunctionTool;
 use spinney::function_tool::{Answered, Call, Untyped};
+use spinney_kernel::budget::Used;
 use spinney_kernel::context::{Message, Origin};
-use spinney_kernel::definition::OutputLimits;
-use spinney_kernel::definition::{Lost, Tool as Spec};
-use spinney_kernel::id::TreeId;
-use spinney_kernel::part::Enclosure;
-use spinney_kernel::port::journal::Durability;
+use spinney_kernel::definition::{Lost, OutputLimits, Refusal, Tool as Spec};
 use spinney_kernel::port::tool::{Answer, Attempt, Tool};
-use spinney_kernel::report::Used;
-use spinney_kernel::{Refusal, limit};
+use spinney_kernel::words::{Durability, Enclosure, TreeId, limit};
 use spinney_testkit::{Stage, definition, settled};
 
 /// Books a seat on a train.

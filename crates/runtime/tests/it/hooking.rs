@@ -6,15 +6,12 @@ use spinney::function_tool::Untyped;
 use spinney::hooks::{Calling, Returned, Target, TreeHooks};
 use spinney::tree::verify;
 use spinney::{Drivers, FunctionTool, Home, Shutdown};
-use spinney_kernel::Event;
-use spinney_kernel::agent::{Exit, Failure};
 use spinney_kernel::budget::{Amounts, Resource, ResourceSet};
-use spinney_kernel::call::Outcome;
 use spinney_kernel::context::Message;
 use spinney_kernel::definition::{Definition, Tags};
-use spinney_kernel::fault::Fault;
-use spinney_kernel::request::Redirect;
-use spinney_kernel::signal::Running;
+use spinney_kernel::record::{Event, Exit, Failure, Outcome};
+use spinney_kernel::rules::request::Redirect;
+use spinney_kernel::words::{Fault, Running};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Stage, definition, settled, told};
 

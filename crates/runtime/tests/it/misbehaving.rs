@@ -6,20 +6,16 @@ use std::time::Duration;
 
 use spinney::function_tool::Untyped;
 use spinney::{Drivers, FunctionTool, Home, Shutdown};
-use spinney_kernel::body::BlobRef;
-use spinney_kernel::budget::Usage;
-use spinney_kernel::context::{Message, ToolAsk};
-use spinney_kernel::id::{BlobHash, Seq, TreeId};
-use spinney_kernel::offload;
-use spinney_kernel::port::Pending;
-use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, Fact};
-use spinney_kernel::port::journal::{
-    Append, Appended, ChainHash, Entry, Head, Journal, JournalFault, Shared,
+use spinney_journal::{
+    Append, Appended, CatalogKind, CatalogRow, ChainHash, Entry, Fact, Head, Journal, JournalFault, Shared,
 };
-use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model, StopReason};
-use spinney_kernel::report::Used;
-use spinney_kernel::request::{Cancel, Hold, HoldFor};
-use spinney_kernel::{By, Event, Request};
+use spinney_kernel::budget::{Usage, Used};
+use spinney_kernel::context::{Message, offload};
+use spinney_kernel::port::Pending;
+use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
+use spinney_kernel::record::{Event, StopReason, ToolAsk};
+use spinney_kernel::rules::request::{Cancel, Hold, HoldFor, Request};
+use spinney_kernel::words::{BlobHash, BlobRef, By, Seq, TreeId};
 use spinney_testkit::{Stage, definition, told};
 
 type Play = dyn Fn(&Attempt) -> Answer + Send + Sync;
@@ -194,7 +190,7 @@ async fn a_long_fault_message_does_not_stop_the_tree() {
     struct Long;
     impl Model for Long {
         fn call(&self, _: Arc<Attempt>, _: Deltas) -> Pending<Result<Answer, Missed>> {
-            use spinney_kernel::fault::{Fault, FaultKind};
+            use spinney_kernel::words::{Fault, FaultKind};
             Box::pin(async {
                 Err(Missed {
                     fault: Fault { message: "x".repeat(70 << 20), ..Fault::of(FaultKind::Invalid) },

@@ -1,9 +1,9 @@
 //! Money in whole trees: what was used is paid, no more, and a lease binds the request itself.
 
 use spinney_kernel::budget::Resource;
-use spinney_kernel::fault::FaultKind;
+use spinney_kernel::record::{Event, Exit};
+use spinney_kernel::words::FaultKind;
 use spinney_kernel::world::TreeState;
-use spinney_kernel::{Event, agent::Exit};
 use spinney_testkit::{Stage, settled, told};
 
 /// V7: attempts that failed or were cut off pay what they used and return the rest of their hold; stopped ones too.

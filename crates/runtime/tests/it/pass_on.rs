@@ -4,25 +4,25 @@
 macro_rules! pass_on {
     ($($method:ident),+) => { $($crate::pass_on::pass_on!(@$method);)+ };
     (@append) => {
-        fn append(&self, append: spinney_kernel::port::journal::Append, done: spinney_kernel::port::journal::Appended) {
+        fn append(&self, append: spinney_journal::Append, done: spinney_journal::Appended) {
             self.inner.append(append, done);
         }
     };
     (@read) => {
         fn read(
             &self,
-            tree: spinney_kernel::id::TreeId,
-            after: spinney_kernel::id::Seq,
+            tree: spinney_kernel::words::TreeId,
+            after: spinney_kernel::words::Seq,
             batches_max: usize,
-        ) -> Result<Vec<spinney_kernel::port::journal::Entry>, spinney_kernel::port::journal::JournalFault> {
+        ) -> Result<Vec<spinney_journal::Entry>, spinney_journal::JournalFault> {
             self.inner.read(tree, after, batches_max)
         }
     };
     (@head) => {
         fn head(
             &self,
-            tree: spinney_kernel::id::TreeId,
-        ) -> Result<Option<spinney_kernel::port::journal::Head>, spinney_kernel::port::journal::JournalFault> {
+            tree: spinney_kernel::words::TreeId,
+        ) -> Result<Option<spinney_journal::Head>, spinney_journal::JournalFault> {
             self.inner.head(tree)
         }
     };
@@ -30,43 +30,43 @@ macro_rules! pass_on {
         fn heads(
             &self,
             states: &[&str],
-        ) -> Result<Vec<spinney_kernel::port::journal::Head>, spinney_kernel::port::journal::JournalFault> {
+        ) -> Result<Vec<spinney_journal::Head>, spinney_journal::JournalFault> {
             self.inner.heads(states)
         }
     };
     (@catalog) => {
         fn catalog(
             &self,
-            kind: spinney_kernel::port::catalog::CatalogKind,
+            kind: spinney_journal::CatalogKind,
             prefix: &str,
-        ) -> Result<Vec<spinney_kernel::port::catalog::Fact>, spinney_kernel::port::journal::JournalFault> {
+        ) -> Result<Vec<spinney_journal::Fact>, spinney_journal::JournalFault> {
             self.inner.catalog(kind, prefix)
         }
     };
     (@replace_catalog) => {
         fn replace_catalog(
             &self,
-            tree: spinney_kernel::id::TreeId,
-            at: spinney_kernel::id::Seq,
-            rows: Vec<spinney_kernel::port::catalog::CatalogRow>,
-        ) -> Result<(), spinney_kernel::port::journal::JournalFault> {
+            tree: spinney_kernel::words::TreeId,
+            at: spinney_kernel::words::Seq,
+            rows: Vec<spinney_journal::CatalogRow>,
+        ) -> Result<(), spinney_journal::JournalFault> {
             self.inner.replace_catalog(tree, at, rows)
         }
     };
     (@blob) => {
         fn blob(
             &self,
-            blob: &spinney_kernel::body::BlobRef,
-        ) -> Result<Option<Vec<u8>>, spinney_kernel::port::journal::JournalFault> {
+            blob: &spinney_kernel::words::BlobRef,
+        ) -> Result<Option<Vec<u8>>, spinney_journal::JournalFault> {
             self.inner.blob(blob)
         }
     };
     (@remove) => {
         fn remove(
             &self,
-            tree: spinney_kernel::id::TreeId,
-            shared: spinney_kernel::port::journal::Shared,
-        ) -> Result<(), spinney_kernel::port::journal::JournalFault> {
+            tree: spinney_kernel::words::TreeId,
+            shared: spinney_journal::Shared,
+        ) -> Result<(), spinney_journal::JournalFault> {
             self.inner.remove(tree, shared)
         }
     };

@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use spinney::Home;
 use spinney::tree::{Look, Told, verify};
-use spinney_kernel::Event;
-use spinney_kernel::agent::Exit;
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::context::Message;
 use spinney_kernel::definition::Definition;
 use spinney_kernel::port::model::Attempt;
+use spinney_kernel::record::{Event, Exit};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Stage, definition, told};
 
@@ -82,7 +81,7 @@ impl Played {
 
     fn is_still(&self) {
         for view in &self.look.agents {
-            let has_ended = matches!(view.status, spinney_kernel::agent::Status::Ended(_));
+            let has_ended = matches!(view.status, spinney_kernel::world::Status::Ended(_));
             assert!(has_ended, "{} is {}", view.agent, view.status);
             for (what, amounts) in [("held", view.held), ("lent", view.lent), ("overrun", view.overrun)] {
                 assert_eq!(amounts, Amounts::ZERO, "{what} at {}", view.agent);
@@ -99,7 +98,7 @@ impl Played {
         // A child that is waited for is a call too; it is asked for by being spawned.
         let attached = self
             .spawned()
-            .filter(|spawned| matches!(spawned.attachment, spinney_kernel::agent::Attachment::Call { .. }));
+            .filter(|spawned| matches!(spawned.attachment, spinney_kernel::record::Attachment::Call { .. }));
         assert_eq!(asked + attached.count(), ended, "calls that were asked for and have ended");
     }
 
@@ -132,7 +131,7 @@ impl Played {
         assert!(self.look.agents.iter().all(|view| view.depth <= limits.depth_max));
     }
 
-    pub(crate) fn spawned(&self) -> impl Iterator<Item = &spinney_kernel::agent::Spawned> {
+    pub(crate) fn spawned(&self) -> impl Iterator<Item = &spinney_kernel::record::Spawned> {
         self.told.iter().filter_map(|told| {
             if let Event::AgentSpawned(spawned) = &told.event { Some(spawned.as_ref()) } else { None }
         })

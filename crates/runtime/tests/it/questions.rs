@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use spinney::tree::{ApplyError, Told};
 use spinney::{Shutdown, Tree};
-use spinney_kernel::body::Body;
 use spinney_kernel::context::Message;
-use spinney_kernel::id::{CallId, Seq};
-use spinney_kernel::request::{Answer, Cancel};
+use spinney_kernel::record::Event;
+use spinney_kernel::rules::request::{Answer, Cancel, Request};
+use spinney_kernel::words::{Body, CallId, Seq};
 use spinney_kernel::world::TreeState;
-use spinney_kernel::{Event, Request};
 use spinney_testkit::{Stage, settled, told};
 
 const TREE: &str = "root turns=5 tools=ask_human";

@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use spinney::{Home, Orphan, RemoveError, Tree};
-use spinney_kernel::checkpoint::CheckpointKind;
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::journal::{Append, Entry, Head, Journal, JournalFault, Shared};
-use spinney_kernel::port::page::pages;
-use spinney_kernel::request::Checkpoint;
-use spinney_kernel::{Batch, Event, Input, Request, What};
+use spinney_journal::{Append, Batch, Entry, Head, Journal, JournalFault, Shared, pages};
+use spinney_kernel::record::Event;
+use spinney_kernel::rules::request::{Checkpoint, Request};
+use spinney_kernel::rules::{Input, What};
+use spinney_kernel::words::{CheckpointKind, Seq, TreeId};
 use spinney_testkit::{Stage, conformance};
 
 use crate::pass_on::pass_on;
@@ -37,7 +36,7 @@ impl Journal for Blind {
 /// A branch as the store knows it, of a tree that stands still.
 fn branch(journal: &dyn Journal, origin: &Tree, number: u8, state: &'static str) -> TreeId {
     let tree = TreeId::new([number; 16]);
-    let agent: spinney_kernel::id::AgentId = "root".parse().unwrap();
+    let agent: spinney_kernel::words::AgentId = "root".parse().unwrap();
     let name = format!("start-of-{number}").parse().unwrap();
     let made = Event::CheckpointMade { agent: agent.clone(), name, kind: CheckpointKind::Branch, number: 0 };
     let what = What::person(Request::Checkpoint(Checkpoint::manual(agent, None)));

@@ -4,16 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use spinney::{Drivers, Home};
-use spinney_kernel::agent::Exit;
-use spinney_kernel::budget::{Amounts, Resource, Shortfall, Usage};
-use spinney_kernel::context::ToolAsk;
-use spinney_kernel::id::AgentId;
+use spinney_kernel::budget::{Amounts, Resource, Shortfall, Usage, Used};
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model, Purpose, StopReason};
-use spinney_kernel::report::Used;
-use spinney_kernel::request::Raise;
+use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model, Purpose};
+use spinney_kernel::record::{Event, Exit, StopReason, ToolAsk};
+use spinney_kernel::rules::request::Raise;
+use spinney_kernel::words::{AgentId, limit};
 use spinney_kernel::world::TreeState;
-use spinney_kernel::{Event, limit};
 use spinney_testkit::{Stage, definition, settled, told};
 
 const SPAWNS: &str = "
@@ -233,7 +230,7 @@ async fn g1_every_lead_with_room_for_its_smallest_call_answers() {
         home.shutdown(spinney::Shutdown::Stop).await;
         let mut texts: BTreeMap<u64, String> = BTreeMap::new();
         for told in told(&tree).await {
-            if let Event::CallEnded { outcome: spinney_kernel::call::Outcome::Done { body, .. }, .. } =
+            if let Event::CallEnded { outcome: spinney_kernel::record::Outcome::Done { body, .. }, .. } =
                 &told.event
             {
                 texts.insert(told.seq.0, body.text.clone());

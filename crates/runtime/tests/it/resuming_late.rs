@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use spinney::Shutdown;
 use spinney::tree::Tree;
-use spinney_kernel::call::{OnTimeout, Outcome, Question};
-use spinney_kernel::id::{CallId, Seq};
-use spinney_kernel::request::Ask;
+use spinney_kernel::record::{Event, OnTimeout, Outcome, Question};
+use spinney_kernel::rules::request::{Ask, Request};
+use spinney_kernel::words::{By, CallId, Seq};
 use spinney_kernel::world::TreeState;
-use spinney_kernel::{By, Event, Request};
 use spinney_testkit::{Stage, settled};
 
 const ASKS: &str = "rules:

@@ -4,18 +4,17 @@ use std::sync::Arc;
 
 use spinney::tree::{BranchOff, RequestError, RolledBack, verify};
 use spinney::{Home, Shutdown, Tree};
-use spinney_kernel::agent::Exit;
-use spinney_kernel::body::Body;
+use spinney_journal::{checkpoints, find, pages};
 use spinney_kernel::budget::{Limits, Resource};
-use spinney_kernel::checkpoint::{CheckpointKind, checkpoints, find};
 use spinney_kernel::context::{Contexts, Message};
-use spinney_kernel::envelope::Envelope;
-use spinney_kernel::id::{AgentId, CallId, CheckpointName, Seq};
-use spinney_kernel::port::page::pages;
-use spinney_kernel::request::{Refresh, Rollback, Send};
-use spinney_kernel::window::{Category, WindowSpec};
+use spinney_kernel::definition::{Refusal, WindowSpec};
+use spinney_kernel::record::{Event, Exit};
+use spinney_kernel::rules::Reply;
+use spinney_kernel::rules::request::{Refresh, Request, Rollback, Send};
+use spinney_kernel::words::{
+    AgentId, Body, By, CallId, Category, CheckpointKind, CheckpointName, Envelope, Seq,
+};
 use spinney_kernel::world::TreeState;
-use spinney_kernel::{By, Event, Refusal, Reply, Request};
 use spinney_testkit::{Stage, definition, settled};
 
 /// Asks a person in each turn.

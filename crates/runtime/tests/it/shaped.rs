@@ -4,16 +4,13 @@
 use serde::Deserialize;
 use spinney::StartError;
 use spinney::tree::{OutputError, RequestError, verify};
-use spinney_kernel::agent::Exit;
 use spinney_kernel::budget::Resource;
-use spinney_kernel::call::Outcome;
 use spinney_kernel::context::{Frame, Message};
-use spinney_kernel::definition::Definition;
-use spinney_kernel::id::RoleName;
-use spinney_kernel::output_schema::{MismatchKind, OutputSchema};
-use spinney_kernel::request::Spawn;
+use spinney_kernel::definition::{Definition, MismatchKind, OutputSchema, Refusal};
+use spinney_kernel::record::{Event, Exit, Outcome};
+use spinney_kernel::rules::request::{Request, Spawn};
+use spinney_kernel::words::{By, RoleName, limit};
 use spinney_kernel::world::TreeState;
-use spinney_kernel::{By, Event, Refusal, Request, limit};
 use spinney_testkit::{Play, Stage, definition, settled, told};
 
 const SCHEMA: &str = r#"{"type":"object","required":["rings"],"properties":{"rings":{"type":"integer"}}}"#;
@@ -133,7 +130,7 @@ async fn a_repair_that_does_not_fit_the_budget_halts_the_tree() {
     assert_eq!(settled(&tree).await.state, TreeState::Halted);
     let add = spinney_kernel::budget::Amounts::ZERO.with(Resource::Steps, 1);
     let agent = "root".parse().unwrap();
-    tree.raise(spinney_kernel::request::Raise { agent, add, add_ms: 0 }).await.unwrap();
+    tree.raise(spinney_kernel::rules::request::Raise { agent, add, add_ms: 0 }).await.unwrap();
     assert_eq!(tree.output::<Count>().await, Ok(Count { rings: 2 }));
 }
 

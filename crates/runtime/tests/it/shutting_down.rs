@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use spinney::Shutdown;
 use spinney::tree::Stopped;
-use spinney_kernel::port::journal::JournalFault;
+use spinney_journal::JournalFault;
 use spinney_kernel::world::TreeState;
 use spinney_testkit::Stage;
 

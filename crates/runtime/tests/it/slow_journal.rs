@@ -3,8 +3,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use spinney_kernel::id::{AgentId, CheckpointName};
-use spinney_kernel::port::journal::{Append, Appended, Journal};
+use spinney_journal::{Append, Appended, Journal};
+use spinney_kernel::words::{AgentId, CheckpointName};
 use spinney_testkit::{Stage, settled};
 
 use crate::pass_on::pass_on;

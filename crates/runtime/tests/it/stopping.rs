@@ -2,13 +2,12 @@
 
 use spinney::clock::{Clock, SystemClock};
 use spinney::{Shutdown, Tree};
-use spinney_kernel::agent::Exit;
 use spinney_kernel::budget::{Amounts, Resource};
-use spinney_kernel::id::AgentId;
-use spinney_kernel::request::{Raise, Redirect};
-use spinney_kernel::signal::Running;
+use spinney_kernel::definition::Refusal;
+use spinney_kernel::record::{Event, Exit};
+use spinney_kernel::rules::request::{Raise, Redirect};
+use spinney_kernel::words::{AgentId, Running};
 use spinney_kernel::world::TreeState;
-use spinney_kernel::{Event, Refusal};
 use spinney_testkit::{Stage, settled, told};
 
 /// Three levels: the root spawns three, each of those two; the last ones never answer.
@@ -107,7 +106,7 @@ async fn v6_below_a_stopped_parent_no_call_starts_at_any_depth() {
     let home = stage.home();
     let tree = busy(&stage, &home, 4).await;
     tree.cancel("l1".parse().unwrap(), "not this way").await.unwrap();
-    let mut events = tree.events(spinney_kernel::id::Seq(0));
+    let mut events = tree.events(spinney_kernel::words::Seq(0));
     let mut cancelled = false;
     let below: std::collections::BTreeSet<AgentId> = look_below(&tree, "l1").await;
     let mut after = 0;

@@ -2,14 +2,12 @@
 
 use spinney::Tree;
 use spinney::tree::verify;
-use spinney_kernel::agent::Exit;
 use spinney_kernel::budget::{Amounts, Resource};
-use spinney_kernel::call::Work;
 use spinney_kernel::port::model::Purpose;
-use spinney_kernel::signal::Running;
-use spinney_kernel::window::{Summary, Unsummed};
+use spinney_kernel::record::{Event, Exit, Summary, Unsummed, Work};
+use spinney_kernel::rules::request;
+use spinney_kernel::words::Running;
 use spinney_kernel::world::TreeState;
-use spinney_kernel::{Event, request};
 use spinney_testkit::{Stage, definition, settled, told};
 
 /// An agent that looks twelve times and then answers, and sums up what leaves its window; `summary` is that rule.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use spinney::bus::{Seen, Sight, Watch};
 use spinney::{Shutdown, StartError, Tree};
-use spinney_kernel::definition::{Definition, Tags};
-use spinney_kernel::{Refusal, limit};
+use spinney_kernel::definition::{Definition, Refusal, Tags};
+use spinney_kernel::words::limit;
 use spinney_testkit::{Stage, definition, told};
 
 const SCRIPT: &str = "

@@ -5,17 +5,14 @@ use std::sync::Arc;
 
 use insta::assert_snapshot;
 use spinney::tree::Told;
-use spinney_kernel::body::Body;
 use spinney_kernel::budget::{Amounts, Limits};
-use spinney_kernel::call::{Outcome, Work};
-use spinney_kernel::context::{Message, ToolAsk};
+use spinney_kernel::context::Message;
 use spinney_kernel::definition::Definition;
-use spinney_kernel::envelope::Envelope;
-use spinney_kernel::id::TreeId;
 use spinney_kernel::port::model::Attempt;
-use spinney_kernel::request::Send;
-use spinney_kernel::window::Category;
-use spinney_kernel::{By, Event, Request, World};
+use spinney_kernel::record::{Event, Outcome, ToolAsk, Work};
+use spinney_kernel::rules::request::{Request, Send};
+use spinney_kernel::words::{Body, By, Category, Envelope, TreeId};
+use spinney_kernel::world::World;
 use spinney_testkit::{Stage, definition, told};
 
 const FIXTURE: &str = "root $90.00 turns=9 / helper later turns=9 / deep later turns=9 / last later turns=9 / sib later turns=9";

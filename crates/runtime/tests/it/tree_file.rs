@@ -4,19 +4,18 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use spinney::tree_file::{FILE_BYTES_MAX, ModelSource, TreeFile};
-use spinney_kernel::body::Body;
 use spinney_kernel::budget::{Limits, Price, Resource};
-use spinney_kernel::caps::{Allow, Caps, Network};
 use spinney_kernel::definition::{
-    Approval, BudgetSpec, Definition, Lend, Lost, Model, OnLow, OutputLimits, Recursion, Role, TreeLimits,
-    Turns, Unpriced, WrapUp,
+    Allow, Approval, BudgetSpec, Caps, Definition, Lend, Lost, Model, Network, OnLow, OutputLimits,
+    OutputSchema, Recursion, Refusal, Role, TreeLimits, Turns, Unpriced, WrapUp,
 };
-use spinney_kernel::id::{ModelName, ToolName, TreeId};
-use spinney_kernel::output_schema::OutputSchema;
-use spinney_kernel::port::journal::Durability;
-use spinney_kernel::request::Start;
-use spinney_kernel::time::Time;
-use spinney_kernel::{By, ByName, Input, Refusal, Request, What, World, decide, limit};
+use spinney_kernel::rules::decide;
+use spinney_kernel::rules::request::{Request, Start};
+use spinney_kernel::rules::{Input, What};
+use spinney_kernel::words::{Body, By, ByName, Durability, ModelName, Time, ToolName, TreeId};
+use spinney_kernel::world::World;
+
+use spinney_kernel::words::limit;
 
 /// Every key there is, one to a line.
 const EVERY_KEY: &str = "\

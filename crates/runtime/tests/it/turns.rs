@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use spinney::tree::{Stored, stored};
 use spinney_kernel::context::Message;
+use spinney_kernel::record::Event;
+use spinney_kernel::words::limit;
 use spinney_kernel::world::TreeState;
-use spinney_kernel::{Event, limit};
 use spinney_testkit::{Stage, settled, told};
 
 const SCRIPT: &str = r#"
@@ -72,7 +73,7 @@ async fn l11_the_turn_after_the_last_one_is_a_typed_error_and_is_not_made() {
     let tree = stage.start(&home, "root $9.00 turns=20").await;
     let look = settled(&tree).await;
     let end = look.end.unwrap();
-    let spinney_kernel::agent::Exit::Failed { error } = &end.exit else { panic!("{end:?}") };
+    let spinney_kernel::record::Exit::Failed { error } = &end.exit else { panic!("{end:?}") };
     assert_eq!(error.code, "max_steps");
     assert!(error.message.contains("20 turns"), "{}", error.message);
     assert_eq!(stage.model().model().calls(), 20);

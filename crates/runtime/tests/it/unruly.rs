@@ -7,13 +7,12 @@ use std::sync::Arc;
 use insta::assert_snapshot;
 use spinney::FunctionTool;
 use spinney::function_tool::Untyped;
-use spinney_kernel::budget::Resource;
-use spinney_kernel::context::ToolAsk;
+use spinney_kernel::budget::{Resource, Used};
 use spinney_kernel::definition::Recursion;
-use spinney_kernel::limit;
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model, StopReason};
-use spinney_kernel::report::Used;
+use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
+use spinney_kernel::record::{StopReason, ToolAsk};
+use spinney_kernel::words::limit;
 use spinney_testkit::{Recorder, Stage};
 
 use crate::played::{Played, wordy};

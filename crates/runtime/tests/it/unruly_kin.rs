@@ -218,7 +218,7 @@ async fn children_left_behind_are_cancelled_with_their_parent() {
     let ended = played
         .told
         .iter()
-        .filter(|told| matches!(told.event, spinney_kernel::Event::AgentEnded { .. }))
+        .filter(|told| matches!(told.event, spinney_kernel::record::Event::AgentEnded { .. }))
         .count();
     assert_eq!((born, ended), (5, 5));
 }

@@ -6,9 +6,7 @@ use std::time::Duration;
 use spinney::Tree;
 use spinney::bus::{Need, Note, Overflow, Seen, Sight, Waited, Watch, WatchFault, Watcher, reply};
 use spinney::clock::{Clock, SystemClock};
-use spinney_kernel::By;
-use spinney_kernel::envelope::Envelope;
-use spinney_kernel::id::{AgentId, Seq, Topic};
+use spinney_kernel::words::{AgentId, By, Envelope, Seq, Topic};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Stage, definition, settled, told};
 
@@ -143,7 +141,7 @@ async fn p19_nothing_is_mistagged_while_two_agents_run_at_once() {
         }
         for seen in live {
             let Seen::Delta(delta) = seen else { continue };
-            let agent = &calls[&spinney_kernel::id::Correlation::of_call(delta.call)];
+            let agent = &calls[&spinney_kernel::words::Correlation::of_call(delta.call)];
             assert_eq!((delta.origin.agent(), delta.origin.tree), (agent, tree.id()));
         }
     }
@@ -208,7 +206,7 @@ async fn a_delta_comes_between_the_start_and_the_end_of_its_call() {
                     _ => {}
                 },
                 Seen::Delta(delta) => {
-                    let call = spinney_kernel::id::Correlation::of_call(delta.call);
+                    let call = spinney_kernel::words::Correlation::of_call(delta.call);
                     assert!(open.contains(&Some(call)), "{delta:?}");
                     deltas += 1;
                 }
@@ -392,7 +390,9 @@ async fn l37_l38_requests_find_their_replies_and_leave_nothing_behind() {
     .await;
     assert!(correlations.iter().all(Result::is_ok));
     let deep = tree.call(By::Person, to("left", "now"), Duration::from_secs(9)).await.unwrap();
-    let spinney_kernel::Event::MessagePublished { body, .. } = &deep.told.event else { panic!("{deep:?}") };
+    let spinney_kernel::record::Event::MessagePublished { body, .. } = &deep.told.event else {
+        panic!("{deep:?}")
+    };
     assert_eq!(body.text, "done with help Ok(\"reply.right\")");
     let late = tree.call(By::Person, to("nowhere", "hello?"), Duration::from_millis(10)).await;
     assert_eq!(late, Err(Waited::TooLong { timeout: Duration::from_millis(10) }));

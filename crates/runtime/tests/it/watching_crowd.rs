@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use spinney::bus::{Overflow, Seen, Watch, WatchFault};
 use spinney::{Shutdown, Tree};
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::journal::Journal;
-use spinney_kernel::port::page::pages;
-use spinney_kernel::trace::Trace;
+use spinney_journal::{Journal, pages};
+use spinney_kernel::context::Trace;
+use spinney_kernel::words::{Seq, TreeId};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::Stage;
 use tokio::sync::watch;

@@ -8,10 +8,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use futures::FutureExt;
 use spinney::Tree;
 use spinney::bus::{Note, Overflow, Seen, Watch, WatchFault, Watcher};
-use spinney_kernel::By;
-use spinney_kernel::envelope::Envelope;
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::journal::{Entry, Journal, JournalFault};
+use spinney_journal::{Entry, Journal, JournalFault};
+use spinney_kernel::words::{By, Envelope, Seq, TreeId};
 use spinney_testkit::{Stage, settled};
 
 use crate::pass_on::pass_on;

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use spinney_kernel::Event;
-use spinney_kernel::agent::Exit;
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::context::Message;
-use spinney_kernel::id::Seq;
 use spinney_kernel::port::model::{Attempt, Purpose};
-use spinney_kernel::request::Raise;
+use spinney_kernel::record::{Event, Exit};
+use spinney_kernel::rules::request::Raise;
+use spinney_kernel::words::Seq;
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Stage, settled, told};
 

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use spinney::Shutdown;
-use spinney_kernel::id::Seq;
-use spinney_kernel::port::journal::{Append, Appended, ChainHash, Journal};
+use spinney_journal::{Append, Appended, ChainHash, Journal};
+use spinney_kernel::words::Seq;
 use spinney_testkit::{Stage, settled};
 
 use crate::pass_on::pass_on;

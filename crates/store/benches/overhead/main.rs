@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use spinney_kernel::budget::{Limits, Resource};
-use spinney_kernel::port::journal::Durability;
+use spinney_kernel::words::Durability;
 use spinney_kernel::world::TreeState;
 use spinney_store::MemoryJournal;
 use tokio::runtime::Builder;

@@ -1,7 +1,7 @@
 //! What a live agent takes, all told: its part of the world, its context, its task and its call. The journal is on the
 //! disk, where it belongs.
 
-use spinney_kernel::port::journal::Durability;
+use spinney_kernel::words::Durability;
 use spinney_kernel::world::TreeState;
 
 use crate::alloc::{count, live_bytes};

@@ -4,13 +4,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use spinney_kernel::By;
-use spinney_kernel::envelope::Envelope;
-use spinney_kernel::id::Topic;
-use spinney_kernel::port::Pending;
-use spinney_kernel::port::journal::Durability;
-use spinney_kernel::port::model::{self, Deltas, Missed, Model};
-use spinney_kernel::report::Used;
+use spinney_kernel::budget::Used;
+use spinney_kernel::port::model::{Deltas, Missed, Model};
+use spinney_kernel::port::{Pending, model};
+use spinney_kernel::words::{By, Durability, Envelope, Topic};
 use spinney_store::MemoryJournal;
 use spinney_testkit::spinney::Tree;
 use spinney_testkit::spinney::bus::{Note, Seen, Watch, Watcher, reply};
@@ -129,7 +126,7 @@ impl Model for Talker {
                 text: "done".to_owned(),
                 asks: Vec::new(),
                 used: Used::NOTHING,
-                stop: spinney_kernel::call::StopReason::End,
+                stop: spinney_kernel::record::StopReason::End,
             })
         })
     }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use spinney_kernel::port::journal::{Durability, Journal};
+use spinney_journal::Journal;
+use spinney_kernel::words::Durability;
 use spinney_kernel::world::TreeState;
 use spinney_store::MemoryJournal;
 use tokio::runtime::Runtime;

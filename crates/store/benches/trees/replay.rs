@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::journal::{Durability, Journal};
-use spinney_kernel::port::page::pages;
+use spinney_journal::{Journal, pages};
+use spinney_kernel::words::{Durability, Seq, TreeId};
 use spinney_store::MemoryJournal;
 use spinney_testkit::spinney::tree::verify;
 

@@ -3,15 +3,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use spinney_kernel::budget::Usage;
-use spinney_kernel::context::ToolAsk;
-use spinney_kernel::definition::{self, Definition, Lost};
-use spinney_kernel::limit::ASKS_MAX;
-use spinney_kernel::port::Pending;
-use spinney_kernel::port::journal::{Durability, Journal};
-use spinney_kernel::port::model::{self, Deltas, Missed, Model};
-use spinney_kernel::port::tool::{self, Tool};
-use spinney_kernel::report::Used;
+use spinney_journal::Journal;
+use spinney_kernel::budget::{Usage, Used};
+use spinney_kernel::definition;
+use spinney_kernel::definition::{Definition, Lost};
+use spinney_kernel::port::model::{Deltas, Missed, Model};
+use spinney_kernel::port::tool::Tool;
+use spinney_kernel::port::{Pending, model, tool};
+use spinney_kernel::record::ToolAsk;
+use spinney_kernel::words::Durability;
+use spinney_kernel::words::limit::ASKS_MAX;
 use spinney_kernel::world::TreeState;
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::definition;
@@ -107,7 +108,7 @@ impl Model for Scripted {
             text: "x".repeat(STEP_BYTES),
             asks,
             used,
-            stop: spinney_kernel::call::StopReason::End,
+            stop: spinney_kernel::record::StopReason::End,
         })))
     }
 

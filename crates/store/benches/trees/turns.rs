@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use spinney_kernel::budget::Used;
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::journal::Durability;
 use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
-use spinney_kernel::report::Used;
+use spinney_kernel::words::Durability;
 use spinney_store::MemoryJournal;
 
 use crate::OPENAI_PACKAGES;

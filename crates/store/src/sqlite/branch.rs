@@ -1,9 +1,8 @@
 //! Branches: a tree whose journal begins with batches of another, which are read where they lie and never copied.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::limit;
-use spinney_kernel::port::journal::{ChainHash, JournalFault, Shared};
+use spinney_journal::{ChainHash, JournalFault, Shared};
+use spinney_kernel::words::{Seq, TreeId, limit};
 
 use super::change::{Known, find};
 use super::fault::from_sqlite;

@@ -4,10 +4,8 @@
 use std::collections::BTreeMap;
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::catalog::CatalogRow;
-use spinney_kernel::port::journal::{Append, ChainHash, Durability, JournalFault, Shared};
-use spinney_kernel::time::Time;
+use spinney_journal::{Append, CatalogRow, ChainHash, JournalFault, Shared};
+use spinney_kernel::words::{Durability, Seq, Time, TreeId};
 
 use super::branch::{self, Fork};
 use super::crowd::Crowd;

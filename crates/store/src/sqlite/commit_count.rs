@@ -13,8 +13,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
-use spinney_kernel::port::home_refusal::HomeRefusal;
-use spinney_kernel::port::journal::JournalFault;
+use spinney_journal::{HomeRefusal, JournalFault};
 
 use super::fault::{from_io, from_sqlite};
 use super::home_folder::refused;

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use rusqlite::{Connection, ErrorCode};
-use spinney_kernel::port::journal::JournalFault;
+use spinney_journal::JournalFault;
 
 /// What SQLite says about the file of a connection.
 pub(super) fn from_sqlite(connection: &Connection, error: &rusqlite::Error) -> JournalFault {

@@ -12,8 +12,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::geteuid;
-use spinney_kernel::port::home_refusal::HomeRefusal;
-use spinney_kernel::port::journal::JournalFault;
+use spinney_journal::{HomeRefusal, JournalFault};
 
 use super::fault::from_io;
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use spinney_kernel::port::journal::JournalFault;
+use spinney_journal::JournalFault;
 
 use super::commit_count;
 use super::home_folder::JOURNAL;

@@ -8,9 +8,8 @@
 use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension, params};
-use spinney_kernel::id::Seq;
-use spinney_kernel::port::journal::{ChainHash, JournalFault};
-use spinney_kernel::time::Time;
+use spinney_journal::{ChainHash, JournalFault};
+use spinney_kernel::words::{Seq, Time};
 
 use super::fault::from_sqlite;
 

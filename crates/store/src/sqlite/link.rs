@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, OpenFlags};
-use spinney_kernel::port::journal::JournalFault;
+use spinney_journal::JournalFault;
 
 use super::fault::{from_io, from_sqlite_at};
 use super::look::beside;

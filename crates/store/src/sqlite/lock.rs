@@ -4,7 +4,7 @@ use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 
-use spinney_kernel::port::journal::JournalFault;
+use spinney_journal::JournalFault;
 
 use super::fault::from_io;
 use super::home_folder::{HomeFolder, LOCK};

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use rusqlite::OpenFlags;
-use spinney_kernel::port::journal::JournalFault;
+use spinney_journal::JournalFault;
 
 use super::home_folder::HomeFolder;
 use super::link::Link;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
-use spinney_kernel::id::TreeId;
-use spinney_kernel::port::journal::JournalFault;
+use spinney_journal::JournalFault;
+use spinney_kernel::words::TreeId;
 
 use super::commit_count::{self, CommitCount, Recorded, counted};
 use super::fault::{from_io, from_sqlite, from_sqlite_at};

@@ -28,10 +28,10 @@ use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 
 use rusqlite::OpenFlags;
-use spinney_kernel::body::BlobRef;
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, Fact};
-use spinney_kernel::port::journal::{Append, Appended, Entry, Head, Journal, JournalFault, Shared};
+use spinney_journal::{
+    Append, Appended, CatalogKind, CatalogRow, Entry, Fact, Head, Journal, JournalFault, Shared,
+};
+use spinney_kernel::words::{BlobRef, Seq, TreeId};
 
 use crate::bound;
 use change::{Change, Encoded};

@@ -4,7 +4,8 @@
 use std::sync::mpsc::SyncSender;
 
 use rusqlite::Connection;
-use spinney_kernel::port::journal::{Appended, ChainHash, Durability, JournalFault};
+use spinney_journal::{Appended, ChainHash, JournalFault};
+use spinney_kernel::words::Durability;
 
 use super::change::{self, Change, Encoded, Known, PAGE_BYTES, Sheet};
 use super::commit_count::{CommitCount, count_up};

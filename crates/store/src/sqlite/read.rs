@@ -4,11 +4,8 @@ use std::collections::BTreeMap;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row};
-use spinney_kernel::body::BlobRef;
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::catalog::{CatalogKind, Fact};
-use spinney_kernel::port::journal::{Base, ChainHash, Entry, Head, JournalFault};
-use spinney_kernel::time::Time;
+use spinney_journal::{Base, CatalogKind, ChainHash, Entry, Fact, Head, JournalFault};
+use spinney_kernel::words::{BlobRef, Seq, Time, TreeId};
 
 use super::branch::{self, Owner};
 use super::fault::from_sqlite;

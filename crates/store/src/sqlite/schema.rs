@@ -4,8 +4,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
-use spinney_kernel::port::home_refusal::HomeRefusal;
-use spinney_kernel::port::journal::JournalFault;
+use spinney_journal::{HomeRefusal, JournalFault};
 
 use super::fault::from_sqlite;
 use super::home_folder::refused;

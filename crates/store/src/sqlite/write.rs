@@ -9,7 +9,7 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
-use spinney_kernel::port::journal::JournalFault;
+use spinney_journal::JournalFault;
 
 use super::mover::Word;
 use super::pen::{Ended, Job, Pen};
@@ -244,7 +244,7 @@ mod tests {
     use std::sync::{Arc, mpsc};
 
     use rusqlite::OpenFlags;
-    use spinney_kernel::id::{Seq, TreeId};
+    use spinney_kernel::words::{Seq, TreeId};
     use spinney_testkit::conformance;
 
     use super::super::change::Encoded;

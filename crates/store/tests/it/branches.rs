@@ -1,9 +1,8 @@
 //! What a branch costs on the disk, and that a crash leaves a whole one or none.
 
 use rusqlite::Connection;
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::chain::verify_chain;
-use spinney_kernel::port::journal::{Append, Journal};
+use spinney_journal::{Append, Journal, verify_chain};
+use spinney_kernel::words::{Seq, TreeId};
 use spinney_testkit::conformance;
 
 use super::{TREE, file, open};

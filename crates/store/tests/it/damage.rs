@@ -3,10 +3,8 @@
 use std::fs;
 
 use rusqlite::Connection;
-use spinney_kernel::Batch;
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::chain::verify_chain;
-use spinney_kernel::port::journal::{Durability, Journal, JournalFault, Shared};
+use spinney_journal::{Batch, Journal, JournalFault, Shared, verify_chain};
+use spinney_kernel::words::{Durability, Seq, TreeId};
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::conformance;
 
@@ -158,7 +156,7 @@ fn a_file_that_is_no_journal_is_named() {
 fn all(home: &std::path::Path) -> Result<Vec<Batch>, JournalFault> {
     let journal = SqliteJournal::open(home, Access::Write)?;
     journal.heads(&[])?;
-    journal.catalog(spinney_kernel::port::catalog::CatalogKind::Tree, "")?;
+    journal.catalog(spinney_journal::CatalogKind::Tree, "")?;
     let entries = journal.read(TREE, Seq(0), usize::MAX)?;
     // A page may end early where the table is torn; the chain's head tells.
     verify_chain(&journal, TREE, None)?;

@@ -5,9 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::home_refusal::HomeRefusal;
-use spinney_kernel::port::journal::{Append, ChainHash, Durability, Entry, Journal, JournalFault, Shared};
+use spinney_journal::{Append, ChainHash, Entry, HomeRefusal, Journal, JournalFault, Shared};
+use spinney_kernel::words::{Durability, Seq, TreeId};
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::conformance;
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use rusqlite::Connection;
-use spinney_kernel::id::Seq;
-use spinney_kernel::port::journal::{Append, Durability, Journal};
+use spinney_journal::{Append, Journal};
+use spinney_kernel::words::{Durability, Seq};
 use spinney_testkit::{Stage, conformance};
 
 use super::{TREE, file, open};

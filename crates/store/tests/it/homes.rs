@@ -7,8 +7,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use spinney_kernel::port::home_refusal::HomeRefusal;
-use spinney_kernel::port::journal::{Durability, Journal, JournalFault, Shared};
+use spinney_journal::{HomeRefusal, Journal, JournalFault, Shared};
+use spinney_kernel::words::Durability;
 use spinney_store::{Access, SqliteJournal};
 
 use super::{TREE, file, filled, open};

@@ -5,10 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use rusqlite::Connection;
-use spinney_kernel::Batch;
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::chain::verify_chain;
-use spinney_kernel::port::journal::{Append, ChainHash, Head, Journal, JournalFault, Shared};
+use spinney_journal::{Append, Batch, ChainHash, Head, Journal, JournalFault, Shared, verify_chain};
+use spinney_kernel::words::{Seq, TreeId};
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::conformance;
 use tempfile::TempDir;

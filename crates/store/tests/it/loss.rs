@@ -5,9 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::chain::verify_chain;
-use spinney_kernel::port::journal::{Append, Durability, Journal, JournalFault};
+use spinney_journal::{Append, Journal, JournalFault, verify_chain};
+use spinney_kernel::words::{Durability, Seq, TreeId};
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::conformance;
 use tempfile::TempDir;

@@ -16,8 +16,8 @@ mod told;
 
 use std::path::{Path, PathBuf};
 
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::journal::{Append, Durability, Journal};
+use spinney_journal::{Append, Journal};
+use spinney_kernel::words::{Durability, Seq, TreeId};
 use spinney_store::{Access, MemoryJournal, SqliteJournal};
 use spinney_testkit::conformance;
 

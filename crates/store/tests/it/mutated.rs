@@ -3,9 +3,8 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rusqlite::{Connection, params};
-use spinney_kernel::Batch;
-use spinney_kernel::id::Seq;
-use spinney_kernel::port::journal::{ChainHash, Journal, JournalFault};
+use spinney_journal::{Batch, ChainHash, Journal, JournalFault};
+use spinney_kernel::words::Seq;
 use spinney_testkit::conformance;
 use tempfile::TempDir;
 

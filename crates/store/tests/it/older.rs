@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use rusqlite::{Connection, params};
-use spinney_kernel::id::Seq;
-use spinney_kernel::port::catalog::{CatalogKind, Fact};
-use spinney_kernel::port::journal::{ChainHash, Durability, Journal, JournalFault};
+use spinney_journal::{CatalogKind, ChainHash, Fact, Journal, JournalFault};
+use spinney_kernel::words::{Durability, Seq};
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::conformance;
 

@@ -5,8 +5,8 @@ use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use spinney_kernel::id::Seq;
-use spinney_kernel::port::journal::{Append, Durability, Journal, JournalFault};
+use spinney_journal::{Append, Journal, JournalFault};
+use spinney_kernel::words::{Durability, Seq};
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::conformance;
 

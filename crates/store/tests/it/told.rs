@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use rusqlite::Connection;
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::journal::{Append, Durability, Journal, Shared};
-use spinney_kernel::{Batch, limit};
+use spinney_journal::{Append, Batch, Journal, Shared};
+use spinney_kernel::words::{Durability, Seq, TreeId, limit};
 use spinney_store::MemoryJournal;
 use spinney_testkit::conformance;
 

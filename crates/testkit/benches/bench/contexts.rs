@@ -2,16 +2,17 @@
 
 use std::time::Instant;
 
-use spinney_kernel::body::Body;
-use spinney_kernel::budget::Usage;
-use spinney_kernel::call::StopReason;
-use spinney_kernel::context::{Contexts, ToolAsk};
-use spinney_kernel::id::{AgentId, CallId, RoleName, TreeId};
-use spinney_kernel::report::{Done, Report, Used};
-use spinney_kernel::request::Start;
-use spinney_kernel::time::Time;
-use spinney_kernel::window::WindowSpec;
-use spinney_kernel::{By, Input, Request, What, World, decide};
+use spinney_kernel::budget::{Usage, Used};
+use spinney_kernel::context::Contexts;
+use spinney_kernel::definition::WindowSpec;
+use spinney_kernel::record::{StopReason, ToolAsk};
+use spinney_kernel::rules::decide;
+use spinney_kernel::rules::report::{Done, Report};
+use spinney_kernel::rules::request::{Request, Start};
+use spinney_kernel::rules::{Input, What};
+use spinney_kernel::words::{AgentId, Body, By, CallId, RoleName, Time, TreeId};
+use spinney_kernel::world::World;
+
 use spinney_testkit::fixture;
 
 use crate::alloc::{count, live_bytes};

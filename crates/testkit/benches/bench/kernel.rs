@@ -1,13 +1,14 @@
 //! What one child's life costs in the kernel: spawn, one model call held and settled, exit.
 
-use spinney_kernel::body::Body;
-use spinney_kernel::budget::Usage;
-use spinney_kernel::call::StopReason;
-use spinney_kernel::id::{AgentId, CallId, TreeId};
-use spinney_kernel::report::{Done, Used};
-use spinney_kernel::request::{Collect, Finish, Hold, HoldFor, Spawn, Start};
-use spinney_kernel::time::Time;
-use spinney_kernel::{By, Input, Reply, Report, Request, What, World, decide};
+use spinney_kernel::budget::{Usage, Used};
+use spinney_kernel::record::StopReason;
+use spinney_kernel::rules::decide;
+use spinney_kernel::rules::report::{Done, Report};
+use spinney_kernel::rules::request::{Collect, Finish, Hold, HoldFor, Request, Spawn, Start};
+use spinney_kernel::rules::{Input, Reply, What};
+use spinney_kernel::words::{AgentId, Body, By, CallId, Time, TreeId};
+use spinney_kernel::world::World;
+
 use spinney_testkit::{Play, fixture};
 
 use crate::measure::{at_least, least_on, row, time};

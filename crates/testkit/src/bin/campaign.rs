@@ -17,18 +17,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use spinney::{Drivers, Home, Tree};
-use spinney_kernel::body::Body;
-use spinney_kernel::budget::{Price, Usage};
-use spinney_kernel::caps::Caps;
-use spinney_kernel::context::{Message, ToolAsk};
+use spinney_kernel::budget::{Price, Usage, Used};
+use spinney_kernel::context::Message;
 use spinney_kernel::definition::{
-    BudgetSpec, Definition, Lost, Model as ModelSpec, Role, Tool as Spec, TreeLimits, Turns, Unpriced,
+    BudgetSpec, Caps, Definition, Lost, Model as ModelSpec, Role, Tool as Spec, TreeLimits, Turns, Unpriced,
 };
-use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{self, Deltas, Missed, Model, StopReason};
-use spinney_kernel::port::tool::{self, Tool};
-use spinney_kernel::report::Used;
-use spinney_kernel::{Event, id};
+use spinney_kernel::port::model::{Deltas, Missed, Model};
+use spinney_kernel::port::tool::Tool;
+use spinney_kernel::port::{Pending, model, tool};
+use spinney_kernel::record::{Event, StopReason, ToolAsk};
+use spinney_kernel::words as id;
+use spinney_kernel::words::Body;
 use spinney_store::{Access, SqliteJournal};
 
 /// One lead, its workers and their helpers: fifty agents.

@@ -9,16 +9,17 @@ use std::sync::Arc;
 
 use spinney::Shutdown;
 use spinney::tree::verify;
-use spinney_kernel::body::Body;
-use spinney_kernel::budget::Amounts;
-use spinney_kernel::call::StopReason;
+use spinney_journal::{Append, Batch, Journal};
+use spinney_kernel::budget::{Amounts, Used};
 use spinney_kernel::definition::Lost;
-use spinney_kernel::id::{CallId, TreeId};
-use spinney_kernel::port::journal::{Append, Durability, Journal};
-use spinney_kernel::report::{Done, Used};
-use spinney_kernel::request::{Charge, Hold, HoldFor, Start};
-use spinney_kernel::time::Time;
-use spinney_kernel::{Batch, By, Input, Reply, Report, Request, What, World, decide};
+use spinney_kernel::record::StopReason;
+use spinney_kernel::rules::decide;
+use spinney_kernel::rules::report::{Done, Report};
+use spinney_kernel::rules::request::{Charge, Hold, HoldFor, Request, Start};
+use spinney_kernel::rules::{Input, Reply, What};
+use spinney_kernel::words::{Body, By, CallId, Durability, Time, TreeId};
+use spinney_kernel::world::World;
+
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::{Stage, definition};
 

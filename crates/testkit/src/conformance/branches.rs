@@ -1,11 +1,7 @@
 //! Branches: a tree that begins with batches of another reads like any other tree, and neither sees the other's changes.
 
-use spinney_kernel::Batch;
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::limit;
-use spinney_kernel::port::chain::verify_chain;
-use spinney_kernel::port::journal::{Append, Base, Entry, Journal, JournalFault, Shared};
-use spinney_kernel::port::page::pages;
+use spinney_journal::{Append, Base, Batch, Entry, Journal, JournalFault, Shared, pages, verify_chain};
+use spinney_kernel::words::{Seq, TreeId, limit};
 
 use super::{append, batches, last, of, reference, tree, write};
 

@@ -15,12 +15,12 @@ pub use write::{Golden, write};
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use spinney_kernel::World;
-use spinney_kernel::agent::Exit;
+use spinney_journal::ChainHash;
 use spinney_kernel::budget::Amounts;
 use spinney_kernel::context::Contexts;
-use spinney_kernel::id::{AgentId, TreeId};
-use spinney_kernel::port::journal::ChainHash;
+use spinney_kernel::record::Exit;
+use spinney_kernel::words::{AgentId, TreeId};
+use spinney_kernel::world::World;
 
 /// What a golden journal leads to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

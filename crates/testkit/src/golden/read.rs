@@ -1,10 +1,11 @@
 //! Reading a golden journal: every batch is decoded, chained, applied and decided again.
 
+use spinney_journal::{Batch, ChainHash};
 use spinney_kernel::context::Contexts;
-use spinney_kernel::event::are_decided;
-use spinney_kernel::id::Seq;
-use spinney_kernel::port::journal::ChainHash;
-use spinney_kernel::{Batch, World, decide};
+use spinney_kernel::record::are_decided;
+use spinney_kernel::rules::decide;
+use spinney_kernel::words::Seq;
+use spinney_kernel::world::World;
 
 use super::Ending;
 

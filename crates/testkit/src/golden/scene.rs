@@ -1,6 +1,6 @@
 //! The scenes: fixed scripts that between them show what journals hold.
 
-use spinney_kernel::signal::Running;
+use spinney_kernel::words::Running;
 
 /// One scene.
 #[derive(Clone, Copy, Debug)]

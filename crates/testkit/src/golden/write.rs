@@ -6,13 +6,12 @@ use std::time::Duration;
 use spinney::clock::Clock;
 use spinney::tree::verify;
 use spinney::{Home, Shutdown, Tree};
-use spinney_kernel::World;
+use spinney_journal::{ChainHash, Journal, mended};
 use spinney_kernel::budget::Amounts;
 use spinney_kernel::context::Contexts;
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::journal::{ChainHash, Journal};
-use spinney_kernel::port::recall::mended;
-use spinney_kernel::request::{Raise, Redirect};
+use spinney_kernel::rules::request::{Raise, Redirect};
+use spinney_kernel::words::{Seq, TreeId};
+use spinney_kernel::world::World;
 
 use super::Ending;
 use super::scene::{Act, Scene};

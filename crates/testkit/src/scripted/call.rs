@@ -2,7 +2,7 @@
 
 use minijinja::Value;
 use serde_json::Value as Json;
-use spinney_kernel::context::ToolAsk;
+use spinney_kernel::record::ToolAsk;
 
 use super::file::CallText;
 use super::template::{Template, Templates};

@@ -1,7 +1,7 @@
 //! Failures that a script plays.
 
 use serde::Deserialize;
-use spinney_kernel::fault::{Fault, FaultKind};
+use spinney_kernel::words::{Fault, FaultKind};
 
 /// How often and how something fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

@@ -3,9 +3,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 use serde_saphyr::Spanned;
-use spinney_kernel::ByName;
 use spinney_kernel::definition::Lost;
-use spinney_kernel::id::ToolName;
+use spinney_kernel::words::{ByName, ToolName};
 
 use super::fail::Fail;
 use super::when::When;

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use spinney_kernel::budget::Usage;
+use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::definition::Lost;
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
-use spinney_kernel::report::Used;
 
 use super::script::Script;
 use super::turn::tokens;

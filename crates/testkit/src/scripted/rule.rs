@@ -1,12 +1,11 @@
 //! One rule: checked and compiled when the script is read, and what it does at one attempt.
 
 use minijinja::{Value, context};
-use spinney_kernel::budget::{Limits, Resource, Usage};
-use spinney_kernel::context::ToolAsk;
+use spinney_kernel::budget::{Limits, Resource, Usage, Used};
 use spinney_kernel::definition::Lost;
-use spinney_kernel::limit;
-use spinney_kernel::port::model::{Attempt, Missed, StopReason};
-use spinney_kernel::report::Used;
+use spinney_kernel::port::model::{Attempt, Missed};
+use spinney_kernel::record::{StopReason, ToolAsk};
+use spinney_kernel::words::limit;
 
 use super::call::Call;
 use super::fail::{Fail, FailKind};

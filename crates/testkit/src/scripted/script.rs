@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_saphyr::DuplicateKeyPolicy;
 use spinney_kernel::definition::Lost;
-use spinney_kernel::id::ToolName;
 use spinney_kernel::port::model::{Attempt, Purpose};
+use spinney_kernel::words::ToolName;
 
 use super::file::File;
 use super::model::ScriptedModel;

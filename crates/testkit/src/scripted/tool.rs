@@ -4,12 +4,12 @@ use std::future::pending;
 use std::sync::Arc;
 
 use minijinja::{Value, context};
+use spinney_kernel::budget::Used;
 use spinney_kernel::definition::{Lost, Tool as Spec};
-use spinney_kernel::fault::{Fault, FaultKind};
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::Missed;
 use spinney_kernel::port::tool::{Answer, Attempt, Tool};
-use spinney_kernel::report::Used;
+use spinney_kernel::words::{Fault, FaultKind};
 
 use super::fail::Fail;
 use super::file::ToolText;

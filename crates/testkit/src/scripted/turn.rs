@@ -3,11 +3,10 @@
 use std::future::pending;
 use std::time::Duration;
 
-use spinney_kernel::budget::Usage;
-use spinney_kernel::context::ToolAsk;
-use spinney_kernel::fault::{Fault, FaultKind};
-use spinney_kernel::port::model::{Answer, Deltas, Missed, StopReason};
-use spinney_kernel::report::Used;
+use spinney_kernel::budget::{Usage, Used};
+use spinney_kernel::port::model::{Answer, Deltas, Missed};
+use spinney_kernel::record::{StopReason, ToolAsk};
+use spinney_kernel::words::{Fault, FaultKind};
 
 /// Bytes of one streamed chunk: about a word or two.
 const CHUNK_BYTES: usize = 16;

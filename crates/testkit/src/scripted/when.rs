@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use spinney_kernel::context::Message;
-use spinney_kernel::id::RoleName;
 use spinney_kernel::port::model::{Attempt, Purpose};
+use spinney_kernel::words::RoleName;
 
 /// Every condition that is there must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]

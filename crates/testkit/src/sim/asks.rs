@@ -1,10 +1,9 @@
 //! What a simulated model asks for: tools that exist, tools that do not, arguments that are none.
 
-use spinney_kernel::World;
-use spinney_kernel::call::{Call, Work};
-use spinney_kernel::context::ToolAsk;
-use spinney_kernel::id::AgentId;
-use spinney_kernel::window::Compact;
+use spinney_kernel::definition::Compact;
+use spinney_kernel::record::{ToolAsk, Work};
+use spinney_kernel::words::AgentId;
+use spinney_kernel::world::{Call, World};
 
 use super::dice::Dice;
 use super::grow::{ROLES, TOOLS};

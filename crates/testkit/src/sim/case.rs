@@ -3,16 +3,16 @@
 mod back;
 mod branch;
 
-use spinney_kernel::agent::{ClockKind, Exit};
-use spinney_kernel::call::{Outcome, Why};
-use spinney_kernel::checkpoint::CheckpointKind;
+use spinney_journal::Batch;
 use spinney_kernel::context::Contexts;
-use spinney_kernel::id::{AgentId, CallId, TreeId};
-use spinney_kernel::report::{Lost, Resumed, Timer};
-use spinney_kernel::request::{Cancel, Start};
-use spinney_kernel::time::Time;
-use spinney_kernel::window::Summary;
-use spinney_kernel::{Batch, By, Event, Input, Refusal, Report, Request, What, World, decide};
+use spinney_kernel::definition::Refusal;
+use spinney_kernel::record::{ClockKind, Event, Exit, Outcome, Summary, Why};
+use spinney_kernel::rules::decide;
+use spinney_kernel::rules::report::{Lost, Report, Resumed, Timer};
+use spinney_kernel::rules::request::{Cancel, Request, Start};
+use spinney_kernel::rules::{Input, What};
+use spinney_kernel::words::{AgentId, By, CallId, CheckpointKind, Time, TreeId};
+use spinney_kernel::world::World;
 
 use super::clocks::Alarms;
 use super::dice::Dice;

@@ -3,13 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use spinney_kernel::agent::{ClockKind, Exit, State};
-use spinney_kernel::call::Outcome;
-use spinney_kernel::event::Alarm;
-use spinney_kernel::id::{AgentId, CallId, TimerId};
-use spinney_kernel::time::Time;
-use spinney_kernel::world::TreeState;
-use spinney_kernel::{Event, World};
+use spinney_kernel::record::{Alarm, ClockKind, Event, Exit, Outcome};
+use spinney_kernel::words::{AgentId, CallId, Time, TimerId};
+use spinney_kernel::world::{State, TreeState, World};
 
 use super::law::{Law, hold};
 

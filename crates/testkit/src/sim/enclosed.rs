@@ -1,9 +1,6 @@
 //! Images and files of simulated messages: no bytes, only what a message holds of them.
 
-use spinney_kernel::body::{BlobRef, Body};
-use spinney_kernel::id::BlobHash;
-use spinney_kernel::limit;
-use spinney_kernel::part::{Part, PartKind};
+use spinney_kernel::words::{BlobHash, BlobRef, Body, Part, PartKind, limit};
 
 use super::dice::Dice;
 use crate::fixture::parse;

@@ -2,19 +2,12 @@
 
 use std::sync::Arc;
 
-use spinney_kernel::ByName;
-use spinney_kernel::body::Body;
 use spinney_kernel::budget::{Limits, Price, Resource};
-use spinney_kernel::caps::{Allow, Caps, Network};
-use spinney_kernel::context::Share;
 use spinney_kernel::definition::{
-    Approval, BudgetSpec, Definition, Lend, Lost, Model, OnLow, Recursion, Role, Tool, TreeLimits, Turns,
-    Unpriced, WrapUp,
+    Allow, Approval, BudgetSpec, Builtin, Caps, Compact, Definition, Lend, Lost, Model, Network, OnLow,
+    Preset, Recursion, Role, Share, Tool, TreeLimits, Turns, Unpriced, WindowSpec, WrapUp,
 };
-use spinney_kernel::id::{RoleName, ToolName};
-use spinney_kernel::limit;
-use spinney_kernel::turn::Builtin;
-use spinney_kernel::window::{Compact, Preset, WindowSpec};
+use spinney_kernel::words::{Body, ByName, RoleName, ToolName, limit};
 
 use super::dice::Dice;
 use crate::fixture::parse;

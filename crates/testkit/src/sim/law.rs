@@ -3,13 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use spinney_kernel::agent::{AgentIx, Spawned, State};
 use spinney_kernel::budget::{Account, Amounts, Fit, Resource, Scan};
-use spinney_kernel::call::{Stage, Why, Work};
-use spinney_kernel::caps::Caps;
-use spinney_kernel::id::{AgentId, CallId};
-use spinney_kernel::time::Time;
-use spinney_kernel::{Event, World};
+use spinney_kernel::definition::Caps;
+use spinney_kernel::record::{Event, Spawned, Why, Work};
+use spinney_kernel::words::{AgentId, CallId, Time};
+use spinney_kernel::world::{AgentIx, Stage, State, World};
 
 /// What the events of a tree say, counted independently of the world.
 #[derive(Clone, Debug, Default)]

@@ -1,27 +1,21 @@
 //! The moves: what agents, people and the outside do to a tree, sensible and absurd, as the dice fall.
 
-use spinney_kernel::agent::Failure;
-use spinney_kernel::body::Body;
-use spinney_kernel::budget::{Amounts, Resource, Usage};
-use spinney_kernel::call::StopReason;
-use spinney_kernel::call::{OnTimeout, Question, Sources, Wait as WaitFor, Work};
-use spinney_kernel::context::{Frame, Given};
-use spinney_kernel::definition::Lost as OnLost;
-use spinney_kernel::envelope::Envelope;
-use spinney_kernel::event::Breaker as Gate;
-use spinney_kernel::fault::{Fault, FaultKind};
-use spinney_kernel::findings::WaitNeed;
-use spinney_kernel::id::{AgentId, CallId, TimerId};
-use spinney_kernel::output_schema::{Mismatch, MismatchKind, Wrong};
-use spinney_kernel::report::{Breaker, Done, Failed, Lost, Rate, Timer, Used};
-use spinney_kernel::request::{
-    Answer, Ask, Broadcast, Cancel, Charge, Collect, Fail, Finish, Followup, Hold, HoldFor, Pause, Raise,
-    Redirect, Refresh, Send, Spawn, Unpause, Wait,
+use spinney_kernel::budget::{Amounts, Resource, Usage, Used};
+use spinney_kernel::context::Frame;
+use spinney_kernel::definition::{Given, Lost as OnLost, Mismatch, MismatchKind, Wrong};
+use spinney_kernel::record::{
+    Breaker as Gate, Failure, OnTimeout, Question, Sources, StopReason, WaitFor, WaitNeed, Work,
 };
-use spinney_kernel::signal::Running;
-use spinney_kernel::time::Time;
-use spinney_kernel::window::Category;
-use spinney_kernel::{By, Report, Request, What, World};
+use spinney_kernel::rules::What;
+use spinney_kernel::rules::report::{Breaker, Done, Failed, Lost, Rate, Report, Timer};
+use spinney_kernel::rules::request::{
+    Answer, Ask, Broadcast, Cancel, Charge, Collect, Fail, Finish, Followup, Hold, HoldFor, Pause, Raise,
+    Redirect, Refresh, Request, Send, Spawn, Unpause, Wait,
+};
+use spinney_kernel::words::{
+    AgentId, Body, By, CallId, Category, Envelope, Fault, FaultKind, Running, Time, TimerId,
+};
+use spinney_kernel::world::World;
 
 use super::asks::asks;
 use super::dice::Dice;

@@ -1,12 +1,10 @@
 //! The laws of starting: whether an attempt or an agent was allowed to start, looked at from the world just before.
 
-use spinney_kernel::agent::{Agent, AgentIx, Spawned};
 use spinney_kernel::budget::{Amounts, Resource, ResourceSet};
-use spinney_kernel::call::{Call, Work};
 use spinney_kernel::definition::{Recursion, Unpriced};
-use spinney_kernel::id::CallId;
-use spinney_kernel::time::Time;
-use spinney_kernel::{Event, World};
+use spinney_kernel::record::{Event, Spawned, Work};
+use spinney_kernel::words::{CallId, Time};
+use spinney_kernel::world::{Agent, AgentIx, Call, World};
 
 use super::law::{Law, hold};
 

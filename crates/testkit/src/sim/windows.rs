@@ -1,10 +1,9 @@
 //! The laws of windows: what the world counts is what a model will read, message by message, and no less.
 
-use spinney_kernel::call::Work;
 use spinney_kernel::context::{Contexts, Folded, Message, Shown};
-use spinney_kernel::id::AgentId;
-use spinney_kernel::window::{Header, Summary, Tie};
-use spinney_kernel::{Event, World, limit};
+use spinney_kernel::record::{Event, Header, Summary, Tie, Work};
+use spinney_kernel::words::{AgentId, limit};
+use spinney_kernel::world::World;
 
 use super::law::Law;
 

@@ -3,13 +3,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use spinney_kernel::agent::{AgentIx, Exit, State};
 use spinney_kernel::budget::{Amounts, Fit, Resource};
-use spinney_kernel::call::{Outcome, Work};
 use spinney_kernel::definition::WrapUp;
-use spinney_kernel::id::{AgentId, CallId, ModelName};
-use spinney_kernel::window::{Bounds, trim};
-use spinney_kernel::{Event, World, limit};
+use spinney_kernel::record::{Exit, Outcome, Work};
+use spinney_kernel::window::Bounds;
+use spinney_kernel::window::trim;
+use spinney_kernel::words::{AgentId, CallId, ModelName};
+use spinney_kernel::world::{AgentIx, State};
+
+use spinney_kernel::record::Event;
+use spinney_kernel::words::limit;
+use spinney_kernel::world::World;
 
 use super::law::{Law, hold};
 

@@ -1,15 +1,14 @@
 //! Absurd numbers, wherever they come from: a clear error, and nothing changes.
 
-use spinney_kernel::body::Body;
 use spinney_kernel::budget::{
-    AMOUNT_MAX, AmountError, Amounts, Limits, Price, Resource, Usage, nanos_from_usd, usd,
+    AMOUNT_MAX, AmountError, Amounts, Limits, Price, Resource, Usage, Used, nanos_from_usd, usd,
 };
-use spinney_kernel::call::StopReason;
-use spinney_kernel::definition::{BudgetSpec, Definition, TreeLimits};
-use spinney_kernel::id::CallId;
-use spinney_kernel::report::{Done, Used};
-use spinney_kernel::request::{Charge, Hold, HoldFor, Raise, Spawn, Start, Wait};
-use spinney_kernel::{Event, Refusal, Report, Request, World};
+use spinney_kernel::definition::{BudgetSpec, Definition, Refusal, TreeLimits};
+use spinney_kernel::record::{Event, StopReason};
+use spinney_kernel::rules::report::{Done, Report};
+use spinney_kernel::rules::request::{Charge, Hold, HoldFor, Raise, Request, Spawn, Start, Wait};
+use spinney_kernel::words::{Body, CallId};
+use spinney_kernel::world::World;
 use spinney_testkit::{Play, fixture};
 
 use crate::seen::{events, name, person, refused, turn};
@@ -214,14 +213,14 @@ fn v10_a_call_whose_price_makes_it_absurd_is_refused() {
 #[test]
 fn v10_timeouts_of_nothing_or_for_ever_are_refused() {
     let mut play = Play::grow("root / a");
-    for ms in [0, spinney_kernel::limit::TIMEOUT_MS_MAX + 1, u64::MAX] {
-        let wait = spinney_kernel::call::Wait::Message;
+    for ms in [0, spinney_kernel::words::limit::TIMEOUT_MS_MAX + 1, u64::MAX] {
+        let wait = spinney_kernel::record::WaitFor::Message;
         let budget = BudgetSpec { timeout_ms: Some(ms), ..BudgetSpec::default() };
         for request in [
             Request::Wait(Wait { agent: name("a"), wait, timeout_ms: Some(ms) }),
             Request::Spawn(Spawn { budget, ..Play::spawn("root", "a") }),
         ] {
-            let ms_max = spinney_kernel::limit::TIMEOUT_MS_MAX;
+            let ms_max = spinney_kernel::words::limit::TIMEOUT_MS_MAX;
             assert_eq!(refused(&mut play, person(request)), Refusal::BadTimeout { ms, ms_max });
         }
     }

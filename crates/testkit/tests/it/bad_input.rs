@@ -1,24 +1,21 @@
 //! Input that makes no sense: a refusal that names the thing and the remedy, and the world stays as it was.
 
-use spinney_kernel::agent::Failure;
-use spinney_kernel::body::Body;
-use spinney_kernel::budget::Amounts;
-use spinney_kernel::call::StopReason;
-use spinney_kernel::call::{OnTimeout, Question, Sources, Wait as WaitFor};
-use spinney_kernel::definition::{BudgetSpec, OnLow};
-use spinney_kernel::envelope::Envelope;
-use spinney_kernel::event::Breaker as Gate;
-use spinney_kernel::fault::{Fault, FaultKind};
-use spinney_kernel::findings::WaitNeed;
-use spinney_kernel::id::{AgentId, CallId, ModelName, RoleName, ThreadId, TimerId, ToolName, TreeId};
-use spinney_kernel::report::{Breaker, Done, Failed, Lost, Rate, Timer, Used};
-use spinney_kernel::request::{
-    Answer, Ask, Cancel, Charge, Fail, Finish, Hold, HoldFor, Pause, Publish, Raise, Redirect, Send, Spawn,
-    Start, Unpause, Wait,
+use spinney_kernel::budget::{Amounts, Used};
+use spinney_kernel::definition::{BudgetSpec, OnLow, Refusal};
+use spinney_kernel::record::{
+    Breaker as Gate, Failure, OnTimeout, Question, Sources, StopReason, WaitFor, WaitNeed,
 };
-use spinney_kernel::signal::Running;
-use spinney_kernel::time::Time;
-use spinney_kernel::{By, Refusal, Reply, Report, Request, What, World, limit};
+use spinney_kernel::rules::report::{Breaker, Done, Failed, Lost, Rate, Report, Timer};
+use spinney_kernel::rules::request::{
+    Answer, Ask, Cancel, Charge, Fail, Finish, Hold, HoldFor, Pause, Publish, Raise, Redirect, Request, Send,
+    Spawn, Start, Unpause, Wait,
+};
+use spinney_kernel::rules::{Reply, What};
+use spinney_kernel::words::{
+    AgentId, Body, By, CallId, Envelope, Fault, FaultKind, ModelName, RoleName, Running, ThreadId, Time,
+    TimerId, ToolName, TreeId, limit,
+};
+use spinney_kernel::world::World;
 use spinney_testkit::{Play, fixture};
 
 use crate::seen::{agent, events, ignored, model_call, name, person, refused, turn};

@@ -7,10 +7,10 @@ use std::process::{Command, Stdio};
 
 use spinney::draw::Draws;
 use spinney::tree::verify;
+use spinney_journal::Journal;
 use spinney_kernel::budget::Resource;
 use spinney_kernel::context::End;
-use spinney_kernel::id::CallId;
-use spinney_kernel::port::journal::Journal;
+use spinney_kernel::words::CallId;
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::sim::whole::{Audit, audit};
 

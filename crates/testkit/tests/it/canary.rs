@@ -2,16 +2,11 @@
 
 use std::sync::Arc;
 
-use spinney_kernel::body::Body;
-use spinney_kernel::context::Share;
-use spinney_kernel::definition::Definition;
-use spinney_kernel::envelope::Envelope;
-use spinney_kernel::id::RoleName;
-use spinney_kernel::part::enclose;
+use spinney_kernel::definition::{Definition, Share};
 use spinney_kernel::port::model::Attempt;
-use spinney_kernel::request::Send;
-use spinney_kernel::window::Category;
-use spinney_kernel::{By, Event, Request};
+use spinney_kernel::record::Event;
+use spinney_kernel::rules::request::{Request, Send};
+use spinney_kernel::words::{Body, By, Category, Envelope, RoleName, enclose};
 use spinney_testkit::spinney::function_tool::{Answered, FunctionTool, Untyped};
 use spinney_testkit::{Stage, definition};
 

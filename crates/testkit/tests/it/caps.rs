@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use spinney_kernel::budget::{Limits, Resource};
-use spinney_kernel::caps::{Allow, Caps, Network};
-use spinney_kernel::definition::{BudgetSpec, Definition, Lend, OnLow, TreeLimits};
-use spinney_kernel::id::{AgentId, ModelName, ToolName};
-use spinney_kernel::request::{Hold, HoldFor, Spawn};
-use spinney_kernel::{Event, Refusal, Reply, Request};
+use spinney_kernel::definition::{
+    Allow, BudgetSpec, Caps, Definition, Lend, Network, OnLow, Refusal, TreeLimits,
+};
+use spinney_kernel::record::Event;
+use spinney_kernel::rules::Reply;
+use spinney_kernel::rules::request::{Hold, HoldFor, Request, Spawn};
+use spinney_kernel::words::{AgentId, ModelName, ToolName};
 use spinney_testkit::Play;
 
 use crate::seen::{agent, attempts, births, events, name, refused, taken};
@@ -209,7 +211,10 @@ fn x6_no_spawn_gets_more_than_its_parent_has() {
                 let mut play = seed.clone();
                 let request = Spawn { parent: name(parent), role: name(role), ..wish };
                 tried += 1;
-                if play.ask_as(spinney_kernel::By::Agent(name(parent)), Request::Spawn(request)).is_ok() {
+                if play
+                    .ask_as(spinney_kernel::words::By::Agent(name(parent)), Request::Spawn(request))
+                    .is_ok()
+                {
                     born += 1;
                     escape(&mut play, parent);
                 }

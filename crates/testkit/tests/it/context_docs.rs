@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use spinney_kernel::context::Message;
-use spinney_kernel::id::RoleName;
-use spinney_kernel::window::WindowSpec;
+use spinney_kernel::definition::WindowSpec;
+use spinney_kernel::words::RoleName;
 use spinney_testkit::{Stage, definition};
 
 use crate::seen::name;

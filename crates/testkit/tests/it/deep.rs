@@ -1,10 +1,9 @@
 //! Very deep and very wide trees: no walk recurses, and charging costs no more than the depth.
 
-use spinney_kernel::Request;
 use spinney_kernel::budget::Resource;
 use spinney_kernel::definition::{Definition, Recursion, TreeLimits};
-use spinney_kernel::limit;
-use spinney_kernel::request::{Collect, Spawn};
+use spinney_kernel::rules::request::{Collect, Request, Spawn};
+use spinney_kernel::words::limit;
 use spinney_testkit::Play;
 
 use crate::seen::{name, turn};

@@ -1,7 +1,7 @@
 //! The docs say what the code does: every event and every field of one stands in `docs/journal.md`.
 
-const EVENTS: &str = include_str!("../../../kernel/src/event.rs");
-const SPAWNED: &str = include_str!("../../../kernel/src/agent/spawned.rs");
+const EVENTS: &str = include_str!("../../../kernel/src/record/event.rs");
+const SPAWNED: &str = include_str!("../../../kernel/src/record/spawned.rs");
 const JOURNAL: &str = include_str!("../../../../docs/journal.md");
 
 #[test]

@@ -1,10 +1,11 @@
 //! How lives end: from the bottom up, once, and never as a success that it was not.
 
-use spinney_kernel::agent::{Exit, Failure, Phase};
-use spinney_kernel::call::{Outcome, Stage, Why};
-use spinney_kernel::id::{AgentId, Seq};
-use spinney_kernel::request::{Fail, Finish};
-use spinney_kernel::{Effect, Event, Refusal, Reply, Request, body::Body};
+use spinney_kernel::definition::Refusal;
+use spinney_kernel::record::{Effect, Event, Exit, Failure, Outcome, Why};
+use spinney_kernel::rules::Reply;
+use spinney_kernel::rules::request::{Fail, Finish, Request};
+use spinney_kernel::words::{AgentId, Body, Seq};
+use spinney_kernel::world::{Phase, Stage};
 use spinney_testkit::{Play, check};
 
 use crate::seen::{
@@ -38,7 +39,7 @@ fn v6_a_deadline_that_has_passed_stops_calls_before_its_timer_fires() {
     play.run("call c $0.50\nfailed #1 rate_limit after=1s");
     play.pass(5_200);
     let refusal = refused(&mut play, agent("c", model_call("c", 10)));
-    let deadline = spinney_kernel::time::Time(6_000);
+    let deadline = spinney_kernel::words::Time(6_000);
     assert_eq!(refusal, Refusal::DeadlinePassed { agent: name("a"), deadline, late_ms: 200 });
     play.run("pass 1ms");
     assert_eq!((attempts(&play), running(&play)), (1, Vec::new()));
@@ -320,11 +321,11 @@ fn waits_end_when_they_have_what_they_wait_for() {
 #[test]
 fn an_attached_child_ends_the_call_that_spawned_it() {
     let mut play = Play::grow("root / a");
-    let reply = play.must(Request::Spawn(spinney_kernel::request::Spawn {
+    let reply = play.must(Request::Spawn(spinney_kernel::rules::request::Spawn {
         id: Some(name("b")),
         ..Play::spawn("root", "a")
     }));
-    let call = spinney_kernel::id::CallId(1);
+    let call = spinney_kernel::words::CallId(1);
     assert_eq!(reply, Reply::Spawned { agent: name("b"), call: Some(call) });
     play.clear_log().run("finish b ok");
     insta::assert_snapshot!(play.log(), @"

@@ -1,8 +1,8 @@
 //! What several agents found, for the one who asked them.
 
 use insta::assert_snapshot;
-use spinney_kernel::context::{Contexts, Message};
-use spinney_kernel::findings::{Ballot, Finding, Findings, Late, WaitNeed};
+use spinney_kernel::context::{Contexts, Finding, Findings, Late, Message};
+use spinney_kernel::record::{Ballot, WaitNeed};
 use spinney_testkit::{Play, check};
 
 use crate::seen::name;
@@ -62,7 +62,7 @@ fn a_list_of_sources_has_a_bound_and_says_so() {
         (0..200).map(|n| format!("- https://trees.example/{n}/{}\n", "x".repeat(60))).collect();
     let findings = Findings::new(WaitNeed::All, &[name("a")], vec![finding("a", "completed", &long)]);
     let lines = findings.source_lines();
-    assert!(lines.len() <= spinney_kernel::limit::SOURCES_BYTES_MAX, "{}", lines.len());
+    assert!(lines.len() <= spinney_kernel::words::limit::SOURCES_BYTES_MAX, "{}", lines.len());
     assert!(lines.lines().last().unwrap().starts_with("… and "), "{lines}");
     let endless = finding("a", "completed", &format!("https://{}", "y".repeat(100_000)));
     assert_eq!(Findings::new(WaitNeed::All, &[name("a")], vec![endless]).sources(), []);

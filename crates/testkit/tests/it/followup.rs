@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use spinney_kernel::context::Contexts;
-use spinney_kernel::limit;
+use spinney_kernel::words::limit;
 use spinney_testkit::{Play, check};
 
 use crate::seen::name;

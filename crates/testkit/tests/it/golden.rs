@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use spinney_kernel::event::are_decided;
+use spinney_kernel::record::are_decided;
 use spinney_testkit::golden::{Ending, SCENES, Unlike, check, write};
 
 /// Every golden journal with the ending beside it, and its name.

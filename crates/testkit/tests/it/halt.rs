@@ -1,9 +1,9 @@
 //! The root's ceiling halts the tree: a state that a person can top up, and the tree goes on from there.
 
 use spinney_kernel::budget::Amounts;
-use spinney_kernel::request::Raise;
+use spinney_kernel::definition::Refusal;
+use spinney_kernel::rules::request::{Raise, Request};
 use spinney_kernel::world::TreeState;
-use spinney_kernel::{Refusal, Request};
 use spinney_testkit::{Play, check};
 
 use crate::seen::{agent, name, refused};

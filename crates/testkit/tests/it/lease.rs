@@ -3,14 +3,11 @@
 use proptest::collection::vec;
 use proptest::prelude::any;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use spinney_kernel::agent::Exit;
-use spinney_kernel::body::Body;
 use spinney_kernel::budget::Resource;
-use spinney_kernel::call::Outcome;
-use spinney_kernel::call::StopReason;
-use spinney_kernel::definition::TreeLimits;
-use spinney_kernel::request::{Hold, HoldFor, Spawn};
-use spinney_kernel::{Effect, Event, Refusal, Request};
+use spinney_kernel::definition::{Refusal, TreeLimits};
+use spinney_kernel::record::{Effect, Event, Exit, Outcome, StopReason};
+use spinney_kernel::rules::request::{Hold, HoldFor, Request, Spawn};
+use spinney_kernel::words::Body;
 use spinney_testkit::{Play, check};
 
 use crate::seen::{attempts, effects, ends, events, model_call, name, person, refused, running, taken, turn};

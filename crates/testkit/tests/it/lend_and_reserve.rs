@@ -1,10 +1,8 @@
 //! What is promised: ceilings lent to a child, what is kept for an agent's own answer, and what an agent has left.
 
-use spinney_kernel::Refusal;
-use spinney_kernel::Request;
 use spinney_kernel::budget::{Limits, Resource};
-use spinney_kernel::definition::{BudgetSpec, Lend};
-use spinney_kernel::request::{Spawn, Start};
+use spinney_kernel::definition::{BudgetSpec, Lend, Refusal};
+use spinney_kernel::rules::request::{Request, Spawn, Start};
 use spinney_testkit::{Play, check, fixture};
 
 use crate::seen::{name, person, refused};

@@ -1,10 +1,10 @@
 //! Messages: to agents that are there, to agents that are yet to come, and to whoever watches a topic.
 
-use spinney_kernel::body::Body;
 use spinney_kernel::context::{Contexts, Message};
-use spinney_kernel::envelope::Envelope;
-use spinney_kernel::request::{Publish, Send, Spawn};
-use spinney_kernel::{Refusal, Reply, Request, limit};
+use spinney_kernel::definition::Refusal;
+use spinney_kernel::rules::Reply;
+use spinney_kernel::rules::request::{Publish, Request, Send, Spawn};
+use spinney_kernel::words::{Body, Envelope, limit};
 use spinney_testkit::Play;
 
 use crate::seen::{events, name};

@@ -2,10 +2,8 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use spinney_kernel::body::{BlobRef, Body};
-use spinney_kernel::id::BlobHash;
-use spinney_kernel::limit;
-use spinney_kernel::offload::{Offloads, Whole, name, preview, shown};
+use spinney_kernel::context::offload::{Offloads, Whole, name, preview, shown};
+use spinney_kernel::words::{BlobHash, BlobRef, Body, limit};
 
 fn check_preview(text: &str) {
     let is_long = text.chars().count() > limit::OFFLOAD_CHARS || text.lines().count() > limit::OFFLOAD_LINES;

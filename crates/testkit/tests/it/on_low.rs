@@ -1,11 +1,10 @@
 //! When a call does not fit: stop, make it smaller, or go to a cheaper model; and models whose price nobody knows.
 
 use spinney_kernel::budget::Resource;
-use spinney_kernel::caps::Allow;
-use spinney_kernel::definition::{BudgetSpec, Definition, Model, OnLow, Unpriced};
-use spinney_kernel::id::ModelName;
-use spinney_kernel::request::{Hold, HoldFor, Spawn};
-use spinney_kernel::{Effect, Refusal, Request};
+use spinney_kernel::definition::{Allow, BudgetSpec, Definition, Model, OnLow, Refusal, Unpriced};
+use spinney_kernel::record::Effect;
+use spinney_kernel::rules::request::{Hold, HoldFor, Request, Spawn};
+use spinney_kernel::words::ModelName;
 use spinney_testkit::{Play, check};
 
 use crate::seen::{attempts, effects, name, person, refused};

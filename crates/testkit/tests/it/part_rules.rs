@@ -1,17 +1,25 @@
 //! The rules of parts: what may be one, how it is written down, and how windows count and blank them.
 
 use proptest::prelude::*;
-use spinney_kernel::body::{BlobRef, Body};
-use spinney_kernel::call::StopReason;
-use spinney_kernel::call::{OnTimeout, Outcome, Question};
-use spinney_kernel::context::{Contexts, Given, Message, ToolAsk};
-use spinney_kernel::envelope::Envelope;
-use spinney_kernel::id::{AgentId, BlobHash, CallId, MediaType, PartName, RoleName};
-use spinney_kernel::part::{BadPart, Part, PartKind, check_parts};
-use spinney_kernel::report::{Done, Used};
-use spinney_kernel::request::{Answer, Ask, Broadcast, Collect, Finish, Publish, Send, Spawn};
-use spinney_kernel::window::{Bounds, Category, Compact, Header, Preset, Tie, Window, WindowSpec, trim};
-use spinney_kernel::{Event, Refusal, Report, Request, What, limit};
+use spinney_kernel::budget::Used;
+use spinney_kernel::context::{Contexts, Message};
+use spinney_kernel::definition::{Compact, Given, Preset, WindowSpec};
+use spinney_kernel::record::{Header, OnTimeout, Outcome, Question, StopReason, Tie, ToolAsk};
+use spinney_kernel::rules::report::Done;
+use spinney_kernel::rules::request::{Answer, Ask, Broadcast, Collect, Finish, Publish, Send, Spawn};
+use spinney_kernel::window::trim;
+use spinney_kernel::window::{Bounds, Window};
+use spinney_kernel::words::{
+    AgentId, BadPart, BlobHash, BlobRef, Body, CallId, Category, Envelope, MediaType, Part, PartKind,
+    PartName, RoleName, check_parts,
+};
+
+use spinney_kernel::definition::Refusal;
+use spinney_kernel::record::Event;
+use spinney_kernel::rules::What;
+use spinney_kernel::rules::report::Report;
+use spinney_kernel::rules::request::Request;
+use spinney_kernel::words::limit;
 use spinney_testkit::Play;
 
 use crate::seen::{events, name, person, refused};

@@ -4,18 +4,16 @@
 use std::sync::Arc;
 
 use spinney::tree::{BranchOff, RequestError, verify};
-use spinney_kernel::body::{BlobRef, Body};
+use spinney_journal::{Journal, JournalFault, Shared};
 use spinney_kernel::budget::{Limits, Resource};
-use spinney_kernel::context::{Given, Shown};
-use spinney_kernel::definition::Definition;
-use spinney_kernel::id::{RoleName, Seq};
-use spinney_kernel::part::{BadPart, Enclosure, Part, enclose};
+use spinney_kernel::context::Shown;
+use spinney_kernel::definition::{Definition, Given, Refusal, WindowSpec};
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::journal::{Journal, JournalFault, Shared};
 use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
-use spinney_kernel::request::{Send, Spawn};
-use spinney_kernel::window::{Category, WindowSpec};
-use spinney_kernel::{By, Refusal, Request, limit};
+use spinney_kernel::rules::request::{Request, Send, Spawn};
+use spinney_kernel::words::{
+    BadPart, BlobRef, Body, By, Category, Enclosure, Part, RoleName, Seq, enclose, limit,
+};
 use spinney_testkit::spinney::function_tool::{Answered, FunctionTool, Untyped};
 use spinney_testkit::{Play, Stage, definition, settled, told};
 
@@ -215,8 +213,9 @@ async fn parts_without_their_bytes_or_beyond_a_bound_are_refused() {
     let told = refused(tree.request_with(By::Person, send(many), bytes.clone()).await);
     assert_eq!(told, BadPart::TooMany { count: 17, count_max: limit::PARTS_MAX });
     let empty = Enclosure { bytes: Vec::new(), ..image("none.png") };
-    let told =
-        refused(tree.send_with(name("root"), "x", vec![empty]).await.map(|()| spinney_kernel::Reply::Done));
+    let told = refused(
+        tree.send_with(name("root"), "x", vec![empty]).await.map(|()| spinney_kernel::rules::Reply::Done),
+    );
     assert_eq!(told, BadPart::Empty { name: name("none.png") });
     assert_eq!(tree.status().seq, before);
     // With its bytes it is welcome, and the same image twice is one blob.
@@ -242,7 +241,7 @@ async fn bytes_of_parts_live_as_long_as_a_tree_that_names_them() {
     let all = blobs(&sent);
     assert!(all.iter().all(|blob| journal.blob(blob).unwrap().is_some()));
     let at = tree.checkpoint(name("root"), None).await.unwrap();
-    let at = spinney_kernel::checkpoint::checkpoints(journal, None)
+    let at = spinney_journal::checkpoints(journal, None)
         .unwrap()
         .into_iter()
         .find(|listed| listed.name == at)
@@ -287,15 +286,13 @@ async fn events_name_parts_and_hold_no_bytes() {
     let (parts, _) = enclose(vec![image("tool-2.png"), image("a.png")]).unwrap();
     let named: Vec<BlobRef> = told
         .iter()
-        .flat_map(|told| {
-            spinney_kernel::port::blobs::blobs_of(&told.event).into_iter().cloned().collect::<Vec<_>>()
-        })
+        .flat_map(|told| spinney_journal::blobs_of(&told.event).into_iter().cloned().collect::<Vec<_>>())
         .collect();
     assert_eq!(named, blobs(&parts));
     // What an append stored is what is read: batches with parts survive the way there and back.
     for entry in stage.journal().read(tree.id(), Seq(0), 99).unwrap() {
         let json = serde_json::to_string(&entry.batch).unwrap();
-        assert_eq!(serde_json::from_str::<spinney_kernel::Batch>(&json).unwrap(), entry.batch);
+        assert_eq!(serde_json::from_str::<spinney_journal::Batch>(&json).unwrap(), entry.batch);
     }
 }
 

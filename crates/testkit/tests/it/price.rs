@@ -1,12 +1,10 @@
 //! Prices: a hold is an upper bound of what a call can cost, and what it did cost is rounded up once.
 
-use spinney_kernel::Request;
-use spinney_kernel::body::Body;
-use spinney_kernel::budget::{AMOUNT_MAX, Amounts, Price, Resource, Usage};
-use spinney_kernel::call::StopReason;
-use spinney_kernel::id::CallId;
-use spinney_kernel::report::{Done, Report, Used};
-use spinney_kernel::request::{Hold, HoldFor};
+use spinney_kernel::budget::{AMOUNT_MAX, Amounts, Price, Resource, Usage, Used};
+use spinney_kernel::record::StopReason;
+use spinney_kernel::rules::report::{Done, Report};
+use spinney_kernel::rules::request::{Hold, HoldFor, Request};
+use spinney_kernel::words::{Body, CallId};
 use spinney_testkit::Play;
 
 use crate::seen::name;

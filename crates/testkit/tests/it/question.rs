@@ -1,10 +1,10 @@
 //! Questions to people: only the agent that asks waits, at any depth, and nobody waits for ever.
 
-use spinney_kernel::call::{Stage, Why};
-use spinney_kernel::id::CallId;
-use spinney_kernel::request::Answer;
-use spinney_kernel::world::TreeState;
-use spinney_kernel::{Refusal, Request, body::Body};
+use spinney_kernel::definition::Refusal;
+use spinney_kernel::record::Why;
+use spinney_kernel::rules::request::{Answer, Request};
+use spinney_kernel::words::{Body, CallId};
+use spinney_kernel::world::{Stage, TreeState};
 use spinney_testkit::{Play, check};
 
 use crate::seen::{agent, name, person, refused};
@@ -114,7 +114,7 @@ fn a_tree_that_only_waits_for_a_person_says_so() {
 fn a_question_and_its_time_are_in_the_world_that_a_journal_gives() {
     let mut play = Play::grow("root / a");
     play.run("ask a Which? timeout=5s");
-    let mut again = spinney_kernel::World::new(play.world().tree());
+    let mut again = spinney_kernel::world::World::new(play.world().tree());
     for batch in play.batches() {
         batch.events.iter().for_each(|event| again.apply(event));
     }
@@ -127,15 +127,15 @@ fn a_question_and_its_time_are_in_the_world_that_a_journal_gives() {
 fn a_question_must_say_something_and_be_the_agents_own() {
     let mut play = Play::grow("root / a / b");
     let ask = |text: &str, timeout_ms| {
-        let on_timeout = spinney_kernel::call::OnTimeout::Fail;
-        let question = spinney_kernel::call::Question::new(text, on_timeout);
-        Request::Ask(spinney_kernel::request::Ask { agent: name("a"), question, timeout_ms })
+        let on_timeout = spinney_kernel::record::OnTimeout::Fail;
+        let question = spinney_kernel::record::Question::new(text, on_timeout);
+        Request::Ask(spinney_kernel::rules::request::Ask { agent: name("a"), question, timeout_ms })
     };
     let empty = refused(&mut play, agent("a", ask("  ", None)));
     assert_eq!(empty, Refusal::TextEmpty { what: "question".to_owned() });
-    for ms in [0, spinney_kernel::limit::TIMEOUT_MS_MAX + 1, u64::MAX] {
+    for ms in [0, spinney_kernel::words::limit::TIMEOUT_MS_MAX + 1, u64::MAX] {
         let refusal = refused(&mut play, agent("a", ask("Which?", Some(ms))));
-        assert_eq!(refusal, Refusal::BadTimeout { ms, ms_max: spinney_kernel::limit::TIMEOUT_MS_MAX });
+        assert_eq!(refusal, Refusal::BadTimeout { ms, ms_max: spinney_kernel::words::limit::TIMEOUT_MS_MAX });
     }
     let other = refused(&mut play, agent("b", ask("Which?", None)));
     assert_eq!(other, Refusal::NotYours { by: name("b"), agent: name("a") });

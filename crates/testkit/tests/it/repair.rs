@@ -2,21 +2,15 @@
 //! the kernel makes of the finding; whether an answer fits is found out elsewhere.
 
 use insta::assert_snapshot;
-use spinney_kernel::agent::Exit;
-use spinney_kernel::body::Body;
-use spinney_kernel::budget::Usage;
-use spinney_kernel::call::StopReason;
-use spinney_kernel::call::Work;
-use spinney_kernel::caps::Allow;
+use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::context::{Contexts, Frame};
-use spinney_kernel::definition::Definition;
-use spinney_kernel::id::{CallId, RoleName};
-use spinney_kernel::output_schema::{Mismatch, MismatchKind, OutputSchema, Wrong};
-use spinney_kernel::report::{Done, Used};
-use spinney_kernel::request::{Collect, Redirect, Send, Spawn};
-use spinney_kernel::signal::Running;
-use spinney_kernel::window::{Category, WindowSpec};
-use spinney_kernel::{Event, Refusal, Report, Request, limit};
+use spinney_kernel::definition::{
+    Allow, Definition, Mismatch, MismatchKind, OutputSchema, Refusal, WindowSpec, Wrong,
+};
+use spinney_kernel::record::{Event, Exit, StopReason, Work};
+use spinney_kernel::rules::report::{Done, Report};
+use spinney_kernel::rules::request::{Collect, Redirect, Request, Send, Spawn};
+use spinney_kernel::words::{Body, CallId, Category, RoleName, Running, limit};
 use spinney_testkit::Play;
 
 use crate::seen::{births, events, name, person, refused, running};

@@ -2,9 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use spinney_journal::Batch;
 use spinney_kernel::budget::{AmountError, Resource, Shortfall};
-use spinney_kernel::time::Time;
-use spinney_kernel::{Batch, Event, Input, Refusal, World, decide};
+use spinney_kernel::definition::Refusal;
+use spinney_kernel::record::Event;
+use spinney_kernel::rules::Input;
+use spinney_kernel::rules::decide;
+use spinney_kernel::words::Time;
+use spinney_kernel::world::World;
+
 use spinney_testkit::Play;
 
 use crate::bad_input::all_refusals;

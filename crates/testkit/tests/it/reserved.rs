@@ -1,10 +1,10 @@
 //! Names that lie: ids and topics that an agent may not use, because they mean somebody or something else.
 
-use spinney_kernel::body::Body;
-use spinney_kernel::envelope::Envelope;
-use spinney_kernel::id::{RESERVED_IDS, RoleName};
-use spinney_kernel::request::{Publish, Send, Spawn, Start};
-use spinney_kernel::{By, Event, Refusal, Reply, Request};
+use spinney_kernel::definition::Refusal;
+use spinney_kernel::record::Event;
+use spinney_kernel::rules::Reply;
+use spinney_kernel::rules::request::{Publish, Request, Send, Spawn, Start};
+use spinney_kernel::words::{Body, By, Envelope, RESERVED_IDS, RoleName};
 use spinney_testkit::Play;
 
 use crate::seen::{events, name};

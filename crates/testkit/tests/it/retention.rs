@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use spinney_kernel::checkpoint::{CheckpointKind, Known, Listed, checkpoints};
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::limit::CHECKPOINTS_KEPT_MAX;
-use spinney_kernel::port::catalog::{CatalogKind, rebuild};
-use spinney_kernel::port::journal::Journal;
-use spinney_kernel::request::Checkpoint;
-use spinney_kernel::retention::{Cleaned, clean, expired};
-use spinney_kernel::time::Time;
-use spinney_kernel::{Batch, Event, Input, Request, What};
+use spinney_journal::{
+    Batch, CatalogKind, Cleaned, Journal, Known, Listed, checkpoints, clean, expired, rebuild,
+};
+use spinney_kernel::record::Event;
+use spinney_kernel::rules::request::{Checkpoint, Request};
+use spinney_kernel::rules::{Input, What};
+use spinney_kernel::words::limit::CHECKPOINTS_KEPT_MAX;
+use spinney_kernel::words::{CheckpointKind, Seq, Time, TreeId};
 use spinney_store::MemoryJournal;
 use spinney_testkit::conformance;
 

@@ -1,12 +1,9 @@
 //! When an attempt fails: again, elsewhere or not at all; breakers, rate limits and the pauses in between.
 
-use spinney_kernel::caps::Allow;
-use spinney_kernel::definition::{Definition, Model};
-use spinney_kernel::fault::{Fault, FaultKind};
-use spinney_kernel::id::{CallId, TreeId};
-use spinney_kernel::limit;
-use spinney_kernel::retry::{Retry, after};
-use spinney_kernel::{Effect, Event};
+use spinney_kernel::definition::{Allow, Definition, Model};
+use spinney_kernel::record::{Effect, Event};
+use spinney_kernel::words::retry::{Retry, after};
+use spinney_kernel::words::{CallId, Fault, FaultKind, TreeId, limit};
 use spinney_testkit::{Play, check};
 
 use crate::seen::{attempts, effects, events, name};

@@ -1,13 +1,12 @@
 //! Rolling back, as the kernel decides it: what is stopped, what is void, what is told, and what past is none.
 
-use spinney_kernel::agent::Standing;
-use spinney_kernel::body::Body;
+use spinney_journal::Batch;
 use spinney_kernel::context::{Contexts, Known};
-use spinney_kernel::envelope::Envelope;
-use spinney_kernel::id::{AgentId, CallId, Seq};
-use spinney_kernel::request::{Checkpoint, Refresh, Rollback, Send};
-use spinney_kernel::window::{Category, Header, Tie};
-use spinney_kernel::{Batch, Refusal, Reply, Request};
+use spinney_kernel::definition::Refusal;
+use spinney_kernel::record::{Header, Standing, Tie};
+use spinney_kernel::rules::Reply;
+use spinney_kernel::rules::request::{Checkpoint, Refresh, Request, Rollback, Send};
+use spinney_kernel::words::{AgentId, Body, CallId, Category, Envelope, Seq};
 use spinney_testkit::Play;
 
 use crate::seen::{events, name};

@@ -2,16 +2,13 @@
 
 use std::sync::{Arc, Mutex};
 
-use spinney_kernel::body::Body;
-use spinney_kernel::budget::{Limits, Usage};
+use spinney_kernel::budget::{Limits, Usage, Used};
 use spinney_kernel::context::{Message, Origin, Packet};
 use spinney_kernel::definition::OutputLimits;
-use spinney_kernel::id::TreeId;
 use spinney_kernel::port::model::{Answer, Attempt, Missed, Model, Purpose};
 use spinney_kernel::port::parts::PartReader;
-use spinney_kernel::report::Used;
-use spinney_kernel::window::Category;
-use spinney_kernel::{By, port::tool};
+use spinney_kernel::port::tool;
+use spinney_kernel::words::{Body, By, Category, TreeId};
 use spinney_testkit::scripted::{Script, ScriptedModel};
 
 /// The first attempt at the first turn of `root/a`, a lead.
@@ -66,7 +63,7 @@ pub(crate) fn tool_attempt(args: &str) -> tool::Attempt {
         attempt: 1,
         key: "k".to_owned(),
         outputs: OutputLimits::default(),
-        durability: spinney_kernel::port::journal::Durability::Normal,
+        durability: spinney_kernel::words::Durability::Normal,
     }
 }
 

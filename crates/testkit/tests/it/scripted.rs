@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use spinney_kernel::budget::{Limits, Resource};
-use spinney_kernel::context::{Origin, ToolAsk};
+use spinney_kernel::budget::{Limits, Resource, Used};
+use spinney_kernel::context::Origin;
 use spinney_kernel::definition::Lost;
-use spinney_kernel::fault::{Fault, FaultKind};
-use spinney_kernel::port::model::{Answer, Attempt, Missed, Model, Purpose, StopReason};
-use spinney_kernel::report::Used;
+use spinney_kernel::port::model::{Answer, Attempt, Missed, Model, Purpose};
+use spinney_kernel::record::{StopReason, ToolAsk};
+use spinney_kernel::words::{Fault, FaultKind};
 use spinney_testkit::scripted::RENDERED_BYTES_MAX;
 use tokio::time::timeout;
 

@@ -2,9 +2,9 @@
 
 use spinney_kernel::context::Origin;
 use spinney_kernel::definition::Lost;
-use spinney_kernel::fault::FaultKind;
 use spinney_kernel::port::model::{Attempt, Model};
 use spinney_kernel::port::tool::Tool;
+use spinney_kernel::words::FaultKind;
 use spinney_testkit::scripted::{FUEL_MAX, Script};
 
 use crate::scene::{attempt, origin, packet, play, result, said, tool_attempt, used};

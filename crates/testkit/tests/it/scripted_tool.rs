@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use spinney_kernel::budget::Used;
 use spinney_kernel::definition::{Lost, Tool as Spec};
-use spinney_kernel::fault::{Fault, FaultKind};
 use spinney_kernel::port::model::Missed;
 use spinney_kernel::port::tool::{Answer, Attempt, Tool};
-use spinney_kernel::report::Used;
+use spinney_kernel::words::{Fault, FaultKind};
 use spinney_testkit::scripted::ScriptedTool;
 use tokio::time::timeout;
 

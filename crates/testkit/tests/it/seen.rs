@@ -3,12 +3,13 @@
 use std::fmt::Debug;
 use std::str::FromStr;
 
-use spinney_kernel::agent::{Exit, Spawned};
 use spinney_kernel::budget::{Amounts, Resource};
-use spinney_kernel::call::Outcome;
-use spinney_kernel::id::{AgentId, CallId};
-use spinney_kernel::request::{Hold, HoldFor};
-use spinney_kernel::{By, Effect, Event, Refusal, Reply, Report, Request, What};
+use spinney_kernel::definition::Refusal;
+use spinney_kernel::record::{Effect, Event, Exit, Outcome, Spawned};
+use spinney_kernel::rules::report::Report;
+use spinney_kernel::rules::request::{Hold, HoldFor, Request};
+use spinney_kernel::rules::{Reply, What};
+use spinney_kernel::words::{AgentId, By, CallId};
 use spinney_testkit::Play;
 
 /// An id or name that the test's author wrote.

@@ -1,14 +1,11 @@
 //! What a child is told, and how large its window is: nothing else ever crosses.
 
-use spinney_kernel::body::Body;
-use spinney_kernel::context::{Contexts, Frame, Given, Message, Share};
-use spinney_kernel::definition::Definition;
-use spinney_kernel::envelope::Envelope;
-use spinney_kernel::event::Clamped;
-use spinney_kernel::id::{AgentId, ModelName, RoleName};
-use spinney_kernel::request::{Broadcast, Collect, Refresh, Send, Spawn};
-use spinney_kernel::window::{Category, Tie, WindowSpec};
-use spinney_kernel::{By, Event, Refusal, Reply, Request};
+use spinney_kernel::context::{Contexts, Frame, Message};
+use spinney_kernel::definition::{Definition, Given, Refusal, Share, WindowSpec};
+use spinney_kernel::record::{Clamped, Event, Tie};
+use spinney_kernel::rules::Reply;
+use spinney_kernel::rules::request::{Broadcast, Collect, Refresh, Request, Send, Spawn};
+use spinney_kernel::words::{AgentId, Body, By, Category, Envelope, ModelName, RoleName};
 use spinney_testkit::Play;
 
 use crate::seen::{events, name, person, refused};

@@ -9,15 +9,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use spinney_drivers::files::{FileTool, Files};
-use spinney_kernel::agent::Spawned;
-use spinney_kernel::body::Body;
 use spinney_kernel::budget::Resource;
-use spinney_kernel::caps::{Allow, Caps, Network};
 use spinney_kernel::context::Message;
-use spinney_kernel::definition::{Approval, Definition, Recursion};
+use spinney_kernel::definition::{Allow, Approval, Caps, Definition, Network, Recursion};
 use spinney_kernel::port::model::Attempt;
+use spinney_kernel::record::{Event, Spawned};
+use spinney_kernel::words::{Body, limit};
 use spinney_kernel::world::TreeState;
-use spinney_kernel::{Event, limit};
 use spinney_testkit::spinney::function_tool::{FunctionTool, Untyped};
 use spinney_testkit::spinney::tree::{Look, Told};
 use spinney_testkit::{Stage, definition, told};

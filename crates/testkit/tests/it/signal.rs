@@ -1,8 +1,10 @@
 //! Signals: pause, unpause, redirect and cancel; who may send them and what they do to whom.
 
-use spinney_kernel::request::{Cancel, Pause, Redirect, Spawn, Unpause};
-use spinney_kernel::signal::Running;
-use spinney_kernel::{Effect, Refusal, Reply, Request};
+use spinney_kernel::definition::Refusal;
+use spinney_kernel::record::Effect;
+use spinney_kernel::rules::Reply;
+use spinney_kernel::rules::request::{Cancel, Pause, Redirect, Request, Spawn, Unpause};
+use spinney_kernel::words::Running;
 use spinney_testkit::{Play, check};
 
 use crate::seen::{agent, attempts, effects, name, person, refused, running};

@@ -1,6 +1,6 @@
 //! How many effects run at once, and that waiting takes no place from those who work.
 
-use spinney_kernel::id::CallId;
+use spinney_kernel::words::CallId;
 use spinney_testkit::Play;
 
 use crate::seen::{attempts, running};

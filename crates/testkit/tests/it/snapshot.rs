@@ -1,9 +1,8 @@
 //! What can be seen of an agent while it lives, and what is kept of it afterwards.
 
-use spinney_kernel::agent::{Ended, Status};
 use spinney_kernel::budget::{Amounts, Limits, Resource};
-use spinney_kernel::id::ThreadId;
-use spinney_kernel::world::AgentView;
+use spinney_kernel::words::ThreadId;
+use spinney_kernel::world::{AgentView, Ended, Status};
 use spinney_testkit::Play;
 
 use crate::seen::{name, turn};

@@ -1,11 +1,10 @@
 //! Spawning: who may appear where, in which order that is decided, and what a child is born with.
 
 use serde_json::{Value, json};
-use spinney_kernel::caps::{Allow, Caps, Network};
-use spinney_kernel::definition::{Definition, Recursion, TreeLimits};
-use spinney_kernel::id::ThreadId;
-use spinney_kernel::request::{Collect, Spawn};
-use spinney_kernel::{Refusal, Reply, Request};
+use spinney_kernel::definition::{Allow, Caps, Definition, Network, Recursion, Refusal, TreeLimits};
+use spinney_kernel::rules::Reply;
+use spinney_kernel::rules::request::{Collect, Request, Spawn};
+use spinney_kernel::words::ThreadId;
 use spinney_testkit::Play;
 
 use crate::seen::{agent, attempts, births, name, person, refused};

@@ -4,16 +4,13 @@
 use std::sync::Arc;
 
 use insta::assert_snapshot;
-use spinney_kernel::body::Body;
 use spinney_kernel::budget::{Amounts, Resource};
-use spinney_kernel::call::Work;
-use spinney_kernel::context::{Contexts, Message, Packet, Share};
-use spinney_kernel::envelope::Envelope;
-use spinney_kernel::id::{AgentId, CallId};
-use spinney_kernel::request::{Charge, Collect, Refresh, Send, Spawn};
-use spinney_kernel::window::{Category, Summary, Unsummed};
+use spinney_kernel::context::{Contexts, Message, Packet};
+use spinney_kernel::definition::Share;
+use spinney_kernel::record::{Event, Summary, Unsummed, Work};
+use spinney_kernel::rules::request::{Charge, Collect, Refresh, Request, Send, Spawn};
+use spinney_kernel::words::{AgentId, Body, CallId, Category, Envelope, limit};
 use spinney_kernel::world::TreeState;
-use spinney_kernel::{Event, Request, limit};
 use spinney_testkit::Play;
 use spinney_testkit::fixture::NANOS_PER_TOKEN;
 

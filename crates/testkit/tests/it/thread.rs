@@ -1,13 +1,10 @@
 //! A thread that several agents share: who reads it, what each is told, and how much of it a packet holds.
 
-use spinney_kernel::body::Body;
-use spinney_kernel::context::{Contexts, Message, Share};
-use spinney_kernel::definition::Definition;
-use spinney_kernel::envelope::Envelope;
-use spinney_kernel::id::RoleName;
-use spinney_kernel::request::{Cancel, Collect, Send, Spawn};
-use spinney_kernel::window::{Category, WindowSpec};
-use spinney_kernel::{Event, Request};
+use spinney_kernel::context::{Contexts, Message};
+use spinney_kernel::definition::{Definition, Share, WindowSpec};
+use spinney_kernel::record::Event;
+use spinney_kernel::rules::request::{Cancel, Collect, Request, Send, Spawn};
+use spinney_kernel::words::{Body, Category, Envelope, RoleName};
 use spinney_testkit::Play;
 
 use crate::seen::{events, name};

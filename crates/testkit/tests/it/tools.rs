@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use insta::assert_snapshot;
 use serde_json::{Map, Value, json};
-use spinney_kernel::turn::Builtin;
+use spinney_kernel::definition::Builtin;
 use spinney_testkit::Play;
 
 fn properties(schema: &Value) -> &Map<String, Value> {

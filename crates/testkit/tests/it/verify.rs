@@ -3,15 +3,13 @@
 use std::sync::Arc;
 
 use spinney::tree::{Diverged, Verified, verify};
-use spinney_kernel::body::BlobRef;
-use spinney_kernel::event::Restored;
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, Fact};
-use spinney_kernel::port::journal::{
-    Append, Appended, ChainHash, Entry, Head, Journal, JournalFault, Shared,
+use spinney_journal::{
+    Append, Appended, CatalogKind, CatalogRow, ChainHash, Entry, Fact, Head, Journal, JournalFault, Shared,
 };
-use spinney_kernel::window::Category;
-use spinney_kernel::{Event, Request, What};
+use spinney_kernel::record::{Event, Restored};
+use spinney_kernel::rules::What;
+use spinney_kernel::rules::request::Request;
+use spinney_kernel::words::{BlobRef, Category, Seq, TreeId};
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::Stage;
 
@@ -197,7 +195,7 @@ async fn a_rollback_to_what_never_was_is_found() {
     let home = stage.home();
     let tree = stage.start(&home, "root turns=9").await;
     tree.settled().await;
-    let root: spinney_kernel::id::AgentId = "root".parse().unwrap();
+    let root: spinney_kernel::words::AgentId = "root".parse().unwrap();
     let then = tree.checkpoint(root.clone(), None).await.unwrap();
     tree.send(root, "more").await.unwrap();
     tree.roll_back(&then, None).await.unwrap();

@@ -1,10 +1,11 @@
 //! The window: shares, what goes first, what stays, and how packets follow each other.
 
 use proptest::prelude::*;
-use spinney_kernel::limit;
-use spinney_kernel::window::{
-    Bounds, Category, Compact, Cut, Header, Preset, Shares, Slice, Span, Tie, TooSmall, Window, covers, trim,
-};
+use spinney_kernel::definition::{Compact, Preset, Shares};
+use spinney_kernel::record::{Cut, Header, Span, Tie};
+use spinney_kernel::window::trim;
+use spinney_kernel::window::{Bounds, Slice, TooSmall, Window, covers};
+use spinney_kernel::words::{Category, limit};
 
 const TOOLS: Bounds =
     Bounds { size: 1_000, preset: Preset::Tools, images_max: 5, compact: Compact::Count, thread: None };

@@ -2,9 +2,8 @@
 
 use serde_json::json;
 use spinney_kernel::budget::{AMOUNT_MAX, Limits, Resource};
-use spinney_kernel::definition::{BudgetSpec, Lend, OnLow};
-use spinney_kernel::limit;
-use spinney_kernel::written::{BudgetKeys, Count, Percent, Span, Usd};
+use spinney_kernel::definition::{BudgetKeys, BudgetSpec, Count, Lend, OnLow, Percent, Span, Usd};
+use spinney_kernel::words::limit;
 
 /// Reads JSON text, as the arguments of a tool arrive.
 fn read<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {

@@ -3,18 +3,12 @@
 
 use super::super::told::{child_told, shown, wait_told};
 use super::{Context, Contexts, End, Reader};
-use crate::agent::{Exit, answer_digest};
-use crate::body::Body;
 use crate::budget::Amounts;
-use crate::call::{ChildEnd, Outcome, Wait};
 use crate::context::known::Returned;
-use crate::context::{Along, Facts, Message};
-use crate::findings::{Finding, Late};
-use crate::id::{AgentId, Seq};
-use crate::input::By;
-use crate::limit;
-use crate::turn::Builtin;
-use crate::window::Category;
+use crate::context::{Along, Facts, Finding, Late, Message};
+use crate::definition::Builtin;
+use crate::record::{ChildEnd, Exit, Outcome, WaitFor};
+use crate::words::{AgentId, Body, By, Category, Seq, answer_digest, limit};
 
 impl Contexts {
     pub(super) fn ended(&mut self, agent: &AgentId, exit: &Exit, result: Option<&Body>, spent: &Amounts) {
@@ -72,7 +66,7 @@ impl Contexts {
     pub(super) fn returned(
         &mut self,
         agent: &AgentId,
-        wait: Option<&Wait>,
+        wait: Option<&WaitFor>,
         outcome: &Outcome,
     ) -> Option<(String, bool, Facts)> {
         let (Outcome::Children { ended } | Outcome::Expired { ended }) = outcome else { return None };
@@ -89,7 +83,7 @@ impl Contexts {
             Finding { agent, state, text, used, answer }
         };
         let mut findings: Vec<Finding> = ended.iter().map(&mut finding).collect();
-        let Some(Wait::Children { agents, need, sources }) = wait else {
+        let Some(WaitFor::Children { agents, need, sources }) = wait else {
             // The call that spawned it.
             let finding = findings.pop().filter(|_| !is_late)?;
             let is_error = !finding.is_completed();

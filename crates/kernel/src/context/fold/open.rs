@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::call::Wait;
-use crate::id::{AgentId, CallId};
+use crate::record::WaitFor;
+use crate::words::{AgentId, CallId};
 
 /// The calls of a tree that have not ended. There are many in a large tree, and few of them are waits.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Open {
     pub(super) calls: BTreeMap<CallId, Opened>,
-    waits: BTreeMap<CallId, Wait>,
+    waits: BTreeMap<CallId, WaitFor>,
 }
 
 /// A call that has not ended.
@@ -46,12 +46,12 @@ impl Open {
     }
 
     /// What an open call waits for.
-    pub(super) fn waits(&mut self, call: CallId, wait: &Wait) {
+    pub(super) fn waits(&mut self, call: CallId, wait: &WaitFor) {
         self.waits.insert(call, wait.clone());
     }
 
     /// Takes out a call that ended, and what it waited for, if it is a wait.
-    pub(super) fn remove(&mut self, call: CallId) -> Option<(Opened, Option<Wait>)> {
+    pub(super) fn remove(&mut self, call: CallId) -> Option<(Opened, Option<WaitFor>)> {
         Some((self.calls.remove(&call)?, self.waits.remove(&call)))
     }
 }

@@ -8,10 +8,9 @@ use std::sync::Arc;
 use super::super::known::{All, Unread};
 use super::super::told::ROLLED_BACK;
 use super::{Contexts, Kind, Reader};
-use crate::agent::Standing;
 use crate::context::Message;
-use crate::event::{Event, Restored};
-use crate::id::{AgentId, CallId, Seq, TreeId};
+use crate::record::{Event, Restored, Standing};
+use crate::words::{AgentId, CallId, Seq, TreeId};
 
 /// What an agent knew at one moment, with its texts. Shared with the context that it was taken from.
 #[derive(Clone, Debug)]
@@ -31,7 +30,8 @@ impl Known {
     }
 
     /// Whether these are the texts of an agent that stood so.
-    pub(crate) fn fits(&self, agent: &AgentId, standing: &Standing) -> bool {
+    #[must_use]
+    pub fn fits(&self, agent: &AgentId, standing: &Standing) -> bool {
         let window = &standing.window;
         let unread = self.unread.as_ref().map_or(0, |unread| unread.len());
         let categories = self.messages.iter().map(|message| message.category());

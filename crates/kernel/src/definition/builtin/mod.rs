@@ -2,7 +2,7 @@
 
 mod words;
 
-use crate::id::ToolName;
+use crate::words::ToolName;
 
 /// A tool that the kernel itself answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! What a window held at a checkpoint, and how it holds that again. The size is not part of it: how much fits is a
 //! matter of the present.
 
-pub(crate) use crate::holding::Holding;
+pub(crate) use crate::record::Holding;
 
 use super::{Seldom, Window};
-use crate::id::AgentId;
-use crate::window::Tie;
+use crate::record::Tie;
+use crate::words::AgentId;
 
 impl Window {
     /// What it holds.

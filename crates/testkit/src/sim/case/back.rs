@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use spinney_kernel::agent::{Agent, Standing};
-use spinney_kernel::checkpoint::CheckpointKind;
 use spinney_kernel::context::{Contexts, Known, Message};
-use spinney_kernel::id::{AgentId, Seq};
-use spinney_kernel::request::{Checkpoint, Hold, HoldFor, Rollback};
-use spinney_kernel::{By, Event, Request, What, World};
+use spinney_kernel::record::{Event, Standing};
+use spinney_kernel::rules::What;
+use spinney_kernel::rules::request::{Checkpoint, Hold, HoldFor, Request, Rollback};
+use spinney_kernel::words::{AgentId, By, CheckpointKind, Seq};
+use spinney_kernel::world::{Agent, World};
 
 use super::{Case, TREE, person};
 use crate::fixture::parse;

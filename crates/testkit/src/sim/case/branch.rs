@@ -1,9 +1,9 @@
 //! Branching: a simulated tree is branched off at a checkpoint, and both go on. Every law holds in both.
 
 use spinney_kernel::budget::{Limits, Resource};
-use spinney_kernel::id::{AgentId, TreeId};
-use spinney_kernel::request::{Branch, Unpause};
-use spinney_kernel::{Event, Request};
+use spinney_kernel::record::Event;
+use spinney_kernel::rules::request::{Branch, Request, Unpause};
+use spinney_kernel::words::{AgentId, TreeId};
 
 use super::{Case, person};
 use crate::fixture::parse;

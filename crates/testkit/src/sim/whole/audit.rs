@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use spinney_journal::{Batch, Journal};
 use spinney_kernel::budget::Amounts;
-use spinney_kernel::call::Outcome;
-use spinney_kernel::id::{CallId, Seq, TreeId};
-use spinney_kernel::port::journal::Journal;
-use spinney_kernel::time::Time;
-use spinney_kernel::{Batch, Event};
+use spinney_kernel::record::{Event, Outcome};
+use spinney_kernel::words::{CallId, Seq, Time, TreeId};
 
 use super::record::Record;
 

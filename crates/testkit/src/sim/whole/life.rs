@@ -9,13 +9,11 @@ use spinney::clock::Clock;
 use spinney::draw::Draws;
 use spinney::tree::{Status as TreeStatus, verify};
 use spinney::{Home, ResumeError, Shutdown, Tree};
-use spinney_kernel::Event;
-use spinney_kernel::agent::{Exit, Status};
+use spinney_journal::Journal;
 use spinney_kernel::budget::Amounts;
-use spinney_kernel::id::{AgentId, Seq};
-use spinney_kernel::port::journal::Journal;
-use spinney_kernel::time::Time;
-use spinney_kernel::world::TreeState;
+use spinney_kernel::record::{Event, Exit};
+use spinney_kernel::words::{AgentId, Seq, Time};
+use spinney_kernel::world::{Status, TreeState};
 use spinney_store::{Access, MemoryJournal, SqliteJournal};
 
 use super::super::law::{Law, hold};

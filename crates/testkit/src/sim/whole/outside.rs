@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use spinney_kernel::definition::Lost;
-use spinney_kernel::id::CallId;
+use spinney_kernel::words::CallId;
 
 use super::record::Record;
 

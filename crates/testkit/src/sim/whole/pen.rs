@@ -5,12 +5,10 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use spinney_kernel::body::BlobRef;
-use spinney_kernel::id::{Seq, TreeId};
-use spinney_kernel::port::catalog::{CatalogKind, CatalogRow, Fact};
-use spinney_kernel::port::journal::{
-    Append, Appended, ChainHash, Entry, Head, Journal, JournalFault, Shared,
+use spinney_journal::{
+    Append, Appended, CatalogKind, CatalogRow, ChainHash, Entry, Fact, Head, Journal, JournalFault, Shared,
 };
+use spinney_kernel::words::{BlobRef, Seq, TreeId};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 

@@ -8,15 +8,12 @@ use std::time::Duration;
 use spinney::Tree;
 use spinney::clock::Clock;
 use spinney::tree::RequestError;
-use spinney_kernel::body::Body;
 use spinney_kernel::budget::{Amounts, Resource};
-use spinney_kernel::call::{Outcome, Work};
-use spinney_kernel::id::{AgentId, CallId, Seq};
-use spinney_kernel::request::{
-    Answer, Cancel, Charge, Checkpoint, Pause, Raise, Redirect, Rollback, Send, Unpause,
+use spinney_kernel::record::{Event, Outcome, Work};
+use spinney_kernel::rules::request::{
+    Answer, Cancel, Charge, Checkpoint, Pause, Raise, Redirect, Request, Rollback, Send, Unpause,
 };
-use spinney_kernel::signal::Running;
-use spinney_kernel::{By, Event, Request};
+use spinney_kernel::words::{AgentId, Body, By, CallId, Running, Seq};
 
 use super::plot::{Mode, Plot};
 use super::record::Record;

@@ -5,14 +5,13 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use spinney_kernel::budget::Usage;
+use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::definition::{Lost, Tool as Spec};
-use spinney_kernel::fault::{Fault, FaultKind};
-use spinney_kernel::part::{Enclosure, Part};
-use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{self, Deltas, Missed, Model, Purpose, StopReason};
-use spinney_kernel::port::tool::{self, Tool};
-use spinney_kernel::report::Used;
+use spinney_kernel::port::model::{Deltas, Missed, Model, Purpose};
+use spinney_kernel::port::tool::Tool;
+use spinney_kernel::port::{Pending, model, tool};
+use spinney_kernel::record::StopReason;
+use spinney_kernel::words::{Enclosure, Fault, FaultKind, Part};
 use tokio_util::sync::CancellationToken;
 
 use super::super::dice::Dice;

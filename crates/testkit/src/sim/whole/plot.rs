@@ -1,16 +1,12 @@
 //! The plot: what a seed makes of a tree and of everyone around it. Everything in here is a pure function of the
 //! seed and a place, so that a crash changes no answer.
 
-use spinney_kernel::body::Body;
 use spinney_kernel::budget::{Limits, Price, Resource};
-use spinney_kernel::caps::Caps;
-use spinney_kernel::context::Share;
 use spinney_kernel::definition::{
-    Approval, BudgetSpec, Definition, Lost, Model, OnLow, Recursion, Role, TreeLimits, Turns, Unpriced,
-    WrapUp,
+    Approval, BudgetSpec, Caps, Compact, Definition, Lost, Model, OnLow, OutputSchema, Recursion, Role,
+    Share, TreeLimits, Turns, Unpriced, WindowSpec, WrapUp,
 };
-use spinney_kernel::output_schema::OutputSchema;
-use spinney_kernel::window::{Compact, WindowSpec};
+use spinney_kernel::words::Body;
 
 use super::super::dice::Dice;
 use crate::fixture::parse;

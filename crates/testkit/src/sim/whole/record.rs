@@ -5,14 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use spinney::tree::Look;
+use spinney_journal::Batch;
 use spinney_kernel::budget::{Amounts, ResourceSet};
-use spinney_kernel::call::{Outcome, Work};
 use spinney_kernel::context::Contexts;
-use spinney_kernel::fault::FaultKind;
-use spinney_kernel::id::{AgentId, CallId, Seq, TreeId};
 use spinney_kernel::port::model::{Attempt, Purpose};
-use spinney_kernel::time::Time;
-use spinney_kernel::{Batch, Event, World};
+use spinney_kernel::record::{Event, Outcome, Work};
+use spinney_kernel::words::{AgentId, CallId, FaultKind, Seq, Time, TreeId};
+use spinney_kernel::world::World;
 use tokio::sync::watch;
 
 use super::super::clocks::Alarms;

@@ -1,7 +1,8 @@
 //! What the models of a plot say: which tools they ask for at which turn, sensible and absurd.
 
-use spinney_kernel::context::{Message, Packet, ToolAsk};
+use spinney_kernel::context::{Message, Packet};
 use spinney_kernel::port::model::{Attempt, Purpose};
+use spinney_kernel::record::ToolAsk;
 
 use super::super::dice::Dice;
 use super::plot::{Mode, Plot, ROLES, SCHEMA};

@@ -1,10 +1,7 @@
 //! What was seen to happen: a simulator that never halts a tree or loses a call proves nothing about either.
 
-use spinney_kernel::Event;
-use spinney_kernel::agent::{ClockKind, Exit};
-use spinney_kernel::call::{Outcome, Why};
-use spinney_kernel::signal::Running;
-use spinney_kernel::window::Summary;
+use spinney_kernel::record::{ClockKind, Event, Exit, Outcome, Summary, Why};
+use spinney_kernel::words::Running;
 
 /// What has to happen somewhere for a run to count.
 pub const TELLING: [&str; 40] = [
@@ -54,14 +51,14 @@ pub const TELLING: [&str; 40] = [
 pub(super) fn shown(event: &Event) -> Option<&'static str> {
     Some(match event {
         Event::AgentSpawned(spawned) => match spawned.attachment {
-            spinney_kernel::agent::Attachment::Root | spinney_kernel::agent::Attachment::Disowned => {
+            spinney_kernel::record::Attachment::Root | spinney_kernel::record::Attachment::Disowned => {
                 return None;
             }
-            spinney_kernel::agent::Attachment::Call { .. } if spawned.output_schema.is_some() => {
+            spinney_kernel::record::Attachment::Call { .. } if spawned.output_schema.is_some() => {
                 "a child had a schema of its own"
             }
-            spinney_kernel::agent::Attachment::Call { .. } => "a child was spawned",
-            spinney_kernel::agent::Attachment::Detached => "a detached child was spawned",
+            spinney_kernel::record::Attachment::Call { .. } => "a child was spawned",
+            spinney_kernel::record::Attachment::Detached => "a detached child was spawned",
         },
         Event::AgentPaused { .. } => "an agent was paused",
         Event::ContextCut { summary: Some(Summary::By(_)), .. } => "a summary told what was cut",

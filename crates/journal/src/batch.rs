@@ -1,0 +1,158 @@
+//! A batch: one input with the events that it decided. It is what a journal stores and what a replay checks.
+
+use serde::{Deserialize, Serialize};
+
+use spinney_kernel::record::{Event, Outcome, Standing, ToolAsk};
+use spinney_kernel::rules::report::{Done, Report};
+use spinney_kernel::rules::request::Request;
+use spinney_kernel::rules::{Input, What};
+use spinney_kernel::words::Body;
+
+/// One input with the events that it decided.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Batch {
+    /// What arrived.
+    pub input: Input,
+    /// What was decided.
+    pub events: Vec<Event>,
+}
+
+impl Batch {
+    /// Takes out of the input what stands in an event too, so that it is stored once.
+    pub fn fold(&mut self) {
+        if let Some((done, body, asks)) = done_twice(self) {
+            if done.body == *body {
+                done.body = Body::default();
+            }
+            if done.asks == *asks {
+                done.asks.clear();
+            }
+        }
+        if let Some((standing, copy)) = stood_twice(self)
+            && standing.as_deref() == Some(copy)
+        {
+            *standing = None;
+        }
+        if let Some((text, copy)) = twice(&mut self.input, &self.events)
+            && text == copy
+        {
+            text.clear();
+        }
+    }
+
+    /// Puts back what [`fold`](Self::fold) took out.
+    pub fn unfold(&mut self) {
+        if let Some((done, body, asks)) = done_twice(self) {
+            if done.body.is_empty() {
+                done.body.clone_from(body);
+            }
+            if done.asks.is_empty() {
+                done.asks.clone_from(asks);
+            }
+        }
+        if let Some((standing, copy)) = stood_twice(self)
+            && standing.is_none()
+        {
+            *standing = Some(Box::new(copy.clone()));
+        }
+        if let Some((text, copy)) = twice(&mut self.input, &self.events)
+            && text.is_empty()
+        {
+            text.clone_from(copy);
+        }
+    }
+}
+
+/// The report that an effect did its work, with what the event about it took over.
+fn done_twice(batch: &mut Batch) -> Option<(&mut Done, &Body, &Vec<ToolAsk>)> {
+    let What::Report(Report::Done(done)) = &mut batch.input.what else { return None };
+    match batch.events.first() {
+        Some(Event::CallEnded { outcome: Outcome::Done { body, asks, .. }, .. }) => Some((done, body, asks)),
+        Some(_) | None => None,
+    }
+}
+
+/// How an agent stood at a checkpoint, as a rollback brings it along and as its event took it over.
+fn stood_twice(batch: &mut Batch) -> Option<(&mut Option<Box<Standing>>, &Standing)> {
+    let What::Request { request, .. } = &mut batch.input.what else { return None };
+    let Request::Rollback(rollback) = request.as_mut() else { return None };
+    match batch.events.first() {
+        Some(Event::ContextRestored(restored)) => Some((&mut rollback.standing, &restored.standing)),
+        Some(_) | None => None,
+    }
+}
+
+/// The text that an input and one of its events share. For a verb that is not in here it is stored twice, which
+/// costs room and nothing else.
+fn twice<'a>(input: &'a mut Input, events: &'a [Event]) -> Option<(&'a mut String, &'a String)> {
+    let text = match &mut input.what {
+        What::Report(_) => return None,
+        What::Request { request, .. } => match request.as_mut() {
+            Request::Spawn(spawn) => &mut spawn.goal,
+            Request::Followup(followup) => &mut followup.task,
+            Request::Send(send) => &mut send.body.text,
+            Request::Publish(publish) => &mut publish.body.text,
+            Request::Answer(answer) => &mut answer.answer.text,
+            Request::Finish(finish) => &mut finish.result.text,
+            Request::Redirect(redirect) => &mut redirect.instruction,
+            Request::Start(_)
+            | Request::Hold(_)
+            | Request::Charge(_)
+            | Request::Wait(_)
+            | Request::Refresh(_)
+            | Request::Broadcast(_)
+            | Request::Ask(_)
+            | Request::Fail(_)
+            | Request::Pause(_)
+            | Request::Unpause(_)
+            | Request::Cancel(_)
+            | Request::Raise(_)
+            | Request::Checkpoint(_)
+            | Request::Branch(_)
+            | Request::Rollback(_) => return None,
+        },
+    };
+    events.iter().find_map(copied).map(|copy| (text, copy))
+}
+
+/// The text that an event took over from its input, if it is one that does.
+fn copied(event: &Event) -> Option<&String> {
+    match event {
+        Event::CallEnded { outcome: Outcome::Answered { answer, .. }, .. } => Some(&answer.text),
+        Event::AgentSpawned(spawned) => Some(&spawned.goal),
+        Event::MessageSent { body, .. } | Event::MessagePublished { body, .. } => Some(&body.text),
+        Event::AgentEnding { result, .. } | Event::AgentEnded { result, .. } => {
+            result.as_ref().map(|body| &body.text)
+        }
+        Event::AgentRedirected { instruction, .. } => Some(instruction),
+        Event::TreeStarted { .. }
+        | Event::AgentPaused { .. }
+        | Event::WindowSet { .. }
+        | Event::ContextShared { .. }
+        | Event::ThreadJoined { .. }
+        | Event::ThreadLeft { .. }
+        | Event::ContextCut { .. }
+        | Event::ContextRestored(_)
+        | Event::AgentUnpaused { .. }
+        | Event::CallAsked { .. }
+        | Event::CallWaiting { .. }
+        | Event::CallStarted { .. }
+        | Event::CallResumed { .. }
+        | Event::CallSwitched { .. }
+        | Event::AttemptFailed { .. }
+        | Event::CallEnded { .. }
+        | Event::WaitStarted { .. }
+        | Event::QuestionAsked { .. }
+        | Event::ToolAnswered { .. }
+        | Event::Charged { .. }
+        | Event::TreeHalted { .. }
+        | Event::TreeUnhalted
+        | Event::WrapUpStarted { .. }
+        | Event::LimitRaised { .. }
+        | Event::ClockSet { .. }
+        | Event::BreakerChanged { .. }
+        | Event::CheckpointMade { .. }
+        | Event::TreeBranched(_)
+        | Event::RateLimited { .. } => None,
+    }
+}

@@ -1,0 +1,78 @@
+//! Checkpoints: named places in the journals of a home, in one index for all agents. A checkpoint copies nothing: it
+//! says whose context is meant and where in the journal it stood like that.
+
+use crate::{CatalogKind, Fact, Journal, JournalFault};
+use serde::{Deserialize, Serialize};
+use spinney_kernel::words::{AgentId, CheckpointKind, CheckpointName, Seq, Time, TreeId};
+
+/// One checkpoint of a home.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// What it is called.
+    pub name: CheckpointName,
+    /// In which tree it is.
+    pub tree: TreeId,
+    /// What the index knows of it.
+    pub known: Known,
+}
+
+/// What the index knows of a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Known {
+    /// Whose context.
+    pub agent: AgentId,
+    /// What made it.
+    pub kind: CheckpointKind,
+    /// Where it is: the last event of the batch with its own.
+    pub seq: Seq,
+    /// When it was made.
+    pub made: Time,
+    /// The how-manieth of its agent it is, if it is an automatic one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub number: u32,
+}
+
+impl Known {
+    /// As the catalog keeps it.
+    pub(crate) fn written(&self) -> String {
+        match serde_json::to_string(self) {
+            Ok(text) => text,
+            Err(_) => unreachable!("ids and numbers are written as JSON"),
+        }
+    }
+}
+
+/// Every checkpoint of a home, in the order of names; with an agent given, only those of agents with that id, whatever
+/// tree they are in.
+///
+/// # Errors
+/// If the catalog cannot be read, or a row of it is not one of ours.
+pub fn checkpoints(journal: &dyn Journal, agent: Option<&AgentId>) -> Result<Vec<Listed>, JournalFault> {
+    let facts = journal.catalog(CatalogKind::Checkpoint, "")?;
+    let listed = facts.into_iter().map(listed).collect::<Result<Vec<Listed>, JournalFault>>()?;
+    Ok(listed.into_iter().filter(|listed| agent.is_none_or(|agent| listed.known.agent == *agent)).collect())
+}
+
+/// The checkpoint with this name.
+///
+/// # Errors
+/// If the catalog cannot be read, or its row is not one of ours.
+pub fn find(journal: &dyn Journal, name: &CheckpointName) -> Result<Option<Listed>, JournalFault> {
+    let facts = journal.catalog(CatalogKind::Checkpoint, name.as_str())?;
+    facts.into_iter().find(|fact| fact.key == name.as_str()).map(listed).transpose()
+}
+
+fn listed(fact: Fact) -> Result<Listed, JournalFault> {
+    let Fact { key, tree, value } = fact;
+    let wrong =
+        |reason: String| JournalFault::DamagedRow { kind: CatalogKind::Checkpoint, key: key.clone(), reason };
+    let known: Known = serde_json::from_str(&value).map_err(|error| wrong(error.to_string()))?;
+    let name: CheckpointName =
+        key.parse().map_err(|error: spinney_kernel::words::IdError| wrong(error.to_string()))?;
+    Ok(Listed { name, tree, known })
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
+}

@@ -1,0 +1,24 @@
+//! What a journal is, and how one is read back: the port that stores implement, batches, the hash chain, the catalog of
+//! checkpoints, and what is kept for how long. Nothing here assumes that a home belongs to one process.
+
+mod batch;
+mod blobs;
+mod catalog;
+mod chain;
+mod checkpoints;
+mod home_refusal;
+mod page;
+mod port;
+mod recall;
+mod retention;
+
+pub use batch::Batch;
+pub use blobs::blobs_of;
+pub use catalog::{CatalogKind, CatalogRow, Fact, Place, catalog_of, catalog_rows, rebuild};
+pub use chain::verify_chain;
+pub use checkpoints::{Known, Listed, checkpoints, find};
+pub use home_refusal::HomeRefusal;
+pub use page::pages;
+pub use port::{Append, Appended, Base, ChainHash, Entry, Head, Journal, JournalFault, Shared};
+pub use recall::{damaged, mended, places, recall};
+pub use retention::{Cleaned, clean, expired};

@@ -1,0 +1,99 @@
+//! Reading back what agents knew, from a journal of any length in little memory: page by page, and of what windows have
+//! let go only what later events go back to.
+
+use crate::{Journal, JournalFault, pages};
+use spinney_kernel::context::{Contexts, Known, Places};
+use spinney_kernel::definition::Refusal;
+use spinney_kernel::record::{Event, Standing};
+use spinney_kernel::words::{AgentId, Seq, TreeId};
+use spinney_kernel::world::World;
+
+/// The checkpoints that events of a tree go back to, up to and with the event `until`.
+///
+/// # Errors
+/// What the journal says.
+pub fn places(journal: &dyn Journal, tree: TreeId, until: Seq) -> Result<Places, JournalFault> {
+    let mut places = Places::default();
+    each(journal, tree, until, |event, _| places.note(event))?;
+    Ok(places)
+}
+
+/// Contexts that went back to what they did not keep are folded again, from `fresh` ones and keeping it.
+///
+/// # Errors
+/// What the journal says; and where it goes back to what never was, which is damage.
+pub fn mended(
+    journal: &dyn Journal,
+    tree: TreeId,
+    (contexts, mut fresh): (Contexts, Contexts),
+) -> Result<Contexts, JournalFault> {
+    if contexts.lacks().is_none() {
+        return Ok(contexts);
+    }
+    let until = contexts.seq();
+    fresh.keep(places(journal, tree, until)?);
+    each(journal, tree, until, |event, _| fresh.apply(event))?;
+    match fresh.lacks() {
+        None => Ok(fresh),
+        Some(seq) => Err(damaged(tree, seq)),
+    }
+}
+
+/// An event goes back to what never was.
+#[must_use]
+pub fn damaged(tree: TreeId, seq: Seq) -> JournalFault {
+    let reason = format!("event {} goes back to a checkpoint that is not as it says", seq.0);
+    JournalFault::Damaged { tree, after: seq.0.saturating_sub(1), reason }
+}
+
+/// What an agent was at a checkpoint of its tree: counts for the world, and texts. Refused if there is no such
+/// checkpoint, or the agent takes no turns.
+///
+/// # Errors
+/// What the journal says.
+pub fn recall(
+    journal: &dyn Journal,
+    tree: TreeId,
+    (agent, at): (&AgentId, Seq),
+) -> Result<Result<(Standing, Known), Refusal>, JournalFault> {
+    let (mut world, mut contexts) = (World::new(tree), Contexts::new(tree));
+    let mut is_its = false;
+    each(journal, tree, at, |event, end| {
+        world.apply(event);
+        contexts.apply(event);
+        let is_made = matches!(event, Event::CheckpointMade { agent: whose, .. } if whose == agent);
+        is_its |= is_made && end == at;
+    })?;
+    if !is_its {
+        return Ok(Err(Refusal::NoCheckpoint { agent: agent.clone(), at: at.0 }));
+    }
+    let contexts = mended(journal, tree, (contexts, Contexts::new(tree)))?;
+    let known = contexts.known(agent);
+    let stood = known.and_then(|known| Some((Standing::of(&world, agent, &known)?, known)));
+    match stood {
+        Some((standing, known)) if known.fits(agent, &standing) => Ok(Ok((standing, known))),
+        Some(_) => Err(damaged(tree, at)),
+        None => Ok(Err(Refusal::RollbackTurnless { agent: agent.clone() })),
+    }
+}
+
+/// Hands over the events of a tree, up to and with the event `until`, each with the last of its batch.
+fn each(
+    journal: &dyn Journal,
+    tree: TreeId,
+    until: Seq,
+    mut take: impl FnMut(&Event, Seq),
+) -> Result<(), JournalFault> {
+    for page in pages(journal, tree, Seq(0)) {
+        for entry in page? {
+            let end = entry.end();
+            for (event, seq) in entry.batch.events.iter().zip(entry.after.0 + 1..) {
+                if seq > until.0 {
+                    return Ok(());
+                }
+                take(event, end);
+            }
+        }
+    }
+    Ok(())
+}

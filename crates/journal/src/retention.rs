@@ -1,0 +1,107 @@
+//! Retention: which checkpoints of a home go with time, and removing those from its catalog. Only automatic ones ever
+//! go. The journals keep every event: [`rebuild`](crate::rebuild) brings back what was removed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{CatalogKind, CatalogRow, Fact, Journal, JournalFault, Listed, checkpoints};
+use spinney_kernel::words::{CheckpointKind, Seq, Time, TreeId, limit};
+
+/// What cleaning a home came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cleaned {
+    /// How many checkpoints are gone. All of them were automatic.
+    pub removed: usize,
+    /// How many automatic ones are left.
+    pub left: usize,
+    /// Trees that keep all they had, although some of it was to go, and why.
+    pub failed: Vec<(TreeId, JournalFault)>,
+}
+
+/// The checkpoints of a home that are to go, the oldest first. One that was made after `now`, because a clock was set
+/// back, is as good as new.
+#[must_use]
+pub fn expired(listed: &[Listed], now: Time) -> Vec<&Listed> {
+    let automatic = listed.iter().filter(|listed| listed.known.kind == CheckpointKind::Automatic);
+    let (mut gone, mut kept): (Vec<&Listed>, Vec<&Listed>) =
+        automatic.partition(|listed| is_outdated(listed, now));
+    let beyond = (listed.len() - gone.len()).saturating_sub(limit::CHECKPOINTS_KEPT_MAX);
+    kept.sort_by_key(|listed| age_order(listed));
+    gone.extend(kept.into_iter().take(beyond));
+    gone.sort_by_key(|listed| age_order(listed));
+    gone
+}
+
+/// Removes from the catalog what has expired, of each tree all or nothing. What keeps one tree from being cleaned does
+/// not keep the others. Nobody else may clean or rebuild meanwhile; trees may be written.
+///
+/// # Errors
+/// If the heads or the catalog cannot be read. Nothing was removed then.
+pub fn clean(journal: &dyn Journal, now: Time) -> Result<Cleaned, JournalFault> {
+    let mut cleaned = pass(journal, now)?;
+    for _ in 1..limit::CLEAN_TRIES_MAX {
+        if !cleaned.failed.iter().any(|(_, fault)| matches!(fault, JournalFault::Stale { .. })) {
+            break;
+        }
+        // Whoever writes a tree meanwhile wins; what the tree has by then is looked at again. If that cannot be read,
+        // what is gone still counts.
+        let Ok(again) = pass(journal, now) else { break };
+        cleaned = Cleaned { removed: cleaned.removed + again.removed, ..again };
+    }
+    Ok(cleaned)
+}
+
+/// Cleans every tree once.
+fn pass(journal: &dyn Journal, now: Time) -> Result<Cleaned, JournalFault> {
+    // Where the trees stand is read before what they have: if one moves on in between, its rows are not replaced.
+    let heads: BTreeMap<TreeId, Seq> =
+        journal.heads(&[])?.into_iter().map(|head| (head.tree, head.seq)).collect();
+    let listed = checkpoints(journal, None)?;
+    let automatic = listed.iter().filter(|listed| listed.known.kind == CheckpointKind::Automatic).count();
+    let mut gone: BTreeMap<TreeId, BTreeSet<&str>> = BTreeMap::new();
+    for Listed { name, tree, .. } in expired(&listed, now) {
+        gone.entry(*tree).or_default().insert(name.as_str());
+    }
+    let mut kept = kept_rows(journal, &gone)?;
+    let mut cleaned = Cleaned { left: automatic, ..Cleaned::default() };
+    for (tree, names) in gone {
+        let at = heads.get(&tree).copied().ok_or(JournalFault::UnknownTree { tree });
+        let rows = kept.remove(&tree).unwrap_or_default();
+        match at.and_then(|at| journal.replace_catalog(tree, at, rows)) {
+            Ok(()) => {
+                cleaned.removed += names.len();
+                cleaned.left -= names.len();
+            }
+            Err(fault) => cleaned.failed.push((tree, fault)),
+        }
+    }
+    Ok(cleaned)
+}
+
+/// Every row, of whatever kind, that stays with a tree of which something goes.
+fn kept_rows(
+    journal: &dyn Journal,
+    gone: &BTreeMap<TreeId, BTreeSet<&str>>,
+) -> Result<BTreeMap<TreeId, Vec<CatalogRow>>, JournalFault> {
+    let mut kept: BTreeMap<TreeId, Vec<CatalogRow>> = BTreeMap::new();
+    for kind in CatalogKind::ALL {
+        for Fact { key, tree, value } in journal.catalog(kind, "")? {
+            let Some(names) = gone.get(&tree) else { continue };
+            let goes = kind == CatalogKind::Checkpoint && names.contains(key.as_str());
+            if !goes {
+                kept.entry(tree).or_default().push(CatalogRow { kind, key, value: Some(value) });
+            }
+        }
+    }
+    Ok(kept)
+}
+
+fn is_outdated(Listed { known, .. }: &Listed, now: Time) -> bool {
+    let age_ms = now.0.saturating_sub(known.made.0);
+    age_ms > limit::CHECKPOINT_KEPT_MS
+        || (age_ms > limit::CHECKPOINT_EACH_KEPT_MS
+            && !known.number.is_multiple_of(limit::CHECKPOINT_KEPT_EVERY))
+}
+
+const fn age_order(Listed { tree, known, .. }: &Listed) -> (Time, TreeId, Seq) {
+    (known.made, *tree, known.seq)
+}

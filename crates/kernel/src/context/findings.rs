@@ -1,0 +1,229 @@
+//! Findings: what several agents found, for the one who asked them. In the order in which they were spawned, each
+//! marked with how it ended; what is missing is named; a source that several name is listed once, with all of them.
+//!
+//! It decides nothing and forgets nothing: what to make of it is for the one who reads it.
+
+pub(super) use crate::record::{Ballot, WaitNeed};
+use std::fmt;
+
+use crate::budget::Amounts;
+use crate::context::used_told;
+use crate::words::{AgentId, AnswerDigest, cut, digest, limit};
+
+/// What one agent found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Who.
+    pub agent: AgentId,
+    /// How it ended, as one word.
+    pub state: String,
+    /// Its answer, or as far as it got.
+    pub text: String,
+    /// What it used, if that is told.
+    pub used: Option<Amounts>,
+    /// A digest of its whole answer, by which answers are compared. None if the text is that answer.
+    pub answer: Option<AnswerDigest>,
+}
+
+impl Finding {
+    /// Whether it is an answer, and not only as far as somebody got.
+    #[must_use]
+    pub fn is_completed(&self) -> bool {
+        self.state == "completed"
+    }
+
+    /// What its answer is compared by: never the text of an answer that was read before, which only says so.
+    fn vote(&self) -> AnswerDigest {
+        self.answer.unwrap_or_else(|| digest(&self.text))
+    }
+}
+
+/// A source, and everybody who names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// As the first of them writes it.
+    pub text: String,
+    /// Who, in the order in which they were spawned.
+    pub by: Vec<AgentId>,
+}
+
+/// What several agents found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Findings {
+    /// What was needed.
+    pub need: WaitNeed,
+    /// Of those that have ended, in the order in which they were spawned.
+    pub findings: Vec<Finding>,
+    /// Those that have not.
+    pub missing: Vec<AgentId>,
+}
+
+impl Findings {
+    /// What was found by those of `asked` that have ended; the rest is missing.
+    #[must_use]
+    pub fn new(need: WaitNeed, asked: &[AgentId], findings: Vec<Finding>) -> Self {
+        let has_ended = |agent: &&AgentId| findings.iter().any(|finding| finding.agent == **agent);
+        let missing = asked.iter().filter(|agent| !has_ended(agent)).cloned().collect();
+        Self { need, findings, missing }
+    }
+
+    /// How many were asked.
+    #[must_use]
+    pub fn asked(&self) -> usize {
+        self.findings.len() + self.missing.len()
+    }
+
+    /// Whether what was needed is there.
+    #[must_use]
+    pub fn is_had(&self) -> bool {
+        let ballot =
+            |finding: &Finding| Ballot { is_completed: finding.is_completed(), answer: Some(finding.vote()) };
+        self.need.is_had(self.asked(), &self.findings.iter().map(ballot).collect::<Vec<_>>())
+    }
+
+    /// Whether somebody has not ended, or only got so far.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        !self.missing.is_empty() || self.findings.iter().any(|finding| !finding.is_completed())
+    }
+
+    /// What most of them answered, if more than half of those who were asked did.
+    #[must_use]
+    pub fn agreed(&self) -> Option<&str> {
+        let completed: Vec<&Finding> =
+            self.findings.iter().filter(|finding| finding.is_completed()).collect();
+        let votes = |vote| completed.iter().filter(|other| other.vote() == vote).count();
+        completed
+            .iter()
+            .find(|finding| votes(finding.vote()) * 2 > self.asked())
+            .map(|finding| finding.text.trim())
+    }
+
+    /// Every source that they name, once: links, and the items of a list under the word `Sources`.
+    #[must_use]
+    pub fn sources(&self) -> Vec<Source> {
+        let mut sources: Vec<(String, Source)> = Vec::new();
+        for finding in &self.findings {
+            for text in named(&finding.text) {
+                let key = key(text);
+                let is_full = sources.len() == limit::SOURCES_MAX;
+                match sources.iter_mut().find(|(known, _)| *known == key) {
+                    Some((_, source)) if source.by.contains(&finding.agent) => {}
+                    Some((_, source)) => source.by.push(finding.agent.clone()),
+                    None if is_full => {}
+                    None => {
+                        let source = Source { text: text.to_owned(), by: vec![finding.agent.clone()] };
+                        sources.push((key, source));
+                    }
+                }
+            }
+        }
+        sources.into_iter().map(|(_, source)| source).collect()
+    }
+
+    /// The sources as lines, as far as they have room.
+    #[must_use]
+    pub fn source_lines(&self) -> String {
+        let mut lines = String::new();
+        let sources = self.sources();
+        for (at, Source { text, by }) in sources.iter().enumerate() {
+            let by: Vec<&str> = by.iter().map(AgentId::as_str).collect();
+            let line = format!("\n- {text} ({})", by.join(", "));
+            let rest = format!("\n… and {} more", sources.len() - at);
+            if SOURCES.len() + lines.len() + line.len() + rest.len() > limit::SOURCES_BYTES_MAX {
+                lines.push_str(&rest);
+                break;
+            }
+            lines.push_str(&line);
+        }
+        if lines.is_empty() { lines } else { format!("{SOURCES}{lines}") }
+    }
+
+    /// What is missing, in a line: how many have ended, whether that is what was needed, who goes on, and what to do.
+    #[must_use]
+    pub fn told(&self, is_late: Late) -> String {
+        let (ended, asked) = (self.findings.len(), self.asked());
+        let agree = match (self.need, self.is_had()) {
+            (WaitNeed::Majority, true) => "; more than half agree",
+            (WaitNeed::Majority, false) => "; no answer has a majority",
+            (WaitNeed::First(_), false) => "; fewer completed than you need",
+            (WaitNeed::All | WaitNeed::Any, _) | (WaitNeed::First(_), true) => "",
+        };
+        let late = if is_late == Late::Yes { "partial, time is up: " } else { "" };
+        let missing: Vec<&str> = self.missing.iter().map(AgentId::as_str).collect();
+        let running = match missing.as_slice() {
+            [] => String::new(),
+            missing => format!(
+                "; still at work: {}; wait again, or cancel whom you need no more",
+                missing.join(", ")
+            ),
+        };
+        cut(&format!("{late}{ended} of {asked} ended{agree}{running}"), limit::NOTICE_BYTES_MAX)
+    }
+}
+
+/// Whether time was up before there was enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Late {
+    /// There was enough in time.
+    No,
+    /// Time was up.
+    Yes,
+}
+
+const SOURCES: &str = "Sources:";
+
+impl fmt::Display for Finding {
+    /// Who found it and how that ended, and what it is.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{} {}", self.agent, self.state)?;
+        if let Some(used) = &self.used {
+            write!(f, ", used {}", used_told(used))?;
+        }
+        write!(f, "]\n{}", self.text)
+    }
+}
+
+/// The sources that a text names.
+fn named(text: &str) -> Vec<&str> {
+    let (mut found, mut is_listed) = (Vec::new(), false);
+    for line in text.lines().map(str::trim) {
+        let item = line.strip_prefix(['-', '*']).map(str::trim).filter(|item| !item.is_empty());
+        let heading = line.trim_matches(['#', '*', ':', ' ']);
+        is_listed = match item {
+            Some(_) => is_listed,
+            None => heading.eq_ignore_ascii_case("sources"),
+        };
+        let links: Vec<&str> = links(line).collect();
+        match item {
+            Some(item) if is_listed && links.is_empty() => found.push(item),
+            Some(_) | None => found.extend(links),
+        }
+    }
+    found.retain(|source| source.len() <= limit::SOURCE_BYTES_MAX);
+    found
+}
+
+/// The links in a line, without what only ends the sentence around them.
+fn links(line: &str) -> impl Iterator<Item = &str> {
+    let starts = line.match_indices("http").map(|(at, _)| &line[at..]);
+    let links = starts.filter(|rest| rest.starts_with("http://") || rest.starts_with("https://"));
+    links.map(|rest| {
+        let is_end =
+            |c: char| c.is_whitespace() || matches!(c, '<' | '>' | '"' | '\'' | '`' | ')' | ']' | '}');
+        let link = rest.find(is_end).map_or(rest, |end| &rest[..end]);
+        link.trim_end_matches(['.', ',', ';', ':', '!', '?', '*', '_'])
+    })
+}
+
+/// What two names of one source have in common: not the scheme, the case of the host, a place in the page, or a slash at
+/// the end; and of other sources not the case and the spaces.
+fn key(source: &str) -> String {
+    let Some(link) = source.strip_prefix("https://").or_else(|| source.strip_prefix("http://")) else {
+        return source.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
+    };
+    let page = link.split('#').next().unwrap_or(link).trim_end_matches('/');
+    let (host, path) = page.split_at(page.find('/').unwrap_or(page.len()));
+    let host = host.to_lowercase();
+    format!("{}{path}", host.strip_prefix("www.").unwrap_or(&host))
+}

@@ -1,0 +1,237 @@
+//! Capabilities: what an agent may use and whom it may spawn. They only shrink downwards, and they are checked
+//! here, not in the prompt.
+
+use std::borrow::Borrow;
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::definition::Refusal;
+use crate::words::{ModelName, RoleName, ToolName};
+
+/// A right to some or all of a kind of thing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Allow<T: Ord> {
+    /// Everything there is.
+    All,
+    /// These and no others.
+    Only(BTreeSet<T>),
+}
+
+impl<T: Ord + Clone> Allow<T> {
+    /// A list as people write it: an empty one allows everything.
+    #[must_use]
+    pub fn list(items: impl IntoIterator<Item = T>) -> Self {
+        let set: BTreeSet<T> = items.into_iter().collect();
+        if set.is_empty() { Self::All } else { Self::Only(set) }
+    }
+
+    /// Exactly these, also if there are none.
+    #[must_use]
+    pub fn only(items: impl IntoIterator<Item = T>) -> Self {
+        Self::Only(items.into_iter().collect())
+    }
+
+    /// Whether `item` is allowed.
+    #[must_use]
+    pub fn has<Q: Ord + ?Sized>(&self, item: &Q) -> bool
+    where
+        T: Borrow<Q>,
+    {
+        match self {
+            Self::All => true,
+            Self::Only(set) => set.contains(item),
+        }
+    }
+
+    /// What both allow.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        match (self, other) {
+            (Self::All, set) | (set, Self::All) => set.clone(),
+            (Self::Only(a), Self::Only(b)) => Self::Only(a.intersection(b).cloned().collect()),
+        }
+    }
+
+    /// What `self` allows and `other` does not. Everything is more than any list.
+    fn beyond(&self, other: &Self) -> Beyond<T> {
+        match (self, other) {
+            (_, Self::All) => Beyond::Nothing,
+            (Self::All, Self::Only(_)) => Beyond::Everything,
+            (Self::Only(a), Self::Only(b)) => {
+                let more: Vec<T> = a.difference(b).cloned().collect();
+                if more.is_empty() { Beyond::Nothing } else { Beyond::These(more) }
+            }
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::All => 0,
+            Self::Only(set) => set.len(),
+        }
+    }
+
+    fn listed(&self) -> Vec<T> {
+        match self {
+            Self::All => Vec::new(),
+            Self::Only(set) => set.iter().cloned().collect(),
+        }
+    }
+}
+
+enum Beyond<T> {
+    Nothing,
+    These(Vec<T>),
+    Everything,
+}
+
+/// Whether an agent's own effects may use the network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Network {
+    /// No sockets.
+    #[default]
+    Denied,
+    /// As the sandbox grants it.
+    Granted,
+}
+
+/// What an agent may do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Caps {
+    /// Models it may call.
+    pub models: Allow<ModelName>,
+    /// Of those, the ones that agents below it may call.
+    #[serde(default = "all_models", skip_serializing_if = "is_all")]
+    pub below: Allow<ModelName>,
+    /// Tools it may call and pass on.
+    pub tools: Allow<ToolName>,
+    /// Roles it may spawn.
+    pub spawn: Allow<RoleName>,
+    /// Network for its effects.
+    #[serde(default)]
+    pub network: Network,
+    /// How deep below the root its descendants may be.
+    pub depth_max: u32,
+}
+
+const fn all_models() -> Allow<ModelName> {
+    Allow::All
+}
+
+const fn is_all(models: &Allow<ModelName>) -> bool {
+    matches!(models, Allow::All)
+}
+
+impl Caps {
+    /// Everything, down to `depth_max`.
+    #[must_use]
+    pub const fn all(depth_max: u32) -> Self {
+        Self {
+            models: Allow::All,
+            below: Allow::All,
+            tools: Allow::All,
+            spawn: Allow::All,
+            network: Network::Granted,
+            depth_max,
+        }
+    }
+
+    /// How many names the longest of its lists has.
+    pub(crate) fn len(&self) -> usize {
+        let lists = [self.models.len(), self.below.len(), self.tools.len(), self.spawn.len()];
+        lists.into_iter().max().unwrap_or_default()
+    }
+
+    /// Refuses a model that these rights do not cover.
+    ///
+    /// # Errors
+    /// Names the model and the ones that are allowed.
+    pub fn check_model(&self, model: &ModelName) -> Result<(), Refusal> {
+        if self.models.has(model) {
+            return Ok(());
+        }
+        Err(Refusal::ModelNotAllowed { model: model.clone(), allowed: self.models.listed() })
+    }
+
+    /// Refuses a model that a child with `wanted` rights could not call under this parent.
+    ///
+    /// # Errors
+    /// Names the model and the ones that both allow.
+    pub fn check_child_model(&self, wanted: &Self, model: &ModelName) -> Result<(), Refusal> {
+        let allowed = self.child_models(wanted);
+        if allowed.has(model) {
+            return Ok(());
+        }
+        let allowed = allowed.listed();
+        Err(Refusal::ModelNotAllowed { model: model.clone(), allowed })
+    }
+
+    /// Refuses a tool that these rights do not cover.
+    ///
+    /// # Errors
+    /// Names the tool and the ones that are allowed.
+    pub fn check_tool(&self, tool: &ToolName) -> Result<(), Refusal> {
+        if self.tools.has(tool) {
+            return Ok(());
+        }
+        Err(Refusal::ToolNotAllowed { tools: vec![tool.clone()], allowed: self.tools.listed() })
+    }
+
+    /// Refuses a role that these rights do not let an agent spawn.
+    ///
+    /// # Errors
+    /// Names the role and the ones that are allowed.
+    pub fn check_role(&self, role: &RoleName) -> Result<(), Refusal> {
+        if self.spawn.has(role) {
+            return Ok(());
+        }
+        Err(Refusal::RoleNotAllowed { role: role.clone(), allowed: self.spawn.listed() })
+    }
+
+    /// What a child with `wanted` rights gets under this parent: allowlists of models and roles shrink to what both
+    /// allow; tools and network must be the parent's own, or the spawn is refused.
+    ///
+    /// # Errors
+    /// Names the tools the parent lacks, or the network.
+    pub fn narrowed(&self, wanted: &Self) -> Result<Self, Refusal> {
+        let tools = match wanted.tools.beyond(&self.tools) {
+            Beyond::Nothing => wanted.tools.clone(),
+            // A role that names no tools takes whatever its parent has.
+            Beyond::Everything => self.tools.clone(),
+            Beyond::These(tools) => {
+                return Err(Refusal::ToolNotAllowed { tools, allowed: self.tools.listed() });
+            }
+        };
+        if wanted.network > self.network {
+            return Err(Refusal::NetworkNotAllowed);
+        }
+        Ok(Self {
+            models: self.child_models(wanted),
+            below: self.below.and(&wanted.below),
+            tools,
+            spawn: self.spawn.and(&wanted.spawn),
+            network: wanted.network,
+            depth_max: self.depth_max.min(wanted.depth_max),
+        })
+    }
+
+    /// The models that a child with `wanted` rights may call under this parent.
+    fn child_models(&self, wanted: &Self) -> Allow<ModelName> {
+        self.models.and(&self.below).and(&wanted.models)
+    }
+
+    /// Whether every right in here is also in `other`.
+    #[must_use]
+    pub fn is_within(&self, other: &Self) -> bool {
+        matches!(self.models.beyond(&other.models), Beyond::Nothing)
+            && matches!(self.below.beyond(&other.below), Beyond::Nothing)
+            && matches!(self.tools.beyond(&other.tools), Beyond::Nothing)
+            && matches!(self.spawn.beyond(&other.spawn), Beyond::Nothing)
+            && self.network <= other.network
+            && self.depth_max <= other.depth_max
+    }
+}

@@ -1,0 +1,298 @@
+//! The definition of a tree: its roles, models and ceilings. It arrives once, with the request that starts the tree,
+//! and is checked whole before anything runs.
+
+mod budget;
+mod builtin;
+mod caps;
+mod output_schema;
+mod refusal;
+mod role;
+mod share;
+mod shares;
+mod window_spec;
+mod written;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::budget::{Amounts, Price};
+use crate::words::{ByName, Durability, ModelName, RoleName, ThreadId, ToolName, limit};
+
+pub use budget::{BudgetSpec, Lend, OnLow, WrapUp};
+pub use builtin::Builtin;
+pub use caps::{Allow, Caps, Network};
+pub use output_schema::{Mismatch, MismatchKind, OutputSchema, Wrong};
+pub use refusal::Refusal;
+pub(crate) use refusal::{check_said, check_text};
+pub use role::{Approval, OutputLimits, Recursion, Role, Turns};
+pub use share::{Given, Share};
+pub use shares::{Preset, Shares};
+pub(crate) use window_spec::check_size;
+pub use window_spec::{Compact, WindowSpec};
+pub use written::{BudgetKeys, Count, Percent, Span, Timeout, Usd, WrittenError};
+
+/// Words that whoever starts a tree gives it, by name: whose it is, what it belongs to. Agents never see them.
+pub type Tags = BTreeMap<String, String>;
+
+/// Everything a tree is made of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Definition {
+    /// What people call it.
+    pub name: String,
+    /// What the root is to do.
+    pub goal: String,
+    /// The root's role.
+    pub entry: RoleName,
+    /// The thread it belongs to; its own if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<ThreadId>,
+    /// The root's ceilings.
+    #[serde(default)]
+    pub budget: BudgetSpec,
+    /// Bounds of the whole tree.
+    #[serde(default)]
+    pub limits: TreeLimits,
+    /// Models by name.
+    pub models: ByName<ModelName, Model>,
+    /// Roles by name.
+    pub roles: ByName<RoleName, Role>,
+    /// Tools by name, those that the kernel itself answers aside.
+    #[serde(default, skip_serializing_if = "ByName::is_empty")]
+    pub tools: ByName<ToolName, Tool>,
+    /// What to do about models without a price under a cost ceiling.
+    #[serde(default)]
+    pub unpriced: Unpriced,
+    /// What its events survive.
+    #[serde(default)]
+    pub durability: Durability,
+    /// Words for whoever watches; shared with every event that is shown.
+    #[serde(default, skip_serializing_if = "has_none")]
+    pub tags: Arc<Tags>,
+}
+
+fn has_none(tags: &Arc<Tags>) -> bool {
+    tags.is_empty()
+}
+
+/// Bounds of the whole tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TreeLimits {
+    /// How deep below the root an agent may be.
+    pub depth_max: u32,
+    /// Live children of one agent.
+    pub children_max: u32,
+    /// Agents of the tree, ended ones included.
+    pub agents_max: u32,
+    /// Effects that run at the same time.
+    pub parallel_max: u32,
+}
+
+impl Default for TreeLimits {
+    fn default() -> Self {
+        Self {
+            depth_max: limit::DEPTH_MAX,
+            children_max: limit::CHILDREN_MAX,
+            agents_max: limit::AGENTS_MAX,
+            parallel_max: limit::PARALLEL_MAX,
+        }
+    }
+}
+
+/// A model that agents may call.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Model {
+    /// What it costs; absent if nobody knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
+    /// The largest output cap one call may ask for; none of its own if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_max: Option<u64>,
+    /// How many tokens of input and output together it takes, if somebody says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<u64>,
+    /// Models to try instead when this one fails, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fallback: Vec<ModelName>,
+    /// What becomes of a call whose end was never recorded.
+    pub lost: Lost,
+    /// How often one call is started again because its process died; [`LOSSES_MAX`](crate::words::limit::LOSSES_MAX) if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub losses_max: Option<u32>,
+}
+
+/// What becomes of a running effect when the process dies before its end is recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lost {
+    /// The outside may have billed or done it: settle at the full hold. A model call then takes a new hold for its
+    /// retry; a tool is reported lost.
+    #[default]
+    Presumed,
+    /// Doing it twice is the same as once: start it again under the same key and the same hold.
+    Repeatable,
+}
+
+/// A tool that agents may call, as its driver describes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tool {
+    /// What it does and when to use it, for the model.
+    pub description: String,
+    /// What its arguments look like: a JSON Schema, as text.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub schema: String,
+    /// What becomes of a call whose end was never recorded.
+    pub lost: Lost,
+    /// The most one call can cost by itself.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cost_nanos_max: u64,
+    /// How long one call may take; a default if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// How many bytes of its output are shown whole; a default if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shown_bytes: Option<u32>,
+    /// How many tokens it adds at most to what a model reads, if somebody counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+}
+
+impl Tool {
+    fn check(&self, name: &ToolName) -> Result<(), Refusal> {
+        if Builtin::named(name).is_some() {
+            return Err(Refusal::ToolNameTaken { tool: name.clone() });
+        }
+        check_text("description of a tool", &self.description, limit::TEXT_BYTES_MAX)?;
+        check_text("schema of a tool", &self.schema, limit::TEXT_BYTES_MAX)?;
+        Amounts::cost(self.cost_nanos_max).checked()?;
+        match self.timeout_ms {
+            Some(ms) if ms == 0 || ms > limit::TIMEOUT_MS_MAX => {
+                Err(Refusal::BadTimeout { ms, ms_max: limit::TIMEOUT_MS_MAX })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+const fn is_zero(amount: &u64) -> bool {
+    *amount == 0
+}
+
+/// What to do about a model without a price under a cost ceiling.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unpriced {
+    /// Refuse it: unknown is never counted as zero.
+    #[default]
+    Refuse,
+    /// Count its cost as zero, as the file's author says.
+    Allow,
+}
+
+impl Definition {
+    /// The role called `name`, with the name that everyone of this role shares.
+    ///
+    /// # Errors
+    /// Names the role and the ones there are.
+    pub fn role(&self, name: &RoleName) -> Result<(&RoleName, &Role), Refusal> {
+        let known = || self.roles.keys().cloned().collect();
+        self.roles
+            .get_key_value(name)
+            .ok_or_else(|| Refusal::UnknownRole { role: name.clone(), known: known() })
+    }
+
+    /// The model called `name`.
+    ///
+    /// # Errors
+    /// Names the model and the ones there are.
+    pub fn model(&self, name: &ModelName) -> Result<&Model, Refusal> {
+        let known = || self.models.keys().cloned().collect();
+        self.models.get(name).ok_or_else(|| Refusal::UnknownModel { model: name.clone(), known: known() })
+    }
+
+    /// The names of all tools: those that the kernel itself answers first.
+    pub fn tool_names(&self) -> impl Iterator<Item = ToolName> {
+        let builtin = Builtin::ALL.into_iter().map(|builtin| ToolName::of_builtin(builtin.word()));
+        builtin.chain(self.tools.keys().cloned())
+    }
+
+    /// Everything that can be wrong with it, before anything runs.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        check_said("name", &self.name, limit::NOTE_BYTES_MAX)?;
+        check_said("goal", &self.goal, limit::TEXT_BYTES_MAX)?;
+        check_tags(&self.tags)?;
+        self.check_limits()?;
+        self.budget.check()?;
+        self.role(&self.entry)?;
+        bounded("models", self.models.len())?;
+        bounded("roles", self.roles.len())?;
+        for model in self.models.values() {
+            model.price.map(Price::checked).transpose()?;
+            bounded("fallback", model.fallback.len())?;
+            model.fallback.iter().try_for_each(|name| self.model(name).map(|_| ()))?;
+        }
+        bounded("tools", self.tools.len())?;
+        for (name, tool) in &self.tools {
+            tool.check(name)?;
+        }
+        for role in self.roles.values() {
+            if let Some(turns) = &role.turns {
+                turns.check()?;
+            }
+            self.model(&role.model)?;
+            role.budget.check()?;
+            bounded("caps", role.caps.len())?;
+            if let Some(OnLow::Downgrade(model)) = &role.budget.on_low {
+                self.model(model)?;
+            }
+        }
+        if let Some(OnLow::Downgrade(model)) = &self.budget.on_low {
+            self.model(model)?;
+        }
+        Ok(())
+    }
+
+    fn check_limits(&self) -> Result<(), Refusal> {
+        let limits = &self.limits;
+        let bounds = [
+            ("limits.depth", limits.depth_max, limit::DEPTH_CAP),
+            ("limits.children", limits.children_max, limit::AGENTS_CAP),
+            ("limits.agents", limits.agents_max, limit::AGENTS_CAP),
+            ("limits.parallel", limits.parallel_max, limit::AGENTS_CAP),
+        ];
+        for (what, count, count_max) in bounds {
+            if count > count_max {
+                let (count, count_max) = (count as usize, count_max as usize);
+                return Err(Refusal::TooMany { what: what.to_owned(), count, count_max });
+            }
+        }
+        if limits.agents_max == 0 || limits.parallel_max == 0 {
+            return Err(Refusal::TreeCannotMove);
+        }
+        Ok(())
+    }
+}
+
+fn check_tags(tags: &Tags) -> Result<(), Refusal> {
+    if tags.len() > limit::TAGS_MAX {
+        let (what, count, count_max) = ("tags".to_owned(), tags.len(), limit::TAGS_MAX);
+        return Err(Refusal::TooMany { what, count, count_max });
+    }
+    tags.iter().try_for_each(|(name, value)| {
+        check_said("name of a tag", name, limit::TAG_NAME_BYTES_MAX)?;
+        check_text("tag", value, limit::TAG_BYTES_MAX)
+    })
+}
+
+/// Refuses a list that nobody would write.
+fn bounded(what: &str, count: usize) -> Result<(), Refusal> {
+    if count > limit::NAMES_MAX {
+        return Err(Refusal::TooMany { what: what.to_owned(), count, count_max: limit::NAMES_MAX });
+    }
+    Ok(())
+}

@@ -1,0 +1,279 @@
+//! Refusals: every reason to say no, with the numbers asked and available and what to do instead.
+//!
+//! The model reads these as tool results and people read them on a terminal, so each one ends in advice.
+
+use crate::words::{Body, limit};
+use serde::{Deserialize, Serialize};
+
+use crate::budget::{AmountError, Resource, Shortfall};
+use crate::words::{
+    AgentId, BadPart, CallId, Category, CheckpointName, ModelName, RoleName, Time, ToolName, Topic, TreeId,
+    check_parts, spoken,
+};
+
+/// Why a request was refused. The world is as it was before.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(tag = "code", rename_all = "snake_case")]
+pub enum Refusal {
+    // --- the tree
+    #[error("the tree has not been started: start it first")]
+    TreeNotStarted,
+    #[error("the tree was started already: a tree starts once")]
+    TreeStartedBefore,
+    #[error("the tree has ended: start a new one")]
+    TreeEnded,
+    #[error("the tree is halted at its ceiling: raise it with `spinney budget`, or cancel the tree")]
+    TreeHalted,
+    #[error(
+        "limits.agents, limits.parallel and max_steps must be at least 1: with 0 the tree could never move"
+    )]
+    TreeCannotMove,
+
+    // --- who asks, and for whom
+    #[error("no agent is called `{agent}` in this tree: its events name every agent")]
+    UnknownAgent { agent: AgentId },
+    #[error("agent `{agent}` takes no more work, it is {state}: spawn another one")]
+    AgentEnded { agent: AgentId, state: String },
+    #[error("agent `{agent}` takes no new work because `{stopped}` is ending: answer with what you have")]
+    AgentStopped { agent: AgentId, stopped: AgentId },
+    #[error(
+        "`{by}` may not do this to `{agent}`: an agent acts for itself, and signals only its descendants"
+    )]
+    NotYours { by: AgentId, agent: AgentId },
+    #[error("only a person may {verb}: ask one with `ask_human`")]
+    PersonOnly { verb: String },
+
+    // --- spawning
+    #[error("the id `{agent}` is taken: choose another one or leave it out")]
+    DuplicateId { agent: AgentId },
+    #[error("no agent can have the id `{agent}`, which names somebody else: choose another id")]
+    ReservedId { agent: AgentId },
+    #[error("depth limit {depth_max} reached at depth {depth}: do this part yourself")]
+    DepthLimit { depth: u32, depth_max: u32 },
+    #[error(
+        "role `{role}` is on its own path already ({}): do this part yourself or hand it to another role",
+        path.join(" > ")
+    )]
+    RoleCycle { role: RoleName, path: Vec<String> },
+    #[error("{live} children live and the limit is {live_max}: wait for one to end")]
+    ChildrenLimit { live: u32, live_max: u32 },
+    #[error("the tree has had {agents} agents and the limit is {agents_max}: do this part yourself")]
+    AgentsLimit { agents: u32, agents_max: u32 },
+    #[error("no role is called `{role}`{}", one_of(known))]
+    UnknownRole { role: RoleName, known: Vec<RoleName> },
+    #[error("this agent may not spawn role `{role}`{}", one_of(allowed))]
+    RoleNotAllowed { role: RoleName, allowed: Vec<RoleName> },
+    #[error("no model is called `{model}`{}", one_of(known))]
+    UnknownModel { model: ModelName, known: Vec<ModelName> },
+    #[error("model `{model}` is not allowed here{}", one_of(allowed))]
+    ModelNotAllowed { model: ModelName, allowed: Vec<ModelName> },
+    #[error("not allowed here: {}{}", listed(tools), one_of(allowed))]
+    ToolNotAllowed { tools: Vec<ToolName>, allowed: Vec<ToolName> },
+    #[error("network is not granted here: do without it, or have a person grant it to the whole path")]
+    NetworkNotAllowed,
+    #[error("nothing to lend: give the child at least one ceiling, or leave `lend` out")]
+    LendWithoutCeiling,
+
+    // --- budgets
+    #[error("{}: answer with what you have, or ask for less", short.told(account))]
+    Ceiling { account: AgentId, short: Shortfall },
+    #[error(
+        "its first call needs {} and {} are left ({}): do this part yourself, or ask for less",
+        short.resource.counted(short.asked),
+        short.resource.counted(short.left()),
+        short.told(account)
+    )]
+    FirstCallTooLarge { account: AgentId, short: Shortfall },
+    #[error(
+        "model `{model}` has no known price and cost has a ceiling: give it a price, or set `unpriced: allow`"
+    )]
+    Unpriced { model: ModelName },
+    #[error(transparent)]
+    Amount(AmountError),
+    #[error("a branch needs a budget of its own: give it at least one ceiling")]
+    BranchWithoutBudget,
+    #[error("nothing to raise: give an amount of something that has a ceiling{}", one_of(bounded))]
+    RaisesNothing { bounded: Vec<Resource> },
+    #[error("a timeout of {ms} ms is not between 1 and {ms_max}: give one in that range or leave it out")]
+    BadTimeout { ms: u64, ms_max: u64 },
+    #[error("`{agent}` has no timeout of its own to extend: name the agent that has one")]
+    NoTimeout { agent: AgentId },
+    #[error("an answer reserve of {percent} % is above {percent_max} %: leave the children something")]
+    BadReserve { percent: u8, percent_max: u8 },
+    #[error("the deadline of `{agent}` passed {late_ms} ms ago: answer with what you have")]
+    DeadlinePassed { agent: AgentId, deadline: Time, late_ms: u64 },
+
+    // --- calls
+    #[error("{open} calls are open and the limit is {open_max}: wait for some to end")]
+    OpenCallsLimit { open: usize, open_max: usize },
+    #[error("model `{model}` is not available: its breaker is open; try another model or later")]
+    ModelUnavailable { model: ModelName },
+    #[error("`{agent}` takes turns by itself: send it a message, or redirect it")]
+    TakesTurns { agent: AgentId },
+    #[error("nothing to wait for: name at least one child, or wait for messages")]
+    NothingToWaitFor,
+    #[error("`{agent}` is not a child of `{parent}`: name one of your own children")]
+    NotAChild { parent: AgentId, agent: AgentId },
+    #[error("`{agent}` is still at work: send it a message, or wait for it")]
+    StillAtWork { agent: AgentId },
+    #[error(
+        "`{agent}` is {state}, and what it knew is not kept: spawn another agent and tell it what it has to know"
+    )]
+    NotKept { agent: AgentId, state: String },
+    #[error("no question {question} is open{}", one_of(open))]
+    UnknownQuestion { question: CallId, open: Vec<CallId> },
+    #[error(
+        "question {question} timed out {} ago: what it says about a timeout counts, and your answer does not",
+        spoken(*late_ms)
+    )]
+    AnswerLate { question: CallId, late_ms: u64 },
+
+    #[error("no tool is called `{tool}`{}", one_of(known))]
+    UnknownTool { tool: String, known: Vec<ToolName> },
+    #[error("bad arguments for `{tool}`: {reason}; write one JSON object with the fields it takes")]
+    BadArguments { tool: ToolName, reason: String },
+    #[error("`{tool}` is denied here by the tree's author: do without it")]
+    ToolDenied { tool: ToolName },
+    #[error("a person did not let you call `{tool}`: {answer}; do without it, or ask for something else")]
+    NotApproved { tool: ToolName, answer: String },
+    #[error("nobody said in time whether you may call `{tool}`: do without it, or ask for something else")]
+    ApprovalExpired { tool: ToolName },
+    #[error("bad `output_schema`: {reason}; write a JSON Schema, which is a JSON object")]
+    BadSchema { reason: String },
+    #[error("a tool may not be called `{tool}`: Spinney answers that one itself")]
+    ToolNameTaken { tool: ToolName },
+
+    // --- windows
+    #[error("a window of {size} tokens is too small: at least {tokens} have to fit in")]
+    WindowTooSmall { tokens: u64, size: u64 },
+    #[error("messages of category {} are Spinney's own: send `dialog` or `context`", category.word())]
+    CategoryNotAllowed { category: Category },
+    #[error("the root was told nothing by anybody: refresh one of its children")]
+    NobodyAbove { agent: AgentId },
+    #[error("`{agent}` cannot be told what it knows itself: name another agent")]
+    TellsItself { agent: AgentId },
+
+    // --- texts and signals
+    #[error("the {what} is empty: say something")]
+    TextEmpty { what: String },
+    #[error("the {what} has {bytes} bytes and the limit is {bytes_max}: shorten it or pass a reference")]
+    TextTooLong { what: String, bytes: usize, bytes_max: usize },
+    #[error("{part}")]
+    Part { part: BadPart },
+    #[error("{what}: {count} is above the limit {count_max}: use fewer")]
+    TooMany { what: String, count: usize, count_max: usize },
+    #[error("the inbox of `{agent}` is full ({waiting} messages): let it read first")]
+    InboxFull { agent: AgentId, waiting: usize },
+    #[error(
+        "`{agent}` is no agent and reads no messages: send it to an agent, or ask a person with `ask_human`"
+    )]
+    NotAnAgent { agent: AgentId },
+    #[error("the topic `{topic}` is for the tree's own events: choose another first word")]
+    ReservedTopic { topic: Topic },
+    #[error("the message was forwarded as often as its ttl allows: leave it")]
+    Forwarded,
+    #[error("a checkpoint `{name}` is there already, in tree {tree}: choose another name or leave it out")]
+    NameTaken { name: CheckpointName, tree: TreeId },
+    #[error("nobody can say whether `{name}` is free ({reason}): try again, or leave the name out")]
+    NameUnknown { name: CheckpointName, reason: String },
+    #[error(
+        "`{agent}` is {state}, and what has ended is not rolled back: `spinney checkpoint branch` goes on from the checkpoint in a new tree"
+    )]
+    RollbackOver { agent: AgentId, state: String },
+    #[error("`{agent}` takes no turns by itself, so it has no context: roll back one that does")]
+    RollbackTurnless { agent: AgentId },
+    #[error(
+        "`{agent}` has taken all of its {turns_max} turns, and a rollback gives none back: `spinney checkpoint branch` goes on in a new tree"
+    )]
+    RollbackTurns { agent: AgentId, turns_max: u32 },
+    #[error(
+        "there is no checkpoint of `{agent}` at event {at}: `spinney checkpoint ls` lists those there are"
+    )]
+    NoCheckpoint { agent: AgentId, at: u64 },
+    #[error("no checkpoint is called `{name}`: `spinney checkpoint ls` lists those there are")]
+    NoSuchCheckpoint { name: CheckpointName },
+    #[error(
+        "checkpoint `{name}` is in tree {tree}, and a context does not cross trees: roll back there, or branch it off with `spinney checkpoint branch`"
+    )]
+    CheckpointElsewhere { name: CheckpointName, tree: TreeId },
+    #[error("what `{agent}` was at event {at} cannot be had ({reason}): choose another checkpoint")]
+    NoPast { agent: AgentId, at: u64, reason: String },
+    #[error("`{agent}` is paused already: unpause it to go on")]
+    AlreadyPaused { agent: AgentId },
+    #[error("`{agent}` is not paused: nothing to unpause")]
+    NotPaused { agent: AgentId },
+}
+
+impl From<AmountError> for Refusal {
+    fn from(error: AmountError) -> Self {
+        Self::Amount(error)
+    }
+}
+
+impl Refusal {
+    /// The reason as one word for programs.
+    #[must_use]
+    pub fn code(&self) -> String {
+        let written = serde_json::to_value(self).unwrap_or_default();
+        written.get("code").and_then(|code| code.as_str()).unwrap_or("refused").to_owned()
+    }
+
+    /// The numbers of a ceiling, if that is what refused.
+    #[must_use]
+    pub const fn shortfall(&self) -> Option<(&AgentId, &Shortfall)> {
+        if let Self::Ceiling { account, short } = self { Some((account, short)) } else { None }
+    }
+}
+
+fn listed<T: std::fmt::Display>(items: &[T]) -> String {
+    items.iter().map(|item| format!("`{item}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn one_of<T: std::fmt::Display>(items: &[T]) -> String {
+    if items.is_empty() {
+        String::from(": there is none to choose")
+    } else {
+        format!(": choose one of {}", listed(items))
+    }
+}
+
+/// Refuses a text above its bound.
+pub(crate) fn check_text(what: &'static str, text: &str, bytes_max: usize) -> Result<(), Refusal> {
+    if text.len() > bytes_max {
+        return Err(Refusal::TextTooLong { what: what.to_owned(), bytes: text.len(), bytes_max });
+    }
+    Ok(())
+}
+
+/// Refuses a text that is empty or above its bound.
+pub(crate) fn check_said(what: &'static str, text: &str, bytes_max: usize) -> Result<(), Refusal> {
+    if text.trim().is_empty() {
+        return Err(Refusal::TextEmpty { what: what.to_owned() });
+    }
+    check_text(what, text, bytes_max)
+}
+
+impl From<BadPart> for Refusal {
+    fn from(part: BadPart) -> Self {
+        Self::Part { part }
+    }
+}
+
+impl Body {
+    /// Refuses what is too long, or has parts where only text belongs.
+    pub(crate) fn checked(&self, what: &'static str) -> Result<(), Refusal> {
+        if !self.parts().is_empty() {
+            return Err(BadPart::TextOnly { what: what.to_owned() }.into());
+        }
+        check_text(what, &self.text, limit::TEXT_BYTES_MAX)
+    }
+
+    /// Refuses what no message may be: too long or too much, or nothing at all.
+    pub(crate) fn checked_message(&self) -> Result<(), Refusal> {
+        check_parts(self.parts().iter())?;
+        if self.parts().is_empty() {
+            return check_said("message", &self.text, limit::TEXT_BYTES_MAX);
+        }
+        check_text("message", &self.text, limit::TEXT_BYTES_MAX)
+    }
+}

@@ -1,0 +1,288 @@
+//! Values as people and models write them: dollars, times, percents, counts, and the keys of a budget. The same words
+//! are read in a tree file and in the arguments of a tool.
+//!
+//! Whatever was written is read exactly or not at all, and an error says what to write instead. A number with a point
+//! is looked at only through its shortest text; nothing is calculated with it.
+
+use std::str::FromStr;
+
+use serde::Deserialize;
+use serde_json::{Number, Value};
+
+use crate::budget::{AMOUNT_MAX, AmountError, Limits, Resource, nanos_from_usd};
+use crate::definition::{BudgetSpec, Lend, OnLow, WrapUp};
+use crate::words::limit;
+
+/// Dollars: `0.50`, `10`, `"$1.5"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "Value")]
+pub struct Usd(u64);
+
+/// A time that something may take: `200ms`, `90s`, `5m`, `2h`, `1d`, or a whole number of seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "Value")]
+pub struct Span(u64);
+
+/// How long something may take: a time, which stands still while the tree waits for a person, or `{ wall: time }`,
+/// which never does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Value")]
+pub struct Timeout {
+    /// How long.
+    pub span: Span,
+    /// Whether it never stands still.
+    pub is_wall: bool,
+}
+
+/// A share: `10` or `"10%"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "Value")]
+pub struct Percent(u8);
+
+/// How many of something: a whole number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "Value")]
+pub struct Count(u64);
+
+/// A budget by its keys. What is absent is taken from the role, then from the parent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "the keys of a budget")]
+pub struct BudgetKeys {
+    /// The most it may cost.
+    pub cost_usd: Option<Usd>,
+    /// The most tokens that its models may read and write.
+    pub tokens: Option<Count>,
+    /// The most model turns.
+    pub steps: Option<Count>,
+    /// The most tool calls.
+    pub tool_calls: Option<Count>,
+    /// The most attempts after a first one.
+    pub retries: Option<Count>,
+    /// How long it may take.
+    pub timeout: Option<Timeout>,
+    /// Whether its ceilings are held at every ancestor from the start.
+    pub lend: Option<bool>,
+    /// The share of cost and tokens that descendants must leave.
+    pub answer_reserve: Option<Percent>,
+    /// What to do when a model call does not fit.
+    pub on_low: Option<OnLow>,
+    /// Whether it gets a last call before it ends for want of room.
+    pub wrap_up: Option<WrapUp>,
+}
+
+/// Why something written cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WrittenError {
+    /// Not dollars.
+    #[error(
+        "`{text}` is not an amount in USD: write a plain positive number such as 0.25, at most nine decimals"
+    )]
+    NotUsd {
+        /// What was written, cut to a readable length.
+        text: String,
+    },
+    /// More dollars than any honest budget.
+    #[error("`{text}` USD is above the largest amount, 1000000 USD")]
+    UsdTooLarge {
+        /// What was written.
+        text: String,
+    },
+    /// Not a time.
+    #[error(
+        "`{text}` is not a time: write a whole number and its unit, such as 200ms, 90s, 5m, 2h or 1d; \
+         a number alone is seconds"
+    )]
+    NotSpan {
+        /// What was written, cut to a readable length.
+        text: String,
+    },
+    /// No time at all, or longer than anyone may ask for.
+    #[error("a time of `{text}` is out of bounds: write at least 1ms and at most 365d")]
+    SpanOutOfBounds {
+        /// What was written, cut to a readable length.
+        text: String,
+    },
+    /// Not a share.
+    #[error("`{text}` is not a percent: write a whole number from 0 to {percent_max}, such as 10 or \"10%\"")]
+    NotPercent {
+        /// What was written, cut to a readable length.
+        text: String,
+        /// The largest one allowed.
+        percent_max: u8,
+    },
+    /// Not a whole number.
+    #[error("`{text}` is not a count: write a whole number from 0 to {AMOUNT_MAX}, without quotes")]
+    NotCount {
+        /// What was written, cut to a readable length.
+        text: String,
+    },
+}
+
+impl Usd {
+    /// In nano-USD.
+    #[must_use]
+    pub const fn nanos(self) -> u64 {
+        self.0
+    }
+}
+
+impl Span {
+    /// In milliseconds; at least one, at most [`limit::TIMEOUT_MS_MAX`].
+    #[must_use]
+    pub const fn ms(self) -> u64 {
+        self.0
+    }
+
+    fn of(ms: Option<u64>, text: &str) -> Result<Self, WrittenError> {
+        let bounded = ms.filter(|ms| (1..=limit::TIMEOUT_MS_MAX).contains(ms));
+        bounded.map(Self).ok_or_else(|| WrittenError::SpanOutOfBounds { text: text.to_owned() })
+    }
+}
+
+impl Percent {
+    /// The number before the sign.
+    #[must_use]
+    pub const fn percent(self) -> u8 {
+        self.0
+    }
+}
+
+impl Count {
+    /// The number.
+    #[must_use]
+    pub const fn count(self) -> u64 {
+        self.0
+    }
+}
+
+impl BudgetKeys {
+    /// The same as the kernel keeps it.
+    #[must_use]
+    pub fn spec(&self) -> BudgetSpec {
+        let counts = [
+            (Resource::Cost, self.cost_usd.map(Usd::nanos)),
+            (Resource::Tokens, self.tokens.map(Count::count)),
+            (Resource::Steps, self.steps.map(Count::count)),
+            (Resource::ToolCalls, self.tool_calls.map(Count::count)),
+            (Resource::Retries, self.retries.map(Count::count)),
+        ];
+        let given = counts.into_iter().filter_map(|(resource, amount)| Some((resource, amount?)));
+        BudgetSpec {
+            limit: given.fold(Limits::NONE, |limit, (resource, amount)| limit.with(resource, amount)),
+            timeout_ms: self.timeout.map(|timeout| timeout.span.ms()),
+            timeout_wall: self.timeout.is_some_and(|timeout| timeout.is_wall),
+            lend: self.lend.map(|lend| if lend { Lend::Yes } else { Lend::No }),
+            answer_reserve: self.answer_reserve.map(Percent::percent),
+            on_low: self.on_low.clone(),
+            wrap_up: self.wrap_up,
+        }
+    }
+}
+
+impl FromStr for Usd {
+    type Err = WrittenError;
+    fn from_str(text: &str) -> Result<Self, WrittenError> {
+        nanos_from_usd(text).map(Self).map_err(|error| match error {
+            AmountError::NotUsd { text } => WrittenError::NotUsd { text },
+            AmountError::TooLarge { .. } => WrittenError::UsdTooLarge { text: cut(text) },
+        })
+    }
+}
+
+impl TryFrom<Value> for Usd {
+    type Error = WrittenError;
+    fn try_from(value: Value) -> Result<Self, WrittenError> {
+        match &value {
+            Value::String(text) => text.parse(),
+            Value::Number(number) => plain(number).parse(),
+            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => {
+                Err(WrittenError::NotUsd { text: shown(&value) })
+            }
+        }
+    }
+}
+
+impl FromStr for Span {
+    type Err = WrittenError;
+    fn from_str(text: &str) -> Result<Self, WrittenError> {
+        let unit_at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let (number, unit) = text.split_at(unit_at);
+        let unit_ms: u64 = match unit {
+            "ms" => 1,
+            "s" => 1_000,
+            "m" => 60 * 1_000,
+            "h" => 60 * 60 * 1_000,
+            "d" => 24 * 60 * 60 * 1_000,
+            _ => 0,
+        };
+        if number.is_empty() || unit_ms == 0 {
+            return Err(WrittenError::NotSpan { text: cut(text) });
+        }
+        let number: Option<u64> = number.parse().ok();
+        Self::of(number.and_then(|number| number.checked_mul(unit_ms)), &cut(text))
+    }
+}
+
+impl TryFrom<Value> for Span {
+    type Error = WrittenError;
+    fn try_from(value: Value) -> Result<Self, WrittenError> {
+        match (&value, value.as_u64()) {
+            (Value::String(text), _) => text.parse(),
+            (_, Some(seconds)) => Self::of(seconds.checked_mul(1_000), &seconds.to_string()),
+            (_, None) => Err(WrittenError::NotSpan { text: shown(&value) }),
+        }
+    }
+}
+
+impl TryFrom<Value> for Timeout {
+    type Error = WrittenError;
+    fn try_from(mut value: Value) -> Result<Self, WrittenError> {
+        let keys = value.as_object_mut().filter(|keys| keys.len() == 1);
+        match keys.and_then(|keys| keys.remove("wall")) {
+            Some(wall) => Ok(Self { span: wall.try_into()?, is_wall: true }),
+            None => Ok(Self { span: value.try_into()?, is_wall: false }),
+        }
+    }
+}
+
+impl TryFrom<Value> for Percent {
+    type Error = WrittenError;
+    fn try_from(value: Value) -> Result<Self, WrittenError> {
+        let percent_max = limit::ANSWER_RESERVE_PERCENT_MAX;
+        let signed = value.as_str().and_then(|text| text.strip_suffix('%'));
+        let digits = signed.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+        let number = digits.map_or_else(|| value.as_u64(), |text| text.parse().ok());
+        number
+            .and_then(|number| u8::try_from(number).ok())
+            .filter(|number| *number <= percent_max)
+            .map(Self)
+            .ok_or_else(|| WrittenError::NotPercent { text: shown(&value), percent_max })
+    }
+}
+
+impl TryFrom<Value> for Count {
+    type Error = WrittenError;
+    fn try_from(value: Value) -> Result<Self, WrittenError> {
+        let number = value.as_u64().filter(|number| *number <= AMOUNT_MAX);
+        number.map(Self).ok_or_else(|| WrittenError::NotCount { text: shown(&value) })
+    }
+}
+
+/// A number as plain digits. JSON would show a small one with an exponent.
+fn plain(number: &Number) -> String {
+    let point = number.is_f64().then(|| number.as_f64()).flatten();
+    point.map_or_else(|| number.to_string(), |number| number.to_string())
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => cut(text),
+        Value::Number(number) => cut(&plain(number)),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => cut(&value.to_string()),
+    }
+}
+
+/// Short enough for one line.
+fn cut(text: &str) -> String {
+    text.chars().take(40).collect()
+}

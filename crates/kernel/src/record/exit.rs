@@ -1,0 +1,66 @@
+//! How an agent ends. Only one of the four is a success, and a failure always says why.
+
+use serde::{Deserialize, Serialize};
+
+use crate::budget::Shortfall;
+use crate::words::AgentId;
+
+/// How an agent ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum Exit {
+    /// It answered.
+    Completed,
+    /// A ceiling stopped it; its result, if any, is partial.
+    Exhausted {
+        /// Whose ceiling.
+        account: AgentId,
+        /// The numbers.
+        short: Shortfall,
+    },
+    /// It failed.
+    Failed {
+        /// Why.
+        error: Failure,
+    },
+    /// Somebody stopped it, or an agent above it ended.
+    Cancelled {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Why an agent failed. The code reaches the root unchanged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Failure {
+    /// A word for programs.
+    pub code: String,
+    /// A sentence for people.
+    pub message: String,
+}
+
+impl Exit {
+    /// A failure with a code and words.
+    #[must_use]
+    pub fn failed(code: &str, message: impl Into<String>) -> Self {
+        Self::Failed { error: Failure { code: code.to_owned(), message: message.into() } }
+    }
+
+    /// Whether the agent did what it was asked to.
+    #[must_use]
+    pub const fn is_success(&self) -> bool {
+        matches!(self, Self::Completed)
+    }
+
+    /// The state as one word.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Exhausted { .. } => "exhausted",
+            Self::Failed { .. } => "failed",
+            Self::Cancelled { .. } => "cancelled",
+        }
+    }
+}

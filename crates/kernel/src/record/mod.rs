@@ -1,0 +1,36 @@
+//! What a journal records: events, and what they are made of. Data only: what follows from an event is decided above.
+
+mod clock_kind;
+mod cut;
+mod effect;
+mod event;
+mod exit;
+mod header;
+mod holding;
+mod outcome;
+mod spawned;
+mod standing;
+mod summary;
+mod tool_ask;
+mod wait_need;
+mod waiting;
+mod work;
+mod wrap_up;
+
+pub use clock_kind::ClockKind;
+pub use cut::{Blank, Cut, LeftOut, Span};
+pub use effect::Effect;
+pub(crate) use event::is_zero_ms;
+pub use event::{Alarm, Branched, Breaker, Clamped, Event, RULES, Restored, are_decided};
+pub use exit::{Exit, Failure};
+pub use header::{Header, Tie};
+pub use holding::{Holding, Teller};
+pub use outcome::{ChildEnd, Outcome, StopReason};
+pub use spawned::{Attachment, Due, Spawned};
+pub use standing::Standing;
+pub use summary::{Covers, Summary, Unsummed};
+pub use tool_ask::ToolAsk;
+pub use wait_need::{Ballot, WaitNeed};
+pub use waiting::Why;
+pub use work::{ChildCall, ModelCall, OnTimeout, Question, Sources, ToolCall, WaitFor, Work};
+pub use wrap_up::{WrapUpCall, WrapUpReason};

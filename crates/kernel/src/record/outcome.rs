@@ -1,0 +1,105 @@
+//! How a call ended, as the journal records it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::definition::{Mismatch, Refusal};
+use crate::record::ToolAsk;
+use crate::words::{AgentId, Body, Fault, Seq};
+
+/// How a call ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "end", rename_all = "snake_case")]
+pub enum Outcome {
+    /// The effect did what it was asked to.
+    Done {
+        /// What it returned.
+        body: Body,
+        /// The tools that a model wants called.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        asks: Vec<ToolAsk>,
+        /// Whether a tool says that it could not do what it was asked.
+        #[serde(default, skip_serializing_if = "is_false")]
+        is_error: bool,
+        /// How the answer of an agent with an `output_schema` does not fit that.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mismatch: Option<Box<Mismatch>>,
+        /// Why a model stopped there.
+        #[serde(default, skip_serializing_if = "StopReason::is_end")]
+        stop: StopReason,
+    },
+    /// Every attempt failed.
+    Failed {
+        /// The last fault.
+        fault: Fault,
+    },
+    /// The process died while it ran; nobody knows whether it happened.
+    Lost,
+    /// It was dropped before it started, or its wait is no longer wanted.
+    Cancelled,
+    /// It may not run.
+    Refused {
+        /// Why.
+        refusal: Refusal,
+    },
+    /// A person said yes: what it was about is called under another call.
+    Approved,
+    /// A question has its answer.
+    Answered {
+        /// What.
+        answer: Body,
+        /// Whether nobody answered in time and this is the default that the question named. A person gave it
+        /// otherwise. Rules 2 never set it.
+        #[serde(default, skip_serializing_if = "is_false")]
+        is_default: bool,
+    },
+    /// The children it waited for have ended.
+    Children {
+        /// Those that have, in the order they were named.
+        ended: Vec<ChildEnd>,
+    },
+    /// A message came.
+    Message {
+        /// The event that brought it.
+        seq: Seq,
+    },
+    /// Its time was up.
+    Expired {
+        /// The children that had ended by then.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        ended: Vec<ChildEnd>,
+    },
+}
+
+/// Why a model stopped where it did. More reasons will follow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum StopReason {
+    /// It had said everything, or wants tools called.
+    #[default]
+    End,
+    /// Its output cap was reached: what it said is not all of it.
+    OutputCap,
+}
+
+impl StopReason {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+    pub(crate) const fn is_end(&self) -> bool {
+        matches!(self, Self::End)
+    }
+}
+
+const fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+/// A child's end, by reference: its result stands in the event named here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChildEnd {
+    /// Who.
+    pub agent: AgentId,
+    /// How, as one word.
+    pub state: String,
+    /// The `agent_ended` event.
+    pub seq: Seq,
+}

@@ -1,0 +1,216 @@
+//! Admission: may this call start now? The one place that says yes, wait or no to a call, when it arrives and
+//! whenever something changed that calls wait for.
+
+use super::{choose, cost, end};
+use crate::record::{Outcome, Why, Work};
+use crate::world::{Call, Stage};
+
+use crate::budget::{AccountIx, Amounts, Fit, Scan, Shortfall};
+use crate::definition::Refusal;
+use crate::record::{Alarm, Event, Exit};
+use crate::rules::{Draft, agent, clock, turn};
+use crate::words::{AgentId, CallId, ModelName, Time};
+use crate::world::AgentIx;
+
+/// What became of a call that asked to start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Admitted {
+    Started,
+    Waiting(Why),
+    Refused(Refusal),
+}
+
+enum Verdict {
+    Start(Amounts),
+    Wait(Pause),
+    Switch(ModelName, u64),
+    Refuse(Refusal),
+}
+
+/// What a call waits for, until when if time is what it waits for, and at which account if budget is.
+#[derive(Clone, Copy)]
+struct Pause {
+    why: Why,
+    until: Option<Time>,
+    blocked: Option<AccountIx>,
+}
+
+impl Pause {
+    const fn on(why: Why) -> Self {
+        Self { why, until: None, blocked: None }
+    }
+}
+
+/// Starts a call, lets it wait, or refuses it with all that follows. With a `scan`, only those that the scan has
+/// passed go first; without, everyone who waits does.
+pub(crate) fn admit(draft: &mut Draft<'_>, id: CallId, scan: Option<&mut Scan>) -> Admitted {
+    loop {
+        match verdict(draft, id, scan.as_deref()) {
+            Verdict::Start(held) => {
+                let attempt = draft.call(id).map_or(0, |call| call.attempt) + 1;
+                draft.record(Event::CallStarted { call: id, attempt, held });
+                return Admitted::Started;
+            }
+            Verdict::Wait(pause) => {
+                wait(draft, id, pause);
+                if let (Why::Budget { ask }, Some(blocked), Some(scan)) = (pause.why, pause.blocked, scan) {
+                    scan.pass(blocked, &ask);
+                }
+                return Admitted::Waiting(pause.why);
+            }
+            Verdict::Switch(model, output_cap) => {
+                draft.record(Event::CallSwitched { call: id, model, output_cap });
+            }
+            Verdict::Refuse(refusal) => return refuse(draft, id, refusal),
+        }
+    }
+}
+
+/// Looks again at every call that waits for something to change, in order, until nothing moves.
+pub(crate) fn pump(draft: &mut Draft<'_>) {
+    loop {
+        // If the call that asked for too much is gone, the others may go on.
+        if draft.halted().is_some_and(|halt| draft.call(halt.call).is_none()) {
+            draft.record(Event::TreeUnhalted);
+        }
+        let mut scan = Scan::default();
+        let mut last = CallId(0);
+        let mut refused = false;
+        while let Some(id) = draft.calls().startable_after(last) {
+            if draft.calls().running() >= draft.limits().parallel_max {
+                break;
+            }
+            last = id;
+            refused |= matches!(admit(draft, id, Some(&mut scan)), Admitted::Refused(_));
+        }
+        // A refusal may end agents and so return what they were lent; those passed over may fit now.
+        if !refused {
+            return;
+        }
+    }
+}
+
+/// Takes every call of `ix` and below that could start out of the running, for as long as the agent is paused.
+pub(crate) fn park(draft: &mut Draft<'_>, ix: AgentIx) {
+    for member in draft.agents().subtree(ix) {
+        for id in draft.agent(member).open.clone() {
+            let Some(Stage::Waiting(why)) = draft.call(id).map(|call| call.stage) else { continue };
+            if matches!(why, Why::Budget { .. } | Why::Slot | Why::Rate) {
+                wait(draft, id, Pause::on(Why::Paused));
+            }
+        }
+    }
+}
+
+fn verdict(draft: &Draft<'_>, id: CallId, scan: Option<&Scan>) -> Verdict {
+    let Some(call) = draft.call(id) else { unreachable!("only open calls are admitted") };
+    let ix = call.agent;
+    if draft.is_paused(ix) {
+        return Verdict::Wait(Pause::on(Why::Paused));
+    }
+    if draft.halted().is_some() {
+        return Verdict::Wait(Pause::on(Why::Halted));
+    }
+    if let Err(refusal) = clock::check_deadline(draft, ix) {
+        return Verdict::Refuse(refusal);
+    }
+    if let Work::Model(work) = &call.work {
+        if draft.is_broken(&work.model) {
+            return match choose::fallback(draft, id) {
+                Some((model, output_cap)) => Verdict::Switch(model, output_cap),
+                None => Verdict::Refuse(Refusal::ModelUnavailable { model: work.model.clone() }),
+            };
+        }
+        if let Some(until) = draft.limited_until(&work.model) {
+            return Verdict::Wait(Pause { until: Some(until), ..Pause::on(Why::Rate) });
+        }
+    }
+    // Those who wait for a slot take the next one in order; a scan has been to the earlier ones already.
+    let taken = draft.calls().running() >= draft.limits().parallel_max;
+    if taken || (scan.is_none() && draft.calls().is_behind(id)) {
+        return Verdict::Wait(Pause::on(Why::Slot));
+    }
+    let ask = cost::worst_case(draft.definition(), call);
+    let at = draft.agent(ix).account;
+    let fit = scan.map_or_else(|| draft.ledger().fit(at, &ask), |scan| scan.fit(draft.ledger(), at, &ask));
+    match fit {
+        Fit::Yes => Verdict::Start(ask),
+        Fit::Wait(by, _) => Verdict::Wait(Pause { blocked: Some(by), ..Pause::on(Why::Budget { ask }) }),
+        Fit::Shut(by) => {
+            let (agent, stopped) = (draft.agent_id(ix).clone(), draft.owner(by));
+            Verdict::Refuse(Refusal::AgentStopped { agent, stopped })
+        }
+        Fit::Never(by, short) => match choose::on_low(draft, id, &short) {
+            Some((model, output_cap)) => Verdict::Switch(model, output_cap),
+            None => Verdict::Refuse(Refusal::Ceiling { account: draft.owner(by), short }),
+        },
+    }
+}
+
+/// Records that a call waits, unless it does so already for the same thing.
+fn wait(draft: &mut Draft<'_>, id: CallId, pause: Pause) {
+    let Pause { why, until, blocked } = pause;
+    let same = |call: &Call| {
+        // A call that waits for time looks again when its alarm rings, however long it turns out to be.
+        let alarm = call.timer.and_then(|timer| draft.subject(timer)).map(|(at, _)| at);
+        let asleep = until.is_none() || alarm.is_some_and(|at| at > draft.now());
+        let line = draft.ledger().line_of(id.0).map(|waiter| waiter.blocked);
+        call.stage == Stage::Waiting(why) && asleep && line == blocked
+    };
+    if draft.call(id).is_some_and(same) {
+        return;
+    }
+    let alarm = until.map(|at| Alarm { timer: draft.next_timer(), at });
+    let account = blocked.map(|by| draft.owner(by));
+    draft.record(Event::CallWaiting { call: id, why, account, alarm });
+}
+
+/// A call that may not run ends. A turn that no ceiling lets run takes its agent along, or halts the tree; without a
+/// summary an agent goes on.
+fn refuse(draft: &mut Draft<'_>, id: CallId, refusal: Refusal) -> Admitted {
+    let Some(call) = draft.call(id) else { unreachable!("only open calls are refused") };
+    let (ix, is_turn) = (call.agent, call.work.is_turn());
+    if let Some(fault) = call.past().and_then(|past| past.fault.clone()) {
+        // It was only a retry: what counts is what went wrong before.
+        end(draft, id, Outcome::Failed { fault });
+        return Admitted::Refused(refusal);
+    }
+    // What is only lent comes back when its borrower ends: that is no reason to give up.
+    let gone = |short: &Shortfall| {
+        let ceiling = short.limit.saturating_sub(short.reserve);
+        short.spent >= ceiling || short.spent + short.asked > ceiling
+    };
+    match refusal.shortfall().filter(|(_, short)| is_turn && gone(short)) {
+        Some((account, short)) => {
+            let (account, short) = (account.clone(), *short);
+            let halts = halts_tree(draft, ix, &account, &short);
+            // What halts the tree below the root only waits; everybody else has a last call before it ends or halts.
+            if (!halts || draft.agents().parent(ix).is_none()) && turn::replaces(draft, id, &refusal) {
+                return Admitted::Refused(refusal);
+            }
+            if draft.call(id).is_some_and(|call| call.work.wrap_up().is_some()) {
+                end(draft, id, Outcome::Refused { refusal: refusal.clone() });
+                return Admitted::Refused(refusal);
+            }
+            if halts {
+                let agent = draft.agent_id(ix).clone();
+                draft.record(Event::TreeHalted { agent, call: id, account, short });
+                wait(draft, id, Pause::on(Why::Halted));
+                return Admitted::Waiting(Why::Halted);
+            }
+            end(draft, id, Outcome::Refused { refusal: refusal.clone() });
+            agent::end(draft, ix, Exit::Exhausted { account, short }, None);
+        }
+        None => end(draft, id, Outcome::Refused { refusal: refusal.clone() }),
+    }
+    Admitted::Refused(refusal)
+}
+
+/// The root's ceiling halts the tree, unless something is kept back for the root's own answer, or the agent asked for
+/// more than there ever was: then it ends and the others go on with what they have.
+fn halts_tree(draft: &Draft<'_>, ix: AgentIx, account: &AgentId, short: &Shortfall) -> bool {
+    let root = draft.agents().root();
+    let is_root = |ix| Some(ix) == root;
+    draft.agents().find(account).is_some_and(is_root)
+        && (is_root(ix) || (short.reserve == 0 && short.asked <= short.limit))
+}

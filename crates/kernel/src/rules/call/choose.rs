@@ -1,0 +1,139 @@
+//! Which model, and how much of it: fallback when one fails, less when the budget is low.
+
+use crate::budget::{Amounts, Price, Resource, Shortfall};
+use crate::definition::{Model, OnLow, Refusal, Unpriced};
+use crate::record::{ModelCall, Work};
+use crate::rules::turn;
+use crate::words::{CallId, ModelName, limit};
+use crate::world::{AgentIx, Call, World};
+
+/// The model called `name`. Refuses one that does not exist, is not allowed to this agent, or has no price while money is limited.
+pub(crate) fn check_model<'w>(world: &'w World, ix: AgentIx, name: &ModelName) -> Result<&'w Model, Refusal> {
+    let model = world.definition().model(name)?;
+    let agent = world.agent(ix);
+    agent.charter.caps.check_model(name)?;
+    if model.price.is_some() || world.definition().unpriced == Unpriced::Allow {
+        return Ok(model);
+    }
+    match world.ledger().left(agent.account).of(Resource::Cost) {
+        Some(_) => Err(Refusal::Unpriced { model: name.clone() }),
+        None => Ok(model),
+    }
+}
+
+/// A call to a model, as far as the agent may make it and the numbers can be believed.
+pub(crate) fn model_work(
+    world: &World,
+    ix: AgentIx,
+    model: &ModelName,
+    input_tokens: u64,
+    output_cap: u64,
+) -> Result<Work, Refusal> {
+    let Model { price, output_max, .. } = check_model(world, ix, model)?;
+    let output_cap = output_cap.min(output_max.unwrap_or(u64::MAX));
+    let cost = price.map_or(0, |price| price.worst_case(input_tokens, output_cap));
+    let tokens = input_tokens.saturating_add(output_cap);
+    Amounts::cost(cost).with(Resource::Tokens, tokens).checked()?;
+    Ok(Work::Model(ModelCall {
+        model: model.clone(),
+        input_tokens,
+        output_cap,
+        summary: None,
+        left: None,
+        wrap_up: None,
+    }))
+}
+
+/// The next model to try for a call, and the output cap there: the first fallback that it can go to.
+pub(crate) fn fallback(world: &World, id: CallId) -> Option<(ModelName, u64)> {
+    let call = world.call(id)?;
+    let Work::Model(work) = &call.work else { return None };
+    let first = tried(call).first().unwrap_or(&work.model);
+    let chain = &world.definition().models.get(first)?.fallback;
+    chain.iter().find_map(|name| elsewhere(world, call, work, name))
+}
+
+/// Models that were tried or passed over before the present one.
+fn tried(call: &Call) -> &[ModelName] {
+    call.past().map_or(&[], |past| &past.tried)
+}
+
+/// How a call goes on with another model: one that was not tried, is allowed and takes calls, within its own largest
+/// output.
+fn elsewhere(world: &World, call: &Call, work: &ModelCall, name: &ModelName) -> Option<(ModelName, u64)> {
+    if *name == work.model || tried(call).contains(name) || world.is_broken(name) {
+        return None;
+    }
+    let most = check_model(world, call.agent, name).ok()?.output_max.unwrap_or(u64::MAX);
+    Some((name.clone(), work.output_cap.min(most)))
+}
+
+/// What the agent's `on_low` makes of a call that cannot fit: another model or a smaller output cap, or nothing.
+pub(crate) fn on_low(world: &World, id: CallId, short: &Shortfall) -> Option<(ModelName, u64)> {
+    let call = world.call(id)?;
+    let Work::Model(work) = &call.work else { return None };
+    if !short.resource.stops_all() {
+        return None; // Neither a cheaper model nor a shorter answer saves a step or a retry.
+    }
+    let chosen = match &world.agent(call.agent).charter.on_low {
+        OnLow::Halt => None,
+        OnLow::Shrink => shrunk(world, call.agent, work, limit::OUTPUT_TOKENS_MIN),
+        OnLow::Downgrade(model) => elsewhere(world, call, work, model),
+    };
+    chosen.or_else(|| {
+        // A turn of an agent is shrunk in any case before its last call comes in its place.
+        let least = match work.wrap_up {
+            Some(_) => limit::WRAP_UP_OUTPUT_TOKENS_MIN,
+            None => limit::OUTPUT_TOKENS_SHRUNK,
+        };
+        let is_turn = world.rules() >= 3 && call.work.is_turn() && turn::takes_turns(world, call.agent);
+        is_turn.then(|| shrunk(world, call.agent, work, least)).flatten()
+    })
+}
+
+/// The same model with as large an output cap as fits, if that is not too small.
+fn shrunk(world: &World, ix: AgentIx, work: &ModelCall, least: u64) -> Option<(ModelName, u64)> {
+    let cap = affordable_output(world, ix, &work.model, work.input_tokens)?;
+    (cap >= least && cap < work.output_cap).then(|| (work.model.clone(), cap))
+}
+
+/// The largest output cap that what is left up the chain can pay for beside so much input.
+pub(crate) fn affordable_output(
+    world: &World,
+    ix: AgentIx,
+    model: &ModelName,
+    input_tokens: u64,
+) -> Option<u64> {
+    affordable(world, ix, model, input_tokens, Price::output_within)
+}
+
+/// The largest input that what is left up the chain can pay for beside so much output.
+pub(crate) fn affordable_input(
+    world: &World,
+    ix: AgentIx,
+    model: &ModelName,
+    output_cap: u64,
+) -> Option<u64> {
+    affordable(world, ix, model, output_cap, Price::input_within)
+}
+
+/// What is left for one half of a call when the other is paid for.
+fn affordable(
+    world: &World,
+    ix: AgentIx,
+    model: &ModelName,
+    taken_tokens: u64,
+    within: fn(&Price, u64, u64) -> Option<u64>,
+) -> Option<u64> {
+    let left = world.ledger().left(world.agent(ix).account);
+    let by_tokens = match left.of(Resource::Tokens) {
+        Some(tokens) => tokens.checked_sub(taken_tokens)?,
+        None => u64::MAX,
+    };
+    let price = world.definition().models.get(model).and_then(|model| model.price);
+    let by_cost = match (left.of(Resource::Cost), price) {
+        (Some(nanos), Some(price)) => within(&price, nanos, taken_tokens)?,
+        (None, _) | (_, None) => u64::MAX,
+    };
+    Some(by_tokens.min(by_cost))
+}

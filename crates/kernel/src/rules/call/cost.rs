@@ -1,0 +1,57 @@
+//! What a call may use at most, and what it did use. The one place where work becomes amounts.
+
+use crate::budget::{Amounts, Resource, ResourceSet, Used};
+use crate::definition::Definition;
+use crate::record::Work;
+use crate::world::Call;
+
+/// The most that the next attempt at a call can use.
+pub(crate) fn worst_case(definition: &Definition, call: &Call) -> Amounts {
+    let retries = u64::from(call.is_retry());
+    first_attempt(definition, &call.work).with(Resource::Retries, retries)
+}
+
+/// The most that the first attempt at some work can use. A summary is no step.
+pub(crate) fn first_attempt(definition: &Definition, work: &Work) -> Amounts {
+    let steps = u64::from(work.is_turn());
+    match work {
+        Work::Model(work) => {
+            let price = definition.models.get(&work.model).and_then(|model| model.price);
+            let cost = price.map_or(0, |price| price.worst_case(work.input_tokens, work.output_cap));
+            let tokens = work.input_tokens.saturating_add(work.output_cap);
+            Amounts::cost(cost).with(Resource::Tokens, tokens).with(Resource::Steps, steps)
+        }
+        Work::Tool(work) => Amounts::cost(work.cost_nanos_max).with(Resource::ToolCalls, 1),
+        Work::Child(_) | Work::Wait(_) | Work::Question(_) => Amounts::ZERO,
+    }
+}
+
+/// What an attempt that did its work used.
+pub(crate) fn used(definition: &Definition, call: &Call, used: Used) -> Amounts {
+    let counts = call.held().without(ResourceSet::MEASURED);
+    metered(definition, call, used).plus(&counts)
+}
+
+/// What an attempt that came to nothing used. A turn that was not made is no step; a tool that was called counts,
+/// because it may have acted.
+pub(crate) fn used_in_vain(definition: &Definition, call: &Call, used: Used) -> Amounts {
+    let counts = call.held().without(ResourceSet::MEASURED).with(Resource::Steps, 0);
+    metered(definition, call, used).plus(&counts)
+}
+
+fn metered(definition: &Definition, call: &Call, used: Used) -> Amounts {
+    // Numbers that nobody can believe are as good as none.
+    match used.checked().unwrap_or(Used::Unknown) {
+        // Nobody knows: the worst case, because it may be billed in full.
+        Used::Unknown => call.held().only(ResourceSet::MEASURED),
+        Used::Tokens(usage) => {
+            let price = match &call.work {
+                Work::Model(work) => definition.models.get(&work.model).and_then(|model| model.price),
+                Work::Tool(_) | Work::Child(_) | Work::Wait(_) | Work::Question(_) => None,
+            };
+            let cost = price.map_or(0, |price| price.cost(&usage));
+            Amounts::cost(cost).with(Resource::Tokens, usage.tokens())
+        }
+        Used::CostNanos(nanos) => Amounts::cost(nanos),
+    }
+}

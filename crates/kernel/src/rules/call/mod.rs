@@ -1,0 +1,14 @@
+//! Calls: everything an agent has asked for and not yet got. Model and tool calls hold budget while they run; waits
+//! and questions hold nothing, so a parent that waits never keeps a slot from its children.
+
+mod admit;
+mod choose;
+mod cost;
+mod end;
+mod wake;
+
+pub(crate) use admit::{Admitted, admit, park, pump};
+pub(crate) use choose::{affordable_input, affordable_output, check_model, fallback, model_work};
+pub(crate) use cost::{first_attempt, used, used_in_vain};
+pub(crate) use end::{attempt_failed, end, end_running};
+pub(crate) use wake::{ended_of, wake_spawner, wake_waits};

@@ -1,0 +1,20 @@
+//! The rules: what may happen in a tree and what follows from it. [`decide`] is the door; everything else is reached
+//! through it.
+
+pub(crate) mod agent;
+pub(crate) mod call;
+pub(crate) mod checkpoint;
+pub(crate) mod clock;
+mod decide;
+mod draft;
+mod input;
+pub mod report;
+pub mod request;
+pub(crate) mod signal;
+pub(crate) mod turn;
+
+pub use decide::{Decision, Reply, decide};
+pub(crate) use draft::Draft;
+pub use input::{Input, What};
+pub use report::Report;
+pub use request::Request;

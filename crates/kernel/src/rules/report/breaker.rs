@@ -1,0 +1,29 @@
+//! A model's breaker opened or closed. The breaker itself lives outside, one for the whole process.
+
+use serde::{Deserialize, Serialize};
+
+use crate::record as event;
+use crate::record::Event;
+use crate::rules::{Draft, Reply};
+use crate::words::ModelName;
+
+/// A model's breaker opened or closed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Breaker {
+    /// Which model.
+    pub model: ModelName,
+    /// Its state from here on.
+    pub breaker: event::Breaker,
+}
+
+impl Breaker {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Reply {
+        let open = self.breaker == event::Breaker::Open;
+        if draft.is_broken(&self.model) == open || !draft.definition().models.contains_key(&self.model) {
+            return Reply::Stale;
+        }
+        draft.record(Event::BreakerChanged { model: self.model.clone(), breaker: self.breaker });
+        Reply::Done
+    }
+}

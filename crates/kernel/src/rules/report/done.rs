@@ -1,0 +1,71 @@
+//! An effect did its work: its hold is settled at the true usage.
+
+use serde::{Deserialize, Serialize};
+
+use super::running;
+use crate::budget::Used;
+use crate::definition::Mismatch;
+use crate::record::{Outcome, StopReason, ToolAsk, Work};
+use crate::rules::agent::end_if_drained;
+use crate::rules::turn::Said;
+use crate::rules::{Draft, Reply, call, turn};
+use crate::words::{Body, CallId};
+
+/// An effect did its work.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Done {
+    /// Which call.
+    pub call: CallId,
+    /// Which attempt.
+    pub attempt: u32,
+    /// What it used.
+    pub used: Used,
+    /// What it returned; the rest of a large one by reference.
+    #[serde(default, skip_serializing_if = "Body::is_empty")]
+    pub body: Body,
+    /// The tools that a model wants called.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asks: Vec<ToolAsk>,
+    /// Whether a tool says that it could not do what it was asked.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_error: bool,
+    /// How the answer of an agent with an `output_schema` does not fit that. None if it does, or has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mismatch: Option<Box<Mismatch>>,
+    /// Why a model stopped there.
+    #[serde(default, skip_serializing_if = "StopReason::is_end")]
+    pub stop: StopReason,
+}
+
+const fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+impl Done {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Reply {
+        let Some(call) = running(draft, self.call, self.attempt) else { return Reply::Stale };
+        let ix = call.agent;
+        let spent = call::used(draft.definition(), call, self.used);
+        let (is_model, is_void) = (matches!(call.work, Work::Model(_)), call.is_void);
+        let is_turn = call.work.is_turn() && !is_void;
+        let stop = if is_model { self.stop } else { StopReason::End };
+        let cut_at = call.work.output_cap().filter(|_| stop == StopReason::OutputCap && draft.rules() >= 3);
+        let wrap_up = call.work.wrap_up().cloned();
+        // Whoever is asked for the last time can have no tools called.
+        let asks = if is_model && wrap_up.is_none() { turn::bounded(&self.asks) } else { Vec::new() };
+        let body = self.body.bounded();
+        // A model says words, and nothing else.
+        let body = if is_model { body.only_text() } else { body };
+        // Only an answer is checked: who asks for tools has not answered yet.
+        let mismatch = self.mismatch.as_deref().filter(|_| is_turn && asks.is_empty() && wrap_up.is_none());
+        let mismatch = mismatch.map(|mismatch| Box::new(mismatch.bounded()));
+        let outcome = Outcome::Done { body, asks, is_error: self.is_error, mismatch: mismatch.clone(), stop };
+        call::end_running(draft, self.call, outcome, spent);
+        if is_turn {
+            turn::said(draft, ix, &Said { asks: &self.asks, mismatch: mismatch.as_deref(), cut_at, wrap_up });
+        }
+        end_if_drained(draft, ix);
+        Reply::Done
+    }
+}

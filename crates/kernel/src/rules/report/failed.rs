@@ -1,0 +1,90 @@
+//! An attempt failed: it is paid for what it used, and then it is decided whether to try again, elsewhere or not.
+
+use serde::{Deserialize, Serialize};
+
+use super::running;
+use crate::budget::{Amounts, Fit, Resource, Used};
+use crate::definition;
+use crate::record::{Alarm, Event, Outcome, Why, Work};
+use crate::rules::agent::end_if_drained;
+use crate::rules::{Draft, Reply, call};
+use crate::words::retry::Retry;
+use crate::words::{CallId, Fault, FaultKind, ModelName, limit, retry};
+use crate::world::State;
+
+/// An attempt failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Failed {
+    /// Which call.
+    pub call: CallId,
+    /// Which attempt.
+    pub attempt: u32,
+    /// What went wrong.
+    pub fault: Fault,
+    /// What it used all the same.
+    pub used: Used,
+}
+
+enum Next {
+    After(u64),
+    With(ModelName, u64),
+    GiveUp,
+}
+
+impl Failed {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Reply {
+        let Some(call) = running(draft, self.call, self.attempt) else { return Reply::Stale };
+        let ix = call.agent;
+        let spent = call::used_in_vain(draft.definition(), call, self.used);
+        match self.next(draft) {
+            Next::GiveUp => {
+                let outcome = Outcome::Failed { fault: self.fault.bounded() };
+                call::end_running(draft, self.call, outcome, spent);
+                end_if_drained(draft, ix);
+            }
+            Next::After(ms) => {
+                call::attempt_failed(draft, self.call, Some(self.fault.bounded()), spent);
+                let alarm = Some(Alarm { timer: draft.next_timer(), at: draft.now().after_ms(ms) });
+                draft.record(Event::CallWaiting { call: self.call, why: Why::Backoff, account: None, alarm });
+            }
+            Next::With(model, output_cap) => {
+                call::attempt_failed(draft, self.call, Some(self.fault.bounded()), spent);
+                draft.record(Event::CallSwitched { call: self.call, model, output_cap });
+                call::admit(draft, self.call, None);
+            }
+        }
+        Reply::Done
+    }
+
+    /// A provider that is only busy is given time; one that fails is left for another, if there is one. The last
+    /// attempt goes to another in any case.
+    fn next(&self, draft: &Draft<'_>) -> Next {
+        let Some(call) = draft.call(self.call) else { return Next::GiveUp };
+        let agent = draft.agent(call.agent);
+        let faults = call.past().map_or(0, |past| past.faults) + 1;
+        let over = !matches!(agent.state, State::Live) || call.stopped || faults >= limit::ATTEMPTS_MAX;
+        if over || !self.fault.is_elsewhere() {
+            return Next::GiveUp;
+        }
+        // The attempt that failed was a retry itself, maybe; it is used up by the time of the next one.
+        let retries = Amounts::ZERO.with(Resource::Retries, call.held().of(Resource::Retries) + 1);
+        if matches!(draft.ledger().fit(agent.account, &retries), Fit::Never(_, short) if short.resource == Resource::Retries)
+        {
+            return Next::GiveUp;
+        }
+        let repeatable = match &call.work {
+            Work::Model(_) => true,
+            Work::Tool(work) => work.lost == definition::Lost::Repeatable,
+            Work::Child(_) | Work::Wait(_) | Work::Question(_) => false,
+        };
+        let retry = retry::after(&self.fault, faults, draft.tree(), self.call);
+        let busy = self.fault.kind == FaultKind::RateLimit && faults + 1 < limit::ATTEMPTS_MAX;
+        match (retry, call::fallback(draft, self.call)) {
+            (Retry::After { ms }, _) if busy && repeatable => Next::After(ms),
+            (_, Some((model, output_cap))) => Next::With(model, output_cap),
+            (Retry::After { ms }, None) if repeatable => Next::After(ms),
+            (Retry::After { .. } | Retry::No, None) => Next::GiveUp,
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! An effect is lost: the process died while it ran, and nobody knows whether it happened.
+//!
+//! What can be repeated is started again under the same key and hold. A model call is settled at its full hold,
+//! because providers bill both tries, and tried again with a new hold. Any other tool is reported lost.
+
+use serde::{Deserialize, Serialize};
+
+use super::running;
+use crate::budget::Used;
+use crate::definition;
+use crate::record::{Event, Outcome, Work};
+use crate::rules::agent::end_if_drained;
+use crate::rules::{Draft, Reply, call, clock};
+use crate::words::{CallId, limit};
+use crate::world::State;
+
+/// An effect is lost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lost {
+    /// Which call.
+    pub call: CallId,
+    /// Which attempt.
+    pub attempt: u32,
+}
+
+impl Lost {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Reply {
+        let Some(call) = running(draft, self.call, self.attempt) else { return Reply::Stale };
+        let ix = call.agent;
+        let losses_max = match &call.work {
+            Work::Model(work) => {
+                draft.definition().models.get(&work.model).and_then(|model| model.losses_max)
+            }
+            _ => None,
+        };
+        let losses_max = losses_max.unwrap_or(limit::LOSSES_MAX);
+        let spared = !call.stopped && call.past().map_or(0, |past| past.losses) < losses_max;
+        let in_time = clock::check_deadline(draft, ix).is_ok();
+        let live = matches!(draft.agent(ix).state, State::Live) && spared && in_time;
+        let in_vain = call::used_in_vain(draft.definition(), call, Used::Unknown);
+        let (is_model, repeatable) = match &call.work {
+            Work::Model(work) => {
+                let model = draft.definition().models.get(&work.model);
+                (true, model.is_some_and(|model| model.lost == definition::Lost::Repeatable))
+            }
+            Work::Tool(work) => (false, work.lost == definition::Lost::Repeatable),
+            Work::Child(_) | Work::Wait(_) | Work::Question(_) => (false, false),
+        };
+        match (live, repeatable, is_model) {
+            (true, true, _) => draft.record(Event::CallResumed { call: self.call }),
+            (true, false, true) => {
+                call::attempt_failed(draft, self.call, None, in_vain);
+                call::admit(draft, self.call, None);
+            }
+            (false, ..) | (true, false, false) => {
+                call::end_running(draft, self.call, Outcome::Lost, in_vain);
+                end_if_drained(draft, ix);
+            }
+        }
+        Reply::Done
+    }
+}

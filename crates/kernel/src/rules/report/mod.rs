@@ -1,0 +1,60 @@
+//! Reports: what happened outside. One kind, one file. They are never refused; one about something that is over
+//! changes nothing.
+
+pub use crate::budget::Used;
+mod breaker;
+mod done;
+mod failed;
+mod lost;
+mod rate;
+mod resumed;
+mod timer;
+
+use serde::{Deserialize, Serialize};
+
+pub use breaker::Breaker;
+pub use done::Done;
+pub use failed::Failed;
+pub use lost::Lost;
+pub use rate::Rate;
+pub use resumed::Resumed;
+pub use timer::Timer;
+
+use crate::rules::{Draft, Reply};
+use crate::words::CallId;
+use crate::world::{Call, World};
+
+/// Everything that can be reported.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Report {
+    Done(Done),
+    Failed(Failed),
+    Lost(Lost),
+    Timer(Timer),
+    Breaker(Breaker),
+    Rate(Rate),
+    Resumed(Resumed),
+}
+
+impl Report {
+    pub(crate) fn decide(&self, draft: &mut Draft<'_>) -> Reply {
+        if draft.check_running().is_err() {
+            return Reply::Stale;
+        }
+        match self {
+            Self::Done(report) => report.decide(draft),
+            Self::Failed(report) => report.decide(draft),
+            Self::Lost(report) => report.decide(draft),
+            Self::Timer(report) => report.decide(draft),
+            Self::Breaker(report) => report.decide(draft),
+            Self::Rate(report) => report.decide(draft),
+            Self::Resumed(report) => report.decide(draft),
+        }
+    }
+}
+
+/// The running call that a report is about, if it still is about one: same call, same attempt.
+fn running(world: &World, id: CallId, attempt: u32) -> Option<&Call> {
+    world.call(id).filter(|call| call.is_running() && call.attempt == attempt)
+}

@@ -1,0 +1,30 @@
+//! A model takes no calls until a moment: calls to it wait, others go on.
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::Event;
+use crate::rules::{Draft, Reply};
+use crate::words::{ModelName, Time, limit};
+
+/// A model takes no calls until then.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rate {
+    /// Which model.
+    pub model: ModelName,
+    /// Until when; a moment in the past lifts the limit.
+    pub until: Time,
+}
+
+impl Rate {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Reply {
+        let until = self.until.min(draft.now().after_ms(limit::RETRY_AFTER_MAX_MS));
+        if draft.rate_limit(&self.model) == Some(until)
+            || !draft.definition().models.contains_key(&self.model)
+        {
+            return Reply::Stale;
+        }
+        draft.record(Event::RateLimited { model: self.model.clone(), until });
+        Reply::Done
+    }
+}

@@ -1,0 +1,57 @@
+//! A timer fired: a pause is over, a wait or question has lasted long enough, or an agent's time is up.
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::{Exit, OnTimeout, Outcome, WaitFor, Work};
+use crate::rules::{Draft, Reply, agent, call, clock, turn};
+use crate::words::{CallId, TimerId};
+use crate::world::Subject;
+
+/// A timer fired.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Timer {
+    /// Which one.
+    pub timer: TimerId,
+}
+
+impl Timer {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Reply {
+        // It fires once and is not argued with: clocks differ, and one that was sent away would be gone.
+        let Some((_, subject)) = draft.subject(self.timer) else { return Reply::Stale };
+        match subject {
+            Subject::Clock(ix, kind) => clock::rang(draft, ix, kind),
+            Subject::Call(id) => call_due(draft, id),
+        }
+        Reply::Done
+    }
+}
+
+fn call_due(draft: &mut Draft<'_>, id: CallId) {
+    let Some(call) = draft.call(id) else { unreachable!("a call that ended has no timer") };
+    let ix = call.agent;
+    match call.work.clone() {
+        Work::Model(_) | Work::Tool(_) => {
+            // It comes behind everyone who waits, but those who asked after it let it pass.
+            call::admit(draft, id, None);
+            draft.stir();
+        }
+        Work::Child(_) => unreachable!("a child's own deadline ends the call that spawned it"),
+        Work::Wait(WaitFor::Message) => call::end(draft, id, Outcome::Expired { ended: Vec::new() }),
+        Work::Wait(WaitFor::Children { agents, .. }) => {
+            let ended = call::ended_of(draft, &agents);
+            call::end(draft, id, Outcome::Expired { ended });
+        }
+        Work::Question(_) if turn::answered(draft, id, None) => {}
+        Work::Question(question) => match question.on_timeout {
+            OnTimeout::Fail => call::end(draft, id, Outcome::Expired { ended: Vec::new() }),
+            OnTimeout::Default(answer) => {
+                let is_default = draft.rules() >= 3;
+                call::end(draft, id, Outcome::Answered { answer: *answer, is_default });
+            }
+            OnTimeout::Cancel => {
+                agent::end(draft, ix, Exit::Cancelled { reason: "nobody answered in time".to_owned() }, None);
+            }
+        },
+    }
+}

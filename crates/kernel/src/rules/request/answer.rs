@@ -1,0 +1,41 @@
+//! Answer a question that an agent asked.
+
+use serde::{Deserialize, Serialize};
+
+use super::person;
+use crate::definition::Refusal;
+use crate::record::{Outcome, Work};
+use crate::rules::{Draft, Reply, call, turn};
+use crate::words::{Body, By, CallId};
+
+/// Answer a question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answer {
+    /// Which one.
+    pub question: CallId,
+    /// The answer.
+    pub answer: Body,
+}
+
+impl Answer {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+        person(by, "answer a question")?;
+        draft.check_running()?;
+        self.answer.checked("answer")?;
+        let is_question = |work: &Work| matches!(work, Work::Question(_));
+        if !draft.call(self.question).is_some_and(|call| is_question(&call.work)) {
+            let open =
+                draft.calls().all().filter(|(_, call)| is_question(&call.work)).map(|(id, _)| id).collect();
+            return Err(Refusal::UnknownQuestion { question: self.question, open });
+        }
+        if let Some(refusal) = draft.late_answer(self.question, draft.now()) {
+            return Err(refusal);
+        }
+        if !turn::answered(draft, self.question, Some(&self.answer.text)) {
+            let answered = Outcome::Answered { answer: self.answer.clone(), is_default: false };
+            call::end(draft, self.question, answered);
+        }
+        Ok(Reply::Done)
+    }
+}

@@ -1,0 +1,41 @@
+//! Ask a person. Only the agent that asks waits, at any depth, and the question survives restarts.
+
+use serde::{Deserialize, Serialize};
+
+use super::{acting, room_for_call, timeout};
+use crate::definition::{Refusal, check_said};
+use crate::record::{Alarm, Event, OnTimeout, Question, Why};
+use crate::rules::{Draft, Reply};
+use crate::words::{AgentId, By, limit};
+
+/// Ask a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ask {
+    /// Who asks.
+    pub agent: AgentId,
+    /// What.
+    pub question: Question,
+    /// How long to wait; a default if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
+impl Ask {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+        let ix = acting(draft, by, &self.agent)?;
+        room_for_call(draft, ix)?;
+        let ms = timeout(self.timeout_ms, limit::QUESTION_TIMEOUT_MS)?;
+        check_said("question", &self.question.text, limit::TEXT_BYTES_MAX)?;
+        if let OnTimeout::Default(answer) = &self.question.on_timeout {
+            answer.checked("default answer")?;
+        }
+        let call = draft.calls().next_id();
+        let alarm = Alarm { timer: draft.next_timer(), at: draft.now().after_ms(ms) };
+        // Only a turn asks for leave to call a tool.
+        let (agent, question) = (self.agent.clone(), Question { approves: None, ..self.question.clone() });
+        let ask = draft.ask();
+        draft.record(Event::QuestionAsked { call, agent, ask, question, alarm });
+        Ok(Reply::Waiting { call, why: Why::Person })
+    }
+}

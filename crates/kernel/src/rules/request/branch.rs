@@ -1,0 +1,105 @@
+//! Branch a tree: a new one that shares everything so far, starts with no running effect, and pays for itself.
+
+use serde::{Deserialize, Serialize};
+
+use super::{acting, person};
+use crate::budget::{Amounts, Limits, Terms};
+use crate::definition::{BudgetSpec, Lost, Refusal};
+use crate::record::{Branched, Event, Outcome, Work};
+use crate::rules::agent::end_if_drained;
+use crate::rules::turn::{Lead, with_reserve};
+use crate::rules::{Draft, Reply, call};
+use crate::words::{AgentId, By, CallId, Time, TreeId};
+use crate::world::{AgentIx, State};
+
+/// Branch a tree. It is asked of the tree as it was; what is decided is the first batch of the new one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Branch {
+    /// The new tree.
+    pub tree: TreeId,
+    /// For whose sake: where the branch begins is a checkpoint of this agent.
+    pub agent: AgentId,
+    /// What it may use. A ceiling of the origin that is not given here counts anew.
+    pub budget: Limits,
+    /// When the last event of the origin arrived that is shared. Whoever had time left then has it still.
+    pub since: Time,
+}
+
+impl Branch {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+        person(by, "branch a tree")?;
+        acting(draft, by, &self.agent)?;
+        let Some(root) = draft.agents().root() else { return Err(Refusal::TreeNotStarted) };
+        let terms = self.terms(draft, root)?;
+        let account = draft.agent(root).account;
+        let mut renewed = draft.ledger().clone();
+        renewed.renew(account, terms);
+        if let Some(short) = renewed.overlent(account) {
+            return Err(Refusal::Ceiling { account: draft.agent_id(root).clone(), short });
+        }
+        let branched = Branched {
+            tree: self.tree,
+            from: draft.tree(),
+            at: draft.seq(),
+            name: draft.definition().name.clone(),
+            terms,
+            later_ms: draft.now().0.saturating_sub(self.since.0),
+        };
+        draft.record(Event::TreeBranched(Box::new(branched)));
+        // Nothing starts before somebody runs it; that it was parked and not paused by a person, its head says.
+        if !draft.agent(root).paused {
+            draft.record(Event::AgentPaused { agent: draft.agent_id(root).clone() });
+            call::park(draft, root);
+        }
+        if draft.halted().is_some() {
+            draft.record(Event::TreeUnhalted);
+        }
+        let out = draft.calls().all().filter(|(_, call)| call.is_running());
+        for id in out.map(|(id, _)| id).collect::<Vec<CallId>>() {
+            lose(draft, id);
+        }
+        Ok(Reply::Done)
+    }
+
+    /// The terms of the root's account from here on.
+    fn terms(&self, draft: &Draft<'_>, root: AgentIx) -> Result<Terms, Refusal> {
+        let given = self.budget.checked()?;
+        if given.bounded().is_empty() {
+            return Err(Refusal::BranchWithoutBudget);
+        }
+        let old = draft.account_of(root).terms.limit;
+        let limit = BudgetSpec::of(given).or(&BudgetSpec::of(old)).limit;
+        let definition = draft.definition();
+        let role = definition.roles.get(&draft.agent(root).charter.role);
+        let budget =
+            role.map_or_else(|| definition.budget.clone(), |role| definition.budget.or(&role.budget));
+        let charter = &draft.agent(root).charter;
+        let first = draft.agent(root).progress.window.headers().first();
+        let packet = first.map_or(0, |header| u64::from(header.tokens));
+        let lead = role.and_then(|role| {
+            Lead::of(definition, (role, &charter.caps, charter.depth), &charter.model, packet)
+        });
+        Ok(with_reserve(Terms::plain(limit), draft.rules(), &budget, lead.as_ref()))
+    }
+}
+
+/// An effect that runs in the origin does not run here. What can be asked again will be; nothing of it is paid for
+/// twice, so nothing is presumed spent.
+fn lose(draft: &mut Draft<'_>, id: CallId) {
+    let Some(call) = draft.call(id) else { return };
+    let ix = call.agent;
+    let again = match &call.work {
+        Work::Model(_) => true,
+        Work::Tool(work) => work.lost == Lost::Repeatable,
+        Work::Child(_) | Work::Wait(_) | Work::Question(_) => false,
+    };
+    let live = matches!(draft.agent(ix).state, State::Live) && !call.stopped;
+    if live && again {
+        call::attempt_failed(draft, id, None, Amounts::ZERO);
+        call::admit(draft, id, None);
+    } else {
+        call::end_running(draft, id, Outcome::Lost, Amounts::ZERO);
+        end_if_drained(draft, ix);
+    }
+}

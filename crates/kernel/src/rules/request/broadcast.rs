@@ -1,0 +1,59 @@
+//! Tell several agents what one knows: its messages of some categories, by reference, each once.
+
+use serde::{Deserialize, Serialize};
+
+use super::acting;
+use crate::definition::Refusal;
+use crate::rules::turn::Before;
+use crate::rules::{Draft, Reply, turn};
+use crate::window::News;
+use crate::words::{AgentId, By, Category, limit};
+
+/// Tell several agents what one knows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Broadcast {
+    /// Whose knowledge.
+    pub from: AgentId,
+    /// Who is told. Nobody else is.
+    pub to: Vec<AgentId>,
+    /// Which categories: `context`, and for a person `system` too.
+    pub categories: Vec<Category>,
+}
+
+impl Broadcast {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+        acting(draft, by, &self.from)?;
+        if self.to.is_empty() || self.categories.is_empty() {
+            return Err(Refusal::TextEmpty { what: "list of recipients or categories".to_owned() });
+        }
+        if self.to.len() > limit::SHARES_MAX {
+            let (what, count) = ("recipients".to_owned(), self.to.len());
+            return Err(Refusal::TooMany { what, count, count_max: limit::SHARES_MAX });
+        }
+        for to in &self.to {
+            draft.living(to)?;
+            if *to == self.from {
+                return Err(Refusal::TellsItself { agent: to.clone() });
+            }
+        }
+        for category in &self.categories {
+            match (category, by) {
+                (Category::Context, _) | (Category::System, By::Person) => {}
+                (
+                    Category::System
+                    | Category::Dialog
+                    | Category::Output
+                    | Category::Error
+                    | Category::Internal
+                    | Category::Unknown,
+                    _,
+                ) => return Err(Refusal::CategoryNotAllowed { category: *category }),
+            }
+        }
+        let is_whole = self.categories.contains(&Category::System);
+        let news = if is_whole { News::Briefing } else { News::Context };
+        let told = |to| turn::tell(draft, &self.from, to, (news, Before::Stays));
+        Ok(Reply::Told { messages: self.to.iter().map(told).collect() })
+    }
+}

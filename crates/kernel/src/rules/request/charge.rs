@@ -1,0 +1,44 @@
+//! Charge outside spending: booked up the whole chain, never refused for lack of money, because it is spent.
+
+use serde::{Deserialize, Serialize};
+
+use super::person;
+use crate::budget::Amounts;
+use crate::definition::{Refusal, check_text};
+use crate::record::Event;
+use crate::rules::{Draft, Reply};
+use crate::words::{AgentId, By, limit};
+
+/// Charge outside spending.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Charge {
+    /// To whose account, and every one above.
+    pub agent: AgentId,
+    /// How much.
+    pub amounts: Amounts,
+    /// What for.
+    #[serde(default)]
+    pub note: String,
+}
+
+impl Charge {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+        person(by, "charge outside spending")?;
+        draft.check_running()?;
+        let found = draft.agents().find(&self.agent);
+        let ix = found.ok_or_else(|| Refusal::UnknownAgent { agent: self.agent.clone() })?;
+        check_text("note", &self.note, limit::NOTE_BYTES_MAX)?;
+        let amounts = self.amounts.checked()?;
+        // Bills come late: what an ended agent owes is booked at the nearest ancestor that still has an account.
+        let payer = std::iter::once(ix)
+            .chain(draft.agents().above(ix))
+            .find(|ix| draft.agents().living(*ix).is_some());
+        let agent = match payer {
+            Some(ix) => draft.agent_id(ix).clone(),
+            None => unreachable!("the root of a running tree lives"),
+        };
+        draft.record(Event::Charged { agent, amounts, note: self.note.clone() });
+        Ok(Reply::Done)
+    }
+}

@@ -1,0 +1,36 @@
+//! Make a checkpoint: an agent's context, as far as it has come, gets a name in the home.
+
+use serde::{Deserialize, Serialize};
+
+use super::acting;
+use crate::definition::Refusal;
+use crate::rules::{Draft, Reply, checkpoint};
+use crate::words::{AgentId, By, CheckpointKind, CheckpointName};
+
+/// Make a checkpoint of an agent. That a name is free in the whole home is for whoever passes the request on to know:
+/// a tree knows no other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Checkpoint {
+    /// Of whom.
+    pub agent: AgentId,
+    /// What it is to be called; one is drawn if none is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<CheckpointName>,
+    /// What makes it.
+    pub kind: CheckpointKind,
+}
+
+impl Checkpoint {
+    /// One that a person makes.
+    #[must_use]
+    pub const fn manual(agent: AgentId, name: Option<CheckpointName>) -> Self {
+        Self { agent, name, kind: CheckpointKind::Manual }
+    }
+
+    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+        acting(draft, by, &self.agent)?;
+        let name = checkpoint::make(draft, self.agent.clone(), self.kind, (self.name.clone(), 0));
+        Ok(Reply::Checkpoint { name })
+    }
+}

@@ -1,0 +1,35 @@
+//! Fail: an agent gives up and says why. What it has so far goes along.
+
+use serde::{Deserialize, Serialize};
+
+use super::acting;
+use crate::definition::{Refusal, check_said};
+use crate::record::{Exit, Failure};
+use crate::rules::{Draft, Reply, agent};
+use crate::words::{AgentId, Body, By, limit};
+
+/// Fail with a reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fail {
+    /// Who.
+    pub agent: AgentId,
+    /// Why.
+    pub error: Failure,
+    /// What there is so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial: Option<Body>,
+}
+
+impl Fail {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+        let ix = acting(draft, by, &self.agent)?;
+        check_said("error code", &self.error.code, limit::NOTE_BYTES_MAX)?;
+        check_said("error message", &self.error.message, limit::TEXT_BYTES_MAX)?;
+        if let Some(partial) = &self.partial {
+            partial.checked("partial result")?;
+        }
+        agent::end(draft, ix, Exit::Failed { error: self.error.clone() }, self.partial.clone());
+        Ok(Reply::Done)
+    }
+}

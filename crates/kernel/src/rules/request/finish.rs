@@ -1,0 +1,28 @@
+//! Finish: an agent has its answer. Whatever still runs below it is stopped.
+
+use serde::{Deserialize, Serialize};
+
+use super::acting;
+use crate::definition::Refusal;
+use crate::record::Exit;
+use crate::rules::{Draft, Reply, agent};
+use crate::words::{AgentId, Body, By};
+
+/// Finish with an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Finish {
+    /// Who.
+    pub agent: AgentId,
+    /// The answer.
+    pub result: Body,
+}
+
+impl Finish {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+        let ix = acting(draft, by, &self.agent)?;
+        self.result.checked("result")?;
+        agent::end(draft, ix, Exit::Completed, Some(self.result.clone()));
+        Ok(Reply::Done)
+    }
+}

@@ -1,0 +1,86 @@
+//! Give a child that has completed one more task. It goes on as a new agent that knows what the other knew: an end is
+//! final, and what it used stays its own.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Collect, Spawn, acting};
+use crate::context::Frame;
+use crate::definition::{Allow, BudgetSpec, Given, Refusal, Share};
+use crate::record::Span;
+use crate::rules::{Draft, Reply};
+use crate::words::{AgentId, Body, By, Category};
+use crate::world::AgentIx;
+
+/// What stands at the end of what such an agent knew.
+const NOTE: &str =
+    "You have a new task, which stands in your first message. You still know what you did before.";
+
+/// Give a child that has completed one more task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Followup {
+    /// Whose child.
+    pub parent: AgentId,
+    /// Which one.
+    pub agent: AgentId,
+    /// To do what.
+    pub task: String,
+    /// How many tokens the task adds at most to its first message, if somebody counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_tokens: Option<u64>,
+    /// Ceilings; the role's and then the parent's where absent.
+    #[serde(default)]
+    pub budget: BudgetSpec,
+    /// How the parent gets the result.
+    #[serde(default)]
+    pub collect: Collect,
+}
+
+impl Followup {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+        let parent = acting(draft, by, &self.parent)?;
+        let agent = self.agent.clone();
+        let found = draft.agents().find(&agent);
+        let child = found.ok_or_else(|| Refusal::UnknownAgent { agent: agent.clone() })?;
+        if draft.agents().parent(child) != Some(parent) {
+            return Err(Refusal::NotAChild { parent: self.parent.clone(), agent });
+        }
+        let Some(ended) = draft.agents().ended(child) else { return Err(Refusal::StillAtWork { agent }) };
+        let Some(finished) = draft.agents().finished(parent, child) else {
+            return Err(Refusal::NotKept { agent, state: ended.word.to_owned() });
+        };
+        let charter = &finished.charter;
+        let spawn = Spawn {
+            parent: self.parent.clone(),
+            role: charter.role.clone(),
+            goal: self.task.clone(),
+            goal_tokens: self.task_tokens,
+            id: self.next_id(draft),
+            model: Some(charter.model.clone()),
+            tools: match &charter.caps.tools {
+                Allow::All => None,
+                Allow::Only(tools) => Some(tools.iter().cloned().collect()),
+            },
+            budget: self.budget.clone(),
+            collect: self.collect,
+            share: Some(Share::Goal),
+            messages: vec![Given { category: Category::Dialog, body: Body::text(NOTE) }],
+            frame: Frame::default(),
+        };
+        spawn.decide_after(draft, by, Some(child))
+    }
+
+    /// The name of the other with the next number; a drawn one if that has no room.
+    fn next_id(&self, draft: &Draft<'_>) -> Option<AgentId> {
+        let is_free = |id: &AgentId| draft.agents().find(id).is_none();
+        let first = 2..=draft.agents().len().saturating_add(2);
+        first.map_while(|number| format!("{}-{number}", self.agent).parse().ok()).find(is_free)
+    }
+}
+
+/// Everything that a child knew but its first message, which tells of the task before.
+pub(crate) fn known_before(draft: &Draft<'_>, parent: AgentIx, child: AgentIx) -> Option<(AgentId, Span)> {
+    let known = draft.agents().finished(parent, child)?.window.headers().len();
+    let to = u32::try_from(known).unwrap_or(u32::MAX);
+    (to > 1).then(|| (draft.agents().id(child).clone(), Span { from: 1, to }))
+}

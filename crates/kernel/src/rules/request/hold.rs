@@ -1,0 +1,93 @@
+//! Hold for an effect: an agent wants a model or a tool to act. Its worst case is held up the whole chain before
+//! anything starts; it may have to wait, and it may be refused.
+
+use serde::{Deserialize, Serialize};
+
+use super::{acting, room_for_call};
+use crate::budget::Amounts;
+use crate::record::{ToolCall, Work};
+use crate::rules::call;
+use crate::rules::call::{Admitted, admit};
+use crate::world::AgentIx;
+
+use crate::definition::{Lost, Refusal, check_text};
+use crate::record::Event;
+use crate::rules::{Draft, Reply, clock, turn};
+use crate::words::{AgentId, By, ModelName, ToolName, limit};
+
+/// Hold for an effect and start it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hold {
+    /// For whom.
+    pub agent: AgentId,
+    /// For what.
+    pub effect: HoldFor,
+}
+
+/// What the hold is for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum HoldFor {
+    /// A model is to answer.
+    Model {
+        /// Another one than the agent's own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<ModelName>,
+        /// What goes in; an upper bound if the counter is not exact.
+        input_tokens: u64,
+        /// The most that may come out; a default if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output_cap: Option<u64>,
+    },
+    /// A tool is to act.
+    Tool {
+        /// Which one.
+        tool: ToolName,
+        /// Its arguments: a JSON object, as text.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        args: String,
+        /// The most it can cost by itself.
+        #[serde(default)]
+        cost_nanos_max: u64,
+        /// What becomes of it if the process dies.
+        #[serde(default)]
+        lost: Lost,
+    },
+}
+
+impl Hold {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+        let ix = acting(draft, by, &self.agent)?;
+        clock::check_deadline(draft, ix)?;
+        if turn::takes_turns(draft, ix) {
+            return Err(Refusal::TakesTurns { agent: self.agent.clone() });
+        }
+        room_for_call(draft, ix)?;
+        let work = self.work(draft, ix)?;
+        let call = draft.calls().next_id();
+        draft.record(Event::CallAsked { call, agent: self.agent.clone(), work });
+        Ok(match admit(draft, call, None) {
+            Admitted::Started => Reply::Started { call },
+            Admitted::Waiting(why) => Reply::Waiting { call, why },
+            Admitted::Refused(refusal) => Reply::Refused { call, refusal },
+        })
+    }
+
+    fn work(&self, draft: &Draft<'_>, ix: AgentIx) -> Result<Work, Refusal> {
+        match &self.effect {
+            HoldFor::Model { model, input_tokens, output_cap } => {
+                let model = model.as_ref().unwrap_or(&draft.agent(ix).charter.model);
+                call::model_work(draft, ix, model, *input_tokens, output_cap.unwrap_or(limit::OUTPUT_TOKENS))
+            }
+            HoldFor::Tool { tool, args, cost_nanos_max, lost } => {
+                draft.agent(ix).charter.caps.check_tool(tool)?;
+                Amounts::cost(*cost_nanos_max).checked()?;
+                check_text("arguments", args, limit::ARGS_BYTES_MAX)?;
+                let (cost_nanos_max, lost) = (*cost_nanos_max, *lost);
+                let (tool, args) = (tool.clone(), args.clone());
+                Ok(Work::Tool(Box::new(ToolCall { tool, ask: None, args, cost_nanos_max, lost })))
+            }
+        }
+    }
+}

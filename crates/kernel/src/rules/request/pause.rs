@@ -1,0 +1,29 @@
+//! Pause an agent and everything below it: what runs goes on to its end, nothing new starts.
+
+use serde::{Deserialize, Serialize};
+
+use crate::definition::Refusal;
+use crate::record::Event;
+use crate::rules::call::park;
+use crate::rules::{Draft, Reply, signal};
+use crate::words::{AgentId, By};
+
+/// Pause an agent and everything below it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pause {
+    /// Who.
+    pub agent: AgentId,
+}
+
+impl Pause {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+        let ix = signal::target(draft, by, &self.agent)?;
+        if draft.agent(ix).paused {
+            return Err(Refusal::AlreadyPaused { agent: self.agent.clone() });
+        }
+        draft.record(Event::AgentPaused { agent: self.agent.clone() });
+        park(draft, ix);
+        Ok(Reply::Done)
+    }
+}

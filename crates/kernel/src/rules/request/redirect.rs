@@ -1,0 +1,49 @@
+//! Redirect an agent: a person gives it a new instruction while it runs. What is complete stays.
+
+use serde::{Deserialize, Serialize};
+
+use super::person;
+use crate::definition::{Refusal, check_said};
+use crate::record::{Event, Exit, Work};
+use crate::rules::call::wake_waits;
+use crate::rules::{Draft, Reply, agent, signal};
+use crate::words::{AgentId, By, Running, limit};
+
+/// Redirect an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Redirect {
+    /// Who.
+    pub agent: AgentId,
+    /// What to do from here on.
+    pub instruction: String,
+    /// How many tokens that has at most, if somebody counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// What becomes of its running calls and its children.
+    #[serde(default)]
+    pub running: Running,
+}
+
+impl Redirect {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+        person(by, "redirect an agent")?;
+        let ix = signal::target(draft, by, &self.agent)?;
+        check_said("instruction", &self.instruction, limit::TEXT_BYTES_MAX)?;
+        draft.record(Event::AgentRedirected {
+            agent: self.agent.clone(),
+            instruction: self.instruction.clone(),
+            tokens: self.tokens,
+            running: self.running,
+        });
+        if self.running.stops() {
+            // A child that is stopped still ends the call that spawned it.
+            agent::drop_waiting(draft, ix, |work| matches!(work, Work::Child(_)));
+            for child in draft.agents().children(ix).collect::<Vec<_>>() {
+                agent::end(draft, child, Exit::Cancelled { reason: "redirected".to_owned() }, None);
+            }
+        }
+        wake_waits(draft, ix);
+        Ok(Reply::Done)
+    }
+}

@@ -1,0 +1,34 @@
+//! Tell a child again what its parent knows: the parent's first message and its context messages, each once.
+
+use serde::{Deserialize, Serialize};
+
+use super::person;
+use crate::definition::Refusal;
+use crate::rules::turn::Before;
+use crate::rules::{Draft, Reply, turn};
+use crate::window::News;
+use crate::words::{AgentId, By};
+
+/// Tell a child again what its parent knows. Asking twice is asking once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Refresh {
+    /// Whom.
+    pub agent: AgentId,
+    /// Whether what it was told before goes, so that only what is true now is there.
+    #[serde(default)]
+    pub replace: bool,
+}
+
+impl Refresh {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+        person(by, "refresh an agent")?;
+        let ix = draft.living(&self.agent)?;
+        let above = draft.agent(ix).kin.parent;
+        let parent = above.ok_or_else(|| Refusal::NobodyAbove { agent: self.agent.clone() })?;
+        let from = draft.agent_id(parent).clone();
+        let before = if self.replace { Before::Goes } else { Before::Stays };
+        let told = turn::tell(draft, &from, &self.agent, (News::Briefing, before));
+        Ok(Reply::Told { messages: vec![told] })
+    }
+}

@@ -1,0 +1,131 @@
+//! Roll an agent back: its context is what it was at a checkpoint. Money stays spent and turns stay taken; whatever it
+//! has under way is stopped, and children that it did not have then are cancelled.
+
+use serde::{Deserialize, Serialize};
+
+use super::person;
+use crate::definition::Refusal;
+use crate::record::{Event, Exit, Restored, Standing, Work};
+use crate::rules::{Draft, Reply, agent};
+use crate::words::{AgentId, By, CallId, CheckpointName, Seq};
+use crate::world::{AgentIx, World};
+
+/// Roll an agent back. A tree does not remember what it was: whoever passes the request on makes a checkpoint of what
+/// is now, reads what was, and brings both along.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rollback {
+    /// Whose checkpoint.
+    pub agent: AgentId,
+    /// Where it is: the last event of the batch with its own.
+    pub at: Seq,
+    /// Whose context it is to be, if it is not to be that agent's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub into: Option<AgentId>,
+    /// The checkpoint of what is before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prior: Option<CheckpointName>,
+    /// How the agent stood at the checkpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standing: Option<Box<Standing>>,
+}
+
+impl Rollback {
+    /// To a checkpoint, as a person asks for it.
+    #[must_use]
+    pub const fn to(agent: AgentId, at: Seq, into: Option<AgentId>) -> Self {
+        Self { agent, at, into, prior: None, standing: None }
+    }
+
+    /// Who is rolled back.
+    #[must_use]
+    pub fn target(&self) -> &AgentId {
+        self.into.as_ref().unwrap_or(&self.agent)
+    }
+
+    /// Whether this may be asked for now, whatever the past was like.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn check(&self, world: &World, by: &By) -> Result<AgentIx, Refusal> {
+        person(by, "roll an agent back")?;
+        let target = self.target();
+        let over = |state: &str| Refusal::RollbackOver { agent: target.clone(), state: state.to_owned() };
+        if world.is_over() {
+            return Err(over("in a tree that has ended"));
+        }
+        let found = world.living(target);
+        if let Err(Refusal::AgentEnded { state, .. }) = &found {
+            return Err(over(state));
+        }
+        let ix = found?;
+        let agent = target.clone();
+        match world.turns_of(ix).map(|turns| turns.turns_max) {
+            None => Err(Refusal::RollbackTurnless { agent }),
+            Some(turns_max) if world.agent(ix).progress.turns >= turns_max => {
+                Err(Refusal::RollbackTurns { agent, turns_max })
+            }
+            Some(_) if self.at > world.seq() => {
+                Err(Refusal::NoCheckpoint { agent: self.agent.clone(), at: self.at.0 })
+            }
+            Some(_) => match self.standing.as_ref().and_then(|standing| standing.wrong(world, self.at)) {
+                Some(wrong) => Err(self.no_past(wrong)),
+                None => Ok(ix),
+            },
+        }
+    }
+
+    fn no_past(&self, reason: &str) -> Refusal {
+        Refusal::NoPast { agent: self.agent.clone(), at: self.at.0, reason: reason.to_owned() }
+    }
+
+    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+        let ix = self.check(draft, by)?;
+        let (Some(prior), Some(standing)) = (&self.prior, self.standing.as_deref()) else {
+            return Err(self.no_past("nobody read it"));
+        };
+        let leaving = self.leaving(draft, ix, standing);
+        let named = leaving.iter().map(|child| draft.agent_id(*child).clone());
+        let cancelled: Vec<AgentId> = named.collect();
+        let stays = staying(draft, ix, &cancelled);
+        let unanswered = standing.open.iter().filter(|(call, _)| !stays.contains(call)).map(|(_, ask)| *ask);
+        let (agent, prior) = (self.target().clone(), prior.clone());
+        draft.record(Event::ContextRestored(Box::new(Restored {
+            agent: agent.clone(),
+            from: self.agent.clone(),
+            at: self.at,
+            prior: prior.clone(),
+            standing: standing.clone(),
+            unanswered: unanswered.collect(),
+            stays,
+            cancelled: cancelled.clone(),
+        })));
+        let messages = draft.agent(ix).progress.window.messages();
+        // A child that is stopped still ends the call that spawned it.
+        agent::drop_waiting(draft, ix, |work| matches!(work, Work::Child(_)));
+        for child in leaving {
+            let reason = format!("`{agent}` was rolled back");
+            agent::end(draft, child, Exit::Cancelled { reason }, None);
+        }
+        draft.moved(ix);
+        Ok(Reply::RolledBack { agent, messages, cancelled, prior })
+    }
+
+    /// The children that the context does not know: those that came later, and all if it was another's.
+    fn leaving(&self, world: &World, ix: AgentIx, standing: &Standing) -> Vec<AgentIx> {
+        let is_own = *self.target() == self.agent;
+        let known = |child: &AgentIx| is_own && child.is_among_first(standing.born);
+        world.agents().children(ix).filter(|child| !known(child)).collect()
+    }
+}
+
+/// The calls of an agent that wait for children which stay.
+fn staying(world: &World, ix: AgentIx, cancelled: &[AgentId]) -> Vec<CallId> {
+    // What an earlier rollback left nobody reads, whoever is rolled back to what.
+    let open = |id: &CallId| world.call(*id).filter(|call| !call.is_void);
+    let stays = |id: &CallId| match open(id).map(|call| &call.work) {
+        Some(Work::Child(child)) => !cancelled.contains(&child.agent),
+        Some(Work::Model(_) | Work::Tool(_) | Work::Wait(_) | Work::Question(_)) | None => false,
+    };
+    world.agent(ix).open.iter().copied().filter(stays).collect()
+}

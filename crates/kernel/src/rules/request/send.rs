@@ -1,0 +1,93 @@
+//! Send a message to an agent of the tree, or to one that is yet to come.
+
+use serde::{Deserialize, Serialize};
+
+use crate::definition::Refusal;
+use crate::record::Event;
+use crate::rules::call::wake_waits;
+use crate::rules::turn::check_category;
+use crate::rules::{Draft, Reply, turn};
+use crate::words::{AgentId, Body, By, Category, Envelope, limit};
+
+/// Send a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Send {
+    /// To whom.
+    pub to: AgentId,
+    /// What.
+    pub body: Body,
+    /// What stands on it.
+    #[serde(default, skip_serializing_if = "Envelope::is_plain")]
+    pub envelope: Envelope,
+}
+
+impl Send {
+    /// A message with nothing but its text.
+    #[must_use]
+    pub fn plain(to: AgentId, body: Body) -> Self {
+        Self { to, body, envelope: Envelope::default() }
+    }
+
+    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+        check_message(draft, by, &self.envelope)?;
+        self.body.checked_message()?;
+        let to = self.to.clone();
+        let Some(ix) = draft.agents().find(&to) else { return self.keep(draft, by) };
+        let ix = draft.living(&to).map(|_| ix)?;
+        room(draft.agent(ix).inbox.all().len(), &to)?;
+        self.record(draft, by);
+        if self.envelope.category == Category::Context {
+            turn::spread(draft, ix);
+        }
+        wake_waits(draft, ix);
+        Ok(Reply::Done)
+    }
+
+    /// Nobody is called so yet: the message waits for whoever will be.
+    fn keep(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+        let to = &self.to;
+        if draft.rules() >= 3 && to.is_reserved() {
+            return Err(Refusal::NotAnAgent { agent: to.clone() });
+        }
+        match draft.unborn().get(to) {
+            Some(letters) => room(letters.len(), to)?,
+            None if draft.unborn().len() >= limit::UNBORN_MAX => {
+                let what = "agents that are not there and have messages waiting".to_owned();
+                let count = draft.unborn().len() + 1;
+                return Err(Refusal::TooMany { what, count, count_max: limit::UNBORN_MAX });
+            }
+            None => {}
+        }
+        self.record(draft, by);
+        Ok(Reply::Queued { agent: to.clone() })
+    }
+
+    fn record(&self, draft: &mut Draft<'_>, by: &By) {
+        let Self { to, body, envelope } = self.clone();
+        draft.record(Event::MessageSent { from: by.clone(), to, body, envelope });
+    }
+}
+
+fn room(waiting: usize, agent: &AgentId) -> Result<(), Refusal> {
+    if waiting < limit::INBOX_MAX {
+        return Ok(());
+    }
+    Err(Refusal::InboxFull { agent: agent.clone(), waiting })
+}
+
+/// Refuses what may stand on no message, whoever it is for.
+pub(super) fn check_message(draft: &Draft<'_>, by: &By, envelope: &Envelope) -> Result<(), Refusal> {
+    draft.check_running()?;
+    if let By::Agent(from) = by {
+        draft.living(from)?;
+        let topic = envelope.topic.as_ref().filter(|topic| draft.rules() >= 3 && topic.is_own());
+        if let Some(topic) = topic {
+            return Err(Refusal::ReservedTopic { topic: topic.clone() });
+        }
+    }
+    if envelope.ttl == Some(0) {
+        return Err(Refusal::Forwarded);
+    }
+    check_category(envelope.category)
+}

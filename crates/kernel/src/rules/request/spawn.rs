@@ -1,0 +1,300 @@
+//! Spawn a child. The checks run in the order the design gives, and the first failure is the refusal.
+
+use std::cell::LazyCell;
+
+use serde::{Deserialize, Serialize};
+
+use super::followup::known_before;
+use super::{acting, room_for_call};
+use crate::budget::{Amounts, Fit, Limits, Resource, ResourceSet, Terms};
+use crate::context::{Frame, Goal};
+use crate::definition::{
+    Allow, BudgetSpec, Caps, Given, Lend, OnLow, OutputSchema, Refusal, Role, Share, check_said,
+};
+use crate::record::{Alarm, Attachment, Due, Event, Spawned};
+use crate::rules::call::check_model;
+use crate::rules::turn::{Lead, Opening, Wish, check_first_call, with_reserve};
+use crate::rules::{Draft, Reply, clock, turn};
+use crate::words::{AgentId, By, ModelName, RoleName, Time, ToolName, digest, limit};
+use crate::world::AgentIx;
+
+/// Spawn a child.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spawn {
+    /// Under whom.
+    pub parent: AgentId,
+    /// As what.
+    pub role: RoleName,
+    /// To do what.
+    pub goal: String,
+    /// How many tokens the goal adds at most to the child's first message, if somebody counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal_tokens: Option<u64>,
+    /// Its id; drawn if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<AgentId>,
+    /// Another model than its role's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelName>,
+    /// Fewer or other tools than its role's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<ToolName>>,
+    /// Ceilings; the role's and then the parent's where absent.
+    #[serde(default)]
+    pub budget: BudgetSpec,
+    /// How the parent gets the result.
+    #[serde(default)]
+    pub collect: Collect,
+    /// What it knows at its birth; what its role says if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<Share>,
+    /// Messages that it is given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<Given>,
+    /// What its model is shown at most, and what it must answer.
+    #[serde(flatten)]
+    pub frame: Frame,
+}
+
+/// How a parent gets its child's result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Collect {
+    /// As the end of the call that spawned it.
+    #[default]
+    Call,
+    /// As a message, or through a wait.
+    Detached,
+}
+
+impl Spawn {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+        self.decide_after(draft, by, None)
+    }
+
+    /// The same; the child knows what another one knew that has completed.
+    pub(super) fn decide_after(
+        &self,
+        draft: &mut Draft<'_>,
+        by: &By,
+        before: Option<AgentIx>,
+    ) -> Result<Reply, Refusal> {
+        let parent = acting(draft, by, &self.parent)?;
+        if draft.halted().is_some() {
+            return Err(Refusal::TreeHalted);
+        }
+        clock::check_deadline(draft, parent)?;
+        let agent = self.free_id(draft)?;
+        check_said("goal", &self.goal, limit::TEXT_BYTES_MAX)?;
+        self.frame.output_schema.as_deref().map_or(Ok(()), OutputSchema::check)?;
+        self.check_place(draft, parent)?;
+        check_room(draft, parent)?;
+        let (name, role) = self.role(draft, parent)?;
+        draft.agent(parent).charter.caps.check_role(&self.role)?;
+        let model = self.model.clone().unwrap_or_else(|| role.model.clone());
+        self.check_models(draft, parent, role, &model)?;
+        let caps = self.rights(draft, parent, role)?;
+        self.budget.check()?;
+        let budget = self.budget.or(&role.budget);
+        let terms = terms(draft, parent, &budget)?;
+        let attachment = match self.collect {
+            Collect::Detached => Attachment::Detached,
+            Collect::Call => {
+                room_for_call(draft, parent)?;
+                Attachment::Call { call: draft.calls().next_id(), ask: draft.ask() }
+            }
+        };
+        let due = due(draft, parent, role, &budget);
+        let mut spawned = Spawned {
+            agent: agent.clone(),
+            parent: Some(draft.agent_id(parent).clone()),
+            role: name.clone(),
+            goal: self.goal.clone(),
+            model,
+            thread: draft.agent(parent).charter.thread.clone(),
+            caps,
+            terms,
+            on_low: budget.on_low.clone().unwrap_or_default(),
+            wrap_up: budget.wrap_up.unwrap_or_default(),
+            due,
+            attachment,
+            output_schema: self.frame.output_schema.clone(),
+        };
+        let goal =
+            Goal { text: &self.goal, tokens: self.goal_tokens, schema: self.frame.output_schema.as_deref() };
+        let before = before.and_then(|before| known_before(draft, parent, before));
+        let (messages, window) = (self.messages.as_slice(), self.frame.window);
+        let wish = Wish { goal, share: self.share, messages, window, before };
+        let opening = Opening::of(draft, Some(parent), (&spawned, role), &wish)?;
+        let packet = opening.packet_tokens(draft, Some(parent), &agent);
+        check_first_call(draft, parent, (&spawned, role), packet)?;
+        let depth = draft.agent(parent).charter.depth + 1;
+        let lead = Lead::of(draft.definition(), (role, &spawned.caps, depth), &spawned.model, packet);
+        spawned.terms = with_reserve(spawned.terms, draft.rules(), &budget, lead.as_ref());
+        draft.record(Event::AgentSpawned(Box::new(spawned)));
+        opening.record(draft, Some(parent), &agent, by);
+        let call = if let Attachment::Call { call, .. } = attachment { Some(call) } else { None };
+        turn::begin(draft, &agent, goal);
+        Ok(Reply::Spawned { agent, call })
+    }
+
+    /// The id asked for, or one drawn from the input's random bits that nobody has.
+    fn free_id(&self, draft: &Draft<'_>) -> Result<AgentId, Refusal> {
+        let taken = |id: &AgentId| draft.agents().find(id).is_some();
+        if let Some(id) = &self.id {
+            if draft.rules() >= 3 && id.is_reserved() {
+                return Err(Refusal::ReservedId { agent: id.clone() });
+            }
+            return if taken(id) { Err(Refusal::DuplicateId { agent: id.clone() }) } else { Ok(id.clone()) };
+        }
+        // Several may be spawned by one input: each begins where the one before it ended.
+        let first = (draft.draw() as u32).wrapping_add(draft.agents().len() as u32);
+        let mut drawn = (0..=u32::MAX).map(|step| AgentId::drawn(&self.role, first.wrapping_add(step)));
+        match drawn.find(|id| !taken(id)) {
+            Some(id) => Ok(id),
+            None => unreachable!("a tree has far fewer agents than ids"),
+        }
+    }
+
+    /// The role that is asked for. One that does not exist names those that this agent may spawn.
+    fn role<'d>(&self, draft: &'d Draft<'_>, parent: AgentIx) -> Result<(&'d RoleName, &'d Role), Refusal> {
+        let found = draft.definition().role(&self.role);
+        let spawn = &draft.agent(parent).charter.caps.spawn;
+        found.map_err(|refusal| match refusal {
+            Refusal::UnknownRole { role, known } if draft.rules() >= 3 => {
+                let known = known.into_iter().filter(|role| spawn.has(role)).collect();
+                Refusal::UnknownRole { role, known }
+            }
+            refusal => refusal,
+        })
+    }
+
+    /// Depth, and no role twice on a path unless it may recurse with another goal.
+    fn check_place(&self, draft: &Draft<'_>, parent: AgentIx) -> Result<(), Refusal> {
+        let charter = &draft.agent(parent).charter;
+        if charter.depth >= charter.caps.depth_max {
+            return Err(Refusal::DepthLimit { depth: charter.depth, depth_max: charter.caps.depth_max });
+        }
+        let goal = LazyCell::new(|| digest(&self.goal));
+        let mut path = std::iter::once(parent).chain(draft.agents().above(parent));
+        let repeats = |ix: AgentIx| {
+            let charter = &draft.agent(ix).charter;
+            charter.role == self.role && charter.goal.as_ref().is_none_or(|before| **before == *goal)
+        };
+        if path.any(repeats) {
+            let mut path: Vec<String> = draft.agents().path(parent).iter().map(ToString::to_string).collect();
+            path.push(self.role.to_string());
+            return Err(Refusal::RoleCycle { role: self.role.clone(), path });
+        }
+        Ok(())
+    }
+
+    /// Refuses models that the child could not call: the one it is to have, and one to go to when its budget is low.
+    fn check_models(
+        &self,
+        draft: &Draft<'_>,
+        parent: AgentIx,
+        role: &Role,
+        model: &ModelName,
+    ) -> Result<(), Refusal> {
+        let own = &draft.agent(parent).charter.caps;
+        let low = if let Some(OnLow::Downgrade(low)) = &self.budget.on_low { Some(low) } else { None };
+        std::iter::once(model).chain(low).try_for_each(|model| {
+            own.check_child_model(&role.caps, model)?;
+            check_model(draft, parent, model).map(|_| ())
+        })
+    }
+
+    /// What the child may do: its role's rights, narrowed by what was asked and by its parent's.
+    fn rights(&self, draft: &Draft<'_>, parent: AgentIx, role: &Role) -> Result<Caps, Refusal> {
+        let own = &draft.agent(parent).charter.caps;
+        let mut wanted = role.caps.clone();
+        if let Some(tools) = &self.tools {
+            if tools.len() > limit::NAMES_MAX {
+                let (what, count) = ("tools".to_owned(), tools.len());
+                return Err(Refusal::TooMany { what, count, count_max: limit::NAMES_MAX });
+            }
+            // Asking for a tool that the role does not have is asking for more, too.
+            tools.iter().try_for_each(|tool| role.caps.check_tool(tool))?;
+            wanted.tools = Allow::only(tools.iter().cloned());
+        }
+        own.narrowed(&wanted)
+    }
+}
+
+/// Live children, and agents ever.
+fn check_room(draft: &Draft<'_>, parent: AgentIx) -> Result<(), Refusal> {
+    let limits = draft.limits();
+    let live = draft.agent(parent).kin.children_live;
+    let live_max = draft
+        .turns_of(parent)
+        .and_then(|turns| turns.children_max)
+        .unwrap_or(u32::MAX)
+        .min(limits.children_max);
+    if live >= live_max {
+        return Err(Refusal::ChildrenLimit { live, live_max });
+    }
+    let agents = u32::try_from(draft.agents().len()).unwrap_or(u32::MAX);
+    if agents >= limits.agents_max {
+        return Err(Refusal::AgentsLimit { agents, agents_max: limits.agents_max });
+    }
+    Ok(())
+}
+
+/// The terms of the child's account: its ceilings, and what of them is lent.
+fn terms(draft: &Draft<'_>, parent: AgentIx, budget: &BudgetSpec) -> Result<Terms, Refusal> {
+    budget.check()?;
+    let above = draft.agent(parent).account;
+    let left = draft.ledger().left_below(above);
+    let gone = |resource| left.of(resource) == Some(0);
+    if [Resource::Cost, Resource::Tokens, Resource::Steps].into_iter().any(gone)
+        && let Some((by, short)) = draft.ledger().exhausted_below(above)
+    {
+        return Err(Refusal::Ceiling { account: draft.owner(by), short });
+    }
+    let terms = draft.ledger().terms_below(above, budget.limit);
+    let lends = match budget.lend.unwrap_or_default() {
+        Lend::No => ResourceSet::EMPTY,
+        Lend::Yes => lent(draft, parent, &budget.limit)?,
+    };
+    Ok(Terms { lends, ..terms })
+}
+
+/// The ceilings to be lent; they must fit at every ancestor now.
+fn lent(draft: &Draft<'_>, parent: AgentIx, given: &Limits) -> Result<ResourceSet, Refusal> {
+    let lends = given.bounded();
+    if lends.is_empty() {
+        return Err(Refusal::LendWithoutCeiling);
+    }
+    let ask = lends.iter().fold(Amounts::ZERO, |ask, r| ask.with(r, given.of(r).unwrap_or_default()));
+    match draft.ledger().fit_below(draft.agent(parent).account, &ask) {
+        Fit::Yes => Ok(lends),
+        Fit::Wait(by, short) | Fit::Never(by, short) => {
+            Err(Refusal::Ceiling { account: draft.owner(by), short })
+        }
+        Fit::Shut(by) => {
+            let agent = draft.agent_id(parent).clone();
+            Err(Refusal::AgentStopped { agent, stopped: draft.owner(by) })
+        }
+    }
+}
+
+/// The clocks of the child: its timeout runs from its birth, its active time from its first attempt.
+fn due(draft: &Draft<'_>, parent: AgentIx, role: &Role, budget: &BudgetSpec) -> Due {
+    let own = budget.timeout_ms.map(|ms| draft.now().after_ms(ms));
+    let alarm = |at| Alarm { timer: draft.next_timer(), at };
+    if clock::are_kept(draft.rules()) {
+        let active_ms = role.turns.as_ref().map(|turns| turns.active_ms.unwrap_or(limit::ACTIVE_MS));
+        return clock::of_newborn(draft, draft.now(), role, budget, active_ms);
+    }
+    let deadline = earlier(own, draft.agent(parent).charter.deadline);
+    Due { deadline, alarm: own.filter(|own| deadline == Some(*own)).map(alarm), ..Due::default() }
+}
+
+fn earlier(a: Option<Time>, b: Option<Time>) -> Option<Time> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (one, other) => one.or(other),
+    }
+}

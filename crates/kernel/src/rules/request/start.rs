@@ -1,0 +1,82 @@
+//! Start a tree: its definition is checked whole, and the root is there.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::person;
+use crate::budget::Terms;
+use crate::context::Goal;
+use crate::definition::{BudgetSpec, Definition, Refusal, Role};
+use crate::record::{Alarm, Attachment, Due, Event, Spawned};
+use crate::rules::turn::{Lead, Opening, with_reserve};
+use crate::rules::{Draft, Reply, clock, turn};
+use crate::words::{AgentId, By, ThreadId};
+
+/// Start a tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Start {
+    /// What it is made of.
+    pub definition: Arc<Definition>,
+    /// How many tokens the root's goal adds at most to its first message, if somebody counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal_tokens: Option<u64>,
+}
+
+impl Start {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+        person(by, "start a tree")?;
+        if draft.has_started() {
+            return Err(Refusal::TreeStartedBefore);
+        }
+        let definition = &self.definition;
+        definition.check()?;
+        let (_, role) = definition.role(&definition.entry)?;
+        role.caps.check_model(&role.model)?;
+        let budget = definition.budget.or(&role.budget);
+        let due = due(draft, role, &budget);
+        let mut caps = role.caps.clone();
+        caps.depth_max = caps.depth_max.min(definition.limits.depth_max);
+        let agent = AgentId::of_role(&definition.entry);
+        if draft.rules() >= 3 && agent.is_reserved() {
+            return Err(Refusal::ReservedId { agent });
+        }
+        let mut spawned = Spawned {
+            agent: agent.clone(),
+            parent: None,
+            role: definition.entry.clone(),
+            goal: definition.goal.clone(),
+            model: role.model.clone(),
+            thread: definition.thread.clone().unwrap_or_else(|| ThreadId::of_tree(draft.tree())),
+            caps,
+            terms: Terms::plain(budget.limit),
+            on_low: budget.on_low.clone().unwrap_or_default(),
+            wrap_up: budget.wrap_up.unwrap_or_default(),
+            due,
+            attachment: Attachment::Root,
+            output_schema: None,
+        };
+        let goal = Goal { text: &definition.goal, tokens: self.goal_tokens, schema: None };
+        let opening = Opening::of_root(definition, (&spawned, role), goal);
+        let rules = draft.rules();
+        let packet = opening.packet_tokens(draft, None, &agent);
+        let lead = Lead::of(definition, (role, &spawned.caps, 0), &spawned.model, packet);
+        spawned.terms = with_reserve(spawned.terms, rules, &budget, lead.as_ref());
+        draft.record(Event::TreeStarted { rules, definition: Arc::clone(definition) });
+        draft.record(Event::AgentSpawned(Box::new(spawned)));
+        opening.record(draft, None, &agent, by);
+        turn::begin(draft, &agent, goal);
+        Ok(Reply::Spawned { agent, call: None })
+    }
+}
+
+/// The clocks of the root. It has no active time unless its role says so: its limit is the tree's timeout.
+fn due(draft: &Draft<'_>, role: &Role, budget: &BudgetSpec) -> Due {
+    if clock::are_kept(draft.rules()) {
+        let active_ms = role.turns.as_ref().and_then(|turns| turns.active_ms);
+        return clock::of_newborn(draft, draft.now(), role, budget, active_ms);
+    }
+    let alarm = budget.timeout_ms.map(|ms| Alarm { timer: draft.next_timer(), at: draft.now().after_ms(ms) });
+    Due { deadline: alarm.map(|alarm| alarm.at), alarm, ..Due::default() }
+}

@@ -1,0 +1,117 @@
+//! One tool that a model asked for: it is called, or answered at once. What the model got wrong comes back to it as
+//! an error that it can act on; nothing of it ends the run.
+
+use super::approve;
+use super::builtin::{self};
+use crate::definition::Builtin;
+use crate::record::{ToolCall, Work};
+use crate::words::{Body, cut};
+use crate::world::AgentIx;
+
+use crate::definition::{Approval, Refusal, Tool};
+use crate::record::{Event, ToolAsk};
+use crate::rules::Draft;
+use crate::rules::call::admit;
+use crate::words::{ToolName, limit};
+
+/// Calls or answers the tool at `place` of the answer.
+pub(super) fn act(draft: &mut Draft<'_>, ix: AgentIx, place: u32, ask: &ToolAsk) {
+    let acted = known(draft, ix, ask).and_then(|known| match approve::approval(draft, ix, known.name()) {
+        Approval::Allow => start(draft, ix, (place, ask), known),
+        Approval::Ask => approve::ask(draft, ix, place, ask).map(|()| None),
+        Approval::Deny => Err(Refusal::ToolDenied { tool: known.name().clone() }),
+    });
+    end(draft, ix, place, acted);
+}
+
+/// The same for one that a person let it call.
+pub(super) fn approved(draft: &mut Draft<'_>, ix: AgentIx, place: u32, ask: &ToolAsk) {
+    let acted = known(draft, ix, ask).and_then(|known| start(draft, ix, (place, ask), known));
+    end(draft, ix, place, acted);
+}
+
+/// Calls or answers a tool that may be called. Nothing is returned where the answer comes later.
+fn start(
+    draft: &mut Draft<'_>,
+    ix: AgentIx,
+    (place, ask): (u32, &ToolAsk),
+    known: Known,
+) -> Result<Option<Body>, Refusal> {
+    match known {
+        Known::Builtin(builtin, _) => draft.answering(place, |draft| builtin::run(draft, ix, builtin, ask)),
+        Known::Tool(name, tool) => call(draft, ix, place, (name, tool)).map(|()| None),
+    }
+}
+
+fn end(draft: &mut Draft<'_>, ix: AgentIx, place: u32, acted: Result<Option<Body>, Refusal>) {
+    match acted {
+        Ok(None) => {}
+        Ok(Some(body)) => answer(draft, ix, place, body, false),
+        Err(refusal) => {
+            answer(draft, ix, place, Body::text(cut(&refusal.to_string(), limit::NOTICE_BYTES_MAX)), true);
+        }
+    }
+}
+
+enum Known {
+    Builtin(Builtin, ToolName),
+    Tool(ToolName, Tool),
+}
+
+impl Known {
+    const fn name(&self) -> &ToolName {
+        match self {
+            Self::Builtin(_, name) | Self::Tool(name, _) => name,
+        }
+    }
+}
+
+/// The tool that a model asked for, if there is one, it is allowed, and the arguments are an object.
+fn known(draft: &Draft<'_>, ix: AgentIx, ask: &ToolAsk) -> Result<Known, Refusal> {
+    let caps = &draft.agent(ix).charter.caps;
+    let unknown = || {
+        let all = draft.definition().tool_names();
+        let known = all.filter(|name| caps.tools.has(name)).collect();
+        Refusal::UnknownTool { tool: cut(&ask.tool, limit::NAME_BYTES_MAX), known }
+    };
+    let name: ToolName = ask.tool.parse().map_err(|_| unknown())?;
+    let known = match (Builtin::named(&name), draft.definition().tools.get(&name)) {
+        (Some(builtin), _) => Known::Builtin(builtin, name.clone()),
+        (None, Some(tool)) => Known::Tool(name.clone(), tool.clone()),
+        (None, None) => return Err(unknown()),
+    };
+    caps.check_tool(&name)?;
+    let bad = |reason: String| Refusal::BadArguments { tool: name.clone(), reason };
+    if ask.args.len() > limit::ARGS_BYTES_MAX {
+        return Err(bad(format!("{} bytes, the limit is {}", ask.args.len(), limit::ARGS_BYTES_MAX)));
+    }
+    match serde_json::from_str::<serde::de::IgnoredAny>(&ask.args) {
+        Ok(_) if ask.args.trim_start().starts_with('{') => Ok(known),
+        Ok(_) => Err(bad("they are not a JSON object".to_owned())),
+        Err(error) => Err(bad(error.to_string())),
+    }
+}
+
+fn call(
+    draft: &mut Draft<'_>,
+    ix: AgentIx,
+    place: u32,
+    (tool, spec): (ToolName, Tool),
+) -> Result<(), Refusal> {
+    crate::rules::request::room_for_call(draft, ix)?;
+    let Tool { cost_nanos_max, lost, .. } = spec;
+    let call = ToolCall { tool, ask: Some(place), args: String::new(), cost_nanos_max, lost };
+    let work = Work::Tool(Box::new(call));
+    let (call, agent) = (draft.calls().next_id(), draft.agent_id(ix).clone());
+    draft.record(Event::CallAsked { call, agent, work });
+    admit(draft, call, None);
+    Ok(())
+}
+
+fn answer(draft: &mut Draft<'_>, ix: AgentIx, ask: u32, body: Body, is_error: bool) {
+    // Whoever was ended by what it asked for reads no more.
+    if draft.agents().living(ix).is_some() {
+        let agent = draft.agent_id(ix).clone();
+        draft.record(Event::ToolAnswered { agent, ask, body, is_error });
+    }
+}

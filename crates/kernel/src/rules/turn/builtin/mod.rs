@@ -1,0 +1,156 @@
+//! Tools that the kernel itself answers: what an agent asks of its own tree. Their arguments are the requests of
+//! this crate as a model writes them.
+
+pub(super) use crate::definition::Builtin;
+
+use serde::Deserialize;
+
+use crate::context::{
+    AskArgs, CancelArgs, FollowupArgs, Frame, ListArgs, SendArgs, SpawnArgs, WaitArgs, read,
+};
+use crate::definition::{BudgetKeys, BudgetSpec, OutputSchema, Refusal, Span};
+use crate::record::{Question, Sources, ToolAsk, WaitFor};
+use crate::rules::request::{Collect, Request};
+use crate::rules::{Draft, Reply, request};
+use crate::words::{AgentId, Body, By, Envelope, cut, limit};
+use crate::world::AgentIx;
+
+/// Does what the model asked for. Nothing is returned where a call was opened that ends with the answer.
+pub(super) fn run(
+    draft: &mut Draft<'_>,
+    ix: AgentIx,
+    builtin: Builtin,
+    ask: &ToolAsk,
+) -> Result<Option<Body>, Refusal> {
+    let (args, tokens) = (ask.args.as_str(), ask.told_tokens.map(u64::from));
+    let agent = draft.agent_id(ix).clone();
+    let request = match builtin {
+        Builtin::SpawnAgent => {
+            let spawn_args: SpawnArgs = read(builtin, args)?;
+            check_timeout(draft, builtin, (args, &spawn_args.budget))?;
+            spawn(agent.clone(), spawn_args, tokens)?
+        }
+        Builtin::WaitAgent => {
+            let WaitArgs { agents, need, sources, timeout } = read(builtin, args)?;
+            let sources = if sources { Sources::Listed } else { Sources::LeftOut };
+            let (wait, timeout_ms) = (WaitFor::Children { agents, need, sources }, timeout.map(Span::ms));
+            Request::Wait(request::Wait { agent: agent.clone(), wait, timeout_ms })
+        }
+        Builtin::SendMessage => {
+            let SendArgs { to, text, topic, kind, correlation } = read(builtin, args)?;
+            let envelope = Envelope { topic, kind, correlation, ..Envelope::default() };
+            Request::Send(request::Send { to, body: Body { tokens, ..Body::text(text) }, envelope })
+        }
+        Builtin::FollowupTask => {
+            let followup_args: FollowupArgs = read(builtin, args)?;
+            check_timeout(draft, builtin, (args, &followup_args.budget))?;
+            followup(agent.clone(), followup_args, tokens)
+        }
+        Builtin::ListAgents => {
+            let ListArgs {} = read(builtin, args)?;
+            return Ok(Some(directory(draft)));
+        }
+        Builtin::CancelAgent => {
+            let CancelArgs { agent, reason } = read(builtin, args)?;
+            Request::Cancel(request::Cancel { agent, reason })
+        }
+        Builtin::AskHuman => {
+            let mut args = AskArgs::read(args, draft.rules())?;
+            let question = Question::new(std::mem::take(&mut args.question), args.on_timeout()?);
+            let timeout_ms = args.timeout.map(Span::ms);
+            Request::Ask(request::Ask { agent: agent.clone(), question, timeout_ms })
+        }
+    };
+    let waits = matches!(builtin, Builtin::WaitAgent | Builtin::AskHuman);
+    let reply = request.decide(draft, &By::Agent(agent))?;
+    Ok(match reply {
+        Reply::Spawned { call: Some(_), .. } | Reply::Waiting { .. } => None,
+        Reply::Queued { agent } => Some(Body::text(format!(
+            "no agent is called `{agent}` yet: the message is kept, and read when one is spawned under that id"
+        ))),
+        Reply::Spawned { agent, call: None } => Some(Body::text(format!("spawned {agent}"))),
+        // A wait that had at once what it waited for has ended with the answer.
+        Reply::Done if waits => None,
+        Reply::Done
+        | Reply::Told { .. }
+        | Reply::Started { .. }
+        | Reply::Refused { .. }
+        | Reply::Checkpoint { .. }
+        | Reply::RolledBack { .. }
+        | Reply::Stale => Some(Body::text("done")),
+    })
+}
+
+/// Refuses what rules 2 refused: a timeout was a time and nothing else.
+fn check_timeout(
+    draft: &Draft<'_>,
+    builtin: Builtin,
+    (args, budget): (&str, &BudgetKeys),
+) -> Result<(), Refusal> {
+    #[derive(Deserialize)]
+    struct Rules2 {
+        #[serde(rename = "budget")]
+        _budget: Rules2Budget,
+    }
+    #[derive(Deserialize)]
+    struct Rules2Budget {
+        #[serde(rename = "timeout")]
+        _timeout: Option<Span>,
+    }
+    let is_wall = budget.timeout.is_some_and(|timeout| timeout.is_wall);
+    if is_wall && draft.rules() < 3 { read::<Rules2>(builtin, args).map(drop) } else { Ok(()) }
+}
+
+fn spawn(parent: AgentId, args: SpawnArgs, goal_tokens: Option<u64>) -> Result<Request, Refusal> {
+    let SpawnArgs { agent: role, goal, id, model, tools, budget, timeout, detach, share, output_schema } =
+        args;
+    let (budget, collect) = terms(&budget, timeout, detach);
+    let messages = Vec::new();
+    let output_schema = output_schema.as_deref().map(OutputSchema::written).transpose()?.map(Box::new);
+    Ok(Request::Spawn(request::Spawn {
+        parent,
+        role,
+        goal,
+        goal_tokens,
+        id,
+        model,
+        tools,
+        budget,
+        collect,
+        share,
+        messages,
+        frame: Frame { window: None, output_schema },
+    }))
+}
+
+fn followup(parent: AgentId, args: FollowupArgs, task_tokens: Option<u64>) -> Request {
+    let FollowupArgs { agent, task, budget, timeout, detach } = args;
+    let (budget, collect) = terms(&budget, timeout, detach);
+    Request::Followup(request::Followup { parent, agent, task, task_tokens, budget, collect })
+}
+
+/// What a child may use, and how its parent gets its result.
+fn terms(budget: &BudgetKeys, timeout: Option<Span>, detach: bool) -> (BudgetSpec, Collect) {
+    let mut budget = budget.spec();
+    if let Some(timeout) = timeout {
+        (budget.timeout_ms, budget.timeout_wall) = (Some(timeout.ms()), false);
+    }
+    (budget, if detach { Collect::Detached } else { Collect::Call })
+}
+
+/// Every agent, one line each, as far as a text may be long.
+fn directory(draft: &Draft<'_>) -> Body {
+    let line = |view: crate::world::AgentView| {
+        let parent = view.parent.map_or_else(|| "-".to_owned(), |parent| parent.to_string());
+        format!("{} role={} parent={parent} depth={} {}\n", view.agent, view.role, view.depth, view.status)
+    };
+    let mut text = String::new();
+    for line in draft.directory().map(line) {
+        if text.len() + line.len() > limit::TEXT_BYTES_MAX {
+            text.push_str("…\n");
+            break;
+        }
+        text.push_str(&line);
+    }
+    Body::text(cut(&text, limit::TEXT_BYTES_MAX))
+}

@@ -1,0 +1,280 @@
+//! The turn: an agent's model answers, the tools it asked for act, and when all of them have ended it is its model's
+//! turn again, until there is an answer, a ceiling, a limit or a signal.
+
+mod act;
+mod approve;
+mod builtin;
+mod opening;
+mod repair;
+mod reserve;
+mod summary;
+mod tell;
+mod thread;
+mod wrap_up;
+
+use crate::context::Goal;
+use crate::definition::{Mismatch, Refusal};
+use crate::record::{Event, Exit, Outcome, ToolAsk, Work};
+use crate::rules::{Draft, agent, call, clock};
+use crate::window::{Bounds, TooSmall};
+use crate::words::{AgentId, cut, limit};
+use crate::world::{AgentIx, State, World};
+use crate::{context, window};
+
+use summary::Telling;
+
+use crate::record::WrapUpReason;
+pub(crate) use approve::answered;
+pub(crate) use opening::Opening;
+pub(crate) use opening::Wish;
+pub(crate) use opening::check_category;
+pub(crate) use reserve::Lead;
+pub(crate) use reserve::check_first_call;
+pub(crate) use reserve::with_reserve;
+pub(crate) use tell::Before;
+pub(crate) use tell::tell;
+pub(crate) use thread::leave;
+pub(crate) use thread::spread;
+pub(crate) use wrap_up::raise_notes;
+pub(crate) use wrap_up::replaces;
+pub(crate) use wrap_up::tell_raised;
+pub(crate) use wrap_up::time_is_short;
+pub(crate) use wrap_up::will_wrap_up;
+
+/// An agent that takes turns has its first one.
+pub(crate) fn begin(draft: &mut Draft<'_>, agent: &AgentId, goal: Goal<'_>) {
+    let Some(ix) = draft.agents().find(agent) else { unreachable!("it was just spawned") };
+    let Some(turns) = draft.turns_of(ix) else { return };
+    let first = context::first_tokens(draft.definition(), &draft.agent(ix).charter.caps, turns, goal);
+    // What was written to it before it was there is read with its first turn.
+    let letters = draft.agent(ix).progress.tokens;
+    ask_model(draft, ix, first.saturating_add(letters));
+}
+
+/// What an agent's model said in one turn.
+pub(crate) struct Said<'a> {
+    /// The tools it wants called.
+    pub(crate) asks: &'a [ToolAsk],
+    /// How it does not fit the agent's schema.
+    pub(crate) mismatch: Option<&'a Mismatch>,
+    /// The output cap at which it was cut, if it was.
+    pub(crate) cut_at: Option<u64>,
+    /// Why it was the last call of the agent, if it was.
+    pub(crate) wrap_up: Option<WrapUpReason>,
+}
+
+/// An agent's model has answered: its tools are called, or that was its answer, unless that does not fit or was cut.
+pub(crate) fn said(draft: &mut Draft<'_>, ix: AgentIx, said: &Said<'_>) {
+    let asks = said.asks;
+    let Some(agent) = draft.agents().living(ix) else { return };
+    if !matches!(agent.state, State::Live) || draft.turns_of(ix).is_none() {
+        return;
+    }
+    if let Some(reason) = &said.wrap_up {
+        return wrap_up::over(draft, ix, reason.clone());
+    }
+    // Who was written to meanwhile reads that first.
+    if asks.is_empty() && agent.inbox.is_empty() {
+        match (said.mismatch, said.cut_at) {
+            (Some(mismatch), cut_at) => repair::repair(draft, ix, mismatch, cut_at),
+            (None, Some(output_cap)) => agent::end(draft, ix, truncated(output_cap), None),
+            (None, None) => agent::end(draft, ix, Exit::Completed, None),
+        }
+        return;
+    }
+    if wrap_up::instead_of_tools(draft, ix, asks) {
+        return;
+    }
+    for (place, ask) in asks.iter().take(limit::ASKS_MAX).enumerate() {
+        // A tool may end its own caller: a cancel from below is possible through a question's policy.
+        if draft.agents().living(ix).is_none_or(|agent| !matches!(agent.state, State::Live)) {
+            return;
+        }
+        act::act(draft, ix, place as u32, ask);
+    }
+}
+
+/// How an agent ends whose answer was cut: what it said is a partial result.
+fn truncated(output_cap: u64) -> Exit {
+    let message = format!(
+        "the answer was cut at its output cap of {output_cap} tokens: raise `limits.max_tokens_per_step`, or ask for less"
+    );
+    Exit::failed("output_truncated", message)
+}
+
+/// It is an agent's turn again, if none of its calls is open.
+pub(crate) fn advance(draft: &mut Draft<'_>, ix: AgentIx) {
+    let Some(agent) = draft.agents().living(ix) else { return };
+    let idle = matches!(agent.state, State::Live) && agent.open.is_empty();
+    if !idle || draft.turns_of(ix).is_none() {
+        return;
+    }
+    let (progress, is_read) = (&agent.progress, agent.inbox.is_empty());
+    // A call that was dropped because time is short is followed by the last one.
+    let is_dropped = progress.failed() == Some(&Outcome::Cancelled);
+    let is_last_due = is_dropped && progress.is_time_short() && progress.wrapped_up().is_none();
+    match (progress.failed(), progress.wraps_up()) {
+        (Some(_), Some(reason)) => wrap_up::over(draft, ix, reason.clone()),
+        (Some(outcome), None) if is_read && !is_last_due => {
+            let exit = late_exit(draft, ix, outcome).unwrap_or_else(|| failure(outcome));
+            agent::end(draft, ix, exit, None);
+        }
+        (Some(_) | None, _) => ask_model(draft, ix, progress.tokens),
+    }
+}
+
+/// What a model asked for, cut to what a journal takes.
+pub(crate) fn bounded(asks: &[ToolAsk]) -> Vec<ToolAsk> {
+    let bounded = |ask: &ToolAsk| ToolAsk {
+        id: cut(&ask.id, limit::NAME_BYTES_MAX),
+        tool: cut(&ask.tool, limit::NAME_BYTES_MAX),
+        args: cut(&ask.args, limit::ARGS_BYTES_MAX),
+        tokens: ask.tokens,
+        told_tokens: ask.told_tokens,
+    };
+    asks.iter().take(limit::ASKS_MAX).map(bounded).collect()
+}
+
+/// Whether an agent takes turns by itself.
+pub(crate) fn takes_turns(world: &World, ix: AgentIx) -> bool {
+    world.turns_of(ix).is_some()
+}
+
+fn ask_model(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) {
+    let Some(turns) = draft.turns_of(ix) else { return };
+    let (turns_max, output_cap) = (turns.turns_max, turns.output_cap);
+    let agent = draft.agent(ix);
+    if agent.progress.turns >= turns_max {
+        return agent::end(draft, ix, out_of_turns(turns_max), None);
+    }
+    if wrap_up::instead_of_turn(draft, ix, tokens) {
+        return;
+    }
+    let tokens = match fit(draft, ix, tokens) {
+        Ok(Fitted::Tokens(tokens)) => tokens,
+        // It is its turn when that has ended.
+        Ok(Fitted::Later) => return,
+        Err(exit) => return agent::end(draft, ix, exit, None),
+    };
+    match call::model_work(draft, ix, &draft.agent(ix).charter.model, tokens, output_cap) {
+        Ok(work) => {
+            let work = telling_left(draft, ix, work);
+            ask(draft, ix, work);
+            let turns = draft.agents().living(ix).map_or(0, |agent| agent.progress.turns);
+            if turns > 0 && turns.is_multiple_of(limit::CHECKPOINT_EVERY_TURNS) {
+                draft.due(ix);
+            }
+        }
+        Err(refusal) => agent::end(draft, ix, Exit::failed(&refusal.code(), refusal.to_string()), None),
+    }
+}
+
+/// How an agent ends that may take no more turns.
+fn out_of_turns(turns_max: u32) -> Exit {
+    let message = format!(
+        "no answer after {}, which is all that it may take: raise `limits.max_steps`, or ask for less",
+        turns_told(turns_max)
+    );
+    Exit::failed("max_steps", message)
+}
+
+/// A turn at which an agent reads results: it is told what is left.
+fn telling_left(draft: &Draft<'_>, ix: AgentIx, mut work: Work) -> Work {
+    let agent = draft.agent(ix);
+    if let Work::Model(model) = &mut work
+        && draft.facts_tokens(ix) > 0
+        && agent.progress.window.reads_results()
+    {
+        let left = draft.ledger().remaining(agent.account);
+        model.left = Some(left).filter(|left| !left.bounded().is_empty()).map(Box::new);
+    }
+    work
+}
+
+/// So many turns.
+fn turns_told(turns: u32) -> String {
+    if turns == 1 { "1 turn".to_owned() } else { format!("{turns} turns") }
+}
+
+/// Makes a model call.
+fn ask(draft: &mut Draft<'_>, ix: AgentIx, work: Work) {
+    let (call, agent) = (draft.calls().next_id(), draft.agent_id(ix).clone());
+    draft.record(Event::CallAsked { call, agent, work });
+    call::admit(draft, call, None);
+}
+
+/// What came of making room in a window.
+enum Fitted {
+    /// The next packet has so many tokens.
+    Tokens(u64),
+    /// First a summary is written of what goes.
+    Later,
+}
+
+/// Cuts an agent's window if it is full, and says how many tokens its next packet has. Where what goes is to be told by
+/// a summary, that is asked for first, once for each cut.
+fn fit(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) -> Result<Fitted, Exit> {
+    let window = &draft.agent(ix).progress.window;
+    if window.size().is_none() && window.images() == 0 {
+        return Ok(Fitted::Tokens(tokens));
+    }
+    let (is_bound, before) = (window.size().is_some(), window.tokens());
+    let size = window.size().unwrap_or(u64::MAX);
+    let spec = draft.turns_of(ix).and_then(|turns| turns.window.clone()).unwrap_or_default();
+    let thread = thread::slice(draft, ix);
+    let bounds = Bounds { size, preset: spec.preset, images_max: spec.images, compact: spec.compact, thread };
+    match window::trim(window, &bounds) {
+        Ok(None) => {}
+        Ok(Some(cut)) => {
+            let left_out = window.dropped(&cut);
+            let summary = match summary::telling(draft, ix, &cut, spec.compact) {
+                Telling::Now(summary) => summary,
+                Telling::After(work) => {
+                    ask(draft, ix, work);
+                    return Ok(Fitted::Later);
+                }
+            };
+            let agent = draft.agent_id(ix).clone();
+            draft.record(Event::ContextCut { agent, cut, left_out, summary });
+        }
+        Err(TooSmall { tokens, system, size }) => {
+            let message = format!(
+                "{tokens} tokens have to be in the window and {size} fit in, {system} of them what the agent is and has to do: raise `window.size`, use a model that takes more, or ask for less at once"
+            );
+            return Err(Exit::failed("window_too_small", message));
+        }
+    }
+    let after = draft.agent(ix).progress.window.tokens();
+    // Without a bound the whole context is shown, but for images that gave back what they had.
+    let without = || tokens.saturating_sub(before.saturating_sub(after));
+    Ok(Fitted::Tokens(if is_bound { after } else { without() }))
+}
+
+/// How an agent ends whose model call may not start because its time is up: as if the timer had been faster.
+fn late_exit(draft: &Draft<'_>, ix: AgentIx, outcome: &Outcome) -> Option<Exit> {
+    match outcome {
+        Outcome::Refused { refusal: Refusal::DeadlinePassed { agent, .. } } => {
+            clock::too_late(draft, ix, agent)
+        }
+        _ => None,
+    }
+}
+
+/// How an agent ends whose model call came to nothing.
+fn failure(outcome: &Outcome) -> Exit {
+    match outcome {
+        Outcome::Failed { fault } => {
+            let words = if fault.message.is_empty() { String::new() } else { format!(": {}", fault.message) };
+            Exit::failed(&format!("model_{}", fault.kind.word()), format!("the model call failed{words}"))
+        }
+        Outcome::Refused { refusal } => Exit::failed(&refusal.code(), refusal.to_string()),
+        Outcome::Lost => Exit::failed("model_lost", "the process died again and again during this call"),
+        Outcome::Cancelled
+        | Outcome::Done { .. }
+        | Outcome::Answered { .. }
+        | Outcome::Approved
+        | Outcome::Children { .. }
+        | Outcome::Message { .. }
+        | Outcome::Expired { .. } => Exit::failed("model_stopped", "the model call was stopped"),
+    }
+}

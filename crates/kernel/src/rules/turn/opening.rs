@@ -1,0 +1,169 @@
+//! How the context of a new agent opens: what its packets may hold, and what it is told at its birth beside its goal.
+
+use super::thread;
+use crate::context::{Goal, first_tokens, heard_tokens};
+use crate::definition::{Definition, Given, Refusal, Role, Share, check_size};
+use crate::record::{Clamped, Event, Span, Spawned};
+use crate::rules::Draft;
+use crate::window;
+use crate::window::{News, Window};
+use crate::words::{AgentId, By, Category, Envelope, check_parts, limit};
+use crate::world::{AgentIx, World};
+
+/// How the context of a new agent opens. Everything in it was checked.
+pub(crate) struct Opening {
+    size: Option<u64>,
+    first: u64,
+    clamped: Option<Clamped>,
+    share: Share,
+    messages: Vec<Given>,
+    before: Option<(AgentId, Span)>,
+}
+
+/// What a spawner says about it.
+pub(crate) struct Wish<'a> {
+    pub(crate) goal: Goal<'a>,
+    pub(crate) share: Option<Share>,
+    pub(crate) messages: &'a [Given],
+    pub(crate) window: Option<u64>,
+    /// Who completed before, and what of its window the new agent goes on with.
+    pub(crate) before: Option<(AgentId, Span)>,
+}
+
+impl Opening {
+    /// Refuses what nobody may be told, and a window in which nothing has room.
+    pub(crate) fn of(
+        draft: &Draft<'_>,
+        parent: Option<AgentIx>,
+        (spawned, role): (&Spawned, &Role),
+        wish: &Wish<'_>,
+    ) -> Result<Self, Refusal> {
+        let Some(turns) = &role.turns else {
+            return Ok(Self {
+                size: None,
+                first: 0,
+                clamped: None,
+                share: Share::Goal,
+                messages: Vec::new(),
+                before: None,
+            });
+        };
+        let share = wish.share.unwrap_or(turns.share);
+        share.check()?;
+        wish.window.map_or(Ok(()), check_size)?;
+        if wish.messages.len() > limit::SHARES_MAX {
+            let (what, count) = ("messages".to_owned(), wish.messages.len());
+            return Err(Refusal::TooMany { what, count, count_max: limit::SHARES_MAX });
+        }
+        check_parts(wish.messages.iter().flat_map(|given| given.body.parts()))?;
+        for Given { category, body } in wish.messages {
+            check_category(*category)?;
+            body.checked_message()?;
+        }
+        let own = turns.window.as_ref().and_then(|window| window.size);
+        let given = [own, wish.window];
+        let size = window::effective(draft.definition(), &spawned.model, &spawned.on_low, given);
+        let above = parent.and_then(|parent| draft.agent(parent).progress.window.size());
+        let clamped = above.filter(|_| window::is_below(size, above)).map(|parent_size| {
+            let is_told = parent.is_some_and(|parent| tells(draft, parent));
+            Clamped { parent_size, is_told }
+        });
+        let first = first_tokens(draft.definition(), &spawned.caps, turns, wish.goal);
+        let (messages, before) = (wish.messages.to_vec(), wish.before.clone());
+        Ok(Self { size, first, clamped, share, messages, before })
+    }
+
+    /// The root's: nobody is above it, and nobody wishes anything.
+    pub(crate) fn of_root(
+        definition: &Definition,
+        (spawned, role): (&Spawned, &Role),
+        goal: Goal<'_>,
+    ) -> Self {
+        let (mut size, mut first) = (None, 0);
+        if let Some(turns) = &role.turns {
+            let own = turns.window.as_ref().and_then(|window| window.size);
+            size = window::effective(definition, &spawned.model, &spawned.on_low, [own, None]);
+            first = first_tokens(definition, &spawned.caps, turns, goal);
+        }
+        Self { size, first, clamped: None, share: Share::Goal, messages: Vec::new(), before: None }
+    }
+
+    /// How many tokens the first packet of this agent has, about: its window may cut some more.
+    pub(crate) fn packet_tokens(&self, world: &World, parent: Option<AgentIx>, agent: &AgentId) -> u64 {
+        let of = |window: &Window, spans: &[Span], around: u64| -> u64 {
+            let headers = Span::places(spans).filter_map(|place| window.headers().get(place));
+            headers.map(|header| u64::from(header.tokens) + around).sum()
+        };
+        let shared = parent.map_or(0, |parent| {
+            let (spans, as_is) = self.shared(world, parent);
+            of(&world.agent(parent).progress.window, &spans, if as_is { 0 } else { limit::TOLD_TOKENS })
+        });
+        let before = self.before.as_ref().and_then(|(from, span)| {
+            let finished = world.agents().finished(parent?, world.agents().find(from)?)?;
+            Some(of(&finished.window, &[*span], 0))
+        });
+        let letter = limit::SENDER_TOKENS + limit::MESSAGE_TOKENS;
+        let given = |given: &Given| heard_tokens(&given.body, &Envelope::default()) + letter;
+        let messages: u64 = self.messages.iter().map(given).sum();
+        let unborn = world.unborn().get(agent).into_iter().flatten();
+        let unborn: u64 = unborn.map(|letter| letter.room.tokens + limit::MESSAGE_TOKENS).sum();
+        let whole =
+            [shared, before.unwrap_or(0), messages, unborn].into_iter().fold(self.first, u64::saturating_add);
+        match self.size.filter(|size| *size < whole) {
+            Some(size) => (size / 100 * limit::TRIM_PERCENT).max(self.first),
+            None => whole,
+        }
+    }
+
+    /// Which messages of its parent the new agent is told, and whether as its own conversation.
+    fn shared(&self, world: &World, parent: AgentIx) -> (Vec<Span>, bool) {
+        let (from, window) = (world.agent_id(parent), &world.agent(parent).progress.window);
+        match self.share {
+            Share::Goal | Share::Thread => (Vec::new(), false),
+            Share::Briefing => (window.news(&Window::default(), from, News::Briefing), false),
+            Share::Fork(turns) => (window.turns(turns), true),
+        }
+    }
+
+    /// Records it for an agent that was just spawned.
+    pub(crate) fn record(self, draft: &mut Draft<'_>, parent: Option<AgentIx>, agent: &AgentId, by: &By) {
+        if let Some(size) = self.size {
+            let (agent, first, clamped) = (agent.clone(), self.first, self.clamped);
+            draft.record(Event::WindowSet { agent, size, first, clamped });
+        }
+        if let Some(parent) = parent {
+            let from = draft.agent_id(parent).clone();
+            let (spans, as_is) = self.shared(draft, parent);
+            if !spans.is_empty() {
+                let (to, replaces) = (agent.clone(), Vec::new());
+                draft.record(Event::ContextShared { from, to, spans, as_is, replaces });
+            }
+            if self.share == Share::Thread {
+                thread::join(draft, parent, agent);
+            }
+        }
+        if let Some((from, span)) = self.before {
+            let (to, spans, replaces) = (agent.clone(), vec![span], Vec::new());
+            draft.record(Event::ContextShared { from, to, spans, as_is: true, replaces });
+        }
+        for Given { category, body } in self.messages {
+            let envelope = Envelope { category, ..Envelope::default() };
+            draft.record(Event::MessageSent { from: by.clone(), to: agent.clone(), body, envelope });
+        }
+    }
+}
+
+/// Whether an agent is told when a child's window is smaller than its own.
+fn tells(draft: &Draft<'_>, parent: AgentIx) -> bool {
+    draft.turns_of(parent).is_some_and(|turns| turns.window.as_ref().is_none_or(|window| window.clamp_note))
+}
+
+/// Refuses a message of a category that is Spinney's own.
+pub(crate) fn check_category(category: Category) -> Result<(), Refusal> {
+    match category {
+        Category::Context | Category::Dialog => Ok(()),
+        Category::System | Category::Output | Category::Error | Category::Internal | Category::Unknown => {
+            Err(Refusal::CategoryNotAllowed { category })
+        }
+    }
+}

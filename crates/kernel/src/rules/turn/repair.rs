@@ -1,0 +1,40 @@
+//! An answer that does not fit its schema: its agent has another turn to repair it, like any other turn, and after a few
+//! of them it fails.
+
+use crate::definition::{Mismatch, MismatchKind};
+use crate::record::Exit;
+use crate::rules::{Draft, agent};
+use crate::words::limit;
+use crate::world::AgentIx;
+
+/// Ends an agent whose answer cannot be repaired any more. Otherwise nothing is decided here: what is wrong is in its
+/// context, and as nothing of it is open it is its turn again.
+///
+/// An answer that was cut at its output cap seldom fits. It may be shorter next time; in the end the cap is what it
+/// failed at.
+pub(super) fn repair(draft: &mut Draft<'_>, ix: AgentIx, mismatch: &Mismatch, cut_at: Option<u64>) {
+    let progress = &draft.agent(ix).progress;
+    let (repairs, turns) = (progress.repairs().saturating_sub(1), progress.turns);
+    let turns_max = draft.turns_of(ix).map(|turns| turns.turns_max).unwrap_or(turns);
+    let told = mismatch.told();
+    let exit = if mismatch.kind == MismatchKind::Schema {
+        let message = format!("the schema itself is wrong: {told}: no answer can fit it; give a valid one");
+        Exit::failed("bad_output_schema", message)
+    } else if let (true, Some(output_cap)) = (repairs >= limit::REPAIRS_MAX, cut_at) {
+        super::truncated(output_cap)
+    } else if repairs >= limit::REPAIRS_MAX {
+        let message = format!(
+            "{told}: the answer still does not fit `output_schema` after {repairs} repairs; say in the goal what is wanted, or ask for less in the schema"
+        );
+        Exit::failed("output_mismatch", message)
+    } else if turns >= turns_max {
+        let message = format!(
+            "{told}: no answer fits `output_schema` after {}, which is all that it may take: raise `limits.max_steps`, or ask for less",
+            super::turns_told(turns_max)
+        );
+        Exit::failed("max_steps", message)
+    } else {
+        return;
+    };
+    agent::end(draft, ix, exit, None);
+}

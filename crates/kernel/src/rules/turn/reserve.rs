@@ -1,0 +1,120 @@
+//! What an agent keeps back for its own answer, and whether a new one could make its first call at all. Both are numbers
+//! of its first packet, and both are settled at its birth.
+
+use crate::budget::{Amounts, Fit, Limits, Resource, ResourceSet, Shortfall, Terms};
+use crate::definition::{Allow, BudgetSpec, Builtin, Caps, Definition, OnLow, Refusal, Role};
+use crate::record::{ModelCall, Spawned, Work};
+use crate::rules::call::first_attempt;
+use crate::words::{ModelName, limit};
+use crate::world::{AgentIx, World};
+
+/// An agent with model turns that may hand work down.
+pub(crate) struct Lead<'a> {
+    definition: &'a Definition,
+    model: &'a ModelName,
+    packet: u64,
+}
+
+impl<'a> Lead<'a> {
+    /// None if it takes no turns, or can have nobody below it.
+    pub(crate) fn of(
+        definition: &'a Definition,
+        (role, caps, depth): (&Role, &Caps, u32),
+        model: &'a ModelName,
+        packet: u64,
+    ) -> Option<Self> {
+        let spawns = caps.tools.has(Builtin::SpawnAgent.word())
+            && depth < caps.depth_max
+            && caps.spawn != Allow::only([]);
+        (role.turns.is_some() && spawns).then_some(Self { definition, model, packet })
+    }
+
+    /// One call with what its children returned, in short, and an answer.
+    fn answer(&self) -> Amounts {
+        let input = self.packet.saturating_add(limit::RESERVE_INPUT_TOKENS);
+        one_call(self.definition, self.model, input, limit::RESERVE_OUTPUT_TOKENS)
+    }
+}
+
+/// These terms with what descendants must leave, so that an agent can answer: what its file says; otherwise a share of
+/// its ceilings or one call, for those who may hand work down. Trees of older rules keep the share for everybody.
+pub(crate) fn with_reserve(terms: Terms, rules: u32, budget: &BudgetSpec, lead: Option<&Lead<'_>>) -> Terms {
+    let reserve_fixed = rules >= 3 && budget.answer_reserve.is_none();
+    let reserve = reserve(rules, budget, &terms.limit, lead);
+    Terms { reserve, reserve_fixed: reserve_fixed && !reserve.is_zero(), ..terms }
+}
+
+fn reserve(rules: u32, budget: &BudgetSpec, limit: &Limits, lead: Option<&Lead<'_>>) -> Amounts {
+    let share = |percent: u8| {
+        let percent = u64::from(percent);
+        ResourceSet::MEASURED.iter().fold(Amounts::ZERO, |reserve, resource| match limit.of(resource) {
+            Some(amount) => reserve.with(resource, amount / 100 * percent + amount % 100 * percent / 100),
+            None => reserve,
+        })
+    };
+    if let Some(percent) = budget.answer_reserve {
+        return share(percent);
+    }
+    let least = share(limit::ANSWER_RESERVE_PERCENT);
+    if rules < 3 {
+        return least;
+    }
+    let Some(lead) = lead else { return Amounts::ZERO };
+    let answer = lead.answer();
+    let enough = ResourceSet::MEASURED.iter().fold(least, |reserve, resource| match limit.of(resource) {
+        Some(amount) => {
+            let call = answer.of(resource).min(amount / 2);
+            reserve.with(resource, reserve.of(resource).max(call))
+        }
+        None => reserve,
+    });
+    enough.with(Resource::Steps, u64::from(limit.of(Resource::Steps).is_some()))
+}
+
+/// Refuses a child whose first call could never fit, with the numbers.
+pub(crate) fn check_first_call(
+    world: &World,
+    parent: AgentIx,
+    (spawned, role): (&Spawned, &Role),
+    packet: u64,
+) -> Result<(), Refusal> {
+    let Some(turns) = role.turns.as_ref().filter(|_| world.rules() >= 3) else { return Ok(()) };
+    let never = |model: &ModelName| {
+        let output_max = world.definition().models.get(model).and_then(|model| model.output_max);
+        let output = turns.output_cap.min(output_max.unwrap_or(u64::MAX)).min(limit::OUTPUT_TOKENS_SHRUNK);
+        let ask = one_call(world.definition(), model, packet, output);
+        above(world, parent, &ask).or_else(|| own(spawned, &ask))
+    };
+    let Some(refusal) = never(&spawned.model) else { return Ok(()) };
+    // It may begin with the model that it goes to when its budget is low.
+    match &spawned.on_low {
+        OnLow::Downgrade(model) if never(model).is_none() => Ok(()),
+        OnLow::Halt | OnLow::Shrink | OnLow::Downgrade(_) => Err(refusal),
+    }
+}
+
+/// Whether a ceiling above the child is in the way for ever.
+fn above(world: &World, parent: AgentIx, ask: &Amounts) -> Option<Refusal> {
+    match world.ledger().fit_below(world.agent(parent).account, ask) {
+        Fit::Never(by, short) => Some(Refusal::FirstCallTooLarge { account: world.owner(by), short }),
+        Fit::Yes | Fit::Wait(..) | Fit::Shut(_) => None,
+    }
+}
+
+/// Whether a ceiling of its own is.
+fn own(spawned: &Spawned, ask: &Amounts) -> Option<Refusal> {
+    let is_short = |resource: &Resource| {
+        spawned.terms.limit.of(*resource).is_some_and(|limit| ask.of(*resource) > limit)
+    };
+    let resource = Resource::ALL.into_iter().find(is_short)?;
+    let limit = spawned.terms.limit.of(resource)?;
+    let asked = ask.of(resource);
+    let short = Shortfall { resource, limit, reserve: 0, spent: 0, held: 0, lent: 0, asked };
+    Some(Refusal::FirstCallTooLarge { account: spawned.agent.clone(), short })
+}
+
+fn one_call(definition: &Definition, model: &ModelName, input_tokens: u64, output_cap: u64) -> Amounts {
+    let model = model.clone();
+    let call = ModelCall { model, input_tokens, output_cap, summary: None, left: None, wrap_up: None };
+    first_attempt(definition, &Work::Model(call))
+}

@@ -1,0 +1,58 @@
+//! Asking an agent's own model for a summary of what leaves its window: a call like any other, but no turn. There is
+//! one for each cut at most; whatever becomes of it, the cut follows.
+
+use crate::budget::Fit;
+use crate::context::summary_tokens;
+use crate::definition::Compact;
+use crate::record::{Cut, ModelCall, Summary, Unsummed, Work};
+use crate::rules::{Draft, call};
+use crate::window;
+use crate::words::limit;
+use crate::world::AgentIx;
+
+/// How a cut is told.
+pub(super) enum Telling {
+    /// So; in nobody's words if that is what the role wants.
+    Now(Option<Summary>),
+    /// By what this call brings.
+    After(Work),
+}
+
+/// How a cut of an agent's window is told.
+pub(super) fn telling(draft: &Draft<'_>, ix: AgentIx, cut: &Cut, compact: Compact) -> Telling {
+    match compact {
+        Compact::Lines | Compact::Count => return Telling::Now(None),
+        Compact::Summary if cut.drop.is_empty() => return Telling::Now(None),
+        Compact::Summary => {}
+    }
+    if let Some(summary) = draft.agent(ix).progress.window.summary(cut) {
+        return Telling::Now(Some(summary));
+    }
+    match work(draft, ix, cut) {
+        Ok(work) => Telling::After(work),
+        Err(why) => Telling::Now(Some(Summary::Not(why))),
+    }
+}
+
+/// The call that is to bring a summary of what goes, if there is room for it and the turn can still be paid for.
+fn work(draft: &Draft<'_>, ix: AgentIx, cut: &Cut) -> Result<Work, Unsummed> {
+    let agent = draft.agent(ix);
+    let (window, model) = (&agent.progress.window, &agent.charter.model);
+    let turn_cap = draft.turns_of(ix).ok_or(Unsummed::Refused)?.output_cap;
+    let (covers, tokens) = window::covers(window, cut, summary_tokens()).ok_or(Unsummed::NoRoom)?;
+    let mut left = window.clone();
+    left.cut(cut);
+    let asks = |tokens, output_cap| call::model_work(draft, ix, model, tokens, output_cap);
+    let turn = asks(left.tokens(), turn_cap).map_err(|_| Unsummed::Refused)?;
+    let summary = asks(tokens, turn_cap.min(covers.room())).map_err(|_| Unsummed::Refused)?;
+    let Work::Model(summary) = summary else { return Err(Unsummed::Refused) };
+    if summary.output_cap < limit::SUMMARY_TOKENS_MIN {
+        return Err(Unsummed::NoRoom);
+    }
+    let summary = Work::Model(ModelCall { summary: Some(Box::new(covers)), ..summary });
+    let [turn, ask] = [&turn, &summary].map(|work| call::first_attempt(draft.definition(), work));
+    match draft.ledger().fit(agent.account, &turn.plus(&ask)) {
+        Fit::Yes | Fit::Wait(..) => Ok(summary),
+        Fit::Never(..) | Fit::Shut(_) => Err(Unsummed::Budget),
+    }
+}

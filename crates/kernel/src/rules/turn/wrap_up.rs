@@ -1,0 +1,284 @@
+//! Wrap-up: before an agent ends for want of room it gets one last call, without tools and inside every limit. What it
+//! answers is its partial result.
+//!
+//! The call is the last turn that `max_steps` or the steps ceiling allows, replaces one that can never fit, or comes
+//! shortly before the deadline. It sees what there is room for: at least the first message and the newest that somebody
+//! wrote. An agent ends after it; the root's ceiling halts the tree instead, and a raise brings ordinary turns back.
+
+pub(super) use crate::record::{WrapUpCall, WrapUpReason};
+use crate::world::Call;
+
+use super::thread;
+use crate::budget::{Amounts, Fit, Resource, Shortfall};
+use crate::definition::{Refusal, WrapUp};
+use crate::record::{Cut, Event, Exit, Outcome, ToolAsk, Work};
+use crate::rules::{Draft, agent, call};
+use crate::window;
+use crate::window::Bounds;
+use crate::words::{AgentId, Body, By, CallId, Envelope, ModelName, limit};
+use crate::world::{AgentIx, Stage, State, World};
+
+/// Whether an agent gets a last call at all.
+fn is_on(world: &World, ix: AgentIx) -> bool {
+    world.rules() >= 3 && world.turns_of(ix).is_some() && world.agent(ix).charter.wrap_up == WrapUp::On
+}
+
+/// Why the next turn of an agent is its last, if it is. None if it had its last call already.
+fn due(world: &World, ix: AgentIx) -> Option<WrapUpReason> {
+    let (agent, turns_max) = (world.agent(ix), world.turns_of(ix).map(|turns| turns.turns_max)?);
+    if !is_on(world, ix) || agent.progress.wrapped_up().is_some() {
+        return None;
+    }
+    if agent.progress.is_time_short() {
+        return Some(WrapUpReason::Deadline);
+    }
+    if turns_max >= 2 && agent.progress.turns + 1 == turns_max {
+        return Some(WrapUpReason::MaxSteps);
+    }
+    last_step(world, ix)
+}
+
+/// The next turn takes the last step of a ceiling. An agent that was given one step only takes it as an ordinary turn.
+fn last_step(world: &World, ix: AgentIx) -> Option<WrapUpReason> {
+    let account = world.agent(ix).account;
+    let is_single = world.account_of(ix).terms.limit.of(Resource::Steps) == Some(1);
+    if is_single || world.ledger().left(account).of(Resource::Steps) != Some(1) {
+        return None;
+    }
+    match world.ledger().fit(account, &Amounts::ZERO.with(Resource::Steps, 2)) {
+        Fit::Never(by, short) if short.resource == Resource::Steps => {
+            Some(WrapUpReason::Ceiling { account: world.owner(by), short })
+        }
+        Fit::Never(..) | Fit::Yes | Fit::Wait(..) | Fit::Shut(_) => None,
+    }
+}
+
+/// Makes the next turn of an agent its last call, if it has to be and there is room for one. Says whether it did.
+pub(super) fn instead_of_turn(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) -> bool {
+    let Some(reason) = due(draft, ix) else { return false };
+    let model = draft.agent(ix).charter.model.clone();
+    let Some(work) = last_call(draft, ix, &model, tokens, reason) else { return false };
+    super::ask(draft, ix, work);
+    true
+}
+
+/// Replaces a turn that can never fit by the last call of its agent, if there is room for one. Says whether it did.
+pub(crate) fn replaces(draft: &mut Draft<'_>, id: CallId, refusal: &Refusal) -> bool {
+    let (Some(call), Some((account, short))) = (draft.call(id), refusal.shortfall()) else { return false };
+    let Work::Model(turn) = &call.work else { return false };
+    let ix = call.agent;
+    // A model call from outside has others of the agent beside it, or none of its turns before.
+    let is_own = draft.agent(ix).open.as_slice() == [id];
+    // A last call that waited while others used what was left is cut once more.
+    let is_over = draft.agent(ix).progress.wrapped_up().is_some() && turn.wrap_up.is_none();
+    if !is_on(draft, ix) || !is_own || is_over {
+        return false;
+    }
+    let reason = match &turn.wrap_up {
+        Some(wrap_up) => wrap_up.reason.clone(),
+        None => WrapUpReason::Ceiling { account: account.clone(), short: *short },
+    };
+    let tokens = draft.agent(ix).progress.tokens;
+    let Some(work) = last_call(draft, ix, &turn.model, tokens, reason) else { return false };
+    call::end(draft, id, Outcome::Refused { refusal: refusal.clone() });
+    super::ask(draft, ix, work);
+    true
+}
+
+/// The last call of an agent whose whole packet would have so many tokens. None if what is left does not pay for the
+/// smallest one.
+fn last_call(
+    world: &World,
+    ix: AgentIx,
+    model: &ModelName,
+    tokens: u64,
+    reason: WrapUpReason,
+) -> Option<Work> {
+    let output_max = world.definition().models.get(model)?.output_max.unwrap_or(u64::MAX);
+    let cap = world.turns_of(ix)?.output_cap.min(output_max);
+    let least = cap.min(limit::WRAP_UP_OUTPUT_TOKENS_MIN);
+    let mut outputs = [cap.min(limit::OUTPUT_TOKENS_SHRUNK), least].into_iter();
+    let (input, cut) = outputs.find_map(|output| {
+        let room = call::affordable_input(world, ix, model, output)?;
+        packet_within(world, ix, tokens, room)
+    })?;
+    let output = call::affordable_output(world, ix, model, input)?.min(cap);
+    let Work::Model(mut work) = call::model_work(world, ix, model, input, output).ok()? else { return None };
+    work.wrap_up = Some(Box::new(WrapUpCall { reason, cut }));
+    let work = Work::Model(work);
+    // A step has to be left as well.
+    let ask = call::first_attempt(world.definition(), &work);
+    let fits = matches!(world.ledger().fit(world.agent(ix).account, &ask), Fit::Yes | Fit::Wait(..));
+    (fits && output >= least).then_some(work)
+}
+
+/// How many tokens the packet of the last call has if it may have `room`, and what is cut for that.
+fn packet_within(world: &World, ix: AgentIx, tokens: u64, room: u64) -> Option<(u64, Option<Cut>)> {
+    let mut window = world.agent(ix).progress.window.clone();
+    let (bound, before) = (window.size(), window.tokens());
+    let whole = if bound.is_some() { before } else { tokens };
+    let room = room.min(bound.unwrap_or(u64::MAX)).checked_sub(limit::WRAP_UP_TOKENS)?;
+    // It need not read everything that is new to it: only the first message and the newest letter stay in any case.
+    window.read();
+    let bounds = bounds(world, ix, room.saturating_add(before).saturating_sub(whole));
+    let cut = window::trim(&window, &bounds).ok()?;
+    cut.iter().for_each(|cut| window.cut(cut));
+    let input = whole.saturating_sub(before.saturating_sub(window.tokens()));
+    (input <= room).then(|| (input.saturating_add(limit::WRAP_UP_TOKENS), cut))
+}
+
+fn bounds(world: &World, ix: AgentIx, size: u64) -> Bounds {
+    let spec = world.turns_of(ix).and_then(|turns| turns.window.clone()).unwrap_or_default();
+    let thread = thread::slice(world, ix);
+    Bounds { size, preset: spec.preset, images_max: spec.images, compact: spec.compact, thread }
+}
+
+/// The last call of an agent has ended, with an answer or without: so does the agent, and its parent reads what it got to.
+/// At the root's ceiling the tree halts: the ordinary turn that does not fit waits for a raise.
+pub(super) fn over(draft: &mut Draft<'_>, ix: AgentIx, reason: WrapUpReason) {
+    let exit = match reason {
+        WrapUpReason::MaxSteps => {
+            super::out_of_turns(draft.turns_of(ix).map(|turns| turns.turns_max).unwrap_or_default())
+        }
+        // A person gave it more time meanwhile.
+        WrapUpReason::Deadline if !draft.agent(ix).progress.is_time_short() => {
+            return super::ask_model(draft, ix, draft.agent(ix).progress.tokens);
+        }
+        WrapUpReason::Deadline => {
+            Exit::failed("timeout", "its time was nearly up: this is as far as it got; give it more time")
+        }
+        WrapUpReason::Ceiling { .. } if draft.agents().parent(ix).is_none() => {
+            return super::ask_model(draft, ix, draft.agent(ix).progress.tokens);
+        }
+        WrapUpReason::Ceiling { account, short } => exhausted(draft, ix, (account, short)),
+    };
+    agent::end(draft, ix, exit, None);
+}
+
+/// The numbers of the call that did not fit, or of now where those were of before the last call.
+fn exhausted(world: &World, ix: AgentIx, (account, short): (AgentId, Shortfall)) -> Exit {
+    let agent = world.agent(ix);
+    if let Some(Outcome::Refused { refusal }) = agent.progress.failed()
+        && let Some((account, short)) = refusal.shortfall()
+    {
+        return Exit::Exhausted { account: account.clone(), short: *short };
+    }
+    match world.ledger().fit(agent.account, &Amounts::ZERO.with(Resource::Steps, 1)) {
+        Fit::Never(by, now) if short.resource == Resource::Steps && now.resource == Resource::Steps => {
+            Exit::Exhausted { account: world.owner(by), short: now }
+        }
+        Fit::Never(..) | Fit::Yes | Fit::Wait(..) | Fit::Shut(_) => Exit::Exhausted { account, short },
+    }
+}
+
+/// Whether an agent gets a last call shortly before its time is up.
+pub(crate) fn will_wrap_up(world: &World, ix: AgentIx) -> bool {
+    is_on(world, ix) && !world.agent(ix).progress.is_time_short()
+}
+
+/// An agent's time is nearly up: what it waits for is stopped, and its next call is its last. A turn that runs is let
+/// end: its answer may be the one that was wanted.
+pub(crate) fn time_is_short(draft: &mut Draft<'_>, ix: AgentIx) {
+    let is_live = draft.agents().living(ix).is_some_and(|agent| matches!(agent.state, State::Live));
+    if !is_live || draft.agent(ix).progress.is_time_short() {
+        return;
+    }
+    let agent = draft.agent_id(ix).clone();
+    if draft.agent(ix).progress.wrapped_up().is_some() {
+        return draft.record(Event::WrapUpStarted { agent, stops: false });
+    }
+    let is_thinking = draft
+        .agent(ix)
+        .open
+        .iter()
+        .filter_map(|id| draft.call(*id))
+        .any(|call| matches!(call.work, Work::Model(_)) && call.is_running());
+    draft.record(Event::WrapUpStarted { agent, stops: !is_thinking });
+    if !is_thinking {
+        stop(draft, ix);
+    }
+}
+
+/// Gives up what an agent waits for and stops its children. What runs of its own is stopped from outside.
+fn stop(draft: &mut Draft<'_>, ix: AgentIx) {
+    // A child that is stopped ends the call that spawned it.
+    agent::drop_waiting(draft, ix, |work| matches!(work, Work::Child(_)));
+    for child in draft.agents().children(ix).collect::<Vec<_>>() {
+        let parent = draft.agent_id(ix);
+        let reason = format!("the time of `{parent}` was nearly up");
+        agent::end(draft, child, Exit::Cancelled { reason }, None);
+    }
+    draft.moved(ix);
+}
+
+/// Answers the tools that a model asked for when there was no time for them any more. Says whether that was so.
+pub(super) fn instead_of_tools(draft: &mut Draft<'_>, ix: AgentIx, asks: &[ToolAsk]) -> bool {
+    if !is_on(draft, ix) || !draft.agent(ix).progress.is_time_short() {
+        return false;
+    }
+    for place in 0..asks.len().min(limit::ASKS_MAX) {
+        let (agent, body) = (draft.agent_id(ix).clone(), Body::text("not called: your time is nearly up"));
+        draft.record(Event::ToolAnswered { agent, ask: place as u32, body, is_error: true });
+    }
+    stop(draft, ix);
+    true
+}
+
+/// What whoever had its last call or lost a child to a ceiling is told when the ceiling of `ix` is raised.
+pub(crate) fn raise_notes(world: &World, ix: AgentIx, add_ms: u64) -> Vec<(AgentIx, String)> {
+    if world.rules() < 3 {
+        return Vec::new();
+    }
+    let is_told = |ix: &AgentIx| {
+        let agent = world.agent(*ix);
+        matches!(agent.state, State::Live)
+            && world.turns_of(*ix).is_some()
+            && agent.inbox.all().len() < limit::INBOX_MAX
+    };
+    let members = world.agents().subtree(ix).into_iter().filter(is_told);
+    let has_time = |member| member == ix && add_ms > 0;
+    members.filter_map(|member| Some((member, raise_note(world, member, has_time(member))?))).collect()
+}
+
+fn raise_note(world: &World, ix: AgentIx, has_time: bool) -> Option<String> {
+    let lost = world.agents().lost(ix);
+    let names: Vec<&str> =
+        lost.iter().take(limit::LOST_TOLD_MAX).map(|child| world.agents().id(*child).as_str()).collect();
+    let again = match (names.as_slice(), lost.len() - names.len()) {
+        ([], _) => String::new(),
+        (names, 0) => format!(" A ceiling stopped {}: such a task may be given again.", names.join(", ")),
+        (names, more) => {
+            format!(
+                " A ceiling stopped {} and {more} more: such a task may be given again.",
+                names.join(", ")
+            )
+        }
+    };
+    let go_on = match world.agent(ix).progress.wrapped_up() {
+        Some(WrapUpReason::Ceiling { .. }) => " What you answered last is kept as the output so far: go on.",
+        Some(WrapUpReason::Deadline) if has_time => " You have more time: go on.",
+        Some(WrapUpReason::MaxSteps | WrapUpReason::Deadline) | None => "",
+    };
+    (!again.is_empty() || !go_on.is_empty()).then(|| format!("The budget was raised.{go_on}{again}"))
+}
+
+/// Tells them. A turn that waits for room is asked for anew, so that its agent reads that first.
+pub(crate) fn tell_raised(draft: &mut Draft<'_>, notes: Vec<(AgentIx, String)>) {
+    for (ix, text) in notes {
+        let (from, to, envelope) = (By::Person, draft.agent_id(ix).clone(), Envelope::default());
+        draft.record(Event::MessageSent { from, to, body: Body::text(text), envelope });
+        call::wake_waits(draft, ix);
+        if draft.halted().is_some() {
+            continue;
+        }
+        let waits = |call: &Call| {
+            let is_ordinary = call.work.is_turn() && call.work.wrap_up().is_none();
+            is_ordinary && matches!(call.stage, Stage::Waiting(_))
+        };
+        for id in draft.agent(ix).open.clone() {
+            if draft.call(id).is_some_and(waits) {
+                call::end(draft, id, Outcome::Cancelled);
+            }
+        }
+    }
+}

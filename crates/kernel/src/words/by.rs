@@ -1,0 +1,14 @@
+//! Who asks for something.
+
+use crate::words::AgentId;
+use serde::{Deserialize, Serialize};
+
+/// Who acts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum By {
+    /// A person, or a program on their behalf.
+    Person,
+    /// An agent of the tree.
+    Agent(AgentId),
+}

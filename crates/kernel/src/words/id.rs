@@ -1,0 +1,452 @@
+//! Ids and names: newtypes that are valid once they exist, so nothing downstream has to check them again.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::marker::PhantomData;
+use std::num::NonZeroU64;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use smallvec::SmallVec;
+
+use crate::words::Time;
+
+/// Words that name somebody or something other than an agent wherever an agent's id may stand: in events, in messages
+/// and in what people read. No agent has one of them as its id.
+pub const RESERVED_IDS: [&str; 4] = ["person", "system", "tree", "user"];
+
+/// First words of the topics under which a tree's own events are watched. A model's message has none of them.
+pub const OWN_TOPICS: [&str; 7] = ["agent", "budget", "context", "model", "thread", "tool", "tree"];
+
+const HEX: &[u8; 16] = b"0123456789abcdef";
+const BASE36: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+
+/// Why a text is not an id or a name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IdError {
+    /// Wrong length or characters.
+    #[error("`{text}` is not a valid {what}: {rule}")]
+    Invalid {
+        /// Which kind of id.
+        what: &'static str,
+        /// What was given, cut to a readable length.
+        text: String,
+        /// What is allowed.
+        rule: &'static str,
+    },
+}
+
+impl IdError {
+    fn new(what: &'static str, text: &str, rule: &'static str) -> Self {
+        Self::Invalid { what, text: text.chars().take(80).collect(), rule }
+    }
+}
+
+/// A tree's id. It is the trace id too: 16 bytes, shown as 32 hex digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct TreeId([u8; 16]);
+
+impl TreeId {
+    /// From bytes drawn outside the kernel.
+    #[must_use]
+    pub const fn new(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub const fn bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+impl fmt::Display for TreeId {
+    /// By table: every effect's key begins with it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut digits = [0; 32];
+        for (pair, byte) in digits.as_chunks_mut::<2>().0.iter_mut().zip(self.0) {
+            *pair = [HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 0xf)]];
+        }
+        f.write_str(std::str::from_utf8(&digits).unwrap_or_default())
+    }
+}
+
+impl fmt::Debug for TreeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TreeId({self})")
+    }
+}
+
+impl FromStr for TreeId {
+    type Err = IdError;
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let invalid = || IdError::new("tree id", text, "32 lowercase hex digits");
+        if text.len() != 32 || !text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
+            return Err(invalid());
+        }
+        let number = u128::from_str_radix(text, 16).map_err(|_| invalid())?;
+        Ok(Self(number.to_be_bytes()))
+    }
+}
+
+impl TryFrom<String> for TreeId {
+    type Error = IdError;
+    fn try_from(text: String) -> Result<Self, IdError> {
+        text.parse()
+    }
+}
+
+impl From<TreeId> for String {
+    fn from(id: TreeId) -> Self {
+        id.to_string()
+    }
+}
+
+/// Reads a text that is parsed where it stands.
+struct Parsed<T>(PhantomData<T>);
+
+impl<T: FromStr<Err = IdError>> Visitor<'_> for Parsed<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
+    }
+}
+
+/// A shared text that passed `$check` when it was made.
+macro_rules! name {
+    ($(#[$doc:meta])* $name:ident, $what:literal, $check:ident, $rule:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// The text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = IdError;
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                if $check(text) { Ok(Self(text.into())) } else { Err(IdError::new($what, text, $rule)) }
+            }
+        }
+
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_str(Parsed(PhantomData))
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{:?}", &self.0)
+            }
+        }
+    };
+}
+
+name!(
+    /// An agent's id, unique in its tree. It names a folder too, so it can hold no path.
+    AgentId, "agent id", is_slug_64,
+    "1 to 64 characters of a-z, 0-9, `_` and `-`, the first a letter or digit"
+);
+name!(
+    /// A role: a kind of agent that the tree's definition describes.
+    RoleName, "role", is_slug_48,
+    "1 to 48 characters of a-z, 0-9, `_` and `-`, the first a letter or digit"
+);
+name!(
+    /// A model as the tree's definition names it.
+    ModelName, "model name", is_label,
+    "1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit"
+);
+name!(
+    /// A tool.
+    ToolName, "tool name", is_label,
+    "1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit"
+);
+name!(
+    /// The conversation an agent belongs to: an address for tracing, which grants nothing by itself.
+    ThreadId, "thread id", is_label,
+    "1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit"
+);
+
+name!(
+    /// What a message is about, for whoever watches: words with dots between, the widest first.
+    Topic, "topic", is_label,
+    "1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit"
+);
+name!(
+    /// What sort of message one is.
+    MessageKind, "message type", is_label,
+    "1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit"
+);
+name!(
+    /// What a message belongs to: a reply carries the one of its request.
+    Correlation, "correlation id", is_label,
+    "1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit"
+);
+name!(
+    /// A checkpoint, unique in its home.
+    CheckpointName, "checkpoint name", is_slug_64,
+    "1 to 64 characters of a-z, 0-9, `_` and `-`, the first a letter or digit"
+);
+name!(
+    /// The type of some bytes, as the web writes it.
+    MediaType, "media type", is_media_type,
+    "two words of a-z, 0-9 and `.+-` with one `/` between, at most 100 characters, such as `image/png`"
+);
+name!(
+    /// What an image or a file of a message is called. It is no path.
+    PartName, "name of a part", is_part_name,
+    "1 to 128 bytes without `/`, `\\` and characters that cannot be printed, not `.` or `..`, no space at an end"
+);
+name!(
+    /// The BLAKE3 hash of a blob.
+    BlobHash, "blob hash", is_hash,
+    "64 lowercase hex digits"
+);
+
+impl AgentId {
+    /// The id of an agent that was given none: its role and eight hex digits drawn outside the kernel.
+    #[must_use]
+    pub fn drawn(role: &RoleName, draw: u32) -> Self {
+        let mut text = SmallVec::<[u8; 64]>::from_slice(role.0.as_bytes());
+        text.push(b'-');
+        for byte in draw.to_be_bytes() {
+            text.push(HEX[usize::from(byte >> 4)]);
+            text.push(HEX[usize::from(byte & 0xf)]);
+        }
+        Self(String::from_utf8_lossy(&text).into())
+    }
+
+    /// Whether it is a word for somebody who is no agent ([`RESERVED_IDS`]).
+    #[must_use]
+    pub fn is_reserved(&self) -> bool {
+        RESERVED_IDS.contains(&self.as_str())
+    }
+
+    /// The role's own name as an id; what a tree's root is called.
+    #[must_use]
+    pub fn of_role(role: &RoleName) -> Self {
+        Self(Arc::clone(&role.0))
+    }
+}
+
+impl ToolName {
+    /// The name of a tool that the kernel itself answers.
+    pub(crate) fn of_builtin(word: &'static str) -> Self {
+        Self(word.into())
+    }
+}
+
+impl Topic {
+    /// One of the kernel's own topics.
+    pub(crate) fn of_word(word: &'static str) -> Self {
+        Self(word.into())
+    }
+
+    /// The topic of agents' results.
+    #[must_use]
+    pub fn result() -> Self {
+        Self::of_word("agent.result")
+    }
+
+    /// The topic of replies to messages without one.
+    #[must_use]
+    pub fn reply() -> Self {
+        Self::of_word("reply")
+    }
+
+    /// The topic of replies to messages with this one. A very long one is cut: replies are told apart by what they
+    /// belong to.
+    #[must_use]
+    pub fn reply_to(topic: &Self) -> Self {
+        Self(format!("reply.{topic}").chars().take(128).collect::<String>().into())
+    }
+
+    /// Whether it looks like a topic of the tree's own events ([`OWN_TOPICS`]).
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        let first = self.0.split('.').next().unwrap_or_default();
+        OWN_TOPICS.iter().any(|own| own.eq_ignore_ascii_case(first))
+    }
+
+    /// Whether it is this topic or lies below it: `agent` covers `agent.spawn`.
+    #[must_use]
+    pub fn covers(&self, other: &Self) -> bool {
+        match other.0.strip_prefix(&*self.0) {
+            Some(rest) => rest.is_empty() || rest.starts_with('.'),
+            None => false,
+        }
+    }
+}
+
+impl Correlation {
+    /// What a spawn and its result have in common: the child.
+    #[must_use]
+    pub fn of_agent(agent: &AgentId) -> Self {
+        Self(Arc::clone(&agent.0))
+    }
+
+    /// One that was given none: by the last event when it was drawn, and a count.
+    #[must_use]
+    pub fn drawn(seq: Seq, count: u64) -> Self {
+        Self(format!("ask-{}-{count}", seq.0).into())
+    }
+
+    /// What every event of a call has in common.
+    #[must_use]
+    pub fn of_call(call: CallId) -> Self {
+        Self(format!("call-{}", call.0).into())
+    }
+}
+
+impl CheckpointName {
+    /// The name of a checkpoint that was given none: when it was made, and ten hex digits that no other tree, place or
+    /// draw gives, so that nobody has to ask the home whether it is free. Sorted by name they are sorted by time, and
+    /// the index of a home grows at its end, which is much less to write.
+    #[must_use]
+    pub fn drawn((tree, at): (TreeId, Seq), now: Time, draw: u64) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(b"spinney checkpoint 1\0").update(tree.bytes());
+        hasher.update(&at.0.to_le_bytes()).update(&draw.to_le_bytes());
+        let mut text = [b'0'; 19];
+        let (mut rest, base) = (now.0, BASE36.len() as u64);
+        for digit in text[..8].iter_mut().rev() {
+            *digit = BASE36[(rest % base) as usize];
+            rest /= base;
+        }
+        text[8] = b'-';
+        for (digit, hex) in text[9..].iter_mut().zip(hasher.finalize().to_hex().bytes()) {
+            *digit = hex;
+        }
+        Self(String::from_utf8_lossy(&text).into())
+    }
+}
+
+impl BlobHash {
+    /// The hash of these bytes.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(blake3::hash(bytes).to_hex().as_str().into())
+    }
+}
+
+impl ThreadId {
+    /// The thread of a tree that was given none: the tree's own id.
+    #[must_use]
+    pub fn of_tree(tree: TreeId) -> Self {
+        Self(tree.to_string().into())
+    }
+}
+
+/// A call's number in its tree: model calls, tool calls, waits and questions share one count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CallId(pub u64);
+
+impl fmt::Display for CallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{}", self.0)
+    }
+}
+
+/// A timer's number in its tree; the first is 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TimerId(NonZeroU64);
+
+impl TimerId {
+    /// The timer after so many others.
+    #[must_use]
+    pub const fn after(count: u64) -> Self {
+        Self(NonZeroU64::MIN.saturating_add(count))
+    }
+
+    /// Its number.
+    #[must_use]
+    pub const fn number(self) -> u64 {
+        self.0.get()
+    }
+}
+
+/// The place of an event in its tree's journal; the first is 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Seq(pub u64);
+
+fn is_slug_64(text: &str) -> bool {
+    is_slug(text, 64)
+}
+
+fn is_slug_48(text: &str) -> bool {
+    is_slug(text, 48)
+}
+
+fn is_slug(text: &str, max: usize) -> bool {
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    (1..=max).contains(&text.len())
+        && text.as_bytes().first().copied().is_some_and(plain)
+        && text.bytes().all(|b| plain(b) || matches!(b, b'_' | b'-'))
+}
+
+fn is_media_type(text: &str) -> bool {
+    let word = |word: &str| {
+        let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+        word.as_bytes().first().copied().is_some_and(plain)
+            && word.bytes().all(|b| plain(b) || matches!(b, b'.' | b'+' | b'-'))
+    };
+    text.len() <= 100 && text.split_once('/').is_some_and(|(kind, of)| word(kind) && word(of))
+}
+
+/// Characters that break a line or turn its direction stay out too: a name stands in a line that a model reads.
+fn is_part_name(text: &str) -> bool {
+    let hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '/' | '\\' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+    };
+    (1..=128).contains(&text.len())
+        && text.trim() == text
+        && !matches!(text, "." | "..")
+        && !text.contains(hidden)
+}
+
+fn is_hash(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+fn is_label(text: &str) -> bool {
+    (1..=128).contains(&text.len())
+        && text.as_bytes().first().is_some_and(u8::is_ascii_alphanumeric)
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'/' | b'-'))
+}

@@ -1,0 +1,34 @@
+//! The words that everything is made of: ids, times, limits, texts and faults. Nothing here knows what a tree is.
+
+mod body;
+mod by;
+mod category;
+mod checkpoint_kind;
+mod digest;
+mod durability;
+mod envelope;
+mod fault;
+mod hash;
+mod id;
+pub mod limit;
+mod part;
+pub mod retry;
+mod running;
+mod time;
+
+pub(crate) use body::cut;
+pub use body::{Beside, BlobRef, Body};
+pub use by::By;
+pub use category::Category;
+pub use checkpoint_kind::CheckpointKind;
+pub use digest::AnswerDigest;
+pub(crate) use digest::{answer_digest, digest};
+pub use durability::Durability;
+pub use envelope::Envelope;
+pub use fault::{Fault, FaultKind};
+pub(crate) use hash::make_room;
+pub use hash::{ByName, NameHasher};
+pub use id::*;
+pub use part::{BadPart, Enclosure, IMAGE_TYPES, Part, PartKind, check_parts, enclose};
+pub use running::Running;
+pub use time::{Time, spoken};

@@ -1,0 +1,250 @@
+//! Parts: images and files that belong to a message. A message holds what they are and where their bytes are; the bytes
+//! are blobs, and never stand in an event. A part keeps its bounds once it exists, whoever wrote it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::words::{BlobHash, BlobRef, MediaType, PartName, limit};
+
+/// Images of these types are what models take.
+pub const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+/// How many hex digits of a blob's hash name it in a line.
+const HASH_DIGITS: usize = 16;
+/// What stands at the end of a line whose image is not shown.
+const LEFT_OUT: &str = ": left out, only newer images are shown";
+
+/// What a part is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PartKind {
+    /// A picture that a model looks at. A packet has a bounded number of them.
+    Image,
+    /// Anything else.
+    File,
+}
+
+impl PartKind {
+    /// As one word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Image => "image",
+            Self::File => "file",
+        }
+    }
+
+    /// What something of this media type is.
+    #[must_use]
+    pub fn of(media: &MediaType) -> Self {
+        if IMAGE_TYPES.contains(&media.as_str()) { Self::Image } else { Self::File }
+    }
+}
+
+/// An image or a file of a message, by reference.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Unchecked")]
+pub struct Part {
+    kind: PartKind,
+    media: MediaType,
+    name: PartName,
+    blob: BlobRef,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tokens: Option<u64>,
+}
+
+/// A part with its bytes, on its way to a message.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Enclosure {
+    /// What it is.
+    pub kind: PartKind,
+    /// Of which type its bytes are.
+    pub media: MediaType,
+    /// What it is called.
+    pub name: PartName,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// Why something is no part.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(tag = "why", rename_all = "snake_case")]
+pub enum BadPart {
+    #[error("`{name}` is empty: send something, or leave it out")]
+    Empty { name: PartName },
+    #[error("`{name}` has {bytes} bytes and the limit is {bytes_max}: make it smaller, or pass it in pieces")]
+    TooLarge { name: PartName, bytes: u64, bytes_max: u64 },
+    #[error("`{name}` is no image of a type that models take ({media}): use one of {}, or send it as a file", IMAGE_TYPES.join(", "))]
+    NoImage { name: PartName, media: MediaType },
+    #[error("{count} parts are too many, the limit is {count_max}: send them in several messages")]
+    TooMany { count: usize, count_max: usize },
+    #[error(
+        "the parts have {bytes} bytes together and the limit is {bytes_max}: send them in several messages"
+    )]
+    TooLargeTogether { bytes: u64, bytes_max: u64 },
+    #[error("the bytes of `{name}` did not come with it: pass them along")]
+    NoBytes { name: PartName },
+    #[error("the {what} holds text only: leave the parts out, or send them as a message")]
+    TextOnly { what: String },
+}
+
+impl Part {
+    /// A part that keeps its bounds.
+    ///
+    /// # Errors
+    /// If it is empty or too large, or an image of a type that no model takes.
+    pub fn new(kind: PartKind, media: MediaType, name: PartName, blob: BlobRef) -> Result<Self, BadPart> {
+        let (bytes, bytes_max) = (blob.bytes, limit::PART_BYTES_MAX);
+        match kind {
+            _ if bytes == 0 => Err(BadPart::Empty { name }),
+            _ if bytes > bytes_max => Err(BadPart::TooLarge { name, bytes, bytes_max }),
+            PartKind::Image if PartKind::of(&media) != PartKind::Image => {
+                Err(BadPart::NoImage { name, media })
+            }
+            PartKind::Image | PartKind::File => Ok(Self { kind, media, name, blob, tokens: None }),
+        }
+    }
+
+    /// What it is.
+    #[must_use]
+    pub const fn kind(&self) -> PartKind {
+        self.kind
+    }
+
+    /// Of which type its bytes are.
+    #[must_use]
+    pub const fn media(&self) -> &MediaType {
+        &self.media
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub const fn name(&self) -> &PartName {
+        &self.name
+    }
+
+    /// Where its bytes are.
+    #[must_use]
+    pub const fn blob(&self) -> &BlobRef {
+        &self.blob
+    }
+
+    /// Whether it is an image.
+    #[must_use]
+    pub const fn is_image(&self) -> bool {
+        matches!(self.kind, PartKind::Image)
+    }
+
+    /// Somebody counted: it has at most so many tokens where it is shown.
+    pub const fn count(&mut self, tokens: u64) {
+        self.tokens = Some(tokens);
+    }
+
+    /// The most tokens that it has where it is shown: what was counted, or else [`limit::IMAGE_TOKENS`] for an image and
+    /// its bytes for a file. The line that names it comes on top.
+    #[must_use]
+    pub fn tokens_max(&self) -> u64 {
+        self.tokens.unwrap_or(match self.kind {
+            PartKind::Image => limit::IMAGE_TOKENS,
+            PartKind::File => self.blob.bytes,
+        })
+    }
+
+    /// The most tokens of the line that names it.
+    pub(crate) fn line_tokens(&self) -> u64 {
+        self.placeholder().len() as u64
+    }
+
+    /// The line that stands in its place when it is not shown.
+    #[must_use]
+    pub fn placeholder(&self) -> String {
+        let line = self.to_string();
+        let open = line.strip_suffix(']').unwrap_or(&line);
+        format!("{open}{LEFT_OUT}]")
+    }
+}
+
+impl fmt::Display for Part {
+    /// The line that names it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, media, name, blob: BlobRef { hash, bytes }, tokens: _ } = self;
+        let hash = hash.as_str().get(..HASH_DIGITS).unwrap_or_default();
+        write!(f, "[{} {name}, {media}, {bytes} bytes, blob {hash}]", kind.word())
+    }
+}
+
+impl Enclosure {
+    /// A part of whatever kind its type is.
+    #[must_use]
+    pub fn new(media: MediaType, name: PartName, bytes: Vec<u8>) -> Self {
+        Self { kind: PartKind::of(&media), media, name, bytes }
+    }
+
+    /// What a message holds of it.
+    ///
+    /// # Errors
+    /// If it is empty or too large, or an image of a type that no model takes.
+    pub fn part(&self) -> Result<Part, BadPart> {
+        let (kind, media, name) = (self.kind, self.media.clone(), self.name.clone());
+        let bytes = self.bytes.len() as u64;
+        // What is too large is not read only to be refused.
+        let hash = BlobHash::of(if bytes > limit::PART_BYTES_MAX { &[] } else { &self.bytes });
+        Part::new(kind, media, name, BlobRef { hash, bytes })
+    }
+}
+
+impl fmt::Debug for Enclosure {
+    /// The bytes are counted and not shown.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, media, name, bytes } = self;
+        write!(f, "Enclosure({} {name}, {media}, {} bytes)", kind.word(), bytes.len())
+    }
+}
+
+/// Parts for one message, and their bytes, each beside the other.
+///
+/// # Errors
+/// If one of them is no part, or they are too many or too large together.
+pub fn enclose(enclosures: Vec<Enclosure>) -> Result<(Vec<Part>, Vec<Vec<u8>>), BadPart> {
+    let parts = enclosures.iter().map(Enclosure::part).collect::<Result<Vec<_>, _>>()?;
+    check_parts(parts.iter())?;
+    Ok((parts, enclosures.into_iter().map(|enclosure| enclosure.bytes).collect()))
+}
+
+/// Refuses more parts than one message may have.
+///
+/// # Errors
+/// If they are too many, or too large together.
+pub fn check_parts<'p>(parts: impl Iterator<Item = &'p Part>) -> Result<(), BadPart> {
+    let (mut count, mut bytes) = (0, 0_u64);
+    for part in parts {
+        (count, bytes) = (count + 1, bytes.saturating_add(part.blob.bytes));
+    }
+    if count > limit::PARTS_MAX {
+        return Err(BadPart::TooMany { count, count_max: limit::PARTS_MAX });
+    }
+    if bytes > limit::PARTS_BYTES_MAX {
+        return Err(BadPart::TooLargeTogether { bytes, bytes_max: limit::PARTS_BYTES_MAX });
+    }
+    Ok(())
+}
+
+/// What a journal or a person may say before it is checked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Unchecked {
+    kind: PartKind,
+    media: MediaType,
+    name: PartName,
+    blob: BlobRef,
+    #[serde(default)]
+    tokens: Option<u64>,
+}
+
+impl TryFrom<Unchecked> for Part {
+    type Error = BadPart;
+    fn try_from(unchecked: Unchecked) -> Result<Self, BadPart> {
+        let Unchecked { kind, media, name, blob, tokens } = unchecked;
+        Ok(Self { tokens, ..Self::new(kind, media, name, blob)? })
+    }
+}

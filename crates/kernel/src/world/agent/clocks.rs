@@ -1,0 +1,95 @@
+//! The clocks of an agent: how long it may take in all, and how long it may work. What each of them counts, and when it
+//! stands still, is decided in `clock.rs`; here is only how it stands.
+
+pub(super) use crate::record::ClockKind;
+
+use crate::record::{Alarm, Due, Spawned};
+use crate::words::Time;
+
+/// One clock of an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AgentClock {
+    /// All the time that it was given, with what a person added.
+    pub given_ms: u64,
+    /// What was left when it last started or stopped.
+    pub left_ms: u64,
+    /// The alarm, if it runs.
+    pub alarm: Option<Alarm>,
+    /// How long before its time is up that alarm comes, so that the agent can wrap up.
+    pub early_ms: u64,
+}
+
+impl AgentClock {
+    const fn new(given_ms: u64, alarm: Option<Alarm>, early_ms: u64) -> Self {
+        Self { given_ms, left_ms: given_ms, alarm, early_ms }
+    }
+
+    /// When its time is up, if it runs.
+    #[must_use]
+    pub fn end(&self) -> Option<Time> {
+        self.alarm.map(|alarm| alarm.at.after_ms(self.early_ms))
+    }
+
+    /// Whether it runs.
+    #[must_use]
+    pub const fn is_running(&self) -> bool {
+        self.alarm.is_some()
+    }
+
+    /// What is left at a moment. Before it started, as much as it started with.
+    #[must_use]
+    pub fn left_at(&self, now: Time) -> u64 {
+        match self.end() {
+            Some(end) => end.0.saturating_sub(now.0).min(self.left_ms),
+            None => self.left_ms,
+        }
+    }
+
+    /// When its time was up, if it runs and that has passed.
+    pub(crate) fn passed(&self, now: Time) -> Option<Time> {
+        self.end().filter(|end| *end <= now)
+    }
+}
+
+/// The clocks of an agent that has any.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AgentClocks {
+    timeout: Option<AgentClock>,
+    active: Option<AgentClock>,
+    /// Whether its timeout never stands still.
+    pub(crate) is_wall: bool,
+}
+
+impl AgentClocks {
+    /// The clocks of a new agent. Rules 2 knew only deadlines, which never stand still.
+    pub(crate) fn of(spawned: &Spawned) -> Option<Box<Self>> {
+        let Due { alarm, early_ms, timeout_ms, wall, active_ms, .. } = spawned.due;
+        if alarm.is_none() && active_ms.is_none() {
+            return None;
+        }
+        Some(Box::new(Self {
+            timeout: alarm.map(|alarm| AgentClock::new(timeout_ms.unwrap_or(0), Some(alarm), early_ms)),
+            active: active_ms.map(|ms| AgentClock::new(ms, None, 0)),
+            is_wall: wall || timeout_ms.is_none(),
+        }))
+    }
+
+    pub(crate) const fn find(&self, kind: ClockKind) -> Option<&AgentClock> {
+        match kind {
+            ClockKind::Timeout => self.timeout.as_ref(),
+            ClockKind::Active => self.active.as_ref(),
+        }
+    }
+
+    pub(crate) const fn find_mut(&mut self, kind: ClockKind) -> Option<&mut AgentClock> {
+        match kind {
+            ClockKind::Timeout => self.timeout.as_mut(),
+            ClockKind::Active => self.active.as_mut(),
+        }
+    }
+
+    /// Those that it has.
+    pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = &mut AgentClock> {
+        [&mut self.timeout, &mut self.active].into_iter().flatten()
+    }
+}

@@ -1,0 +1,19 @@
+//! Agents: who lives in a tree, how they hang together, and what is kept of those that ended.
+
+mod arena;
+mod clocks;
+mod finished;
+mod inbox;
+mod progress;
+mod standing;
+mod state;
+
+pub(crate) use arena::Birth;
+pub use arena::{Agent, AgentIx, Agents, Charter, Ended, Letter};
+pub use clocks::AgentClock;
+pub(crate) use clocks::AgentClocks;
+pub use finished::Finished;
+
+pub use inbox::Inbox;
+pub use progress::Progress;
+pub use state::{Farewell, Phase, State, Status};
