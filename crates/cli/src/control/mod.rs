@@ -7,7 +7,7 @@ mod server;
 
 use serde::{Deserialize, Serialize};
 use spinney_kernel::id::{AgentId, CheckpointName, TreeId};
-use spinney_kernel::{Reply, Request};
+use spinney_kernel::{Refusal, Reply, Request};
 
 pub(crate) use client::{NoAnswer, Running, ask, ask_with, running};
 pub(crate) use server::Listening;
@@ -59,6 +59,9 @@ pub(crate) enum Answer {
     Refused {
         /// Why.
         message: String,
+        /// The same for programs, if it is the tree that says no.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        refusal: Option<Box<Refusal>>,
     },
     /// It could not be done.
     Failed {

@@ -14,7 +14,7 @@ use spinney_kernel::body::Body;
 use spinney_kernel::id::TreeId;
 use spinney_kernel::part::{BadPart, Part, check_parts};
 use spinney_kernel::world::TreeState;
-use spinney_kernel::{By, Request};
+use spinney_kernel::{By, Refusal, Request};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Take};
 use tokio::net::unix::OwnedReadHalf;
 use tokio::net::{UnixListener, UnixStream};
@@ -238,7 +238,7 @@ impl Desk {
             Ask::Do { tree, request } if tree == self.tree.id() => {
                 match self.tree.request_with(By::Person, *request, bytes).await {
                     Ok(reply) => Answer::done(reply, GoesOn::Now),
-                    Err(RequestError::Refused(refusal)) => refused(refusal.to_string()),
+                    Err(RequestError::Refused(refusal)) => refused_by_the_tree(refusal),
                     Err(RequestError::Stopped(stopped)) => Answer::Failed { message: stopped.to_string() },
                 }
             }
@@ -257,14 +257,18 @@ impl Desk {
 pub(super) async fn apply(home: &Home, tree: TreeId, request: Request, bytes: Vec<Vec<u8>>) -> Answer {
     match home.apply_with(tree, request, bytes).await {
         Ok(reply) => Answer::done(reply, GoesOn::WhenResumed),
-        Err(ApplyError::Refused(refusal)) => refused(refusal.to_string()),
+        Err(ApplyError::Refused(refusal)) => refused_by_the_tree(refusal),
         Err(ApplyError::Journal(fault)) => Answer::Failed { message: fault.to_string() },
         Err(error @ ApplyError::Running { .. }) => refused(error.to_string()),
     }
 }
 
 fn refused(message: String) -> Answer {
-    Answer::Refused { message }
+    Answer::Refused { message, refusal: None }
+}
+
+fn refused_by_the_tree(refusal: Refusal) -> Answer {
+    Answer::Refused { message: refusal.to_string(), refusal: Some(Box::new(refusal)) }
 }
 
 /// Whether a request refers to nothing that it does not bring along. A reference to something else in the home, of
