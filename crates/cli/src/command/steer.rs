@@ -112,7 +112,7 @@ pub(super) async fn unpause(home: &Path, args: args::Whom) -> Result<Exit> {
     let (tree, agent) = whom(home, &args.id, args.agent)?;
     let said = format!("unpaused `{agent}`");
     let named = [agent.clone()];
-    let done = ask((home, tree), &named, Request::Unpause(Unpause { agent })).await?;
+    let done = ask((home, tree), &named, Request::Unpause(Unpause::now(agent))).await?;
     finish(done, (home, tree), &said, Next::Resume).await
 }
 

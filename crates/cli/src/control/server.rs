@@ -307,13 +307,13 @@ fn brings_all(request: &Request) -> bool {
 /// Whether a request is one that people make of a tree, and not one of its own agents or its start.
 fn is_for_people(request: &Request) -> bool {
     match request {
+        Request::Unpause(unpause) => !unpause.until_resumed,
         Request::Send(_)
         | Request::Publish(_)
         | Request::Refresh(_)
         | Request::Broadcast(_)
         | Request::Answer(_)
         | Request::Pause(_)
-        | Request::Unpause(_)
         | Request::Cancel(_)
         | Request::Redirect(_)
         | Request::Raise(_)

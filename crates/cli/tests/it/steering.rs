@@ -91,6 +91,40 @@ tools: { look: { repeatable: true, think_ms: 300, say: it } }
     assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
 }
 
+/// Issue 16: to pause a stopped tree, or to unpause a paused one, recorded a call as started that nobody carried out.
+#[test]
+fn to_pause_and_unpause_a_tree_that_nobody_runs_starts_nothing() {
+    let stage = Stage::new();
+    let script = "
+rules: [ { when: { turn: 1 }, call: [ { tool: look } ] }, { say: 'I saw {{ last }}' } ]
+tools: { look: { think_ms: 300, say: it } }
+";
+    let mut running = stage.play(&["run", &stage.tree("look", script)]);
+    running.until("calls look");
+    running.signal("INT");
+    assert_eq!(running.end().code, Some(130));
+    let seen = || {
+        let events = stage.spinney(&["events", "last", "--json"]).json();
+        let started = events.iter().filter(|event| event["type"] == "call_started").count();
+        (stage.spinney(&["ps", "--json"]).result()["state"].clone(), started)
+    };
+    assert_eq!(seen(), (json!("stopped"), 2));
+    assert_eq!(stage.spinney(&["unpause", "last"]).code, Some(2));
+    for _ in 0..2 {
+        ok(&stage.spinney(&["pause", "last"]));
+        assert_eq!(seen(), (json!("paused"), 2));
+        assert_eq!(stage.spinney(&["pause", "last"]).code, Some(2));
+        ok(&stage.spinney(&["unpause", "last"]));
+        assert_eq!(seen(), (json!("stopped"), 2));
+        assert_eq!(stage.spinney(&["unpause", "last"]).code, Some(2));
+    }
+    ok(&stage.spinney(&["pause", "last"]));
+    let resumed = stage.spinney(&["resume", "last", "--unpause", "--json"]);
+    assert_eq!((resumed.code, &resumed.result()["output"]), (Some(0), &json!("I saw it")), "{}", resumed.err);
+    assert_eq!(seen(), (json!("completed"), 3));
+    assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
+}
+
 #[test]
 fn a_tree_that_nobody_runs_takes_requests_without_a_model_being_called() {
     let stage = Stage::new();
