@@ -13,7 +13,7 @@ use crate::hint;
 #[command(name = "spinney", version, propagate_version = true)]
 pub(crate) struct Args {
     /// Where trees are kept
-    #[arg(long, global = true, env = "SPINNEY_HOME", default_value = hint::HOME, value_name = "DIR")]
+    #[arg(long, global = true, env = hint::HOME_VARIABLE, default_value = hint::HOME, value_name = "DIR")]
     pub(crate) home: PathBuf,
     /// Go on although commits that were confirmed are missing from the journal; a copy of what was found is kept
     #[arg(long, global = true)]
@@ -98,6 +98,9 @@ pub(crate) struct Run {
 pub(crate) struct Resume {
     /// Which tree
     pub(crate) id: String,
+    /// End every pause in it first
+    #[arg(long)]
+    pub(crate) unpause: bool,
     /// Write each event as a line of JSON, and the result last
     #[arg(long)]
     pub(crate) json: bool,

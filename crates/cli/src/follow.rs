@@ -8,15 +8,14 @@ use anyhow::Result;
 use spinney::tree::{Events, Look, RequestError, Stopped, Stored, stored};
 use spinney::{Home, Shutdown, Tree};
 use spinney_journal::Journal;
-use spinney_kernel::words::{CallId, Seq, TreeId};
-use spinney_kernel::world::TreeState;
+use spinney_kernel::words::{AgentId, CallId, Seq, TreeId};
+use spinney_kernel::world::{Status, TreeState};
 use tokio::task::JoinHandle;
 
 use crate::approval::Extent;
 use crate::control::Listening;
 use crate::exit::Exit;
-use crate::hint::command;
-use crate::ids::short;
+use crate::hint::{about, go_on};
 use crate::interrupt::Interrupts;
 use crate::result::{Failure, Outcome, failed, write_questions};
 use crate::screen::{Screen, Style};
@@ -65,7 +64,7 @@ pub(crate) async fn follow(follow: Follow) -> Result<Exit> {
     let server = listening.serve(Arc::clone(&home), tree.clone());
     let scribing = Scribing::begin(&path, Arc::clone(home.journal()), &tree, seen);
     let mut events = tree.events(seen);
-    let watched = watch(&tree, &mut events, &mut screen, seen).await;
+    let watched = watch((&tree, &path), &mut events, (&mut screen, seen), &interrupts).await;
     server.close().await;
     home.shutdown(Shutdown::Stop).await;
     scribing.end().await;
@@ -80,7 +79,10 @@ pub(crate) async fn follow(follow: Follow) -> Result<Exit> {
         Ok(()) => last_look(&tree).await,
         Err(error) => {
             if !matches!(tree.status().state, TreeState::Ended(_)) {
-                let resume = command(&path, &format!("resume {}", short(tree.id())));
+                // Where the journal cannot be read, that is the error which is told below.
+                let head = journal.head(tree.id()).ok().flatten();
+                let state = head.map(|head| head.state).unwrap_or_default();
+                let resume = go_on(&path, tree.id(), &state);
                 out::note(&format!("the tree is stopped. Go on with: {resume}"));
             }
             Err(error)
@@ -98,17 +100,20 @@ pub(crate) async fn follow(follow: Follow) -> Result<Exit> {
 }
 
 /// Shows events until the tree ends, is stopped, or moves no more by itself.
-async fn watch(tree: &Tree, events: &mut Events, screen: &mut Screen, mut seen: Seq) -> Result<()> {
+async fn watch(
+    (tree, path): (&Tree, &Path),
+    events: &mut Events,
+    (screen, mut seen): (&mut Screen, Seq),
+    interrupts: &Interrupts,
+) -> Result<()> {
     let is_attended = screen.style() == Style::Story && std::io::stdin().is_terminal();
     let mut asking: Option<Asking> = None;
     let mut told_pause = false;
     loop {
         let paused = tree.status().state == TreeState::Paused && tree.status().seq == seen;
-        if paused && !told_pause {
-            out::note(&format!(
-                "paused, and nothing runs: `spinney unpause {}` lets it go on",
-                short(tree.id())
-            ));
+        // An interrupt pauses the root too. That pause is not a person's, and `resume` ends it.
+        if paused && !told_pause && !interrupts.came() {
+            tell_pause(tree, path).await;
         }
         told_pause = paused;
         if let Some(look) = settled(tree, seen).await? {
@@ -132,6 +137,27 @@ async fn watch(tree: &Tree, events: &mut Events, screen: &mut Screen, mut seen: 
                 answer(tree, &mut asking, &line).await?;
             }
         }
+    }
+}
+
+/// Says that a tree is paused, and which command ends that.
+async fn tell_pause(tree: &Tree, path: &Path) {
+    // One that is no longer run is told by whoever follows it.
+    let Ok(look) = tree.look().await else { return };
+    let is_paused =
+        |id: &AgentId| look.agents.iter().any(|agent| agent.agent == *id && agent.status == Status::Paused);
+    // Whoever is below a paused agent is paused with it.
+    let paused = look
+        .agents
+        .iter()
+        .filter(|agent| agent.status == Status::Paused && !agent.parent.as_ref().is_some_and(is_paused));
+    let unpause = paused.map(|agent| match agent.parent {
+        Some(_) => about(path, "unpause", tree.id(), &[agent.agent.as_str()]),
+        None => about(path, "unpause", tree.id(), &[]),
+    });
+    let unpause: Vec<String> = unpause.collect();
+    if !unpause.is_empty() {
+        out::note(&format!("paused, and nothing runs: `{}` lets it go on", unpause.join(" && ")));
     }
 }
 
@@ -247,7 +273,9 @@ fn failed_at(
 
 fn write(outcome: &Outcome, look: &Look, screen: &Screen, tree: (&Path, TreeId)) -> Result<()> {
     let questions = match outcome.exit() {
-        Exit::Waiting | Exit::Interrupted if !look.questions.is_empty() => write_questions(look, tree),
+        Exit::Waiting | Exit::Interrupted if !look.questions.is_empty() => {
+            write_questions(look, outcome.state(), tree)
+        }
         _ => Vec::new(),
     };
     if screen.style() == Style::Json {

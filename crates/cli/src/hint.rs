@@ -1,30 +1,74 @@
-//! Commands that we tell people to type: they work as they are copied, also in a home that is not the default one.
+//! Commands that we tell people to type. This is the one place that writes them: they work as they are copied, in any
+//! home and in any shell.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use spinney_kernel::words::TreeId;
+use spinney_kernel::world::TreeState;
+
+use crate::ids::short;
 use crate::out::is_hostile;
 
 /// The home that is meant where none is named.
 pub(crate) const HOME: &str = ".spinney";
+/// Names another one for a whole shell.
+pub(crate) const HOME_VARIABLE: &str = "SPINNEY_HOME";
 
-/// A command of ours, with the home it is about unless that is the default one.
-pub(crate) fn command(home: &Path, words: &str) -> String {
-    if home == Path::new(HOME) {
-        return format!("spinney {words}");
+/// Stands for an answer, which only the person can know. Pasted as it is it allows nothing: only `yes` does.
+pub(crate) const YOUR_ANSWER: &str = "your answer";
+/// Stands for a tree file.
+pub(crate) const YOUR_FILE: &str = "your tree.yaml";
+
+/// A command of ours, with the home it is about unless that is the one that is meant anyway.
+#[expect(clippy::disallowed_methods, reason = "whoever pastes the command does so in this environment")]
+pub(crate) fn command(home: &Path, words: &[&str]) -> String {
+    let is_meant = home == Path::new(HOME) && std::env::var_os(HOME_VARIABLE).is_none();
+    written(Some(home).filter(|_| !is_meant), words)
+}
+
+/// A command about a tree: a verb, the tree's id, and what else there is.
+pub(crate) fn about(home: &Path, verb: &str, tree: TreeId, more: &[&str]) -> String {
+    command(home, &[&[verb, short(tree).as_str()], more].concat())
+}
+
+/// The command that goes on with a tree that nobody runs, by the state that its journal shows.
+pub(crate) fn go_on(home: &Path, tree: TreeId, state: &str) -> String {
+    if state == TreeState::Paused.word() {
+        return about(home, "resume", tree, &["--unpause"]);
     }
-    format!("spinney --home {} {words}", quoted(home))
+    about(home, "resume", tree, &[])
+}
+
+fn written(home: Option<&Path>, words: &[&str]) -> String {
+    let mut written = "spinney".to_owned();
+    if let Some(home) = home {
+        written += &format!(" --home {}", quoted(home));
+    }
+    for word in words {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-=".contains(&byte);
+        let is_plain = !word.is_empty() && word.bytes().all(is_plain);
+        written.push(' ');
+        written += &if is_plain { (*word).to_owned() } else { quoted(Path::new(word)) };
+    }
+    written
 }
 
 /// A path as one word of a shell, whatever is in it. One that cannot be shown as it is, is spelled out in octal: it
 /// passes a terminal unchanged, and any shell reads it back.
 fn quoted(path: &Path) -> String {
-    match path.to_str().filter(|text| !text.contains(is_hostile)) {
-        Some(text) => format!("'{}'", text.replace('\'', r"'\''")),
+    let bytes = path.as_os_str().as_bytes();
+    // It would be taken for an option.
+    let here = if bytes.starts_with(b"-") { "./" } else { "" };
+    match path.to_str().filter(|text| !text.contains(is_hostile) && !text.contains('\n')) {
+        Some(text) => format!("'{here}{}'", text.replace('\'', r"'\''")),
         None => {
-            let bytes = path.as_os_str().as_bytes().iter();
-            let spelled: String = bytes.map(|byte| spelled(*byte)).collect();
-            format!(r#""$(printf '{spelled}')""#)
+            let spelled: String = bytes.iter().map(|byte| spelled(*byte)).collect();
+            // A shell drops line breaks at the end of what a command prints; the last character keeps them.
+            if bytes.ends_with(b"\n") {
+                return format!(r#""$(printf '{here}{spelled}/.')""#);
+            }
+            format!(r#""$(printf '{here}{spelled}')""#)
         }
     }
 }
@@ -39,11 +83,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_home_is_named_only_if_it_is_not_the_default_one() {
-        let resume = |home: &str| command(Path::new(home), "resume 1");
-        assert_eq!(resume(".spinney"), "spinney resume 1");
+    fn a_home_is_one_word_of_a_shell_whatever_is_in_it() {
+        let resume = |home: &str| written(Some(Path::new(home)), &["resume", "1"]);
+        assert_eq!(written(None, &["resume", "1"]), "spinney resume 1");
         assert_eq!(resume("./.spinney"), "spinney --home './.spinney' resume 1");
         assert_eq!(resume("it's $HOME"), r"spinney --home 'it'\''s $HOME' resume 1");
+        assert_eq!(resume("-x"), "spinney --home './-x' resume 1");
         assert_eq!(resume("a \u{1b}b"), r#"spinney --home "$(printf 'a\040\033b')" resume 1"#);
+        assert_eq!(resume("a\nb"), r#"spinney --home "$(printf 'a\012b')" resume 1"#);
+        assert_eq!(resume("a\n"), r#"spinney --home "$(printf 'a\012/.')" resume 1"#);
+    }
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_take_them_apart() {
+        assert_eq!(written(None, &["answer", "1", "2", YOUR_ANSWER]), "spinney answer 1 2 'your answer'");
+        assert_eq!(written(None, &["run", YOUR_FILE]), "spinney run 'your tree.yaml'");
+        assert_eq!(written(None, &["rm", "1", "--force"]), "spinney rm 1 --force");
     }
 }

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use spinney_journal::{Head, Journal};
 use spinney_kernel::words::TreeId;
 
-use crate::hint::command;
+use crate::hint::{YOUR_FILE, command};
 
 /// So much of an id is shown: the moment it started. Two trees of one home hardly ever share it.
 const SHORT_DIGITS: usize = 12;
@@ -25,18 +25,21 @@ pub(crate) fn find(home: &Path, journal: &dyn Journal, text: &str) -> Result<Hea
     if wanted == "last" {
         return match heads.pop() {
             Some(head) => Ok(head),
-            None => bail!("there is no tree in this home yet: `{}` starts one", command(home, "run FILE")),
+            None => bail!(
+                "there is no tree in this home yet: `{}` starts one",
+                command(home, &["run", YOUR_FILE])
+            ),
         };
     }
     if wanted.is_empty() || wanted.len() > 32 || !wanted.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        let ps = command(home, "ps");
+        let ps = command(home, &["ps"]);
         bail!("`{text}` is no tree id: write the beginning of one that `{ps}` shows, or `last`");
     }
     let is_empty = heads.is_empty();
     heads.retain(|head| head.tree.to_string().starts_with(&wanted));
     match heads.len() {
         0 if is_empty => bail!("no tree `{text}`: there is none in this home yet"),
-        0 => bail!("no tree begins with `{text}`: `{}` lists those there are", command(home, "ps")),
+        0 => bail!("no tree begins with `{text}`: `{}` lists those there are", command(home, &["ps"])),
         1 => Ok(heads.remove(0)),
         found => {
             let listed: Vec<String> = heads

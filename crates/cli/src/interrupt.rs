@@ -18,8 +18,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::hint::command;
-use crate::ids::short;
+use crate::hint::about;
 use crate::{exit, out};
 
 /// How long a line on standard error may take when the process is about to end.
@@ -50,7 +49,7 @@ impl Interrupts {
         drop(inside);
         let (tell, came) = watch::channel(false);
         let is_closed = Arc::new(AtomicBool::new(false));
-        let resume = command(path, &format!("resume {}", short(tree)));
+        let resume = about(path, "resume", tree, &[]);
         let listener = Listener { signals, tell, is_closed: Arc::clone(&is_closed), resume };
         thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(listener.run()))?;
         let mut first = came.clone();

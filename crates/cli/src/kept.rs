@@ -26,8 +26,7 @@ use spinney_journal::Journal;
 use spinney_kernel::words::{BlobHash, Durability, ModelName, TreeId};
 use spinney_testkit::scripted::SCRIPT_BYTES_MAX;
 
-use crate::hint::command;
-use crate::ids::short;
+use crate::hint::about;
 use crate::private::{self, Links};
 use crate::source::{self, Parts, Source, Text};
 
@@ -183,10 +182,10 @@ pub(crate) fn drivers(home: &Path, tree: TreeId) -> Result<Drivers> {
         Ok(source::with_files(source::drivers(&scripts, &parts)?, home, |_| true))
     };
     read().with_context(|| {
-        let cancel = command(home, &format!("cancel {}", short(tree)));
+        let cancel = about(home, "cancel", tree, &[]);
         let kept = folder.display();
         format!(
-            "this tree cannot go on from what {kept} keeps: put it back as it was, or give up with {cancel}"
+            "this tree cannot go on from what {kept} keeps: put it back as it was, or give up with `{cancel}`"
         )
     })
 }

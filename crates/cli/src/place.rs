@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, bail};
 use spinney_journal::{Journal, JournalFault};
 use spinney_store::{Access, Loss, SqliteJournal};
 
+use crate::hint::command;
 use crate::{kept, out};
 
 /// Opens a home only to look. As many as like may, beside one that writes.
@@ -16,7 +17,8 @@ pub(crate) fn look(home: &Path) -> Result<SqliteJournal> {
             home.display()
         );
     }
-    SqliteJournal::open(home, Access::Look).with_context(|| format!("cannot look into {}", home.display()))
+    let opened = SqliteJournal::open(home, Access::Look);
+    opened.map_err(|fault| unopened(home, &format!("cannot look into {}", home.display()), fault))
 }
 
 /// Opens a home to run trees in it, and makes it if it is not there.
@@ -30,9 +32,25 @@ pub(crate) fn write_to_remove(home: &Path) -> Result<SqliteJournal> {
 }
 
 fn opened(home: &Path, opened: Result<SqliteJournal, JournalFault>) -> Result<SqliteJournal> {
-    let journal = opened.with_context(|| format!("cannot open {} (--home names another)", home.display()))?;
+    let what = || format!("cannot open {} (--home names another)", home.display());
+    let journal = opened.map_err(|fault| unopened(home, &what(), fault))?;
     settle(home, &journal);
     Ok(journal)
+}
+
+/// Why a home could not be opened. Where that can be accepted, with the command that does.
+fn unopened(home: &Path, what: &str, fault: JournalFault) -> Error {
+    let what = match accepts(home, &fault) {
+        Some(accept) => format!("{what}; `{accept}` goes on with what is left"),
+        None => what.to_owned(),
+    };
+    Error::new(fault).context(what)
+}
+
+/// The command that accepts a loss, if the fault is one.
+pub(crate) fn accepts(home: &Path, fault: &JournalFault) -> Option<String> {
+    let is_loss = matches!(fault, JournalFault::Lost { .. } | JournalFault::UnknownLoss { .. });
+    is_loss.then(|| command(home, &["ps", "--accept-loss"]))
 }
 
 /// Finishes what processes left half done. What cannot be finished is told, and tried again the next time.
@@ -50,7 +68,7 @@ pub(crate) fn write_if_free(home: &Path) -> Result<Option<SqliteJournal>> {
             Ok(Some(journal))
         }
         Err(JournalFault::Locked { .. }) => Ok(None),
-        Err(fault) => Err(fault).with_context(|| format!("cannot open {}", home.display())),
+        Err(fault) => Err(unopened(home, &format!("cannot open {}", home.display()), fault)),
     }
 }
 

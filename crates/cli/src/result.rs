@@ -16,12 +16,11 @@ use spinney_kernel::world::TreeState;
 
 use crate::approval::Extent;
 use crate::exit::Exit;
-use crate::hint::command;
-use crate::ids::short;
+use crate::hint::{YOUR_ANSWER, about, go_on};
 use crate::out::{self, Unwritten};
-use crate::questions;
 use crate::screen::Style;
 use crate::wording::{amount, counted, grouped, spent, took};
+use crate::{place, questions};
 
 /// What became of a tree.
 pub(crate) struct Outcome {
@@ -121,7 +120,7 @@ impl Outcome {
     /// The same after something went wrong that is no fault of the tree: it may have got further, or go on later.
     pub(crate) fn failed(mut self, failure: &Failure<'_>) -> Self {
         (self.state, self.exit) = (FAILED, failure.exit());
-        self.error = Some(failure.trouble(self.tree.map(|tree| (self.home.as_path(), tree))));
+        self.error = Some(failure.trouble(&self.home, self.tree));
         self.questions.clear();
         self
     }
@@ -143,6 +142,11 @@ impl Outcome {
             }
         }
         self
+    }
+
+    /// What became of it, as one word.
+    pub(crate) const fn state(&self) -> &'static str {
+        self.state
     }
 
     /// How the process ends.
@@ -170,13 +174,11 @@ impl Outcome {
             block("agents", &agents.to_string())?;
         }
         let Some(tree) = self.tree else { return Ok(()) };
-        let to = |verb: &str| command(&self.home, &format!("{verb} {}", short(tree)));
+        let to = |verb: &str| about(&self.home, verb, tree, &[]);
         block("tree", &tree.to_string())?;
         block("look", &to("events"))?;
         if self.exit == Exit::Interrupted {
-            let resume = to("resume");
-            let unpause = if self.state == PAUSED { format!("{} && ", to("unpause")) } else { String::new() };
-            block("go on", &format!("{unpause}{resume}"))?;
+            block("go on", &go_on(&self.home, tree, self.state))?;
             block("give up", &to("cancel"))?;
         }
         Ok(())
@@ -218,16 +220,24 @@ impl Failure<'_> {
         }
     }
 
-    fn trouble(&self, tree: Option<(&Path, TreeId)>) -> Trouble {
+    fn trouble(&self, home: &Path, tree: Option<TreeId>) -> Trouble {
         let message = match self {
             Self::Error(error) => format!("{error:#}"),
             Self::Diverged(diverged) => diverged.to_string(),
         };
         let again = match tree {
-            Some((home, tree)) => format!("then: {}", command(home, &format!("resume {}", short(tree)))),
+            Some(tree) => format!("then: {}", about(home, "resume", tree, &[])),
             None => "then run it again".to_owned(),
         };
+        let fault = match self {
+            Self::Error(error) => error.downcast_ref::<JournalFault>(),
+            Self::Diverged(_) => None,
+        };
+        let accept = fault.and_then(|fault| place::accepts(home, fault));
         let (code, remedy) = match self.cause() {
+            Cause::Journal if let Some(accept) = accept => {
+                ("journal", format!("put a copy of the home back, or go on with what is left: {accept}"))
+            }
             Cause::Diverged => ("diverged", "restore the home from a copy".to_owned()),
             Cause::Locked => {
                 ("locked", "stop that process, use another --home, or use a read-only command".to_owned())
@@ -331,16 +341,15 @@ fn trouble(look: &Look, tree: (&Path, TreeId)) -> Option<Trouble> {
 
 /// How a ceiling is raised by what is missing, and the tree taken up again.
 fn raise(numbers: &Shortfall, (home, tree): (&Path, TreeId)) -> String {
-    let (id, missing) = (short(tree), missing(numbers));
-    let flag = match numbers.resource {
-        Resource::Cost => format!("--add-usd {}", usd(missing).trim_start_matches('$')),
-        Resource::Tokens => format!("--add-tokens {missing}"),
-        Resource::Steps => format!("--add-steps {missing}"),
-        Resource::ToolCalls => format!("--add-tool-calls {missing}"),
-        Resource::Retries => format!("--add-retries {missing}"),
+    let missing = missing(numbers);
+    let (flag, missing) = match numbers.resource {
+        Resource::Cost => ("--add-usd", usd(missing).trim_start_matches('$').to_owned()),
+        Resource::Tokens => ("--add-tokens", missing.to_string()),
+        Resource::Steps => ("--add-steps", missing.to_string()),
+        Resource::ToolCalls => ("--add-tool-calls", missing.to_string()),
+        Resource::Retries => ("--add-retries", missing.to_string()),
     };
-    let (budget, resume) =
-        (command(home, &format!("budget {id} {flag}")), command(home, &format!("resume {id}")));
+    let (budget, resume) = (about(home, "budget", tree, &[flag, &missing]), about(home, "resume", tree, &[]));
     format!("raise it by at least this: {budget} && {resume}")
 }
 
@@ -356,7 +365,7 @@ fn missing(numbers: &Shortfall) -> u64 {
 fn remedy(code: &str, (home, tree): (&Path, TreeId)) -> String {
     match code {
         "timeout" => {
-            "give it more time with `budget.timeout` or `limits.timeout` and run it again, or with `spinney budget --add-time` while it runs"
+            "give it more time with `budget.timeout` or `limits.timeout` and run it again; while a tree runs, the command `budget` adds time with `--add-time`"
                 .to_owned()
         }
         "output_mismatch" => {
@@ -377,7 +386,7 @@ fn remedy(code: &str, (home, tree): (&Path, TreeId)) -> String {
         "model_rate_limit" | "model_server" | "model_timeout" | "model_cut" => {
             "try again later, or give the model a `fallback`".to_owned()
         }
-        _ => format!("see what led to it: {}", command(home, &format!("events {}", short(tree)))),
+        _ => format!("see what led to it: {}", about(home, "events", tree, &[])),
     }
 }
 
@@ -466,18 +475,18 @@ impl Serialize for Trouble {
 }
 
 /// What a person is to do about open questions.
-pub(crate) fn write_questions(look: &Look, (home, tree): (&Path, TreeId)) -> Vec<String> {
-    let id = short(tree);
+pub(crate) fn write_questions(look: &Look, state: &str, (home, tree): (&Path, TreeId)) -> Vec<String> {
     let mut lines = vec![format!("{} to answer:", counted(look.questions.len() as u64, "question"))];
-    let show_all = command(home, &format!("questions {id}"));
+    let show_all = about(home, "questions", tree, &[]);
     for question in &look.questions {
         let shown = questions::lines(question, Extent::Brief, &show_all);
         let indent =
             |(at, line): (usize, String)| if at == 0 { format!("  {line}") } else { format!("    {line}") };
         lines.extend(shown.into_iter().enumerate().map(indent));
-        let answer = command(home, &format!("answer {id} {} TEXT", question.question.0));
+        let number = question.question.0.to_string();
+        let answer = about(home, "answer", tree, &[&number, YOUR_ANSWER]);
         lines.push(format!("    {answer}"));
     }
-    lines.push(format!("then: {}", command(home, &format!("resume {id}"))));
+    lines.push(format!("then: {}", go_on(home, tree, state)));
     lines
 }

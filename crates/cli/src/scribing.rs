@@ -12,8 +12,7 @@ use spinney_kernel::words::{Seq, TreeId};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::hint::command;
-use crate::ids::short;
+use crate::hint::about;
 use crate::out;
 
 /// Events that wait to be written. If there are more, they stay in the journal until there is room: a slow disk does not
@@ -45,11 +44,11 @@ impl Missing {
     /// Says what is missing, if anything is, and what to do about it.
     fn told(self, home: &Path, tree: TreeId) {
         let Self { first: Some(fault), count } = self else { return };
-        let again = command(home, &format!("resume {}", short(tree)));
+        let again = about(home, "resume", tree, &[]);
         let others = if count > 1 { format!(" (and {} more)", count - 1) } else { String::new() };
         let folder = home.join("workspace");
         out::complain(&format!(
-            "the step files in {} are not complete: {fault}{others}. Once that is put right, {again} writes them again",
+            "the step files in {} are not complete: {fault}{others}. Once that is put right, `{again}` writes them again",
             folder.display()
         ));
     }

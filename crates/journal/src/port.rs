@@ -264,7 +264,7 @@ pub enum JournalFault {
         max: usize,
     },
     /// There is no such tree.
-    #[error("no tree {tree} in this home: `spinney ps` lists them")]
+    #[error("no tree {tree} in this home: choose one of those in the list of trees")]
     UnknownTree {
         /// Which tree.
         tree: TreeId,
@@ -357,7 +357,8 @@ pub enum JournalFault {
     },
     /// The file as a whole cannot be read.
     #[error(
-        "{path} is damaged ({reason}): put a copy back in its place, or move it away and start anew; `sqlite3 {path} .recover` saves what is left"
+        "{path} is damaged ({reason}): put a copy back in its place, or move it away and start anew; `sqlite3 {} .recover` saves what is left",
+        shell_word(path)
     )]
     DamagedFile {
         /// Which file.
@@ -413,6 +414,11 @@ pub enum JournalFault {
     /// The journal is being closed.
     #[error("the journal is closed")]
     Closed,
+}
+
+/// A path as one word of a shell.
+fn shell_word(path: &str) -> String {
+    format!("'{}'", path.replace('\'', r"'\''"))
 }
 
 fn losers(trees: &[TreeId]) -> String {

@@ -84,7 +84,7 @@ fn request(verb: &str, rest: &[&str]) -> Request {
             Request::Fail(Fail { agent: agent(), error, partial: None })
         }
         "pause" => Request::Pause(Pause { agent: agent() }),
-        "unpause" => Request::Unpause(Unpause { agent: agent() }),
+        "unpause" => Request::Unpause(Unpause::now(agent())),
         "cancel" => Request::Cancel(Cancel { agent: agent(), reason: said() }),
         "redirect" => Request::Redirect(Redirect {
             agent: agent(),

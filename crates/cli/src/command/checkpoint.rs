@@ -8,18 +8,19 @@ use serde_json::json;
 use spinney::clock::{Clock, SystemClock};
 use spinney::tree::{BranchError, BranchOff};
 use spinney::{Drivers, Home};
-use spinney_journal::{Cleaned, Known, Listed, checkpoints};
+use spinney_journal::{Cleaned, Journal, Known, Listed, checkpoints};
 use spinney_kernel::budget::{Limits, Resource};
+use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::request::{Request, Rollback};
 use spinney_kernel::words::AgentId;
 
 use super::steer::{Next, ask, finish};
 use crate::control::{self, Answer, Back};
 use crate::exit::Exit;
-use crate::hint::command;
+use crate::hint::{about, command};
 use crate::ids::{find, short};
 use crate::wording::{ago, counted};
-use crate::{args, kept, out, place};
+use crate::{agents, args, kept, out, place};
 
 /// Does what is to be done with checkpoints.
 pub(super) async fn checkpoint(home: &Path, args: args::Checkpoint) -> Result<Exit> {
@@ -41,7 +42,7 @@ async fn make(home: &Path, args: args::CheckpointMake) -> Result<Exit> {
     if let Answer::Done { checkpoint: Some(name), .. } = &answer {
         out::line(name.as_str())?;
     }
-    Ok(finish(answer, (home, tree), &said, Next::Nothing))
+    finish(answer, (home, tree), &said, Next::Nothing).await
 }
 
 /// Makes a branch. It stands still until somebody resumes it.
@@ -69,7 +70,7 @@ async fn branch(path: &Path, args: &args::CheckpointBranch) -> Result<Exit> {
         });
     }
     out::line(&tree.to_string())?;
-    let (origin, at, resume) = (short(from), known.seq.0, command(path, &format!("resume {}", short(tree))));
+    let (origin, at, resume) = (short(from), known.seq.0, about(path, "resume", tree, &[]));
     out::note(&format!("branched off tree {origin} at `{name}`, event {at}; go on with: {resume}"));
     Ok(Exit::Completed)
 }
@@ -93,7 +94,14 @@ async fn rollback(home: &Path, args: args::CheckpointRollback) -> Result<Exit> {
         }
         said += &format!("; what was before is `{prior}`");
     }
-    Ok(finish(answer, (home, tree), &said, Next::Resume))
+    if let Answer::Refused { message, refusal: Some(refusal) } = &answer
+        && matches!(**refusal, Refusal::RollbackOver { .. } | Refusal::RollbackTurns { .. })
+    {
+        let branch = command(home, &["checkpoint", "branch", name.as_str(), "--budget-usd", "1"]);
+        out::complain(&format!("{message}, such as: {branch}"));
+        return Ok(Exit::Usage);
+    }
+    finish(answer, (home, tree), &said, Next::Resume).await
 }
 
 /// Removes automatic checkpoints that have expired, and says how many that were, also if some could not be.
@@ -124,12 +132,25 @@ fn named(home: &Path, text: &str) -> Result<Listed> {
     let fits =
         |listed: &Listed| if exact { is_exact(listed) } else { listed.name.as_str().starts_with(text) };
     let mut found: Vec<Listed> = all.into_iter().filter(fits).collect();
-    let ls = command(home, "checkpoint ls");
+    let ls = command(home, &["checkpoint", "ls"]);
     match found.len() {
         1 => Ok(found.remove(0)),
         0 => bail!("no checkpoint begins with `{text}`: `{ls}` lists those there are"),
         many => bail!("{many} checkpoints begin with `{text}`: write more of the name; `{ls}` lists them"),
     }
+}
+
+/// The command that makes a checkpoint: of this agent, or of the newest tree's root. None where no tree has it.
+fn makes_one(home: &Path, agent: Option<&AgentId>) -> Result<Option<String>> {
+    let journal = place::look(home)?;
+    let Some(newest) = journal.heads(&[])?.into_iter().rfind(|head| !head.is_over()) else { return Ok(None) };
+    let known = agents::known(&journal, newest.tree)?;
+    let found = match agent {
+        Some(agent) => known.into_iter().find(|known| known == agent),
+        None => known.into_iter().next(),
+    };
+    let tree = short(newest.tree);
+    Ok(found.map(|agent| command(home, &["checkpoint", "make", agent.as_str(), "--tree", &tree])))
 }
 
 /// Lists every checkpoint, the oldest first.
@@ -144,8 +165,9 @@ fn ls(home: &Path, args: &args::CheckpointLs) -> Result<Exit> {
     }
     if listed.is_empty() {
         let whose = args.agent.as_ref().map(|agent| format!(" of `{agent}`")).unwrap_or_default();
-        let make = command(home, "checkpoint make AGENT");
-        out::line(&format!("no checkpoint{whose} yet: `{make}` makes one"))?;
+        let make = makes_one(home, args.agent.as_ref())?;
+        let make = make.map(|make| format!(": `{make}` makes one")).unwrap_or_default();
+        out::line(&format!("no checkpoint{whose} yet{make}"))?;
         return Ok(Exit::Completed);
     }
     let now = SystemClock::new().now_ms();

@@ -11,7 +11,7 @@ use spinney_kernel::words::TreeId;
 
 use crate::control::{Running, running};
 use crate::exit::Exit;
-use crate::hint::command;
+use crate::hint::{YOUR_FILE, about, command};
 use crate::ids::short;
 use crate::wording::{ago, one_line};
 use crate::{args, out, place};
@@ -38,7 +38,7 @@ pub(super) async fn ps(home: &Path, args: &args::Ps) -> Result<Exit> {
         return Ok(Exit::Completed);
     }
     if heads.is_empty() {
-        out::line(&format!("no trees yet: `{}` starts one", command(home, "run FILE")))?;
+        out::line(&format!("no trees yet: `{}` starts one", command(home, &["run", YOUR_FILE])))?;
         return Ok(Exit::Completed);
     }
     let now = SystemClock::new().now_ms();
@@ -57,13 +57,19 @@ pub(super) async fn ps(home: &Path, args: &args::Ps) -> Result<Exit> {
         let base = head.base.map(|base| format!("  branch of {} at {}", short(base.tree), base.at.0));
         out::line(&(row(&columns) + &base.unwrap_or_default()))?;
     }
-    if heads.iter().any(|head| state(head, &running) == INTERRUPTED) {
-        let resume = command(home, "resume ID");
-        out::note(&format!("interrupted: its process is gone; `{resume}` takes it up"));
+    let interrupted: Vec<&Head> = heads.iter().filter(|head| state(head, &running) == INTERRUPTED).collect();
+    for head in interrupted.iter().rev().take(RESUMES_MAX) {
+        let (id, resume) = (short(head.tree), about(home, "resume", head.tree, &[]));
+        out::note(&format!("{id} was interrupted, its process is gone; go on with: {resume}"));
+    }
+    if interrupted.len() > RESUMES_MAX {
+        out::note(&format!("{} more were interrupted", interrupted.len() - RESUMES_MAX));
     }
     Ok(Exit::Completed)
 }
 
+/// Most interrupted trees for which it says how to go on, the newest first.
+const RESUMES_MAX: usize = 8;
 const INTERRUPTED: &str = "interrupted";
 
 /// The stored state; one that says "running" although no process runs it was interrupted. If the process that could

@@ -12,7 +12,7 @@ use spinney_kernel::words::{CallId, Seq, TreeId};
 
 use crate::approval::Extent;
 use crate::exit::Exit;
-use crate::hint::command;
+use crate::hint::{YOUR_ANSWER, about};
 use crate::ids::{find, short};
 use crate::wording::counted;
 use crate::{args, out, place, questions};
@@ -37,8 +37,8 @@ pub(super) fn questions(home: &Path, args: &args::Questions) -> Result<Exit> {
         for line in questions::lines(question, Extent::Whole, "") {
             out::line(&format!("  {line}"))?;
         }
-        let answer = format!("answer {} {} TEXT", short(tree), question.question.0);
-        out::line(&format!("    {}", command(home, &answer)))?;
+        let number = question.question.0.to_string();
+        out::line(&format!("    {}", about(home, "answer", tree, &[&number, YOUR_ANSWER])))?;
     }
     Ok(Exit::Completed)
 }

@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use spinney::tree::{Stored, stored, tell};
-use spinney::{Home, ResumeError};
+use spinney::tree::{RequestError, Stored, stored, tell};
+use spinney::{Home, ResumeError, Tree};
 use spinney_journal::Journal;
 use spinney_kernel::record::Event;
 use spinney_kernel::words::{Seq, TreeId};
+use spinney_kernel::world::{AgentView, Status};
 
 use super::run::{head, listen};
 use crate::exit::Exit;
@@ -75,10 +76,24 @@ async fn take_up(
         Err(ResumeError::Journal(fault)) => return Err(fault.into()),
         Err(error) => return Err(error.into()),
     };
+    if args.unpause {
+        unpause(&tree).await;
+    }
     let so_far = counted(seen.0, "event");
     head(style, &format!("{} · tree {} · taken up after {so_far}", one_line(&name, 60), short(known.tree)))?;
     let (home, path) = (Arc::new(home), path.to_owned());
     Ok(Resumed::Runs(Box::new(Follow { home, path, tree, screen, seen, listening })))
+}
+
+/// Ends every pause in a tree. What is refused was not paused; a tree that is no longer run is told by whoever follows it.
+async fn unpause(tree: &Tree) {
+    let Ok(look) = tree.look().await else { return };
+    let living = look.agents.into_iter().filter(|agent| !matches!(agent.status, Status::Ended(_)));
+    for AgentView { agent, .. } in living {
+        if let Err(RequestError::Stopped(_)) = tree.unpause(agent).await {
+            return;
+        }
+    }
 }
 
 /// Writes the result of a tree that has ended, as the process did that brought it to its end, or would have.

@@ -10,7 +10,7 @@ use spinney_journal::{Head, JournalFault, Shared};
 
 use crate::control::{Running, running};
 use crate::exit::Exit;
-use crate::hint::command;
+use crate::hint::{about, command, go_on};
 use crate::ids::{find, short};
 use crate::{args, kept, out, place};
 
@@ -20,10 +20,10 @@ const ANSWER_BYTES_MAX: u64 = 64;
 /// Asks whether a tree that could go on is to be removed for good. Where nobody can be asked, says how to insist.
 fn confirmed(path: &Path, head: &Head) -> bool {
     let (id, state) = (short(head.tree), &head.state);
-    let resume = command(path, &format!("resume {id}"));
+    let resume = go_on(path, head.tree, state);
     let what = format!("tree {id} has not ended ({state}); `{resume}` goes on with it");
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        let force = command(path, &format!("rm {id} --force"));
+        let force = about(path, "rm", head.tree, &["--force"]);
         out::complain(&format!("{what}; `{force}` removes it all the same"));
         return false;
     }
@@ -40,7 +40,7 @@ pub(super) async fn rm(path: &Path, args: &args::Rm) -> Result<Exit> {
     if let Running::Trees(trees) = running(path).await
         && trees.contains(&tree)
     {
-        bail!("tree {tree} is running: `{}` first", command(path, &format!("cancel {}", short(tree))));
+        bail!("tree {tree} is running: `{}` first", about(path, "cancel", tree, &[]));
     }
     if !head.is_over() && !args.force && !confirmed(path, &head) {
         return Ok(Exit::Usage);
@@ -53,7 +53,7 @@ pub(super) async fn rm(path: &Path, args: &args::Rm) -> Result<Exit> {
     let orphans = match removed {
         Ok(orphans) => orphans,
         Err(RemoveError::Journal(fault @ JournalFault::InUse { .. })) => {
-            let force = command(path, &format!("rm {} --force", short(tree)));
+            let force = about(path, "rm", tree, &["--force"]);
             return Err(
                 anyhow::Error::new(fault).context(format!("not removed; `{force}` does it all the same"))
             );
@@ -62,7 +62,7 @@ pub(super) async fn rm(path: &Path, args: &args::Rm) -> Result<Exit> {
         Err(error @ RemoveError::Running { .. }) => return Err(error.into()),
     };
     settled.with_context(|| {
-        let again = command(path, "checkpoint clean");
+        let again = command(path, &["checkpoint", "clean"]);
         format!("tree {tree} is removed and its folders are not; `{again}` tries that again")
     })?;
     out::note(&format!("removed tree {tree}"));

@@ -5,16 +5,18 @@ use std::path::Path;
 use anyhow::{Result, anyhow};
 use spinney_journal::Journal;
 use spinney_kernel::budget::{Amounts, Resource};
+use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{
     Answer, Broadcast, Cancel, Pause, Raise, Refresh, Request, Send, Unpause,
 };
 use spinney_kernel::words::{AgentId, Body, CallId, Envelope, Seq, TreeId, enclose};
+use spinney_kernel::world::TreeState;
 
-use crate::control::{self, GoesOn};
+use crate::control::{self, GoesOn, Running, running};
 use crate::exit::Exit;
-use crate::hint::command;
-use crate::ids::{find, short};
+use crate::hint::{about, go_on};
+use crate::ids::find;
 use crate::wording::counted;
 use crate::{agents, args, enclosing, out, place};
 
@@ -23,14 +25,14 @@ pub(super) async fn cancel(home: &Path, args: args::Cancel) -> Result<Exit> {
     let said = format!("cancelled `{agent}`");
     let named = [agent.clone()];
     let done = ask((home, tree), &named, Request::Cancel(Cancel { agent, reason: args.reason })).await?;
-    Ok(finish(done, (home, tree), &said, Next::Nothing))
+    finish(done, (home, tree), &said, Next::Nothing).await
 }
 
 pub(super) async fn answer(home: &Path, args: args::Answer) -> Result<Exit> {
     let (tree, _) = whom(home, &args.id, None)?;
     let (question, answer) = (CallId(args.question), Body::text(args.text));
     let done = ask((home, tree), &[], Request::Answer(Answer { question, answer })).await?;
-    Ok(finish(done, (home, tree), &format!("answered question {}", args.question), Next::Resume))
+    finish(done, (home, tree), &format!("answered question {}", args.question), Next::Resume).await
 }
 
 pub(super) async fn send(home: &Path, args: args::Send) -> Result<Exit> {
@@ -51,7 +53,7 @@ pub(super) async fn send(home: &Path, args: args::Send) -> Result<Exit> {
         let known = agents::known(&place::look(home)?, tree)?;
         said += &format!(": no agent is called so yet ({})", agents::meant(&to, &known));
     }
-    Ok(finish(done, (home, tree), &said, Next::Resume))
+    finish(done, (home, tree), &said, Next::Resume).await
 }
 
 pub(super) async fn refresh(home: &Path, args: args::Refresh) -> Result<Exit> {
@@ -68,7 +70,7 @@ pub(super) async fn refresh(home: &Path, args: args::Refresh) -> Result<Exit> {
             (format!("`{agent}` is told {messages} instead of what it was told before"), Next::Resume)
         }
     };
-    Ok(finish(done, (home, tree), &said, next))
+    finish(done, (home, tree), &said, next).await
 }
 
 pub(super) async fn broadcast(home: &Path, args: args::Broadcast) -> Result<Exit> {
@@ -85,7 +87,7 @@ pub(super) async fn broadcast(home: &Path, args: args::Broadcast) -> Result<Exit
     let each: Vec<String> = each.collect();
     let said = format!("told of what `{from}` knows: {}", each.join(", "));
     let is_new = told(&done).iter().any(|told| *told > 0);
-    Ok(finish(done, (home, tree), &said, if is_new { Next::Resume } else { Next::Nothing }))
+    finish(done, (home, tree), &said, if is_new { Next::Resume } else { Next::Nothing }).await
 }
 
 /// How many messages each agent was told that was to be told something.
@@ -103,15 +105,15 @@ pub(super) async fn pause(home: &Path, args: args::Whom) -> Result<Exit> {
     let said = format!("paused `{agent}`: what runs may end, nothing new starts");
     let named = [agent.clone()];
     let done = ask((home, tree), &named, Request::Pause(Pause { agent })).await?;
-    Ok(finish(done, (home, tree), &said, Next::Resume))
+    finish(done, (home, tree), &said, Next::ResumeUnpaused).await
 }
 
 pub(super) async fn unpause(home: &Path, args: args::Whom) -> Result<Exit> {
     let (tree, agent) = whom(home, &args.id, args.agent)?;
     let said = format!("unpaused `{agent}`");
     let named = [agent.clone()];
-    let done = ask((home, tree), &named, Request::Unpause(Unpause { agent })).await?;
-    Ok(finish(done, (home, tree), &said, Next::Resume))
+    let done = ask((home, tree), &named, Request::Unpause(Unpause::now(agent))).await?;
+    finish(done, (home, tree), &said, Next::Resume).await
 }
 
 pub(super) async fn budget(home: &Path, args: args::Budget) -> Result<Exit> {
@@ -129,7 +131,7 @@ pub(super) async fn budget(home: &Path, args: args::Budget) -> Result<Exit> {
     let said = format!("`{agent}` may {}", crate::wording::more(&add, add_ms));
     let named = [agent.clone()];
     let done = ask((home, tree), &named, Request::Raise(Raise { agent, add, add_ms })).await?;
-    Ok(finish(done, (home, tree), &said, Next::Resume))
+    finish(done, (home, tree), &said, Next::Resume).await
 }
 
 /// What is left to do if nobody runs the tree.
@@ -137,6 +139,8 @@ pub(super) async fn budget(home: &Path, args: args::Budget) -> Result<Exit> {
 pub(super) enum Next {
     Nothing,
     Resume,
+    /// The same with an end to the pause: a tree of which something was under way does not show it yet.
+    ResumeUnpaused,
 }
 
 /// Has it done. If it is refused and one of the agents that it names is not there, that is why, with those that are.
@@ -164,36 +168,77 @@ async fn ask_with(
     }
     let known = agents::known(&journal, tree)?;
     let stranger = named.iter().find(|agent| !known.contains(agent));
-    let refused = |agent| control::Answer::Refused { message: agents::unknown(agent, &known) };
+    let refused = |agent| control::Answer::Refused { message: agents::unknown(agent, &known), refusal: None };
     Ok(stranger.map_or(answer, refused))
 }
 
-pub(super) fn finish(answer: control::Answer, (home, tree): (&Path, TreeId), said: &str, next: Next) -> Exit {
+/// Says what came of a request, with the command that comes next.
+pub(super) async fn finish(
+    answer: control::Answer,
+    (home, tree): (&Path, TreeId),
+    said: &str,
+    next: Next,
+) -> Result<Exit> {
     match answer {
         control::Answer::Done { goes_on, .. } => {
-            let then = command(home, &format!("resume {}", short(tree)));
             out::note(&match (goes_on, next) {
-                (GoesOn::WhenResumed, Next::Resume) => format!("{said}; go on with: {then}"),
+                (GoesOn::WhenResumed, Next::Resume) => {
+                    format!("{said}; go on with: {}", go_on(home, tree, &state(home, tree)?))
+                }
+                (GoesOn::WhenResumed, Next::ResumeUnpaused) => {
+                    format!("{said}; go on with: {}", go_on(home, tree, TreeState::Paused.word()))
+                }
                 (GoesOn::WhenSpawned, _) => {
                     format!("{said}; the message waits until one is spawned")
                 }
                 (GoesOn::Now | GoesOn::WhenResumed, _) => said.to_owned(),
             });
-            Exit::Completed
+            Ok(Exit::Completed)
         }
-        control::Answer::Refused { message } => {
-            out::complain(&message);
-            Exit::Usage
+        control::Answer::Refused { message, refusal } => {
+            let way = match refusal {
+                Some(refusal) => way_out(&refusal, (home, tree)).await?,
+                None => None,
+            };
+            out::complain(&way.map_or_else(|| message.clone(), |way| format!("{message}; {way}")));
+            Ok(Exit::Usage)
         }
         control::Answer::Failed { message } => {
             out::complain(&message);
-            Exit::Failed
+            Ok(Exit::Failed)
         }
         control::Answer::Running { .. } => {
             out::complain("the process that has this home open answered something else");
-            Exit::Failed
+            Ok(Exit::Failed)
         }
     }
+}
+
+/// The state that a tree's journal shows.
+fn state(home: &Path, tree: TreeId) -> Result<String> {
+    Ok(place::look(home)?.head(tree)?.map(|head| head.state).unwrap_or_default())
+}
+
+/// Which command helps whoever was refused, if one does.
+async fn way_out(refusal: &Refusal, (home, tree): (&Path, TreeId)) -> Result<Option<String>> {
+    let runs = async || match running(home).await {
+        Running::Trees(trees) => trees.contains(&tree),
+        Running::Silent(_) | Running::Unknown => true,
+        Running::Nobody => false,
+    };
+    Ok(match refusal {
+        Refusal::NotPaused { .. } if !runs().await => {
+            Some(format!("go on with: {}", go_on(home, tree, &state(home, tree)?)))
+        }
+        Refusal::AlreadyPaused { agent } => {
+            Some(format!("end the pause with: {}", about(home, "unpause", tree, &[agent.as_str()])))
+        }
+        Refusal::UnknownQuestion { open, .. } if !open.is_empty() => {
+            Some(format!("see what is asked: {}", about(home, "questions", tree, &[])))
+        }
+        Refusal::TreeEnded => Some(format!("see how it ended: {}", about(home, "resume", tree, &[]))),
+        _ => None,
+    })
 }
 
 /// The tree that is meant, and the agent: its root if none is named.

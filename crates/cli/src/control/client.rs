@@ -18,8 +18,7 @@ use tokio::time::{sleep, timeout};
 use super::address::Address;
 use super::server::apply;
 use super::{Answer, Ask, EXCHANGE_MS_MAX, LINE_BYTES_MAX};
-use crate::hint::command;
-use crate::ids::short;
+use crate::hint::{about, command};
 use crate::private::{self, Links};
 use crate::{place, scribing};
 
@@ -157,8 +156,8 @@ async fn exchange(home: &Path, ask: &Ask, bytes: &[Vec<u8>]) -> Result<Answer, U
     address.check().map_err(Unreached::Closed)?;
     let stream = UnixStream::connect(address.path()).await.map_err(Unreached::Closed)?;
     let look = match ask {
-        Ask::Running => command(home, "ps"),
-        Ask::Do { tree, .. } => command(home, &format!("events {}", short(*tree))),
+        Ask::Running => command(home, &["ps"]),
+        Ask::Do { tree, .. } => about(home, "events", *tree, &[]),
     };
     let talk = async {
         let (from, mut to) = stream.into_split();

@@ -6,6 +6,7 @@ mod client;
 mod server;
 
 use serde::{Deserialize, Serialize};
+use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::Reply;
 use spinney_kernel::rules::request::Request;
 use spinney_kernel::words::{AgentId, CheckpointName, TreeId};
@@ -60,6 +61,9 @@ pub(crate) enum Answer {
     Refused {
         /// Why.
         message: String,
+        /// The same for programs, if it is the tree that says no.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        refusal: Option<Box<Refusal>>,
     },
     /// It could not be done.
     Failed {

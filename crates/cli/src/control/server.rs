@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use spinney::tree::{ApplyError, RequestError};
 use spinney::{Home, Tree};
+use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::request::Request;
 use spinney_kernel::words::{BadPart, Body, By, Part, TreeId, check_parts};
 use spinney_kernel::world::TreeState;
@@ -236,7 +237,7 @@ impl Desk {
             Ask::Do { tree, request } if tree == self.tree.id() => {
                 match self.tree.request_with(By::Person, *request, bytes).await {
                     Ok(reply) => Answer::done(reply, GoesOn::Now),
-                    Err(RequestError::Refused(refusal)) => refused(refusal.to_string()),
+                    Err(RequestError::Refused(refusal)) => refused_by_the_tree(refusal),
                     Err(RequestError::Stopped(stopped)) => Answer::Failed { message: stopped.to_string() },
                 }
             }
@@ -255,14 +256,18 @@ impl Desk {
 pub(super) async fn apply(home: &Home, tree: TreeId, request: Request, bytes: Vec<Vec<u8>>) -> Answer {
     match home.apply_with(tree, request, bytes).await {
         Ok(reply) => Answer::done(reply, GoesOn::WhenResumed),
-        Err(ApplyError::Refused(refusal)) => refused(refusal.to_string()),
+        Err(ApplyError::Refused(refusal)) => refused_by_the_tree(refusal),
         Err(ApplyError::Journal(fault)) => Answer::Failed { message: fault.to_string() },
         Err(error @ ApplyError::Running { .. }) => refused(error.to_string()),
     }
 }
 
 fn refused(message: String) -> Answer {
-    Answer::Refused { message }
+    Answer::Refused { message, refusal: None }
+}
+
+fn refused_by_the_tree(refusal: Refusal) -> Answer {
+    Answer::Refused { message: refusal.to_string(), refusal: Some(Box::new(refusal)) }
 }
 
 /// Whether a request refers to nothing that it does not bring along. A reference to something else in the home, of
@@ -301,13 +306,13 @@ fn brings_all(request: &Request) -> bool {
 /// Whether a request is one that people make of a tree, and not one of its own agents or its start.
 fn is_for_people(request: &Request) -> bool {
     match request {
+        Request::Unpause(unpause) => !unpause.until_resumed,
         Request::Send(_)
         | Request::Publish(_)
         | Request::Refresh(_)
         | Request::Broadcast(_)
         | Request::Answer(_)
         | Request::Pause(_)
-        | Request::Unpause(_)
         | Request::Cancel(_)
         | Request::Redirect(_)
         | Request::Raise(_)

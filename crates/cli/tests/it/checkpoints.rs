@@ -39,7 +39,7 @@ fn p25_checkpoints_of_all_trees_are_listed_by_agent() {
     assert_eq!(json.iter().map(|line| line["tree"].clone()).collect::<Vec<_>>(), trees);
     assert_eq!((&json[0]["checkpoint"], &json[0]["kind"]), (&json!("before-lunch"), &json!("manual")));
     let none = stage.spinney(&["checkpoint", "ls", "--agent", "nobody"]);
-    insta::assert_snapshot!(none.out, @"no checkpoint of `nobody` yet: `spinney checkpoint make AGENT` makes one");
+    insta::assert_snapshot!(none.out, @"no checkpoint of `nobody` yet");
     // What was waited for is waited for still.
     assert_eq!(stage.spinney(&["answer", "last", "2", "this one"]).code, Some(0));
     assert_eq!(stage.spinney(&["resume", "last"]).code, Some(0));
@@ -246,7 +246,7 @@ fn p23_a_rollback_says_what_is_left_and_can_be_taken_back() {
     // It has ended by now, and that is not taken back.
     let over = stage.spinney(&["checkpoint", "rollback", "then"]);
     assert_eq!((over.code, over.out.as_str()), (Some(2), ""));
-    insta::assert_snapshot!(steady(&over.err), @"spinney: `lead` is in a tree that has ended, and what has ended is not rolled back: `spinney checkpoint branch` goes on from the checkpoint in a new tree");
+    insta::assert_snapshot!(steady(&over.err), @"spinney: `lead` is in a tree that has ended, and what has ended is not rolled back: branch off the checkpoint to go on in a new tree, such as: spinney checkpoint branch then --budget-usd 1");
 }
 
 /// P25: a checkpoint goes into another agent only by `--into`, and only of the same tree.

@@ -440,9 +440,9 @@ fn what_cannot_be_told_is_refused_with_the_reason() {
     For more information, try '--help'.
     ");
     assert_eq!(stage.spinney(&["cancel", "last"]).code, Some(0));
-    insta::assert_snapshot!(refused(&stage, &["send", "last", "lead", "Hi.", "--category", "context"]), @"spinney: the tree has ended: start a new one");
-    insta::assert_snapshot!(refused(&stage, &["refresh", "last", "lead"]), @"spinney: the tree has ended: start a new one");
-    insta::assert_snapshot!(refused(&stage, &["broadcast", "last", "--from", "lead", "--to", "one"]), @"spinney: the tree has ended: start a new one");
+    insta::assert_snapshot!(refused(&stage, &["send", "last", "lead", "Hi.", "--category", "context"]), @"spinney: the tree has ended: start a new one; see how it ended: spinney resume [id]");
+    insta::assert_snapshot!(refused(&stage, &["refresh", "last", "lead"]), @"spinney: the tree has ended: start a new one; see how it ended: spinney resume [id]");
+    insta::assert_snapshot!(refused(&stage, &["broadcast", "last", "--from", "lead", "--to", "one"]), @"spinney: the tree has ended: start a new one; see how it ended: spinney resume [id]");
     insta::assert_snapshot!(said(&stage, &["show", "lead"]), @r#"
     lead of tree [id]: cancelled, as of event 7
     3 messages, 1 not read yet

@@ -72,7 +72,7 @@ tools: { look: { think_ms: 800, say: it } }
     insta::assert_snapshot!(steady(questions), @"
     1 question to answer:
       lead asks: Which colour?
-        spinney answer [id] 2 TEXT
+        spinney answer [id] 2 'your answer'
     then: spinney resume [id]
     ");
 }

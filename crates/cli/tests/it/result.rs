@@ -181,7 +181,7 @@ fn a_tree_that_needs_a_person_exits_with_five_and_says_how_to_answer() {
 
     1 question to answer:
       lead asks: Which colour?
-        spinney answer [id] 2 TEXT
+        spinney answer [id] 2 'your answer'
     then: spinney resume [id]
     ");
     let json = stage.spinney(&["run", &stage.tree("ask_human", ASKS), "--json"]);

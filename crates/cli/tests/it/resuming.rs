@@ -77,7 +77,7 @@ fn a_tree_is_not_resumed_from_a_file_that_was_changed() {
         let refused = stage.spinney(&["resume", "last"]);
         assert_eq!((refused.code, refused.out.as_str()), (Some(2), ""), "{}", refused.err);
         assert!(refused.err.contains(&format!("`{file}` was changed")), "{}", refused.err);
-        let give_up = format!("give up with spinney cancel {}", &id[..12]);
+        let give_up = format!("give up with `spinney cancel {}`", &id[..12]);
         assert!(refused.err.contains("put it back") && refused.err.contains(&give_up), "{}", refused.err);
         std::fs::remove_file(&path).unwrap();
         let missing = stage.spinney(&["resume", "last"]);
@@ -107,7 +107,7 @@ fn a_tree_that_is_refused_leaves_nothing_behind() {
     assert_eq!(refused.code, Some(2));
     assert!(refused.err.contains("Spinney answers that one itself"), "{}", refused.err);
     assert_eq!(std::fs::read_dir(stage.home().join("trees")).unwrap().count(), 0);
-    assert_eq!(stage.spinney(&["ps"]).out, "no trees yet: `spinney run FILE` starts one\n");
+    assert_eq!(stage.spinney(&["ps"]).out, "no trees yet: `spinney run 'your tree.yaml'` starts one\n");
 }
 
 /// Issue 15: a question whose time was over, and a deadline that had passed, were shown as waiting in half the tries.

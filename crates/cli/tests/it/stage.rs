@@ -184,12 +184,12 @@ impl Playing {
     }
 
     /// Waits for a line on standard error with this in it.
-    pub(crate) fn until_noted(&mut self, part: &str) {
+    pub(crate) fn until_noted(&mut self, part: &str) -> String {
         loop {
             let mut line = String::new();
             assert_ne!(self.err.read_line(&mut line).unwrap(), 0, "it ended without noting `{part}`");
             if line.contains(part) {
-                return;
+                return line;
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::stage::{Ended, Stage};
+use crate::stage::{Ended, Stage, steady};
 
 /// Asks a person while a tool takes for ever.
 const BUSY: &str = "
@@ -52,9 +52,9 @@ fn refusals_are_told_to_whoever_asked() {
     let refused = |args: &[&str]| {
         let ended = stage.spinney(args);
         assert_eq!(ended.code, Some(2), "{}", ended.err);
-        ended.err
+        steady(&ended.err)
     };
-    insta::assert_snapshot!(refused(&["answer", "last", "7", "blue"]), @"spinney: no question #7 is open: choose one of `#2`");
+    insta::assert_snapshot!(refused(&["answer", "last", "7", "blue"]), @"spinney: no question #7 is open: choose one of `#2`; see what is asked: spinney questions [id]");
     insta::assert_snapshot!(refused(&["unpause", "last"]), @"spinney: `lead` is not paused: nothing to unpause");
     insta::assert_snapshot!(refused(&["send", "last", "No body", "hi"]), @"
     error: invalid value 'No body' for '<AGENT>': `No body` is not a valid agent id: 1 to 64 characters of a-z, 0-9, `_` and `-`, the first a letter or digit
@@ -63,8 +63,8 @@ fn refusals_are_told_to_whoever_asked() {
     ");
     insta::assert_snapshot!(refused(&["budget", "last", "--add-tokens", "5"]), @"spinney: nothing to raise: give an amount of something that has a ceiling: choose one of `cost`");
     running.kill();
-    insta::assert_snapshot!(refused(&["answer", "last", "7", "blue"]), @"spinney: no question #7 is open: choose one of `#2`");
-    insta::assert_snapshot!(refused(&["unpause", "last"]), @"spinney: `lead` is not paused: nothing to unpause");
+    insta::assert_snapshot!(refused(&["answer", "last", "7", "blue"]), @"spinney: no question #7 is open: choose one of `#2`; see what is asked: spinney questions [id]");
+    insta::assert_snapshot!(refused(&["unpause", "last"]), @"spinney: `lead` is not paused: nothing to unpause; go on with: spinney resume [id]");
 }
 
 /// A pause is a person's word: it survives the process, it is said, and it can be taken back whether the tree runs or not.
@@ -88,6 +88,40 @@ tools: { look: { repeatable: true, think_ms: 300, say: it } }
     ok(&stage.spinney(&["unpause", "last"]));
     let result = stage.spinney(&["resume", "last", "--json"]);
     assert_eq!((result.code, &result.result()["output"]), (Some(0), &json!("I saw it")), "{}", result.err);
+    assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
+}
+
+/// Issue 16: to pause a stopped tree, or to unpause a paused one, recorded a call as started that nobody carried out.
+#[test]
+fn to_pause_and_unpause_a_tree_that_nobody_runs_starts_nothing() {
+    let stage = Stage::new();
+    let script = "
+rules: [ { when: { turn: 1 }, call: [ { tool: look } ] }, { say: 'I saw {{ last }}' } ]
+tools: { look: { think_ms: 300, say: it } }
+";
+    let mut running = stage.play(&["run", &stage.tree("look", script)]);
+    running.until("calls look");
+    running.signal("INT");
+    assert_eq!(running.end().code, Some(130));
+    let seen = || {
+        let events = stage.spinney(&["events", "last", "--json"]).json();
+        let started = events.iter().filter(|event| event["type"] == "call_started").count();
+        (stage.spinney(&["ps", "--json"]).result()["state"].clone(), started)
+    };
+    assert_eq!(seen(), (json!("stopped"), 2));
+    assert_eq!(stage.spinney(&["unpause", "last"]).code, Some(2));
+    for _ in 0..2 {
+        ok(&stage.spinney(&["pause", "last"]));
+        assert_eq!(seen(), (json!("paused"), 2));
+        assert_eq!(stage.spinney(&["pause", "last"]).code, Some(2));
+        ok(&stage.spinney(&["unpause", "last"]));
+        assert_eq!(seen(), (json!("stopped"), 2));
+        assert_eq!(stage.spinney(&["unpause", "last"]).code, Some(2));
+    }
+    ok(&stage.spinney(&["pause", "last"]));
+    let resumed = stage.spinney(&["resume", "last", "--unpause", "--json"]);
+    assert_eq!((resumed.code, &resumed.result()["output"]), (Some(0), &json!("I saw it")), "{}", resumed.err);
+    assert_eq!(seen(), (json!("completed"), 3));
     assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
 }
 
@@ -133,7 +167,10 @@ fn a_tree_that_was_killed_can_be_cancelled() {
     let listed = stage.spinney(&["ps", "--json"]).result();
     assert_eq!(listed["state"], json!("cancelled"));
     let again = stage.spinney(&["cancel", "last"]);
-    assert_eq!((again.code, again.err.as_str()), (Some(2), "spinney: the tree has ended: start a new one\n"));
+    assert_eq!(
+        (again.code, steady(&again.err).as_str()),
+        (Some(2), "spinney: the tree has ended: start a new one; see how it ended: spinney resume [id]\n")
+    );
     assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
 }
 

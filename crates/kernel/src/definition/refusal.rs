@@ -177,23 +177,23 @@ pub enum Refusal {
     #[error("nobody can say whether `{name}` is free ({reason}): try again, or leave the name out")]
     NameUnknown { name: CheckpointName, reason: String },
     #[error(
-        "`{agent}` is {state}, and what has ended is not rolled back: `spinney checkpoint branch` goes on from the checkpoint in a new tree"
+        "`{agent}` is {state}, and what has ended is not rolled back: branch off the checkpoint to go on in a new tree"
     )]
     RollbackOver { agent: AgentId, state: String },
     #[error("`{agent}` takes no turns by itself, so it has no context: roll back one that does")]
     RollbackTurnless { agent: AgentId },
     #[error(
-        "`{agent}` has taken all of its {turns_max} turns, and a rollback gives none back: `spinney checkpoint branch` goes on in a new tree"
+        "`{agent}` has taken all of its {turns_max} turns, and a rollback gives none back: branch off the checkpoint to go on in a new tree"
     )]
     RollbackTurns { agent: AgentId, turns_max: u32 },
     #[error(
-        "there is no checkpoint of `{agent}` at event {at}: `spinney checkpoint ls` lists those there are"
+        "there is no checkpoint of `{agent}` at event {at}: choose one of those in the list of checkpoints"
     )]
     NoCheckpoint { agent: AgentId, at: u64 },
-    #[error("no checkpoint is called `{name}`: `spinney checkpoint ls` lists those there are")]
+    #[error("no checkpoint is called `{name}`: choose one of those in the list of checkpoints")]
     NoSuchCheckpoint { name: CheckpointName },
     #[error(
-        "checkpoint `{name}` is in tree {tree}, and a context does not cross trees: roll back there, or branch it off with `spinney checkpoint branch`"
+        "checkpoint `{name}` is in tree {tree}, and a context does not cross trees: roll back there, or branch off the checkpoint"
     )]
     CheckpointElsewhere { name: CheckpointName, tree: TreeId },
     #[error("what `{agent}` was at event {at} cannot be had ({reason}): choose another checkpoint")]

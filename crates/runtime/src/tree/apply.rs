@@ -70,24 +70,18 @@ pub(crate) async fn apply(
     let fires_before = is_paused && aim != Aim::Nothing;
     let fired = fires_before && fire(&mut mind, &due, &mut written);
     let (kept, state_kept) = (written.len(), state(&mind, parked));
-    if let (Aim::RootPause, Some(agent), true) = (aim, &root, parked) {
-        // Our own pause is not a person's: who pauses or unpauses the root finds it as it was before we parked it.
-        let unpause = Request::Unpause(Unpause { agent: agent.clone() });
-        written.extend(decide(&mut mind, What::person(unpause)).ok().map(|decided| decided.0));
-        parked = false;
-    }
-    let decided = match late {
-        Some(refusal) => Err(refusal),
-        None => requested(&mut mind, request, (&journal, &names), &mut written),
+    let request = match aim {
+        Aim::RootPause => whose_pause(request, &mut parked),
+        Aim::RootEnd | Aim::Nothing | Aim::Other => Ok(request),
+    };
+    let decided = match (late, request) {
+        (Some(refusal), _) | (None, Err(refusal)) => Err(refusal),
+        (None, Ok(request)) => requested(&mut mind, request, (&journal, &names), &mut written),
     };
     let place = written.len().saturating_sub(1);
     if decided.is_ok() {
-        if let (Aim::RootPause, Some(agent)) = (aim, &root) {
-            // What an unpause sets free waits until the tree is resumed. One that was paused stays paused.
-            parked = park(&mut mind, agent, &mut written);
-            if !fires_before {
-                fire(&mut mind, &due, &mut written);
-            }
+        if aim == Aim::RootPause && !fires_before {
+            fire(&mut mind, &due, &mut written);
         }
         if aim == Aim::RootEnd {
             lose_all(&mut mind, &mut written);
@@ -197,6 +191,23 @@ fn park(mind: &mut Mind, root: &AgentId, written: &mut Vec<(Seq, Batch)>) -> boo
     let decided = decide(mind, pause).ok();
     written.extend(decided.iter().map(|(batch, _)| batch.clone()));
     decided.is_some()
+}
+
+/// A person pauses or unpauses the root of a tree that nobody runs. If we parked it, they find it as it was before. It
+/// stays paused either way, so that no call starts that nobody carries out: only whose pause it is changes.
+fn whose_pause(request: Request, parked: &mut bool) -> Result<Request, Refusal> {
+    match (request, *parked) {
+        (Request::Unpause(Unpause { agent, .. }), true) => Err(Refusal::NotPaused { agent }),
+        (Request::Unpause(Unpause { agent, .. }), false) => {
+            *parked = true;
+            Ok(Request::Unpause(Unpause::when_resumed(agent)))
+        }
+        (Request::Pause(Pause { agent }), true) => {
+            *parked = false;
+            Ok(Request::Unpause(Unpause::when_resumed(agent)))
+        }
+        (request, _) => Ok(request),
+    }
 }
 
 /// What a request means to do to the root.

@@ -209,7 +209,7 @@ impl Tree {
     /// # Errors
     /// The refusal, or why nobody runs the tree.
     pub async fn unpause(&self, agent: AgentId) -> Result<(), RequestError> {
-        self.ask(Request::Unpause(Unpause { agent })).await.map(drop)
+        self.ask(Request::Unpause(Unpause::now(agent))).await.map(drop)
     }
 
     /// Gives an agent a new instruction.

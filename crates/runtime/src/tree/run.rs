@@ -156,7 +156,7 @@ impl Seedling {
         run.mode = Mode::Running;
         if parked && let Some(agent) = run.root() {
             // Whoever unpaused it meanwhile did this already.
-            let _ = run.decide(What::person(Request::Unpause(Unpause { agent })), Vec::new());
+            let _ = run.decide(What::person(Request::Unpause(Unpause::now(agent))), Vec::new());
         }
         if run.mind.world.seq() != run.durable {
             // What it was is over; what it is now is told when it is durable.

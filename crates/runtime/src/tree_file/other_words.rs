@@ -36,8 +36,8 @@ const WORDS: &[(&str, &str)] = &[
     ("max_output_tokens", "a model's `max_output`"),
     // calls of an interface, and not settings
     ("run_single_turn", "an agent's `limits: { max_steps: 1 }`"),
-    ("run_task", "`goal`, and `spinney run`"),
-    ("process_message", "`spinney send`"),
+    ("run_task", "`goal`, and the command `run`"),
+    ("process_message", "the command `send`"),
     ("master_agent", "`entry`"),
     ("task", "`goal`"),
 ];

@@ -80,7 +80,7 @@ fn request(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
             Request::Fail(Fail { agent, error, partial: None })
         }
         53..54 => Request::Pause(Pause { agent }),
-        54..56 => Request::Unpause(Unpause { agent }),
+        54..56 => Request::Unpause(Unpause::now(agent)),
         56..57 => Request::Cancel(Cancel { agent, reason: "enough".to_owned() }),
         57..58 => Request::Redirect(Redirect {
             agent,

@@ -129,7 +129,7 @@ fn about_nobody() -> Vec<What> {
             Request::Finish(Finish { agent: name(id), result: Body::text("ok") }),
             Request::Fail(Fail { agent: name(id), error: failure, partial: None }),
             Request::Pause(Pause { agent: name(id) }),
-            Request::Unpause(Unpause { agent: name(id) }),
+            Request::Unpause(Unpause::now(name(id))),
             Request::Cancel(Cancel { agent: name(id), reason: String::new() }),
             Request::Redirect(Redirect {
                 agent: name(id),
@@ -224,7 +224,7 @@ fn malformed() -> Vec<What> {
         Request::Cancel(Cancel { agent: a(), reason: note.clone() }),
         Request::Redirect(Redirect { agent: a(), instruction: long, tokens: None, running }),
         Request::Charge(Charge { agent: a(), amounts: Amounts::ZERO, note }),
-        Request::Unpause(Unpause { agent: a() }),
+        Request::Unpause(Unpause::now(a())),
     ];
     all.into_iter().map(person).collect()
 }

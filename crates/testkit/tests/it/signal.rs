@@ -14,7 +14,7 @@ fn pause(agent: &str) -> Request {
 }
 
 fn unpause(agent: &str) -> Request {
-    Request::Unpause(Unpause { agent: name(agent) })
+    Request::Unpause(Unpause::now(name(agent)))
 }
 
 fn cancel(agent: &str) -> Request {

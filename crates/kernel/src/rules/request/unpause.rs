@@ -13,15 +13,34 @@ use crate::words::{AgentId, By};
 pub struct Unpause {
     /// Who.
     pub agent: AgentId,
+    /// Nobody runs the tree: one pause ends and the next begins in the same decision, so that nothing starts that nobody
+    /// would carry out. Only the runtime asks for this.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub until_resumed: bool,
 }
 
 impl Unpause {
+    /// Ends a pause now.
+    #[must_use]
+    pub const fn now(agent: AgentId) -> Self {
+        Self { agent, until_resumed: false }
+    }
+
+    /// Ends a pause of a tree that nobody runs: it stays paused until it is resumed.
+    #[must_use]
+    pub const fn when_resumed(agent: AgentId) -> Self {
+        Self { agent, until_resumed: true }
+    }
+
     pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
         let ix = signal::target(draft, by, &self.agent)?;
         if !draft.agent(ix).paused {
             return Err(Refusal::NotPaused { agent: self.agent.clone() });
         }
         draft.record(Event::AgentUnpaused { agent: self.agent.clone() });
+        if self.until_resumed {
+            draft.record(Event::AgentPaused { agent: self.agent.clone() });
+        }
         Ok(Reply::Done)
     }
 }

@@ -33,7 +33,7 @@ impl Case {
         }
         // A crash does not make it its origin again.
         branch.shared = shared + 1;
-        branch.input(person(Request::Unpause(Unpause { agent: parse("lead") })))?;
+        branch.input(person(Request::Unpause(Unpause::now(parse("lead")))))?;
         self.tally.branches += 1;
         Ok(Some(Box::new(branch)))
     }

@@ -251,7 +251,7 @@ impl People {
                 Request::Send(Send::plain(to, body))
             }
             Wish::Pause(agent) => Request::Pause(Pause { agent }),
-            Wish::Unpause(agent) => Request::Unpause(Unpause { agent }),
+            Wish::Unpause(agent) => Request::Unpause(Unpause::now(agent)),
             Wish::Cancel(agent) => Request::Cancel(Cancel { agent, reason: "enough".to_owned() }),
             Wish::Checkpoint(agent) => Request::Checkpoint(Checkpoint::manual(agent, None)),
             Wish::Rollback(agent, at) => Request::Rollback(Rollback::to(agent, at, None)),
