@@ -54,8 +54,13 @@ async fn l37_ten_thousand_replies_leave_nothing_and_fifty_thousand_watchers_cost
     // It watches once it has answered.
     while tree.call(By::Person, note("right"), Duration::from_millis(50)).await.is_err() {}
     let before = tree.watchers();
-    for _ in 0..500 {
-        let asked = (0..20).map(|_| tree.call(By::Person, note("right"), Duration::from_secs(30)));
+    for round in 0..500 {
+        // Each on a topic of its own, so that its reply comes on one of its own.
+        let asked = (0..20).map(|number| {
+            let topic = format!("right.t{round}-{number}");
+            let tree = &tree;
+            async move { tree.call(By::Person, note(&topic), Duration::from_secs(30)).await }
+        });
         let replies = futures::future::join_all(asked).await;
         assert!(replies.iter().all(Result::is_ok), "{replies:?}");
     }
