@@ -1,5 +1,18 @@
 //! What is wrong is named, with its place and a remedy; nothing is started, and the exit code is 2.
 
+use std::sync::Arc;
+
+use spinney::budget::{AMOUNT_MAX, AmountError, Amounts, Budget, Limits, Resource, spend};
+use spinney::{Drivers, Home};
+use spinney_kernel::budget::{Usage, Used};
+use spinney_kernel::port::Pending;
+use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
+use spinney_kernel::record::StopReason;
+use spinney_kernel::rules::request::{Charge, Raise, Request};
+use spinney_kernel::words::By;
+use spinney_kernel::world::TreeState;
+use spinney_store::MemoryJournal;
+
 use crate::stage::Stage;
 
 fn refused(stage: &Stage, args: &[&str]) -> String {
@@ -76,4 +89,125 @@ fn trees_that_are_not_there_are_named() {
     insta::assert_snapshot!(refused(&stage, &["events", "first"]), @"spinney: `first` is no tree id: write the beginning of one that `spinney ps` shows, or `last`");
     insta::assert_snapshot!(refused(&stage, &["events", "last", "--agent", "nobody"]), @"spinney: no agent `nobody` in this tree: known agents: lead");
     insta::assert_snapshot!(refused(&stage, &["replay", "last", "--expect", "12"]), @"spinney: `12` is no hash: write the 64 hex digits of an `event_hash`");
+}
+
+/// Dollars that cannot be meant.
+const NO_DOLLARS: [&str; 8] = ["NaN", ".nan", "inf", "-.inf", "-1", "1e99", "2000000", "0.0000000001"];
+
+/// A model that says it used more than anybody can.
+struct Boastful(Used);
+
+impl Model for Boastful {
+    fn call(&self, _: Arc<Attempt>, _: Deltas) -> Pending<Result<Answer, Missed>> {
+        let used = self.0;
+        Box::pin(async move {
+            Ok(Answer { text: "done".to_owned(), asks: Vec::new(), used, stop: StopReason::End })
+        })
+    }
+
+    fn tokens(&self, text: &str) -> u64 {
+        text.len().div_ceil(4) as u64
+    }
+}
+
+/// V10: amounts that are not numbers, not finite, negative or absurd are an error that names them, in files, in flags
+/// and in the API, and nothing changes; a report with one is not believed, and the call costs what was held for it.
+#[test]
+fn v10_absurd_amounts_change_nothing_wherever_they_come_from() {
+    // Files: trees and scripts.
+    let stage = Stage::new();
+    for amount in NO_DOLLARS {
+        for key in ["budget: { cost_usd: AMOUNT }", "budget: { tokens: AMOUNT }", "budget: { steps: AMOUNT }"]
+        {
+            // Two million tokens are a number that can be meant.
+            let amount = if key.contains("cost") { amount } else { &amount.replace("2000000", "1e16") };
+            let tree = stage.tree_with(&key.replace("AMOUNT", amount), "", "rules: [ { say: hi } ]");
+            let told = refused(&stage, &["run", &tree]);
+            assert!(told.contains("tree.yaml:3:"), "{key} {amount}: {told}");
+        }
+        let tree = stage.tree("", "rules: [ { say: hi } ]");
+        let text = std::fs::read_to_string(&tree).unwrap();
+        let price = stage.file(
+            "price.yaml",
+            &text.replace("input_per_mtok_usd: 0.25", &format!("input_per_mtok_usd: {amount}")),
+        );
+        assert!(refused(&stage, &["run", &price]).contains("price.yaml:5:"), "{amount}");
+        let told = refused(&stage, &["run", &tree, &format!("--budget-usd={amount}")]);
+        assert!(told.contains("--budget-usd"), "{amount}: {told}");
+    }
+    for amount in ["-1", ".nan", "1.5", "1e30", "18446744073709551615"] {
+        let script = format!("rules: [ {{ say: hi, usage: {{ input: 1, output: {amount} }} }} ]");
+        let told = refused(&stage, &["run", &stage.tree("", &script)]);
+        assert!(told.contains("tree.script.yaml:1:"), "{amount}: {told}");
+    }
+    assert!(!stage.home().exists(), "nothing was started");
+
+    // Flags, for a tree that waits.
+    let waits = "rules: [ { call: [ { tool: ask_human, args: { question: Which? } } ] } ]";
+    assert_eq!(stage.spinney(&["run", &stage.tree("ask_human", waits)]).code, Some(5));
+    let before = stage.spinney(&["events", "last", "--json"]).out;
+    for amount in NO_DOLLARS {
+        let told = refused(&stage, &["budget", "last", &format!("--add-usd={amount}")]);
+        assert!(told.contains("--add-usd"), "{amount}: {told}");
+    }
+    for flag in ["--add-tokens", "--add-steps", "--add-tool-calls", "--add-retries"] {
+        for amount in ["NaN", "inf", "-1", "1e30", "18446744073709551615", "1000000000000001"] {
+            let told = refused(&stage, &["budget", "last", &format!("{flag}={amount}")]);
+            assert!(told.contains(amount), "{flag} {amount}: {told}");
+        }
+    }
+    assert_eq!(stage.spinney(&["events", "last", "--json"]).out, before);
+
+    api_and_reports();
+}
+
+/// The same for whoever calls the library, and for what a driver reports.
+fn api_and_reports() {
+    let root = Budget::root(Limits::usd("1.00").unwrap().tokens(100)).unwrap();
+    let before = root.snapshot();
+    for text in NO_DOLLARS {
+        assert!(spend::usd(text).is_err() && Limits::usd(text).is_err(), "{text}");
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    for amount in [AMOUNT_MAX + 1, u64::MAX] {
+        for resource in Resource::ALL {
+            let absurd = Amounts::ZERO.with(resource, amount);
+            let error = AmountError::TooLarge { what: resource.to_string(), amount };
+            assert_eq!(root.charge(absurd), Err(error));
+            assert!(root.try_hold(absurd).is_err() && root.raise(absurd).is_err());
+            assert!(root.child(Limits::none().with(resource, amount)).is_err());
+        }
+        assert_eq!(root.snapshot(), before);
+        let split = Usage { input: amount, cached_input: amount, cache_write: amount, output: amount };
+        for used in [Used::Tokens(split), Used::CostNanos(amount)] {
+            runtime.block_on(reported(used, amount));
+        }
+    }
+}
+
+async fn reported(used: Used, amount: u64) {
+    let drivers = Drivers::new().with_model("m".parse().unwrap(), Arc::new(Boastful(used)));
+    let drivers = drivers.with_model("cheap".parse().unwrap(), Arc::new(Boastful(used)));
+    let drivers = drivers.with_model("free".parse().unwrap(), Arc::new(Boastful(used)));
+    let home = Home::open(Arc::new(MemoryJournal::new()), drivers);
+    // Nobody leads it, so that it is there to be asked.
+    let tree = home.start(spinney_testkit::definition("root $1.00 tokens=100000")).await.unwrap();
+    let seq = tree.look().await.unwrap().seq;
+    for resource in Resource::ALL {
+        let absurd = Amounts::ZERO.with(resource, amount);
+        let raise = Raise { agent: "root".parse().unwrap(), add: absurd, add_ms: 0 };
+        assert!(tree.raise(raise).await.unwrap_err().to_string().contains(&amount.to_string()));
+        let charge = Charge { agent: "root".parse().unwrap(), amounts: absurd, note: String::new() };
+        let charged = tree.request(By::Person, Request::Charge(charge)).await;
+        assert!(charged.unwrap_err().to_string().contains(&amount.to_string()));
+    }
+    assert_eq!(tree.look().await.unwrap().seq, seq, "nothing changed");
+
+    let tree = home.start(spinney_testkit::definition("root $1.00 turns=3")).await.unwrap();
+    tree.ended().await;
+    let look = tree.look().await.unwrap();
+    assert_eq!(look.state, TreeState::Ended("completed"));
+    // Its output cap of 100 tokens at $0.001 each, which is what was held.
+    assert_eq!(look.end.unwrap().spent.of(Resource::Cost), 100_000_000, "{used:?}");
+    assert!(look.agents[0].overrun.is_zero());
 }

@@ -170,6 +170,33 @@ fn a_window_that_follows_from_its_model_says_so() {
     insta::assert_snapshot!(window.lines().nth(1).unwrap(), @"  size      850 tokens: 85 % of what model `fast` takes");
 }
 
+/// P1: of a window of 100,000 tokens each category has exactly what the preset says, together no more than all of it;
+/// and with another size every share is another one at once.
+#[test]
+fn p1_shares_are_those_of_the_preset_and_follow_the_size() {
+    let shares = |window: &str| {
+        let stage = Stage::new();
+        let tree =
+            tree(&stage, &format!("tools: [], window: {window}"), "tools: []", "rules: [ { say: done } ]");
+        assert_eq!(stage.spinney(&["run", &tree]).code, Some(0));
+        let shown = stage.spinney(&["window", "lead", "--json"]).result();
+        let share =
+            |row: &Value| (row["category"].as_str().unwrap().to_owned(), row["share"].as_u64().unwrap());
+        let shares: Vec<(String, u64)> = shown["categories"].as_array().unwrap().iter().map(share).collect();
+        assert!(shares.iter().map(|(_, share)| share).sum::<u64>() <= shown["size"].as_u64().unwrap());
+        let words: Vec<String> =
+            shares.iter().map(|(category, share)| format!("{category} {share}")).collect();
+        words.join(", ")
+    };
+    let tools = "system 10000, context 30000, dialog 40000, output 20000";
+    assert_eq!(shares("{ size: 100000 }"), tools);
+    assert_eq!(shares("{ size: 100000, preset: tools }"), tools);
+    let dialog = "system 10000, context 35000, dialog 50000, output 5000";
+    assert_eq!(shares("{ size: 100000, preset: dialog }"), dialog);
+    assert_eq!(shares("{ size: 50000 }"), "system 5000, context 15000, dialog 20000, output 10000");
+    assert_eq!(shares("{ size: 8191 }"), "system 819, context 2457, dialog 3276, output 1638");
+}
+
 /// P7: of 20 messages 4 fit; all of them are on disk, and only the packet was cut.
 #[test]
 fn p7_show_lists_all_twenty_messages_of_which_four_fit() {
@@ -190,10 +217,56 @@ fn p7_show_lists_all_twenty_messages_of_which_four_fit() {
     insta::assert_snapshot!(said(&stage, &["show", "lead"]).lines().nth(1).unwrap(), @"20 messages, 16 of them left out of its window");
 }
 
-/// P8: what the machine tells an agent and nobody else is counted, and no message that people see; that a child has a
-/// smaller window is said beside them.
+/// P8: a packet with messages of every category that a message can have is read without an error. What is INTERNAL is
+/// in no history that people see and in no event on the bus.
 #[test]
-fn p8_what_is_internal_is_never_shown() {
+fn p8_every_category_is_read_and_what_is_internal_is_neither_shown_nor_told() {
+    let stage = Stage::new();
+    let script = "
+rules:
+  - when: { agent: helper }
+    say: Helped.
+  - when: { turn: 1 }
+    call:
+      - { tool: spawn_agent, args: { agent: helper, goal: Help., id: helper } }
+      - { tool: lose }
+      - { tool: ask_human, args: { question: 'Which?' } }
+  - when: { turn: 2 }
+    say: Not what the schema asks for.
+  - say: '{}'
+tools: { lose: { error: It is gone. } }
+";
+    let lead =
+        "tools: [spawn_agent, ask_human, lose], window: { size: 4000 }, output_schema: { type: object }";
+    let tree = tree(&stage, lead, "tools: [], window: { size: 900 }", script);
+    assert_eq!(stage.spinney(&["run", &tree]).code, Some(5));
+    noted(&stage, &["send", "last", "lead", "The milk is sour.", "--category", "context"]);
+    let question = stage.spinney(&["questions", "last", "--json"]).result();
+    let number = question["question"].as_u64().unwrap_or_else(|| panic!("{question}")).to_string();
+    noted(&stage, &["answer", "last", &number, "red"]);
+    assert_eq!(stage.spinney(&["resume", "last"]).code, Some(0));
+    let window = stage.spinney(&["window", "lead", "--json"]).result();
+    let used = |row: &&Value| row["used"].as_u64().is_some_and(|used| used > 0);
+    let categories = window["categories"].as_array().unwrap().iter().filter(used);
+    let categories: Vec<&str> = categories.map(|row| row["category"].as_str().unwrap()).collect();
+    assert_eq!(categories, ["system", "context", "dialog", "output", "error", "internal"]);
+    let outputs = [
+        stage.spinney(&["show", "lead", "--full"]).out,
+        stage.spinney(&["show", "lead", "--json"]).out,
+        stage.spinney(&["events", "last"]).out,
+        stage.spinney(&["events", "last", "--json"]).out,
+    ];
+    for out in outputs {
+        assert!(out.contains("It is gone.") && out.contains("The milk is sour."), "{out}");
+        assert!(!out.contains("the window of helper"), "{out}");
+        assert!(!out.contains("internal"), "{out}");
+    }
+}
+
+/// P8 (histories): what the machine tells an agent and nobody else is counted, and no message that people see; that a
+/// child has a smaller window is said beside them.
+#[test]
+fn what_is_internal_is_never_shown() {
     let stage = Stage::new();
     let script = "
 rules:

@@ -28,6 +28,7 @@ mod resuming;
 mod scenarios;
 mod sending;
 mod shaped;
+mod spawning;
 mod stage;
 mod steering;
 mod suggested;

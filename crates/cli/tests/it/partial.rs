@@ -30,9 +30,9 @@ fn told(stage: &Stage, script: &str) -> Vec<String> {
     stage.results("lead").iter().map(|message| message["text"].as_str().unwrap().to_owned()).collect()
 }
 
-/// X5: a child at its ceiling says which, and how far it got.
+/// X5 (ceiling): a child at its ceiling says which, and how far it got.
 #[test]
-fn x5_a_child_at_its_ceiling_says_so_with_what_it_has() {
+fn a_child_at_its_ceiling_says_so_with_what_it_has() {
     let script = "
 rules:
   - when: { agent: lead, turn: 1 }
@@ -69,9 +69,10 @@ tools: { look: { say: seen } }
     ");
 }
 
-/// G3 (without continuing), X5: an answer that was cut at its output cap is a partial result, and its parent reads so.
+/// G3 (without continuing), X5 (cut answer): an answer that was cut at its output cap is a partial result, and its
+/// parent reads so.
 #[test]
-fn g3_a_childs_answer_that_was_cut_at_its_output_cap_is_partial() {
+fn a_childs_answer_that_was_cut_at_its_output_cap_is_partial() {
     let script = "
 rules:
   - when: { agent: lead, turn: 1 }
@@ -94,7 +95,7 @@ tools: { look: { say: seen } }
 /// G3 (without continuing): the root's answer that its cap really cut is shown as what it is, in words and as JSON, and
 /// the exit code is not that of a tree that completed.
 #[test]
-fn g3_an_answer_that_was_cut_at_its_output_cap_is_not_completed() {
+fn an_answer_that_was_cut_at_its_output_cap_is_not_completed() {
     let stage = Stage::new();
     stage.file("cut.script.yaml", "rules: [ { say: One two three four five six seven. } ]");
     let tree = stage.file(
@@ -120,9 +121,9 @@ agents:
     assert!(plain.out.contains("why     the answer was cut at its output cap of 3 tokens"), "{}", plain.out);
 }
 
-/// X5: a wait whose time is up brings what there is and says who is missing.
+/// X5 (waits): a wait whose time is up brings what there is and says who is missing.
 #[test]
-fn x5_a_wait_that_ran_out_of_time_says_who_is_missing() {
+fn a_wait_that_ran_out_of_time_says_who_is_missing() {
     let script = "
 rules:
   - when: { agent: lead, turn: 1 }
@@ -149,10 +150,50 @@ tools: { look: { say: seen } }
     ");
 }
 
-/// X5: of an answer above 32 KiB the parent reads a beginning, how much there is in all and a reference to the whole;
-/// the journal has that, and `show` shows it.
+/// X5: a wait for four children says that it is partial and who is missing, which ceiling stopped one and how far it
+/// got, and of a long answer a beginning and a reference; what is complete stands there as it is.
 #[test]
-fn x5_a_long_answer_is_bounded_and_the_rest_is_a_reference() {
+fn x5_a_partial_result_says_what_is_missing_and_a_long_one_is_a_beginning_and_a_reference() {
+    let script = "
+rules:
+  - when: { agent: lead, turn: 1 }
+    call:
+      - { tool: spawn_agent, args: { agent: helper, id: short, goal: Help., detach: true } }
+      - { tool: spawn_agent, args: { agent: helper, id: long, goal: Talk., detach: true } }
+      - { tool: spawn_agent, args: { agent: helper, id: spent, goal: Look., budget: { steps: 1 }, detach: true } }
+      - { tool: spawn_agent, args: { agent: helper, id: late, goal: Help for ever., detach: true } }
+  - when: { agent: lead, turn: 2 }
+    call: [ { tool: wait_agent, args: { agents: [short, long, spent, late], timeout: 2s } } ]
+  - { when: { agent: lead }, say: done }
+  - { when: { agent: helper, goal_contains: for ever }, hang: true }
+  - { when: { agent: helper, goal_contains: Look }, say: Half of it., call: [ { tool: look } ] }
+  - when: { agent: helper, goal_contains: Talk }
+    say: '{% for i in range(900) %}a sentence that is long enough to be one of nine hundred, namely number {{ i }}. {% endfor %}end'
+  - { when: { agent: helper }, say: All of it. }
+tools: { look: { say: seen } }
+";
+    let stage = Stage::new();
+    let told = told(&stage, script).pop().unwrap();
+    let first = told.lines().next().unwrap();
+    assert_eq!(
+        first,
+        "partial, time is up: 3 of 4 ended; still at work: late; wait again, or cancel whom you need no more"
+    );
+    assert!(told.contains("[short completed, ") && told.contains("]\nAll of it.\n"), "{first}");
+    let spent = "spent exhausted (steps ceiling of `spent`: limit 1, spent 1, held 0, asked 1); partial result:\nHalf of it.";
+    assert!(told.contains(spent), "{}", told.lines().rev().take(5).collect::<Vec<_>>().join("\n"));
+    let whole = stage.spinney(&["show", "last", "long", "--json"]).result();
+    let whole = whole["text"].as_str().unwrap();
+    assert!(whole.len() > 64 * 1024 && whole.ends_with("number 899. end"), "{} bytes", whole.len());
+    let hash = &BlobHash::of(whole.as_bytes()).as_str()[..16].to_owned();
+    assert!(told.contains(&format!("{} bytes in all; the whole is blob {hash}]", whole.len())), "{hash}");
+    assert!(told.len() < 40 * 1024, "{} bytes", told.len());
+}
+
+/// X5 (long answers): of an answer above 32 KiB the parent reads a beginning, how much there is in all and a reference
+/// to the whole; the journal has that, and `show` shows it.
+#[test]
+fn a_long_answer_is_bounded_and_the_rest_is_a_reference() {
     let script = "
 rules:
   - when: { agent: lead, turn: 1 }

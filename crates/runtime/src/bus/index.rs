@@ -16,7 +16,6 @@ pub(super) struct Index {
     lines: BTreeMap<Key<'static>, BTreeMap<u64, Arc<Line>>>,
     /// Those of them that the tree waits for.
     patient: BTreeMap<u64, Arc<Line>>,
-    count: usize,
     drawn: u64,
 }
 
@@ -42,14 +41,14 @@ impl Key<'static> {
 }
 
 impl Index {
-    pub(super) const fn len(&self) -> usize {
-        self.count
+    /// How many places it keeps. One that has no line any more counts, too, so that a leak shows.
+    pub(super) fn len(&self) -> usize {
+        self.lines.values().map(|lines| lines.len().max(1)).sum()
     }
 
     /// Puts a line in its place; gives its number.
     pub(super) fn insert(&mut self, line: &Arc<Line>) -> u64 {
         self.drawn += 1;
-        self.count += 1;
         self.lines.entry(Key::of(&line.watch)).or_default().insert(self.drawn, Arc::clone(line));
         if let Overflow::Wait(_) = line.watch.overflow {
             self.patient.insert(self.drawn, Arc::clone(line));
@@ -60,9 +59,7 @@ impl Index {
     pub(super) fn remove(&mut self, id: u64, watch: &Watch) {
         let key = Key::of(watch);
         let Some(lines) = self.lines.get_mut(&key) else { return };
-        if lines.remove(&id).is_some() {
-            self.count -= 1;
-        }
+        lines.remove(&id);
         if lines.is_empty() {
             self.lines.remove(&key);
         }

@@ -94,7 +94,7 @@ async fn waiting(stage: &Stage, home: &Home, fixture: &str) -> Tree {
 /// G19 (clocks part): while everybody waits for a person no deadline passes, however long that takes; what was left
 /// then is left afterwards.
 #[tokio::test(start_paused = true)]
-async fn g19_while_everybody_waits_for_a_person_no_deadline_passes() {
+async fn while_everybody_waits_for_a_person_no_deadline_passes() {
     let stage = Stage::new(ASKS);
     let home = stage.home();
     let tree = waiting(&stage, &home, "root turns=5 timeout=300s").await;
@@ -110,7 +110,7 @@ async fn g19_while_everybody_waits_for_a_person_no_deadline_passes() {
 
 /// G19 (clocks part): a timeout by the wall passes, whoever is awaited.
 #[tokio::test(start_paused = true)]
-async fn g19_a_wall_clock_deadline_passes_while_a_person_is_awaited() {
+async fn a_wall_clock_deadline_passes_while_a_person_is_awaited() {
     let stage = Stage::new(ASKS);
     let home = stage.home();
     let tree = waiting(&stage, &home, "root turns=5 wall=300s").await;

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use spinney::Tree;
 use spinney::bus::{Seen, Watch};
 use spinney_kernel::context::Switch;
-use spinney_kernel::definition::{BudgetSpec, OnLow};
+use spinney_kernel::definition::{Allow, BudgetSpec, OnLow};
 use spinney_kernel::record::Event;
 use spinney_kernel::words::{Fault, FaultKind, ModelName, Seq, Time};
+use spinney_kernel::world::TreeState;
 use spinney_testkit::scripted::{Script, ScriptedModel};
 use spinney_testkit::{Recorder, Stage, definition, settled, told};
 
@@ -72,8 +73,8 @@ async fn times(tree: &Tree) -> (Vec<Time>, Vec<Time>) {
     (starts, faults)
 }
 
-/// L31: a provider that fails (503) is left at once for the fallback's own provider, and a watcher is told from where, to
-/// where and why. One that is only busy (429) is called again after the time that it asked for, to the millisecond.
+/// L31: a provider that fails (503) is left at once for the fallback's own provider, and a watcher is told from where,
+/// to where and why. One that is only busy (429) is called again after the time that it asked for, to the millisecond.
 #[tokio::test(start_paused = true)]
 async fn l31_a_failing_provider_is_left_for_its_fallback_and_a_busy_one_is_given_its_time() {
     let providers = Providers::new("rules: [{ fail: { kind: server } }]");
@@ -96,6 +97,66 @@ async fn l31_a_failing_provider_is_left_for_its_fallback_and_a_busy_one_is_given
     assert_eq!(switches(&tree).await, []);
     let (starts, faults) = times(&tree).await;
     assert_eq!(starts[1].0 - faults[0].0, 1_234);
+}
+
+/// L16: a fallback that the agent may not call is never called, whatever becomes of the allowed model. Lists intersect
+/// down the tree: below [m, cheap] a child with [cheap, free] has cheap alone, so neither m nor free is called for it.
+#[tokio::test(start_paused = true)]
+async fn l16_only_models_that_every_list_up_the_tree_allows_are_called() {
+    for kind in ["server", "auth", "rate_limit, retry_after_ms: 10"] {
+        let providers = Providers::new(&format!("rules: [{{ fail: {{ kind: {kind} }} }}]"));
+        let tree = providers
+            .run(|definition| {
+                let root = definition.roles.get_mut("root").unwrap();
+                root.caps.models = Allow::only([name("m")]);
+            })
+            .await;
+        let (primary, fallback) = providers.calls();
+        assert!(primary > 0 && fallback == 0, "{kind}: {primary} and {fallback}");
+        assert_eq!(tree.status().state, TreeState::Ended("failed"), "{kind}");
+        assert_eq!(switches(&tree).await, [], "{kind}");
+    }
+
+    let model = |text| Arc::new(Recorder::new(Script::parse("provider.yaml", text).unwrap().model()));
+    let m = model(
+        "
+rules:
+  - { when: { agent: root, turn: 1 }, call: [ { tool: spawn_agent, args: { agent: child, goal: Help. } } ] }
+  - { when: { agent: root, turn: 2 }, call: [ { tool: spawn_agent, args: { agent: child, goal: Help., model: free } } ] }
+  - { when: { agent: root, turn: 3 }, call: [ { tool: spawn_agent, args: { agent: child, goal: Help., model: m } } ] }
+  - { say: '{{ last }}' }
+",
+    );
+    let (cheap, free) =
+        (model("rules: [{ fail: { kind: server } }]"), model("rules: [{ say: never asked }]"));
+    let stage = Stage::new("rules: [{ say: x }]");
+    let home = stage.home_with(|drivers| {
+        let add = |drivers: spinney::Drivers, of, model: &Arc<Recorder<ScriptedModel>>| {
+            drivers.with_model(name(of), Arc::<Recorder<ScriptedModel>>::clone(model))
+        };
+        add(add(add(drivers, "m", &m), "cheap", &cheap), "free", &free)
+    });
+    let mut plan = definition("root $9.00 turns=5 tools=spawn_agent / child later turns=5 tools=spawn_agent");
+    plan.models.get_mut("cheap").unwrap().fallback = vec![name("free"), name("m")];
+    let price = plan.models["cheap"].price;
+    plan.models.get_mut("free").unwrap().price = price;
+    plan.roles.get_mut("root").unwrap().caps.models = Allow::only([name("m"), name("cheap")]);
+    let child = plan.roles.get_mut("child").unwrap();
+    child.caps.models = Allow::only([name("cheap"), name("free")]);
+    child.model = name("cheap");
+    let tree = home.start(plan).await.unwrap();
+    let look = settled(&tree).await;
+    assert_eq!((look.state, look.agents.len()), (TreeState::Ended("completed"), 2));
+    assert!(!cheap.attempts().is_empty() && free.attempts().is_empty());
+    assert!(m.attempts().iter().all(|attempt| attempt.origin.role.as_str() == "root"));
+    let read: Vec<String> = m.attempts()[2..]
+        .iter()
+        .map(|attempt| attempt.packet.messages.last().unwrap().text().into_owned())
+        .collect();
+    insta::assert_snapshot!(read.join("\n"), @"
+    model `free` is not allowed here: choose one of `cheap`
+    model `m` is not allowed here: choose one of `cheap`
+    ");
 }
 
 /// A switch because of the budget says so, also after a fault that was mended.

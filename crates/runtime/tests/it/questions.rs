@@ -60,9 +60,10 @@ async fn resumed(stage: &Stage, tree: &Tree) -> (Tree, TreeState) {
     (tree, state)
 }
 
-/// O14: a question that was open when the process died is open after the restart, and its answer reaches the agent.
+/// O14 (answerable): a question that was open when the process died is open after the restart, and its answer reaches
+/// the agent.
 #[tokio::test(start_paused = true)]
-async fn o14_a_pending_question_is_answerable_after_a_restart() {
+async fn a_pending_question_is_answerable_after_a_restart() {
     let stage = asks("");
     let tree = killed(&stage).await;
     let home = stage.home();
@@ -74,10 +75,10 @@ async fn o14_a_pending_question_is_answerable_after_a_restart() {
     assert_eq!((&end["answer"]["text"], end.get("is_default")), (&serde_json::json!("red"), None));
 }
 
-/// O14: after the timeout the policy of the question applies: it fails, its default counts and is told as a default,
-/// or the agent is cancelled. The timeout passed while no process ran.
+/// O14 (policies): after the timeout the policy of the question applies: it fails, its default counts and is told as a
+/// default, or the agent is cancelled. The timeout passed while no process ran.
 #[tokio::test(start_paused = true)]
-async fn o14_after_its_timeout_a_question_ends_by_its_policy() {
+async fn after_its_timeout_a_question_ends_by_its_policy() {
     for (args, state, reads) in [
         ("", "completed", "nobody answered in time: decide yourself, or ask somebody else"),
         (", on_timeout: fail", "completed", "nobody answered in time: decide yourself, or ask somebody else"),
@@ -125,10 +126,10 @@ async fn a_policy_and_a_default_that_contradict_each_other_are_refused() {
     }
 }
 
-/// O14: an answer after the timeout is refused although nobody runs the tree, and what the question said about its
-/// timeout is what counts when somebody does.
+/// O14 (late answers): an answer after the timeout is refused although nobody runs the tree, and what the question said
+/// about its timeout is what counts when somebody does.
 #[tokio::test(start_paused = true)]
-async fn o14_an_answer_after_the_timeout_is_refused_when_nobody_runs_the_tree() {
+async fn an_answer_after_the_timeout_is_refused_when_nobody_runs_the_tree() {
     let stage = asks(", default: blue");
     let tree = killed(&stage).await;
     tokio::time::sleep(Duration::from_secs(11 * 60)).await;

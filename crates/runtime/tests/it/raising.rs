@@ -5,8 +5,9 @@ use spinney::budget::{Amounts, Limits, Options, Refusal, Resource, State};
 use crate::executor::Task;
 use crate::{limit, root, spend_at, usd};
 
+/// X3 (the budget handle): what is exhausted goes on once its ceiling is raised.
 #[test]
-fn x3_an_exhausted_tree_goes_on_from_there_once_its_ceiling_is_raised() {
+fn an_exhausted_tree_goes_on_from_there_once_its_ceiling_is_raised() {
     let root = root("1.00");
     let heir = root.child(Limits::none()).unwrap().child(Limits::none()).unwrap();
     let fixed = root.child(limit("0.30")).unwrap();

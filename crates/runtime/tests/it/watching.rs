@@ -251,7 +251,7 @@ async fn l36_a_watcher_that_stalls_harms_nobody_and_misses_nothing() {
     }
     assert_eq!(seen.len(), 100);
     assert!(seen.is_sorted());
-    // L39: what came, what was taken, what waits: the numbers are true.
+    // What came, what was taken, what waits: the numbers are true.
     assert_eq!((slow.count().events, slow.count().dropped, slow.waiting()), (101, 0, 0));
 }
 
@@ -313,8 +313,75 @@ async fn l36_a_tree_waits_for_a_watcher_as_long_as_it_was_told() {
 }
 
 /// L39: of deltas that come too fast the oldest are dropped, and what was dropped and what was seen is all there was.
+/// The depth of a watcher's queue is the number of events that wait. A message with `ttl: 1` is handled once, and
+/// whoever would pass it on does not.
 #[tokio::test(start_paused = true)]
-async fn l39_deltas_that_were_dropped_are_counted() {
+async fn l39_overflow_is_counted_queues_are_true_and_a_ttl_of_one_goes_no_further() {
+    dropped_deltas_are_counted().await;
+    the_depth_of_a_queue_is_true().await;
+    messages_are_passed_on_as_often_as_their_ttl_says().await;
+}
+
+async fn the_depth_of_a_queue_is_true() {
+    let stage = Stage::new(WAITING);
+    let (_tree, mut slow) = flooded(&stage, 100, Watch { room: Some(200), ..Watch::default() }).await;
+    for taken in 0..100 {
+        let count = slow.count();
+        assert_eq!((slow.waiting(), count.events, count.dropped), (100 - taken, 1 + taken as u64, 0));
+        assert!(matches!(slow.next().await, Some(Ok(Seen::Event(_)))));
+    }
+    assert_eq!(slow.waiting(), 0);
+}
+
+/// Somebody who passes on every message of a topic to another one, as often as its envelope allows.
+async fn pass_on(tree: Tree, (from, to): (&'static str, &'static str)) {
+    let mut watcher =
+        tree.watch(Watch { after: tree.status().seq, topic: Some(name(from)), ..Watch::default() });
+    while let Some(Ok(Seen::Event(sight))) = watcher.next().await {
+        let spinney_kernel::record::Event::MessagePublished { envelope, body, .. } = &sight.told.event else {
+            continue;
+        };
+        if let Some(envelope) = envelope.forwarded() {
+            let envelope = Envelope { topic: Some(name(to)), ..envelope };
+            let note = Note { to: None, envelope, text: body.text.clone() };
+            tree.publish(By::Person, note).await.unwrap();
+        }
+    }
+}
+
+async fn messages_are_passed_on_as_often_as_their_ttl_says() {
+    for (ttl, handled) in [(1, ["left"].as_slice()), (2, &["left", "right"]), (3, &["left", "right", "left"])]
+    {
+        let stage = Stage::new(WAITING);
+        let home = stage.home();
+        let tree = stage.start(&home, "root $9.00 turns=9").await;
+        settled(&tree).await;
+        // In a circle: only the ttl ends it.
+        let circle =
+            [("left", "right"), ("right", "left")].map(|way| tokio::spawn(pass_on(tree.clone(), way)));
+        while tree.watchers().0 < 2 {
+            tokio::task::yield_now().await;
+        }
+        let envelope = Envelope { topic: Some(name("left")), ttl: Some(ttl), ..Envelope::default() };
+        let note = Note { to: None, envelope, text: "Pass it on.".to_owned() };
+        tree.publish(By::Person, note).await.unwrap();
+        // Time passes only when nobody has anything to do.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        tree.cancel(name("root"), "enough").await.unwrap();
+        for relay in circle {
+            relay.await.unwrap();
+        }
+        let topic = |told: &spinney::tree::Told| match &told.event {
+            spinney_kernel::record::Event::MessagePublished { envelope, .. } => {
+                envelope.topic.as_ref().map(ToString::to_string)
+            }
+            _ => None,
+        };
+        assert_eq!(told(&tree).await.iter().filter_map(topic).collect::<Vec<_>>(), handled, "ttl {ttl}");
+    }
+}
+
+async fn dropped_deltas_are_counted() {
     let text = "x".repeat(16 * 400);
     let script = format!(
         "rules:\n  - when: {{ turn: 15 }}\n    say: {text}\n  - think_ms: 10\n    say: {text}\n    call: [ {{ tool: look }} ]\ntools: {{ look: {{ say: it }} }}"
@@ -368,9 +435,10 @@ async fn serve(tree: Tree, topic: &'static str, ask_first: Option<&'static str>)
     }
 }
 
-/// L37, L38: requests find their replies, also from one who asks somebody else meanwhile, and leave nothing behind.
+/// L37 (300 of them), L38: requests find their replies, also from one who asks somebody else meanwhile, and leave
+/// nothing behind.
 #[tokio::test(start_paused = true)]
-async fn l37_l38_requests_find_their_replies_and_leave_nothing_behind() {
+async fn l38_requests_find_their_replies_and_leave_nothing_behind() {
     let stage = Stage::new(WAITING);
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=9").await;

@@ -29,10 +29,10 @@ fn last_calls(attempts: &[Arc<Attempt>]) -> Vec<&Arc<Attempt>> {
     attempts.iter().filter(|attempt| attempt.purpose == Purpose::WrapUp).collect()
 }
 
-/// G1, L11: of 20 turns that an agent may take the twentieth is its last call: without tools, told so, and its answer is
-/// the partial result. No 21st is made.
+/// G1 (last turn), L11: of 20 turns that an agent may take the twentieth is its last call: without tools, told so, and
+/// its answer is the partial result. No 21st is made.
 #[tokio::test(start_paused = true)]
-async fn g1_l11_the_last_turn_that_max_steps_allows_is_the_last_call() {
+async fn l11_the_last_turn_that_max_steps_allows_is_the_last_call() {
     let stage = Stage::new(LOOKS);
     let home = stage.home();
     let tree = stage.start(&home, "root $90 turns=20 wrap out=2000").await;
@@ -47,7 +47,7 @@ async fn g1_l11_the_last_turn_that_max_steps_allows_is_the_last_call() {
     insta::assert_snapshot!(note, @"This is your last call, and no tool can be used: answer now with what you have, and say what is missing.");
 }
 
-/// L11: with `wrap_up: off`, and where only one turn is allowed, every turn is an ordinary one.
+/// L11 (without a last call): with `wrap_up: off`, and where only one turn is allowed, every turn is an ordinary one.
 #[tokio::test(start_paused = true)]
 async fn without_a_last_call_every_turn_is_an_ordinary_one() {
     for (fixture, calls) in [("root $90 turns=20", 20), ("root $90 turns=1 wrap", 1)] {
@@ -61,10 +61,10 @@ async fn without_a_last_call_every_turn_is_an_ordinary_one() {
     }
 }
 
-/// G1, X3: the last step of the root's ceiling is its last call. What it answers is the output so far, the tree halts, and
-/// a raise brings ordinary turns back: the root is told, and goes on from there.
+/// G1 (steps ceiling), X3: the last step of the root's ceiling is its last call. What it answers is the output so far,
+/// the tree halts, and a raise brings ordinary turns back: the root is told, and goes on from there.
 #[tokio::test(start_paused = true)]
-async fn g1_x3_at_its_steps_ceiling_the_root_answers_and_a_raise_lets_it_go_on() {
+async fn x3_at_its_steps_ceiling_the_root_answers_and_a_raise_lets_it_go_on() {
     let stage = Stage::new(LOOKS);
     let home = stage.home();
     let tree = stage.start(&home, "root $90 steps=3 turns=20 wrap").await;
@@ -82,6 +82,54 @@ async fn g1_x3_at_its_steps_ceiling_the_root_answers_and_a_raise_lets_it_go_on()
     assert!(!attempts[3].packet.tools.is_empty());
 }
 
+const RUNS_OUT: &str = "
+rules:
+  - when: { agent: root, turn: 1 }
+    call: [ { tool: spawn_agent, args: { agent: child, id: child, goal: Help., ARGS } } ]
+  - { when: { agent: root }, say: '{{ last }}' }
+  - { when: { agent: child, wrap_up: true }, say: As far as I got. }
+  - { when: { agent: child }, say: 'Look {{ turn }}.', call: [ { tool: TOOL } ], usage: { input: 700, output: 100 } }
+tools: { look: { say: seen }, never: { hang: true } }
+";
+
+/// G1: an agent whose last turn has come, whose next call can never fit or whose deadline is near gets one last call
+/// without tools, inside its turns, its ceiling and its time, and its answer is the partial result that its parent
+/// reads. That every lead with room for its smallest call answers, over 1,000 random trees, is a test in
+/// `reserving.rs`.
+#[tokio::test(start_paused = true)]
+async fn g1_whatever_runs_out_there_is_one_last_call_inside_every_limit() {
+    for (args, tool, reason) in [
+        ("share: goal", "look", "max_steps"),
+        ("budget: { tokens: 3300 }", "look", "tokens ceiling"),
+        ("timeout: 50s", "never", "timeout"),
+    ] {
+        let stage = Stage::new(&RUNS_OUT.replace("ARGS", args).replace("TOOL", tool));
+        let home = stage.home();
+        let fixture = "root $90 turns=9 / child later turns=20 wrap out=2000 tools=look,never";
+        let tree = stage.start(&home, fixture).await;
+        let look = settled(&tree).await;
+        let read = look.end.unwrap().shown.text;
+        assert!(read.contains(reason) && read.ends_with("partial result:\nAs far as I got."), "{read}");
+        let mut attempts = stage.model().attempts();
+        attempts.retain(|attempt| attempt.origin.role.as_str() == "child");
+        let [last] = last_calls(&attempts)[..] else { panic!("{reason}: {}", attempts.len()) };
+        assert!(last.packet.tools.is_empty(), "{reason}");
+        assert_eq!(last.turn as usize, attempts.len(), "{reason}: nothing comes after it");
+        assert!(attempts.len() <= 20 && (reason != "max_steps" || attempts.len() == 20), "{reason}");
+        let spent = look.agents[1].spent.of(Resource::Tokens);
+        assert!(reason != "tokens ceiling" || spent <= 3_300, "{spent}");
+        let at = |wanted: &dyn Fn(&Event) -> bool, told: &[spinney::tree::Told]| {
+            told.iter().find(|told| wanted(&told.event)).unwrap().at.0
+        };
+        let told = told(&tree).await;
+        let born =
+            at(&|event| matches!(event, Event::AgentSpawned(born) if born.agent.as_str() == "child"), &told);
+        let ended =
+            at(&|event| matches!(event, Event::AgentEnded { agent, .. } if agent.as_str() == "child"), &told);
+        assert!(reason != "timeout" || (45_000..=50_000).contains(&(ended - born)), "{}", ended - born);
+    }
+}
+
 const HOGS: &str = "
 rules:
   - when: { agent: root, turn: 1 }
@@ -92,10 +140,10 @@ rules:
 tools: { look: { say: seen } }
 ";
 
-/// G1, X5: a child whose next call can never fit is shrunk first, then has its last call, and its parent reads how it ended
-/// and how far it got.
+/// G1 (never fits), X5 (ceiling): a child whose next call can never fit is shrunk first, then has its last call, and
+/// its parent reads how it ended and how far it got.
 #[tokio::test(start_paused = true)]
-async fn g1_x5_a_child_at_its_ceiling_answers_with_what_is_left() {
+async fn a_child_at_its_ceiling_answers_with_what_is_left() {
     let stage = Stage::new(HOGS);
     let home = stage.home();
     let fixture = "root $90 turns=9 / child later turns=20 wrap out=2000 tools=look";
@@ -133,9 +181,10 @@ async fn g1_x5_a_child_at_its_ceiling_answers_with_what_is_left() {
     ");
 }
 
-/// G1: the last call sees what there is room for: the first message and what was left out in short, if need be.
+/// G1 (its packet): the last call sees what there is room for: the first message and what was left out in short, if
+/// need be.
 #[tokio::test(start_paused = true)]
-async fn g1_the_packet_of_a_last_call_is_cut_to_what_is_left() {
+async fn the_packet_of_a_last_call_is_cut_to_what_is_left() {
     let long = "seen ".repeat(380);
     let stage = Stage::new(
         &HOGS
@@ -211,10 +260,10 @@ rules:
 tools: { never: { hang: true } }
 ";
 
-/// G1 (deadline): a tenth of its time before its deadline an agent's tools, waits and children are stopped and it has its
-/// last call.
+/// G1 (deadline): a tenth of its time before its deadline an agent's tools, waits and children are stopped and it has
+/// its last call.
 #[tokio::test(start_paused = true)]
-async fn g1_shortly_before_its_deadline_an_agent_answers_with_what_it_has() {
+async fn shortly_before_its_deadline_an_agent_answers_with_what_it_has() {
     let stage = Stage::new(WAITS);
     let home = stage.home();
     let tree = stage.start(&home, "root timeout=50s turns=9 wrap / child later turns=9 wrap").await;
@@ -247,7 +296,7 @@ async fn g1_shortly_before_its_deadline_an_agent_answers_with_what_it_has() {
 
 /// G1 (deadline): a turn that runs is let end. Its answer counts; the tools that it asks for are not called any more.
 #[tokio::test(start_paused = true)]
-async fn g1_a_turn_that_runs_when_time_is_short_is_let_end() {
+async fn a_turn_that_runs_when_time_is_short_is_let_end() {
     for (rest, state, shown, calls) in [
         ("say: All of it.", "completed", "All of it.", 1),
         ("say: More., call: [ { tool: never } ]", "failed", "As far as I got.", 2),
@@ -278,7 +327,7 @@ async fn an_agent_with_little_time_has_no_last_call() {
 
 /// G1 (deadline): active time that is nearly up stops the tool that runs, and the agent has its last call.
 #[tokio::test(start_paused = true)]
-async fn g1_shortly_before_its_active_time_is_up_an_agent_answers_with_what_it_has() {
+async fn shortly_before_its_active_time_is_up_an_agent_answers_with_what_it_has() {
     let script = "
 rules:
   - { when: { wrap_up: true }, say: As far as I got. }

@@ -33,7 +33,7 @@ const NO_AMOUNTS: [&str; 14] = [
 
 /// V10 (kernel side): dollars are read exactly or not at all.
 #[test]
-fn v10_dollars_are_read_exactly_or_not_at_all() {
+fn dollars_are_read_exactly_or_not_at_all() {
     for (text, nanos) in [
         ("0", 0),
         ("0.000000001", 1),
@@ -90,7 +90,7 @@ fn v10_dollars_are_read_exactly_or_not_at_all() {
 
 /// V10 (kernel side): what is shown as dollars is read back as the same amount.
 #[test]
-fn v10_dollars_are_shown_exactly() {
+fn dollars_are_shown_exactly() {
     for nanos in [0, 1, 10, 999_999_999, 1_000_000_000, 1_100_000_000, AMOUNT_MAX] {
         assert_eq!(nanos_from_usd(&usd(nanos)), Ok(nanos), "{}", usd(nanos));
     }
@@ -99,7 +99,7 @@ fn v10_dollars_are_shown_exactly() {
 
 /// V10 (kernel side): JSON that holds anything but a plain integer where an amount belongs is no input.
 #[test]
-fn v10_no_amount_is_read_from_anything_but_a_plain_integer() {
+fn no_amount_is_read_from_anything_but_a_plain_integer() {
     for bad in NO_AMOUNTS {
         for field in ["cost_nanos", "tokens", "steps", "tool_calls", "retries"] {
             let json = format!("{{\"{field}\": {bad}}}");
@@ -138,7 +138,7 @@ fn v10_no_amount_is_read_from_anything_but_a_plain_integer() {
 
 /// V10 (kernel side): a ceiling too large to mean anything is an error; it never becomes "no ceiling".
 #[test]
-fn v10_an_absurd_ceiling_never_becomes_no_ceiling() {
+fn an_absurd_ceiling_never_becomes_no_ceiling() {
     for amount in [AMOUNT_MAX + 1, 1 << 61, (1 << 61) + 1, 1 << 62, (1 << 62) + 1, u64::MAX] {
         let limit = Limits::NONE.with(Resource::Cost, amount);
         let too_large = AmountError::TooLarge { what: "cost".to_owned(), amount };
@@ -186,7 +186,7 @@ fn absurd_requests(amount: u64) -> Vec<Request> {
 /// V10 (kernel side): a request with an absurd amount is refused with the number and the largest one, and changes
 /// nothing.
 #[test]
-fn v10_a_request_with_an_absurd_amount_is_refused_and_changes_nothing() {
+fn a_request_with_an_absurd_amount_is_refused_and_changes_nothing() {
     for fixture in ["root $1.00 tokens=1000 / a", "root / a"] {
         let mut play = Play::grow(fixture);
         for amount in [AMOUNT_MAX + 1, u64::MAX / 2, u64::MAX] {
@@ -201,7 +201,7 @@ fn v10_a_request_with_an_absurd_amount_is_refused_and_changes_nothing() {
 
 /// V10 (kernel side): a call whose price makes it absurd is refused, too, also where money has no ceiling.
 #[test]
-fn v10_a_call_whose_price_makes_it_absurd_is_refused() {
+fn a_call_whose_price_makes_it_absurd_is_refused() {
     let mut play = Play::grow("root / a");
     let effect = HoldFor::Model { model: None, input_tokens: 0, output_cap: Some(AMOUNT_MAX) };
     let refusal = refused(&mut play, person(Request::Hold(Hold { agent: name("a"), effect })));
@@ -211,7 +211,7 @@ fn v10_a_call_whose_price_makes_it_absurd_is_refused() {
 
 /// V10 (kernel side): times without sense are refused, too.
 #[test]
-fn v10_timeouts_of_nothing_or_for_ever_are_refused() {
+fn timeouts_of_nothing_or_for_ever_are_refused() {
     let mut play = Play::grow("root / a");
     for ms in [0, spinney_kernel::words::limit::TIMEOUT_MS_MAX + 1, u64::MAX] {
         let wait = spinney_kernel::record::WaitFor::Message;
@@ -233,7 +233,7 @@ type Damage = fn(&mut Definition);
 
 /// V10 (kernel side): a definition with an absurd number anywhere starts no tree.
 #[test]
-fn v10_a_definition_with_an_absurd_number_starts_no_tree() {
+fn a_definition_with_an_absurd_number_starts_no_tree() {
     const TOO_MUCH: u64 = AMOUNT_MAX + 1;
     let absurd = |price: fn(&mut Price)| {
         let mut one = Price {
@@ -290,7 +290,7 @@ fn v10_a_definition_with_an_absurd_number_starts_no_tree() {
 /// V10 (kernel side): a report with an absurd amount is no report; one that a driver made all the same is settled at
 /// its hold.
 #[test]
-fn v10_an_absurd_report_never_reaches_an_account() {
+fn an_absurd_report_never_reaches_an_account() {
     for amount in [AMOUNT_MAX + 1, u64::MAX] {
         for json in
             [format!(r#"{{"tokens":{{"output":{amount}}}}}"#), format!(r#"{{"cost_nanos":{amount}}}"#)]
@@ -320,7 +320,7 @@ fn v10_an_absurd_report_never_reaches_an_account() {
 
 /// V10 (kernel side): sums of large but honest amounts stay exact, and the journal that holds them can be read again.
 #[test]
-fn v10_sums_above_the_largest_single_amount_can_be_read_again() {
+fn sums_above_the_largest_single_amount_can_be_read_again() {
     let mut play = Play::grow("root tokens=1000000000000000 $1.00 / a");
     let most = |resource| Amounts::ZERO.with(resource, AMOUNT_MAX);
     for _ in 0..3 {

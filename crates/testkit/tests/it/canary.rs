@@ -163,9 +163,10 @@ async fn l2_a_fork_lets_through_the_turns_that_were_named() {
     assert_eq!(self::leaked(&deep).await, [""; 0]);
 }
 
-/// L3, L42: a child that was given a goal reads the pinned text: its role, its task, its tools, and nothing else.
+/// L3, L42 (template): a child that was given a goal reads the pinned text: its role, its task, its tools, and nothing
+/// else.
 #[tokio::test(start_paused = true)]
-async fn l3_l42_the_prompt_of_a_child_is_the_pinned_text() {
+async fn l3_the_prompt_of_a_child_is_the_pinned_text() {
     let [child, _] = requests(Share::Goal).await;
     let first = child.first().map(|attempt| attempt.packet.messages[0].text().into_owned());
     insta::assert_snapshot!(first.unwrap_or_default(), @"

@@ -3,9 +3,10 @@
 use insta::assert_snapshot;
 use spinney_testkit::check;
 
-/// G3 (without continuing): what was said is the partial result. Whoever asks for tools has not answered yet and goes on.
+/// G3 (without continuing): what was said is the partial result. Whoever asks for tools has not answered yet and goes
+/// on.
 #[test]
-fn g3_an_answer_that_was_cut_is_a_partial_result() {
+fn an_answer_that_was_cut_is_a_partial_result() {
     assert_snapshot!(
         check(
             "root $9.00 turns=5 / child later turns=5",

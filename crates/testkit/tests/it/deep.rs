@@ -27,9 +27,10 @@ fn child(parent: &str, number: u64) -> Request {
     })
 }
 
-/// V11: a chain ten thousand deep holds, settles, is topped up and cancelled without overflowing anything.
+/// V11 (decision part): a chain ten thousand deep holds, settles, is topped up and cancelled without overflowing
+/// anything.
 #[test]
-fn v11_a_chain_ten_thousand_deep_is_charged_at_every_level() {
+fn a_chain_ten_thousand_deep_is_charged_at_every_level() {
     let mut play = Play::grow_as("root $9.00", boundless);
     let mut parent = "root".to_owned();
     for number in 1..=10_000 {
@@ -48,9 +49,9 @@ fn v11_a_chain_ten_thousand_deep_is_charged_at_every_level() {
     assert_eq!(play.world().ledger().len(), 0);
 }
 
-/// V11: a parent with a hundred thousand children is charged by each of them, exactly.
+/// V11 (decision part): a parent with a hundred thousand children is charged by each of them, exactly.
 #[test]
-fn v11_a_parent_with_a_hundred_thousand_children_is_charged_by_each() {
+fn a_parent_with_a_hundred_thousand_children_is_charged_by_each() {
     let mut play = Play::grow_as("root $100.00", boundless);
     for number in 1..=100_000 {
         play.must(child("root", number));

@@ -8,9 +8,9 @@ use spinney_testkit::{Play, check};
 
 use crate::seen::{agent, name, refused};
 
-/// X3: the root's own call reaches its ceiling; once a person raised it the same call goes on.
+/// X3 (decision part): the root's own call reaches its ceiling; once a person raised it the same call goes on.
 #[test]
-fn x3_a_halted_tree_that_is_topped_up_goes_on_with_the_same_call() {
+fn a_halted_tree_that_is_topped_up_goes_on_with_the_same_call() {
     let script = "
         call root $0.80
         done #1 $0.80
@@ -45,9 +45,10 @@ fn x3_a_halted_tree_that_is_topped_up_goes_on_with_the_same_call() {
     ");
 }
 
-/// X3: the same for a root that keeps nothing for itself, like a graph's: the call of its child is parked and goes on.
+/// X3 (decision part): the same for a root that keeps nothing for itself, like a graph's: the call of its child is
+/// parked and goes on.
 #[test]
-fn x3_a_parked_call_of_a_child_goes_on_after_the_top_up() {
+fn a_parked_call_of_a_child_goes_on_after_the_top_up() {
     let script = "
         call a $0.90
         call b $0.30
@@ -80,9 +81,9 @@ fn x3_a_parked_call_of_a_child_goes_on_after_the_top_up() {
     ");
 }
 
-/// X3: a top-up that is too small halts the tree again, with the new numbers.
+/// X3 (decision part): a top-up that is too small halts the tree again, with the new numbers.
 #[test]
-fn x3_a_top_up_that_is_too_small_halts_again() {
+fn a_top_up_that_is_too_small_halts_again() {
     insta::assert_snapshot!(check("root $1.00 / a", "charge root $0.90\ncall a $0.60\nraise root $0.20\nraise root $0.30"), @"
     root charged $0.90
     #1 asked by a
@@ -99,9 +100,10 @@ fn x3_a_top_up_that_is_too_small_halts_again() {
     ");
 }
 
-/// X3: what was running when the tree halted ends and is booked, its results are kept, and nothing is lost.
+/// X3 (decision part): what was running when the tree halted ends and is booked, its results are kept, and nothing is
+/// lost.
 #[test]
-fn x3_what_ran_when_the_tree_halted_is_kept() {
+fn what_ran_when_the_tree_halted_is_kept() {
     let mut play = Play::grow("root $1.00 / a\nroot / b");
     play.run("call a $0.60\ncall root $2.00");
     assert_eq!(play.world().state(), TreeState::Running, "something still runs");
@@ -127,9 +129,9 @@ fn x3_what_ran_when_the_tree_halted_is_kept() {
     ");
 }
 
-/// X3: ceilings below that only mirrored the root's rise with it; those that were given stay.
+/// X3 (decision part): ceilings below that only mirrored the root's rise with it; those that were given stay.
 #[test]
-fn x3_inherited_ceilings_rise_with_the_one_they_mirror() {
+fn inherited_ceilings_rise_with_the_one_they_mirror() {
     insta::assert_snapshot!(check("root $1.00 / a / b $0.50 / c", "raise root $1.00\nraise b $0.25"), @"
     root raised by $1.00
     b raised by $0.25

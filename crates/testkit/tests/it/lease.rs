@@ -12,10 +12,10 @@ use spinney_testkit::{Play, check};
 
 use crate::seen::{attempts, effects, ends, events, model_call, name, person, refused, running, taken, turn};
 
-/// L20: with nothing left, or nothing beyond what is kept for the parent's answer, no child is spawned and no model
-/// is called.
+/// L20 (decision part): with nothing left, or nothing beyond what is kept for the parent's answer, no child is spawned
+/// and no model is called.
 #[test]
-fn l20_nothing_left_means_no_child_and_no_model_call() {
+fn nothing_left_means_no_child_and_no_model_call() {
     for (fixture, script, account) in [
         ("root tokens=1000 / a", "charge root tokens=1000", "root"),
         ("root tokens=1000 reserve=10% / a", "charge root tokens=900", "root"),
@@ -153,10 +153,10 @@ fn l23_the_last_thing_an_exhausted_child_said_is_its_partial_result() {
     assert!(said.is_some_and(last), "{said:?}");
 }
 
-/// L24: a child that fails, times out or is cancelled after 200 tokens has used 200, and the rest of its lease
-/// returns.
+/// L24 (decision part): a child that fails, times out or is cancelled after 200 tokens has used 200, and the rest of
+/// its lease returns.
 #[test]
-fn l24_a_child_that_ends_badly_returns_the_rest_of_its_lease() {
+fn a_child_that_ends_badly_returns_the_rest_of_its_lease() {
     for ending in [
         "call a $0.20\ndone #1 $0.20\nfail a broken",
         "call a $0.20\ndone #1 $0.20\npass 5s",
@@ -194,9 +194,9 @@ fn l25_the_provider_is_never_asked_for_more_than_the_lease_has_left() {
     }
 }
 
-/// L26: what a grandchild uses reduces what child, parent and root have left, exactly once each.
+/// L26 (decision part): what a grandchild uses reduces what child, parent and root have left, exactly once each.
 #[test]
-fn l26_a_grandchild_reduces_every_view_exactly_once() {
+fn a_grandchild_reduces_every_view_exactly_once() {
     let mut play = Play::grow("root tokens=1000 / a tokens=800 / b tokens=600 / c");
     let told = effects(&mut play, "call c $0.20");
     assert_eq!(told.len(), 1);

@@ -126,9 +126,9 @@ fn p20_a_message_without_recipient_reaches_no_agent() {
     }
 }
 
-/// L39: what may be handled once is not forwarded.
+/// L39 (the rule): what may be handled once is not forwarded.
 #[test]
-fn l39_a_ttl_of_one_is_not_forwarded() {
+fn a_ttl_of_one_is_not_forwarded() {
     let with = |ttl| Envelope { ttl, ..Envelope::default() };
     assert_eq!(with(None).forwarded(), Some(with(None)));
     assert_eq!(with(Some(3)).forwarded(), Some(with(Some(2))));

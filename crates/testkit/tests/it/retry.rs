@@ -252,7 +252,7 @@ fn a_retry_that_comes_too_late_ends_the_call_and_not_the_agent() {
 
 /// L16 (decision part): a fallback that the agent may not call is never called, and lists intersect down the tree.
 #[test]
-fn l16_a_fallback_outside_the_allowlist_is_never_called() {
+fn a_fallback_outside_the_allowlist_is_never_called() {
     let lists = |definition: &mut Definition| {
         let cheap = definition.models[1].clone();
         definition.models.insert(name("dear"), cheap);
@@ -274,7 +274,7 @@ fn l16_a_fallback_outside_the_allowlist_is_never_called() {
 
 /// L16 (decision part): what both lists allow is still there to fall back to.
 #[test]
-fn l16_a_fallback_inside_every_allowlist_is_called() {
+fn a_fallback_inside_every_allowlist_is_called() {
     let lists = |definition: &mut Definition| {
         definition.roles[0].caps.models = Allow::only([name("free"), name("m"), name("cheap")]);
         definition.roles[1].caps.models = Allow::only([name("m"), name("cheap")]);

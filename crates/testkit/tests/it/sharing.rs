@@ -60,9 +60,9 @@ fn window(play: &Play, agent: &str) -> Option<u64> {
     agents.find(&name(agent)).and_then(|ix| agents.living(ix))?.progress.window.size()
 }
 
-/// P10: a child's window is the least of what its role and its spawner say, and its parent's stays.
+/// P10 (decision part): a child's window is the least of what its role and its spawner say, and its parent's stays.
 #[test]
-fn p10_the_least_that_anybody_says_is_the_window_of_a_child() {
+fn the_least_that_anybody_says_is_the_window_of_a_child() {
     let mut play =
         Play::grow_as(FIXTURE, |definition| windows(definition, [("root", 100_000), ("b", 8_000)]));
     let spawn = Spawn {
@@ -84,9 +84,9 @@ fn p10_the_least_that_anybody_says_is_the_window_of_a_child() {
     assert_eq!(refusal, Refusal::WindowTooSmall { tokens: 256, size: 10 });
 }
 
-/// P10: a window leaves room for the answer, with every model that the calls may go to.
+/// P10 (decision part): a window leaves room for the answer, with every model that the calls may go to.
 #[test]
-fn p10_a_window_fits_each_model_that_a_call_may_go_to() {
+fn a_window_fits_each_model_that_a_call_may_go_to() {
     let play = Play::grow_as(FIXTURE, |definition| {
         for (model, context) in [("m", 10_000), ("cheap", 4_000)] {
             definition.models.get_mut(&name::<ModelName>(model)).unwrap().context = Some(context);
@@ -95,9 +95,10 @@ fn p10_a_window_fits_each_model_that_a_call_may_go_to() {
     assert_eq!(window(&play, "root"), Some(3_400));
 }
 
-/// P11: a parent is told of a smaller window once, with the number that counts, and of none that is as large.
+/// P11 (decision part): a parent is told of a smaller window once, with the number that counts, and of none that is as
+/// large.
 #[test]
-fn p11_a_parent_is_told_when_and_only_when_a_child_was_clamped() {
+fn a_parent_is_told_when_and_only_when_a_child_was_clamped() {
     let sizes =
         |small| Play::grow_as(FIXTURE, |definition| windows(definition, [("root", 100_000), ("b", small)]));
     let mut play = sizes(8_000);
@@ -119,9 +120,9 @@ fn p11_a_parent_is_told_when_and_only_when_a_child_was_clamped() {
     assert_eq!(count(&play, "root", "the window of"), 0);
 }
 
-/// P11: whoever does not want the note does not get it; the event is there all the same.
+/// P11 (decision part): whoever does not want the note does not get it; the event is there all the same.
 #[test]
-fn p11_the_note_can_be_switched_off() {
+fn the_note_can_be_switched_off() {
     let mut play = Play::grow_as(FIXTURE, |definition| {
         windows(definition, [("root", 100_000), ("b", 8_000)]);
         let root = definition.roles.get_mut(&name::<RoleName>("root")).and_then(|role| role.turns.as_mut());
@@ -170,10 +171,10 @@ fn a_briefing_leaves_out_the_tools_of_the_parent() {
     assert!(told < first / 4, "it counts {told} tokens, all of it {first}");
 }
 
-/// P13: a refresh tells each new item once however often it runs; with replace what is no longer known goes, and the
-/// child's own conversation stays.
+/// P13 (decision part): a refresh tells each new item once however often it runs; with replace what is no longer known
+/// goes, and the child's own conversation stays.
 #[test]
-fn p13_a_refresh_tells_what_is_new_once() {
+fn a_refresh_tells_what_is_new_once() {
     let mut play = busy();
     play.must(spawn("b1", Share::Briefing));
     play.must(send("b1", Category::Dialog, "DIALOG-2 for the child."));
@@ -197,10 +198,10 @@ fn p13_a_refresh_tells_what_is_new_once() {
     assert_eq!(nobody, Refusal::NobodyAbove { agent: name("root") });
 }
 
-/// P4: what a tool returned stands right behind the message that asked for it, whatever is told while it is out; told
-/// twice with replace, it is there once.
+/// P4 (decision part): what a tool returned stands right behind the message that asked for it, whatever is told while
+/// it is out; told twice with replace, it is there once.
 #[test]
-fn p4_what_is_told_while_a_tool_is_out_comes_behind_its_result() {
+fn what_is_told_while_a_tool_is_out_comes_behind_its_result() {
     let mut play = busy();
     play.must(spawn("b1", Share::Goal));
     play.run("said #4 Look. | read {}");
@@ -312,9 +313,9 @@ fn given_messages_are_in_the_first_packet() {
     );
 }
 
-/// P16: a bad id, itself as parent or an id that is taken is refused, and nothing changed.
+/// P16 (decision part): a bad id, itself as parent or an id that is taken is refused, and nothing changed.
 #[test]
-fn p16_a_bad_spawn_changes_nothing() {
+fn a_bad_spawn_changes_nothing() {
     let mut play = busy();
     for bad in ["../x", "", "a/b", "x y", "\0", "."] {
         assert!(bad.parse::<AgentId>().is_err(), "{bad:?}");
@@ -347,9 +348,10 @@ fn p18_what_is_meant_for_one_agent_changes_that_one_only() {
     assert!(matches!(refused(&mut play, unknown), Refusal::UnknownAgent { .. }));
 }
 
-/// P11: a note takes as much of the parent's window as it has to say, and gives way when there is no room.
+/// P11 (decision part): a note takes as much of the parent's window as it has to say, and gives way when there is no
+/// room.
 #[test]
-fn p11_a_note_is_small_and_gives_way() {
+fn a_note_is_small_and_gives_way() {
     let mut play = Play::grow_as(FIXTURE, |definition| windows(definition, [("root", 700), ("b", 500)]));
     play.must(spawn("b1", Share::Goal));
     let notes = |play: &Play| {

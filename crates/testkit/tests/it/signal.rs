@@ -21,9 +21,10 @@ fn cancel(agent: &str) -> Request {
     Request::Cancel(Cancel { agent: name(agent), reason: "enough".to_owned() })
 }
 
-/// P21: a paused child lets what runs end and starts nothing until it is unpaused, whatever it asks or fails.
+/// P21 (decision part): a paused child lets what runs end and starts nothing until it is unpaused, whatever it asks or
+/// fails.
 #[test]
-fn p21_a_paused_child_starts_nothing_until_it_is_unpaused() {
+fn a_paused_child_starts_nothing_until_it_is_unpaused() {
     let script = "
         call a $0.10
         call b $0.10
@@ -61,9 +62,10 @@ fn p21_a_paused_child_starts_nothing_until_it_is_unpaused() {
     ");
 }
 
-/// P21: calls in line, in a pause before a retry or at a rate limit do not start either while their agent is paused.
+/// P21 (decision part): calls in line, in a pause before a retry or at a rate limit do not start either while their
+/// agent is paused.
 #[test]
-fn p21_calls_that_waited_when_the_pause_came_stay_where_they_are() {
+fn calls_that_waited_when_the_pause_came_stay_where_they_are() {
     let script = "
         call c $0.90
         call a $0.50
@@ -107,9 +109,9 @@ fn p21_calls_that_waited_when_the_pause_came_stay_where_they_are() {
     ");
 }
 
-/// P21: a pause above holds also below it, until the last one is over.
+/// P21 (decision part): a pause above holds also below it, until the last one is over.
 #[test]
-fn p21_unpausing_a_child_below_a_paused_parent_starts_nothing() {
+fn unpausing_a_child_below_a_paused_parent_starts_nothing() {
     let script = "pause a\npause b\ncall b $0.10\nunpause b\nunpause a";
     insta::assert_snapshot!(check("root $9.00 / a / b", script), @"
     a paused
@@ -125,9 +127,10 @@ fn p21_unpausing_a_child_below_a_paused_parent_starts_nothing() {
     ");
 }
 
-/// P21: a cancelled child stops, unpausing does not bring it back, and starting over makes a new agent with a new id.
+/// P21 (decision part): a cancelled child stops, unpausing does not bring it back, and starting over makes a new agent
+/// with a new id.
 #[test]
-fn p21_a_cancelled_child_stays_cancelled_and_a_new_one_has_a_new_id() {
+fn a_cancelled_child_stays_cancelled_and_a_new_one_has_a_new_id() {
     let mut play = Play::grow("root $9.00 / a");
     play.run("call a $0.10\npause a\ncancel a\nfailed #1 stopped $0.05");
     let gone = Refusal::AgentEnded { agent: name("a"), state: "cancelled".to_owned() };

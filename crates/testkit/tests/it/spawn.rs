@@ -242,10 +242,10 @@ fn a_child_without_an_id_gets_its_role_and_eight_hex_digits() {
     assert_eq!(agent.as_str(), format!("a-{:08x}", next + 1), "a drawn id that is taken is not used twice");
 }
 
-/// P16: a spawn with an unknown field, a bad id, itself as parent or an id that exists is rejected and changes
-/// nothing.
+/// P16 (decision part): a spawn with an unknown field, a bad id, itself as parent or an id that exists is rejected and
+/// changes nothing.
 #[test]
-fn p16_a_malformed_spawn_is_rejected_and_changes_nothing() {
+fn a_malformed_spawn_is_rejected_and_changes_nothing() {
     let good = json!({ "verb": "spawn", "parent": "root", "role": "a", "goal": "Go.", "id": "x" });
     assert!(serde_json::from_value::<Request>(good.clone()).is_ok());
     let with = |field: &str, value: Value| {

@@ -59,10 +59,10 @@ fn bound(play: &Play, agent: &str) -> Option<u64> {
     world.agents().find(&name(agent)).and_then(|ix| world.threads().bound(ix))
 }
 
-/// P14: the bound of a shared thread is the least context share of all who know it, each time somebody joins or leaves,
-/// and each time that is one event. Nobody's own window changes.
+/// P14 (decision part): the bound of a shared thread is the least context share of all who know it, each time somebody
+/// joins or leaves, and each time that is one event. Nobody's own window changes.
 #[test]
-fn p14_the_bound_of_a_thread_follows_whoever_joins_or_leaves() {
+fn the_bound_of_a_thread_follows_whoever_joins_or_leaves() {
     let mut play = Play::grow_as(FIXTURE, windows);
     play.must(spawn("root", "b", Share::Thread));
     assert_eq!((bound(&play, "root"), bound(&play, "b1")), (Some(2_400), Some(2_400)));
@@ -95,10 +95,10 @@ fn p14_the_bound_of_a_thread_follows_whoever_joins_or_leaves() {
     assert_eq!(sizes, [size("root", 100_000), size("b1", 8_000), size("c1", 4_000)]);
 }
 
-/// P14: more of a thread than the least of its readers has room for is in nobody's packet; the rest of a window is not
-/// touched, and what is left out is told.
+/// P14 (decision part): more of a thread than the least of its readers has room for is in nobody's packet; the rest of
+/// a window is not touched, and what is left out is told.
 #[test]
-fn p14_nobody_sees_more_of_a_thread_than_the_smallest_window_has_room_for() {
+fn nobody_sees_more_of_a_thread_than_the_smallest_window_has_room_for() {
     let mut play = Play::grow_as(FIXTURE, windows);
     play.must(spawn("root", "b", Share::Thread));
     play.must(spawn("root", "c", Share::Thread));

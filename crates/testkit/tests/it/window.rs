@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use spinney_kernel::definition::{Compact, Preset, Shares};
 use spinney_kernel::record::{Cut, Header, Span, Tie};
 use spinney_kernel::window::trim;
+
 use spinney_kernel::window::{Bounds, Slice, TooSmall, Window, covers};
 use spinney_kernel::words::{Category, limit};
 
@@ -29,9 +30,9 @@ fn dropped(headers: &[Header], bounds: &Bounds) -> Vec<usize> {
     Span::places(&cut.drop).collect()
 }
 
-/// P1: shares are exactly those of the preset, never above the whole, and follow the size at once.
+/// P1 (the rule): shares are exactly those of the preset, never above the whole, and follow the size at once.
 #[test]
-fn p1_shares_follow_preset_and_size() {
+fn shares_follow_preset_and_size() {
     let of = |preset, size| Category::ALL.map(|category| Shares::of(preset, size).get(category));
     assert_eq!(of(Preset::Tools, 100_000), [10_000, 30_000, 40_000, 20_000, 0, 0, 0]);
     assert_eq!(of(Preset::Dialog, 100_000), [10_000, 35_000, 50_000, 5_000, 0, 0, 0]);
@@ -42,9 +43,9 @@ fn p1_shares_follow_preset_and_size() {
     }
 }
 
-/// P2: what the agent is stays, whatever it takes; if it alone is too much, both numbers are named.
+/// P2 (the rule): what the agent is stays, whatever it takes; if it alone is too much, both numbers are named.
 #[test]
-fn p2_the_first_message_stays_and_is_named_when_it_is_too_large() {
+fn the_first_message_stays_and_is_named_when_it_is_too_large() {
     let mut headers = vec![system(700)];
     headers.extend((0..10).map(|_| header(40, Category::Dialog)));
     let window = Window::of(headers, 0);
@@ -57,9 +58,9 @@ fn p2_the_first_message_stays_and_is_named_when_it_is_too_large() {
     assert_eq!(too_large, Err(TooSmall { tokens: 1_001 + folded, system: 1_001, size: 1_000 }));
 }
 
-/// P3: the unknown goes first and context last, the oldest of each first; what stays keeps its order.
+/// P3 (the rule): the unknown goes first and context last, the oldest of each first; what stays keeps its order.
 #[test]
-fn p3_the_least_important_goes_first_and_the_oldest_of_it() {
+fn the_least_important_goes_first_and_the_oldest_of_it() {
     // Five messages of each category, in turns, so that each has more than its share of a thousand.
     let kinds = &Category::ALL[1..];
     let mut headers = vec![system(10)];
@@ -86,9 +87,10 @@ fn p3_the_least_important_goes_first_and_the_oldest_of_it() {
     ");
 }
 
-/// P4: a call is never without its results, and what somebody wrote last is kept although it is above its share.
+/// P4 (the rule): a call is never without its results, and what somebody wrote last is kept although it is above its
+/// share.
 #[test]
-fn p4_pairs_stay_together_and_the_newest_word_of_a_person_stays() {
+fn pairs_stay_together_and_the_newest_word_of_a_person_stays() {
     let mut headers = vec![system(50)];
     headers.push(Header::new(600, Category::Dialog, Tie::Letter));
     headers.extend(unit(20, &[100, 100]));
@@ -118,9 +120,10 @@ fn p5_the_oldest_images_become_placeholders() {
     assert_eq!(trim(&after, &TOOLS), Ok(None));
 }
 
-/// P6: context above its share is not cut while dialog is idle, and the next request begins with the shares again.
+/// P6 (the rule): context above its share is not cut while dialog is idle, and the next request begins with the shares
+/// again.
 #[test]
-fn p6_what_is_idle_is_borrowed_for_one_request() {
+fn what_is_idle_is_borrowed_for_one_request() {
     let mut headers = vec![system(50)];
     headers.extend((0..8).map(|_| header(100, Category::Context)));
     assert_eq!(dropped(&headers, &TOOLS), [0_usize; 0]);
@@ -144,10 +147,10 @@ fn any_headers() -> impl Strategy<Value = Vec<Header>> {
 }
 
 proptest! {
-    /// P2, P3, P4: a packet never exceeds its window, splits no pair, loses nothing that is pinned and keeps its order;
-    /// what is stored is not touched.
+    /// P2 (the rule), P3 (the rule), P4 (the rule): a packet never exceeds its window, splits no pair, loses nothing
+    /// that is pinned and keeps its order; what is stored is not touched.
     #[test]
-    fn p4_random_windows_are_cut_by_the_rules(
+    fn random_windows_are_cut_by_the_rules(
         headers in any_headers(),
         unread in 0_usize..4,
         size in 256_u64..6_000,
@@ -172,10 +175,10 @@ proptest! {
         }
     }
 
-    /// P14: no packet holds more of a thread than its bound; only context messages go for that, the oldest first, while
-    /// there is room for everything.
+    /// P14 (the rule): no packet holds more of a thread than its bound; only context messages go for that, the oldest
+    /// first, while there is room for everything.
     #[test]
-    fn p14_random_windows_keep_to_the_bound_of_their_thread(
+    fn random_windows_keep_to_the_bound_of_their_thread(
         headers in any_headers(),
         unread in 0_usize..4,
         tokens in 0_u64..2_000,
@@ -236,9 +239,9 @@ proptest! {
         }
     }
 
-    /// P9: between two cuts packets only grow at their end, and a cut leaves a fifth free.
+    /// P9 (the rule): between two cuts packets only grow at their end, and a cut leaves a fifth free.
     #[test]
-    fn p9_packets_share_their_beginning_until_the_window_is_full_again(
+    fn packets_share_their_beginning_until_the_window_is_full_again(
         tokens in proptest::collection::vec(1_u64..120, 1..200),
         size in 512_u64..3_000,
     ) {
