@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args as Group, Parser, Subcommand, ValueEnum};
-use spinney_kernel::definition::{Span, Usd};
+use spinney_kernel::definition::{TimeSpan, Usd};
 use spinney_kernel::words::{AgentId, Category, CheckpointName, Topic};
 
 use crate::hint;
@@ -309,7 +309,7 @@ pub(crate) struct Budget {
     pub(crate) add_retries: Option<u64>,
     /// More time before its timeout, such as 90s or 5m
     #[arg(long, group = "add", value_name = "TIME")]
-    pub(crate) add_time: Option<Span>,
+    pub(crate) add_time: Option<TimeSpan>,
 }
 
 #[derive(Debug, Group)]

@@ -9,7 +9,7 @@ use spinney::tree::{Events, Look, RequestError, Stopped, Stored, stored};
 use spinney::{Home, Shutdown, Tree};
 use spinney_journal::Journal;
 use spinney_kernel::words::{AgentId, CallId, Seq, TreeId};
-use spinney_kernel::world::{Status, TreeState};
+use spinney_kernel::world::{AgentStatus, TreeState};
 use tokio::task::JoinHandle;
 
 use crate::approval::Extent;
@@ -145,12 +145,12 @@ async fn tell_pause(tree: &Tree, path: &Path) {
     // One that is no longer run is told by whoever follows it.
     let Ok(look) = tree.look().await else { return };
     let is_paused =
-        |id: &AgentId| look.agents.iter().any(|agent| agent.agent == *id && agent.status == Status::Paused);
+        |id: &AgentId| look.agents.iter().any(|agent| agent.agent == *id && agent.status == AgentStatus::Paused);
     // Whoever is below a paused agent is paused with it.
     let paused = look
         .agents
         .iter()
-        .filter(|agent| agent.status == Status::Paused && !agent.parent.as_ref().is_some_and(is_paused));
+        .filter(|agent| agent.status == AgentStatus::Paused && !agent.parent.as_ref().is_some_and(is_paused));
     let unpause = paused.map(|agent| match agent.parent {
         Some(_) => about(path, "unpause", tree.id(), &[agent.agent.as_str()]),
         None => about(path, "unpause", tree.id(), &[]),

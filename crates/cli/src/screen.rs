@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 use spinney::tree::Told;
-use spinney_kernel::context::{Hop, Trace};
+use spinney_kernel::context::{EventContext, Trace};
 use spinney_kernel::definition::Tags;
 use spinney_kernel::record::Event;
 use spinney_kernel::words::{AgentId, Time, Topic, TreeId};
@@ -37,7 +37,7 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    fn has(&self, hop: &Hop) -> bool {
+    fn has(&self, hop: &EventContext) -> bool {
         let agent = self.agent.is_none() || hop.agent == self.agent;
         agent && self.topic.as_ref().is_none_or(|topic| topic.covers(&hop.topic))
     }
@@ -116,7 +116,7 @@ impl Screen {
         self.cast.leave(&told.event);
     }
 
-    fn enter(&mut self, told: &Told) -> Hop {
+    fn enter(&mut self, told: &Told) -> EventContext {
         self.started.get_or_insert(told.at);
         self.last = Some(told.at);
         self.cast.enter(&told.event);
@@ -126,7 +126,7 @@ impl Screen {
     }
 
     /// What is written about an event, if anything.
-    fn line(&self, told: &Told, hop: &Hop) -> Option<String> {
+    fn line(&self, told: &Told, hop: &EventContext) -> Option<String> {
         if self.style == Style::Json {
             return Some(json(self.tree, told, hop));
         }
@@ -146,13 +146,13 @@ impl Screen {
 }
 
 /// Ids from the root down, with slashes between.
-fn path(hop: &Hop) -> String {
+fn path(hop: &EventContext) -> String {
     let ids: Vec<&str> = hop.path().iter().map(AgentId::as_str).collect();
     ids.join("/")
 }
 
 /// An event as a line of JSON: first what every event has, then where it stands in the story, then its own fields.
-fn json(tree: TreeId, told: &Told, hop: &Hop) -> String {
+fn json(tree: TreeId, told: &Told, hop: &EventContext) -> String {
     let mut line = Map::new();
     let mut fields = fields(&told.event);
     line.insert("type".to_owned(), fields.shift_remove("type").unwrap_or_default());

@@ -3,7 +3,7 @@
 
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::{
-    Attachment, Branched, Breaker, ChildEnd, Clamped, ClockKind, Event, Exit, LeftOut, Outcome, Restored,
+    Attachment, Branched, BreakerState, ChildEnd, Clamped, ClockKind, Event, Exit, LeftOut, Outcome, Restored,
     Span, StopReason, Summary, ToolCall, WaitFor, WaitNeed, Why, Work,
 };
 use spinney_kernel::words::{
@@ -136,10 +136,10 @@ fn clock_set(clock: ClockKind, left_ms: u64, runs: bool) -> Line {
     }
 }
 
-fn broken(model: &ModelName, breaker: Breaker) -> Line {
+fn broken(model: &ModelName, breaker: BreakerState) -> Line {
     story(match breaker {
-        Breaker::Open => format!("model {model} fails too often and is left alone for a while"),
-        Breaker::Closed => format!("model {model} is tried again"),
+        BreakerState::Open => format!("model {model} fails too often and is left alone for a while"),
+        BreakerState::Closed => format!("model {model} is tried again"),
     })
 }
 

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Batch, Known};
+use crate::{Batch, CheckpointFacts};
 use spinney_kernel::record::Event;
 use spinney_kernel::words::{Seq, Time, TreeId};
 
@@ -59,7 +59,7 @@ pub struct Fact {
 
 /// Where an event stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct EventPlace {
     /// Of which tree.
     pub tree: TreeId,
     /// The last event of its batch.
@@ -70,15 +70,15 @@ pub struct Place {
 
 /// What an event changes in the catalog.
 #[must_use]
-pub fn catalog_rows(place: Place, event: &Event) -> Vec<CatalogRow> {
+pub fn catalog_rows(place: EventPlace, event: &Event) -> Vec<CatalogRow> {
     match event {
         Event::TreeBranched(branched) => {
             let (key, value) = (place.tree.to_string(), Some(branched.name.clone()));
             vec![CatalogRow { kind: CatalogKind::Tree, key, value }]
         }
         Event::CheckpointMade { agent, name, kind, number } => {
-            let Place { end, at, .. } = place;
-            let known = Known { agent: agent.clone(), kind: *kind, seq: end, made: at, number: *number };
+            let EventPlace { end, at, .. } = place;
+            let known = CheckpointFacts { agent: agent.clone(), kind: *kind, seq: end, made: at, number: *number };
             let (key, value) = (name.as_str().to_owned(), Some(known.written()));
             vec![CatalogRow { kind: CatalogKind::Checkpoint, key, value }]
         }
@@ -126,7 +126,7 @@ pub fn catalog_rows(place: Place, event: &Event) -> Vec<CatalogRow> {
 pub fn catalog_of(tree: TreeId, after: Seq, batch: &Batch) -> Vec<CatalogRow> {
     // A number beyond all numbers is a stale writer's; the journal says so.
     let end = Seq(after.0.saturating_add(batch.events.len() as u64));
-    let place = Place { tree, end, at: batch.input.now };
+    let place = EventPlace { tree, end, at: batch.input.now };
     batch.events.iter().flat_map(|event| catalog_rows(place, event)).collect()
 }
 

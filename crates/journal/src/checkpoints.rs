@@ -7,18 +7,18 @@ use spinney_kernel::words::{AgentId, CheckpointKind, CheckpointName, Seq, Time, 
 
 /// One checkpoint of a home.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedCheckpoint {
     /// What it is called.
     pub name: CheckpointName,
     /// In which tree it is.
     pub tree: TreeId,
     /// What the index knows of it.
-    pub known: Known,
+    pub known: CheckpointFacts,
 }
 
 /// What the index knows of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Known {
+pub struct CheckpointFacts {
     /// Whose context.
     pub agent: AgentId,
     /// What made it.
@@ -32,7 +32,7 @@ pub struct Known {
     pub number: u32,
 }
 
-impl Known {
+impl CheckpointFacts {
     /// As the catalog keeps it.
     pub(crate) fn written(&self) -> String {
         match serde_json::to_string(self) {
@@ -47,9 +47,9 @@ impl Known {
 ///
 /// # Errors
 /// If the catalog cannot be read, or a row of it is not one of ours.
-pub fn checkpoints(journal: &dyn Journal, agent: Option<&AgentId>) -> Result<Vec<Listed>, JournalFault> {
+pub fn checkpoints(journal: &dyn Journal, agent: Option<&AgentId>) -> Result<Vec<ListedCheckpoint>, JournalFault> {
     let facts = journal.catalog(CatalogKind::Checkpoint, "")?;
-    let listed = facts.into_iter().map(listed).collect::<Result<Vec<Listed>, JournalFault>>()?;
+    let listed = facts.into_iter().map(listed).collect::<Result<Vec<ListedCheckpoint>, JournalFault>>()?;
     Ok(listed.into_iter().filter(|listed| agent.is_none_or(|agent| listed.known.agent == *agent)).collect())
 }
 
@@ -57,19 +57,19 @@ pub fn checkpoints(journal: &dyn Journal, agent: Option<&AgentId>) -> Result<Vec
 ///
 /// # Errors
 /// If the catalog cannot be read, or its row is not one of ours.
-pub fn find(journal: &dyn Journal, name: &CheckpointName) -> Result<Option<Listed>, JournalFault> {
+pub fn find(journal: &dyn Journal, name: &CheckpointName) -> Result<Option<ListedCheckpoint>, JournalFault> {
     let facts = journal.catalog(CatalogKind::Checkpoint, name.as_str())?;
     facts.into_iter().find(|fact| fact.key == name.as_str()).map(listed).transpose()
 }
 
-fn listed(fact: Fact) -> Result<Listed, JournalFault> {
+fn listed(fact: Fact) -> Result<ListedCheckpoint, JournalFault> {
     let Fact { key, tree, value } = fact;
     let wrong =
         |reason: String| JournalFault::DamagedRow { kind: CatalogKind::Checkpoint, key: key.clone(), reason };
-    let known: Known = serde_json::from_str(&value).map_err(|error| wrong(error.to_string()))?;
+    let known: CheckpointFacts = serde_json::from_str(&value).map_err(|error| wrong(error.to_string()))?;
     let name: CheckpointName =
         key.parse().map_err(|error: spinney_kernel::words::IdError| wrong(error.to_string()))?;
-    Ok(Listed { name, tree, known })
+    Ok(ListedCheckpoint { name, tree, known })
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]

@@ -14,9 +14,9 @@ mod retention;
 
 pub use batch::Batch;
 pub use blobs::blobs_of;
-pub use catalog::{CatalogKind, CatalogRow, Fact, Place, catalog_of, catalog_rows, rebuild};
+pub use catalog::{CatalogKind, CatalogRow, Fact, EventPlace, catalog_of, catalog_rows, rebuild};
 pub use chain::verify_chain;
-pub use checkpoints::{Known, Listed, checkpoints, find};
+pub use checkpoints::{CheckpointFacts, ListedCheckpoint, checkpoints, find};
 pub use home_refusal::HomeRefusal;
 pub use page::pages;
 pub use port::{Append, Appended, Base, ChainHash, Entry, Head, Journal, JournalFault, Shared};

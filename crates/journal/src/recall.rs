@@ -2,7 +2,7 @@
 //! let go only what later events go back to.
 
 use crate::{Journal, JournalFault, pages};
-use spinney_kernel::context::{Contexts, Known, Places};
+use spinney_kernel::context::{Contexts, ContextSnapshot, Places};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::{Event, Standing};
 use spinney_kernel::words::{AgentId, Seq, TreeId};
@@ -55,7 +55,7 @@ pub fn recall(
     journal: &dyn Journal,
     tree: TreeId,
     (agent, at): (&AgentId, Seq),
-) -> Result<Result<(Standing, Known), Refusal>, JournalFault> {
+) -> Result<Result<(Standing, ContextSnapshot), Refusal>, JournalFault> {
     let (mut world, mut contexts) = (World::new(tree), Contexts::new(tree));
     let mut is_its = false;
     each(journal, tree, at, |event, end| {

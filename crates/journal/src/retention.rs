@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{CatalogKind, CatalogRow, Fact, Journal, JournalFault, Listed, checkpoints};
+use crate::{CatalogKind, CatalogRow, Fact, Journal, JournalFault, ListedCheckpoint, checkpoints};
 use spinney_kernel::words::{CheckpointKind, Seq, Time, TreeId, limit};
 
 /// What cleaning a home came to.
@@ -20,9 +20,9 @@ pub struct Cleaned {
 /// The checkpoints of a home that are to go, the oldest first. One that was made after `now`, because a clock was set
 /// back, is as good as new.
 #[must_use]
-pub fn expired(listed: &[Listed], now: Time) -> Vec<&Listed> {
+pub fn expired(listed: &[ListedCheckpoint], now: Time) -> Vec<&ListedCheckpoint> {
     let automatic = listed.iter().filter(|listed| listed.known.kind == CheckpointKind::Automatic);
-    let (mut gone, mut kept): (Vec<&Listed>, Vec<&Listed>) =
+    let (mut gone, mut kept): (Vec<&ListedCheckpoint>, Vec<&ListedCheckpoint>) =
         automatic.partition(|listed| is_outdated(listed, now));
     let beyond = (listed.len() - gone.len()).saturating_sub(limit::CHECKPOINTS_KEPT_MAX);
     kept.sort_by_key(|listed| age_order(listed));
@@ -58,7 +58,7 @@ fn pass(journal: &dyn Journal, now: Time) -> Result<Cleaned, JournalFault> {
     let listed = checkpoints(journal, None)?;
     let automatic = listed.iter().filter(|listed| listed.known.kind == CheckpointKind::Automatic).count();
     let mut gone: BTreeMap<TreeId, BTreeSet<&str>> = BTreeMap::new();
-    for Listed { name, tree, .. } in expired(&listed, now) {
+    for ListedCheckpoint { name, tree, .. } in expired(&listed, now) {
         gone.entry(*tree).or_default().insert(name.as_str());
     }
     let mut kept = kept_rows(journal, &gone)?;
@@ -95,13 +95,13 @@ fn kept_rows(
     Ok(kept)
 }
 
-fn is_outdated(Listed { known, .. }: &Listed, now: Time) -> bool {
+fn is_outdated(ListedCheckpoint { known, .. }: &ListedCheckpoint, now: Time) -> bool {
     let age_ms = now.0.saturating_sub(known.made.0);
     age_ms > limit::CHECKPOINT_KEPT_MS
         || (age_ms > limit::CHECKPOINT_EACH_KEPT_MS
             && !known.number.is_multiple_of(limit::CHECKPOINT_KEPT_EVERY))
 }
 
-const fn age_order(Listed { tree, known, .. }: &Listed) -> (Time, TreeId, Seq) {
+const fn age_order(ListedCheckpoint { tree, known, .. }: &ListedCheckpoint) -> (Time, TreeId, Seq) {
     (known.made, *tree, known.seq)
 }

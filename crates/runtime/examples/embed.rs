@@ -15,7 +15,7 @@ use spinney::{Drivers, FunctionTool, Home};
 use spinney_kernel::budget::{Amounts, Resource, Usage, Used};
 use spinney_kernel::context::Message;
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
+use spinney_kernel::port::model::{ModelAnswer, ModelAttempt, Deltas, Missed, Model};
 use spinney_kernel::record::{StopReason, ToolAsk};
 use spinney_testkit::spinney_store::MemoryJournal;
 
@@ -50,7 +50,7 @@ async fn forecast(call: Call<Weather>) -> Result<Forecast, String> {
 struct Forecaster;
 
 impl Model for Forecaster {
-    fn call(&self, attempt: Arc<Attempt>, deltas: Deltas) -> Pending<Result<Answer, Missed>> {
+    fn call(&self, attempt: Arc<ModelAttempt>, deltas: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
         let ask = |args: &str| ToolAsk {
             id: format!("ask-{}", attempt.turn),
             tool: "weather".to_owned(),
@@ -65,11 +65,11 @@ impl Model for Forecaster {
         };
         deltas(&text);
         let usage = Usage { input: attempt.packet.tokens, output: text.len() as u64, ..Usage::default() };
-        Box::pin(async move { Ok(Answer { text, asks, used: Used::Tokens(usage), stop: StopReason::End }) })
+        Box::pin(async move { Ok(ModelAnswer { text, asks, used: Used::Tokens(usage), stop: StopReason::End }) })
     }
 }
 
-fn last(attempt: &Attempt) -> String {
+fn last(attempt: &ModelAttempt) -> String {
     attempt
         .packet
         .messages

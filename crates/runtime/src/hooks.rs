@@ -91,9 +91,9 @@ impl Target {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Returned {
     /// A model's answer.
-    Model(model::Answer),
+    Model(model::ModelAnswer),
     /// A tool's answer.
-    Tool(tool::Answer),
+    Tool(tool::ToolAnswer),
 }
 
 impl Returned {

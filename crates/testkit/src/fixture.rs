@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use spinney_kernel::budget::{Limits, Price, Resource, nanos_from_usd};
 use spinney_kernel::definition::{
-    Allow, BudgetSpec, Caps, Compact, Definition, Lend, Lost, Model, OnLow, Role, Tool, TreeLimits, Turns,
+    Allow, BudgetSpec, Caps, Compact, Definition, Lend, OnLost, ModelSpec, OnLow, Role, ToolSpec, TreeLimits, Turns,
     Unpriced, WindowSpec, WrapUp,
 };
 use spinney_kernel::rules::request::Collect;
@@ -151,8 +151,8 @@ pub fn definition(plants: &[Plant]) -> Definition {
         })
     };
     let per_mtok = NANOS_PER_TOKEN * 1_000_000;
-    let m = Model { price: price(per_mtok), fallback: vec![parse("cheap")], ..Model::default() };
-    let cheap = Model { price: price(per_mtok / 10), ..Model::default() };
+    let m = ModelSpec { price: price(per_mtok), fallback: vec![parse("cheap")], ..ModelSpec::default() };
+    let cheap = ModelSpec { price: price(per_mtok / 10), ..ModelSpec::default() };
     Definition {
         name: "fixture".to_owned(),
         goal: "Grow.".to_owned(),
@@ -160,11 +160,11 @@ pub fn definition(plants: &[Plant]) -> Definition {
         thread: None,
         budget: root.map(|plant| plant.budget.clone()).unwrap_or_default(),
         limits: TreeLimits { depth_max: limit::DEPTH_CAP, ..TreeLimits::default() },
-        models: [(parse("m"), m), (parse("cheap"), cheap), (parse("free"), Model::default())]
+        models: [(parse("m"), m), (parse("cheap"), cheap), (parse("free"), ModelSpec::default())]
             .into_iter()
             .collect(),
         roles,
-        tools: [(parse("read"), tool(Lost::Repeatable)), (parse("write"), tool(Lost::Presumed))]
+        tools: [(parse("read"), tool(OnLost::Repeatable)), (parse("write"), tool(OnLost::Presumed))]
             .into_iter()
             .collect(),
         unpriced: Unpriced::Refuse,
@@ -200,8 +200,8 @@ fn role(plant: &Plant) -> Role {
     }
 }
 
-fn tool(lost: Lost) -> Tool {
-    Tool { lost, ..Tool::default() }
+fn tool(lost: OnLost) -> ToolSpec {
+    ToolSpec { lost, ..ToolSpec::default() }
 }
 
 /// The definition shared, as requests carry it.

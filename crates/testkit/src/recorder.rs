@@ -3,16 +3,16 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use spinney_kernel::budget::Used;
-use spinney_kernel::definition::Lost;
+use spinney_kernel::definition::OnLost;
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
+use spinney_kernel::port::model::{ModelAnswer, ModelAttempt, Deltas, Missed, Model};
 use spinney_kernel::words::Part;
 use tokio::sync::watch;
 
 /// A model that keeps every attempt made at it.
 pub struct Recorder<M> {
     model: M,
-    attempts: Mutex<Vec<Arc<Attempt>>>,
+    attempts: Mutex<Vec<Arc<ModelAttempt>>>,
     out: watch::Sender<usize>,
 }
 
@@ -39,7 +39,7 @@ impl<M> Recorder<M> {
 
     /// Every attempt so far, in order.
     #[must_use]
-    pub fn attempts(&self) -> Vec<Arc<Attempt>> {
+    pub fn attempts(&self) -> Vec<Arc<ModelAttempt>> {
         self.kept().clone()
     }
 
@@ -55,13 +55,13 @@ impl<M> Recorder<M> {
         let _ = self.out.subscribe().wait_for(|out| *out == count).await;
     }
 
-    fn kept(&self) -> MutexGuard<'_, Vec<Arc<Attempt>>> {
+    fn kept(&self) -> MutexGuard<'_, Vec<Arc<ModelAttempt>>> {
         self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<M: Model> Model for Recorder<M> {
-    fn call(&self, attempt: Arc<Attempt>, deltas: Deltas) -> Pending<Result<Answer, Missed>> {
+    fn call(&self, attempt: Arc<ModelAttempt>, deltas: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
         self.kept().push(Arc::clone(&attempt));
         self.out.send_modify(|out| *out += 1);
         let (out, work) = (Out(self.out.clone()), self.model.call(attempt, deltas));
@@ -84,11 +84,11 @@ impl<M: Model> Model for Recorder<M> {
         self.model.tokenizer()
     }
 
-    fn lost(&self) -> Lost {
+    fn lost(&self) -> OnLost {
         self.model.lost()
     }
 
-    fn used_when_stopped(&self, attempt: &Attempt, said: &str) -> Used {
+    fn used_when_stopped(&self, attempt: &ModelAttempt, said: &str) -> Used {
         self.model.used_when_stopped(attempt, said)
     }
 }

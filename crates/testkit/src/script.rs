@@ -14,9 +14,9 @@
 //! ```
 
 use spinney_kernel::budget::{Amounts, Resource, Usage, Used, nanos_from_usd};
-use spinney_kernel::definition::Lost as OnLost;
+use spinney_kernel::definition::OnLost as OnLost;
 use spinney_kernel::record::{
-    Breaker as Gate, Failure, OnTimeout, Question, Sources, StopReason, ToolAsk, WaitFor, WaitNeed, Work,
+    BreakerState as Gate, Failure, OnTimeout, Question, Sources, StopReason, ToolAsk, WaitFor, WaitNeed, Work,
 };
 use spinney_kernel::rules::report::{Breaker, Done, Failed, Lost, Rate, Report, Timer};
 use spinney_kernel::rules::request::{
@@ -24,7 +24,7 @@ use spinney_kernel::rules::request::{
     Unpause, Wait,
 };
 use spinney_kernel::words::{Body, CallId, Fault, FaultKind, Running, TimerId};
-use spinney_kernel::world::Stage;
+use spinney_kernel::world::CallStage;
 
 use crate::Play;
 use crate::fixture::{self, NANOS_PER_TOKEN, millis, number, parse};
@@ -202,7 +202,7 @@ fn used(play: &Play, call: CallId, rest: &[&str]) -> Used {
     }
     let cost = rest.iter().find(|word| word.starts_with('$')).map_or(0, |word| nanos(word));
     match play.world().call(call).map(|call| (&call.work, call.stage)) {
-        Some((Work::Model(work), Stage::Running { .. })) => {
+        Some((Work::Model(work), CallStage::Running { .. })) => {
             let per_token =
                 if work.model.as_str() == "cheap" { NANOS_PER_TOKEN / 10 } else { NANOS_PER_TOKEN };
             Used::Tokens(Usage { output: cost / per_token, ..Usage::default() })

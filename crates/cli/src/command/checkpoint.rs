@@ -8,7 +8,7 @@ use serde_json::json;
 use spinney::clock::{Clock, SystemClock};
 use spinney::tree::{BranchError, BranchOff};
 use spinney::{Drivers, Home};
-use spinney_journal::{Cleaned, Journal, Known, Listed, checkpoints};
+use spinney_journal::{Cleaned, Journal, CheckpointFacts, ListedCheckpoint, checkpoints};
 use spinney_kernel::budget::{Limits, Resource};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::request::{Request, Rollback};
@@ -47,7 +47,7 @@ async fn make(home: &Path, args: args::CheckpointMake) -> Result<Exit> {
 
 /// Makes a branch. It stands still until somebody resumes it.
 async fn branch(path: &Path, args: &args::CheckpointBranch) -> Result<Exit> {
-    let Listed { name, tree: from, known } = named(path, &args.name)?;
+    let ListedCheckpoint { name, tree: from, known } = named(path, &args.name)?;
     let given = [
         (Resource::Cost, args.budget_usd.map(|usd| usd.nanos())),
         (Resource::Tokens, args.budget_tokens),
@@ -77,7 +77,7 @@ async fn branch(path: &Path, args: &args::CheckpointBranch) -> Result<Exit> {
 
 /// Rolls an agent back, whether a process runs its tree or nobody does.
 async fn rollback(home: &Path, args: args::CheckpointRollback) -> Result<Exit> {
-    let Listed { name, tree, known } = named(home, &args.name)?;
+    let ListedCheckpoint { name, tree, known } = named(home, &args.name)?;
     let asked: Vec<AgentId> = args.into.iter().cloned().collect();
     let request = Request::Rollback(Rollback::to(known.agent.clone(), known.seq, args.into));
     let answer = ask((home, tree), &asked, request).await?;
@@ -125,13 +125,13 @@ async fn clean(path: &Path) -> Result<Exit> {
 }
 
 /// The checkpoint of a home that a text names.
-fn named(home: &Path, text: &str) -> Result<Listed> {
+fn named(home: &Path, text: &str) -> Result<ListedCheckpoint> {
     let all = checkpoints(&place::look(home)?, None)?;
-    let is_exact = |listed: &Listed| listed.name.as_str() == text;
+    let is_exact = |listed: &ListedCheckpoint| listed.name.as_str() == text;
     let exact = all.iter().any(is_exact);
     let fits =
-        |listed: &Listed| if exact { is_exact(listed) } else { listed.name.as_str().starts_with(text) };
-    let mut found: Vec<Listed> = all.into_iter().filter(fits).collect();
+        |listed: &ListedCheckpoint| if exact { is_exact(listed) } else { listed.name.as_str().starts_with(text) };
+    let mut found: Vec<ListedCheckpoint> = all.into_iter().filter(fits).collect();
     let ls = command(home, &["checkpoint", "ls"]);
     match found.len() {
         1 => Ok(found.remove(0)),
@@ -172,9 +172,9 @@ fn ls(home: &Path, args: &args::CheckpointLs) -> Result<Exit> {
     }
     let now = SystemClock::new().now_ms();
     let titles = ["NAME", "AGENT", "KIND", "TREE", "EVENT", "MADE"].map(str::to_owned);
-    let row_of = |Listed { name, tree, known }: &Listed| {
+    let row_of = |ListedCheckpoint { name, tree, known }: &ListedCheckpoint| {
         let made = ago(now.saturating_sub(known.made.0));
-        let Known { agent, kind, seq, .. } = known;
+        let CheckpointFacts { agent, kind, seq, .. } = known;
         [name.to_string(), agent.to_string(), kind.word().to_owned(), short(*tree), seq.0.to_string(), made]
     };
     let rows: Vec<[String; 6]> = std::iter::once(titles).chain(listed.iter().map(row_of)).collect();
@@ -190,7 +190,7 @@ fn ls(home: &Path, args: &args::CheckpointLs) -> Result<Exit> {
     Ok(Exit::Completed)
 }
 
-fn line(Listed { name, tree, known }: &Listed) -> String {
+fn line(ListedCheckpoint { name, tree, known }: &ListedCheckpoint) -> String {
     let line = json!({
         "checkpoint": name,
         "agent": known.agent,

@@ -9,7 +9,7 @@ use spinney::{Home, ResumeError, Tree};
 use spinney_journal::Journal;
 use spinney_kernel::record::Event;
 use spinney_kernel::words::{Seq, TreeId};
-use spinney_kernel::world::{AgentView, Status};
+use spinney_kernel::world::{AgentView, AgentStatus};
 
 use super::run::{head, listen};
 use crate::exit::Exit;
@@ -88,7 +88,7 @@ async fn take_up(
 /// Ends every pause in a tree. What is refused was not paused; a tree that is no longer run is told by whoever follows it.
 async fn unpause(tree: &Tree) {
     let Ok(look) = tree.look().await else { return };
-    let living = look.agents.into_iter().filter(|agent| !matches!(agent.status, Status::Ended(_)));
+    let living = look.agents.into_iter().filter(|agent| !matches!(agent.status, AgentStatus::Ended(_)));
     for AgentView { agent, .. } in living {
         if let Err(RequestError::Stopped(_)) = tree.unpause(agent).await {
             return;

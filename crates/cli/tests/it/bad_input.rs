@@ -6,7 +6,7 @@ use spinney::budget::{AMOUNT_MAX, AmountError, Amounts, Budget, Limits, Resource
 use spinney::{Drivers, Home};
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
+use spinney_kernel::port::model::{ModelAnswer, ModelAttempt, Deltas, Missed, Model};
 use spinney_kernel::record::StopReason;
 use spinney_kernel::rules::request::{Charge, Raise, Request};
 use spinney_kernel::words::By;
@@ -98,10 +98,10 @@ const NO_DOLLARS: [&str; 8] = ["NaN", ".nan", "inf", "-.inf", "-1", "1e99", "200
 struct Boastful(Used);
 
 impl Model for Boastful {
-    fn call(&self, _: Arc<Attempt>, _: Deltas) -> Pending<Result<Answer, Missed>> {
+    fn call(&self, _: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
         let used = self.0;
         Box::pin(async move {
-            Ok(Answer { text: "done".to_owned(), asks: Vec::new(), used, stop: StopReason::End })
+            Ok(ModelAnswer { text: "done".to_owned(), asks: Vec::new(), used, stop: StopReason::End })
         })
     }
 

@@ -1,7 +1,7 @@
 //! Checkpoints from the command line.
 
 use serde_json::json;
-use spinney_journal::{CatalogKind, CatalogRow, Journal, Known};
+use spinney_journal::{CatalogKind, CatalogRow, Journal, CheckpointFacts};
 use spinney_kernel::words::{CheckpointKind, Seq, Time};
 use spinney_store::{Access, SqliteJournal};
 
@@ -159,7 +159,7 @@ fn plant(stage: &Stage, planted: &[(CheckpointKind, u32, Time)]) {
     let head = journal.heads(&[]).unwrap().remove(0);
     let rows = planted.iter().enumerate().map(|(nth, (kind, number, made))| {
         let agent = "lead".parse().unwrap();
-        let known = Known { agent, kind: *kind, seq: Seq(1), made: *made, number: *number };
+        let known = CheckpointFacts { agent, kind: *kind, seq: Seq(1), made: *made, number: *number };
         let value = Some(serde_json::to_string(&known).unwrap());
         CatalogRow { kind: CatalogKind::Checkpoint, key: format!("c{nth}"), value }
     });

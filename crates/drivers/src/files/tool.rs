@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use serde::de::DeserializeOwned;
 use spinney_kernel::budget::Used;
-use spinney_kernel::definition::{Lost, Tool as Spec};
+use spinney_kernel::definition::{OnLost, ToolSpec as Spec};
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::Missed;
-use spinney_kernel::port::tool::{Answer, Attempt, Tool};
+use spinney_kernel::port::tool::{ToolAnswer, ToolAttempt, Tool};
 use spinney_kernel::words::ToolName;
 
 use super::advice::Refused;
@@ -32,19 +32,19 @@ impl Files {
     }
 
     /// The folder of whoever asks.
-    fn workspace(&self, attempt: &Attempt) -> Result<Workspace, Refused> {
+    fn workspace(&self, attempt: &ToolAttempt) -> Result<Workspace, Refused> {
         Ok(self.workspaces(attempt)?.agent(attempt.origin.agent())?)
     }
 
     /// The same for somebody who writes: the folder survives what the files in it are to survive.
-    fn workspace_to_write(&self, attempt: &Attempt) -> Result<Workspace, Refused> {
+    fn workspace_to_write(&self, attempt: &ToolAttempt) -> Result<Workspace, Refused> {
         let workspaces = self.workspaces(attempt)?;
         let workspace = workspaces.agent(attempt.origin.agent())?;
         workspaces.keep_names(&self.home, attempt.durability)?;
         Ok(workspace)
     }
 
-    fn workspaces(&self, attempt: &Attempt) -> Result<Workspaces, Refused> {
+    fn workspaces(&self, attempt: &ToolAttempt) -> Result<Workspaces, Refused> {
         Ok(Workspaces::open(&self.home, attempt.origin.tree)?.locked_by(&self.putting))
     }
 }
@@ -105,7 +105,7 @@ impl FileTool {
         }
     }
 
-    fn act(self, files: &Files, attempt: &Attempt) -> Result<String, Refused> {
+    fn act(self, files: &Files, attempt: &ToolAttempt) -> Result<String, Refused> {
         match self {
             Self::Read => read::act(&args(attempt)?, &files.workspace(attempt)?),
             Self::Write => {
@@ -129,22 +129,22 @@ impl Tool for Opened {
             description: self.tool.description().to_owned(),
             schema: self.tool.schema().to_owned(),
             // What was written twice is as if it was written once.
-            lost: Lost::Repeatable,
+            lost: OnLost::Repeatable,
             shown_bytes: (self.tool == FileTool::Read).then_some(read::SHOWN_BYTES),
             ..Spec::default()
         }
     }
 
-    fn call(&self, attempt: Attempt) -> Pending<Result<Answer, Missed>> {
+    fn call(&self, attempt: ToolAttempt) -> Pending<Result<ToolAnswer, Missed>> {
         // A file of a workspace is small: waiting for it elsewhere would take longer than the file does.
         let told = self.tool.act(&self.files, &attempt);
         let is_error = told.is_err();
         let text = told.unwrap_or_else(|refused| refused.to_string());
-        Box::pin(ready(Ok(Answer { text, is_error, parts: Vec::new(), used: Used::NOTHING })))
+        Box::pin(ready(Ok(ToolAnswer { text, is_error, parts: Vec::new(), used: Used::NOTHING })))
     }
 }
 
-fn args<T: DeserializeOwned>(attempt: &Attempt) -> Result<T, Refused> {
+fn args<T: DeserializeOwned>(attempt: &ToolAttempt) -> Result<T, Refused> {
     serde_json::from_str(&attempt.args)
         .map_err(|error| Refused::new(format!("`{}` cannot be called like this: {error}", attempt.tool)))
 }
@@ -163,7 +163,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let path = vec!["lead".parse().unwrap()].into();
         let (tree, role) = (TreeId::new([7; 16]), "lead".parse().unwrap());
-        let attempt = Attempt {
+        let attempt = ToolAttempt {
             origin: Arc::new(Origin { tree, path, role, goal: "Write.".into() }),
             tool: FileTool::Write.name(),
             args: r#"{"path": "outputs/a/b.txt", "text": "kept"}"#.to_owned(),

@@ -8,7 +8,7 @@ use std::mem::take;
 use serde_json::{Map, Value, json};
 use spinney_kernel::budget::Amounts;
 use spinney_kernel::context::offload::{Offloads, Whole};
-use spinney_kernel::context::{Hop, Trace};
+use spinney_kernel::context::{EventContext, Trace};
 use spinney_kernel::definition::Builtin;
 use spinney_kernel::record::{Attachment, Event, Outcome, Spawned, ToolAsk, ToolCall, WaitFor, Work};
 use spinney_kernel::words::{AgentId, BlobRef, CallId, Durability, Seq, Time, TreeId};
@@ -107,7 +107,7 @@ struct Ended<'h> {
     seq: Seq,
     at: Time,
     /// Where the event stands.
-    hop: &'h Hop,
+    hop: &'h EventContext,
     call: Option<CallId>,
     since: Option<Time>,
     spent: Amounts,

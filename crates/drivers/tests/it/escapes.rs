@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 use spinney_drivers::files::FileTool;
-use spinney_kernel::port::tool::Answer;
+use spinney_kernel::port::tool::ToolAnswer;
 
 use crate::files::{TREE, called};
 
@@ -199,7 +199,7 @@ impl Scene {
         found
     }
 
-    async fn call(&self, tool: FileTool, args: Value) -> Answer {
+    async fn call(&self, tool: FileTool, args: Value) -> ToolAnswer {
         called(self.home.path(), &["lead", "helper", self.agent], tool, &args).await
     }
 

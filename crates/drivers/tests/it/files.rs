@@ -10,16 +10,16 @@ use serde_json::{Value, json};
 use spinney_drivers::files::{FileTool, Files};
 use spinney_kernel::context::Origin;
 use spinney_kernel::definition::OutputLimits;
-use spinney_kernel::port::tool::{Answer, Attempt};
+use spinney_kernel::port::tool::{ToolAnswer, ToolAttempt};
 use spinney_kernel::words::{AgentId, TreeId};
 
 pub(crate) const TREE: TreeId = TreeId::new([8; 16]);
 
 /// Calls a file tool for the last of these agents.
-pub(crate) async fn called(home: &Path, path: &[&str], tool: FileTool, args: &Value) -> Answer {
+pub(crate) async fn called(home: &Path, path: &[&str], tool: FileTool, args: &Value) -> ToolAnswer {
     let path = path.iter().copied().map(parsed::<AgentId>).collect();
     let origin = Origin { tree: TREE, path, role: parsed("helper"), goal: "Write.".into() };
-    let attempt = Attempt {
+    let attempt = ToolAttempt {
         origin: Arc::new(origin),
         tool: parsed(tool.word()),
         args: args.to_string(),

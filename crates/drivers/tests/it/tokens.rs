@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex};
 
 use spinney_drivers::tokens::Tokenizer;
 use spinney_kernel::budget::{Usage, Used};
-use spinney_kernel::context::{Message, Packet, ToolTold};
+use spinney_kernel::context::{Message, Packet, ToolDescription};
 use spinney_kernel::definition::Definition;
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
+use spinney_kernel::port::model::{ModelAnswer, ModelAttempt, Deltas, Missed, Model};
 use spinney_kernel::record::{Event, StopReason, ToolAsk};
 use spinney_kernel::words::By;
 use spinney_kernel::world::TreeState;
@@ -162,14 +162,14 @@ impl Reader {
         }
     }
 
-    fn tokens_of_tool(&self, ToolTold { name, description, schema }: &ToolTold) -> u64 {
+    fn tokens_of_tool(&self, ToolDescription { name, description, schema }: &ToolDescription) -> u64 {
         let texts = [name.as_str(), description, schema];
         7 + texts.map(|text| self.tokenizer.count(text)).into_iter().sum::<u64>()
     }
 
     /// A helper answers with its goal's text; a root that is to tell all hands each text to a tool, a helper and
     /// itself, in turn.
-    fn play(&self, attempt: &Attempt) -> (String, Vec<ToolAsk>) {
+    fn play(&self, attempt: &ModelAttempt) -> (String, Vec<ToolAsk>) {
         let turn = attempt.turn as usize - 1;
         if attempt.origin.role.as_str() == "helper" {
             return (attempt.origin.goal.to_string(), Vec::new());
@@ -195,12 +195,12 @@ impl Reader {
 }
 
 impl Model for Reader {
-    fn call(&self, attempt: Arc<Attempt>, _: Deltas) -> Pending<Result<Answer, Missed>> {
+    fn call(&self, attempt: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
         let input = self.tokens_of(&attempt.packet);
         self.read.lock().unwrap_or_else(|error| panic!("{error}")).push((input, attempt.packet.tokens));
         let (text, asks) = self.play(&attempt);
         let used = Used::Tokens(Usage { input, output: 0, ..Usage::default() });
-        Box::pin(async move { Ok(Answer { text, asks, used, stop: StopReason::End }) })
+        Box::pin(async move { Ok(ModelAnswer { text, asks, used, stop: StopReason::End }) })
     }
 
     fn tokens(&self, text: &str) -> u64 {

@@ -5,13 +5,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Message;
-use crate::definition::{Allow, Builtin, Caps, Definition, OutputSchema, Tool, Turns};
+use crate::definition::{Allow, Builtin, Caps, Definition, OutputSchema, ToolSpec, Turns};
 use crate::record::RULES;
 use crate::words::{ByName, RoleName, ToolName, limit};
 
 /// A tool as a model is told of it beside its messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToolTold {
+pub struct ToolDescription {
     /// What it is called.
     pub name: ToolName,
     /// What it does and when to use it.
@@ -20,7 +20,7 @@ pub struct ToolTold {
     pub schema: String,
 }
 
-impl ToolTold {
+impl ToolDescription {
     fn of((name, description, schema): (&str, &str, &str)) -> Option<Self> {
         let (description, schema) = (description.to_owned(), schema.to_owned());
         name.parse().ok().map(|name| Self { name, description, schema })
@@ -80,7 +80,7 @@ pub(super) struct Brief {
     before: String,
     after: String,
     /// The tools that they may call.
-    pub(super) tools: Arc<[ToolTold]>,
+    pub(super) tools: Arc<[ToolDescription]>,
     /// Whether they are told what children used, and what is left.
     pub(super) tells_facts: bool,
     /// What their answers must look like.
@@ -105,7 +105,7 @@ impl Brief {
         Self {
             before: format!("{prompt}{gap}{TASK}"),
             after: format!("\n\n{listed}{close}"),
-            tools: told(definition, tools, rules).filter_map(ToolTold::of).collect(),
+            tools: told(definition, tools, rules).filter_map(ToolDescription::of).collect(),
             tells_facts: turns.is_some_and(|turns| turns.facts_tokens.is_some()),
             schema: schema.map(|schema| schema.text().into()),
         }
@@ -202,7 +202,7 @@ fn tools_tokens(definition: &Definition, caps: &Caps, turns: &Turns) -> u64 {
         let tools = allowed.map(uncounted_bytes).sum::<usize>();
         (TASK.len() + TOOLS.len() + CLOSE.len() + GAPS + tools) as u64
     });
-    let bytes = |(name, tool): (&ToolName, &Tool)| {
+    let bytes = |(name, tool): (&ToolName, &ToolSpec)| {
         ("- : \n".len() + name.as_str().len() + tool.description.trim().len() + tool.schema.len()) as u64
     };
     let allowed = definition.tools.iter().filter(|(name, _)| caps.tools.has(*name));
@@ -245,7 +245,7 @@ fn builtins<'a>(allowed: &Allow<ToolName>, rules: u32) -> impl Iterator<Item = (
     all.filter(|(name, ..)| allowed.has(*name))
 }
 
-fn words<'d>(name: &'d ToolName, tool: &'d Tool) -> (&'d str, &'d str, &'d str) {
+fn words<'d>(name: &'d ToolName, tool: &'d ToolSpec) -> (&'d str, &'d str, &'d str) {
     (name.as_str(), tool.description.trim(), &tool.schema)
 }
 

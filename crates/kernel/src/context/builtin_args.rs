@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::Goal;
-use crate::definition::{BudgetKeys, Builtin, Refusal, Share, Span};
+use crate::definition::{BudgetKeys, Builtin, Refusal, Share, TimeSpan};
 use crate::record::{OnTimeout, ToolAsk, WaitNeed};
 use crate::words::{AgentId, Correlation, MessageKind, ModelName, RoleName, ToolName, Topic, cut, limit};
 
@@ -48,7 +48,7 @@ pub(crate) struct SpawnArgs {
     pub(crate) tools: Option<Vec<ToolName>>,
     #[serde(default)]
     pub(crate) budget: BudgetKeys,
-    pub(crate) timeout: Option<Span>,
+    pub(crate) timeout: Option<TimeSpan>,
     #[serde(default)]
     pub(crate) detach: bool,
     pub(crate) share: Option<Share>,
@@ -63,7 +63,7 @@ pub(crate) struct WaitArgs {
     pub(crate) need: WaitNeed,
     #[serde(default)]
     pub(crate) sources: bool,
-    pub(crate) timeout: Option<Span>,
+    pub(crate) timeout: Option<TimeSpan>,
 }
 
 #[derive(Deserialize)]
@@ -73,7 +73,7 @@ pub(crate) struct FollowupArgs {
     pub(crate) task: String,
     #[serde(default)]
     pub(crate) budget: BudgetKeys,
-    pub(crate) timeout: Option<Span>,
+    pub(crate) timeout: Option<TimeSpan>,
     #[serde(default)]
     pub(crate) detach: bool,
 }
@@ -105,7 +105,7 @@ pub(crate) struct CancelArgs {
 #[serde(deny_unknown_fields)]
 pub(crate) struct AskArgs {
     pub(crate) question: String,
-    pub(crate) timeout: Option<Span>,
+    pub(crate) timeout: Option<TimeSpan>,
     pub(crate) default: Option<String>,
     pub(crate) on_timeout: Option<TimeoutPolicy>,
 }
@@ -115,7 +115,7 @@ pub(crate) struct AskArgs {
 #[serde(deny_unknown_fields)]
 pub(crate) struct AskArgsRules2 {
     pub(crate) question: String,
-    pub(crate) timeout: Option<Span>,
+    pub(crate) timeout: Option<TimeSpan>,
     pub(crate) default: Option<String>,
 }
 

@@ -22,7 +22,7 @@ use crate::words::{AgentId, AnswerDigest, Body, By, ByName, CallId, Category, Se
 use open::Kind;
 use open::Open;
 use open::Opened;
-pub use restore::Known;
+pub use restore::ContextSnapshot;
 pub use restore::Places;
 use restore::Recall;
 

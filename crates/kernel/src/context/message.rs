@@ -4,7 +4,7 @@ pub(super) use crate::record::ToolAsk;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::{Along, Facts, Folded, Shown, System, ToolTold};
+use super::{Along, Facts, Folded, Shown, System, ToolDescription};
 use crate::budget::Limits;
 use crate::words::{AgentId, Body, By, Category, RoleName, TreeId};
 
@@ -173,7 +173,7 @@ pub struct Packet {
     /// The messages, the oldest first. Shared: a longer context does not cost more to hand over.
     pub messages: Arc<Vec<Arc<Message>>>,
     /// The tools that may be called.
-    pub tools: Arc<[ToolTold]>,
+    pub tools: Arc<[ToolDescription]>,
     /// How many tokens all of it has at most.
     pub tokens: u64,
 }

@@ -19,14 +19,14 @@ mod trace;
 
 pub use along::{Along, Shown};
 pub(crate) use brief::{Goal, around_tokens, briefing_tokens, first_tokens, tool_tokens};
-pub use brief::{System, ToolTold};
+pub use brief::{System, ToolDescription};
 pub(crate) use builtin_args::{
     AskArgs, CancelArgs, FollowupArgs, ListArgs, SendArgs, SpawnArgs, WaitArgs, read,
 };
 pub use facts::Facts;
 pub(crate) use facts::{facts_tokens, used_told};
 pub use findings::{Finding, Findings, Late, Source};
-pub use fold::{Contexts, End, Known, Places};
+pub use fold::{Contexts, End, ContextSnapshot, Places};
 pub use folded::Folded;
 pub use frame::Frame;
 
@@ -35,4 +35,4 @@ pub(crate) use summary::summary_tokens;
 pub(crate) use told::{
     ROLLED_BACK, child_tokens, clamp_told, heard_tokens, shown_tokens, told_tokens, wait_tokens,
 };
-pub use trace::{Hop, Life, Switch, Trace};
+pub use trace::{EventContext, Life, Switch, Trace};

@@ -53,7 +53,7 @@ enum Aim {
 
 /// Where an event stands in the story of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hop {
+pub struct EventContext {
     /// Whom it is about; none if it is about the whole tree.
     pub agent: Option<AgentId>,
     /// That agent's path and thread.
@@ -95,7 +95,7 @@ impl Switch {
     }
 }
 
-impl Hop {
+impl EventContext {
     /// Ids from the root down to the agent; empty if it is about the whole tree.
     #[must_use]
     pub fn path(&self) -> &[AgentId] {
@@ -120,13 +120,13 @@ struct Kind {
 
 impl Trace {
     /// Takes in the next event, which arrived at `at`, and says where it stands.
-    pub fn take(&mut self, at: Time, event: &Event) -> Hop {
+    pub fn take(&mut self, at: Time, event: &Event) -> EventContext {
         let switch = self.enter(at, event);
         let Kind { agent, topic, correlation, since, is_end } = self.kind(event);
         let life = agent.as_ref().and_then(|agent| self.agents.get(agent)).cloned();
         let above = life.as_ref().and_then(|life| life.path.iter().rev().nth(1)).cloned();
         let since = since.or_else(|| life.as_ref().map(|life| life.since));
-        let mut hop = Hop {
+        let mut hop = EventContext {
             agent,
             life,
             caller: above.clone(),
@@ -283,7 +283,7 @@ impl Kind {
     }
 }
 
-impl Hop {
+impl EventContext {
     /// A message says itself who caused it and what it belongs to.
     fn addressed(&mut self, from: &By, envelope: &Envelope) {
         self.caller = match from {

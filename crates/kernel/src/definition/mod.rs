@@ -31,7 +31,7 @@ pub use share::{Given, Share};
 pub use shares::{Preset, Shares};
 pub(crate) use window_spec::check_size;
 pub use window_spec::{Compact, WindowSpec};
-pub use written::{BudgetKeys, Count, Percent, Span, Timeout, Usd, WrittenError};
+pub use written::{BudgetKeys, Count, Percent, TimeSpan, Timeout, Usd, WrittenError};
 
 /// Words that whoever starts a tree gives it, by name: whose it is, what it belongs to. Agents never see them.
 pub type Tags = BTreeMap<String, String>;
@@ -56,12 +56,12 @@ pub struct Definition {
     #[serde(default)]
     pub limits: TreeLimits,
     /// Models by name.
-    pub models: ByName<ModelName, Model>,
+    pub models: ByName<ModelName, ModelSpec>,
     /// Roles by name.
     pub roles: ByName<RoleName, Role>,
     /// Tools by name, those that the kernel itself answers aside.
     #[serde(default, skip_serializing_if = "ByName::is_empty")]
-    pub tools: ByName<ToolName, Tool>,
+    pub tools: ByName<ToolName, ToolSpec>,
     /// What to do about models without a price under a cost ceiling.
     #[serde(default)]
     pub unpriced: Unpriced,
@@ -105,7 +105,7 @@ impl Default for TreeLimits {
 /// A model that agents may call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Model {
+pub struct ModelSpec {
     /// What it costs; absent if nobody knows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
@@ -119,7 +119,7 @@ pub struct Model {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<ModelName>,
     /// What becomes of a call whose end was never recorded.
-    pub lost: Lost,
+    pub lost: OnLost,
     /// How often one call is started again because its process died; [`LOSSES_MAX`](crate::words::limit::LOSSES_MAX) if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub losses_max: Option<u32>,
@@ -128,7 +128,7 @@ pub struct Model {
 /// What becomes of a running effect when the process dies before its end is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Lost {
+pub enum OnLost {
     /// The outside may have billed or done it: settle at the full hold. A model call then takes a new hold for its
     /// retry; a tool is reported lost.
     #[default]
@@ -140,14 +140,14 @@ pub enum Lost {
 /// A tool that agents may call, as its driver describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Tool {
+pub struct ToolSpec {
     /// What it does and when to use it, for the model.
     pub description: String,
     /// What its arguments look like: a JSON Schema, as text.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub schema: String,
     /// What becomes of a call whose end was never recorded.
-    pub lost: Lost,
+    pub lost: OnLost,
     /// The most one call can cost by itself.
     #[serde(skip_serializing_if = "is_zero")]
     pub cost_nanos_max: u64,
@@ -162,7 +162,7 @@ pub struct Tool {
     pub tokens: Option<u64>,
 }
 
-impl Tool {
+impl ToolSpec {
     fn check(&self, name: &ToolName) -> Result<(), Refusal> {
         if Builtin::named(name).is_some() {
             return Err(Refusal::ToolNameTaken { tool: name.clone() });
@@ -210,7 +210,7 @@ impl Definition {
     ///
     /// # Errors
     /// Names the model and the ones there are.
-    pub fn model(&self, name: &ModelName) -> Result<&Model, Refusal> {
+    pub fn model(&self, name: &ModelName) -> Result<&ModelSpec, Refusal> {
         let known = || self.models.keys().cloned().collect();
         self.models.get(name).ok_or_else(|| Refusal::UnknownModel { model: name.clone(), known: known() })
     }

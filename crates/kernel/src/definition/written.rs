@@ -21,7 +21,7 @@ pub struct Usd(u64);
 /// A time that something may take: `200ms`, `90s`, `5m`, `2h`, `1d`, or a whole number of seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "Value")]
-pub struct Span(u64);
+pub struct TimeSpan(u64);
 
 /// How long something may take: a time, which stands still while the tree waits for a person, or `{ wall: time }`,
 /// which never does.
@@ -29,7 +29,7 @@ pub struct Span(u64);
 #[serde(try_from = "Value")]
 pub struct Timeout {
     /// How long.
-    pub span: Span,
+    pub span: TimeSpan,
     /// Whether it never stands still.
     pub is_wall: bool,
 }
@@ -126,7 +126,7 @@ impl Usd {
     }
 }
 
-impl Span {
+impl TimeSpan {
     /// In milliseconds; at least one, at most [`limit::TIMEOUT_MS_MAX`].
     #[must_use]
     pub const fn ms(self) -> u64 {
@@ -202,7 +202,7 @@ impl TryFrom<Value> for Usd {
     }
 }
 
-impl FromStr for Span {
+impl FromStr for TimeSpan {
     type Err = WrittenError;
     fn from_str(text: &str) -> Result<Self, WrittenError> {
         let unit_at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -223,7 +223,7 @@ impl FromStr for Span {
     }
 }
 
-impl TryFrom<Value> for Span {
+impl TryFrom<Value> for TimeSpan {
     type Error = WrittenError;
     fn try_from(value: Value) -> Result<Self, WrittenError> {
         match (&value, value.as_u64()) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::budget::{Limits, Used};
 use crate::context::{Origin, Packet};
-use crate::definition::Lost;
+use crate::definition::OnLost;
 use crate::port::Pending;
 use crate::port::parts::PartReader;
 pub use crate::record::StopReason;
@@ -15,7 +15,7 @@ use crate::words::{Fault, ModelName, Part, PartKind, limit};
 /// A model that can be called.
 pub trait Model: Send + Sync {
     /// Makes one attempt. Text goes to `deltas` as it comes; dropping the future stops the call.
-    fn call(&self, attempt: Arc<Attempt>, deltas: Deltas) -> Pending<Result<Answer, Missed>>;
+    fn call(&self, attempt: Arc<ModelAttempt>, deltas: Deltas) -> Pending<Result<ModelAnswer, Missed>>;
 
     /// How many tokens a text has at most, wherever it stands: at the beginning of a message or after a line break,
     /// and up to the end of the message or a line break. Counts are added up and holds are made of the sums, so a
@@ -42,12 +42,12 @@ pub trait Model: Send + Sync {
     }
 
     /// What becomes of a call whose end was never recorded.
-    fn lost(&self) -> Lost {
-        Lost::Presumed
+    fn lost(&self) -> OnLost {
+        OnLost::Presumed
     }
 
     /// What an attempt used that we stopped after it had said `said`. A provider may bill the rest all the same.
-    fn used_when_stopped(&self, attempt: &Attempt, said: &str) -> Used {
+    fn used_when_stopped(&self, attempt: &ModelAttempt, said: &str) -> Used {
         let _ = (attempt, said);
         Used::Unknown
     }
@@ -58,7 +58,7 @@ pub type Deltas = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// One attempt at a model call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Attempt {
+pub struct ModelAttempt {
     /// For whom.
     pub origin: Arc<Origin>,
     /// Which model, by its name in the tree.
@@ -95,7 +95,7 @@ pub enum Purpose {
 
 /// What a model answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct ModelAnswer {
     /// What it said.
     pub text: String,
     /// The tools it wants called.

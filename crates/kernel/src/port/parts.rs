@@ -7,10 +7,10 @@ use std::sync::Arc;
 use crate::budget::Used;
 use crate::context::Shown;
 use crate::port::Pending;
-use crate::port::model::{Attempt, Missed};
+use crate::port::model::{ModelAttempt, Missed};
 use crate::words::{Fault, FaultKind, Part};
 
-/// Reads parts for one attempt. Only [`Attempt::bytes`] asks it, and only for what the packet shows.
+/// Reads parts for one attempt. Only [`ModelAttempt::bytes`] asks it, and only for what the packet shows.
 #[derive(Clone, Default)]
 pub struct PartReader(Option<Arc<Read>>);
 
@@ -41,7 +41,7 @@ impl fmt::Debug for PartReader {
     }
 }
 
-impl Attempt {
+impl ModelAttempt {
     /// The bytes of a part that the packet shows. A part that it does not show, or only as a placeholder, is a fault,
     /// and so are bytes that are not there any more.
     pub fn bytes(&self, part: &Part) -> Pending<Result<Vec<u8>, Missed>> {

@@ -13,15 +13,15 @@ use crate::words::{Durability, Enclosure, ToolName};
 /// A tool that can be called.
 pub trait Tool: Send + Sync {
     /// What the tool is.
-    fn spec(&self) -> definition::Tool;
+    fn spec(&self) -> definition::ToolSpec;
 
     /// Calls it once. Dropping the future stops the call and everything it started.
-    fn call(&self, attempt: Attempt) -> Pending<Result<Answer, Missed>>;
+    fn call(&self, attempt: ToolAttempt) -> Pending<Result<ToolAnswer, Missed>>;
 }
 
 /// One attempt at a tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Attempt {
+pub struct ToolAttempt {
     /// For whom.
     pub origin: Arc<Origin>,
     /// Which tool.
@@ -40,7 +40,7 @@ pub struct Attempt {
 
 /// What a tool returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct ToolAnswer {
     /// What the model reads.
     pub text: String,
     /// Whether the tool says that it could not do what it was asked: the model is told so and decides.

@@ -355,7 +355,7 @@ pub enum Event {
         /// Which model.
         model: ModelName,
         /// Its state from here on.
-        breaker: Breaker,
+        breaker: BreakerState,
     },
     /// A model takes no calls until then.
     RateLimited {
@@ -486,7 +486,7 @@ pub struct Alarm {
 /// Whether calls to a model make sense right now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Breaker {
+pub enum BreakerState {
     /// They do.
     #[default]
     Closed,

@@ -21,7 +21,7 @@ pub use clock_kind::ClockKind;
 pub use cut::{Blank, Cut, LeftOut, Span};
 pub use effect::Effect;
 pub(crate) use event::is_zero_ms;
-pub use event::{Alarm, Branched, Breaker, Clamped, Event, RULES, Restored, are_decided};
+pub use event::{Alarm, Branched, BreakerState, Clamped, Event, RULES, Restored, are_decided};
 pub use exit::{Exit, Failure};
 pub use header::{Header, Tie};
 pub use holding::{Holding, Teller};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Limits;
-use crate::definition::Lost;
+use crate::definition::OnLost;
 use crate::record::{Covers, ToolAsk, WaitNeed, WrapUpCall, WrapUpReason};
 use crate::words::{AgentId, Body, ModelName, ToolName};
 
@@ -87,7 +87,7 @@ pub struct ToolCall {
     pub cost_nanos_max: u64,
     /// What becomes of it if the process dies.
     #[serde(default)]
-    pub lost: Lost,
+    pub lost: OnLost,
 }
 
 /// The child that a call spawned is to end.

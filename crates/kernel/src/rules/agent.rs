@@ -4,7 +4,7 @@
 use crate::record::{Attachment, Event, Exit, Outcome, Work};
 use crate::rules::{Draft, call, turn};
 use crate::words::Body;
-use crate::world::{AgentIx, Farewell, State};
+use crate::world::{AgentIx, Farewell, AgentState};
 
 /// Decides how an agent ends and stops everything below it. Does nothing if that was decided before.
 pub(crate) fn end(draft: &mut Draft<'_>, ix: AgentIx, exit: Exit, result: Option<Body>) {
@@ -54,7 +54,7 @@ pub(crate) fn end_if_drained(draft: &mut Draft<'_>, ix: AgentIx) {
     let mut next = Some(ix);
     while let Some(ix) = next {
         let Some(agent) = draft.agents().living(ix) else { return };
-        let State::Ending(farewell) = &agent.state else { return };
+        let AgentState::Ending(farewell) = &agent.state else { return };
         if is_busy(draft, ix) {
             return;
         }
@@ -65,7 +65,7 @@ pub(crate) fn end_if_drained(draft: &mut Draft<'_>, ix: AgentIx) {
 }
 
 fn is_live(draft: &Draft<'_>, ix: AgentIx) -> bool {
-    draft.agents().living(ix).is_some_and(|agent| matches!(agent.state, State::Live))
+    draft.agents().living(ix).is_some_and(|agent| matches!(agent.state, AgentState::Live))
 }
 
 fn is_busy(draft: &Draft<'_>, ix: AgentIx) -> bool {

@@ -8,7 +8,7 @@ use crate::definition::{BudgetSpec, Refusal, Role, WrapUp};
 use crate::record::{Alarm, ClockKind, Due, Event, Exit};
 use crate::rules::{Draft, agent, turn};
 use crate::words::{AgentId, Time, limit, spoken};
-use crate::world::{AgentIx, State, World};
+use crate::world::{AgentIx, AgentState, World};
 
 /// Whether the clocks of a tree under these rules can stand still.
 pub(crate) const fn are_kept(rules: u32) -> bool {
@@ -45,7 +45,7 @@ pub(crate) fn follow(draft: &mut Draft<'_>) {
     ran.sort_unstable();
     ran.dedup();
     for ix in ran {
-        let Some(agent) = draft.agents().living(ix).filter(|agent| matches!(agent.state, State::Live)) else {
+        let Some(agent) = draft.agents().living(ix).filter(|agent| matches!(agent.state, AgentState::Live)) else {
             continue;
         };
         let runs = agent.running > 0;

@@ -13,7 +13,7 @@ use crate::record::{
 };
 use crate::window::{Room, Window};
 use crate::words::{AgentId, Body, CallId, Category, ModelName, Running, Seq, TimerId, limit};
-use crate::world::{Agent, AgentIx, Birth, Call, Ended, Farewell, Letter, Phase, Progress, Stage, State};
+use crate::world::{Agent, AgentIx, Birth, Call, Ended, Farewell, Letter, Phase, Progress, CallStage, AgentState};
 use crate::{context, window};
 
 impl World {
@@ -241,7 +241,7 @@ impl World {
         let ix = self.place(id);
         let agent = self.agents.agent_mut(ix);
         assert!(agent.state.phase().may_become(Phase::Ending), "how an agent ends is decided once");
-        agent.state = State::Ending(Box::new(farewell));
+        agent.state = AgentState::Ending(Box::new(farewell));
         let account = agent.account;
         self.clocks_gone(ix);
         self.ledger.shut(account);
@@ -342,7 +342,7 @@ impl World {
 
     fn waiting(&mut self, id: CallId, why: Why, alarm: Option<Alarm>) {
         self.ledger.line_leave(id.0);
-        self.calls.move_to(id, Stage::Waiting(why));
+        self.calls.move_to(id, CallStage::Waiting(why));
         let old = std::mem::replace(&mut self.calls.call_mut(id).timer, alarm.map(|alarm| alarm.timer));
         self.clear_timer(old);
         self.set_timer(alarm, Subject::Call(id));
@@ -358,7 +358,7 @@ impl World {
 
     fn started(&mut self, id: CallId, attempt: u32, held: &Amounts) {
         self.ledger.line_leave(id.0);
-        self.calls.move_to(id, Stage::Running { held: *held });
+        self.calls.move_to(id, CallStage::Running { held: *held });
         let call = self.calls.call_mut(id);
         call.attempt = attempt;
         let (ix, timer) = (call.agent, call.timer.take());
@@ -386,7 +386,7 @@ impl World {
     fn settled(&mut self, id: CallId, spent: &Amounts) {
         let call = self.calls.call_mut(id);
         let (ix, held) = (call.agent, call.held());
-        self.calls.move_to(id, Stage::Asked);
+        self.calls.move_to(id, CallStage::Asked);
         let agent = self.agents.agent_mut(ix);
         agent.running -= 1;
         self.ledger.settle(agent.account, &held, spent);

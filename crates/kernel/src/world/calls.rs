@@ -17,7 +17,7 @@ pub struct Call {
     /// What for.
     pub work: Work,
     /// Where it stands.
-    pub stage: Stage,
+    pub stage: CallStage,
     /// How many attempts were started.
     pub attempt: u32,
     /// Whether it was told to stop; it ends with its next report.
@@ -91,22 +91,22 @@ impl Call {
     /// Whether an attempt is out.
     #[must_use]
     pub const fn is_running(&self) -> bool {
-        matches!(self.stage, Stage::Running { .. })
+        matches!(self.stage, CallStage::Running { .. })
     }
 
     /// What the running attempt holds; nothing if none runs.
     #[must_use]
     pub const fn held(&self) -> Amounts {
         match self.stage {
-            Stage::Running { held } => held,
-            Stage::Asked | Stage::Waiting(_) => Amounts::ZERO,
+            CallStage::Running { held } => held,
+            CallStage::Asked | CallStage::Waiting(_) => Amounts::ZERO,
         }
     }
 }
 
 /// Where a call stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum CallStage {
     /// Asked, and about to be decided in the same batch.
     Asked,
     /// It cannot go on yet.
@@ -164,7 +164,7 @@ impl Calls {
     }
 
     pub(crate) fn insert(&mut self, id: CallId, agent: AgentIx, work: Work, ask: Option<u32>) {
-        let (stage, attempt, stopped, is_void) = (Stage::Asked, 0, false, false);
+        let (stage, attempt, stopped, is_void) = (CallStage::Asked, 0, false, false);
         // An answer asks for far fewer.
         let ask = ask.map(|ask| NonZeroU16::MIN.saturating_add(u16::try_from(ask).unwrap_or(u16::MAX)));
         let call = Call { agent, work, stage, attempt, stopped, is_void, ask, past: None, timer: None };
@@ -173,7 +173,7 @@ impl Calls {
     }
 
     pub(crate) fn remove(&mut self, id: CallId) {
-        self.move_to(id, Stage::Asked);
+        self.move_to(id, CallStage::Asked);
         self.open.remove(&id);
     }
 
@@ -186,25 +186,25 @@ impl Calls {
     }
 
     /// Moves a call to another stage and keeps the counts true.
-    pub(crate) fn move_to(&mut self, id: CallId, stage: Stage) {
+    pub(crate) fn move_to(&mut self, id: CallId, stage: CallStage) {
         let before = std::mem::replace(&mut self.call_mut(id).stage, stage);
         match before {
-            Stage::Waiting(_) => {
+            CallStage::Waiting(_) => {
                 self.startable.remove(&id);
                 self.slotless.remove(&id);
             }
-            Stage::Running { .. } => self.running -= 1,
-            Stage::Asked => {}
+            CallStage::Running { .. } => self.running -= 1,
+            CallStage::Asked => {}
         }
         match stage {
-            Stage::Waiting(why) if why.is_startable() => {
+            CallStage::Waiting(why) if why.is_startable() => {
                 self.startable.insert(id);
                 if why == Why::Slot {
                     self.slotless.insert(id);
                 }
             }
-            Stage::Running { .. } => self.running += 1,
-            Stage::Waiting(_) | Stage::Asked => {}
+            CallStage::Running { .. } => self.running += 1,
+            CallStage::Waiting(_) | CallStage::Asked => {}
         }
     }
 }

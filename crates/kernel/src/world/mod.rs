@@ -16,12 +16,12 @@ use std::sync::Arc;
 
 use crate::budget::{Account, AccountIx, Ledger, Shortfall};
 use crate::definition::{Definition, Refusal, TreeLimits, Turns};
-use crate::record::{Alarm, Breaker, ClockKind, RULES, Work};
+use crate::record::{Alarm, BreakerState, ClockKind, RULES, Work};
 use crate::words::{AgentId, CallId, ModelName, Seq, Time, TimerId, TreeId};
 
 pub use agent::*;
 
-pub use calls::{Call, Calls, Stage};
+pub use calls::{Call, Calls, CallStage};
 use clocks::Timeouts;
 pub use threads::{Thread, Threads};
 pub use view::{AgentView, TreeState};
@@ -76,7 +76,7 @@ pub(crate) enum Subject {
 /// What keeps calls from a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Gate {
-    breaker: Breaker,
+    breaker: BreakerState,
     limited_until: Option<Time>,
 }
 
@@ -182,7 +182,7 @@ impl World {
         self.check_running()?;
         let ix = self.agents.find(id).ok_or_else(|| Refusal::UnknownAgent { agent: id.clone() })?;
         let state = match (self.agents.living(ix), self.agents.ended(ix)) {
-            (Some(agent), _) if matches!(agent.state, State::Live) => return Ok(ix),
+            (Some(agent), _) if matches!(agent.state, AgentState::Live) => return Ok(ix),
             (_, Some(ended)) => ended.word,
             (_, None) => "ending",
         };
@@ -241,7 +241,7 @@ impl World {
     /// Whether the breaker of `model` is open.
     #[must_use]
     pub fn is_broken(&self, model: &ModelName) -> bool {
-        self.gates.get(model).is_some_and(|gate| gate.breaker == Breaker::Open)
+        self.gates.get(model).is_some_and(|gate| gate.breaker == BreakerState::Open)
     }
 
     /// Until when `model` takes no calls; that may be over.

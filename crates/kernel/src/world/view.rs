@@ -4,7 +4,7 @@ use super::World;
 use crate::budget::{Amounts, Limits};
 use crate::record::{Why, Work};
 use crate::words::{AgentId, RoleName, ThreadId};
-use crate::world::{AgentIx, Stage, State, Status};
+use crate::world::{AgentIx, CallStage, AgentState, AgentStatus};
 
 /// One agent as others see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct AgentView {
     /// How far below the root.
     pub depth: u32,
     /// What it is doing.
-    pub status: Status,
+    pub status: AgentStatus,
     /// What it and everything below it used.
     pub spent: Amounts,
     /// What is held for it and everything below it.
@@ -79,7 +79,7 @@ impl World {
                 parent,
                 role: ended.role.clone(),
                 depth: ended.depth,
-                status: Status::Ended(ended.word),
+                status: AgentStatus::Ended(ended.word),
                 spent: ended.spent,
                 held: Amounts::ZERO,
                 lent: Amounts::ZERO,
@@ -125,10 +125,10 @@ impl World {
             return TreeState::Halted;
         }
         let asks = self.calls.all().any(|(_, call)| matches!(call.work, Work::Question(_)));
-        let paused = self.calls.all().any(|(_, call)| call.stage == Stage::Waiting(Why::Paused));
+        let paused = self.calls.all().any(|(_, call)| call.stage == CallStage::Waiting(Why::Paused));
         let moves = self.calls.all().any(|(_, call)| match call.stage {
-            Stage::Waiting(why) => matches!(why, Why::Backoff | Why::Rate),
-            Stage::Asked | Stage::Running { .. } => true,
+            CallStage::Waiting(why) => matches!(why, Why::Backoff | Why::Rate),
+            CallStage::Asked | CallStage::Running { .. } => true,
         });
         match (moves, paused, asks) {
             (true, ..) | (false, false, false) => TreeState::Running,
@@ -137,24 +137,24 @@ impl World {
         }
     }
 
-    fn status(&self, ix: AgentIx) -> Status {
+    fn status(&self, ix: AgentIx) -> AgentStatus {
         let agent = self.agent(ix);
-        if !matches!(agent.state, State::Live) {
-            return Status::Ending;
+        if !matches!(agent.state, AgentState::Live) {
+            return AgentStatus::Ending;
         }
         if agent.running > 0 {
-            return Status::Running;
+            return AgentStatus::Running;
         }
         if self.halted.is_some() {
-            return Status::Halted;
+            return AgentStatus::Halted;
         }
         if self.is_paused(ix) {
-            return Status::Paused;
+            return AgentStatus::Paused;
         }
         let why = agent.open.iter().find_map(|id| match self.call(*id).map(|call| call.stage) {
-            Some(Stage::Waiting(why)) => Some(why),
-            Some(Stage::Asked | Stage::Running { .. }) | None => None,
+            Some(CallStage::Waiting(why)) => Some(why),
+            Some(CallStage::Asked | CallStage::Running { .. }) | None => None,
         });
-        why.map_or(Status::Idle, Status::Waiting)
+        why.map_or(AgentStatus::Idle, AgentStatus::Waiting)
     }
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use spinney_journal::JournalFault;
-use spinney_kernel::context::Hop;
+use spinney_kernel::context::EventContext;
 use spinney_kernel::words::{AgentId, Seq, Topic};
 
 use crate::tree::Told;
@@ -76,7 +76,7 @@ pub struct Sight {
     /// The event with its place and time.
     pub told: Told,
     /// Whom it is about, who caused it, and since when.
-    pub hop: Hop,
+    pub hop: EventContext,
 }
 
 /// Why a watcher sees no more.

@@ -35,10 +35,10 @@ use std::future::ready;
 use std::sync::Arc;
 
 use spinney_kernel::budget::Used;
-use spinney_kernel::definition::{Lost, Tool as Spec};
+use spinney_kernel::definition::{OnLost, ToolSpec as Spec};
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::Missed;
-use spinney_kernel::port::tool::{Answer, Attempt, Tool};
+use spinney_kernel::port::tool::{ToolAnswer, ToolAttempt, Tool};
 use spinney_kernel::words::limit;
 
 pub use gives::{Answered, Gives};
@@ -57,7 +57,7 @@ pub struct FunctionTool {
     function: Arc<Function>,
 }
 
-type Function = dyn Fn(Attempt) -> Pending<Result<Given, Complaint>> + Send + Sync;
+type Function = dyn Fn(ToolAttempt) -> Pending<Result<Given, Complaint>> + Send + Sync;
 
 /// Why there is no answer.
 enum Complaint {
@@ -132,7 +132,7 @@ impl FunctionTool {
     /// This, and calling it twice under the same key is the same as once: a call is started again after a crash.
     #[must_use]
     pub fn repeatable(mut self) -> Self {
-        self.spec_mut().lost = Lost::Repeatable;
+        self.spec_mut().lost = OnLost::Repeatable;
         self
     }
 
@@ -169,14 +169,14 @@ impl Tool for FunctionTool {
         Spec::clone(&self.spec)
     }
 
-    fn call(&self, attempt: Attempt) -> Pending<Result<Answer, Missed>> {
+    fn call(&self, attempt: ToolAttempt) -> Pending<Result<ToolAnswer, Missed>> {
         let Self { spec, function } = self.clone();
         Box::pin(async move {
             let unsaid = if spec.cost_nanos_max == 0 { Used::NOTHING } else { Used::Unknown };
             Ok(match function(attempt).await {
                 Ok(Given { text, parts, cost_nanos }) => {
                     let used = cost_nanos.map_or(unsaid, Used::CostNanos);
-                    Answer { text, is_error: false, parts, used }
+                    ToolAnswer { text, is_error: false, parts, used }
                 }
                 Err(Complaint::Said(text)) => complaint(text, unsaid),
                 Err(Complaint::Arguments(reason)) => {
@@ -192,6 +192,6 @@ impl Tool for FunctionTool {
     }
 }
 
-fn complaint(text: String, used: Used) -> Answer {
-    Answer { text, is_error: true, parts: Vec::new(), used }
+fn complaint(text: String, used: Used) -> ToolAnswer {
+    ToolAnswer { text, is_error: true, parts: Vec::new(), used }
 }

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use spinney_kernel::port::tool::Attempt;
+use spinney_kernel::port::tool::ToolAttempt;
 
 use super::schema;
 
@@ -19,22 +19,22 @@ pub struct Call<A> {
     pub args: A,
     /// For whom, which attempt, and the key: the same for every start of the same call, so that an effect can be made
     /// once.
-    pub attempt: Attempt,
+    pub attempt: ToolAttempt,
 }
 
 /// An attempt as it came, with its arguments as text. Such a tool has no schema unless it is given one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Untyped(pub Attempt);
+pub struct Untyped(pub ToolAttempt);
 
 pub(super) mod sealed {
-    use super::Attempt;
+    use super::ToolAttempt;
 
     pub trait Takes: Sized {
         /// The schema of the arguments, and what the type says of itself.
         fn schema() -> (String, String);
 
         /// Reads the arguments.
-        fn read(attempt: Attempt) -> Result<Self, String>;
+        fn read(attempt: ToolAttempt) -> Result<Self, String>;
     }
 }
 
@@ -43,7 +43,7 @@ impl<A: DeserializeOwned + JsonSchema> sealed::Takes for A {
         schema::of::<A>()
     }
 
-    fn read(attempt: Attempt) -> Result<Self, String> {
+    fn read(attempt: ToolAttempt) -> Result<Self, String> {
         read(&attempt.args)
     }
 }
@@ -53,7 +53,7 @@ impl<A: DeserializeOwned + JsonSchema> sealed::Takes for Call<A> {
         schema::of::<A>()
     }
 
-    fn read(attempt: Attempt) -> Result<Self, String> {
+    fn read(attempt: ToolAttempt) -> Result<Self, String> {
         Ok(Self { args: read(&attempt.args)?, attempt })
     }
 }
@@ -63,7 +63,7 @@ impl sealed::Takes for Untyped {
         (String::new(), String::new())
     }
 
-    fn read(attempt: Attempt) -> Result<Self, String> {
+    fn read(attempt: ToolAttempt) -> Result<Self, String> {
         Ok(Self(attempt))
     }
 }

@@ -88,7 +88,7 @@ impl Effects {
     pub(super) fn call_model(
         &mut self,
         ticket: Ticket,
-        attempt: model::Attempt,
+        attempt: model::ModelAttempt,
         schema: Option<Arc<str>>,
         world: &World,
     ) {
@@ -119,7 +119,7 @@ impl Effects {
     }
 
     /// Starts an attempt at a tool call.
-    pub(super) fn call_tool(&mut self, ticket: Ticket, attempt: tool::Attempt, world: &World) {
+    pub(super) fn call_tool(&mut self, ticket: Ticket, attempt: tool::ToolAttempt, world: &World) {
         let spec = world.definition().tools.get(&attempt.tool);
         let timeout_ms = spec.and_then(|spec| spec.timeout_ms).unwrap_or(limit::TOOL_TIMEOUT_MS);
         let expected = Expected { shown_bytes: spec.and_then(|spec| spec.shown_bytes), schema: None };
@@ -235,10 +235,10 @@ impl Drop for Effects {
 
 async fn call_model(
     driver: &dyn Model,
-    (Ticket { call, attempt: number }, attempt): (Ticket, Arc<model::Attempt>),
+    (Ticket { call, attempt: number }, attempt): (Ticket, Arc<model::ModelAttempt>),
     stop: &mut Stop,
     hub: Arc<Hub>,
-) -> Result<model::Answer, Missed> {
+) -> Result<model::ModelAnswer, Missed> {
     let said = Arc::new(Mutex::new(String::new()));
     let deltas: Deltas = {
         let (said, origin) = (Arc::clone(&said), Arc::clone(&attempt.origin));
@@ -266,10 +266,10 @@ async fn call_model(
 }
 
 async fn call_tool(
-    work: Pending<Result<tool::Answer, Missed>>,
+    work: Pending<Result<tool::ToolAnswer, Missed>>,
     timeout_ms: u64,
     stop: &mut Stop,
-) -> Result<tool::Answer, Missed> {
+) -> Result<tool::ToolAnswer, Missed> {
     let timed = tokio::time::timeout(Duration::from_millis(timeout_ms), work);
     match until_stopped(timed, stop).await {
         Some(Ok(ended)) => ended,
@@ -332,8 +332,8 @@ fn report(drivers: &Drivers, ticket: Ticket, ended: Ended, expected: Expected<'_
     }
 }
 
-fn model_report(drivers: &Drivers, ticket: Ticket, answer: model::Answer, schema: Option<&str>) -> Brought {
-    let model::Answer { mut text, mut asks, used, stop } = answer;
+fn model_report(drivers: &Drivers, ticket: Ticket, answer: model::ModelAnswer, schema: Option<&str>) -> Brought {
+    let model::ModelAnswer { mut text, mut asks, used, stop } = answer;
     let mut mismatch = None;
     // Who asks for tools has not answered yet.
     if let Some(schema) = schema.filter(|_| asks.is_empty()) {
@@ -366,8 +366,8 @@ fn bound(asks: &mut Vec<ToolAsk>) {
     }
 }
 
-fn tool_report(drivers: &Drivers, ticket: Ticket, answer: tool::Answer, shown_bytes: Option<u32>) -> Brought {
-    let tool::Answer { text, is_error, parts, used } = answer;
+fn tool_report(drivers: &Drivers, ticket: Ticket, answer: tool::ToolAnswer, shown_bytes: Option<u32>) -> Brought {
+    let tool::ToolAnswer { text, is_error, parts, used } = answer;
     let count = |part: &mut Part, bytes: &[u8]| drivers.count_part(part, bytes);
     let Payload { body, blobs } =
         returned_with((text, parts), shown_bytes, |text| drivers.tokens(text), count);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use spinney_journal::Journal;
 use spinney_journal::recall;
-use spinney_kernel::context::{Contexts, Known};
+use spinney_kernel::context::{Contexts, ContextSnapshot};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::Reply;
 use spinney_kernel::rules::request::{Checkpoint, Request, Rollback};
@@ -37,7 +37,7 @@ pub(crate) enum Requested {
 /// A rollback with what was read for it.
 pub(crate) struct Back {
     rollback: Rollback,
-    known: Result<Known, Refusal>,
+    known: Result<ContextSnapshot, Refusal>,
 }
 
 impl Back {

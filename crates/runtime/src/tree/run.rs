@@ -401,7 +401,7 @@ impl Run {
                 let outputs = role.and_then(|role| role.turns.as_ref()).map(|turns| turns.outputs);
                 let outputs = outputs.unwrap_or_default();
                 let durability = world.definition().durability;
-                let attempt = tool::Attempt { origin, tool, args, attempt, key, outputs, durability };
+                let attempt = tool::ToolAttempt { origin, tool, args, attempt, key, outputs, durability };
                 self.effects.call_tool(ticket, attempt, world);
             }
         }
@@ -412,7 +412,7 @@ impl Run {
         ticket: Ticket,
         agent: &AgentId,
         (model, output_cap, key): (spinney_kernel::words::ModelName, u64, String),
-    ) -> Option<model::Attempt> {
+    ) -> Option<model::ModelAttempt> {
         let world = &self.mind.world;
         let ix = world.agents().find(agent)?;
         let living = world.agents().living(ix)?;
@@ -424,7 +424,7 @@ impl Run {
             (None, Some(_)) => (model::Purpose::WrapUp, contexts.last_packet(agent, *input_tokens)?),
             (None, None) => (model::Purpose::Turn, contexts.packet(agent, *input_tokens)?),
         };
-        Some(model::Attempt {
+        Some(model::ModelAttempt {
             origin: Arc::clone(contexts.origin(agent)?),
             model,
             turn: living.progress.turns + 1,

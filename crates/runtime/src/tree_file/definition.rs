@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use spinney_kernel::budget::{AMOUNT_MAX, Price};
 use spinney_kernel::definition::{
-    Allow, BudgetKeys, BudgetSpec, Caps, Count, Definition, Lost, Model, Network, OnLow, OutputLimits,
-    OutputSchema, Recursion, Role, Share, Span, Tags, TreeLimits, Turns, Usd, WindowSpec, Wrong,
+    Allow, BudgetKeys, BudgetSpec, Caps, Count, Definition, OnLost, ModelSpec, Network, OnLow, OutputLimits,
+    OutputSchema, Recursion, Role, Share, TimeSpan, Tags, TreeLimits, Turns, Usd, WindowSpec, Wrong,
 };
 use spinney_kernel::words::{AgentId, Body, ByName, ModelName, RESERVED_IDS, RoleName, limit};
 
@@ -136,7 +136,7 @@ impl Reader<'_> {
         })
     }
 
-    fn model(&self, name: &ModelName, keys: &ModelKeys) -> Result<Model, FileError> {
+    fn model(&self, name: &ModelName, keys: &ModelKeys) -> Result<ModelSpec, FileError> {
         let at = [Step::Key("models"), Step::Key(name.as_str())];
         let fallback = [at[0], at[1], Step::Key("fallback")];
         self.few(&fallback, keys.fallback.len())?;
@@ -149,12 +149,12 @@ impl Reader<'_> {
             }
         }
         let max_output = [at[0], at[1], Step::Key("max_output")];
-        Ok(Model {
+        Ok(ModelSpec {
             price: keys.price.as_ref().map(price),
             output_max: self.bounded(&max_output, keys.max_output, 1..=AMOUNT_MAX)?,
             context: self.bounded(&[at[0], at[1], Step::Key("context")], keys.context, CONTEXT_TOKENS)?,
             fallback: keys.fallback.clone(),
-            lost: Lost::default(),
+            lost: OnLost::default(),
             losses_max: self
                 .bounded(&[at[0], at[1], Step::Key("attempts_lost_max")], keys.attempts_lost_max, LOSSES)?
                 .and_then(|count| u32::try_from(count).ok()),
@@ -221,7 +221,7 @@ impl Reader<'_> {
                 output_cap: cap.unwrap_or(default.output_cap),
                 approvals: keys.approvals.clone(),
                 outputs: self.outputs(&agent, limits)?,
-                active_ms: limits.timeout.map(Span::ms),
+                active_ms: limits.timeout.map(TimeSpan::ms),
                 children_max: children.map(narrow),
                 window: self.window(&at("window"), keys.window.as_ref())?,
                 share: self.share(&at("share"), keys.share)?,

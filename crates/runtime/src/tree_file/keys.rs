@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 use spinney_kernel::definition::{
-    Approval, BudgetKeys, Compact, Count, Preset, Share, Span, Tags, Unpriced, Usd,
+    Approval, BudgetKeys, Compact, Count, Preset, Share, TimeSpan, Tags, Unpriced, Usd,
 };
 use spinney_kernel::words::{ByName, Durability, ModelName, RoleName, ThreadId, ToolName};
 
@@ -107,7 +107,7 @@ pub(super) struct AgentLimitKeys {
     pub(super) max_tokens_per_step: Option<Count>,
     pub(super) max_output_files: Option<Count>,
     pub(super) max_output_size_bytes: Option<Count>,
-    pub(super) timeout: Option<Span>,
+    pub(super) timeout: Option<TimeSpan>,
     pub(super) depth: Option<Count>,
     pub(super) children: Option<Count>,
 }

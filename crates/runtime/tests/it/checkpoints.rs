@@ -2,7 +2,7 @@
 
 use spinney::Shutdown;
 use spinney::tree::{ApplyError, RequestError};
-use spinney_journal::{Journal, Listed, checkpoints, rebuild};
+use spinney_journal::{Journal, ListedCheckpoint, checkpoints, rebuild};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::Reply;
@@ -22,7 +22,7 @@ fn name(text: &str) -> CheckpointName {
     text.parse().unwrap()
 }
 
-fn all(journal: &dyn Journal) -> Vec<Listed> {
+fn all(journal: &dyn Journal) -> Vec<ListedCheckpoint> {
     checkpoints(journal, None).unwrap()
 }
 

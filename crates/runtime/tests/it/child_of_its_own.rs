@@ -10,7 +10,7 @@ use spinney::wire::{SpawnRequest, SpawnResult};
 use spinney::{FunctionTool, Tree};
 use spinney_kernel::context::Message;
 use spinney_kernel::definition::Definition;
-use spinney_kernel::port::model::Attempt;
+use spinney_kernel::port::model::ModelAttempt;
 use spinney_kernel::record::{Event, Exit};
 use spinney_kernel::words::Time;
 use spinney_testkit::{Stage, settled, told};
@@ -32,7 +32,7 @@ fn family() -> Definition {
     TreeFile::parse("tree.yaml", TREE).unwrap().definition
 }
 
-fn attempts_of(stage: &Stage, role: &str) -> Vec<Arc<Attempt>> {
+fn attempts_of(stage: &Stage, role: &str) -> Vec<Arc<ModelAttempt>> {
     stage.model().attempts().into_iter().filter(|attempt| attempt.origin.role.as_str() == role).collect()
 }
 

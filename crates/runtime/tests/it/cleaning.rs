@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use spinney::clock::Clock;
 use spinney::{Home, Tree};
 use spinney_journal::{
-    CatalogKind, CatalogRow, Cleaned, Journal, JournalFault, Listed, checkpoints, rebuild,
+    CatalogKind, CatalogRow, Cleaned, Journal, JournalFault, ListedCheckpoint, checkpoints, rebuild,
 };
 use spinney_kernel::words::limit::CLEAN_TRIES_MAX;
 use spinney_kernel::words::{CheckpointKind, Seq, TreeId};
@@ -78,7 +78,7 @@ impl Scene {
         self.clock.0.fetch_add(ms, Ordering::Relaxed);
     }
 
-    fn all(&self) -> Vec<Listed> {
+    fn all(&self) -> Vec<ListedCheckpoint> {
         checkpoints(self.journal.as_ref(), None).unwrap()
     }
 
@@ -129,7 +129,7 @@ async fn p26_a_fault_while_cleaning_removes_nothing_of_that_tree() {
     let scene = Scene::new().await;
     scene.pass(2 * DAY);
     let second = scene.trees[1].id();
-    let of_second = |scene: &Scene| -> Vec<Listed> {
+    let of_second = |scene: &Scene| -> Vec<ListedCheckpoint> {
         scene.all().into_iter().filter(|listed| listed.tree == second).collect()
     };
     let before = of_second(&scene);

@@ -7,7 +7,7 @@ use spinney::function_tool::Untyped;
 use spinney::{Drivers, FunctionTool, Home};
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
+use spinney_kernel::port::model::{ModelAnswer, ModelAttempt, Deltas, Missed, Model};
 use spinney_kernel::record::{Event, StopReason, ToolAsk};
 use spinney_kernel::rules::request::{Redirect, Request, Spawn};
 use spinney_kernel::words::{By, Running};
@@ -39,7 +39,7 @@ impl Counter {
 
 impl Model for Counter {
     /// Asks for a tool until the sixth turn, then answers.
-    fn call(&self, attempt: Arc<Attempt>, _: Deltas) -> Pending<Result<Answer, Missed>> {
+    fn call(&self, attempt: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
         let turn = attempt.turn;
         let goal = format!(r#"{{"agent":"helper","goal":"Goal \u00e9 {turn}."}}"#);
         let asks = match (attempt.origin.role.as_str(), turn) {
@@ -56,7 +56,7 @@ impl Model for Counter {
         });
         let used = Used::Tokens(Usage { input: attempt.packet.tokens, output: 1, ..Usage::default() });
         let text = format!("{} says {turn}", attempt.origin.role);
-        let answer = Answer { text, asks: asks.collect(), used, stop: StopReason::End };
+        let answer = ModelAnswer { text, asks: asks.collect(), used, stop: StopReason::End };
         let slowly = &*attempt.origin.goal == SLOWLY;
         Box::pin(async move {
             if slowly {

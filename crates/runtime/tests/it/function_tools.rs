@@ -11,8 +11,8 @@ use spinney::FunctionTool;
 use spinney::function_tool::{Answered, Call, Untyped};
 use spinney_kernel::budget::Used;
 use spinney_kernel::context::{Message, Origin};
-use spinney_kernel::definition::{Lost, OutputLimits, Refusal, Tool as Spec};
-use spinney_kernel::port::tool::{Answer, Attempt, Tool};
+use spinney_kernel::definition::{OnLost, OutputLimits, Refusal, ToolSpec as Spec};
+use spinney_kernel::port::tool::{ToolAnswer, ToolAttempt, Tool};
 use spinney_kernel::words::{Durability, Enclosure, TreeId, limit};
 use spinney_testkit::{Stage, definition, settled};
 
@@ -73,17 +73,17 @@ fn book() -> FunctionTool {
     })
 }
 
-fn attempt(args: &str) -> Attempt {
+fn attempt(args: &str) -> ToolAttempt {
     let path = ["root".parse().unwrap(), "a".parse().unwrap()].into();
     let (tree, role) = (TreeId::new([7; 16]), "lead".parse().unwrap());
     let origin = Arc::new(Origin { tree, path, role, goal: "Travel.".into() });
     let (tool, outputs) = ("book".parse().unwrap(), OutputLimits::default());
     let (args, key, durability) = (args.to_owned(), "k".to_owned(), Durability::Normal);
-    Attempt { origin, tool, args, attempt: 1, key, outputs, durability }
+    ToolAttempt { origin, tool, args, attempt: 1, key, outputs, durability }
 }
 
-fn answered(text: &str, is_error: bool) -> Answer {
-    Answer { text: text.to_owned(), is_error, parts: Vec::new(), used: Used::NOTHING }
+fn answered(text: &str, is_error: bool) -> ToolAnswer {
+    ToolAnswer { text: text.to_owned(), is_error, parts: Vec::new(), used: Used::NOTHING }
 }
 
 async fn told(tool: &FunctionTool, args: &str) -> String {
@@ -212,7 +212,7 @@ fn a_tool_is_described_by_what_it_is_given() {
     let spec = Spec {
         description: "Searches.".to_owned(),
         schema: "{}".to_owned(),
-        lost: Lost::Repeatable,
+        lost: OnLost::Repeatable,
         cost_nanos_max: 7,
         timeout_ms: Some(50),
         shown_bytes: Some(4_096),

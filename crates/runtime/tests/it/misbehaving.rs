@@ -12,13 +12,13 @@ use spinney_journal::{
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::context::{Message, offload};
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
+use spinney_kernel::port::model::{ModelAnswer, ModelAttempt, Deltas, Missed, Model};
 use spinney_kernel::record::{Event, StopReason, ToolAsk};
 use spinney_kernel::rules::request::{Cancel, Hold, HoldFor, Request};
 use spinney_kernel::words::{BlobHash, BlobRef, By, Seq, TreeId};
 use spinney_testkit::{Stage, definition, told};
 
-type Play = dyn Fn(&Attempt) -> Answer + Send + Sync;
+type Play = dyn Fn(&ModelAttempt) -> ModelAnswer + Send + Sync;
 struct Fake {
     per: u64,
     play: Box<Play>,
@@ -44,7 +44,7 @@ fn bytes(m: &Message) -> Vec<String> {
 }
 
 impl Model for Fake {
-    fn call(&self, attempt: Arc<Attempt>, _: Deltas) -> Pending<Result<Answer, Missed>> {
+    fn call(&self, attempt: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
         let real: u64 = attempt.packet.messages.iter().flat_map(|m| bytes(m)).map(|t| self.tokens(&t)).sum();
         self.worst.lock().unwrap().push((attempt.origin.role.to_string(), real, attempt.packet.tokens));
         let mut answer = (self.play)(&attempt);
@@ -56,8 +56,8 @@ impl Model for Fake {
     }
 }
 
-fn say(text: &str) -> Answer {
-    Answer { text: text.to_owned(), asks: vec![], used: Used::Unknown, stop: StopReason::End }
+fn say(text: &str) -> ModelAnswer {
+    ModelAnswer { text: text.to_owned(), asks: vec![], used: Used::Unknown, stop: StopReason::End }
 }
 fn ask(tool: &str, id: &str, args: &str) -> ToolAsk {
     ToolAsk {
@@ -89,7 +89,7 @@ fn home_on(
 
 struct Panics;
 impl Model for Panics {
-    fn call(&self, _: Arc<Attempt>, _: Deltas) -> Pending<Result<Answer, Missed>> {
+    fn call(&self, _: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
         panic!("at once")
     }
 }
@@ -121,7 +121,7 @@ async fn a_childs_answer_is_counted_for_whoever_reads_it() {
     let play = || -> Box<Play> {
         Box::new(|a| {
             if a.origin.role.as_str() == "root" && a.turn == 1 {
-                Answer {
+                ModelAnswer {
                     asks: vec![ask("spawn_agent", "1", r#"{"agent":"helper","goal":"g","model":"cheap"}"#)],
                     ..say("")
                 }
@@ -152,7 +152,7 @@ async fn the_id_and_name_in_a_result_are_counted() {
     let n = name.clone();
     let play: Box<Play> = Box::new(move |a| {
         if a.turn < 3 {
-            Answer { asks: (0..20).map(|i| ask(&n, &format!("{i:0>60}"), "{}")).collect(), ..say("") }
+            ModelAnswer { asks: (0..20).map(|i| ask(&n, &format!("{i:0>60}"), "{}")).collect(), ..say("") }
         } else {
             say("done")
         }
@@ -173,7 +173,7 @@ async fn an_answer_within_every_bound_of_the_kernel_does_not_stop_the_tree() {
     let play: Box<Play> = Box::new(move |a| {
         if a.turn == 1 {
             let args = format!("{{\"a\":\"{}\"}}", "x".repeat(250 * 1024));
-            Answer { asks: (0..300).map(|i| ask("nothing", &format!("{i}"), &args)).collect(), ..say("") }
+            ModelAnswer { asks: (0..300).map(|i| ask("nothing", &format!("{i}"), &args)).collect(), ..say("") }
         } else {
             say("done")
         }
@@ -189,7 +189,7 @@ async fn an_answer_within_every_bound_of_the_kernel_does_not_stop_the_tree() {
 async fn a_long_fault_message_does_not_stop_the_tree() {
     struct Long;
     impl Model for Long {
-        fn call(&self, _: Arc<Attempt>, _: Deltas) -> Pending<Result<Answer, Missed>> {
+        fn call(&self, _: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
             use spinney_kernel::words::{Fault, FaultKind};
             Box::pin(async {
                 Err(Missed {
@@ -328,7 +328,7 @@ async fn a_call_from_outside_costs_a_turn_agent_no_result() {
 async fn a_counter_gone_mad_is_no_panic() {
     struct Mad;
     impl Model for Mad {
-        fn call(&self, _: Arc<Attempt>, _: Deltas) -> Pending<Result<Answer, Missed>> {
+        fn call(&self, _: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
             Box::pin(async { Ok(say("x")) })
         }
         fn tokens(&self, _: &str) -> u64 {

@@ -9,7 +9,7 @@ use spinney::tree::{Look, Told, verify};
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::context::Message;
 use spinney_kernel::definition::Definition;
-use spinney_kernel::port::model::Attempt;
+use spinney_kernel::port::model::ModelAttempt;
 use spinney_kernel::record::{Event, Exit};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Stage, definition, told};
@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// A tree at its end.
 pub(crate) struct Played {
     /// Every model call that was made, in order.
-    pub(crate) attempts: Vec<Arc<Attempt>>,
+    pub(crate) attempts: Vec<Arc<ModelAttempt>>,
     pub(crate) look: Look,
     pub(crate) told: Vec<Told>,
 }
@@ -63,7 +63,7 @@ impl Played {
     pub(crate) async fn at(
         home: &Home,
         definition: Definition,
-        attempts: impl FnOnce() -> Vec<Arc<Attempt>>,
+        attempts: impl FnOnce() -> Vec<Arc<ModelAttempt>>,
     ) -> Self {
         let tree = home.start(definition.clone()).await.unwrap();
         let status = tokio::time::timeout(PATIENCE, tree.ended()).await;
@@ -81,7 +81,7 @@ impl Played {
 
     fn is_still(&self) {
         for view in &self.look.agents {
-            let has_ended = matches!(view.status, spinney_kernel::world::Status::Ended(_));
+            let has_ended = matches!(view.status, spinney_kernel::world::AgentStatus::Ended(_));
             assert!(has_ended, "{} is {}", view.agent, view.status);
             for (what, amounts) in [("held", view.held), ("lent", view.lent), ("overrun", view.overrun)] {
                 assert_eq!(amounts, Amounts::ZERO, "{what} at {}", view.agent);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use spinney::{Drivers, Home, Tree};
 use spinney_kernel::budget::{Amounts, Resource, Shortfall, Usage, Used};
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model, Purpose};
+use spinney_kernel::port::model::{ModelAnswer, ModelAttempt, Deltas, Missed, Model, Purpose};
 use spinney_kernel::record::{Event, Exit, StopReason, ToolAsk};
 use spinney_kernel::rules::request::Raise;
 use spinney_kernel::words::{AgentId, limit};
@@ -156,7 +156,7 @@ impl Greedy {
         digest ^ (digest >> 29)
     }
 
-    fn answer(&self, attempt: &Attempt) -> (String, Vec<ToolAsk>, u64) {
+    fn answer(&self, attempt: &ModelAttempt) -> (String, Vec<ToolAsk>, u64) {
         let agent = attempt.origin.agent().clone();
         self.first.lock().unwrap().entry(agent.clone()).or_insert(attempt.packet.tokens);
         let ask = |place: u64, tool: &str, args: String| {
@@ -186,10 +186,10 @@ impl Greedy {
 }
 
 impl Model for Greedy {
-    fn call(&self, attempt: Arc<Attempt>, _: Deltas) -> Pending<Result<Answer, Missed>> {
+    fn call(&self, attempt: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
         let (text, asks, output) = self.answer(&attempt);
         let used = Used::Tokens(Usage { input: attempt.packet.tokens, output, ..Usage::default() });
-        Box::pin(async move { Ok(Answer { text, asks, used, stop: StopReason::End }) })
+        Box::pin(async move { Ok(ModelAnswer { text, asks, used, stop: StopReason::End }) })
     }
 
     fn tokens(&self, text: &str) -> u64 {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use spinney_kernel::context::Message;
 use spinney_kernel::definition::{Allow, Definition, Refusal};
-use spinney_kernel::port::model::Attempt;
+use spinney_kernel::port::model::ModelAttempt;
 use spinney_kernel::rules::request::{Collect, Request, Spawn};
 use spinney_kernel::words::{Body, By, limit};
 use spinney_kernel::world::TreeState;
@@ -15,7 +15,7 @@ fn name<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
 }
 
 /// What a model reads as results of its tools: whether each is an error, and its text.
-fn results(attempt: &Attempt) -> Vec<(bool, String)> {
+fn results(attempt: &ModelAttempt) -> Vec<(bool, String)> {
     let result = |message: &Arc<Message>| match message.as_ref() {
         Message::Result { is_error, text, .. } => Some((*is_error, text.clone())),
         _ => None,

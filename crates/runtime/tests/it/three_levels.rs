@@ -8,7 +8,7 @@ use spinney::tree::Told;
 use spinney_kernel::budget::{Amounts, Limits};
 use spinney_kernel::context::Message;
 use spinney_kernel::definition::Definition;
-use spinney_kernel::port::model::Attempt;
+use spinney_kernel::port::model::ModelAttempt;
 use spinney_kernel::record::{Event, Outcome, ToolAsk, Work};
 use spinney_kernel::rules::request::{Request, Send};
 use spinney_kernel::words::{Body, By, Category, Envelope, TreeId};
@@ -82,7 +82,7 @@ fn planted() -> Definition {
 }
 
 /// Plays the tree; gives every request that was made, and every event.
-async fn played() -> (Vec<Arc<Attempt>>, Vec<Told>) {
+async fn played() -> (Vec<Arc<ModelAttempt>>, Vec<Told>) {
     let stage = Stage::new(SCRIPT);
     let home = stage.home();
     let tree = home.start(planted()).await.unwrap();
@@ -98,7 +98,7 @@ async fn played() -> (Vec<Arc<Attempt>>, Vec<Told>) {
 
 /// Everything that a model can read of one request: each message with what stands behind it and the calls in it, and
 /// each tool with its description and schema.
-fn texts(attempt: &Attempt) -> Vec<String> {
+fn texts(attempt: &ModelAttempt) -> Vec<String> {
     let mut texts = vec![attempt.origin.goal.to_string(), format!("{:?}", attempt.packet)];
     for message in attempt.packet.messages.iter() {
         texts.push(message.text().into_owned());
@@ -114,7 +114,7 @@ fn texts(attempt: &Attempt) -> Vec<String> {
 }
 
 /// Every secret in all requests of an agent, each once.
-fn secrets(attempts: &[Arc<Attempt>], agent: &str) -> String {
+fn secrets(attempts: &[Arc<ModelAttempt>], agent: &str) -> String {
     let own: Vec<_> = attempts.iter().filter(|a| a.origin.agent().as_str() == agent).collect();
     assert!(own.len() > 1, "{agent} was asked {} times", own.len());
     let all = own.iter().flat_map(|attempt| texts(attempt)).collect::<Vec<_>>().join("\n");

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use spinney::tree_file::{FILE_BYTES_MAX, ModelSource, TreeFile};
 use spinney_kernel::budget::{Limits, Price, Resource};
 use spinney_kernel::definition::{
-    Allow, Approval, BudgetSpec, Caps, Definition, Lend, Lost, Model, Network, OnLow, OutputLimits,
+    Allow, Approval, BudgetSpec, Caps, Definition, Lend, OnLost, ModelSpec, Network, OnLow, OutputLimits,
     OutputSchema, Recursion, Refusal, Role, TreeLimits, Turns, Unpriced, WrapUp,
 };
 use spinney_kernel::rules::decide;
@@ -198,11 +198,11 @@ fn every_key() -> Definition {
         cached_input_per_mtok: Some(1),
         cache_write_per_mtok: Some(300_000_000),
     };
-    let fast = Model {
+    let fast = ModelSpec {
         price: Some(price),
         output_max: Some(4_000),
         fallback: vec![name("small")],
-        lost: Lost::default(),
+        lost: OnLost::default(),
         context: None,
         losses_max: None,
     };
@@ -253,7 +253,7 @@ fn every_key() -> Definition {
             wrap_up: Some(WrapUp::On),
         },
         limits: TreeLimits { depth_max: 2, children_max: 5, agents_max: 50, parallel_max: 4 },
-        models: [(name("fast"), fast), (name("small"), Model::default())].into_iter().collect(),
+        models: [(name("fast"), fast), (name("small"), ModelSpec::default())].into_iter().collect(),
         roles: [(name("lead"), lead), (name("researcher"), plain("small", 2))].into_iter().collect(),
         tools: ByName::default(),
         unpriced: Unpriced::Allow,
@@ -372,7 +372,7 @@ fn what_is_left_out_has_its_default() {
         thread: None,
         budget: BudgetSpec::default(),
         limits: TreeLimits::default(),
-        models: [(name("m"), Model::default())].into_iter().collect(),
+        models: [(name("m"), ModelSpec::default())].into_iter().collect(),
         roles: [(name("solo"), plain("m", limit::DEPTH_MAX))].into_iter().collect(),
         tools: ByName::default(),
         unpriced: Unpriced::Refuse,

@@ -10,7 +10,7 @@ use spinney::function_tool::Untyped;
 use spinney_kernel::budget::{Resource, Used};
 use spinney_kernel::definition::Recursion;
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
+use spinney_kernel::port::model::{ModelAnswer, ModelAttempt, Deltas, Missed, Model};
 use spinney_kernel::record::{StopReason, ToolAsk};
 use spinney_kernel::words::limit;
 use spinney_testkit::{Recorder, Stage};
@@ -117,7 +117,7 @@ async fn a_thousand_tool_calls_in_one_answer_are_all_answered_in_order() {
 struct Storm(usize);
 
 impl Model for Storm {
-    fn call(&self, attempt: Arc<Attempt>, _: Deltas) -> Pending<Result<Answer, Missed>> {
+    fn call(&self, attempt: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
         let ask = |number: usize| ToolAsk {
             id: format!("call_1_{number}"),
             tool: "look".to_owned(),
@@ -127,7 +127,7 @@ impl Model for Storm {
         };
         let asks = (1..=self.0).filter(|_| attempt.turn == 1).map(ask).collect();
         Box::pin(async {
-            Ok(Answer { text: "done".to_owned(), asks, used: Used::NOTHING, stop: StopReason::End })
+            Ok(ModelAnswer { text: "done".to_owned(), asks, used: Used::NOTHING, stop: StopReason::End })
         })
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use spinney::Tree;
 use spinney_kernel::context::{Frame, Message};
 use spinney_kernel::definition::{Compact, Definition, Share, WindowSpec};
-use spinney_kernel::port::model::Attempt;
+use spinney_kernel::port::model::ModelAttempt;
 use spinney_kernel::record::{Clamped, Event, Exit};
 use spinney_kernel::rules::request::{Collect, Request, Send, Spawn};
 use spinney_kernel::words::{Body, By, Category, Envelope};
@@ -45,13 +45,13 @@ async fn answer_all(tree: &Tree, text: &str) {
     settled(tree).await;
 }
 
-fn packets_of(stage: &Stage, agent: &str) -> Vec<Arc<Attempt>> {
+fn packets_of(stage: &Stage, agent: &str) -> Vec<Arc<ModelAttempt>> {
     let attempts = stage.model().attempts();
     attempts.into_iter().filter(|attempt| attempt.origin.agent().as_str() == agent).collect()
 }
 
 /// Whether a message that begins with this mark is in a packet as a whole.
-fn has(attempt: &Attempt, mark: &str) -> bool {
+fn has(attempt: &ModelAttempt, mark: &str) -> bool {
     let whole = |message: &Arc<Message>| {
         !matches!(message.as_ref(), Message::Folded(_)) && message.text().contains(&format!("{mark} word"))
     };
@@ -90,7 +90,7 @@ async fn p2_the_least_important_goes_and_what_the_agent_is_stays() {
     }
     let packets = packets_of(&stage, "root");
     let (before, after) = (&packets[packets.len() - 2], &packets[packets.len() - 1]);
-    let system = |attempt: &Attempt| match attempt.packet.messages[0].as_ref() {
+    let system = |attempt: &ModelAttempt| match attempt.packet.messages[0].as_ref() {
         Message::System(text) => text.to_string(),
         other => panic!("{other:?}"),
     };
@@ -213,7 +213,7 @@ async fn consecutive_packets_begin_with_the_same_bytes_until_the_window_is_full(
     let home = stage.home();
     let tree = home.start(with_windows("root turns=40 tools=look", &[("root", 3_000)])).await.unwrap();
     assert_eq!(settled(&tree).await.state, TreeState::Ended("completed"));
-    let bytes = |attempt: &Attempt| -> Vec<String> {
+    let bytes = |attempt: &ModelAttempt| -> Vec<String> {
         let messages = attempt.packet.messages.iter().map(|message| format!("{message:?}"));
         std::iter::once(format!("{:?}", attempt.packet.tools)).chain(messages).collect()
     };
@@ -278,7 +278,7 @@ tools: {{ look: {{ say: {result} }} }}
     let largest = packets.iter().map(|attempt| attempt.packet.tokens).max().unwrap();
     assert_eq!(packets.len(), 40);
     assert!((7_000..=8_000).contains(&largest), "{largest}");
-    let notes = |attempt: &Attempt| -> Vec<String> {
+    let notes = |attempt: &ModelAttempt| -> Vec<String> {
         let of_window = |message: &&Arc<Message>| {
             message.category() == Category::Internal && message.text().contains("the window of")
         };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::context::Message;
-use spinney_kernel::port::model::{Attempt, Purpose};
+use spinney_kernel::port::model::{ModelAttempt, Purpose};
 use spinney_kernel::record::{Event, Exit};
 use spinney_kernel::rules::request::Raise;
 use spinney_kernel::words::Seq;
@@ -25,7 +25,7 @@ fn code(exit: &Exit) -> &str {
     }
 }
 
-fn last_calls(attempts: &[Arc<Attempt>]) -> Vec<&Arc<Attempt>> {
+fn last_calls(attempts: &[Arc<ModelAttempt>]) -> Vec<&Arc<ModelAttempt>> {
     attempts.iter().filter(|attempt| attempt.purpose == Purpose::WrapUp).collect()
 }
 

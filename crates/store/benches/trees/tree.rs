@@ -6,7 +6,7 @@ use std::sync::Arc;
 use spinney_journal::Journal;
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::definition;
-use spinney_kernel::definition::{Definition, Lost};
+use spinney_kernel::definition::{Definition, OnLost};
 use spinney_kernel::port::model::{Deltas, Missed, Model};
 use spinney_kernel::port::tool::Tool;
 use spinney_kernel::port::{Pending, model, tool};
@@ -94,7 +94,7 @@ impl Scripted {
 }
 
 impl Model for Scripted {
-    fn call(&self, attempt: Arc<model::Attempt>, _: Deltas) -> Pending<Result<model::Answer, Missed>> {
+    fn call(&self, attempt: Arc<model::ModelAttempt>, _: Deltas) -> Pending<Result<model::ModelAnswer, Missed>> {
         let asks = match self.next(attempt.origin.depth(), attempt.turn) {
             Move::Ask(asks) => asks,
             Move::Answer => Vec::new(),
@@ -104,7 +104,7 @@ impl Model for Scripted {
             }
         };
         let used = Used::Tokens(Usage { input: 10, output: 50, ..Usage::default() });
-        Box::pin(std::future::ready(Ok(model::Answer {
+        Box::pin(std::future::ready(Ok(model::ModelAnswer {
             text: "x".repeat(STEP_BYTES),
             asks,
             used,
@@ -116,7 +116,7 @@ impl Model for Scripted {
         text.len().div_ceil(4) as u64
     }
 
-    fn used_when_stopped(&self, _: &model::Attempt, _: &str) -> Used {
+    fn used_when_stopped(&self, _: &model::ModelAttempt, _: &str) -> Used {
         Used::NOTHING
     }
 }
@@ -139,12 +139,12 @@ fn spawn(role: &str, count: u32) -> Move {
 struct Noop;
 
 impl Tool for Noop {
-    fn spec(&self) -> definition::Tool {
-        definition::Tool { lost: Lost::Repeatable, ..definition::Tool::default() }
+    fn spec(&self) -> definition::ToolSpec {
+        definition::ToolSpec { lost: OnLost::Repeatable, ..definition::ToolSpec::default() }
     }
 
-    fn call(&self, _: tool::Attempt) -> Pending<Result<tool::Answer, Missed>> {
-        let answer = tool::Answer {
+    fn call(&self, _: tool::ToolAttempt) -> Pending<Result<tool::ToolAnswer, Missed>> {
+        let answer = tool::ToolAnswer {
             text: "y".repeat(STEP_BYTES),
             is_error: false,
             parts: Vec::new(),

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use spinney_kernel::budget::Used;
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
+use spinney_kernel::port::model::{ModelAnswer, ModelAttempt, Deltas, Missed, Model};
 use spinney_kernel::words::Durability;
 use spinney_store::MemoryJournal;
 
@@ -90,7 +90,7 @@ impl Timed {
 }
 
 impl Model for Timed {
-    fn call(&self, attempt: Arc<Attempt>, deltas: Deltas) -> Pending<Result<Answer, Missed>> {
+    fn call(&self, attempt: Arc<ModelAttempt>, deltas: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
         self.inner.call(attempt, deltas)
     }
@@ -99,7 +99,7 @@ impl Model for Timed {
         self.inner.tokens(text)
     }
 
-    fn used_when_stopped(&self, attempt: &Attempt, said: &str) -> Used {
+    fn used_when_stopped(&self, attempt: &ModelAttempt, said: &str) -> Used {
         self.inner.used_when_stopped(attempt, said)
     }
 }

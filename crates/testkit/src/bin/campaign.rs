@@ -20,7 +20,7 @@ use spinney::{Drivers, Home, Tree};
 use spinney_kernel::budget::{Price, Usage, Used};
 use spinney_kernel::context::Message;
 use spinney_kernel::definition::{
-    BudgetSpec, Caps, Definition, Lost, Model as ModelSpec, Role, Tool as Spec, TreeLimits, Turns, Unpriced,
+    BudgetSpec, Caps, Definition, OnLost, ModelSpec as ModelSpec, Role, ToolSpec as Spec, TreeLimits, Turns, Unpriced,
 };
 use spinney_kernel::port::model::{Deltas, Missed, Model};
 use spinney_kernel::port::tool::Tool;
@@ -64,10 +64,10 @@ async fn run(folder: &Path, outside: &Path, seed: u64) -> Result<(), String> {
     let journal = SqliteJournal::open(folder, Access::Write).map_err(|fault| fault.to_string())?;
     let actor = |lost| Arc::new(Actor { outside: outside.to_path_buf(), seed, lost });
     let drivers = Drivers::new()
-        .with_model(name("calm"), actor(Lost::Repeatable))
-        .with_model(name("billed"), actor(Lost::Presumed))
-        .with_tool(name("note"), actor(Lost::Repeatable))
-        .with_tool(name("post"), actor(Lost::Presumed));
+        .with_model(name("calm"), actor(OnLost::Repeatable))
+        .with_model(name("billed"), actor(OnLost::Presumed))
+        .with_tool(name("note"), actor(OnLost::Repeatable))
+        .with_tool(name("post"), actor(OnLost::Presumed));
     let home = Home::open(Arc::new(journal), drivers);
     let known = home.journal().heads(&[]).map_err(|fault| fault.to_string())?;
     let tree = match known.first() {
@@ -155,7 +155,7 @@ fn definition() -> Definition {
 struct Actor {
     outside: PathBuf,
     seed: u64,
-    lost: Lost,
+    lost: OnLost,
 }
 
 impl Actor {
@@ -222,7 +222,7 @@ fn summary(packet: &spinney_kernel::context::Packet) -> String {
 }
 
 impl Model for Actor {
-    fn call(&self, attempt: Arc<model::Attempt>, _deltas: Deltas) -> Pending<Result<model::Answer, Missed>> {
+    fn call(&self, attempt: Arc<model::ModelAttempt>, _deltas: Deltas) -> Pending<Result<model::ModelAnswer, Missed>> {
         let path = &attempt.origin.path;
         let agent = attempt.origin.agent().as_str();
         let parent = path.len().checked_sub(2).and_then(|at| path.get(at)).map_or("", |id| id.as_str());
@@ -244,11 +244,11 @@ impl Model for Actor {
         let ms = self.throw(&format!("{agent}/{}", attempt.turn)) % 3;
         Box::pin(async move {
             tokio::time::sleep(Duration::from_millis(ms)).await;
-            Ok(model::Answer { text, asks, used, stop: StopReason::End })
+            Ok(model::ModelAnswer { text, asks, used, stop: StopReason::End })
         })
     }
 
-    fn lost(&self) -> Lost {
+    fn lost(&self) -> OnLost {
         self.lost
     }
 }
@@ -258,7 +258,7 @@ impl Tool for Actor {
         Spec { description: "acts outside".to_owned(), lost: self.lost, ..Spec::default() }
     }
 
-    fn call(&self, attempt: tool::Attempt) -> Pending<Result<tool::Answer, Missed>> {
+    fn call(&self, attempt: tool::ToolAttempt) -> Pending<Result<tool::ToolAnswer, Missed>> {
         let (outside, ms) = (self.outside.clone(), self.throw(&attempt.args) % 3);
         Box::pin(async move {
             let acted = act(&outside, &attempt);
@@ -267,13 +267,13 @@ impl Tool for Actor {
                 Ok(()) => (format!("done: {}", attempt.args), false),
                 Err(error) => (error.to_string(), true),
             };
-            Ok(tool::Answer { text, is_error, parts: Vec::new(), used: Used::NOTHING })
+            Ok(tool::ToolAnswer { text, is_error, parts: Vec::new(), used: Used::NOTHING })
         })
     }
 }
 
 /// Acts on the outside world, which knows a key that it has seen.
-fn act(outside: &Path, attempt: &tool::Attempt) -> std::io::Result<()> {
+fn act(outside: &Path, attempt: &tool::ToolAttempt) -> std::io::Result<()> {
     let mut starts = OpenOptions::new().create(true).append(true).open(outside.join("starts"))?;
     starts.write_all(format!("{} {}\n", attempt.tool, attempt.key).as_bytes())?;
     let file = outside.join(format!("{}-{}", attempt.tool, attempt.key.replace('/', "-")));

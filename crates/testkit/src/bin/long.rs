@@ -11,7 +11,7 @@ use spinney::Shutdown;
 use spinney::tree::verify;
 use spinney_journal::{Append, Batch, Journal};
 use spinney_kernel::budget::{Amounts, Used};
-use spinney_kernel::definition::Lost;
+use spinney_kernel::definition::OnLost;
 use spinney_kernel::record::StopReason;
 use spinney_kernel::rules::decide;
 use spinney_kernel::rules::report::{Done, Report};
@@ -70,7 +70,7 @@ fn build(home: &Path, events: u64) -> Result<u64, String> {
             tool: "note".parse().map_err(|error| format!("{error}"))?,
             args: r#"{"line":"one more line of many"}"#.to_owned(),
             cost_nanos_max: 5,
-            lost: Lost::Repeatable,
+            lost: OnLost::Repeatable,
         };
         let reply = pen.ask(Request::Hold(Hold { agent: root(), effect: tool }))?;
         let Reply::Started { call } = reply else {

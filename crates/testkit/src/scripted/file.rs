@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 use serde_saphyr::Spanned;
-use spinney_kernel::definition::Lost;
+use spinney_kernel::definition::OnLost;
 use spinney_kernel::words::{ByName, ToolName};
 
 use super::fail::Fail;
@@ -14,7 +14,7 @@ use super::when::When;
 #[serde(deny_unknown_fields, default)]
 pub(super) struct File {
     /// What becomes of a call whose end was never recorded.
-    pub(super) lost: Option<Lost>,
+    pub(super) lost: Option<OnLost>,
     pub(super) rules: Vec<Spanned<RuleText>>,
     pub(super) tools: ByName<ToolName, Spanned<ToolText>>,
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use spinney_kernel::budget::{Usage, Used};
-use spinney_kernel::definition::Lost;
+use spinney_kernel::definition::OnLost;
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
+use spinney_kernel::port::model::{ModelAnswer, ModelAttempt, Deltas, Missed, Model};
 
 use super::script::Script;
 use super::turn::tokens;
@@ -33,7 +33,7 @@ impl ScriptedModel {
 }
 
 impl Model for ScriptedModel {
-    fn call(&self, attempt: Arc<Attempt>, deltas: Deltas) -> Pending<Result<Answer, Missed>> {
+    fn call(&self, attempt: Arc<ModelAttempt>, deltas: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         let script = self.script.clone();
         Box::pin(async move { script.play(attempt).await.perform(deltas).await })
@@ -48,17 +48,17 @@ impl Model for ScriptedModel {
         Some("scripted")
     }
 
-    fn lost(&self) -> Lost {
+    fn lost(&self) -> OnLost {
         self.script.lost()
     }
 
     /// The input, and what was said: stopping this model stops its bill, unless it plays a provider that bills the rest.
-    fn used_when_stopped(&self, attempt: &Attempt, said: &str) -> Used {
+    fn used_when_stopped(&self, attempt: &ModelAttempt, said: &str) -> Used {
         match self.script.lost() {
-            Lost::Repeatable => {
+            OnLost::Repeatable => {
                 Used::Tokens(Usage { input: attempt.packet.tokens, output: tokens(said), ..Usage::default() })
             }
-            Lost::Presumed => Used::Unknown,
+            OnLost::Presumed => Used::Unknown,
         }
     }
 }

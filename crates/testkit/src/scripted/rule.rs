@@ -2,8 +2,8 @@
 
 use minijinja::{Value, context};
 use spinney_kernel::budget::{Limits, Resource, Usage, Used};
-use spinney_kernel::definition::Lost;
-use spinney_kernel::port::model::{Attempt, Missed};
+use spinney_kernel::definition::OnLost;
+use spinney_kernel::port::model::{ModelAttempt, Missed};
 use spinney_kernel::record::{StopReason, ToolAsk};
 use spinney_kernel::words::limit;
 
@@ -72,12 +72,12 @@ impl Rule {
 
     /// What it does at this attempt: a pure function. `lost` says whether a provider is played that bills what it
     /// could not finish.
-    pub(super) fn play(&self, attempt: &Attempt, templates: &Templates, lost: Lost) -> Turn {
+    pub(super) fn play(&self, attempt: &ModelAttempt, templates: &Templates, lost: OnLost) -> Turn {
         self.turn(attempt, templates, lost)
             .unwrap_or_else(|problem| Turn::invalid(format!("{}: {problem}", self.source)))
     }
 
-    fn turn(&self, attempt: &Attempt, templates: &Templates, lost: Lost) -> Result<Turn, String> {
+    fn turn(&self, attempt: &ModelAttempt, templates: &Templates, lost: OnLost) -> Result<Turn, String> {
         let context = context(attempt);
         let said = || {
             let said =
@@ -114,7 +114,7 @@ impl Rule {
 
     fn asks(
         &self,
-        attempt: &Attempt,
+        attempt: &ModelAttempt,
         templates: &Templates,
         context: &Value,
     ) -> Result<Vec<ToolAsk>, String> {
@@ -126,16 +126,16 @@ impl Rule {
     }
 
     /// What was written, or else what was counted.
-    fn used(&self, attempt: &Attempt, output: u64) -> Usage {
+    fn used(&self, attempt: &ModelAttempt, output: u64) -> Usage {
         let input = self.usage.input.unwrap_or(attempt.packet.tokens);
         Usage { input, output: self.usage.output.unwrap_or(output), ..Usage::default() }
     }
 
     /// What an attempt used that reached the model and did not come back whole.
-    fn used_unfinished(&self, attempt: &Attempt, output: u64, lost: Lost) -> Used {
+    fn used_unfinished(&self, attempt: &ModelAttempt, output: u64, lost: OnLost) -> Used {
         match lost {
-            Lost::Presumed if self.usage == UsageText::default() => Used::Unknown,
-            Lost::Presumed | Lost::Repeatable => Used::Tokens(self.used(attempt, output)),
+            OnLost::Presumed if self.usage == UsageText::default() => Used::Unknown,
+            OnLost::Presumed | OnLost::Repeatable => Used::Tokens(self.used(attempt, output)),
         }
     }
 }
@@ -168,7 +168,7 @@ fn check(text: &RuleText) -> Result<(), Problem> {
 }
 
 /// What templates see of an attempt.
-fn context(attempt: &Attempt) -> Value {
+fn context(attempt: &ModelAttempt) -> Value {
     let path: Vec<&str> = attempt.origin.path.iter().map(|id| id.as_str()).collect();
     context! {
         agent => attempt.origin.role.as_str(),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_saphyr::DuplicateKeyPolicy;
-use spinney_kernel::definition::Lost;
-use spinney_kernel::port::model::{Attempt, Purpose};
+use spinney_kernel::definition::OnLost;
+use spinney_kernel::port::model::{ModelAttempt, Purpose};
 use spinney_kernel::words::ToolName;
 
 use super::file::File;
@@ -30,7 +30,7 @@ pub struct Script(Arc<Inside>);
 #[derive(Debug)]
 struct Inside {
     name: String,
-    lost: Lost,
+    lost: OnLost,
     rules: Vec<Rule>,
     tools: Vec<(ToolName, Arc<Part>)>,
     templates: Templates,
@@ -66,18 +66,18 @@ impl Script {
     }
 
     /// What the first rule that matches does.
-    pub(super) async fn play(self, attempt: Arc<Attempt>) -> Turn {
+    pub(super) async fn play(self, attempt: Arc<ModelAttempt>) -> Turn {
         if self.rule(&attempt).is_some_and(|rule| rule.renders) {
             return off_worker(move || self.turn(&attempt)).await;
         }
         self.turn(&attempt)
     }
 
-    fn rule(&self, attempt: &Attempt) -> Option<&Rule> {
+    fn rule(&self, attempt: &ModelAttempt) -> Option<&Rule> {
         self.0.rules.iter().find(|rule| rule.when.matches(attempt))
     }
 
-    fn turn(&self, attempt: &Attempt) -> Turn {
+    fn turn(&self, attempt: &ModelAttempt) -> Turn {
         let turn = self.rule(attempt).map(|rule| rule.play(attempt, &self.0.templates, self.0.lost));
         turn.unwrap_or_else(|| {
             let (role, turn) = (&attempt.origin.role, attempt.turn);
@@ -92,7 +92,7 @@ impl Script {
         })
     }
 
-    pub(super) fn lost(&self) -> Lost {
+    pub(super) fn lost(&self) -> OnLost {
         self.0.lost
     }
 
@@ -118,7 +118,7 @@ impl Script {
             let part = compiled.map_err(|problem| problem.within(&label, text.referenced))?;
             tools.push((tool.clone(), Arc::new(part)));
         }
-        let lost = file.lost.unwrap_or(Lost::Repeatable);
+        let lost = file.lost.unwrap_or(OnLost::Repeatable);
         Ok(Self(Arc::new(Inside { name: name.to_owned(), lost, rules, tools, templates })))
     }
 }

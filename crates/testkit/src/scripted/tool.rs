@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use minijinja::{Value, context};
 use spinney_kernel::budget::Used;
-use spinney_kernel::definition::{Lost, Tool as Spec};
+use spinney_kernel::definition::{OnLost, ToolSpec as Spec};
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::Missed;
-use spinney_kernel::port::tool::{Answer, Attempt, Tool};
+use spinney_kernel::port::tool::{ToolAnswer, ToolAttempt, Tool};
 use spinney_kernel::words::{Fault, FaultKind};
 
 use super::fail::Fail;
@@ -63,7 +63,7 @@ impl Tool for ScriptedTool {
         self.part.spec.clone()
     }
 
-    fn call(&self, attempt: Attempt) -> Pending<Result<Answer, Missed>> {
+    fn call(&self, attempt: ToolAttempt) -> Pending<Result<ToolAnswer, Missed>> {
         let Self { script, part } = self.clone();
         Box::pin(async move {
             pause(part.think_ms).await;
@@ -110,14 +110,14 @@ impl Part {
                 ));
             }
         };
-        let lost = if text.repeatable { Lost::Repeatable } else { Lost::Presumed };
+        let lost = if text.repeatable { OnLost::Repeatable } else { OnLost::Presumed };
         let spec = Spec { description: text.description.clone(), lost, ..Spec::default() };
         let renders = templates.marked() > marked_before;
         Ok(Self { source, spec, think_ms: text.think_ms, fail: text.fail, answer, renders })
     }
 
     /// How this attempt ends, if it ends: a pure function.
-    fn play(&self, attempt: &Attempt, templates: &Templates) -> Option<Result<Answer, Missed>> {
+    fn play(&self, attempt: &ToolAttempt, templates: &Templates) -> Option<Result<ToolAnswer, Missed>> {
         if let Some(fail) = self.fail.filter(|fail| fail.hits(attempt.attempt)) {
             let fault = fail.fault(attempt.attempt, &self.source);
             return Some(Err(Missed { fault, used: Used::NOTHING }));
@@ -128,7 +128,7 @@ impl Part {
             Reply::Hangs | Reply::Never => return None,
         };
         let text = templates.render(template, &context(attempt));
-        let answer = text.map(|text| Answer { text, is_error, parts: Vec::new(), used: Used::NOTHING });
+        let answer = text.map(|text| ToolAnswer { text, is_error, parts: Vec::new(), used: Used::NOTHING });
         Some(answer.map_err(|problem| {
             let message = format!("{}: {problem}", self.source);
             Missed { fault: Fault { message, ..Fault::of(FaultKind::Invalid) }, used: Used::NOTHING }
@@ -137,7 +137,7 @@ impl Part {
 }
 
 /// What templates see of an attempt: the arguments as JSON, or as text if they are none.
-fn context(attempt: &Attempt) -> Value {
+fn context(attempt: &ToolAttempt) -> Value {
     let args = serde_json::from_str::<Value>(&attempt.args);
     let args = args.unwrap_or_else(|_| Value::from(attempt.args.as_str()));
     context! {

@@ -4,7 +4,7 @@ use std::future::pending;
 use std::time::Duration;
 
 use spinney_kernel::budget::{Usage, Used};
-use spinney_kernel::port::model::{Answer, Deltas, Missed};
+use spinney_kernel::port::model::{ModelAnswer, Deltas, Missed};
 use spinney_kernel::record::{StopReason, ToolAsk};
 use spinney_kernel::words::{Fault, FaultKind};
 
@@ -40,7 +40,7 @@ impl Turn {
     }
 
     /// Thinks, streams, ends.
-    pub(super) async fn perform(self, deltas: Deltas) -> Result<Answer, Missed> {
+    pub(super) async fn perform(self, deltas: Deltas) -> Result<ModelAnswer, Missed> {
         pause(self.think_ms).await;
         for (at, chunk) in chunks(&self.text).enumerate() {
             if at > 0 {
@@ -49,7 +49,7 @@ impl Turn {
             deltas(chunk);
         }
         match self.end {
-            End::Answers { asks, used, stop } => Ok(Answer { text: self.text, asks, used, stop }),
+            End::Answers { asks, used, stop } => Ok(ModelAnswer { text: self.text, asks, used, stop }),
             End::Misses(missed) => Err(missed),
             End::Hangs => pending().await,
         }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use spinney_kernel::context::Message;
-use spinney_kernel::port::model::{Attempt, Purpose};
+use spinney_kernel::port::model::{ModelAttempt, Purpose};
 use spinney_kernel::words::RoleName;
 
 /// Every condition that is there must hold.
@@ -28,7 +28,7 @@ pub(super) struct When {
 }
 
 impl When {
-    pub(super) fn matches(&self, attempt: &Attempt) -> bool {
+    pub(super) fn matches(&self, attempt: &ModelAttempt) -> bool {
         let Self { agent, turn, goal_contains, last_contains, tool_result_contains, depth, summary, wrap_up } =
             self;
         let origin = &attempt.origin;
@@ -46,13 +46,13 @@ impl When {
 }
 
 /// The text of the last message; empty if there is none. That a call is the agent's last is no message of anybody.
-pub(super) fn last(attempt: &Attempt) -> Cow<'_, str> {
+pub(super) fn last(attempt: &ModelAttempt) -> Cow<'_, str> {
     let notes = usize::from(attempt.purpose == Purpose::WrapUp);
     attempt.packet.messages.iter().rev().nth(notes).map_or(Cow::Borrowed(""), |message| message.text())
 }
 
 /// The tool results since the model last spoke, the newest first.
-fn results(attempt: &Attempt) -> impl Iterator<Item = Cow<'_, str>> {
+fn results(attempt: &ModelAttempt) -> impl Iterator<Item = Cow<'_, str>> {
     let since = attempt.packet.messages.iter().rev();
     let since = since.take_while(|message| !matches!(message.as_ref(), Message::Said { .. }));
     since.filter(|message| matches!(message.as_ref(), Message::Result { .. })).map(|message| message.text())

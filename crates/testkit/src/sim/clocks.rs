@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use spinney_kernel::record::{Alarm, ClockKind, Event, Exit, Outcome};
 use spinney_kernel::words::{AgentId, CallId, Time, TimerId};
-use spinney_kernel::world::{State, TreeState, World};
+use spinney_kernel::world::{AgentState, TreeState, World};
 
 use super::law::{Law, hold};
 
@@ -128,7 +128,7 @@ impl Alarms {
         let stands = stands(world);
         for ix in world.agents().all() {
             let Some(agent) = world.agents().living(ix) else { continue };
-            if !matches!(agent.state, State::Live) {
+            if !matches!(agent.state, AgentState::Live) {
                 continue;
             }
             let id = world.agents().id(ix);

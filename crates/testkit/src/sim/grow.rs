@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use spinney_kernel::budget::{Limits, Price, Resource};
 use spinney_kernel::definition::{
-    Allow, Approval, BudgetSpec, Builtin, Caps, Compact, Definition, Lend, Lost, Model, Network, OnLow,
-    Preset, Recursion, Role, Share, Tool, TreeLimits, Turns, Unpriced, WindowSpec, WrapUp,
+    Allow, Approval, BudgetSpec, Builtin, Caps, Compact, Definition, Lend, OnLost, ModelSpec, Network, OnLow,
+    Preset, Recursion, Role, Share, ToolSpec, TreeLimits, Turns, Unpriced, WindowSpec, WrapUp,
 };
 use spinney_kernel::words::{Body, ByName, RoleName, ToolName, limit};
 
@@ -93,18 +93,18 @@ pub(super) fn budget(dice: &mut Dice, scale: u64) -> BudgetSpec {
     }
 }
 
-fn model(dice: &mut Dice, name: &str) -> Model {
+fn model(dice: &mut Dice, name: &str) -> ModelSpec {
     let price = Price {
         input_per_mtok: dice.below(1_500_000_000),
         output_per_mtok: dice.below(3_000_000_000),
         cached_input_per_mtok: dice.once_in(2).then(|| dice.below(1_000_000_000)),
         cache_write_per_mtok: dice.once_in(2).then(|| dice.below(2_000_000_000)),
     };
-    Model {
+    ModelSpec {
         price: (name != "odd").then_some(price),
         output_max: dice.once_in(2).then(|| dice.between(20, 300)),
         fallback: if name == "big" { vec![parse("small"), parse("odd")] } else { Vec::new() },
-        lost: if dice.once_in(3) { Lost::Repeatable } else { Lost::Presumed },
+        lost: if dice.once_in(3) { OnLost::Repeatable } else { OnLost::Presumed },
         context: dice.once_in(3).then(|| dice.between(700, 5_000)),
         losses_max: None,
     }
@@ -182,10 +182,10 @@ pub(super) fn share(dice: &mut Dice) -> Share {
     }
 }
 
-fn tool(dice: &mut Dice) -> Tool {
-    Tool {
+fn tool(dice: &mut Dice) -> ToolSpec {
+    ToolSpec {
         cost_nanos_max: if dice.once_in(3) { dice.below(50_000) } else { 0 },
-        lost: if dice.once_in(2) { Lost::Repeatable } else { Lost::Presumed },
-        ..Tool::default()
+        lost: if dice.once_in(2) { OnLost::Repeatable } else { OnLost::Presumed },
+        ..ToolSpec::default()
     }
 }

@@ -2,9 +2,9 @@
 
 use spinney_kernel::budget::{Amounts, Resource, Usage, Used};
 use spinney_kernel::context::Frame;
-use spinney_kernel::definition::{Given, Lost as OnLost, Mismatch, MismatchKind, Wrong};
+use spinney_kernel::definition::{Given, OnLost as OnLost, Mismatch, MismatchKind, Wrong};
 use spinney_kernel::record::{
-    Breaker as Gate, Failure, OnTimeout, Question, Sources, StopReason, WaitFor, WaitNeed, Work,
+    BreakerState as Gate, Failure, OnTimeout, Question, Sources, StopReason, WaitFor, WaitNeed, Work,
 };
 use spinney_kernel::rules::What;
 use spinney_kernel::rules::report::{Breaker, Done, Failed, Lost, Rate, Report, Timer};

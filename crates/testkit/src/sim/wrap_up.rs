@@ -9,7 +9,7 @@ use spinney_kernel::record::{Exit, Outcome, Work};
 use spinney_kernel::window::Bounds;
 use spinney_kernel::window::trim;
 use spinney_kernel::words::{AgentId, CallId, ModelName};
-use spinney_kernel::world::{AgentIx, State};
+use spinney_kernel::world::{AgentIx, AgentState};
 
 use spinney_kernel::record::Event;
 use spinney_kernel::words::limit;
@@ -82,7 +82,7 @@ impl LastCalls {
             | Event::AgentEnded { agent, exit: Exit::Exhausted { .. }, .. } => {
                 let ix = before.agents().find(agent);
                 let live = ix.filter(|ix| {
-                    before.agents().living(*ix).is_some_and(|agent| matches!(agent.state, State::Live))
+                    before.agents().living(*ix).is_some_and(|agent| matches!(agent.state, AgentState::Live))
                 });
                 live.map_or(Ok(()), |ix| self.no_room(before, ix, "ended"))
             }

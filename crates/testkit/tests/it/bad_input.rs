@@ -3,7 +3,7 @@
 use spinney_kernel::budget::{Amounts, Used};
 use spinney_kernel::definition::{BudgetSpec, OnLow, Refusal};
 use spinney_kernel::record::{
-    Breaker as Gate, Failure, OnTimeout, Question, Sources, StopReason, WaitFor, WaitNeed,
+    BreakerState as Gate, Failure, OnTimeout, Question, Sources, StopReason, WaitFor, WaitNeed,
 };
 use spinney_kernel::rules::report::{Breaker, Done, Failed, Lost, Rate, Report, Timer};
 use spinney_kernel::rules::request::{

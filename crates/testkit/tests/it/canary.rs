@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use spinney_kernel::definition::{Definition, Share};
-use spinney_kernel::port::model::Attempt;
+use spinney_kernel::port::model::ModelAttempt;
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Request, Send};
 use spinney_kernel::words::{Body, By, Category, Envelope, RoleName, enclose};
@@ -64,7 +64,7 @@ fn look() -> FunctionTool {
 }
 
 /// Runs the tree and gives every request that was made by the child and by its own child.
-async fn requests(share: Share) -> [Vec<Arc<Attempt>>; 2] {
+async fn requests(share: Share) -> [Vec<Arc<ModelAttempt>>; 2] {
     let stage = Stage::new(SCRIPT).with_tool("look", look());
     let home = stage.home();
     let tree = home.start(planted(share)).await.unwrap();
@@ -87,7 +87,7 @@ async fn requests(share: Share) -> [Vec<Arc<Attempt>>; 2] {
 
 /// Every secret in some requests, each once. Who is shown an image can read it, by its name and by its hash; nobody else
 /// can, not even by asking.
-async fn leaked(attempts: &[Arc<Attempt>]) -> Vec<String> {
+async fn leaked(attempts: &[Arc<ModelAttempt>]) -> Vec<String> {
     let mut all = format!("{attempts:?}");
     for called in ["SECRET-FACT-IMAGE", "SECRET-LETTER-IMAGE", "SECRET-SEEN-1", "SECRET-SEEN-2"] {
         let part = image(called).part().unwrap();

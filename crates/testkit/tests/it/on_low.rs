@@ -1,7 +1,7 @@
 //! When a call does not fit: stop, make it smaller, or go to a cheaper model; and models whose price nobody knows.
 
 use spinney_kernel::budget::Resource;
-use spinney_kernel::definition::{Allow, BudgetSpec, Definition, Model, OnLow, Refusal, Unpriced};
+use spinney_kernel::definition::{Allow, BudgetSpec, Definition, ModelSpec, OnLow, Refusal, Unpriced};
 use spinney_kernel::record::Effect;
 use spinney_kernel::rules::request::{Hold, HoldFor, Request, Spawn};
 use spinney_kernel::words::ModelName;
@@ -159,7 +159,7 @@ fn v19_a_model_without_a_price_runs_where_cost_is_unlimited_or_the_file_allows_i
 #[test]
 fn v19_a_fallback_without_a_price_is_never_called_under_a_ceiling() {
     let mut play = Play::grow_as("root $1.00 / a", |definition| {
-        definition.models[0] = Model { fallback: vec![name("free")], ..definition.models[0].clone() };
+        definition.models[0] = ModelSpec { fallback: vec![name("free")], ..definition.models[0].clone() };
     });
     let told = effects(&mut play, "call a $0.10\nfailed #1 auth");
     assert!(

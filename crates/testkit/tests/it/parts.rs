@@ -9,7 +9,7 @@ use spinney_kernel::budget::{Limits, Resource};
 use spinney_kernel::context::Shown;
 use spinney_kernel::definition::{Definition, Given, Refusal, WindowSpec};
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Answer, Attempt, Deltas, Missed, Model};
+use spinney_kernel::port::model::{ModelAnswer, ModelAttempt, Deltas, Missed, Model};
 use spinney_kernel::rules::request::{Request, Send, Spawn};
 use spinney_kernel::words::{
     BadPart, BlobRef, Body, By, Category, Enclosure, Part, RoleName, Seq, enclose, limit,
@@ -28,7 +28,7 @@ fn file(called: &str) -> Enclosure {
 }
 
 /// The images that an attempt shows, in order: the name, or that it is left out.
-fn images(attempt: &Attempt) -> Vec<String> {
+fn images(attempt: &ModelAttempt) -> Vec<String> {
     let parts = attempt.packet.messages.iter().flat_map(|message| message.parts());
     let images = parts.filter(|shown| shown.part().is_image());
     images
@@ -39,7 +39,7 @@ fn images(attempt: &Attempt) -> Vec<String> {
         .collect()
 }
 
-fn shown(attempt: &Attempt, called: &str) -> Part {
+fn shown(attempt: &ModelAttempt, called: &str) -> Part {
     let mut parts = attempt.packet.messages.iter().flat_map(|message| message.parts());
     parts.find(|shown| shown.part().name().as_str() == called).unwrap().part().clone()
 }
@@ -349,7 +349,7 @@ async fn a_long_answer_with_an_image_keeps_both() {
 fn parts_count_by_kind_unless_a_driver_knows_better() {
     struct Words;
     impl Model for Words {
-        fn call(&self, _: Arc<Attempt>, _: Deltas) -> Pending<Result<Answer, Missed>> {
+        fn call(&self, _: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
             unreachable!("it only counts")
         }
         fn tokens(&self, text: &str) -> u64 {

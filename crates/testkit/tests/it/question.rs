@@ -4,7 +4,7 @@ use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::Why;
 use spinney_kernel::rules::request::{Answer, Request};
 use spinney_kernel::words::{Body, CallId};
-use spinney_kernel::world::{Stage, TreeState};
+use spinney_kernel::world::{CallStage, TreeState};
 use spinney_testkit::{Play, check};
 
 use crate::seen::{agent, name, person, refused};
@@ -118,7 +118,7 @@ fn a_question_and_its_time_are_in_the_world_that_a_journal_gives() {
     for batch in play.batches() {
         batch.events.iter().for_each(|event| again.apply(event));
     }
-    assert_eq!(again.call(CallId(1)).map(|call| call.stage), Some(Stage::Waiting(Why::Person)));
+    assert_eq!(again.call(CallId(1)).map(|call| call.stage), Some(CallStage::Waiting(Why::Person)));
     assert_eq!(again.alarms().map(|alarm| alarm.at.0).collect::<Vec<_>>(), [6_000]);
 }
 

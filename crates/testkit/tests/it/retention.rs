@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use spinney_journal::{
-    Batch, CatalogKind, Cleaned, Journal, Known, Listed, checkpoints, clean, expired, rebuild,
+    Batch, CatalogKind, Cleaned, Journal, CheckpointFacts, ListedCheckpoint, checkpoints, clean, expired, rebuild,
 };
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Checkpoint, Request};
@@ -22,10 +22,10 @@ const DAY: u64 = 24 * HOUR;
 const NOW: Time = Time(1_700_000_000_000);
 
 /// One that was made so long ago.
-fn aged(nth: usize, kind: CheckpointKind, number: u32, age_ms: u64) -> Listed {
+fn aged(nth: usize, kind: CheckpointKind, number: u32, age_ms: u64) -> ListedCheckpoint {
     let (agent, made) = ("root".parse().unwrap(), Time(NOW.0 - age_ms));
-    let known = Known { agent, kind, seq: Seq(nth as u64 + 1), made, number };
-    Listed { name: format!("c{nth}").parse().unwrap(), tree: TreeId::new([1; 16]), known }
+    let known = CheckpointFacts { agent, kind, seq: Seq(nth as u64 + 1), made, number };
+    ListedCheckpoint { name: format!("c{nth}").parse().unwrap(), tree: TreeId::new([1; 16]), known }
 }
 
 /// P26: all of a day, every tenth of a month, nothing older; other kinds for ever.
@@ -52,27 +52,27 @@ fn p26_age_and_number_say_which_automatic_ones_go() {
         assert_eq!(!expired(&listed, NOW).is_empty(), expected, "{kind:?} {number} {age_ms}");
     }
     // A clock that was set back makes nothing old.
-    assert_eq!(expired(&[aged(0, Automatic, 1, 0)], Time(0)), Vec::<&Listed>::new());
+    assert_eq!(expired(&[aged(0, Automatic, 1, 0)], Time(0)), Vec::<&ListedCheckpoint>::new());
 }
 
 /// P26: beyond a thousand of all kinds the oldest automatic ones go, whatever their age; other kinds do not even then.
 #[test]
 fn p26_beyond_a_thousand_the_oldest_automatic_ones_go() {
     let recent = |nth: usize| aged(nth, Automatic, 1, nth as u64);
-    let mut listed: Vec<Listed> = (0..CHECKPOINTS_KEPT_MAX - 2).map(recent).collect();
+    let mut listed: Vec<ListedCheckpoint> = (0..CHECKPOINTS_KEPT_MAX - 2).map(recent).collect();
     listed.push(aged(5_000, Manual, 0, 90 * DAY));
     listed.push(aged(5_001, Automatic, 10, 29 * DAY));
-    assert_eq!(expired(&listed, NOW), Vec::<&Listed>::new());
+    assert_eq!(expired(&listed, NOW), Vec::<&ListedCheckpoint>::new());
     // One that is too old anyway leaves its place to another.
     listed.push(aged(5_002, Automatic, 10, 31 * DAY));
-    let names = |listed: &[Listed]| -> Vec<String> {
+    let names = |listed: &[ListedCheckpoint]| -> Vec<String> {
         expired(listed, NOW).iter().map(|listed| listed.name.to_string()).collect()
     };
     assert_eq!(names(&listed), ["c5002"]);
     listed.push(aged(5_003, Branch, 0, 0));
     listed.push(aged(5_004, Rollback, 0, 0));
     assert_eq!(names(&listed), ["c5002", "c5001", "c997"]);
-    let people: Vec<Listed> = (0..=CHECKPOINTS_KEPT_MAX).map(|nth| aged(nth, Manual, 0, DAY)).collect();
+    let people: Vec<ListedCheckpoint> = (0..=CHECKPOINTS_KEPT_MAX).map(|nth| aged(nth, Manual, 0, DAY)).collect();
     assert_eq!(names(&people), Vec::<String>::new());
 }
 
@@ -90,7 +90,7 @@ fn journal_of(planned: &[Planned], more: usize) -> (MemoryJournal, BTreeMap<Tree
     let more = std::iter::repeat_n((1, Automatic, 1, 0), more);
     for (nth, (tree, kind, number, hours)) in planned.iter().copied().chain(more).enumerate() {
         let tree = TreeId::new([tree; 16]);
-        let Listed { name, known, .. } = aged(nth, kind, number, hours * HOUR);
+        let ListedCheckpoint { name, known, .. } = aged(nth, kind, number, hours * HOUR);
         let what = What::person(Request::Checkpoint(Checkpoint::manual(known.agent.clone(), None)));
         let input = Input { now: known.made, draw: 1, what };
         let made = Event::CheckpointMade { agent: known.agent, name, kind, number };
@@ -112,9 +112,9 @@ fn p26_the_count_is_what_is_gone_and_no_other_kind_goes() {
         let (journal, ends) = journal_of(&planned, more);
         let all = || checkpoints(&journal, None).unwrap();
         let (before, heads) = (all(), journal.heads(&[]).unwrap());
-        let gone: Vec<Listed> = expired(&before, NOW).into_iter().cloned().collect();
+        let gone: Vec<ListedCheckpoint> = expired(&before, NOW).into_iter().cloned().collect();
         prop_assert!(gone.iter().all(|listed| listed.known.kind == Automatic));
-        let kept: Vec<Listed> = before.iter().filter(|listed| !gone.contains(listed)).cloned().collect();
+        let kept: Vec<ListedCheckpoint> = before.iter().filter(|listed| !gone.contains(listed)).cloned().collect();
         let left = kept.iter().filter(|listed| listed.known.kind == Automatic).count();
         prop_assert!(kept.len() <= CHECKPOINTS_KEPT_MAX || left == 0);
         let expected = Cleaned { removed: gone.len(), left, failed: Vec::new() };

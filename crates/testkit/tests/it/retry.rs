@@ -1,6 +1,6 @@
 //! When an attempt fails: again, elsewhere or not at all; breakers, rate limits and the pauses in between.
 
-use spinney_kernel::definition::{Allow, Definition, Model};
+use spinney_kernel::definition::{Allow, Definition, ModelSpec};
 use spinney_kernel::record::{Effect, Event};
 use spinney_kernel::words::retry::{Retry, after};
 use spinney_kernel::words::{CallId, Fault, FaultKind, TreeId, limit};
@@ -96,7 +96,7 @@ fn a_pause_beyond_the_bound_is_not_waited_for() {
 fn attempts_at_one_call_are_bounded_with_fallbacks_included() {
     let ring = |definition: &mut Definition| {
         for number in 0..9 {
-            let model = Model { fallback: Vec::new(), ..definition.models[1].clone() };
+            let model = ModelSpec { fallback: Vec::new(), ..definition.models[1].clone() };
             definition.models.insert(name(&format!("x{number}")), model);
         }
         definition.models[0].fallback = (0..9).map(|number| name(&format!("x{number}"))).collect();

@@ -1,7 +1,7 @@
 //! Rolling back, as the kernel decides it: what is stopped, what is void, what is told, and what past is none.
 
 use spinney_journal::Batch;
-use spinney_kernel::context::{Contexts, Known};
+use spinney_kernel::context::{Contexts, ContextSnapshot};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::{Header, Standing, Tie};
 use spinney_kernel::rules::Reply;
@@ -14,7 +14,7 @@ use crate::seen::{events, name};
 const FIXTURE: &str = "root $9.00 turns=9 / b turns=9";
 
 /// How an agent stands now, as whoever reads a journal finds it.
-fn stands(play: &Play, agent: &str) -> (Standing, Known) {
+fn stands(play: &Play, agent: &str) -> (Standing, ContextSnapshot) {
     let agent: AgentId = name(agent);
     let contexts = Contexts::of(play.world().tree(), events(play).iter());
     let known = contexts.known(&agent).unwrap();

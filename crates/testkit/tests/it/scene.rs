@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex};
 use spinney_kernel::budget::{Limits, Usage, Used};
 use spinney_kernel::context::{Message, Origin, Packet};
 use spinney_kernel::definition::OutputLimits;
-use spinney_kernel::port::model::{Answer, Attempt, Missed, Model, Purpose};
+use spinney_kernel::port::model::{ModelAnswer, ModelAttempt, Missed, Model, Purpose};
 use spinney_kernel::port::parts::PartReader;
 use spinney_kernel::port::tool;
 use spinney_kernel::words::{Body, By, Category, TreeId};
 use spinney_testkit::scripted::{Script, ScriptedModel};
 
 /// The first attempt at the first turn of `root/a`, a lead.
-pub(crate) fn attempt() -> Attempt {
-    Attempt {
+pub(crate) fn attempt() -> ModelAttempt {
+    ModelAttempt {
         origin: Arc::new(origin()),
         model: "m".parse().unwrap(),
         turn: 1,
@@ -55,8 +55,8 @@ pub(crate) fn result(text: &str) -> Message {
     Message::Result { id, tool, text: text.to_owned(), is_error: false, along: None }
 }
 
-pub(crate) fn tool_attempt(args: &str) -> tool::Attempt {
-    tool::Attempt {
+pub(crate) fn tool_attempt(args: &str) -> tool::ToolAttempt {
+    tool::ToolAttempt {
         origin: Arc::new(origin()),
         tool: "search".parse().unwrap(),
         args: args.to_owned(),
@@ -76,7 +76,7 @@ pub(crate) fn model(text: &str) -> ScriptedModel {
 }
 
 /// How an attempt ended, and the chunks that were streamed.
-pub(crate) async fn play(model: &ScriptedModel, attempt: Attempt) -> (Result<Answer, Missed>, Vec<String>) {
+pub(crate) async fn play(model: &ScriptedModel, attempt: ModelAttempt) -> (Result<ModelAnswer, Missed>, Vec<String>) {
     let chunks = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&chunks);
     let deltas = Arc::new(move |chunk: &str| heard.lock().unwrap().push(chunk.to_owned()));
@@ -86,12 +86,12 @@ pub(crate) async fn play(model: &ScriptedModel, attempt: Attempt) -> (Result<Ans
 }
 
 /// What a script answers to one attempt.
-pub(crate) async fn answer(text: &str, attempt: Attempt) -> Answer {
+pub(crate) async fn answer(text: &str, attempt: ModelAttempt) -> ModelAnswer {
     play(&model(text), attempt).await.0.unwrap()
 }
 
 /// How a script fails one attempt.
-pub(crate) async fn missed(text: &str, attempt: Attempt) -> Missed {
+pub(crate) async fn missed(text: &str, attempt: ModelAttempt) -> Missed {
     play(&model(text), attempt).await.0.unwrap_err()
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use spinney_kernel::budget::{Limits, Resource, Used};
 use spinney_kernel::context::Origin;
-use spinney_kernel::definition::Lost;
-use spinney_kernel::port::model::{Answer, Attempt, Missed, Model, Purpose};
+use spinney_kernel::definition::OnLost;
+use spinney_kernel::port::model::{ModelAnswer, ModelAttempt, Missed, Model, Purpose};
 use spinney_kernel::record::{StopReason, ToolAsk};
 use spinney_kernel::words::{Fault, FaultKind};
 use spinney_testkit::scripted::RENDERED_BYTES_MAX;
@@ -22,9 +22,9 @@ async fn first_rule_that_matches_answers() {
   - { when: { agent: lead, turn: 1 }, say: too late }
   - say: anyone";
     assert_eq!(answer(script, attempt()).await.text, "lead");
-    assert_eq!(answer(script, Attempt { turn: 2, ..attempt() }).await.text, "second");
+    assert_eq!(answer(script, ModelAttempt { turn: 2, ..attempt() }).await.text, "second");
     let other = Origin { role: "writer".parse().unwrap(), ..origin() };
-    assert_eq!(answer(script, Attempt { origin: other.into(), ..attempt() }).await.text, "anyone");
+    assert_eq!(answer(script, ModelAttempt { origin: other.into(), ..attempt() }).await.text, "anyone");
 }
 
 #[tokio::test]
@@ -36,7 +36,7 @@ async fn every_condition_of_a_rule_must_hold() {
         result("no hit"),
         heard("hurry up"),
     ];
-    let attempt = Attempt { turn: 3, packet: packet(messages), ..attempt() };
+    let attempt = ModelAttempt { turn: 3, packet: packet(messages), ..attempt() };
     let table = [
         ("agent: lead", true),
         ("agent: writer", false),
@@ -69,10 +69,10 @@ async fn a_summary_is_answered_by_rules_for_summaries_only() {
   - { when: { summary: true, turn: 2 }, say: the second }
   - { when: { summary: true }, say: a summary }
   - say: a turn";
-    let summary = || Attempt { purpose: Purpose::Summary, ..attempt() };
+    let summary = || ModelAttempt { purpose: Purpose::Summary, ..attempt() };
     assert_eq!(answer(script, attempt()).await.text, "a turn");
     assert_eq!(answer(script, summary()).await.text, "a summary");
-    assert_eq!(answer(script, Attempt { turn: 2, ..summary() }).await.text, "the second");
+    assert_eq!(answer(script, ModelAttempt { turn: 2, ..summary() }).await.text, "the second");
     let fault = missed("rules: [{ say: a turn }]", summary()).await.fault;
     let message = "x.script.yaml: no rule for a summary of agent `lead` at turn 1: add one with `when: { summary: true }`";
     assert_eq!(fault, Fault { message: message.to_owned(), ..Fault::of(FaultKind::Invalid) });
@@ -81,7 +81,7 @@ async fn a_summary_is_answered_by_rules_for_summaries_only() {
 #[tokio::test]
 async fn an_attempt_without_a_rule_is_invalid() {
     let missed =
-        missed("rules: [{ when: { agent: writer }, say: hi }]", Attempt { turn: 4, ..attempt() }).await;
+        missed("rules: [{ when: { agent: writer }, say: hi }]", ModelAttempt { turn: 4, ..attempt() }).await;
     let message = "x.script.yaml: no rule for agent `lead` at turn 4: add one that matches, or a last one \
                    without `when`";
     let fault = Fault { message: message.to_owned(), ..Fault::of(FaultKind::Invalid) };
@@ -99,7 +99,7 @@ async fn the_same_attempt_gets_the_same_answer() {
   - say: later",
     );
     for (turn, number) in [(1, 1), (1, 2), (2, 1), (1, 1), (1, 2), (2, 7)] {
-        let attempt = Attempt { turn, attempt: number, ..attempt() };
+        let attempt = ModelAttempt { turn, attempt: number, ..attempt() };
         let first = play(&model, attempt.clone()).await;
         assert_eq!(play(&model, attempt).await, first);
         assert_eq!(first.0.is_err(), (turn, number) == (1, 1));
@@ -110,7 +110,7 @@ async fn the_same_attempt_gets_the_same_answer() {
 #[tokio::test]
 async fn templates_see_the_attempt() {
     let script = r#"rules: [{ say: "{{ agent }}|{{ goal }}|{{ turn }}|{{ path }}|{{ last }}|{{ remaining.cost_nanos }}|{{ remaining.tokens }}" }]"#;
-    let attempt = Attempt {
+    let attempt = ModelAttempt {
         packet: packet(vec![heard("<b> & co")]),
         remaining: Limits::NONE.with(Resource::Cost, 250),
         ..attempt()
@@ -152,7 +152,7 @@ async fn calls_are_asked_for_with_rendered_arguments() {
         ask("call_1_4", "", r#"[1,"lead"]"#),
     ];
     let output = asks.iter().map(|ask| ask.args.len().div_ceil(4) as u64).sum();
-    assert_eq!(answer, Answer { text: String::new(), asks, used: used(100, output), stop: StopReason::End });
+    assert_eq!(answer, ModelAnswer { text: String::new(), asks, used: used(100, output), stop: StopReason::End });
 }
 
 #[tokio::test(start_paused = true)]
@@ -185,12 +185,12 @@ async fn chunks_end_where_characters_end() {
 async fn attempts_fail_as_often_as_written() {
     let script = "rules: [{ fail: { kind: rate_limit, times: 2, retry_after_ms: 20 }, say: at last }]";
     for number in [1, 2] {
-        let missed = missed(script, Attempt { attempt: number, ..attempt() }).await;
+        let missed = missed(script, ModelAttempt { attempt: number, ..attempt() }).await;
         let message = format!("rule 1 of x.script.yaml: attempt {number} fails as scripted");
         let fault = Fault { kind: FaultKind::RateLimit, message, retry_after_ms: Some(20) };
         assert_eq!(missed, Missed { fault, used: used(0, 0) });
     }
-    assert_eq!(answer(script, Attempt { attempt: 3, ..attempt() }).await.text, "at last");
+    assert_eq!(answer(script, ModelAttempt { attempt: 3, ..attempt() }).await.text, "at last");
 }
 
 #[tokio::test]
@@ -205,7 +205,7 @@ async fn attempts_without_a_number_of_times_always_fail() {
     for (name, kind, expected) in kinds {
         for number in [1, 2, 9] {
             let script = format!("rules: [{{ fail: {{ kind: {name} }}, say: unsaid }}]");
-            let missed = missed(&script, Attempt { attempt: number, ..attempt() }).await;
+            let missed = missed(&script, ModelAttempt { attempt: number, ..attempt() }).await;
             assert_eq!((missed.fault.kind, missed.used, missed.fault.retry_after_ms), (kind, expected, None));
         }
     }
@@ -220,7 +220,7 @@ async fn a_cut_breaks_the_stream_after_the_text() {
     let message = "rule 1 of x.script.yaml: attempt 1 fails as scripted".to_owned();
     let fault = Fault { message, ..Fault::of(FaultKind::Cut) };
     assert_eq!(end, Err(Missed { fault, used: used(100, 6) }));
-    assert_eq!(answer(script, Attempt { attempt: 2, ..attempt() }).await.asks.len(), 1);
+    assert_eq!(answer(script, ModelAttempt { attempt: 2, ..attempt() }).await.asks.len(), 1);
 }
 
 #[tokio::test]
@@ -243,11 +243,11 @@ async fn usage_is_counted_unless_it_is_written() {
 #[tokio::test]
 async fn nothing_is_said_beyond_the_output_cap() {
     let script = "rules: [{ say: 'twelve bytes and more', call: [{ tool: t }] }]";
-    let (end, chunks) = play(&model(script), Attempt { output_cap: 3, ..attempt() }).await;
+    let (end, chunks) = play(&model(script), ModelAttempt { output_cap: 3, ..attempt() }).await;
     assert_eq!(chunks, ["twelve bytes"]);
     assert_eq!(
         end,
-        Ok(Answer {
+        Ok(ModelAnswer {
             text: chunks.concat(),
             asks: Vec::new(),
             used: used(100, 3),
@@ -266,7 +266,7 @@ async fn nothing_is_said_beyond_the_output_cap() {
         (6, "🌲🌲", vec![whole, "{}"]),
     ];
     for (output_cap, text, args) in table {
-        let answer = answer(script, Attempt { output_cap, ..attempt() }).await;
+        let answer = answer(script, ModelAttempt { output_cap, ..attempt() }).await;
         let asked: Vec<&str> = answer.asks.iter().map(|ask| ask.args.as_str()).collect();
         let expected = (text, args, used(100, output_cap));
         assert_eq!((answer.text.as_str(), asked, answer.used), expected, "cap {output_cap}");
@@ -285,7 +285,7 @@ async fn a_rule_that_hangs_never_ends() {
 
     let failing = "rules: [{ fail: { kind: server, times: 1 }, hang: true }]";
     assert_eq!(missed(failing, attempt()).await.fault.kind, FaultKind::Server);
-    let second = Attempt { attempt: 2, ..attempt() };
+    let second = ModelAttempt { attempt: 2, ..attempt() };
     assert!(timeout(hours, play(&model(failing), second)).await.is_err());
 }
 
@@ -293,7 +293,7 @@ async fn a_rule_that_hangs_never_ends() {
 async fn a_stopped_attempt_used_what_it_said() {
     let model = model("rules: [{ say: hi }]");
     assert_eq!(model.used_when_stopped(&attempt(), "five!"), used(100, 2));
-    assert_eq!(model.lost(), Lost::Repeatable);
+    assert_eq!(model.lost(), OnLost::Repeatable);
     assert_eq!(["", "a", "four", "five!"].map(|text| model.tokens(text)), [0, 1, 1, 2]);
 }
 
@@ -301,14 +301,14 @@ async fn a_stopped_attempt_used_what_it_said() {
 async fn a_billing_provider_can_be_played() {
     let rules = |kind| format!("lost: presumed\nrules: [{{ fail: {{ kind: {kind} }}, say: hi }}]");
     let billing = model(&rules("cut"));
-    assert_eq!(billing.lost(), Lost::Presumed);
+    assert_eq!(billing.lost(), OnLost::Presumed);
     assert_eq!(billing.used_when_stopped(&attempt(), "five!"), Used::Unknown);
     for (kind, expected) in [("cut", Used::Unknown), ("timeout", Used::Unknown), ("server", used(0, 0))] {
         assert_eq!(missed(&rules(kind), attempt()).await.used, expected, "{kind}");
     }
     let told = "lost: presumed\nrules: [{ fail: { kind: cut }, say: hi, usage: { output: 9 } }]";
     assert_eq!(missed(told, attempt()).await.used, used(100, 9));
-    assert_eq!(model("lost: repeatable\nrules: [{ say: hi }]").lost(), Lost::Repeatable);
+    assert_eq!(model("lost: repeatable\nrules: [{ say: hi }]").lost(), OnLost::Repeatable);
 }
 
 #[tokio::test]
@@ -325,18 +325,18 @@ async fn templates_run_out_of_fuel_or_room_and_never_hang() {
 
     let large = "rules: [{ say: '{% for a in range(1000) %}{{ last }}{% endfor %}' }]";
     let long = packet(vec![heard(&"x".repeat(RENDERED_BYTES_MAX / 100))]);
-    let fault = missed(large, Attempt { packet: long, ..attempt() }).await.fault;
+    let fault = missed(large, ModelAttempt { packet: long, ..attempt() }).await.fault;
     assert_eq!(fault.message, "rule 1 of x.script.yaml: `say`: the template writes more than 1048576 bytes");
 
     let grown = format!("rules: [{{ say: '{{{{ last{} }}}}' }}]", "|replace(\"x\", last)".repeat(8));
     let fault =
-        missed(&grown, Attempt { packet: packet(vec![heard("xxxxxxxxxx")]), ..attempt() }).await.fault;
+        missed(&grown, ModelAttempt { packet: packet(vec![heard("xxxxxxxxxx")]), ..attempt() }).await.fault;
     assert_eq!(
         fault.message,
         "rule 1 of x.script.yaml: `say`: invalid operation: a filter would build more than 1048576 bytes"
     );
     let doubled = format!("rules: [{{ say: '{{{{ last{} }}}}' }}]", "|tojson".repeat(60));
-    let fault = missed(&doubled, Attempt { packet: packet(vec![heard("\"")]), ..attempt() }).await.fault;
+    let fault = missed(&doubled, ModelAttempt { packet: packet(vec![heard("\"")]), ..attempt() }).await.fault;
     assert!(fault.message.ends_with("a filter would build more than 1048576 bytes"), "{}", fault.message);
 
     for (template, problem) in
@@ -375,7 +375,7 @@ async fn templates_are_rendered_off_the_workers() {
     let busy = "{% for a in range(4000) %}{% if 'y' in last %}{% endif %}{% endfor %}done";
     let script = model(&format!("rules: [{{ say: \"{busy}\" }}]"));
     let long = packet(vec![heard(&"x".repeat(RENDERED_BYTES_MAX))]);
-    let rendered = tokio::spawn(async move { play(&script, Attempt { packet: long, ..attempt() }).await.0 });
+    let rendered = tokio::spawn(async move { play(&script, ModelAttempt { packet: long, ..attempt() }).await.0 });
     let other = tokio::spawn(async {});
     other.await.unwrap();
     assert!(!rendered.is_finished());

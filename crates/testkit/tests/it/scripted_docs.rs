@@ -1,8 +1,8 @@
 //! `docs/scripted-model.md` says what the code does: its example plays, and every key is described.
 
 use spinney_kernel::context::Origin;
-use spinney_kernel::definition::Lost;
-use spinney_kernel::port::model::{Attempt, Model};
+use spinney_kernel::definition::OnLost;
+use spinney_kernel::port::model::{ModelAttempt, Model};
 use spinney_kernel::port::tool::Tool;
 use spinney_kernel::words::FaultKind;
 use spinney_testkit::scripted::{FUEL_MAX, Script};
@@ -20,10 +20,10 @@ fn example() -> Script {
     Script::parse("docs/scripted-model.md", text).unwrap()
 }
 
-fn researcher(turn: u32, number: u32) -> Attempt {
+fn researcher(turn: u32, number: u32) -> ModelAttempt {
     let role = "researcher".parse().unwrap();
     let origin = Origin { role, goal: "Research JAX.".into(), ..origin() };
-    Attempt { origin: origin.into(), turn, attempt: number, ..attempt() }
+    ModelAttempt { origin: origin.into(), turn, attempt: number, ..attempt() }
 }
 
 #[tokio::test(start_paused = true)]
@@ -37,10 +37,10 @@ async fn the_lead_of_the_example_splits_and_answers() {
     assert_eq!(answer.asks[0].args, args);
 
     let seen = packet(vec![said("Splitting the work."), result("It is worth a look: 3 pages")]);
-    let (end, _) = play(&model, Attempt { turn: 2, packet: seen, ..attempt() }).await;
+    let (end, _) = play(&model, ModelAttempt { turn: 2, packet: seen, ..attempt() }).await;
     let text = "The answer to «Compare PyTorch and JAX.»: It is worth a look: 3 pages";
     assert_eq!(end.unwrap().text, text);
-    assert_eq!(model.lost(), Lost::Repeatable);
+    assert_eq!(model.lost(), OnLost::Repeatable);
 }
 
 #[tokio::test(start_paused = true)]
@@ -58,7 +58,7 @@ async fn the_researcher_of_the_example_meets_a_limit_and_searches() {
     let found = search.call(tool_attempt(&asks[0].args)).await.unwrap().text;
     assert_eq!(found, "3 pages about «Research JAX.»");
     let seen = packet(vec![said(""), result(&found)]);
-    let (end, _) = play(&model, Attempt { packet: seen, ..researcher(2, 1) }).await;
+    let (end, _) = play(&model, ModelAttempt { packet: seen, ..researcher(2, 1) }).await;
     assert_eq!(end.unwrap().text, "Research JAX. It is worth a look: 3 pages about «Research JAX.»");
 }
 

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use spinney_kernel::budget::Used;
-use spinney_kernel::definition::{Lost, Tool as Spec};
+use spinney_kernel::definition::{OnLost, ToolSpec as Spec};
 use spinney_kernel::port::model::Missed;
-use spinney_kernel::port::tool::{Answer, Attempt, Tool};
+use spinney_kernel::port::tool::{ToolAnswer, ToolAttempt, Tool};
 use spinney_kernel::words::{Fault, FaultKind};
 use spinney_testkit::scripted::ScriptedTool;
 use tokio::time::timeout;
@@ -18,7 +18,7 @@ fn search(keys: &str) -> ScriptedTool {
     script.tools().into_iter().next().unwrap().1
 }
 
-async fn answer(keys: &str, args: &str) -> Answer {
+async fn answer(keys: &str, args: &str) -> ToolAnswer {
     search(keys).call(tool_attempt(args)).await.unwrap()
 }
 
@@ -32,16 +32,16 @@ fn tools_stand_in_the_order_of_the_file() {
 
 #[test]
 fn a_tool_is_described_and_repeatable_as_written() {
-    assert_eq!(search("say: hi").spec(), Spec { lost: Lost::Presumed, ..Spec::default() });
+    assert_eq!(search("say: hi").spec(), Spec { lost: OnLost::Presumed, ..Spec::default() });
     let spec = search("say: hi, description: Finds pages., repeatable: true").spec();
     let description = "Finds pages.".to_owned();
-    assert_eq!(spec, Spec { description, lost: Lost::Repeatable, ..Spec::default() });
+    assert_eq!(spec, Spec { description, lost: OnLost::Repeatable, ..Spec::default() });
 }
 
 #[tokio::test]
 async fn a_tool_says_what_its_template_says() {
     let say = r#"say: "{{ agent }} {{ attempt }} {{ key }} {{ args.query }} {{ args.list|tojson }}""#;
-    let expected = Answer {
+    let expected = ToolAnswer {
         text: "lead 1 k jax [1, 2]".to_owned(),
         is_error: false,
         parts: Vec::new(),
@@ -54,7 +54,7 @@ async fn a_tool_says_what_its_template_says() {
 #[tokio::test]
 async fn a_tool_complains_with_its_error() {
     let expected =
-        Answer { text: "no such page: x".to_owned(), is_error: true, parts: Vec::new(), used: Used::NOTHING };
+        ToolAnswer { text: "no such page: x".to_owned(), is_error: true, parts: Vec::new(), used: Used::NOTHING };
     assert_eq!(answer("error: 'no such page: {{ args.page }}'", r#"{"page": "x"}"#).await, expected);
 }
 
@@ -62,14 +62,14 @@ async fn a_tool_complains_with_its_error() {
 async fn a_tool_fails_as_often_as_written() {
     let tool = search("fail: { kind: server, times: 2, retry_after_ms: 9 }, say: at last");
     for attempt in [1, 2] {
-        let end = tool.call(Attempt { attempt, ..tool_attempt("{}") }).await;
+        let end = tool.call(ToolAttempt { attempt, ..tool_attempt("{}") }).await;
         let message = format!("tool `search` of x.script.yaml: attempt {attempt} fails as scripted");
         let fault = Fault { kind: FaultKind::Server, message, retry_after_ms: Some(9) };
         assert_eq!(end, Err(Missed { fault, used: Used::NOTHING }));
     }
-    let end = tool.call(Attempt { attempt: 3, ..tool_attempt("{}") }).await;
+    let end = tool.call(ToolAttempt { attempt: 3, ..tool_attempt("{}") }).await;
     assert_eq!(end.unwrap().text, "at last");
-    let always = search("fail: { kind: auth }").call(Attempt { attempt: 9, ..tool_attempt("{}") }).await;
+    let always = search("fail: { kind: auth }").call(ToolAttempt { attempt: 9, ..tool_attempt("{}") }).await;
     assert_eq!(always.unwrap_err().fault.kind, FaultKind::Auth);
 }
 

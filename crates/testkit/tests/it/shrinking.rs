@@ -12,7 +12,7 @@ use spinney_drivers::files::{FileTool, Files};
 use spinney_kernel::budget::Resource;
 use spinney_kernel::context::Message;
 use spinney_kernel::definition::{Allow, Approval, Caps, Definition, Network, Recursion};
-use spinney_kernel::port::model::Attempt;
+use spinney_kernel::port::model::ModelAttempt;
 use spinney_kernel::record::{Event, Spawned};
 use spinney_kernel::words::{Body, limit};
 use spinney_kernel::world::TreeState;
@@ -129,7 +129,7 @@ tools: { look: { say: seen } }
 
 /// A tree in which somebody tried something.
 struct Tried {
-    attempts: Vec<Arc<Attempt>>,
+    attempts: Vec<Arc<ModelAttempt>>,
     told: Vec<Told>,
     look: Look,
     /// How often a tool ran that nobody below the root may call.
@@ -202,7 +202,7 @@ impl Tried {
 
     /// What the calls of an agent's first turn came to: text, and whether it was refused.
     fn came_to(&self, agent: &str) -> Vec<(String, bool)> {
-        let of = |attempt: &&Arc<Attempt>| attempt.origin.agent().as_str() == agent && attempt.turn == 2;
+        let of = |attempt: &&Arc<ModelAttempt>| attempt.origin.agent().as_str() == agent && attempt.turn == 2;
         let Some(second) = self.attempts.iter().find(of) else { return Vec::new() };
         let result = |message: &Arc<Message>| {
             let Message::Result { text, is_error, .. } = message.as_ref() else { return None };

@@ -2,7 +2,7 @@
 
 use spinney_kernel::budget::{Amounts, Limits, Resource};
 use spinney_kernel::words::ThreadId;
-use spinney_kernel::world::{AgentView, Ended, Status};
+use spinney_kernel::world::{AgentView, Ended, AgentStatus};
 use spinney_testkit::Play;
 
 use crate::seen::{name, turn};
@@ -21,7 +21,7 @@ fn v12_a_snapshot_has_ids_amounts_limits_and_state() {
         parent: Some(name("a")),
         role: name("b"),
         depth: 2,
-        status: Status::Running,
+        status: AgentStatus::Running,
         spent,
         held,
         lent: Amounts::ZERO,

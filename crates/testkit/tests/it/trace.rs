@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use spinney_kernel::context::{Hop, Trace};
+use spinney_kernel::context::{EventContext, Trace};
 use spinney_kernel::record::Event;
 use spinney_kernel::words::AgentId;
 use spinney_testkit::Play;
 
-fn hops(play: &Play) -> Vec<(Event, Hop)> {
+fn hops(play: &Play) -> Vec<(Event, EventContext)> {
     let mut trace = Trace::default();
     let all =
         play.batches().iter().flat_map(|batch| batch.events.iter().map(|event| (batch.input.now, event)));

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use spinney_kernel::budget::{AMOUNT_MAX, Limits, Resource};
-use spinney_kernel::definition::{BudgetKeys, BudgetSpec, Count, Lend, OnLow, Percent, Span, Usd};
+use spinney_kernel::definition::{BudgetKeys, BudgetSpec, Count, Lend, OnLow, Percent, TimeSpan, Usd};
 use spinney_kernel::words::limit;
 
 /// Reads JSON text, as the arguments of a tool arrive.
@@ -86,7 +86,7 @@ fn a_number_that_is_none_is_no_dollars() {
     for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         let value = serde_json::Value::from(number);
         assert!(Usd::try_from(value.clone()).is_err(), "{number}");
-        assert!(Span::try_from(value.clone()).is_err(), "{number}");
+        assert!(TimeSpan::try_from(value.clone()).is_err(), "{number}");
         assert!(Count::try_from(value.clone()).is_err(), "{number}");
         assert!(Percent::try_from(value).is_err(), "{number}");
     }
@@ -104,7 +104,7 @@ fn times_are_read_with_their_unit_and_seconds_without() {
         ("30", 30_000),
         ("31536000", limit::TIMEOUT_MS_MAX),
     ] {
-        assert_eq!(read::<Span>(text).map(Span::ms), Ok(ms), "{text}");
+        assert_eq!(read::<TimeSpan>(text).map(TimeSpan::ms), Ok(ms), "{text}");
     }
 }
 
@@ -130,10 +130,10 @@ fn what_is_not_a_time_is_refused_with_the_remedy() {
     ] {
         let remedy = "write a whole number and its unit, such as 200ms, 90s, 5m, 2h or 1d; \
                       a number alone is seconds";
-        assert_eq!(read::<Span>(text), Err(format!("`{shown}` is not a time: {remedy}")), "{text}");
+        assert_eq!(read::<TimeSpan>(text), Err(format!("`{shown}` is not a time: {remedy}")), "{text}");
     }
     for text in ["\"0s\"", "0", "\"366d\"", "31536001", "\"99999999999999999999d\"", "18446744073709551615"] {
-        let error = read::<Span>(text).unwrap_err();
+        let error = read::<TimeSpan>(text).unwrap_err();
         assert!(error.ends_with("is out of bounds: write at least 1ms and at most 365d"), "{text}: {error}");
     }
 }

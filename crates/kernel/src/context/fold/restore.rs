@@ -14,7 +14,7 @@ use crate::words::{AgentId, CallId, Seq, TreeId};
 
 /// What an agent knew at one moment, with its texts. Shared with the context that it was taken from.
 #[derive(Clone, Debug)]
-pub struct Known {
+pub struct ContextSnapshot {
     agent: AgentId,
     messages: Arc<Vec<Arc<Message>>>,
     unread: Option<Box<Unread>>,
@@ -22,7 +22,7 @@ pub struct Known {
     open: Vec<(CallId, u32)>,
 }
 
-impl Known {
+impl ContextSnapshot {
     /// The calls that were to answer tools that its last answer asked for, and which of them.
     #[must_use]
     pub fn open(&self) -> &[(CallId, u32)] {
@@ -75,7 +75,7 @@ pub(super) struct Recall {
     /// Whose checkpoints the last events made.
     made: Vec<AgentId>,
     /// What was kept, and how often it will be needed yet.
-    kept: BTreeMap<(Seq, AgentId), (Known, u32)>,
+    kept: BTreeMap<(Seq, AgentId), (ContextSnapshot, u32)>,
     /// The first event that went back to what was not kept, or was not so.
     lacks: Option<Seq>,
 }
@@ -97,7 +97,7 @@ impl Contexts {
     }
 
     /// Takes what an agent knew at a checkpoint: the next event goes back there.
-    pub fn hand(&mut self, at: Seq, known: Known) {
+    pub fn hand(&mut self, at: Seq, known: ContextSnapshot) {
         self.recall().kept.insert((at, known.agent.clone()), (known, 1));
     }
 
@@ -115,20 +115,20 @@ impl Contexts {
 
     /// What was kept of a checkpoint.
     #[must_use]
-    pub fn kept(&self, at: Seq, agent: &AgentId) -> Option<&Known> {
+    pub fn kept(&self, at: Seq, agent: &AgentId) -> Option<&ContextSnapshot> {
         self.recall.as_ref()?.kept.get(&(at, agent.clone())).map(|(known, _)| known)
     }
 
     /// What a living agent knows now.
     #[must_use]
-    pub fn known(&self, agent: &AgentId) -> Option<Known> {
+    pub fn known(&self, agent: &AgentId) -> Option<ContextSnapshot> {
         let context = self.agents.get(agent)?;
         let open = self.open.calls.iter().filter(|(_, opened)| opened.agent == *agent);
         let asks = open.filter_map(|(call, opened)| match opened.kind {
             Kind::Ask(ask) => Some((*call, ask)),
             Kind::Model | Kind::LastCall | Kind::Summary | Kind::Outside => None,
         });
-        Some(Known {
+        Some(ContextSnapshot {
             agent: agent.clone(),
             messages: Arc::clone(&context.messages),
             unread: context.unread.clone(),
@@ -168,7 +168,7 @@ impl Contexts {
         }
     }
 
-    fn go_back(&mut self, restored: &Restored, known: Known) {
+    fn go_back(&mut self, restored: &Restored, known: ContextSnapshot) {
         // What these still bring nobody reads. A tool's long output becomes a file all the same, and a model said nothing.
         let is_left =
             |call: &CallId, agent: &AgentId| *agent == restored.agent && !restored.stays.contains(call);
@@ -187,7 +187,7 @@ impl Contexts {
         self.summaries.remove(&restored.agent);
         self.last_calls.remove(&restored.agent);
         let Some(context) = self.agents.get_mut(&restored.agent) else { return };
-        let Known { messages, unread, all, .. } = known;
+        let ContextSnapshot { messages, unread, all, .. } = known;
         // What an agent is was settled at its birth.
         let first = context.messages.first().cloned();
         (context.messages, context.unread) = (messages, unread);
@@ -209,7 +209,7 @@ impl Contexts {
 
 impl Recall {
     /// What was kept of a checkpoint; after the last use it goes.
-    fn take(&mut self, at: Seq, agent: &AgentId) -> Option<Known> {
+    fn take(&mut self, at: Seq, agent: &AgentId) -> Option<ContextSnapshot> {
         let place = (at, agent.clone());
         let (known, uses) = self.kept.get_mut(&place)?;
         *uses -= 1;

@@ -3,7 +3,7 @@
 
 use super::{choose, cost, end};
 use crate::record::{Outcome, Why, Work};
-use crate::world::{Call, Stage};
+use crate::world::{Call, CallStage};
 
 use crate::budget::{AccountIx, Amounts, Fit, Scan, Shortfall};
 use crate::definition::Refusal;
@@ -94,7 +94,7 @@ pub(crate) fn pump(draft: &mut Draft<'_>) {
 pub(crate) fn park(draft: &mut Draft<'_>, ix: AgentIx) {
     for member in draft.agents().subtree(ix) {
         for id in draft.agent(member).open.clone() {
-            let Some(Stage::Waiting(why)) = draft.call(id).map(|call| call.stage) else { continue };
+            let Some(CallStage::Waiting(why)) = draft.call(id).map(|call| call.stage) else { continue };
             if matches!(why, Why::Budget { .. } | Why::Slot | Why::Rate) {
                 wait(draft, id, Pause::on(Why::Paused));
             }
@@ -155,7 +155,7 @@ fn wait(draft: &mut Draft<'_>, id: CallId, pause: Pause) {
         let alarm = call.timer.and_then(|timer| draft.subject(timer)).map(|(at, _)| at);
         let asleep = until.is_none() || alarm.is_some_and(|at| at > draft.now());
         let line = draft.ledger().line_of(id.0).map(|waiter| waiter.blocked);
-        call.stage == Stage::Waiting(why) && asleep && line == blocked
+        call.stage == CallStage::Waiting(why) && asleep && line == blocked
     };
     if draft.call(id).is_some_and(same) {
         return;

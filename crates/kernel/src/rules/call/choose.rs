@@ -1,14 +1,14 @@
 //! Which model, and how much of it: fallback when one fails, less when the budget is low.
 
 use crate::budget::{Amounts, Price, Resource, Shortfall};
-use crate::definition::{Model, OnLow, Refusal, Unpriced};
+use crate::definition::{ModelSpec, OnLow, Refusal, Unpriced};
 use crate::record::{ModelCall, Work};
 use crate::rules::turn;
 use crate::words::{CallId, ModelName, limit};
 use crate::world::{AgentIx, Call, World};
 
 /// The model called `name`. Refuses one that does not exist, is not allowed to this agent, or has no price while money is limited.
-pub(crate) fn check_model<'w>(world: &'w World, ix: AgentIx, name: &ModelName) -> Result<&'w Model, Refusal> {
+pub(crate) fn check_model<'w>(world: &'w World, ix: AgentIx, name: &ModelName) -> Result<&'w ModelSpec, Refusal> {
     let model = world.definition().model(name)?;
     let agent = world.agent(ix);
     agent.charter.caps.check_model(name)?;
@@ -29,7 +29,7 @@ pub(crate) fn model_work(
     input_tokens: u64,
     output_cap: u64,
 ) -> Result<Work, Refusal> {
-    let Model { price, output_max, .. } = check_model(world, ix, model)?;
+    let ModelSpec { price, output_max, .. } = check_model(world, ix, model)?;
     let output_cap = output_cap.min(output_max.unwrap_or(u64::MAX));
     let cost = price.map_or(0, |price| price.worst_case(input_tokens, output_cap));
     let tokens = input_tokens.saturating_add(output_cap);

@@ -14,12 +14,12 @@ pub struct Breaker {
     /// Which model.
     pub model: ModelName,
     /// Its state from here on.
-    pub breaker: event::Breaker,
+    pub breaker: event::BreakerState,
 }
 
 impl Breaker {
     pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Reply {
-        let open = self.breaker == event::Breaker::Open;
+        let open = self.breaker == event::BreakerState::Open;
         if draft.is_broken(&self.model) == open || !draft.definition().models.contains_key(&self.model) {
             return Reply::Stale;
         }

@@ -10,7 +10,7 @@ use crate::rules::agent::end_if_drained;
 use crate::rules::{Draft, Reply, call};
 use crate::words::retry::Retry;
 use crate::words::{CallId, Fault, FaultKind, ModelName, limit, retry};
-use crate::world::State;
+use crate::world::AgentState;
 
 /// An attempt failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,7 +63,7 @@ impl Failed {
         let Some(call) = draft.call(self.call) else { return Next::GiveUp };
         let agent = draft.agent(call.agent);
         let faults = call.past().map_or(0, |past| past.faults) + 1;
-        let over = !matches!(agent.state, State::Live) || call.stopped || faults >= limit::ATTEMPTS_MAX;
+        let over = !matches!(agent.state, AgentState::Live) || call.stopped || faults >= limit::ATTEMPTS_MAX;
         if over || !self.fault.is_elsewhere() {
             return Next::GiveUp;
         }
@@ -75,7 +75,7 @@ impl Failed {
         }
         let repeatable = match &call.work {
             Work::Model(_) => true,
-            Work::Tool(work) => work.lost == definition::Lost::Repeatable,
+            Work::Tool(work) => work.lost == definition::OnLost::Repeatable,
             Work::Child(_) | Work::Wait(_) | Work::Question(_) => false,
         };
         let retry = retry::after(&self.fault, faults, draft.tree(), self.call);

@@ -12,7 +12,7 @@ use crate::record::{Event, Outcome, Work};
 use crate::rules::agent::end_if_drained;
 use crate::rules::{Draft, Reply, call, clock};
 use crate::words::{CallId, limit};
-use crate::world::State;
+use crate::world::AgentState;
 
 /// An effect is lost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,14 +37,14 @@ impl Lost {
         let losses_max = losses_max.unwrap_or(limit::LOSSES_MAX);
         let spared = !call.stopped && call.past().map_or(0, |past| past.losses) < losses_max;
         let in_time = clock::check_deadline(draft, ix).is_ok();
-        let live = matches!(draft.agent(ix).state, State::Live) && spared && in_time;
+        let live = matches!(draft.agent(ix).state, AgentState::Live) && spared && in_time;
         let in_vain = call::used_in_vain(draft.definition(), call, Used::Unknown);
         let (is_model, repeatable) = match &call.work {
             Work::Model(work) => {
                 let model = draft.definition().models.get(&work.model);
-                (true, model.is_some_and(|model| model.lost == definition::Lost::Repeatable))
+                (true, model.is_some_and(|model| model.lost == definition::OnLost::Repeatable))
             }
-            Work::Tool(work) => (false, work.lost == definition::Lost::Repeatable),
+            Work::Tool(work) => (false, work.lost == definition::OnLost::Repeatable),
             Work::Child(_) | Work::Wait(_) | Work::Question(_) => (false, false),
         };
         match (live, repeatable, is_model) {

@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{acting, person};
 use crate::budget::{Amounts, Limits, Terms};
-use crate::definition::{BudgetSpec, Lost, Refusal};
+use crate::definition::{BudgetSpec, OnLost, Refusal};
 use crate::record::{Branched, Event, Outcome, Work};
 use crate::rules::agent::end_if_drained;
 use crate::rules::turn::{Lead, with_reserve};
 use crate::rules::{Draft, Reply, call};
 use crate::words::{AgentId, By, CallId, Time, TreeId};
-use crate::world::{AgentIx, State};
+use crate::world::{AgentIx, AgentState};
 
 /// Branch a tree. It is asked of the tree as it was; what is decided is the first batch of the new one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,10 +91,10 @@ fn lose(draft: &mut Draft<'_>, id: CallId) {
     let ix = call.agent;
     let again = match &call.work {
         Work::Model(_) => true,
-        Work::Tool(work) => work.lost == Lost::Repeatable,
+        Work::Tool(work) => work.lost == OnLost::Repeatable,
         Work::Child(_) | Work::Wait(_) | Work::Question(_) => false,
     };
-    let live = matches!(draft.agent(ix).state, State::Live) && !call.stopped;
+    let live = matches!(draft.agent(ix).state, AgentState::Live) && !call.stopped;
     if live && again {
         call::attempt_failed(draft, id, None, Amounts::ZERO);
         call::admit(draft, id, None);

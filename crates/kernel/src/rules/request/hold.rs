@@ -10,7 +10,7 @@ use crate::rules::call;
 use crate::rules::call::{Admitted, admit};
 use crate::world::AgentIx;
 
-use crate::definition::{Lost, Refusal, check_text};
+use crate::definition::{OnLost, Refusal, check_text};
 use crate::record::Event;
 use crate::rules::{Draft, Reply, clock, turn};
 use crate::words::{AgentId, By, ModelName, ToolName, limit};
@@ -52,7 +52,7 @@ pub enum HoldFor {
         cost_nanos_max: u64,
         /// What becomes of it if the process dies.
         #[serde(default)]
-        lost: Lost,
+        lost: OnLost,
     },
 }
 

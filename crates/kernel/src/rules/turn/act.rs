@@ -8,7 +8,7 @@ use crate::record::{ToolCall, Work};
 use crate::words::{Body, cut};
 use crate::world::AgentIx;
 
-use crate::definition::{Approval, Refusal, Tool};
+use crate::definition::{Approval, Refusal, ToolSpec};
 use crate::record::{Event, ToolAsk};
 use crate::rules::Draft;
 use crate::rules::call::admit;
@@ -55,7 +55,7 @@ fn end(draft: &mut Draft<'_>, ix: AgentIx, place: u32, acted: Result<Option<Body
 
 enum Known {
     Builtin(Builtin, ToolName),
-    Tool(ToolName, Tool),
+    Tool(ToolName, ToolSpec),
 }
 
 impl Known {
@@ -96,10 +96,10 @@ fn call(
     draft: &mut Draft<'_>,
     ix: AgentIx,
     place: u32,
-    (tool, spec): (ToolName, Tool),
+    (tool, spec): (ToolName, ToolSpec),
 ) -> Result<(), Refusal> {
     crate::rules::request::room_for_call(draft, ix)?;
-    let Tool { cost_nanos_max, lost, .. } = spec;
+    let ToolSpec { cost_nanos_max, lost, .. } = spec;
     let call = ToolCall { tool, ask: Some(place), args: String::new(), cost_nanos_max, lost };
     let work = Work::Tool(Box::new(call));
     let (call, agent) = (draft.calls().next_id(), draft.agent_id(ix).clone());

@@ -18,7 +18,7 @@ use crate::record::{Event, Exit, Outcome, ToolAsk, Work};
 use crate::rules::{Draft, agent, call, clock};
 use crate::window::{Bounds, TooSmall};
 use crate::words::{AgentId, cut, limit};
-use crate::world::{AgentIx, State, World};
+use crate::world::{AgentIx, AgentState, World};
 use crate::{context, window};
 
 use summary::Telling;
@@ -67,7 +67,7 @@ pub(crate) struct Said<'a> {
 pub(crate) fn said(draft: &mut Draft<'_>, ix: AgentIx, said: &Said<'_>) {
     let asks = said.asks;
     let Some(agent) = draft.agents().living(ix) else { return };
-    if !matches!(agent.state, State::Live) || draft.turns_of(ix).is_none() {
+    if !matches!(agent.state, AgentState::Live) || draft.turns_of(ix).is_none() {
         return;
     }
     if let Some(reason) = &said.wrap_up {
@@ -87,7 +87,7 @@ pub(crate) fn said(draft: &mut Draft<'_>, ix: AgentIx, said: &Said<'_>) {
     }
     for (place, ask) in asks.iter().take(limit::ASKS_MAX).enumerate() {
         // A tool may end its own caller: a cancel from below is possible through a question's policy.
-        if draft.agents().living(ix).is_none_or(|agent| !matches!(agent.state, State::Live)) {
+        if draft.agents().living(ix).is_none_or(|agent| !matches!(agent.state, AgentState::Live)) {
             return;
         }
         act::act(draft, ix, place as u32, ask);
@@ -105,7 +105,7 @@ fn truncated(output_cap: u64) -> Exit {
 /// It is an agent's turn again, if none of its calls is open.
 pub(crate) fn advance(draft: &mut Draft<'_>, ix: AgentIx) {
     let Some(agent) = draft.agents().living(ix) else { return };
-    let idle = matches!(agent.state, State::Live) && agent.open.is_empty();
+    let idle = matches!(agent.state, AgentState::Live) && agent.open.is_empty();
     if !idle || draft.turns_of(ix).is_none() {
         return;
     }

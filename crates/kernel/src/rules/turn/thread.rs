@@ -7,7 +7,7 @@ use crate::record::Event;
 use crate::rules::Draft;
 use crate::window::{News, Slice};
 use crate::words::{AgentId, Category};
-use crate::world::{AgentIx, State, World};
+use crate::world::{AgentIx, AgentState, World};
 
 /// A new agent reads the thread of its parent: the one that the parent reads, or else its own.
 pub(super) fn join(draft: &mut Draft<'_>, parent: AgentIx, agent: &AgentId) {
@@ -33,7 +33,7 @@ pub(crate) fn leave(draft: &mut Draft<'_>, ix: AgentIx) {
 pub(crate) fn spread(draft: &mut Draft<'_>, head: AgentIx) {
     let of = draft.agent_id(head).clone();
     for reader in readers(draft, head) {
-        if matches!(draft.agent(reader).state, State::Live) {
+        if matches!(draft.agent(reader).state, AgentState::Live) {
             let reader = draft.agent_id(reader).clone();
             tell(draft, &of, &reader, (News::Context, Before::Stays));
         }

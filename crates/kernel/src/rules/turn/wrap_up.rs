@@ -16,7 +16,7 @@ use crate::rules::{Draft, agent, call};
 use crate::window;
 use crate::window::Bounds;
 use crate::words::{AgentId, Body, By, CallId, Envelope, ModelName, limit};
-use crate::world::{AgentIx, Stage, State, World};
+use crate::world::{AgentIx, CallStage, AgentState, World};
 
 /// Whether an agent gets a last call at all.
 fn is_on(world: &World, ix: AgentIx) -> bool {
@@ -179,7 +179,7 @@ pub(crate) fn will_wrap_up(world: &World, ix: AgentIx) -> bool {
 /// An agent's time is nearly up: what it waits for is stopped, and its next call is its last. A turn that runs is let
 /// end: its answer may be the one that was wanted.
 pub(crate) fn time_is_short(draft: &mut Draft<'_>, ix: AgentIx) {
-    let is_live = draft.agents().living(ix).is_some_and(|agent| matches!(agent.state, State::Live));
+    let is_live = draft.agents().living(ix).is_some_and(|agent| matches!(agent.state, AgentState::Live));
     if !is_live || draft.agent(ix).progress.is_time_short() {
         return;
     }
@@ -231,7 +231,7 @@ pub(crate) fn raise_notes(world: &World, ix: AgentIx, add_ms: u64) -> Vec<(Agent
     }
     let is_told = |ix: &AgentIx| {
         let agent = world.agent(*ix);
-        matches!(agent.state, State::Live)
+        matches!(agent.state, AgentState::Live)
             && world.turns_of(*ix).is_some()
             && agent.inbox.all().len() < limit::INBOX_MAX
     };
@@ -273,7 +273,7 @@ pub(crate) fn tell_raised(draft: &mut Draft<'_>, notes: Vec<(AgentIx, String)>) 
         }
         let waits = |call: &Call| {
             let is_ordinary = call.work.is_turn() && call.work.wrap_up().is_none();
-            is_ordinary && matches!(call.stage, Stage::Waiting(_))
+            is_ordinary && matches!(call.stage, CallStage::Waiting(_))
         };
         for id in draft.agent(ix).open.clone() {
             if draft.call(id).is_some_and(waits) {

@@ -15,7 +15,7 @@ use crate::words::{
     AgentId, AnswerDigest, Body, ByName, CallId, Category, ModelName, RoleName, Seq, ThreadId, Time, digest,
     limit, make_room,
 };
-use crate::world::{AgentClocks, Finished, Inbox, Phase, Progress, State};
+use crate::world::{AgentClocks, Finished, Inbox, Phase, Progress, AgentState};
 
 /// The place of an agent in its tree. Never used again for another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,7 +51,7 @@ pub struct Agent {
     /// Its account.
     pub account: AccountIx,
     /// Where it is in its life.
-    pub state: State,
+    pub state: AgentState,
     /// Whether it, and so everything below, starts no further effect.
     pub paused: bool,
     /// Its calls that have not ended, in the order they were asked.
@@ -361,7 +361,7 @@ impl Agents {
             attachment: spawned.attachment,
             kin: Kin { parent, next: sibling, ..Kin::default() },
             account,
-            state: State::Live,
+            state: AgentState::Live,
             paused: false,
             open: SmallVec::new(),
             running: 0,

@@ -1,7 +1,7 @@
 //! How an agent stood at a checkpoint: what a rollback brings back into the world. Counts and places, no text; the
 //! texts are read from the journal by whoever keeps contexts.
 
-use crate::context::Known;
+use crate::context::ContextSnapshot;
 use crate::record::Standing;
 use crate::words::{AgentId, Seq, limit};
 use crate::world::World;
@@ -9,7 +9,7 @@ use crate::world::World;
 impl Standing {
     /// How an agent stands now, if it lives and takes turns.
     #[must_use]
-    pub fn of(world: &World, agent: &AgentId, known: &Known) -> Option<Self> {
+    pub fn of(world: &World, agent: &AgentId, known: &ContextSnapshot) -> Option<Self> {
         let found = world.agents().living(world.agents().find(agent)?)?;
         let progress = &found.progress;
         Some(Self {

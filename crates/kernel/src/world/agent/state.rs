@@ -7,7 +7,7 @@ use crate::words::Body;
 
 /// Where an agent is in its life. An agent that ended keeps no state but its totals.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum AgentState {
     /// It may ask for work.
     Live,
     /// How it ends is decided; what runs is being stopped.
@@ -42,7 +42,7 @@ impl Phase {
     }
 }
 
-impl State {
+impl AgentState {
     /// Its phase.
     #[must_use]
     pub const fn phase(&self) -> Phase {
@@ -55,7 +55,7 @@ impl State {
 
 /// What an agent is doing, for those who look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
+pub enum AgentStatus {
     /// It has no open call.
     Idle,
     /// At least one call runs.
@@ -72,7 +72,7 @@ pub enum Status {
     Ended(&'static str),
 }
 
-impl fmt::Display for Status {
+impl fmt::Display for AgentStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Idle => f.write_str("idle"),

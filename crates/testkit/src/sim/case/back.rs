@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use spinney_kernel::context::{Contexts, Known, Message};
+use spinney_kernel::context::{Contexts, ContextSnapshot, Message};
 use spinney_kernel::record::{Event, Standing};
 use spinney_kernel::rules::What;
 use spinney_kernel::rules::request::{Checkpoint, Hold, HoldFor, Request, Rollback};
@@ -82,7 +82,7 @@ impl Case {
     }
 
     /// What an agent was at a checkpoint of its own, if it took turns.
-    fn stood(&self, agent: &AgentId, at: Seq) -> Option<(Standing, Known)> {
+    fn stood(&self, agent: &AgentId, at: Seq) -> Option<(Standing, ContextSnapshot)> {
         let events = self.events().take(at.0 as usize);
         let made = events.clone().last().filter(|_| self.world.seq() >= at)?;
         let is_its = matches!(made, Event::CheckpointMade { agent: whose, .. } if whose == agent);

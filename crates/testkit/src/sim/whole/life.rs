@@ -13,7 +13,7 @@ use spinney_journal::Journal;
 use spinney_kernel::budget::Amounts;
 use spinney_kernel::record::{Event, Exit};
 use spinney_kernel::words::{AgentId, Seq, Time};
-use spinney_kernel::world::{Status, TreeState};
+use spinney_kernel::world::{AgentStatus, TreeState};
 use spinney_store::{Access, MemoryJournal, SqliteJournal};
 
 use super::super::law::{Law, hold};
@@ -155,7 +155,7 @@ impl Stage {
             let ends = look
                 .agents
                 .iter()
-                .any(|view| view.agent == agent && matches!(view.status, Status::Ending | Status::Ended(_)));
+                .any(|view| view.agent == agent && matches!(view.status, AgentStatus::Ending | AgentStatus::Ended(_)));
             let stops = |event: &Event| matches!(event, Event::WrapUpStarted { agent: who, stops: true } if *who == agent);
             let is_short = self.record.events(Seq(0), look.seq).iter().any(stops);
             let may_be_over = until <= looked || is_short || (ends && !self.plot.mode.is_exact());

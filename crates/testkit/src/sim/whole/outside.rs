@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use spinney_kernel::definition::Lost;
+use spinney_kernel::definition::OnLost;
 use spinney_kernel::words::CallId;
 
 use super::record::Record;
@@ -53,14 +53,14 @@ impl Outside {
     }
 
     /// An attempt at a tool call reaches the tool. One that cannot be repeated does so once in all its life.
-    pub(super) fn tool_called(&self, key: &str, attempt: u32, lost: Lost) {
+    pub(super) fn tool_called(&self, key: &str, attempt: u32, lost: OnLost) {
         self.seen().tools += 1;
         let starts = self.start(key);
         let call = key.rsplit('/').next().and_then(|number| number.parse().ok()).map(CallId);
         self.record.judge_start(call, attempt, key);
         let most = match lost {
-            Lost::Presumed => 1,
-            Lost::Repeatable => u64::from(attempt) + call.map_or(0, |call| self.record.resumes(call)),
+            OnLost::Presumed => 1,
+            OnLost::Repeatable => u64::from(attempt) + call.map_or(0, |call| self.record.resumes(call)),
         };
         if starts > most {
             self.record

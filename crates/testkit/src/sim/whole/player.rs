@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use spinney_kernel::budget::{Usage, Used};
-use spinney_kernel::definition::{Lost, Tool as Spec};
+use spinney_kernel::definition::{OnLost, ToolSpec as Spec};
 use spinney_kernel::port::model::{Deltas, Missed, Model, Purpose};
 use spinney_kernel::port::tool::Tool;
 use spinney_kernel::port::{Pending, model, tool};
@@ -41,8 +41,8 @@ impl Process {
     pub(super) fn drivers(&self) -> Drivers {
         let player = |lost| Player { process: self.clone(), lost };
         let mut drivers = Drivers::new()
-            .with_tool(parse("note"), Arc::new(player(Lost::Repeatable)))
-            .with_tool(parse("post"), Arc::new(player(Lost::Presumed)));
+            .with_tool(parse("note"), Arc::new(player(OnLost::Repeatable)))
+            .with_tool(parse("post"), Arc::new(player(OnLost::Presumed)));
         for name in super::plot::MODELS {
             drivers = drivers.with_model(parse(name), Arc::new(player(self.plot.lost(name))));
         }
@@ -66,7 +66,7 @@ impl Process {
 /// A model or a tool.
 struct Player {
     process: Process,
-    lost: Lost,
+    lost: OnLost,
 }
 
 /// How one attempt goes.
@@ -77,7 +77,7 @@ enum Course {
 }
 
 impl Player {
-    fn model_course(&self, attempt: &model::Attempt) -> (u64, Course) {
+    fn model_course(&self, attempt: &model::ModelAttempt) -> (u64, Course) {
         let plot = &self.process.plot;
         let kind = match attempt.purpose {
             Purpose::Turn | Purpose::WrapUp => "model",
@@ -97,7 +97,7 @@ impl Player {
         (ms, course)
     }
 
-    fn tool_course(&self, attempt: &tool::Attempt) -> (u64, Course) {
+    fn tool_course(&self, attempt: &tool::ToolAttempt) -> (u64, Course) {
         let plot = &self.process.plot;
         let place = format!("tool/{}/{}/{}", attempt.origin.agent(), attempt.args, attempt.attempt);
         let mut dice = plot.dice(&place);
@@ -117,7 +117,7 @@ fn latency(dice: &mut Dice) -> u64 {
 }
 
 impl Model for Player {
-    fn call(&self, attempt: Arc<model::Attempt>, deltas: Deltas) -> Pending<Result<model::Answer, Missed>> {
+    fn call(&self, attempt: Arc<model::ModelAttempt>, deltas: Deltas) -> Pending<Result<model::ModelAnswer, Missed>> {
         let process = self.process.clone();
         let (ms, course) = self.model_course(&attempt);
         Box::pin(async move {
@@ -133,7 +133,7 @@ impl Model for Player {
             let used = Usage { input: attempt.packet.tokens, output, ..Usage::default() };
             match course {
                 Course::Well => {
-                    Ok(model::Answer { text, asks, used: Used::Tokens(used), stop: StopReason::End })
+                    Ok(model::ModelAnswer { text, asks, used: Used::Tokens(used), stop: StopReason::End })
                 }
                 Course::Missed(kind) => {
                     let used = if kind == FaultKind::Cut { Used::Tokens(used) } else { Used::NOTHING };
@@ -149,7 +149,7 @@ impl Model for Player {
         text.len().div_ceil(4) as u64
     }
 
-    fn lost(&self) -> Lost {
+    fn lost(&self) -> OnLost {
         self.lost
     }
 
@@ -158,10 +158,10 @@ impl Model for Player {
         16
     }
 
-    fn used_when_stopped(&self, attempt: &model::Attempt, _said: &str) -> Used {
+    fn used_when_stopped(&self, attempt: &model::ModelAttempt, _said: &str) -> Used {
         match self.lost {
-            Lost::Repeatable => Used::Tokens(Usage { input: attempt.packet.tokens, ..Usage::default() }),
-            Lost::Presumed => Used::Unknown,
+            OnLost::Repeatable => Used::Tokens(Usage { input: attempt.packet.tokens, ..Usage::default() }),
+            OnLost::Presumed => Used::Unknown,
         }
     }
 }
@@ -171,7 +171,7 @@ impl Tool for Player {
         Spec { description: "keeps a line".to_owned(), lost: self.lost, ..Spec::default() }
     }
 
-    fn call(&self, attempt: tool::Attempt) -> Pending<Result<tool::Answer, Missed>> {
+    fn call(&self, attempt: tool::ToolAttempt) -> Pending<Result<tool::ToolAnswer, Missed>> {
         let (process, lost) = (self.process.clone(), self.lost);
         let (ms, course) = self.tool_course(&attempt);
         Box::pin(async move {
@@ -199,7 +199,7 @@ impl Tool for Player {
             let count = if dice.once_in(6) { dice.between(1, 3) } else { 0 };
             let parts =
                 (0..count).map(|nth| image(&format!("{}-{nth}.png", attempt.origin.agent()))).collect();
-            Ok(tool::Answer { text, is_error, parts, used: Used::NOTHING })
+            Ok(tool::ToolAnswer { text, is_error, parts, used: Used::NOTHING })
         })
     }
 }
@@ -210,8 +210,8 @@ fn image(called: &str) -> Enclosure {
 }
 
 /// The effect is made. One without a key of its own to rely on is made once or it is a mistake.
-fn apply(process: &Process, lost: Lost, key: &str) {
-    if process.outside.apply(key) == Applied::Before && lost == Lost::Presumed {
+fn apply(process: &Process, lost: OnLost, key: &str) {
+    if process.outside.apply(key) == Applied::Before && lost == OnLost::Presumed {
         process.record.broken(format!("{key} cannot be repeated and was made twice"));
     }
 }

@@ -3,7 +3,7 @@
 
 use spinney_kernel::budget::{Limits, Price, Resource};
 use spinney_kernel::definition::{
-    Approval, BudgetSpec, Caps, Compact, Definition, Lost, Model, OnLow, OutputSchema, Recursion, Role,
+    Approval, BudgetSpec, Caps, Compact, Definition, OnLost, ModelSpec, OnLow, OutputSchema, Recursion, Role,
     Share, TreeLimits, Turns, Unpriced, WindowSpec, WrapUp,
 };
 use spinney_kernel::words::Body;
@@ -81,9 +81,9 @@ impl Plot {
     }
 
     /// What becomes of a lost call of a model.
-    pub(super) fn lost(&self, name: &str) -> Lost {
+    pub(super) fn lost(&self, name: &str) -> OnLost {
         let billed = self.mode == Mode::Wild && self.dice(&format!("lost/{name}")).once_in(2);
-        if billed { Lost::Presumed } else { Lost::Repeatable }
+        if billed { OnLost::Presumed } else { OnLost::Repeatable }
     }
 
     /// The tree.
@@ -149,7 +149,7 @@ impl Plot {
         self.dice("wrap up").once_in(3).then_some(WrapUp::Off)
     }
 
-    fn model(&self, name: &str) -> Model {
+    fn model(&self, name: &str) -> ModelSpec {
         let small = name == "small";
         let per_token = if small { 200 } else { 1_000 };
         let price = Price {
@@ -160,7 +160,7 @@ impl Plot {
         };
         let fallback = if small { Vec::new() } else { vec![parse("small")] };
         let lost = self.lost(name);
-        Model { price: Some(price), fallback, lost, ..Model::default() }
+        ModelSpec { price: Some(price), fallback, lost, ..ModelSpec::default() }
     }
 
     /// Whether agents of a role talk much, and their models sum up what leaves their windows.

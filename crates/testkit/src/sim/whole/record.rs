@@ -8,7 +8,7 @@ use spinney::tree::Look;
 use spinney_journal::Batch;
 use spinney_kernel::budget::{Amounts, ResourceSet};
 use spinney_kernel::context::Contexts;
-use spinney_kernel::port::model::{Attempt, Purpose};
+use spinney_kernel::port::model::{ModelAttempt, Purpose};
 use spinney_kernel::record::{Event, Outcome, Work};
 use spinney_kernel::words::{AgentId, CallId, FaultKind, Seq, Time, TreeId};
 use spinney_kernel::world::World;
@@ -142,7 +142,7 @@ impl Record {
     }
 
     /// What a model is shown must be what the durable events say.
-    pub(super) fn judge_packet(&self, attempt: &Attempt) {
+    pub(super) fn judge_packet(&self, attempt: &ModelAttempt) {
         let (agent, packet) = (attempt.origin.agent(), &attempt.packet);
         let mut kept = self.kept();
         let same = kept.tree.as_ref().and_then(|fold| match attempt.purpose {

@@ -1,7 +1,7 @@
 //! What the models of a plot say: which tools they ask for at which turn, sensible and absurd.
 
 use spinney_kernel::context::{Message, Packet};
-use spinney_kernel::port::model::{Attempt, Purpose};
+use spinney_kernel::port::model::{ModelAttempt, Purpose};
 use spinney_kernel::record::ToolAsk;
 
 use super::super::dice::Dice;
@@ -16,7 +16,7 @@ struct Speaker<'a> {
 }
 
 /// The answer of a model: its words and the tools it wants.
-pub(super) fn said(plot: &Plot, attempt: &Attempt) -> (String, Vec<ToolAsk>) {
+pub(super) fn said(plot: &Plot, attempt: &ModelAttempt) -> (String, Vec<ToolAsk>) {
     let path = &attempt.origin.path;
     let parent = path.len().checked_sub(2).and_then(|at| path.get(at)).map(|agent| agent.as_str());
     let speaker = Speaker { plot, agent: attempt.origin.agent().as_str(), parent, turn: attempt.turn };
@@ -47,7 +47,7 @@ pub(super) fn said(plot: &Plot, attempt: &Attempt) -> (String, Vec<ToolAsk>) {
 }
 
 /// Whether an agent was told of a schema.
-fn is_shaped(attempt: &Attempt) -> bool {
+fn is_shaped(attempt: &ModelAttempt) -> bool {
     attempt.packet.messages.first().is_some_and(|first| first.text().contains("JSON Schema"))
 }
 
@@ -85,7 +85,7 @@ fn digest(packet: &Packet) -> u64 {
 
 impl Speaker<'_> {
     /// Mostly a summary; sometimes nothing, or a tool.
-    fn sums_up(&self, attempt: &Attempt) -> (String, Vec<ToolAsk>) {
+    fn sums_up(&self, attempt: &ModelAttempt) -> (String, Vec<ToolAsk>) {
         let mut dice = self.plot.dice(&format!("summary/{}/{}", self.agent, self.turn));
         let asks = if dice.once_in(8) { vec![self.ask(&mut dice, 0)] } else { Vec::new() };
         let read = if self.plot.mode.is_exact() { digest(&attempt.packet) } else { 0 };

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::context::{
     AskArgs, CancelArgs, FollowupArgs, Frame, ListArgs, SendArgs, SpawnArgs, WaitArgs, read,
 };
-use crate::definition::{BudgetKeys, BudgetSpec, OutputSchema, Refusal, Span};
+use crate::definition::{BudgetKeys, BudgetSpec, OutputSchema, Refusal, TimeSpan};
 use crate::record::{Question, Sources, ToolAsk, WaitFor};
 use crate::rules::request::{Collect, Request};
 use crate::rules::{Draft, Reply, request};
@@ -33,7 +33,7 @@ pub(super) fn run(
         Builtin::WaitAgent => {
             let WaitArgs { agents, need, sources, timeout } = read(builtin, args)?;
             let sources = if sources { Sources::Listed } else { Sources::LeftOut };
-            let (wait, timeout_ms) = (WaitFor::Children { agents, need, sources }, timeout.map(Span::ms));
+            let (wait, timeout_ms) = (WaitFor::Children { agents, need, sources }, timeout.map(TimeSpan::ms));
             Request::Wait(request::Wait { agent: agent.clone(), wait, timeout_ms })
         }
         Builtin::SendMessage => {
@@ -57,7 +57,7 @@ pub(super) fn run(
         Builtin::AskHuman => {
             let mut args = AskArgs::read(args, draft.rules())?;
             let question = Question::new(std::mem::take(&mut args.question), args.on_timeout()?);
-            let timeout_ms = args.timeout.map(Span::ms);
+            let timeout_ms = args.timeout.map(TimeSpan::ms);
             Request::Ask(request::Ask { agent: agent.clone(), question, timeout_ms })
         }
     };
@@ -95,7 +95,7 @@ fn check_timeout(
     #[derive(Deserialize)]
     struct Rules2Budget {
         #[serde(rename = "timeout")]
-        _timeout: Option<Span>,
+        _timeout: Option<TimeSpan>,
     }
     let is_wall = budget.timeout.is_some_and(|timeout| timeout.is_wall);
     if is_wall && draft.rules() < 3 { read::<Rules2>(builtin, args).map(drop) } else { Ok(()) }
@@ -130,7 +130,7 @@ fn followup(parent: AgentId, args: FollowupArgs, task_tokens: Option<u64>) -> Re
 }
 
 /// What a child may use, and how its parent gets its result.
-fn terms(budget: &BudgetKeys, timeout: Option<Span>, detach: bool) -> (BudgetSpec, Collect) {
+fn terms(budget: &BudgetKeys, timeout: Option<TimeSpan>, detach: bool) -> (BudgetSpec, Collect) {
     let mut budget = budget.spec();
     if let Some(timeout) = timeout {
         (budget.timeout_ms, budget.timeout_wall) = (Some(timeout.ms()), false);
