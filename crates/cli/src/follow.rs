@@ -144,8 +144,9 @@ async fn watch(
 async fn tell_pause(tree: &Tree, path: &Path) {
     // One that is no longer run is told by whoever follows it.
     let Ok(look) = tree.look().await else { return };
-    let is_paused =
-        |id: &AgentId| look.agents.iter().any(|agent| agent.agent == *id && agent.status == AgentStatus::Paused);
+    let is_paused = |id: &AgentId| {
+        look.agents.iter().any(|agent| agent.agent == *id && agent.status == AgentStatus::Paused)
+    };
     // Whoever is below a paused agent is paused with it.
     let paused = look
         .agents

@@ -2,7 +2,7 @@
 //! and `replay` all write through here.
 
 use serde_json::{Map, Value};
-use spinney::tree::Told;
+use spinney::tree::RecordedEvent;
 use spinney_kernel::context::{EventContext, Trace};
 use spinney_kernel::definition::Tags;
 use spinney_kernel::record::Event;
@@ -101,7 +101,7 @@ impl Screen {
     }
 
     /// Takes an event in and writes it.
-    pub(crate) fn show(&mut self, told: &Told) -> Result<(), Unwritten> {
+    pub(crate) fn show(&mut self, told: &RecordedEvent) -> Result<(), Unwritten> {
         let hop = self.enter(told);
         let line = if self.only.has(&hop) { self.line(told, &hop) } else { None };
         self.cast.leave(&told.event);
@@ -111,12 +111,12 @@ impl Screen {
     }
 
     /// Takes an event in without a word.
-    pub(crate) fn skip(&mut self, told: &Told) {
+    pub(crate) fn skip(&mut self, told: &RecordedEvent) {
         self.enter(told);
         self.cast.leave(&told.event);
     }
 
-    fn enter(&mut self, told: &Told) -> EventContext {
+    fn enter(&mut self, told: &RecordedEvent) -> EventContext {
         self.started.get_or_insert(told.at);
         self.last = Some(told.at);
         self.cast.enter(&told.event);
@@ -126,7 +126,7 @@ impl Screen {
     }
 
     /// What is written about an event, if anything.
-    fn line(&self, told: &Told, hop: &EventContext) -> Option<String> {
+    fn line(&self, told: &RecordedEvent, hop: &EventContext) -> Option<String> {
         if self.style == Style::Json {
             return Some(json(self.tree, told, hop));
         }
@@ -152,7 +152,7 @@ fn path(hop: &EventContext) -> String {
 }
 
 /// An event as a line of JSON: first what every event has, then where it stands in the story, then its own fields.
-fn json(tree: TreeId, told: &Told, hop: &EventContext) -> String {
+fn json(tree: TreeId, told: &RecordedEvent, hop: &EventContext) -> String {
     let mut line = Map::new();
     let mut fields = fields(&told.event);
     line.insert("type".to_owned(), fields.shift_remove("type").unwrap_or_default());

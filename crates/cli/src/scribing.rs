@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use spinney::Tree;
-use spinney::tree::{Told, tell};
+use spinney::tree::{RecordedEvent, tell};
 use spinney_drivers::workspace::{Scribe, WorkspaceFault, Workspaces};
 use spinney_journal::{Journal, pages};
 use spinney_kernel::words::{Seq, TreeId};
@@ -57,7 +57,7 @@ impl Missing {
 impl Scribing {
     /// Begins at the tree's first event. Up to `past`, an earlier process may have written before.
     pub(crate) fn begin(home: &Path, journal: Arc<dyn Journal>, tree: &Tree, past: Seq) -> Self {
-        let (events, mut waiting) = mpsc::channel::<Told>(WAITING_MAX);
+        let (events, mut waiting) = mpsc::channel::<RecordedEvent>(WAITING_MAX);
         let mut all = tree.events(Seq(0));
         tokio::spawn(async move {
             // A journal that cannot be read is told by whoever follows the tree.
@@ -100,7 +100,7 @@ fn write(
     home: &Path,
     journal: &dyn Journal,
     (tree, past): (TreeId, Seq),
-    events: impl Iterator<Item = Told>,
+    events: impl Iterator<Item = RecordedEvent>,
 ) -> Missing {
     let mut missing = Missing::default();
     let scribe = |workspaces| Scribe::new(workspaces, past, |blob| journal.blob(blob));

@@ -3,8 +3,8 @@
 
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::{
-    Attachment, Branched, BreakerState, ChildEnd, Clamped, ClockKind, Event, Exit, LeftOut, Outcome, Restored,
-    Span, StopReason, Summary, ToolCall, WaitFor, WaitNeed, Why, Work,
+    Attachment, Branched, BreakerState, ChildEnd, Clamped, ClockKind, Event, Exit, LeftOut, Outcome,
+    Restored, Span, StopReason, Summary, ToolCall, WaitFor, WaitNeed, Why, Work,
 };
 use spinney_kernel::words::{
     AgentId, Body, By, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault, ModelName, Topic,

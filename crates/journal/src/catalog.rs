@@ -78,7 +78,8 @@ pub fn catalog_rows(place: EventPlace, event: &Event) -> Vec<CatalogRow> {
         }
         Event::CheckpointMade { agent, name, kind, number } => {
             let EventPlace { end, at, .. } = place;
-            let known = CheckpointFacts { agent: agent.clone(), kind: *kind, seq: end, made: at, number: *number };
+            let known =
+                CheckpointFacts { agent: agent.clone(), kind: *kind, seq: end, made: at, number: *number };
             let (key, value) = (name.as_str().to_owned(), Some(known.written()));
             vec![CatalogRow { kind: CatalogKind::Checkpoint, key, value }]
         }

@@ -47,7 +47,10 @@ impl CheckpointFacts {
 ///
 /// # Errors
 /// If the catalog cannot be read, or a row of it is not one of ours.
-pub fn checkpoints(journal: &dyn Journal, agent: Option<&AgentId>) -> Result<Vec<ListedCheckpoint>, JournalFault> {
+pub fn checkpoints(
+    journal: &dyn Journal,
+    agent: Option<&AgentId>,
+) -> Result<Vec<ListedCheckpoint>, JournalFault> {
     let facts = journal.catalog(CatalogKind::Checkpoint, "")?;
     let listed = facts.into_iter().map(listed).collect::<Result<Vec<ListedCheckpoint>, JournalFault>>()?;
     Ok(listed.into_iter().filter(|listed| agent.is_none_or(|agent| listed.known.agent == *agent)).collect())

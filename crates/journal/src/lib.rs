@@ -14,7 +14,7 @@ mod retention;
 
 pub use batch::Batch;
 pub use blobs::blobs_of;
-pub use catalog::{CatalogKind, CatalogRow, Fact, EventPlace, catalog_of, catalog_rows, rebuild};
+pub use catalog::{CatalogKind, CatalogRow, EventPlace, Fact, catalog_of, catalog_rows, rebuild};
 pub use chain::verify_chain;
 pub use checkpoints::{CheckpointFacts, ListedCheckpoint, checkpoints, find};
 pub use home_refusal::HomeRefusal;

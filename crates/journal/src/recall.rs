@@ -2,7 +2,7 @@
 //! let go only what later events go back to.
 
 use crate::{Journal, JournalFault, pages};
-use spinney_kernel::context::{Contexts, ContextSnapshot, Places};
+use spinney_kernel::context::{ContextSnapshot, Contexts, Places};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::{Event, Standing};
 use spinney_kernel::words::{AgentId, Seq, TreeId};

@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use spinney::function_tool::Call;
+use spinney::function_tool::ToolRequest;
 use spinney::hooks::{Calling, Target, TreeHooks};
 use spinney::tree_file::TreeFile;
 use spinney::{Drivers, FunctionTool, Home};
 use spinney_kernel::budget::{Amounts, Resource, Usage, Used};
 use spinney_kernel::context::Message;
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{ModelAnswer, ModelAttempt, Deltas, Missed, Model};
+use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
 use spinney_kernel::record::{StopReason, ToolAsk};
 use spinney_testkit::spinney_store::MemoryJournal;
 
@@ -37,8 +37,8 @@ struct Forecast {
     key: String,
 }
 
-async fn forecast(call: Call<Weather>) -> Result<Forecast, String> {
-    let Call { args: Weather { city, days }, attempt } = call;
+async fn forecast(call: ToolRequest<Weather>) -> Result<Forecast, String> {
+    let ToolRequest { args: Weather { city, days }, attempt } = call;
     match (city.as_str(), days) {
         ("Bonn", 0..=7) => Ok(Forecast { degrees: 21, key: attempt.key }),
         ("Bonn", _) => Err("nobody knows: ask for 7 days at most".to_owned()),
@@ -65,7 +65,9 @@ impl Model for Forecaster {
         };
         deltas(&text);
         let usage = Usage { input: attempt.packet.tokens, output: text.len() as u64, ..Usage::default() };
-        Box::pin(async move { Ok(ModelAnswer { text, asks, used: Used::Tokens(usage), stop: StopReason::End }) })
+        Box::pin(
+            async move { Ok(ModelAnswer { text, asks, used: Used::Tokens(usage), stop: StopReason::End }) },
+        )
     }
 }
 

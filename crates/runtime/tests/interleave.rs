@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 
 use shuttle::scheduler::{DfsScheduler, RandomScheduler};
 use shuttle::thread::{self, JoinHandle};
-use spinney::budget::{Amounts, Budget, Hold, Limits, Options, Refusal, Resource, spend};
+use spinney::budget::{Amounts, Budget, BudgetHold, BudgetRefusal, Limits, Options, Resource, spend};
 
 /// More than any test here needs. One that does should be made smaller.
 const SCHEDULES_MAX: usize = 100_000;
@@ -57,7 +57,7 @@ fn settled_at(budget: &Budget, expected_cents: u64) {
 }
 
 /// Settles whatever it got; says how many cents that were.
-fn use_up(answer: Result<Hold, Refusal>) -> u64 {
+fn use_up(answer: Result<BudgetHold, BudgetRefusal>) -> u64 {
     answer.map_or(0, |hold| {
         let held = *hold.amounts();
         hold.settle(held).unwrap();
@@ -123,12 +123,12 @@ fn a_hold_and_an_abort_meet_and_the_hold_still_ends_once() {
         let caller = thread::spawn(move || {
             let answer = child.hold_blocking(usd("0.50"));
             if let Err(refusal) = &answer {
-                assert!(matches!(refusal, Refusal::Aborted { .. }), "{refusal:?}");
+                assert!(matches!(refusal, BudgetRefusal::Aborted { .. }), "{refusal:?}");
             }
             use_up(answer)
         });
         root.abort("enough");
-        assert!(matches!(root.try_hold(usd("0.10")), Err(Refusal::Aborted { .. })));
+        assert!(matches!(root.try_hold(usd("0.10")), Err(BudgetRefusal::Aborted { .. })));
         let used = caller.join().unwrap();
         settled_at(&root, used);
     });
@@ -144,7 +144,7 @@ fn an_abort_reaches_a_thread_that_waits_or_is_about_to() {
             thread::spawn(move || root.hold_blocking(usd("0.50")).map(drop))
         };
         root.abort("enough");
-        assert!(matches!(waiter.join().unwrap(), Err(Refusal::Aborted { .. })));
+        assert!(matches!(waiter.join().unwrap(), Err(BudgetRefusal::Aborted { .. })));
         drop(running);
         settled_at(&root, 0);
     });

@@ -10,10 +10,10 @@
 
 use std::sync::Arc;
 
-use spinney_kernel::budget::{Limits, Price, Resource, nanos_from_usd};
+use spinney_kernel::budget::{Ceilings, Price, Resource, nanos_from_usd};
 use spinney_kernel::definition::{
-    Allow, BudgetSpec, Caps, Compact, Definition, Lend, OnLost, ModelSpec, OnLow, Role, ToolSpec, TreeLimits, Turns,
-    Unpriced, WindowSpec, WrapUp,
+    Allow, BudgetSpec, Caps, Compact, Definition, Lend, ModelSpec, OnLost, OnLow, Role, ToolSpec, TreeLimits,
+    Turns, Unpriced, WindowSpec, WrapUp,
 };
 use spinney_kernel::rules::request::Collect;
 use spinney_kernel::words::{ToolName, limit};
@@ -181,7 +181,7 @@ fn role(plant: &Plant) -> Role {
         ..WindowSpec::default()
     });
     let BudgetSpec { answer_reserve, wrap_up, .. } = plant.budget;
-    let budget = BudgetSpec { answer_reserve, wrap_up, ..BudgetSpec::of(Limits::NONE) };
+    let budget = BudgetSpec { answer_reserve, wrap_up, ..BudgetSpec::of(Ceilings::NONE) };
     Role {
         model: parse("m"),
         caps: Caps {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use spinney_kernel::budget::Used;
 use spinney_kernel::definition::OnLost;
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{ModelAnswer, ModelAttempt, Deltas, Missed, Model};
+use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
 use spinney_kernel::words::Part;
 use tokio::sync::watch;
 

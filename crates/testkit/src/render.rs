@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use spinney_kernel::budget::{Amounts, Limits, Resource};
+use spinney_kernel::budget::{Amounts, Ceilings, Resource};
 use spinney_kernel::record::{
     Clamped, ClockKind, Cut, Event, Exit, ModelCall, Outcome, Restored, Span, Spawned, Summary, Work,
     WrapUpReason,
@@ -46,7 +46,7 @@ fn line(view: &AgentView) -> String {
     if !view.overrun.is_zero() {
         parts.push(format!("overrun {}", amounts(&view.overrun)));
     }
-    if let Some(limit) = view.limit.filter(|limit| *limit != Limits::NONE) {
+    if let Some(limit) = view.limit.filter(|limit| *limit != Ceilings::NONE) {
         parts.push(format!("of {}", limits(&limit)));
     }
     parts.join(", ")
@@ -231,7 +231,7 @@ fn amounts(amounts: &Amounts) -> String {
     if shown.is_empty() { "nothing".to_owned() } else { shown.join(" ") }
 }
 
-fn limits(limits: &Limits) -> String {
+fn limits(limits: &Ceilings) -> String {
     let shown: Vec<String> = Resource::ALL
         .into_iter()
         .filter_map(|resource| limits.of(resource).map(|amount| one(resource, amount)))

@@ -14,7 +14,7 @@
 //! ```
 
 use spinney_kernel::budget::{Amounts, Resource, Usage, Used, nanos_from_usd};
-use spinney_kernel::definition::OnLost as OnLost;
+use spinney_kernel::definition::OnLost;
 use spinney_kernel::record::{
     BreakerState as Gate, Failure, OnTimeout, Question, Sources, StopReason, ToolAsk, WaitFor, WaitNeed, Work,
 };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use spinney::clock::{Clock, SystemClock};
 use spinney::draw::Draws;
-use spinney::tree::{Look, Told};
+use spinney::tree::{Look, RecordedEvent};
 use spinney::{Drivers, Home, Tree};
 use spinney_journal::Journal;
 use spinney_kernel::definition::Definition;
@@ -122,7 +122,7 @@ pub async fn settled(tree: &Tree) -> Look {
 ///
 /// # Panics
 /// If the journal cannot be read.
-pub async fn told(tree: &Tree) -> Vec<Told> {
+pub async fn told(tree: &Tree) -> Vec<RecordedEvent> {
     let mut events = tree.events(Seq(0));
     let mut all = Vec::new();
     while let Some(told) = events.next().await {

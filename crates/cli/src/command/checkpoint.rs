@@ -8,8 +8,8 @@ use serde_json::json;
 use spinney::clock::{Clock, SystemClock};
 use spinney::tree::{BranchError, BranchOff};
 use spinney::{Drivers, Home};
-use spinney_journal::{Cleaned, Journal, CheckpointFacts, ListedCheckpoint, checkpoints};
-use spinney_kernel::budget::{Limits, Resource};
+use spinney_journal::{CheckpointFacts, Cleaned, Journal, ListedCheckpoint, checkpoints};
+use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::request::{Request, Rollback};
 use spinney_kernel::words::AgentId;
@@ -53,10 +53,10 @@ async fn branch(path: &Path, args: &args::CheckpointBranch) -> Result<Exit> {
         (Resource::Tokens, args.budget_tokens),
         (Resource::Steps, args.budget_steps),
     ];
-    let limit = |limit: Limits, (resource, most): (Resource, Option<u64>)| {
+    let limit = |limit: Ceilings, (resource, most): (Resource, Option<u64>)| {
         most.map_or(limit, |most| limit.with(resource, most))
     };
-    let budget = given.into_iter().fold(Limits::NONE, limit);
+    let budget = given.into_iter().fold(Ceilings::NONE, limit);
     let home = Home::open(Arc::new(place::write(path)?), Drivers::new());
     let tree = home.draw_id();
     kept::copy(path, from, tree)?;
@@ -129,8 +129,9 @@ fn named(home: &Path, text: &str) -> Result<ListedCheckpoint> {
     let all = checkpoints(&place::look(home)?, None)?;
     let is_exact = |listed: &ListedCheckpoint| listed.name.as_str() == text;
     let exact = all.iter().any(is_exact);
-    let fits =
-        |listed: &ListedCheckpoint| if exact { is_exact(listed) } else { listed.name.as_str().starts_with(text) };
+    let fits = |listed: &ListedCheckpoint| {
+        if exact { is_exact(listed) } else { listed.name.as_str().starts_with(text) }
+    };
     let mut found: Vec<ListedCheckpoint> = all.into_iter().filter(fits).collect();
     let ls = command(home, &["checkpoint", "ls"]);
     match found.len() {

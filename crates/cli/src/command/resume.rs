@@ -9,7 +9,7 @@ use spinney::{Home, ResumeError, Tree};
 use spinney_journal::Journal;
 use spinney_kernel::record::Event;
 use spinney_kernel::words::{Seq, TreeId};
-use spinney_kernel::world::{AgentView, AgentStatus};
+use spinney_kernel::world::{AgentStatus, AgentView};
 
 use super::run::{head, listen};
 use crate::exit::Exit;

@@ -6,7 +6,7 @@ use spinney::budget::{AMOUNT_MAX, AmountError, Amounts, Budget, Limits, Resource
 use spinney::{Drivers, Home};
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{ModelAnswer, ModelAttempt, Deltas, Missed, Model};
+use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
 use spinney_kernel::record::StopReason;
 use spinney_kernel::rules::request::{Charge, Raise, Request};
 use spinney_kernel::words::By;

@@ -1,7 +1,7 @@
 //! Checkpoints from the command line.
 
 use serde_json::json;
-use spinney_journal::{CatalogKind, CatalogRow, Journal, CheckpointFacts};
+use spinney_journal::{CatalogKind, CatalogRow, CheckpointFacts, Journal};
 use spinney_kernel::words::{CheckpointKind, Seq, Time};
 use spinney_store::{Access, SqliteJournal};
 

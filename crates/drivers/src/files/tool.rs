@@ -9,7 +9,7 @@ use spinney_kernel::budget::Used;
 use spinney_kernel::definition::{OnLost, ToolSpec as Spec};
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::Missed;
-use spinney_kernel::port::tool::{ToolAnswer, ToolAttempt, Tool};
+use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
 use spinney_kernel::words::ToolName;
 
 use super::advice::Refused;

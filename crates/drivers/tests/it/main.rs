@@ -21,14 +21,14 @@ use spinney_drivers::workspace::{Deed, Scribe, Step, Steps, WorkspaceFault, Work
 use spinney_journal::Journal;
 use spinney_kernel::context::offload::name;
 use spinney_kernel::words::{AgentId, BlobRef, Seq, TreeId};
-use spinney_testkit::spinney::tree::Told;
+use spinney_testkit::spinney::tree::RecordedEvent;
 use spinney_testkit::spinney::{Shutdown, Tree};
 use spinney_testkit::{Stage, SteadyClock, told};
 
 /// A tree that ran until it moved no more by itself, and its events.
 pub(crate) struct Ran {
     pub(crate) tree: TreeId,
-    pub(crate) told: Vec<Told>,
+    pub(crate) told: Vec<RecordedEvent>,
     /// Where its blobs are.
     pub(crate) journal: Arc<dyn Journal>,
 }
@@ -72,7 +72,7 @@ impl Ran {
     pub(crate) fn write_after(&self, home: &Path, past: Seq) -> Result<(), WorkspaceFault> {
         let workspaces = Workspaces::open(home, self.tree)?;
         let mut scribe = Scribe::new(workspaces, past, |blob| self.journal.blob(blob));
-        let take = |told: &Told| scribe.take(told.seq, told.at, &told.event);
+        let take = |told: &RecordedEvent| scribe.take(told.seq, told.at, &told.event);
         self.told.iter().map(take).fold(Ok(()), Result::and)
     }
 

@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AccountIx, Amounts, Limits, ResourceSet, Seldom};
+use super::{AccountIx, Amounts, Ceilings, ResourceSet, Seldom};
 
 /// The terms on which an account is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Terms {
     /// The ceilings.
-    pub limit: Limits,
+    pub limit: Ceilings,
     /// Which ceilings were not given but taken from what the parent had left at that moment. They rise with the
     /// parent's, and where both refuse, the one that somebody set is named.
     #[serde(default, skip_serializing_if = "ResourceSet::is_empty")]
@@ -27,7 +27,7 @@ pub struct Terms {
 impl Terms {
     /// Plain ceilings: nothing inherited, lent or reserved.
     #[must_use]
-    pub const fn plain(limit: Limits) -> Self {
+    pub const fn plain(limit: Ceilings) -> Self {
         Self {
             limit,
             inherited: ResourceSet::EMPTY,

@@ -265,9 +265,9 @@ impl Amounts {
 /// A ceiling per resource, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "Fields", try_from = "Fields")]
-pub struct Limits(Amounts);
+pub struct Ceilings(Amounts);
 
-impl Limits {
+impl Ceilings {
     /// No ceiling on anything.
     pub const NONE: Self = Self(Amounts([NONE; COUNT]));
 
@@ -418,13 +418,13 @@ impl TryFrom<Fields> for Amounts {
     }
 }
 
-impl From<Limits> for Fields {
-    fn from(limits: Limits) -> Self {
+impl From<Ceilings> for Fields {
+    fn from(limits: Ceilings) -> Self {
         Self::from_array(limits.0.0.map(|amount| Some(amount).filter(|a| *a < NONE)))
     }
 }
 
-impl TryFrom<Fields> for Limits {
+impl TryFrom<Fields> for Ceilings {
     type Error = AmountError;
     fn try_from(fields: Fields) -> Result<Self, AmountError> {
         Ok(Self(Amounts(fields.below(NONE)?.map(|amount| amount.unwrap_or(NONE)))))

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Account, Amounts, Fit, Limits, Line, Resource, ResourceSet, Seldom, Shortfall, Terms};
+use super::{Account, Amounts, Ceilings, Fit, Line, Resource, ResourceSet, Seldom, Shortfall, Terms};
 
 /// The place of an account in its ledger. A closed account's place is used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -65,7 +65,7 @@ impl Ledger {
             self.accounts.pop();
             self.shrink();
         } else {
-            *self.account_mut(ix) = Account::open(None, Terms::plain(Limits::NONE));
+            *self.account_mut(ix) = Account::open(None, Terms::plain(Ceilings::NONE));
             self.free.insert(ix.0);
         }
         spent
@@ -163,7 +163,7 @@ impl Ledger {
             let account = &mut self.accounts[ix as usize];
             let bounded = account.terms.limit.bounded();
             let raised = account.terms.limit.amounts().plus(&add.only(set).only(bounded));
-            let limit = std::mem::replace(&mut account.terms.limit, Limits::from_amounts(raised));
+            let limit = std::mem::replace(&mut account.terms.limit, Ceilings::from_amounts(raised));
             if !account.terms.reserve_fixed {
                 account.terms.reserve = account.terms.reserve.grown(limit.amounts(), &raised);
             }
@@ -224,14 +224,14 @@ impl Ledger {
     /// What a new account below `at` could use at most: the least of what every account up the chain has left,
     /// running holds not counted, because they return.
     #[must_use]
-    pub fn left_below(&self, at: AccountIx) -> Limits {
+    pub fn left_below(&self, at: AccountIx) -> Ceilings {
         self.least(at, |_, account| account.limit_below().minus(&account.spent).minus(&account.lent))
     }
 
     /// The terms of an account below `at` that was given only these ceilings. Of cost and tokens the rest is what is
     /// left at this moment; of what is counted it is the ceiling of `at`. Both are marked as inherited.
     #[must_use]
-    pub fn terms_below(&self, at: AccountIx, given: Limits) -> Terms {
+    pub fn terms_below(&self, at: AccountIx, given: Ceilings) -> Terms {
         let (left, above) = (self.left_below(at), self.account(at).terms.limit);
         let mut terms = Terms::plain(given);
         for resource in Resource::ALL.into_iter().filter(|resource| given.of(*resource).is_none()) {
@@ -246,7 +246,7 @@ impl Ledger {
 
     /// What `at` itself could use at most, running holds not counted.
     #[must_use]
-    pub fn left(&self, at: AccountIx) -> Limits {
+    pub fn left(&self, at: AccountIx) -> Ceilings {
         self.least(at, |ix, account| {
             let ceiling = if ix == at { *account.terms.limit.amounts() } else { account.limit_below() };
             ceiling.minus(&account.spent).minus(&account.lent)
@@ -255,7 +255,7 @@ impl Ledger {
 
     /// What `at` can use at this moment, running holds counted.
     #[must_use]
-    pub fn remaining(&self, at: AccountIx) -> Limits {
+    pub fn remaining(&self, at: AccountIx) -> Ceilings {
         self.least(at, |ix, account| {
             let ceiling = if ix == at { *account.terms.limit.amounts() } else { account.limit_below() };
             ceiling.minus(&account.spent).minus(&account.lent).minus(&account.held)
@@ -273,8 +273,8 @@ impl Ledger {
         }
     }
 
-    fn least(&self, at: AccountIx, of: impl Fn(AccountIx, &Account) -> Amounts) -> Limits {
-        let mut least = *Limits::NONE.amounts();
+    fn least(&self, at: AccountIx, of: impl Fn(AccountIx, &Account) -> Amounts) -> Ceilings {
+        let mut least = *Ceilings::NONE.amounts();
         let mut covered = ResourceSet::EMPTY;
         let mut next = Some(at);
         while let Some(ix) = next {
@@ -289,7 +289,7 @@ impl Ledger {
             covered = covered.union(account.terms.lends);
             next = account.parent;
         }
-        Limits::from_amounts(least)
+        Ceilings::from_amounts(least)
     }
 
     /// The ceilings of `ix` that rise when those of `at` do.

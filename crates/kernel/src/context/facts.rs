@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::budget::{AMOUNT_MAX, Amounts, Limits, Resource, usd};
+use crate::budget::{AMOUNT_MAX, Amounts, Ceilings, Resource, usd};
 
 /// What stands behind a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub struct Facts {
     /// What the child used whose result it is, and everything below it.
     pub used: Option<Amounts>,
     /// What the reader could use when it read this.
-    pub left: Option<Limits>,
+    pub left: Option<Ceilings>,
 }
 
 impl fmt::Display for Facts {
@@ -34,7 +34,7 @@ pub(crate) fn used_told(used: &Amounts) -> String {
 }
 
 /// What is left of whatever has a ceiling.
-fn left_told(left: &Limits) -> String {
+fn left_told(left: &Ceilings) -> String {
     let bounded = left.bounded();
     let shown = bounded.iter().map(|resource| amount(resource, left.of(resource).unwrap_or_default()));
     shown.collect::<Vec<_>>().join(", ")

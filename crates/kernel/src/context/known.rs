@@ -7,7 +7,7 @@ use super::brief::Brief;
 use super::folded::Folded;
 use super::told::LAST_CALL;
 use super::{Message, Offloaded, Origin};
-use crate::budget::{Amounts, Limits};
+use crate::budget::{Amounts, Ceilings};
 use crate::context::offload::{Offloads, Whole};
 use crate::record::{Attachment, Covers, Cut, Span, ToolAsk};
 use crate::words::{AgentId, Body, Seq};
@@ -268,7 +268,7 @@ impl Context {
     }
 
     /// Tells what is left with every result that its model has not been shown before.
-    pub(super) fn tell_left(&mut self, left: &Limits) {
+    pub(super) fn tell_left(&mut self, left: &Ceilings) {
         let said = self.messages.iter().rposition(|message| matches!(message.as_ref(), Message::Said { .. }));
         let messages = Arc::make_mut(&mut self.messages);
         for message in messages.iter_mut().skip(said.map_or(0, |said| said + 1)) {

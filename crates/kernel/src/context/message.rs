@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::{Along, Facts, Folded, Shown, System, ToolDescription};
-use crate::budget::Limits;
+use crate::budget::Ceilings;
 use crate::words::{AgentId, Body, By, Category, RoleName, TreeId};
 
 /// One message of a context.
@@ -111,7 +111,7 @@ impl Message {
     }
 
     /// A result tells what is left, once.
-    pub(super) fn tell_left(&mut self, left: &Limits) {
+    pub(super) fn tell_left(&mut self, left: &Ceilings) {
         let along = match self {
             Self::Result { along, .. } => along,
             Self::Heard { category: Category::Output, along, .. } => along,

@@ -26,7 +26,7 @@ pub(crate) use builtin_args::{
 pub use facts::Facts;
 pub(crate) use facts::{facts_tokens, used_told};
 pub use findings::{Finding, Findings, Late, Source};
-pub use fold::{Contexts, End, ContextSnapshot, Places};
+pub use fold::{ContextSnapshot, Contexts, End, Places};
 pub use folded::Folded;
 pub use frame::Frame;
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::budget::Limits;
+use crate::budget::Ceilings;
 use crate::definition::Refusal;
 use crate::words::{ModelName, limit};
 
@@ -11,7 +11,7 @@ use crate::words::{ModelName, limit};
 #[serde(deny_unknown_fields, default)]
 pub struct BudgetSpec {
     /// The ceilings that were given.
-    pub limit: Limits,
+    pub limit: Ceilings,
     /// How long the agent may take, with everything below it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
@@ -35,7 +35,7 @@ pub struct BudgetSpec {
 impl Default for BudgetSpec {
     fn default() -> Self {
         Self {
-            limit: Limits::NONE,
+            limit: Ceilings::NONE,
             timeout_ms: None,
             timeout_wall: false,
             lend: None,
@@ -49,7 +49,7 @@ impl Default for BudgetSpec {
 impl BudgetSpec {
     /// Only ceilings.
     #[must_use]
-    pub fn of(limit: Limits) -> Self {
+    pub fn of(limit: Ceilings) -> Self {
         Self { limit, ..Self::default() }
     }
 

@@ -27,7 +27,7 @@ pub use output_schema::{Mismatch, MismatchKind, OutputSchema, Wrong};
 pub use refusal::Refusal;
 pub(crate) use refusal::{check_said, check_text};
 pub use role::{Approval, OutputLimits, Recursion, Role, Turns};
-pub use share::{Given, Share};
+pub use share::{GivenMessage, Share};
 pub use shares::{Preset, Shares};
 pub(crate) use window_spec::check_size;
 pub use window_spec::{Compact, WindowSpec};

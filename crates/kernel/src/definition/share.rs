@@ -40,7 +40,7 @@ impl Share {
 /// A message that a child is given at its birth.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Given {
+pub struct GivenMessage {
     /// What it is for.
     pub category: Category,
     /// What it says.

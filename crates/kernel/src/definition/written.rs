@@ -9,7 +9,7 @@ use std::str::FromStr;
 use serde::Deserialize;
 use serde_json::{Number, Value};
 
-use crate::budget::{AMOUNT_MAX, AmountError, Limits, Resource, nanos_from_usd};
+use crate::budget::{AMOUNT_MAX, AmountError, Ceilings, Resource, nanos_from_usd};
 use crate::definition::{BudgetSpec, Lend, OnLow, WrapUp};
 use crate::words::limit;
 
@@ -168,7 +168,7 @@ impl BudgetKeys {
         ];
         let given = counts.into_iter().filter_map(|(resource, amount)| Some((resource, amount?)));
         BudgetSpec {
-            limit: given.fold(Limits::NONE, |limit, (resource, amount)| limit.with(resource, amount)),
+            limit: given.fold(Ceilings::NONE, |limit, (resource, amount)| limit.with(resource, amount)),
             timeout_ms: self.timeout.map(|timeout| timeout.span.ms()),
             timeout_wall: self.timeout.is_some_and(|timeout| timeout.is_wall),
             lend: self.lend.map(|lend| if lend { Lend::Yes } else { Lend::No }),

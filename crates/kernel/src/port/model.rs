@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::budget::{Limits, Used};
+use crate::budget::{Ceilings, Used};
 use crate::context::{Origin, Packet};
 use crate::definition::OnLost;
 use crate::port::Pending;
@@ -78,7 +78,7 @@ pub struct ModelAttempt {
     /// Where the bytes of the packet's parts are; [`bytes`](Self::bytes) reads them.
     pub parts: PartReader,
     /// What the agent could use at this moment.
-    pub remaining: Limits,
+    pub remaining: Ceilings,
 }
 
 /// What the answer of a model is for.

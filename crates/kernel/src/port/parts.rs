@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::budget::Used;
 use crate::context::Shown;
 use crate::port::Pending;
-use crate::port::model::{ModelAttempt, Missed};
+use crate::port::model::{Missed, ModelAttempt};
 use crate::words::{Fault, FaultKind, Part};
 
 /// Reads parts for one attempt. Only [`ModelAttempt::bytes`] asks it, and only for what the packet shows.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::budget::Limits;
+use crate::budget::Ceilings;
 use crate::definition::OnLost;
 use crate::record::{Covers, ToolAsk, WaitNeed, WrapUpCall, WrapUpReason};
 use crate::words::{AgentId, Body, ModelName, ToolName};
@@ -37,7 +37,7 @@ pub struct ModelCall {
     pub summary: Option<Box<Covers>>,
     /// What the agent could use at that moment, if it is told with what came since its last turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub left: Option<Box<Limits>>,
+    pub left: Option<Box<Ceilings>>,
     /// That it is the last call of its agent, without tools, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrap_up: Option<Box<WrapUpCall>>,

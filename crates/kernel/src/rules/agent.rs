@@ -4,7 +4,7 @@
 use crate::record::{Attachment, Event, Exit, Outcome, Work};
 use crate::rules::{Draft, call, turn};
 use crate::words::Body;
-use crate::world::{AgentIx, Farewell, AgentState};
+use crate::world::{AgentIx, AgentState, Farewell};
 
 /// Decides how an agent ends and stops everything below it. Does nothing if that was decided before.
 pub(crate) fn end(draft: &mut Draft<'_>, ix: AgentIx, exit: Exit, result: Option<Body>) {

@@ -45,7 +45,8 @@ pub(crate) fn follow(draft: &mut Draft<'_>) {
     ran.sort_unstable();
     ran.dedup();
     for ix in ran {
-        let Some(agent) = draft.agents().living(ix).filter(|agent| matches!(agent.state, AgentState::Live)) else {
+        let Some(agent) = draft.agents().living(ix).filter(|agent| matches!(agent.state, AgentState::Live))
+        else {
             continue;
         };
         let runs = agent.running > 0;

@@ -13,7 +13,9 @@ use crate::record::{
 };
 use crate::window::{Room, Window};
 use crate::words::{AgentId, Body, CallId, Category, ModelName, Running, Seq, TimerId, limit};
-use crate::world::{Agent, AgentIx, Birth, Call, Ended, Farewell, Letter, Phase, Progress, CallStage, AgentState};
+use crate::world::{
+    Agent, AgentIx, AgentState, Birth, Call, CallStage, Ended, Farewell, Letter, Phase, Progress,
+};
 use crate::{context, window};
 
 impl World {

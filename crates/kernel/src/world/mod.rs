@@ -21,7 +21,7 @@ use crate::words::{AgentId, CallId, ModelName, Seq, Time, TimerId, TreeId};
 
 pub use agent::*;
 
-pub use calls::{Call, Calls, CallStage};
+pub use calls::{Call, CallStage, Calls};
 use clocks::Timeouts;
 pub use threads::{Thread, Threads};
 pub use view::{AgentView, TreeState};

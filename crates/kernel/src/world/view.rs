@@ -1,10 +1,10 @@
 //! Looking at a world: the directory of its agents and the state of the whole. Costs nothing per call ever made.
 
 use super::World;
-use crate::budget::{Amounts, Limits};
+use crate::budget::{Amounts, Ceilings};
 use crate::record::{Why, Work};
 use crate::words::{AgentId, RoleName, ThreadId};
-use crate::world::{AgentIx, CallStage, AgentState, AgentStatus};
+use crate::world::{AgentIx, AgentState, AgentStatus, CallStage};
 
 /// One agent as others see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,9 +28,9 @@ pub struct AgentView {
     /// Used beyond what was held or free.
     pub overrun: Amounts,
     /// Its ceilings, as long as it lives.
-    pub limit: Option<Limits>,
+    pub limit: Option<Ceilings>,
     /// What it can use at this moment, as long as it lives.
-    pub remaining: Option<Limits>,
+    pub remaining: Option<Ceilings>,
     /// The conversation it belongs to; none kept once it ended.
     pub thread: Option<ThreadId>,
 }

@@ -8,7 +8,7 @@ use spinney_kernel::budget::{AmountError, Amounts};
 use super::opening::{open_child, open_root};
 use super::place::{Ended, Place};
 use super::waiting::Waiting;
-use super::{AccountId, Hold, Limits, OpenError, Options, Refusal, Snapshot};
+use super::{AccountId, BudgetHold, BudgetRefusal, Limits, OpenError, Options, Snapshot};
 use crate::clock::{Clock, SystemClock};
 use crate::sync::block_on;
 
@@ -74,24 +74,24 @@ impl Budget {
     ///
     /// # Errors
     /// If it can never fit, or an account up the chain takes no more calls.
-    pub async fn hold(&self, amounts: Amounts) -> Result<Hold, Refusal> {
+    pub async fn hold(&self, amounts: Amounts) -> Result<BudgetHold, BudgetRefusal> {
         amounts.checked()?;
         match self.0.take(&amounts) {
-            Err(Refusal::Busy { .. }) => Waiting::new(&self.0, amounts).await?,
+            Err(BudgetRefusal::Busy { .. }) => Waiting::new(&self.0, amounts).await?,
             answer => answer?,
         }
-        Hold::guard(&self.0, amounts)
+        BudgetHold::guard(&self.0, amounts)
     }
 
     /// Holds amounts now or not at all.
     ///
     /// # Errors
-    /// As [`hold`](Self::hold); and [`Refusal::Busy`] where that would wait.
+    /// As [`hold`](Self::hold); and [`BudgetRefusal::Busy`] where that would wait.
     #[inline]
-    pub fn try_hold(&self, amounts: Amounts) -> Result<Hold, Refusal> {
+    pub fn try_hold(&self, amounts: Amounts) -> Result<BudgetHold, BudgetRefusal> {
         amounts.checked()?;
         self.0.take(&amounts)?;
-        Hold::guard(&self.0, amounts)
+        BudgetHold::guard(&self.0, amounts)
     }
 
     /// Holds amounts, and parks this thread while it waits in line, at most until the account's deadline.
@@ -99,15 +99,15 @@ impl Budget {
     /// # Errors
     /// As [`hold`](Self::hold).
     #[inline]
-    pub fn hold_blocking(&self, amounts: Amounts) -> Result<Hold, Refusal> {
+    pub fn hold_blocking(&self, amounts: Amounts) -> Result<BudgetHold, BudgetRefusal> {
         amounts.checked()?;
         match self.0.take(&amounts) {
-            Err(Refusal::Busy { .. }) => {
+            Err(BudgetRefusal::Busy { .. }) => {
                 block_on(Waiting::new(&self.0, amounts), || self.0.time_left())?;
             }
             answer => answer?,
         }
-        Hold::guard(&self.0, amounts)
+        BudgetHold::guard(&self.0, amounts)
     }
 
     /// Books outside spending here and at every account above. It is never refused, because it has happened: what is
@@ -125,7 +125,7 @@ impl Budget {
     ///
     /// # Errors
     /// If a ceiling would not be a sensible number, or what this account borrowed does not fit above.
-    pub fn raise(&self, add: Amounts) -> Result<(), Refusal> {
+    pub fn raise(&self, add: Amounts) -> Result<(), BudgetRefusal> {
         add.checked()?;
         let place = &self.0;
         place.tree.change(|books| {

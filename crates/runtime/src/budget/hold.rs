@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use spinney_kernel::budget::{AmountError, Amounts};
 
-use super::{Place, Refusal};
+use super::{BudgetRefusal, Place};
 
 /// Amounts held for one call.
 #[must_use = "dropping a hold releases it"]
-pub struct Hold {
+pub struct BudgetHold {
     place: Arc<Place>,
     amounts: Amounts,
     ended: bool,
@@ -30,20 +30,20 @@ pub struct Unsettled {
     /// What was wrong.
     pub error: AmountError,
     /// The hold, to settle it at the right number. Dropping it releases it.
-    pub hold: Hold,
+    pub hold: BudgetHold,
 }
 
-impl Hold {
+impl BudgetHold {
     /// Guards amounts that the ledger holds already, and asks the account's hook whether the call may start.
     #[inline]
-    pub(super) fn guard(place: &Arc<Place>, amounts: Amounts) -> Result<Self, Refusal> {
+    pub(super) fn guard(place: &Arc<Place>, amounts: Amounts) -> Result<Self, BudgetRefusal> {
         match &place.hooks {
             None => Ok(Self { place: Arc::clone(place), amounts, ended: false }),
             Some(hooks) => {
                 let hold = Self { place: Arc::clone(place), amounts, ended: false };
                 match hooks.before_call(&place.id, &amounts) {
                     Ok(()) => Ok(hold),
-                    Err(reason) => Err(Refusal::Vetoed { account: place.id.clone(), reason }),
+                    Err(reason) => Err(BudgetRefusal::Vetoed { account: place.id.clone(), reason }),
                 }
             }
         }
@@ -77,7 +77,7 @@ impl Hold {
     }
 }
 
-impl Drop for Hold {
+impl Drop for BudgetHold {
     #[inline]
     fn drop(&mut self) {
         if !self.ended {
@@ -88,7 +88,7 @@ impl Drop for Hold {
     }
 }
 
-impl fmt::Debug for Hold {
+impl fmt::Debug for BudgetHold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Hold").field("account", &self.place.id).field("amounts", &self.amounts).finish()
     }

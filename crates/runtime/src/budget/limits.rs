@@ -97,12 +97,12 @@ impl Limits {
     }
 
     /// The kernel's limits. It has a number that stands for "none", so the check comes before the conversion.
-    pub(super) fn ceilings_checked(&self) -> Result<kernel::Limits, AmountError> {
+    pub(super) fn ceilings_checked(&self) -> Result<kernel::Ceilings, AmountError> {
         let ceilings = self.ceilings.checked()?;
-        Ok(self.given.iter().fold(kernel::Limits::NONE, |all, r| all.with(r, ceilings.of(r))))
+        Ok(self.given.iter().fold(kernel::Ceilings::NONE, |all, r| all.with(r, ceilings.of(r))))
     }
 
-    pub(super) fn from_kernel(limits: &kernel::Limits, timeout: Option<Duration>) -> Self {
+    pub(super) fn from_kernel(limits: &kernel::Ceilings, timeout: Option<Duration>) -> Self {
         let none = Self { timeout, ..Self::none() };
         Resource::ALL.into_iter().fold(none, |all, r| match limits.of(r) {
             Some(amount) => all.with(r, amount),

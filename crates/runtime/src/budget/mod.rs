@@ -8,7 +8,7 @@
 //! An orchestrator with $1.00, a sub-agent with up to $0.60 of it, and one below that with up to $0.30:
 //!
 //! ```
-//! use spinney::budget::{Budget, Limits, Refusal, RunError, spend};
+//! use spinney::budget::{Budget, Limits, BudgetRefusal, RunError, spend};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let orchestrator = Budget::root(Limits::usd("1.00")?.steps(100).retries(20))?;
@@ -30,7 +30,7 @@
 //!
 //! // What no longer fits is refused before it runs, with the account and the numbers.
 //! let refused = agent_b.run_blocking(spend::usd("0.25")?, |_| Ok::<_, ()>("never called"));
-//! let Err(RunError::Refused(refusal @ Refusal::Ceiling { .. })) = refused else { panic!("{refused:?}") };
+//! let Err(RunError::Refused(refusal @ BudgetRefusal::Ceiling { .. })) = refused else { panic!("{refused:?}") };
 //! assert_eq!(
 //!     refusal.to_string(),
 //!     "cost ceiling of `a3`: limit $0.30, spent $0.20, held $0.00, asked $0.25: \
@@ -59,15 +59,15 @@ mod tree;
 mod waiting;
 
 pub use handle::Budget;
-pub use hold::{Hold, Settled, Unsettled};
+pub use hold::{BudgetHold, Settled, Unsettled};
 pub use hooks::Hooks;
 pub use id::AccountId;
 pub use limits::Limits;
 pub use meter::{Meter, MeterError};
 pub use options::{OpenError, Options, TAG_BYTES_MAX, TAGS_MAX};
-pub use refusal::Refusal;
+pub use refusal::BudgetRefusal;
 pub use run::RunError;
-pub use snapshot::{Snapshot, State};
+pub use snapshot::{AccountState, Snapshot};
 pub use spinney_kernel::budget::{AMOUNT_MAX, AmountError, Amounts, Resource, Shortfall, usd};
 pub use spinney_kernel::words::IdError;
 pub use tree::WAITING_MAX;

@@ -6,7 +6,7 @@ use spinney_kernel::budget::{AccountIx, Amounts, Fit, Ledger, ResourceSet, Terms
 
 use super::options::{HooksFrom, millis};
 use super::tree::{Books, Tree};
-use super::{AccountId, Limits, OpenError, Options, Place, Refusal};
+use super::{AccountId, BudgetRefusal, Limits, OpenError, Options, Place};
 use crate::breaker::Breaker;
 use crate::clock::Clock;
 use crate::sync::Mutex;
@@ -36,7 +36,9 @@ pub(super) fn open_child(parent: &Arc<Place>, limits: &Limits, options: Options)
     let (ix, number) = tree.change(|books| {
         parent.answer(lend_fit(&books.ledger, parent.ix, &limits.amounts().only(lends)))?;
         let taken = books.ledger.terms_below(parent.ix, ceilings);
-        Ok::<_, Refusal>(books.open(Some(parent.ix), Terms { lends, reserve: options.reserve, ..taken }))
+        Ok::<_, BudgetRefusal>(
+            books.open(Some(parent.ix), Terms { lends, reserve: options.reserve, ..taken }),
+        )
     })?;
     Ok(place(tree, Some(parent), (ix, AccountId::new(number, name)), limits, options))
 }

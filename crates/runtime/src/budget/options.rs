@@ -10,7 +10,7 @@ use spinney_kernel::budget::{AmountError, Amounts};
 use spinney_kernel::words::limit::TIMEOUT_MS_MAX;
 use spinney_kernel::words::{AgentId, IdError};
 
-use super::{Hooks, Limits, Refusal};
+use super::{BudgetRefusal, Hooks, Limits};
 
 /// Most tags of one account.
 pub const TAGS_MAX: usize = 64;
@@ -101,7 +101,7 @@ impl Options {
     }
 
     /// Checks everything but the name, and gives the kernel's ceilings.
-    pub(super) fn checked(&self, limits: &Limits) -> Result<kernel::Limits, OpenError> {
+    pub(super) fn checked(&self, limits: &Limits) -> Result<kernel::Ceilings, OpenError> {
         let longest = self.tags.iter().flat_map(|(key, value)| [key.len(), value.len()]).max().unwrap_or(0);
         if self.tags.len() > TAGS_MAX || longest > TAG_BYTES_MAX {
             return Err(OpenError::Tags { tags: self.tags.len(), longest_bytes: longest });
@@ -155,7 +155,7 @@ pub enum OpenError {
     LendWithoutCeiling,
     /// The parent said no.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] BudgetRefusal),
 }
 
 pub(super) fn millis(duration: Duration) -> u64 {

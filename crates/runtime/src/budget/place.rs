@@ -10,7 +10,7 @@ use spinney_kernel::words::limit::NOTE_BYTES_MAX;
 
 use super::hooks::charge_veto;
 use super::tree::{Books, Tree};
-use super::{AccountId, Hooks, Refusal};
+use super::{AccountId, BudgetRefusal, Hooks};
 use crate::breaker::Breaker;
 use crate::sync::Mutex;
 
@@ -40,7 +40,7 @@ pub(super) enum Ended {
 impl Place {
     /// Holds `ask` if it fits now.
     #[inline]
-    pub(super) fn take(&self, ask: &Amounts) -> Result<(), Refusal> {
+    pub(super) fn take(&self, ask: &Amounts) -> Result<(), BudgetRefusal> {
         self.in_time()?;
         let fit = self.tree.books.lock().take(self.ix, ask);
         if matches!(fit, Fit::Yes) { Ok(()) } else { self.answer(fit) }
@@ -48,37 +48,37 @@ impl Place {
 
     /// The ledger's answer with names.
     #[cold]
-    pub(super) fn answer(&self, fit: Fit) -> Result<(), Refusal> {
+    pub(super) fn answer(&self, fit: Fit) -> Result<(), BudgetRefusal> {
         let named = |ix| self.upward(ix).id.clone();
         Err(match fit {
             Fit::Yes => return Ok(()),
-            Fit::Wait(ix, short) => Refusal::Busy { account: named(ix), short },
-            Fit::Never(ix, short) => Refusal::Ceiling { account: named(ix), short },
+            Fit::Wait(ix, short) => BudgetRefusal::Busy { account: named(ix), short },
+            Fit::Never(ix, short) => BudgetRefusal::Ceiling { account: named(ix), short },
             Fit::Shut(ix) => match self.upward(ix).ended.get() {
                 Some(Ended::Aborted { reason }) => {
-                    Refusal::Aborted { account: named(ix), reason: reason.clone() }
+                    BudgetRefusal::Aborted { account: named(ix), reason: reason.clone() }
                 }
-                Some(Ended::Closed) | None => Refusal::Closed { account: named(ix) },
+                Some(Ended::Closed) | None => BudgetRefusal::Closed { account: named(ix) },
             },
         })
     }
 
     /// Refuses once the deadline has passed. Reads the clock only where there is one.
     #[inline]
-    pub(super) fn in_time(&self) -> Result<(), Refusal> {
+    pub(super) fn in_time(&self) -> Result<(), BudgetRefusal> {
         match self.deadline_ms {
             None => Ok(()),
             Some(deadline_ms) => self.in_time_for(deadline_ms),
         }
     }
 
-    fn in_time_for(&self, deadline_ms: u64) -> Result<(), Refusal> {
+    fn in_time_for(&self, deadline_ms: u64) -> Result<(), BudgetRefusal> {
         match self.tree.clock.now_ms().checked_sub(deadline_ms) {
             None => Ok(()),
             Some(late_ms) => {
                 let same = |place: &&Self| place.deadline_ms == self.deadline_ms;
                 let owner = self.chain().take_while(same).last().unwrap_or(self);
-                Err(Refusal::DeadlinePassed { account: owner.id.clone(), late_ms })
+                Err(BudgetRefusal::DeadlinePassed { account: owner.id.clone(), late_ms })
             }
         }
     }

@@ -12,7 +12,7 @@ use std::task::Poll;
 
 use spinney_kernel::budget::{Amounts, Resource};
 
-use super::{Budget, Hold, Meter, Place, Refusal};
+use super::{Budget, BudgetHold, BudgetRefusal, Meter, Place};
 use crate::breaker::{self, CallEnd, Tripped};
 use crate::sync::block_on;
 
@@ -23,7 +23,7 @@ use crate::sync::block_on;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunError<E> {
     /// The call did not start.
-    Refused(Refusal),
+    Refused(BudgetRefusal),
     /// The call returned this error.
     Failed(E),
     /// The call failed, and the budget refused another attempt.
@@ -31,7 +31,7 @@ pub enum RunError<E> {
         /// The error of the last attempt.
         error: E,
         /// Why there was no other.
-        refusal: Refusal,
+        refusal: BudgetRefusal,
     },
 }
 
@@ -49,8 +49,8 @@ impl<E: fmt::Display> fmt::Display for RunError<E> {
 
 impl<E: fmt::Debug + fmt::Display> std::error::Error for RunError<E> {}
 
-impl<E> From<Refusal> for RunError<E> {
-    fn from(refusal: Refusal) -> Self {
+impl<E> From<BudgetRefusal> for RunError<E> {
+    fn from(refusal: BudgetRefusal) -> Self {
         Self::Refused(refusal)
     }
 }
@@ -186,7 +186,7 @@ fn with_retry(estimate: Amounts, attempt: u32) -> Amounts {
 
 /// A call that runs. Dropping it means the caller went away.
 struct Running {
-    hold: Option<Hold>,
+    hold: Option<BudgetHold>,
     meter: Meter,
 }
 
@@ -213,15 +213,15 @@ impl Drop for Running {
 struct Pass<'a>(Option<(&'a Place, breaker::Pass)>);
 
 impl<'a> Pass<'a> {
-    fn ask(place: &'a Place) -> Result<Self, Refusal> {
+    fn ask(place: &'a Place) -> Result<Self, BudgetRefusal> {
         let Some(breaker) = &place.breaker else { return Ok(Self(None)) };
         let now_ms = place.tree.clock.now_ms();
         let admitted = breaker.lock().admit(now_ms);
         admitted.map(|pass| Self(Some((place, pass)))).map_err(|tripped| match tripped {
             Tripped::Open { until_ms } => {
-                Refusal::BreakerOpen { account: place.id.clone(), until_ms, left_ms: until_ms - now_ms }
+                BudgetRefusal::BreakerOpen { account: place.id.clone(), until_ms, left_ms: until_ms - now_ms }
             }
-            Tripped::Probing => Refusal::BreakerProbing { account: place.id.clone() },
+            Tripped::Probing => BudgetRefusal::BreakerProbing { account: place.id.clone() },
         })
     }
 

@@ -28,14 +28,14 @@ pub struct Snapshot {
     /// When it takes no more calls, in milliseconds since the Unix epoch: the earliest deadline up the chain.
     pub deadline_ms: Option<u64>,
     /// What it does with a new call, as far as it is up to this account.
-    pub state: State,
+    pub state: AccountState,
     /// The tags it was opened with.
     pub tags: Arc<BTreeMap<String, String>>,
 }
 
 /// What an account does with a new call. Accounts above it have a say too.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum AccountState {
     /// It takes calls.
     Open,
     /// A ceiling is reached; raising it opens the account again.
@@ -71,17 +71,17 @@ impl Place {
         }
     }
 
-    fn state(&self, account: &Account) -> State {
+    fn state(&self, account: &Account) -> AccountState {
         let reached = |r: &Resource| {
             r.stops_all() && account.terms.limit.of(*r).is_some_and(|limit| account.spent.of(*r) >= limit)
         };
         match self.ended.get() {
-            Some(Ended::Aborted { reason }) => State::Aborted { reason: reason.clone() },
-            Some(Ended::Closed) => State::Closed,
-            None if self.in_time().is_err() => State::TimedOut,
+            Some(Ended::Aborted { reason }) => AccountState::Aborted { reason: reason.clone() },
+            Some(Ended::Closed) => AccountState::Closed,
+            None if self.in_time().is_err() => AccountState::TimedOut,
             None => match Resource::ALL.into_iter().find(reached) {
-                Some(resource) => State::Exhausted { resource },
-                None => State::Open,
+                Some(resource) => AccountState::Exhausted { resource },
+                None => AccountState::Open,
             },
         }
     }

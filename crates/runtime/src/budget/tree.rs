@@ -10,7 +10,7 @@ use std::task::Waker;
 
 use spinney_kernel::budget::{AccountIx, Amounts, Fit, Ledger, Scan, Terms, Waiter};
 
-use super::Refusal;
+use super::BudgetRefusal;
 use crate::clock::Clock;
 use crate::sync::Mutex;
 
@@ -78,10 +78,10 @@ impl Books {
     }
 
     /// Puts a call in line and gives its ticket. The waker is taken only if the call does wait.
-    pub(super) fn join(&mut self, waiter: Waiter, waker: &mut Option<Waker>) -> Result<u64, Refusal> {
+    pub(super) fn join(&mut self, waiter: Waiter, waker: &mut Option<Waker>) -> Result<u64, BudgetRefusal> {
         let waiting = self.ledger.line_len();
         if waiting >= WAITING_MAX {
-            return Err(Refusal::LineFull { waiting, waiting_max: WAITING_MAX });
+            return Err(BudgetRefusal::LineFull { waiting, waiting_max: WAITING_MAX });
         }
         self.tickets += 1;
         self.ledger.line_join(self.tickets, waiter);

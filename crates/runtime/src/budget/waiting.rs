@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use spinney_kernel::budget::{Amounts, Fit, Waiter};
 
-use super::{Place, Refusal};
+use super::{BudgetRefusal, Place};
 
 /// Ends when the amounts are held or refused. Once it has given `Ok`, whoever awaited it owns the hold.
 pub(super) struct Waiting<'a> {
@@ -29,7 +29,7 @@ impl<'a> Waiting<'a> {
 }
 
 impl Future for Waiting<'_> {
-    type Output = Result<(), Refusal>;
+    type Output = Result<(), BudgetRefusal>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let place = self.place;

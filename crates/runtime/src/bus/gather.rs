@@ -9,7 +9,7 @@ use spinney_kernel::rules::Reply;
 use spinney_kernel::rules::request::{Publish, Request, Send};
 use spinney_kernel::words::{AgentId, Body, By, Correlation, Envelope, Seq, Topic};
 
-use super::{Seen, Sight, Watch, WatchFault, Watcher};
+use super::{Seen, TracedEvent, Watch, WatchFault, Watcher};
 use crate::tree::{RequestError, Tree};
 
 /// A message for the bus.
@@ -88,7 +88,7 @@ impl Tree {
         topic: Topic,
         correlation: &Correlation,
         (after, timeout): (Seq, Duration),
-    ) -> Result<Arc<Sight>, Waited> {
+    ) -> Result<Arc<TracedEvent>, Waited> {
         let watcher = self.watch(Watch { after, topic: Some(topic), ..Watch::default() });
         until(watcher, correlation, timeout).await
     }
@@ -97,7 +97,7 @@ impl Tree {
     ///
     /// # Errors
     /// If the note is refused, time is up, or the tree ends first.
-    pub async fn call(&self, by: By, note: Note, timeout: Duration) -> Result<Arc<Sight>, Waited> {
+    pub async fn call(&self, by: By, note: Note, timeout: Duration) -> Result<Arc<TracedEvent>, Waited> {
         let (note, topic, correlation) = self.correlated(note);
         // From before it is sent: no reply can come earlier.
         let watcher = self.watch_replies(topic);
@@ -156,7 +156,7 @@ async fn until(
     mut watcher: Watcher,
     correlation: &Correlation,
     timeout: Duration,
-) -> Result<Arc<Sight>, Waited> {
+) -> Result<Arc<TracedEvent>, Waited> {
     let waiting = async {
         loop {
             match watcher.next().await {
@@ -174,7 +174,7 @@ async fn until(
 
 /// The note that answers an event, if it is one that can be answered.
 #[must_use]
-pub fn reply(to: &Sight, text: impl Into<String>) -> Option<Note> {
+pub fn reply(to: &TracedEvent, text: impl Into<String>) -> Option<Note> {
     let (Event::MessageSent { envelope, .. } | Event::MessagePublished { envelope, .. }) = &to.told.event
     else {
         return None;
@@ -200,7 +200,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn take(&mut self, sight: &Sight) {
+    fn take(&mut self, sight: &TracedEvent) {
         let (Event::MessageSent { body, .. } | Event::MessagePublished { body, .. }) = &sight.told.event
         else {
             return;

@@ -12,8 +12,8 @@ use super::delta::{Delta, Deltas};
 use super::index::Index;
 use super::line::Line;
 use super::story::Story;
-use super::{Overflow, Sight};
-use crate::tree::{Told, tell};
+use super::{Overflow, TracedEvent};
+use crate::tree::{RecordedEvent, tell};
 
 /// Batches read at once.
 const PAGE: usize = 256;
@@ -54,11 +54,11 @@ pub(super) enum Joined {
     /// It is live: the tree writes to its line, and what it missed is there already.
     Live(u64),
     /// With these, up to an event. Then it asks again.
-    Partly(Seq, VecDeque<Arc<Sight>>),
+    Partly(Seq, VecDeque<Arc<TracedEvent>>),
     /// It begins before what the hub remembers.
     Beyond,
     /// With these. Nothing more will come.
-    Over(VecDeque<Arc<Sight>>),
+    Over(VecDeque<Arc<TracedEvent>>),
 }
 
 impl Hub {
@@ -91,7 +91,7 @@ impl Hub {
     }
 
     /// Everything up to `end` is durable. `told` is what came since the last time, if somebody watched then already.
-    pub(crate) fn publish(&self, told: Vec<Told>, end: Seq) {
+    pub(crate) fn publish(&self, told: Vec<RecordedEvent>, end: Seq) {
         let mut inner = self.inner();
         if !inner.hear(told, end) {
             self.is_warm.store(false, Ordering::Release);
@@ -193,7 +193,8 @@ impl Hub {
     pub(super) fn join(&self, line: &Arc<Line>, place: Seq) -> Joined {
         let mut inner = self.inner();
         let Some(recent) = inner.story.after(place) else { return Joined::Beyond };
-        let missed: VecDeque<Arc<Sight>> = recent.filter(|sight| line.watch.wants(sight)).cloned().collect();
+        let missed: VecDeque<Arc<TracedEvent>> =
+            recent.filter(|sight| line.watch.wants(sight)).cloned().collect();
         let is_current = inner.story.seen() == self.published();
         if is_current && inner.is_over {
             return Joined::Over(missed);
@@ -263,7 +264,7 @@ impl Hub {
 
 impl Inner {
     /// Takes in what became durable, up to `end`; says whether the story has all of it.
-    fn hear(&mut self, told: Vec<Told>, end: Seq) -> bool {
+    fn hear(&mut self, told: Vec<RecordedEvent>, end: Seq) -> bool {
         self.story.trim();
         told.into_iter().for_each(|told| self.tell(told));
         let is_current = self.story.seen() == end;
@@ -276,7 +277,7 @@ impl Inner {
     }
 
     /// Puts an event on the lines that want it, if it is the next one.
-    fn tell(&mut self, told: Told) {
+    fn tell(&mut self, told: RecordedEvent) {
         let Self { live, story, .. } = self;
         let Some(sight) = story.take(told) else { return };
         let is_full = |(_, line): &(u64, &Arc<Line>)| {
@@ -305,7 +306,7 @@ impl Page {
             let mut inner = hub.inner();
             let (seen, known) = (inner.story.seen(), hub.published());
             // What is not confirmed yet may be read already; it is told when it is.
-            let new = |told: &Told| told.seq > seen && told.seq <= known;
+            let new = |told: &RecordedEvent| told.seq > seen && told.seq <= known;
             tell(entry).filter(new).for_each(|told| inner.tell(told));
         }
         let mut inner = hub.inner();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use spinney_kernel::words::Topic;
 
 use super::line::Line;
-use super::{Overflow, Sight, Watch};
+use super::{Overflow, TracedEvent, Watch};
 
 /// Live lines, each in one place.
 #[derive(Default)]
@@ -77,7 +77,10 @@ impl Index {
     }
 
     /// The lines that want an event.
-    pub(super) fn wanting<'a>(&'a self, sight: &'a Sight) -> impl Iterator<Item = (u64, &'a Arc<Line>)> {
+    pub(super) fn wanting<'a>(
+        &'a self,
+        sight: &'a TracedEvent,
+    ) -> impl Iterator<Item = (u64, &'a Arc<Line>)> {
         let lines: &'a BTreeMap<Key<'a>, _> = &self.lines;
         let agent = sight.hop.agent.as_ref().map(|agent| Key::Agent(Cow::Borrowed(agent.as_str())));
         [Key::All, Key::Kind(Cow::Borrowed(sight.told.event.word()))]

@@ -7,7 +7,7 @@ use spinney_kernel::context::Trace;
 use spinney_kernel::words::Seq;
 use tokio::sync::Notify;
 
-use super::{Overflow, Sight, Watch};
+use super::{Overflow, TracedEvent, Watch};
 
 /// Between a tree and one watcher.
 pub(super) struct Line {
@@ -18,7 +18,7 @@ pub(super) struct Line {
 }
 
 struct Queue {
-    sights: VecDeque<Arc<Sight>>,
+    sights: VecDeque<Arc<TracedEvent>>,
     state: State,
 }
 
@@ -42,7 +42,7 @@ pub(super) enum Place {
 
 /// What a watcher finds.
 pub(super) enum Found {
-    Sight(Arc<Sight>),
+    Event(Arc<TracedEvent>),
     /// Nothing yet.
     Nothing,
     /// Nothing more: this is where it goes on.
@@ -58,12 +58,12 @@ impl Line {
     }
 
     /// From here on a tree writes to it, after these.
-    pub(super) fn go_live(&self, sights: VecDeque<Arc<Sight>>) {
+    pub(super) fn go_live(&self, sights: VecDeque<Arc<TracedEvent>>) {
         *self.queue() = Queue { sights, state: State::Live };
     }
 
     /// Puts an event down; says whether there is room for another.
-    pub(super) fn put(&self, sight: &Arc<Sight>) -> bool {
+    pub(super) fn put(&self, sight: &Arc<TracedEvent>) -> bool {
         let mut queue = self.queue();
         queue.sights.push_back(Arc::clone(sight));
         let has_room = queue.sights.len() < self.watch.room();
@@ -100,7 +100,7 @@ impl Line {
         let mut queue = self.queue();
         if let Some(sight) = queue.sights.pop_front() {
             let waits = matches!(self.watch.overflow, Overflow::Wait(_));
-            return (Found::Sight(sight), waits && queue.sights.len() + 1 == self.watch.room());
+            return (Found::Event(sight), waits && queue.sights.len() + 1 == self.watch.room());
         }
         let found = match std::mem::replace(&mut queue.state, State::Cut) {
             State::Live => {

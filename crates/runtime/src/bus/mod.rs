@@ -17,12 +17,12 @@ use spinney_journal::JournalFault;
 use spinney_kernel::context::EventContext;
 use spinney_kernel::words::{AgentId, Seq, Topic};
 
-use crate::tree::Told;
+use crate::tree::RecordedEvent;
 
 pub use delta::Delta;
 pub use gather::{Gathered, Need, Note, Waited, reply};
 pub(crate) use hub::{EndOnDrop, Hub};
-pub use watcher::{Count, Watcher};
+pub use watcher::{Watcher, WatcherCount};
 
 /// Default number of events that wait for one watcher before it has to read the journal.
 const ROOM: usize = 1_024;
@@ -63,7 +63,7 @@ pub enum Overflow {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// An event, which is durable.
-    Event(Arc<Sight>),
+    Event(Arc<TracedEvent>),
     /// Text that a model says right now. It is void if the call is tried again.
     Delta(Arc<Delta>),
     /// So many deltas were dropped here.
@@ -72,9 +72,9 @@ pub enum Seen {
 
 /// An event, and where it stands in the story of its tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sight {
+pub struct TracedEvent {
     /// The event with its place and time.
-    pub told: Told,
+    pub told: RecordedEvent,
     /// Whom it is about, who caused it, and since when.
     pub hop: EventContext,
 }
@@ -95,7 +95,7 @@ pub enum WatchFault {
 
 impl Watch {
     /// Whether an event is asked for.
-    fn wants(&self, Sight { told, hop }: &Sight) -> bool {
+    fn wants(&self, TracedEvent { told, hop }: &TracedEvent) -> bool {
         let agent = told.seq > self.after && (self.agent.is_none() || self.agent == hop.agent);
         let topic = self.topic.as_ref().is_none_or(|topic| topic.covers(&hop.topic));
         agent && topic && self.kind.as_deref().is_none_or(|kind| kind == told.event.word())

@@ -8,8 +8,8 @@ use spinney_kernel::context::Trace;
 use spinney_kernel::record::{Event, Outcome, Work};
 use spinney_kernel::words::{Seq, limit};
 
-use super::Sight;
-use crate::tree::Told;
+use super::TracedEvent;
+use crate::tree::RecordedEvent;
 
 /// Sights that are kept, besides those that came last. More than a page of the journal has as a rule, so that all who
 /// wait for one find it.
@@ -25,11 +25,11 @@ pub(super) struct Story {
     seen: Seq,
     trace: Trace,
     /// The last ones, without a gap up to `seen`.
-    recent: VecDeque<Arc<Sight>>,
+    recent: VecDeque<Arc<TracedEvent>>,
     recent_bytes: usize,
     /// Durable events that came after a gap, without one among them. Without these, a tree that is faster than its
     /// journal is read would never be caught up with.
-    held: VecDeque<Told>,
+    held: VecDeque<RecordedEvent>,
 }
 
 impl Story {
@@ -44,14 +44,14 @@ impl Story {
     }
 
     /// Takes in the next event. One that comes after a gap is held until that is filled.
-    pub(super) fn take(&mut self, told: Told) -> Option<Arc<Sight>> {
+    pub(super) fn take(&mut self, told: RecordedEvent) -> Option<Arc<TracedEvent>> {
         if told.seq != next(self.seen) {
             self.hold(told);
             return None;
         }
         self.seen = told.seq;
         let hop = self.trace.take(told.at, &told.event);
-        let sight = Arc::new(Sight { told, hop });
+        let sight = Arc::new(TracedEvent { told, hop });
         self.recent_bytes += weight(&sight.told.event);
         self.recent.push_back(Arc::clone(&sight));
         Some(sight)
@@ -67,19 +67,19 @@ impl Story {
     }
 
     /// The sights after an event; none if that is longer ago than what is kept.
-    pub(super) fn after(&self, place: Seq) -> Option<impl Iterator<Item = &Arc<Sight>>> {
+    pub(super) fn after(&self, place: Seq) -> Option<impl Iterator<Item = &Arc<TracedEvent>>> {
         let oldest = self.recent.front().map_or(next(self.seen), |sight| sight.told.seq);
         let known = self.recent.partition_point(|sight| sight.told.seq <= place);
         (next(place) >= oldest).then(|| self.recent.range(known..))
     }
 
     /// The next event, if it is held.
-    pub(super) fn held(&mut self) -> Option<Told> {
+    pub(super) fn held(&mut self) -> Option<RecordedEvent> {
         while self.held.pop_front_if(|told| told.seq <= self.seen).is_some() {}
         self.held.pop_front_if(|told| told.seq == next(self.seen))
     }
 
-    fn hold(&mut self, told: Told) {
+    fn hold(&mut self, told: RecordedEvent) {
         if self.held.back().is_some_and(|last| next(last.seq) != told.seq) {
             self.held.clear();
         }

@@ -12,8 +12,8 @@ use tokio::sync::broadcast::error::TryRecvError;
 use super::delta::Delta;
 use super::hub::{Hub, Joined};
 use super::line::{Found, Line, Place};
-use super::{Overflow, Seen, Sight, Watch, WatchFault};
-use crate::tree::{Told, tell};
+use super::{Overflow, Seen, TracedEvent, Watch, WatchFault};
+use crate::tree::{RecordedEvent, tell};
 
 /// Somebody who watches a tree. Dropping it ends that.
 pub struct Watcher {
@@ -21,19 +21,19 @@ pub struct Watcher {
     line: Arc<Line>,
     mode: Mode,
     /// What it found before it was live and has not taken yet.
-    read: VecDeque<Arc<Sight>>,
+    read: VecDeque<Arc<TracedEvent>>,
     deltas: Option<broadcast::Receiver<Arc<Delta>>>,
     /// A delta that was taken from its channel and waits for its event.
     delta: Option<Arc<Delta>>,
     /// Deltas that were dropped and not told of yet.
     missed: u64,
     seen: Seq,
-    count: Count,
+    count: WatcherCount,
 }
 
 /// What became of what a watcher asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Count {
+pub struct WatcherCount {
     /// Events that it took.
     pub events: u64,
     /// Deltas that it took.
@@ -66,7 +66,7 @@ impl Watcher {
             deltas,
             delta: None,
             missed: 0,
-            count: Count::default(),
+            count: WatcherCount::default(),
         };
         watcher.join(seen);
         watcher
@@ -103,7 +103,7 @@ impl Watcher {
 
     /// What became of what it asked for.
     #[must_use]
-    pub const fn count(&self) -> Count {
+    pub const fn count(&self) -> WatcherCount {
         self.count
     }
 
@@ -138,14 +138,14 @@ impl Watcher {
         Ok(Some(Seen::Event(sight)))
     }
 
-    fn take_live(&mut self) -> Result<Option<Arc<Sight>>, WatchFault> {
+    fn take_live(&mut self) -> Result<Option<Arc<TracedEvent>>, WatchFault> {
         let Mode::Live(_) = self.mode else { return Ok(None) };
         let (found, was_full) = self.line.take();
         if was_full {
             self.hub.free();
         }
         match found {
-            Found::Sight(sight) => return Ok(Some(sight)),
+            Found::Event(sight) => return Ok(Some(sight)),
             Found::Behind(place) => self.turn(Mode::Reading(place)),
             Found::Cut => return Err(WatchFault::TooSlow { seen: self.seen }),
             Found::Nothing if self.hub.is_over() && self.line.len() == 0 => self.turn(Mode::Over),
@@ -208,11 +208,11 @@ impl Watcher {
         let hub = Arc::clone(&self.hub);
         let page = tokio::task::spawn_blocking(move || hub.page(after)).await;
         // What is not confirmed yet may be read already; it is told when it is.
-        let new = |told: &Told| told.seq > after && told.seq <= known;
+        let new = |told: &RecordedEvent| told.seq > after && told.seq <= known;
         for told in page.unwrap_or(Err(JournalFault::Closed))?.into_iter().flat_map(tell).filter(new) {
             *place = told.seq;
             let hop = trace.take(told.at, &told.event);
-            let sight = Sight { told, hop };
+            let sight = TracedEvent { told, hop };
             if sight.told.seq > self.seen && self.line.watch.wants(&sight) {
                 self.read.push_back(Arc::new(sight));
             }

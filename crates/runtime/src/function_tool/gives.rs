@@ -43,30 +43,30 @@ impl<T: Serialize> Answered<T> {
 
 /// What the tool makes an answer of.
 #[derive(Debug)]
-pub struct Given {
+pub struct ToolOutput {
     pub(super) text: String,
     pub(super) parts: Vec<Enclosure>,
     pub(super) cost_nanos: Option<u64>,
 }
 
 pub(super) mod sealed {
-    use super::Given;
+    use super::ToolOutput;
 
     pub trait Gives {
-        fn give(self) -> Result<Given, String>;
+        fn give(self) -> Result<ToolOutput, String>;
     }
 }
 
 impl<T: Serialize> sealed::Gives for T {
-    fn give(self) -> Result<Given, String> {
-        Ok(Given { text: text(&self)?, parts: Vec::new(), cost_nanos: None })
+    fn give(self) -> Result<ToolOutput, String> {
+        Ok(ToolOutput { text: text(&self)?, parts: Vec::new(), cost_nanos: None })
     }
 }
 
 impl<T: Serialize> sealed::Gives for Answered<T> {
-    fn give(self) -> Result<Given, String> {
+    fn give(self) -> Result<ToolOutput, String> {
         let Self { value, parts, cost_nanos } = self;
-        Ok(Given { text: text(&value)?, parts, cost_nanos })
+        Ok(ToolOutput { text: text(&value)?, parts, cost_nanos })
     }
 }
 

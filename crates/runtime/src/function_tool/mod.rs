@@ -38,17 +38,17 @@ use spinney_kernel::budget::Used;
 use spinney_kernel::definition::{OnLost, ToolSpec as Spec};
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::Missed;
-use spinney_kernel::port::tool::{ToolAnswer, ToolAttempt, Tool};
+use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
 use spinney_kernel::words::limit;
 
 pub use gives::{Answered, Gives};
-pub use takes::{Call, Takes, Untyped};
+pub use takes::{Takes, ToolRequest, Untyped};
 
-use gives::Given;
+use gives::ToolOutput;
 
 /// A tool that is a closure: `Ok` is what the model reads, `Err` too, marked as an error.
 ///
-/// The closure takes what implements [`Takes`]: its arguments as a type of its own, the same in a [`Call`] if it also
+/// The closure takes what implements [`Takes`]: its arguments as a type of its own, the same in a [`ToolRequest`] if it also
 /// wants to know who calls and under which key, or everything as it came ([`Untyped`]). It gives what implements
 /// [`Gives`].
 #[derive(Clone)]
@@ -57,7 +57,7 @@ pub struct FunctionTool {
     function: Arc<Function>,
 }
 
-type Function = dyn Fn(ToolAttempt) -> Pending<Result<Given, Complaint>> + Send + Sync;
+type Function = dyn Fn(ToolAttempt) -> Pending<Result<ToolOutput, Complaint>> + Send + Sync;
 
 /// Why there is no answer.
 enum Complaint {
@@ -174,7 +174,7 @@ impl Tool for FunctionTool {
         Box::pin(async move {
             let unsaid = if spec.cost_nanos_max == 0 { Used::NOTHING } else { Used::Unknown };
             Ok(match function(attempt).await {
-                Ok(Given { text, parts, cost_nanos }) => {
+                Ok(ToolOutput { text, parts, cost_nanos }) => {
                     let used = cost_nanos.map_or(unsaid, Used::CostNanos);
                     ToolAnswer { text, is_error: false, parts, used }
                 }

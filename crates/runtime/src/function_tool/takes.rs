@@ -7,14 +7,14 @@ use spinney_kernel::port::tool::ToolAttempt;
 use super::schema;
 
 /// What the closure of a [`FunctionTool`](super::FunctionTool) takes: any type that can be read from JSON and has a
-/// schema, [`Call`] around one, or [`Untyped`].
+/// schema, [`ToolRequest`] around one, or [`Untyped`].
 pub trait Takes: sealed::Takes {}
 
 impl<A: sealed::Takes> Takes for A {}
 
 /// The arguments, and the attempt that brings them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Call<A> {
+pub struct ToolRequest<A> {
     /// The arguments.
     pub args: A,
     /// For whom, which attempt, and the key: the same for every start of the same call, so that an effect can be made
@@ -48,7 +48,7 @@ impl<A: DeserializeOwned + JsonSchema> sealed::Takes for A {
     }
 }
 
-impl<A: DeserializeOwned + JsonSchema> sealed::Takes for Call<A> {
+impl<A: DeserializeOwned + JsonSchema> sealed::Takes for ToolRequest<A> {
     fn schema() -> (String, String) {
         schema::of::<A>()
     }

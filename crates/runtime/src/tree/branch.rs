@@ -2,7 +2,7 @@
 //! nothing of it changes.
 
 use spinney_journal::{Append, JournalFault, catalog_of};
-use spinney_kernel::budget::Limits;
+use spinney_kernel::budget::Ceilings;
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::What;
 use spinney_kernel::rules::request::{Branch, Request};
@@ -22,7 +22,7 @@ pub struct BranchOff {
     /// For whose sake: where it begins is a checkpoint of this agent.
     pub agent: AgentId,
     /// What it may use.
-    pub budget: Limits,
+    pub budget: Ceilings,
 }
 
 /// Why there is no branch.

@@ -332,7 +332,12 @@ fn report(drivers: &Drivers, ticket: Ticket, ended: Ended, expected: Expected<'_
     }
 }
 
-fn model_report(drivers: &Drivers, ticket: Ticket, answer: model::ModelAnswer, schema: Option<&str>) -> Brought {
+fn model_report(
+    drivers: &Drivers,
+    ticket: Ticket,
+    answer: model::ModelAnswer,
+    schema: Option<&str>,
+) -> Brought {
     let model::ModelAnswer { mut text, mut asks, used, stop } = answer;
     let mut mismatch = None;
     // Who asks for tools has not answered yet.
@@ -366,7 +371,12 @@ fn bound(asks: &mut Vec<ToolAsk>) {
     }
 }
 
-fn tool_report(drivers: &Drivers, ticket: Ticket, answer: tool::ToolAnswer, shown_bytes: Option<u32>) -> Brought {
+fn tool_report(
+    drivers: &Drivers,
+    ticket: Ticket,
+    answer: tool::ToolAnswer,
+    shown_bytes: Option<u32>,
+) -> Brought {
     let tool::ToolAnswer { text, is_error, parts, used } = answer;
     let count = |part: &mut Part, bytes: &[u8]| drivers.count_part(part, bytes);
     let Payload { body, blobs } =

@@ -18,7 +18,7 @@ pub(crate) struct Source(pub(crate) Arc<dyn Journal>);
 
 /// One event, with its place and time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct RecordedEvent {
     /// Its place.
     pub seq: Seq,
     /// When its input arrived.
@@ -28,10 +28,10 @@ pub struct Told {
 }
 
 /// The events of a stored batch, each with its place and time.
-pub fn tell(entry: Entry) -> impl Iterator<Item = Told> {
+pub fn tell(entry: Entry) -> impl Iterator<Item = RecordedEvent> {
     let (at, first) = (entry.batch.input.now, entry.after.0 + 1);
     let numbered = entry.batch.events.into_iter().zip(first..);
-    numbered.map(move |(event, seq)| Told { seq: Seq(seq), at, event })
+    numbered.map(move |(event, seq)| RecordedEvent { seq: Seq(seq), at, event })
 }
 
 /// The events of a tree, one after the other.
@@ -40,7 +40,7 @@ pub struct Events {
     tree: TreeId,
     /// The last one that was read from the journal.
     seen: Seq,
-    read: VecDeque<Told>,
+    read: VecDeque<RecordedEvent>,
     hub: Arc<Hub>,
 }
 
@@ -53,7 +53,7 @@ impl Events {
     ///
     /// # Errors
     /// What the journal says.
-    pub async fn next(&mut self) -> Option<Result<Told, JournalFault>> {
+    pub async fn next(&mut self) -> Option<Result<RecordedEvent, JournalFault>> {
         loop {
             if let Some(told) = self.read.pop_front() {
                 return Some(Ok(told));

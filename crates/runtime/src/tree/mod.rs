@@ -40,7 +40,7 @@ pub use apply::ApplyError;
 pub(crate) use apply::apply;
 pub(crate) use branch::branch;
 pub use branch::{BranchError, BranchOff};
-pub use events::{Events, Told, tell};
+pub use events::{Events, RecordedEvent, tell};
 pub use look::{Look, OpenQuestion};
 pub(crate) use lull::Lull;
 pub use output::OutputError;
@@ -57,7 +57,7 @@ const REQUESTS_MAX: usize = 256;
 pub struct Tree {
     id: TreeId,
     requests: mpsc::Sender<Asked>,
-    status: watch::Receiver<Status>,
+    status: watch::Receiver<TreeStatus>,
     hub: Arc<Hub>,
     events: events::Source,
     /// They count what is asked, in the task of whoever asks.
@@ -66,7 +66,7 @@ pub struct Tree {
 
 /// How far a tree is, as far as that is durable.
 #[derive(Clone, Debug)]
-pub struct Status {
+pub struct TreeStatus {
     /// Its last event.
     pub seq: Seq,
     /// The hash over all of them.
@@ -267,19 +267,19 @@ impl Tree {
 
     /// How far it is.
     #[must_use]
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> TreeStatus {
         self.status.borrow().clone()
     }
 
     /// Waits until it has ended or is no longer run.
-    pub async fn ended(&self) -> Status {
+    pub async fn ended(&self) -> TreeStatus {
         self.until(|status| matches!(status.state, TreeState::Ended(_))).await
     }
 
     /// Waits until it moves no more by itself: it has ended, is halted or paused, waits for a person, or is no longer
     /// run.
-    pub async fn settled(&self) -> Status {
-        let moves = |status: &Status| matches!(status.state, TreeState::New | TreeState::Running);
+    pub async fn settled(&self) -> TreeStatus {
+        let moves = |status: &TreeStatus| matches!(status.state, TreeState::New | TreeState::Running);
         self.until(|status| !moves(status)).await
     }
 
@@ -292,7 +292,7 @@ impl Tree {
         }
     }
 
-    async fn until(&self, done: impl Fn(&Status) -> bool) -> Status {
+    async fn until(&self, done: impl Fn(&TreeStatus) -> bool) -> TreeStatus {
         let mut status = self.status.clone();
         let found = status.wait_for(|status| done(status) || status.stopped.is_some()).await;
         if let Ok(found) = found {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use spinney_journal::Journal;
 use spinney_journal::recall;
-use spinney_kernel::context::{Contexts, ContextSnapshot};
+use spinney_kernel::context::{ContextSnapshot, Contexts};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::Reply;
 use spinney_kernel::rules::request::{Checkpoint, Request, Rollback};

@@ -23,7 +23,7 @@ use super::lull::Lull;
 use super::mind::Mind;
 use super::rollback::{Back, Requested};
 use super::timers::Timers;
-use super::{Asked, Enclosing, Look, REQUESTS_MAX, Status, Stopped, Told, Tree};
+use super::{Asked, Enclosing, Look, REQUESTS_MAX, RecordedEvent, Stopped, Tree, TreeStatus};
 use crate::bus::{EndOnDrop, Hub};
 use crate::clock::Clock;
 use crate::draw::Draws;
@@ -69,11 +69,11 @@ struct Run {
     timers: Timers,
     names: Arc<Names>,
     durable: Seq,
-    status: watch::Sender<Status>,
+    status: watch::Sender<TreeStatus>,
     /// Those who watch.
     hub: EndOnDrop,
     /// What they are to see when it is durable.
-    tail: VecDeque<Told>,
+    tail: VecDeque<RecordedEvent>,
     mode: Mode,
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn begin(begin: Begin) -> Result<Seedling, JournalFault> {
     }
     let durable = mind.world.seq();
     let hash = head.map(|head| head.hash);
-    let status = Status { seq: durable, hash, state: mind.world.state(), last: None, stopped: None };
+    let status = TreeStatus { seq: durable, hash, state: mind.world.state(), last: None, stopped: None };
     let (status, watched) = watch::channel(status);
     let hub = Arc::new(Hub::new(id, Arc::clone(&journal), durable));
     let (requests, asked) = mpsc::channel(REQUESTS_MAX);
@@ -323,8 +323,11 @@ impl Run {
         let state = if parked { STOPPED } else { world.state().word() };
         if self.hub.0.is_watched() {
             let numbered = decision.events.iter().zip(after.0 + 1..);
-            let told =
-                |(event, seq): (&Event, u64)| Told { seq: Seq(seq), at: input.now, event: event.clone() };
+            let told = |(event, seq): (&Event, u64)| RecordedEvent {
+                seq: Seq(seq),
+                at: input.now,
+                event: event.clone(),
+            };
             self.tail.extend(numbered.map(told));
         }
         let batch = Batch { input, events: decision.events };

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use spinney_kernel::budget::{AMOUNT_MAX, Price};
 use spinney_kernel::definition::{
-    Allow, BudgetKeys, BudgetSpec, Caps, Count, Definition, OnLost, ModelSpec, Network, OnLow, OutputLimits,
-    OutputSchema, Recursion, Role, Share, TimeSpan, Tags, TreeLimits, Turns, Usd, WindowSpec, Wrong,
+    Allow, BudgetKeys, BudgetSpec, Caps, Count, Definition, ModelSpec, Network, OnLost, OnLow, OutputLimits,
+    OutputSchema, Recursion, Role, Share, Tags, TimeSpan, TreeLimits, Turns, Usd, WindowSpec, Wrong,
 };
 use spinney_kernel::words::{AgentId, Body, ByName, ModelName, RESERVED_IDS, RoleName, limit};
 

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 use spinney_kernel::definition::{
-    Approval, BudgetKeys, Compact, Count, Preset, Share, TimeSpan, Tags, Unpriced, Usd,
+    Approval, BudgetKeys, Compact, Count, Preset, Share, Tags, TimeSpan, Unpriced, Usd,
 };
 use spinney_kernel::words::{ByName, Durability, ModelName, RoleName, ThreadId, ToolName};
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use spinney::budget::{
-    AMOUNT_MAX, AmountError, Amounts, Budget, IdError, Limits, MeterError, OpenError, Options, Refusal,
+    AMOUNT_MAX, AmountError, Amounts, Budget, BudgetRefusal, IdError, Limits, MeterError, OpenError, Options,
     Resource, RunError, TAG_BYTES_MAX, TAGS_MAX, spend,
 };
 
@@ -60,7 +60,7 @@ fn absurd_amounts_are_an_error_everywhere_and_nothing_changes() {
         for amount in ABSURD {
             let absurd = Amounts::ZERO.with(resource, amount);
             let error = AmountError::TooLarge { what: resource.to_string(), amount };
-            let refusal = Refusal::Amount(error.clone());
+            let refusal = BudgetRefusal::Amount(error.clone());
             assert_eq!(root.try_hold(absurd).unwrap_err(), refusal);
             assert_eq!(root.hold_blocking(absurd).unwrap_err(), refusal);
             assert_eq!(crate::executor::now(root.hold(absurd)).unwrap_err(), refusal);
@@ -132,7 +132,7 @@ fn ceilings_cannot_be_raised_beyond_the_largest_amount() {
     let root = Budget::root(Limits::none().tokens(AMOUNT_MAX)).unwrap();
     let before = root.snapshot();
     let error = AmountError::TooLarge { what: "tokens".to_owned(), amount: AMOUNT_MAX + 1 };
-    assert_eq!(root.raise(spend::tokens(1)), Err(Refusal::Amount(error)));
+    assert_eq!(root.raise(spend::tokens(1)), Err(BudgetRefusal::Amount(error)));
     assert_eq!(root.snapshot(), before);
 }
 

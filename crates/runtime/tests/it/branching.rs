@@ -6,7 +6,7 @@ use std::time::Duration;
 use spinney::tree::{BranchError, BranchOff, verify};
 use spinney::{Home, Shutdown, Tree};
 use spinney_journal::{Base, CatalogKind, Entry, Journal, JournalFault, checkpoints, pages, rebuild};
-use spinney_kernel::budget::{Amounts, Limits, Resource};
+use spinney_kernel::budget::{Amounts, Ceilings, Resource};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::Event;
 use spinney_kernel::words::{AgentId, CallId, CheckpointKind, CheckpointName, Seq, TreeId};
@@ -21,8 +21,8 @@ fn root() -> AgentId {
     "root".parse().unwrap()
 }
 
-fn dollars(count: u64) -> Limits {
-    Limits::NONE.with(Resource::Cost, count * 1_000_000_000)
+fn dollars(count: u64) -> Ceilings {
+    Ceilings::NONE.with(Resource::Cost, count * 1_000_000_000)
 }
 
 fn all(journal: &dyn Journal, tree: TreeId) -> Vec<Entry> {
@@ -40,7 +40,7 @@ fn place(journal: &dyn Journal, name: &CheckpointName) -> Seq {
 }
 
 /// Branches off at a checkpoint that is made now.
-async fn branch(stage: &Stage, home: &Home, tree: &Tree, budget: Limits) -> Result<TreeId, BranchError> {
+async fn branch(stage: &Stage, home: &Home, tree: &Tree, budget: Ceilings) -> Result<TreeId, BranchError> {
     let name = tree.checkpoint(root(), None).await.unwrap();
     let (id, at) = (home.draw_id(), place(stage.journal().as_ref(), &name));
     home.branch(id, BranchOff { from: tree.id(), at, agent: root(), budget }).await.map(|()| id)
@@ -181,7 +181,7 @@ async fn a_branch_that_cannot_be_leaves_no_trace() {
     let refused = |refusal| Err(BranchError::Refused(refusal));
     let unknown = Refusal::UnknownAgent { agent: "nobody".parse().unwrap() };
     assert_eq!(home.branch(id, off(at, "nobody", dollars(1))).await, refused(unknown));
-    assert_eq!(home.branch(id, off(at, "root", Limits::NONE)).await, refused(Refusal::BranchWithoutBudget));
+    assert_eq!(home.branch(id, off(at, "root", Ceilings::NONE)).await, refused(Refusal::BranchWithoutBudget));
     let middle = JournalFault::NotABoundary { tree: tree.id(), at: 2 };
     assert_eq!(home.branch(id, off(Seq(2), "root", dollars(1))).await, Err(BranchError::Journal(middle)));
     let full = Err(BranchError::Journal(JournalFault::DiskFull));

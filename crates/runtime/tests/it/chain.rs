@@ -1,6 +1,6 @@
 //! Spending counts at every account up the chain, and every ceiling up there binds.
 
-use spinney::budget::{Amounts, Refusal, Resource, RunError, Shortfall};
+use spinney::budget::{Amounts, BudgetRefusal, Resource, RunError, Shortfall};
 
 use crate::{limit, root, spend_at, usd};
 
@@ -29,7 +29,7 @@ fn v2_a_ceiling_reached_anywhere_above_refuses_before_the_call_runs() {
     spend_at(&b, "0.40");
     for below in [&b, &c, &d] {
         let refused = below.run_blocking(usd("0.20"), |_| -> Result<(), ()> { panic!("the call ran") });
-        let Err(RunError::Refused(Refusal::Ceiling { account, short })) = refused else {
+        let Err(RunError::Refused(BudgetRefusal::Ceiling { account, short })) = refused else {
             panic!("{refused:?}")
         };
         assert_eq!(&account, b.id());
@@ -47,7 +47,7 @@ fn v2_a_ceiling_reached_anywhere_above_refuses_before_the_call_runs() {
         lent: 0,
         asked: 100_000_000,
     };
-    assert_eq!(busy, Refusal::Busy { account: b.id().clone(), short });
+    assert_eq!(busy, BudgetRefusal::Busy { account: b.id().clone(), short });
     // The neighbour of the exhausted branch still works.
     spend_at(&a, "0.50");
 }
@@ -66,7 +66,7 @@ fn v4_a_child_without_a_ceiling_gets_what_is_left_and_a_larger_one_changes_nothi
     let greedy = parent.child(limit("5.00")).unwrap();
     assert_eq!(greedy.snapshot().limits, limit("5.00"));
     let refused = greedy.try_hold(usd("0.60")).unwrap_err();
-    let Refusal::Ceiling { account, short } = refused else { panic!("{refused:?}") };
+    let BudgetRefusal::Ceiling { account, short } = refused else { panic!("{refused:?}") };
     assert_eq!((&account, short.limit, short.asked), (parent.id(), 1_000_000_000, 600_000_000));
     spend_at(&greedy, "0.50");
     assert_eq!(parent.snapshot().spent, usd("1.00"));

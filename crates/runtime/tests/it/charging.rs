@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use spinney::budget::{AccountId, Amounts, Budget, Hooks, Limits, Options, Refusal, Resource, State, spend};
+use spinney::budget::{
+    AccountId, AccountState, Amounts, Budget, BudgetRefusal, Hooks, Limits, Options, Resource, spend,
+};
 
 use crate::{limit, root, spend_at, usd};
 
@@ -31,13 +33,13 @@ fn v17_a_charge_goes_up_the_chain_is_never_refused_and_an_overrun_halts_new_work
         assert_eq!(snapshot.overrun, usd(overrun));
     }
     let refused = child.try_hold(usd("0.01")).unwrap_err();
-    assert!(matches!(refused, Refusal::Ceiling { account, .. } if account == *child.id()));
+    assert!(matches!(refused, BudgetRefusal::Ceiling { account, .. } if account == *child.id()));
     // Never refused: not over the ceiling, not after the end.
     running.settle(usd("0.20")).unwrap();
     root.abort("stop");
     child.charge(usd("5.00")).unwrap();
     assert_eq!(root.snapshot().spent, usd("5.90"));
-    assert_eq!(child.snapshot().state, State::Exhausted { resource: Resource::Cost });
+    assert_eq!(child.snapshot().state, AccountState::Exhausted { resource: Resource::Cost });
 }
 
 /// V17, with the test above.
@@ -70,7 +72,7 @@ fn a_charge_refuses_calls_that_wait_and_can_no_longer_fit() {
     let _running = root.try_hold(usd("0.60")).unwrap();
     let mut waiting = crate::executor::Task::started(root.hold(usd("0.50")));
     root.charge(usd("0.55")).unwrap();
-    assert!(matches!(waiting.poll(), Some(Err(Refusal::Ceiling { .. }))));
+    assert!(matches!(waiting.poll(), Some(Err(BudgetRefusal::Ceiling { .. }))));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use spinney::tree::{ApplyError, RequestError, Told};
+use spinney::tree::{ApplyError, RecordedEvent, RequestError};
 use spinney::{Home, Shutdown, Tree};
 use spinney_kernel::budget::Amounts;
 use spinney_kernel::record::{ClockKind, Event, Exit};
@@ -55,7 +55,7 @@ async fn pass(ms: u64) {
 }
 
 /// How long after its birth an agent ended, and how.
-fn life(told: &[Told], agent: &str) -> (u64, Exit) {
+fn life(told: &[RecordedEvent], agent: &str) -> (u64, Exit) {
     let born =
         told.iter().find(|told| matches!(&told.event, Event::AgentSpawned(born) if born.agent == id(agent)));
     let end = told.iter().find_map(|told| match &told.event {
@@ -72,8 +72,8 @@ fn message(exit: &Exit) -> (&str, &str) {
 }
 
 /// Each start and stop of a clock: what is left, and whether it runs from there on.
-fn turns_of(told: &[Told], whose: &str, which: ClockKind) -> Vec<(u64, bool)> {
-    let set = |told: &Told| match &told.event {
+fn turns_of(told: &[RecordedEvent], whose: &str, which: ClockKind) -> Vec<(u64, bool)> {
+    let set = |told: &RecordedEvent| match &told.event {
         Event::ClockSet { agent, clock, left_ms, alarm, .. } if *agent == id(whose) && *clock == which => {
             if let Some(alarm) = alarm {
                 assert_eq!(alarm.at, told.at.after_ms(*left_ms), "an alarm is what is left from now on");
@@ -357,7 +357,7 @@ tools:
     let tree = home.resume(tree.id()).await.unwrap();
     assert_eq!(tree.ended().await.state, TreeState::Ended("completed"));
     let told = told(&tree).await;
-    let lost = |told: &Told| {
+    let lost = |told: &RecordedEvent| {
         matches!(&told.event, Event::CallEnded { outcome: spinney_kernel::record::Outcome::Lost, .. })
     };
     assert!(told.iter().any(lost));

@@ -7,7 +7,7 @@ use spinney::function_tool::Untyped;
 use spinney::{Drivers, FunctionTool, Home};
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{ModelAnswer, ModelAttempt, Deltas, Missed, Model};
+use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
 use spinney_kernel::record::{Event, StopReason, ToolAsk};
 use spinney_kernel::rules::request::{Redirect, Request, Spawn};
 use spinney_kernel::words::{By, Running};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use spinney::budget::{Budget, Limits, OpenError, Options, Refusal, RunError, State};
+use spinney::budget::{AccountState, Budget, BudgetRefusal, Limits, OpenError, Options, RunError};
 
 use crate::clock::ManualClock;
 use crate::executor::Task;
@@ -17,7 +17,7 @@ fn family(top: &Budget) -> Vec<Budget> {
     all
 }
 
-fn all_refuse(family: &[Budget], expected: &dyn Fn(&Refusal) -> bool) {
+fn all_refuse(family: &[Budget], expected: &dyn Fn(&BudgetRefusal) -> bool) {
     for budget in family {
         let refused = budget.run_blocking(usd("0.01"), |_| -> Result<(), ()> { panic!("the call ran") });
         let Err(RunError::Refused(refusal)) = refused else { panic!("{refused:?}") };
@@ -39,21 +39,22 @@ fn v6_below_a_parent_that_is_halted_aborted_timed_out_or_closed_nothing_starts()
     halted.charge(usd("1.00")).unwrap();
     all_refuse(
         &family,
-        &|refusal| matches!(refusal, Refusal::Ceiling { account, .. } if account == halted.id()),
+        &|refusal| matches!(refusal, BudgetRefusal::Ceiling { account, .. } if account == halted.id()),
     );
     running.settle(usd("0.10")).unwrap();
 
     let (aborted, family, running) = open(limit("1.00"));
     aborted.abort("the user left");
     all_refuse(&family, &|refusal| {
-        *refusal == Refusal::Aborted { account: aborted.id().clone(), reason: "the user left".to_owned() }
+        *refusal
+            == BudgetRefusal::Aborted { account: aborted.id().clone(), reason: "the user left".to_owned() }
     });
     running.settle(usd("0.10")).unwrap();
     assert_eq!(aborted.snapshot().spent, usd("0.10"));
 
     let (closed, family, running) = open(limit("1.00"));
     closed.close();
-    all_refuse(&family, &|refusal| *refusal == Refusal::Closed { account: closed.id().clone() });
+    all_refuse(&family, &|refusal| *refusal == BudgetRefusal::Closed { account: closed.id().clone() });
     running.settle(usd("0.10")).unwrap();
 
     let (late, family, running) = open(limit("1.00").timeout(Duration::from_millis(500)));
@@ -61,10 +62,10 @@ fn v6_below_a_parent_that_is_halted_aborted_timed_out_or_closed_nothing_starts()
     spend_at(&family[7], "0.01");
     clock.advance(1);
     all_refuse(&family, &|refusal| {
-        *refusal == Refusal::DeadlinePassed { account: late.id().clone(), late_ms: 0 }
+        *refusal == BudgetRefusal::DeadlinePassed { account: late.id().clone(), late_ms: 0 }
     });
     running.settle(usd("0.10")).unwrap();
-    assert_eq!(family[7].snapshot().state, State::TimedOut);
+    assert_eq!(family[7].snapshot().state, AccountState::TimedOut);
 }
 
 #[test]
@@ -76,7 +77,7 @@ fn calls_that_wait_below_are_refused_the_moment_their_parent_is_aborted() {
     root.abort("enough");
     assert_eq!(waiting.wakes(), 1);
     let refused = waiting.poll().unwrap().unwrap_err();
-    assert_eq!(refused, Refusal::Aborted { account: root.id().clone(), reason: "enough".to_owned() });
+    assert_eq!(refused, BudgetRefusal::Aborted { account: root.id().clone(), reason: "enough".to_owned() });
 }
 
 #[test]
@@ -86,8 +87,8 @@ fn the_neighbours_of_an_aborted_account_go_on() {
     stopped.abort("stuck");
     spend_at(&other, "0.10");
     spend_at(&root, "0.10");
-    assert_eq!(stopped.snapshot().state, State::Aborted { reason: "stuck".to_owned() });
-    assert_eq!(root.snapshot().state, State::Open);
+    assert_eq!(stopped.snapshot().state, AccountState::Aborted { reason: "stuck".to_owned() });
+    assert_eq!(root.snapshot().state, AccountState::Open);
 }
 
 #[test]
@@ -96,14 +97,14 @@ fn the_first_reason_to_end_stays() {
     root.abort("first");
     root.abort("second");
     root.close();
-    assert_eq!(root.snapshot().state, State::Aborted { reason: "first".to_owned() });
+    assert_eq!(root.snapshot().state, AccountState::Aborted { reason: "first".to_owned() });
 }
 
 #[test]
 fn a_reason_longer_than_a_line_is_cut_between_characters() {
     let root = root("1.00");
     root.abort("é".repeat(2_000));
-    assert_eq!(root.snapshot().state, State::Aborted { reason: "é".repeat(512) });
+    assert_eq!(root.snapshot().state, AccountState::Aborted { reason: "é".repeat(512) });
 }
 
 #[test]
@@ -114,10 +115,10 @@ fn no_account_is_opened_below_one_that_takes_no_calls() {
     let child = root.child(Limits::none()).unwrap();
     child.close();
     let refused = child.child(Limits::none()).unwrap_err();
-    assert_eq!(refused, OpenError::Refused(Refusal::Closed { account: child.id().clone() }));
+    assert_eq!(refused, OpenError::Refused(BudgetRefusal::Closed { account: child.id().clone() }));
     clock.advance(1_500);
     let refused = root.child(Limits::none()).unwrap_err();
-    let late = Refusal::DeadlinePassed { account: root.id().clone(), late_ms: 500 };
+    let late = BudgetRefusal::DeadlinePassed { account: root.id().clone(), late_ms: 500 };
     assert_eq!(refused, OpenError::Refused(late));
 }
 
@@ -133,9 +134,9 @@ fn a_childs_own_timeout_counts_from_its_opening_and_never_outlasts_its_parents()
     assert_eq!(longer.snapshot().deadline_ms, Some(10_000));
     clock.advance(1_000);
     let refused = shorter.try_hold(usd("0.01")).unwrap_err();
-    assert_eq!(refused, Refusal::DeadlinePassed { account: shorter.id().clone(), late_ms: 0 });
+    assert_eq!(refused, BudgetRefusal::DeadlinePassed { account: shorter.id().clone(), late_ms: 0 });
     spend_at(&longer, "0.01");
     clock.advance(6_000);
     let refused = longer.try_hold(usd("0.01")).unwrap_err();
-    assert_eq!(refused, Refusal::DeadlinePassed { account: root.id().clone(), late_ms: 1_000 });
+    assert_eq!(refused, BudgetRefusal::DeadlinePassed { account: root.id().clone(), late_ms: 1_000 });
 }

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spinney::FunctionTool;
-use spinney::function_tool::{Answered, Call, Untyped};
+use spinney::function_tool::{Answered, ToolRequest, Untyped};
 use spinney_kernel::budget::Used;
 use spinney_kernel::context::{Message, Origin};
 use spinney_kernel::definition::{OnLost, OutputLimits, Refusal, ToolSpec as Spec};
-use spinney_kernel::port::tool::{ToolAnswer, ToolAttempt, Tool};
+use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
 use spinney_kernel::words::{Durability, Enclosure, TreeId, limit};
 use spinney_testkit::{Stage, definition, settled};
 
@@ -162,8 +162,8 @@ async fn bad_arguments_name_the_field_and_what_the_tool_takes() {
 /// Who calls, and the key under which an effect can be made once.
 #[tokio::test]
 async fn a_closure_that_wants_it_is_given_the_attempt() {
-    let tool = FunctionTool::new(async |call: Call<Route>| {
-        let Call { args, attempt } = call;
+    let tool = FunctionTool::new(async |call: ToolRequest<Route>| {
+        let ToolRequest { args, attempt } = call;
         Ok::<_, String>(format!(
             "{} to {} for {} as {}",
             args.from,

@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use spinney::budget::{
-    AccountId, Amounts, Budget, Hooks, Limits, Options, Refusal, Resource, RunError, State, spend,
+    AccountId, AccountState, Amounts, Budget, BudgetRefusal, Hooks, Limits, Options, Resource, RunError,
+    spend,
 };
 
 use crate::clock::ManualClock;
@@ -63,7 +64,7 @@ fn v15_hooks_act_before_the_call_before_the_charge_and_on_error_and_tags_are_sho
 
     // A refused call does not run, holds nothing and charges nothing.
     let refused = root.run_blocking(usd("0.60"), |_| -> Result<(), ()> { panic!("the call ran") });
-    let vetoed = Refusal::Vetoed { account: root.id().clone(), reason: "too dear".to_owned() };
+    let vetoed = BudgetRefusal::Vetoed { account: root.id().clone(), reason: "too dear".to_owned() };
     assert_eq!(refused, Err(RunError::Refused(vetoed)));
     assert_eq!(watcher.seen(), ["call watched 60"]);
     assert_eq!((root.snapshot().spent, root.snapshot().held), (usd("0.35"), Amounts::ZERO));
@@ -73,8 +74,8 @@ fn v15_hooks_act_before_the_call_before_the_charge_and_on_error_and_tags_are_sho
     // A charge cannot be unspent: it is booked, its value comes back, and the account is stopped.
     let value = root.run_blocking(usd("0.50"), |_| Ok::<_, ()>("value"));
     assert_eq!((value, root.snapshot().spent), (Ok("value"), usd("0.85")));
-    assert_eq!(root.snapshot().state, State::Aborted { reason: "somebody must look".to_owned() });
-    assert!(matches!(root.try_hold(usd("0.01")), Err(Refusal::Aborted { .. })));
+    assert_eq!(root.snapshot().state, AccountState::Aborted { reason: "somebody must look".to_owned() });
+    assert!(matches!(root.try_hold(usd("0.01")), Err(BudgetRefusal::Aborted { .. })));
 }
 
 /// V15, with the tests above and below.
@@ -85,7 +86,7 @@ fn v15_five_errors_in_a_row_open_the_breaker_for_a_minute_and_one_probe_decides(
     let fail = || root.run_blocking(usd("0.01"), |_| Err::<(), _>("down"));
     let work = || root.run_blocking(usd("0.01"), |_| Ok::<_, &str>(()));
     let open = |until_ms, left_ms| {
-        Err(RunError::Refused(Refusal::BreakerOpen { account: root.id().clone(), until_ms, left_ms }))
+        Err(RunError::Refused(BudgetRefusal::BreakerOpen { account: root.id().clone(), until_ms, left_ms }))
     };
     // A success in between starts the count again.
     (0..4).for_each(|_| assert_eq!(fail(), Err(RunError::Failed("down"))));
@@ -106,7 +107,7 @@ fn v15_five_errors_in_a_row_open_the_breaker_for_a_minute_and_one_probe_decides(
         crate::executor::pause().await;
         Ok::<_, &str>(())
     }));
-    assert_eq!(work(), Err(RunError::Refused(Refusal::BreakerProbing { account: root.id().clone() })));
+    assert_eq!(work(), Err(RunError::Refused(BudgetRefusal::BreakerProbing { account: root.id().clone() })));
     assert_eq!(probe.poll(), Some(Ok(())));
     (0..4).for_each(|_| assert_eq!(fail(), Err(RunError::Failed("down"))));
     work().unwrap();
@@ -127,9 +128,9 @@ fn v15_a_probe_that_is_halted_refused_or_dropped_gives_its_slot_back() {
 
     // Refused by a hook, by a ceiling, and dropped while it runs, while it waits and in a panic.
     let refused = crate::executor::now(guarded.run(usd("0.60"), call));
-    assert!(matches!(refused, Err(RunError::Refused(Refusal::Vetoed { .. }))), "{refused:?}");
+    assert!(matches!(refused, Err(RunError::Refused(BudgetRefusal::Vetoed { .. }))), "{refused:?}");
     let refused = crate::executor::now(guarded.run(spend::steps(10), call));
-    assert!(matches!(refused, Err(RunError::Refused(Refusal::Ceiling { .. }))), "{refused:?}");
+    assert!(matches!(refused, Err(RunError::Refused(BudgetRefusal::Ceiling { .. }))), "{refused:?}");
     drop(Task::started(guarded.run(usd("0.01"), |_| std::future::pending::<Result<(), ()>>())));
     let running = root.try_hold(usd("1.80")).unwrap();
     drop(Task::started(guarded.run(usd("0.40"), call)));
@@ -142,13 +143,13 @@ fn v15_a_probe_that_is_halted_refused_or_dropped_gives_its_slot_back() {
     // The slot is free, and the breaker still waits for a probe: a failure opens it again at once.
     guarded.run_blocking(usd("0.01"), |_| Err::<(), _>(())).unwrap_err();
     let refused = guarded.run_blocking(usd("0.01"), |_| Ok::<_, ()>(()));
-    assert!(matches!(refused, Err(RunError::Refused(Refusal::BreakerOpen { until_ms: 120_000, .. }))));
+    assert!(matches!(refused, Err(RunError::Refused(BudgetRefusal::BreakerOpen { until_ms: 120_000, .. }))));
     // Halted from above: the slot comes back too, and what refuses afterwards is the abort.
     clock.advance(60_000);
     root.abort("enough");
     for _ in 0..2 {
         let refused = crate::executor::now(guarded.run(usd("0.01"), call));
-        assert!(matches!(refused, Err(RunError::Refused(Refusal::Aborted { .. }))), "{refused:?}");
+        assert!(matches!(refused, Err(RunError::Refused(BudgetRefusal::Aborted { .. }))), "{refused:?}");
     }
 }
 
@@ -217,6 +218,6 @@ fn a_hook_that_panics_loses_no_money_and_stops_the_account() {
     child.run_blocking(usd("0.10"), |_| Ok::<_, ()>(())).unwrap();
     assert_eq!((root.snapshot().spent, root.snapshot().held), (usd("0.10"), Amounts::ZERO));
     let reason = "the hook before_charge panicked".to_owned();
-    assert_eq!(child.snapshot().state, State::Aborted { reason });
+    assert_eq!(child.snapshot().state, AccountState::Aborted { reason });
     spend_at(&root, "0.10");
 }

@@ -1,6 +1,6 @@
 //! Lend, reserve and remaining: what a parent promises, keeps and shows.
 
-use spinney::budget::{Amounts, Budget, Limits, OpenError, Options, Refusal};
+use spinney::budget::{Amounts, Budget, BudgetRefusal, Limits, OpenError, Options};
 
 use crate::{limit, root, spend_at, usd};
 
@@ -17,7 +17,7 @@ fn what_is_lent_is_guaranteed_to_the_child_and_returns_when_it_closes() {
     assert_eq!(root.remaining(), limit("0.40"));
 
     let refused = root.try_hold(usd("0.50")).unwrap_err();
-    let Refusal::Ceiling { account, short } = &refused else { panic!("{refused:?}") };
+    let BudgetRefusal::Ceiling { account, short } = &refused else { panic!("{refused:?}") };
     assert_eq!((account, short.lent, short.asked), (root.id(), 600_000_000, 500_000_000));
     assert_eq!(
         refused.to_string(),
@@ -38,9 +38,9 @@ fn lending_what_is_not_there_is_refused_with_numbers() {
     let root = root("1.00");
     spend_at(&root, "0.30");
     let running = root.try_hold(usd("0.30")).unwrap();
-    let Err(OpenError::Refused(Refusal::Ceiling { short, .. })) = lent(&root, "0.80") else { panic!() };
+    let Err(OpenError::Refused(BudgetRefusal::Ceiling { short, .. })) = lent(&root, "0.80") else { panic!() };
     assert_eq!((short.spent, short.asked), (300_000_000, 800_000_000));
-    let Err(OpenError::Refused(Refusal::Busy { short, .. })) = lent(&root, "0.50") else { panic!() };
+    let Err(OpenError::Refused(BudgetRefusal::Busy { short, .. })) = lent(&root, "0.50") else { panic!() };
     assert_eq!((short.held, short.asked), (300_000_000, 500_000_000));
     assert_eq!((root.accounts_open(), root.snapshot().lent), (1, Amounts::ZERO));
     drop(running);

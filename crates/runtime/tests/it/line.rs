@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use spinney::budget::{Amounts, Budget, Limits, Options, Refusal, Resource, WAITING_MAX, spend};
+use spinney::budget::{Amounts, Budget, BudgetRefusal, Limits, Options, Resource, WAITING_MAX, spend};
 use spinney::clock::Clock;
 
 use crate::clock::ManualClock;
@@ -21,12 +21,12 @@ fn v18_a_call_waits_in_order_for_other_holds_and_is_refused_only_if_it_never_fit
     // It would fit beside the running hold, but takes what the first in line is owed.
     let mut third = Task::started(b.hold(usd("0.20")));
     // What can never fit is refused at once, waiting or not.
-    assert!(matches!(Task::new(b.hold(usd("1.10"))).poll(), Some(Err(Refusal::Ceiling { .. }))));
+    assert!(matches!(Task::new(b.hold(usd("1.10"))).poll(), Some(Err(BudgetRefusal::Ceiling { .. }))));
 
     // Now 0.60 are spent: the first can never run, the second runs, the third still waits.
     running.settle(usd("0.60")).unwrap();
     let refused = first.poll().unwrap().unwrap_err();
-    let Refusal::Ceiling { account, short } = refused else { panic!("{refused:?}") };
+    let BudgetRefusal::Ceiling { account, short } = refused else { panic!("{refused:?}") };
     assert_eq!((&account, short.spent, short.asked), (root.id(), 600_000_000, 600_000_000));
     let second = second.poll().unwrap().unwrap();
     assert_eq!(root.snapshot().held, usd("0.30"));
@@ -92,11 +92,11 @@ fn a_waiting_call_whose_deadline_passes_is_refused_when_it_looks() {
     let mut waiting = Task::started(root.hold(usd("0.50")));
     let mut granted = Task::started(root.hold(usd("0.50")));
     clock.advance(1_000);
-    assert!(matches!(waiting.poll(), Some(Err(Refusal::DeadlinePassed { .. }))));
+    assert!(matches!(waiting.poll(), Some(Err(BudgetRefusal::DeadlinePassed { .. }))));
     // Its turn came, but too late: the hold goes back.
     drop(running);
     assert_eq!(granted.wakes(), 1);
-    assert!(matches!(granted.poll(), Some(Err(Refusal::DeadlinePassed { .. }))));
+    assert!(matches!(granted.poll(), Some(Err(BudgetRefusal::DeadlinePassed { .. }))));
     assert_eq!(root.snapshot().held, Amounts::ZERO);
 }
 
@@ -115,7 +115,7 @@ fn a_parked_thread_wakes_by_itself_at_its_deadline() {
     let root = Budget::root_on(Arc::new(RestlessClock(AtomicU64::new(0))), limits, Options::new()).unwrap();
     let _running = root.try_hold(usd("0.90")).unwrap();
     let refused = root.hold_blocking(usd("0.50")).unwrap_err();
-    assert!(matches!(refused, Refusal::DeadlinePassed { .. }), "{refused:?}");
+    assert!(matches!(refused, BudgetRefusal::DeadlinePassed { .. }), "{refused:?}");
 }
 
 #[test]
@@ -124,11 +124,11 @@ fn the_line_has_an_end() {
     let running = root.try_hold(spend::steps(1)).unwrap();
     let waiting: Vec<_> = (0..WAITING_MAX).map(|_| Task::started(root.hold(spend::steps(1)))).collect();
     let refused = Task::new(root.hold(spend::steps(1))).poll().unwrap().unwrap_err();
-    assert_eq!(refused, Refusal::LineFull { waiting: WAITING_MAX, waiting_max: WAITING_MAX });
+    assert_eq!(refused, BudgetRefusal::LineFull { waiting: WAITING_MAX, waiting_max: WAITING_MAX });
     // One settlement answers all of them.
     running.settle(spend::steps(1)).unwrap();
     for mut task in waiting {
         let refused = task.poll().unwrap().unwrap_err();
-        assert!(matches!(refused, Refusal::Ceiling { short, .. } if short.resource == Resource::Steps));
+        assert!(matches!(refused, BudgetRefusal::Ceiling { short, .. } if short.resource == Resource::Steps));
     }
 }

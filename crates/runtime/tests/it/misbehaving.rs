@@ -12,7 +12,7 @@ use spinney_journal::{
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::context::{Message, offload};
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{ModelAnswer, ModelAttempt, Deltas, Missed, Model};
+use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
 use spinney_kernel::record::{Event, StopReason, ToolAsk};
 use spinney_kernel::rules::request::{Cancel, Hold, HoldFor, Request};
 use spinney_kernel::words::{BlobHash, BlobRef, By, Seq, TreeId};
@@ -173,7 +173,10 @@ async fn an_answer_within_every_bound_of_the_kernel_does_not_stop_the_tree() {
     let play: Box<Play> = Box::new(move |a| {
         if a.turn == 1 {
             let args = format!("{{\"a\":\"{}\"}}", "x".repeat(250 * 1024));
-            ModelAnswer { asks: (0..300).map(|i| ask("nothing", &format!("{i}"), &args)).collect(), ..say("") }
+            ModelAnswer {
+                asks: (0..300).map(|i| ask("nothing", &format!("{i}"), &args)).collect(),
+                ..say("")
+            }
         } else {
             say("done")
         }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use spinney::Budget;
-use spinney::budget::{Refusal, Resource, RunError, Shortfall};
+use spinney::budget::{BudgetRefusal, Resource, RunError, Shortfall};
 
 use crate::executor::{Task, pause, run_all};
 use crate::{limit, root, usd};
@@ -23,7 +23,7 @@ fn check(root: &Budget, answers: &[Result<(), RunError<()>>], ran: usize) {
         lent: 0,
         asked: 900_000_000,
     };
-    let refused = Err(RunError::Refused(Refusal::Ceiling { account: root.id().clone(), short }));
+    let refused = Err(RunError::Refused(BudgetRefusal::Ceiling { account: root.id().clone(), short }));
     assert_eq!(ran, 1);
     assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1);
     assert_eq!(answers.iter().filter(|answer| **answer == refused).count(), answers.len() - 1);

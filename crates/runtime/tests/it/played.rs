@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use spinney::Home;
-use spinney::tree::{Look, Told, verify};
+use spinney::tree::{Look, RecordedEvent, verify};
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::context::Message;
 use spinney_kernel::definition::Definition;
@@ -22,7 +22,7 @@ pub(crate) struct Played {
     /// Every model call that was made, in order.
     pub(crate) attempts: Vec<Arc<ModelAttempt>>,
     pub(crate) look: Look,
-    pub(crate) told: Vec<Told>,
+    pub(crate) told: Vec<RecordedEvent>,
 }
 
 /// What a tool call came to, as the model reads it.

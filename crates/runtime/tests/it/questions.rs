@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use spinney::tree::{ApplyError, Told};
+use spinney::tree::{ApplyError, RecordedEvent};
 use spinney::{Shutdown, Tree};
 use spinney_kernel::context::Message;
 use spinney_kernel::record::Event;
@@ -39,7 +39,7 @@ fn read_by(stage: &Stage) -> String {
 }
 
 /// The end of a question as the journal holds it.
-fn question_end(told: &[Told], question: u64) -> serde_json::Value {
+fn question_end(told: &[RecordedEvent], question: u64) -> serde_json::Value {
     let ended = |event: &Event| matches!(event, Event::CallEnded { call, .. } if *call == CallId(question));
     let end = told.iter().find(|told| ended(&told.event)).unwrap();
     serde_json::to_value(&end.event).unwrap()["outcome"].clone()

@@ -1,6 +1,6 @@
 //! Raising a ceiling: exhaustion is a state, not an end.
 
-use spinney::budget::{Amounts, Limits, Options, Refusal, Resource, State};
+use spinney::budget::{AccountState, Amounts, BudgetRefusal, Limits, Options, Resource};
 
 use crate::executor::Task;
 use crate::{limit, root, spend_at, usd};
@@ -13,14 +13,14 @@ fn an_exhausted_tree_goes_on_from_there_once_its_ceiling_is_raised() {
     let fixed = root.child(limit("0.30")).unwrap();
     spend_at(&fixed, "0.30");
     spend_at(&heir, "0.70");
-    let exhausted = State::Exhausted { resource: Resource::Cost };
+    let exhausted = AccountState::Exhausted { resource: Resource::Cost };
     assert_eq!((root.snapshot().state, root.snapshot().spent), (exhausted.clone(), usd("1.00")));
-    assert!(matches!(heir.try_hold(usd("0.10")), Err(Refusal::Ceiling { .. })));
+    assert!(matches!(heir.try_hold(usd("0.10")), Err(BudgetRefusal::Ceiling { .. })));
 
     root.raise(usd("0.50")).unwrap();
     // Who took the ceiling over goes on with it; who was given a ceiling keeps that one.
-    assert_eq!((root.snapshot().limits, root.snapshot().state), (limit("1.50"), State::Open));
-    assert_eq!((heir.snapshot().limits, heir.snapshot().state), (limit("1.50"), State::Open));
+    assert_eq!((root.snapshot().limits, root.snapshot().state), (limit("1.50"), AccountState::Open));
+    assert_eq!((heir.snapshot().limits, heir.snapshot().state), (limit("1.50"), AccountState::Open));
     assert_eq!((fixed.snapshot().limits, fixed.snapshot().state), (limit("0.30"), exhausted));
     assert!(fixed.try_hold(usd("0.10")).is_err());
     spend_at(&heir, "0.50");
@@ -41,7 +41,7 @@ fn raising_a_ceiling_lets_waiting_calls_pass() {
 fn a_borrowed_ceiling_rises_only_as_far_as_the_ancestors_can_lend() {
     let root = root("1.00");
     let child = root.child_with(limit("0.60"), Options::new().lend()).unwrap();
-    let Err(Refusal::Ceiling { account, short }) = child.raise(usd("0.50")) else { panic!() };
+    let Err(BudgetRefusal::Ceiling { account, short }) = child.raise(usd("0.50")) else { panic!() };
     assert_eq!((&account, short.lent, short.asked), (root.id(), 600_000_000, 500_000_000));
     assert_eq!((child.snapshot().limits, root.snapshot().lent), (limit("0.60"), usd("0.60")));
     child.raise(usd("0.40")).unwrap();
@@ -55,5 +55,5 @@ fn raising_does_not_reopen_what_somebody_stopped() {
     let root = root("1.00");
     root.abort("enough");
     root.raise(usd("1.00")).unwrap();
-    assert!(matches!(root.try_hold(usd("0.10")), Err(Refusal::Aborted { .. })));
+    assert!(matches!(root.try_hold(usd("0.10")), Err(BudgetRefusal::Aborted { .. })));
 }

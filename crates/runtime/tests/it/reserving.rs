@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use spinney::{Drivers, Home, Tree};
 use spinney_kernel::budget::{Amounts, Resource, Shortfall, Usage, Used};
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{ModelAnswer, ModelAttempt, Deltas, Missed, Model, Purpose};
+use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt, Purpose};
 use spinney_kernel::record::{Event, Exit, StopReason, ToolAsk};
 use spinney_kernel::rules::request::Raise;
 use spinney_kernel::words::{AgentId, limit};

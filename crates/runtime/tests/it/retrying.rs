@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use spinney::budget::{Amounts, Budget, Limits, Refusal, Resource, RunError, spend};
+use spinney::budget::{Amounts, Budget, BudgetRefusal, Limits, Resource, RunError, spend};
 
 use crate::executor::now;
 use crate::usd;
@@ -21,7 +21,7 @@ fn v5_every_resource_is_counted_at_every_ancestor_and_one_retry_budget_stops_a_s
     }
     for (resource, amount) in [(Resource::Tokens, 901), (Resource::Steps, 5), (Resource::ToolCalls, 5)] {
         let refused = leaves[1].try_hold(Amounts::ZERO.with(resource, amount)).unwrap_err();
-        let Refusal::Ceiling { account, short } = refused else { panic!("{refused:?}") };
+        let BudgetRefusal::Ceiling { account, short } = refused else { panic!("{refused:?}") };
         assert_eq!((&account, short.resource, short.asked), (root.id(), resource, amount));
     }
 
@@ -33,7 +33,8 @@ fn v5_every_resource_is_counted_at_every_ancestor_and_one_retry_budget_stops_a_s
             attempts.set(attempts.get() + 1);
             Err::<(), _>(call.attempt())
         });
-        let Err(RunError::RetryRefused { refusal: Refusal::Ceiling { account, short }, .. }) = failed else {
+        let Err(RunError::RetryRefused { refusal: BudgetRefusal::Ceiling { account, short }, .. }) = failed
+        else {
             panic!("{failed:?}")
         };
         assert_eq!((&account, short.resource, short.spent), (root.id(), Resource::Retries, 3));
@@ -71,7 +72,7 @@ fn the_last_error_comes_back_when_the_attempts_are_used_up() {
 fn a_first_attempt_that_is_refused_has_no_error_of_its_own() {
     let root = Budget::root(Limits::none().steps(0)).unwrap();
     let refused = root.run_with_retries_blocking(spend::steps(1), 3, |_| Err::<(), _>("ran"));
-    assert!(matches!(refused, Err(RunError::Refused(Refusal::Ceiling { .. }))), "{refused:?}");
+    assert!(matches!(refused, Err(RunError::Refused(BudgetRefusal::Ceiling { .. }))), "{refused:?}");
 }
 
 #[test]
@@ -80,5 +81,5 @@ fn an_own_loop_pays_for_its_retries_too() {
     let attempt = |number| now(root.run_attempt(number, Amounts::ZERO, |_| async { Err::<(), _>("no") }));
     assert_eq!(attempt(1), Err(RunError::Failed("no")));
     assert_eq!(attempt(2), Err(RunError::Failed("no")));
-    assert!(matches!(attempt(3), Err(RunError::Refused(Refusal::Ceiling { .. }))));
+    assert!(matches!(attempt(3), Err(RunError::Refused(BudgetRefusal::Ceiling { .. }))));
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use spinney::tree::{BranchOff, RequestError, RolledBack, verify};
 use spinney::{Home, Shutdown, Tree};
 use spinney_journal::{checkpoints, find, pages};
-use spinney_kernel::budget::{Limits, Resource};
+use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::context::{Contexts, Message};
 use spinney_kernel::definition::{Refusal, WindowSpec};
 use spinney_kernel::record::{Event, Exit};
@@ -344,7 +344,7 @@ async fn a_tree_that_nobody_runs_is_rolled_back_where_it_lies() {
     assert_eq!(texts(&stage, &tree, "root")[..then.len()], then);
     check(&stage, &tree);
     let at = find(stage.journal().as_ref(), &prior).unwrap().unwrap().known.seq;
-    let budget = Limits::NONE.with(Resource::Steps, 5);
+    let budget = Ceilings::NONE.with(Resource::Steps, 5);
     let branch = home.draw_id();
     home.branch(branch, BranchOff { from: tree.id(), at, agent: agent("root"), budget }).await.unwrap();
     let other = home.resume(branch).await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use spinney::budget::{Amounts, Budget, Refusal, RunError};
+use spinney::budget::{Amounts, Budget, BudgetRefusal, RunError};
 
 use crate::executor::{Task, now, pause};
 use crate::{root, usd};
@@ -39,7 +39,7 @@ fn cancelling_a_call_that_waits_in_line_leaves_the_line() {
     let root = root("1.00");
     let running = root.try_hold(usd("0.60")).unwrap();
     let waiting = Task::started(root.run(usd("0.50"), |_| async { Ok::<_, ()>(()) }));
-    assert!(matches!(root.try_hold(usd("0.10")), Err(Refusal::Busy { .. })));
+    assert!(matches!(root.try_hold(usd("0.10")), Err(BudgetRefusal::Busy { .. })));
     drop(waiting);
     drop(root.try_hold(usd("0.10")).unwrap());
     drop(running);

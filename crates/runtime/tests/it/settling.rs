@@ -1,6 +1,6 @@
 //! How a call ends: at its true usage, below or above what was held.
 
-use spinney::budget::{Amounts, Refusal, Resource, RunError, Settled, State, spend};
+use spinney::budget::{AccountState, Amounts, BudgetRefusal, Resource, RunError, Settled, spend};
 
 use crate::executor::{Task, pause};
 use crate::{limit, root, usd};
@@ -55,11 +55,11 @@ fn v8_usage_above_the_hold_is_recorded_as_overrun_and_the_account_refuses_new_wo
         let snapshot = budget.snapshot();
         assert_eq!((snapshot.spent, snapshot.overrun), (usd("0.60"), usd("0.50")));
     }
-    assert_eq!(child.snapshot().state, State::Exhausted { resource: Resource::Cost });
+    assert_eq!(child.snapshot().state, AccountState::Exhausted { resource: Resource::Cost });
     // No new work, not even work that asks for no money.
     for ask in [usd("0.01"), Amounts::ZERO, spend::steps(1)] {
         let refused = child.try_hold(ask).unwrap_err();
-        assert!(matches!(refused, Refusal::Ceiling { account, .. } if account == *child.id()));
+        assert!(matches!(refused, BudgetRefusal::Ceiling { account, .. } if account == *child.id()));
     }
     // The parent is below its own ceiling and goes on.
     drop(root.try_hold(usd("0.40")).unwrap());

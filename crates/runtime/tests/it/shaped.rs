@@ -36,7 +36,7 @@ fn shaped(fixture: &str, role: &str, schema: &str) -> Definition {
 }
 
 /// In which way each answer did not fit.
-fn mismatches(events: &[spinney::tree::Told]) -> Vec<MismatchKind> {
+fn mismatches(events: &[spinney::tree::RecordedEvent]) -> Vec<MismatchKind> {
     let kind = |event: &Event| {
         let Event::CallEnded { outcome: Outcome::Done { mismatch: Some(mismatch), .. }, .. } = event else {
             return None;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use spinney::budget::{Amounts, Budget, Options, Snapshot, State};
+use spinney::budget::{AccountState, Amounts, Budget, Options, Snapshot};
 
 use crate::clock::ManualClock;
 use crate::{limit, root, spend_at, usd};
@@ -27,7 +27,7 @@ fn v12_a_snapshot_has_ids_amounts_limits_and_state_however_many_calls_were_made(
         lent: usd("0.05"),
         overrun: Amounts::ZERO,
         deadline_ms: Some(10_000),
-        state: State::Open,
+        state: AccountState::Open,
         tags: Arc::new(BTreeMap::from([("team".to_owned(), "search".to_owned())])),
     };
     assert_eq!(child.snapshot(), expected);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use spinney::bus::{Seen, Sight, Watch};
+use spinney::bus::{Seen, TracedEvent, Watch};
 use spinney::{Shutdown, StartError, Tree};
 use spinney_kernel::definition::{Definition, Refusal, Tags};
 use spinney_kernel::words::limit;
@@ -23,7 +23,7 @@ fn customer() -> Tags {
 }
 
 /// Everything that a watcher of the whole story sees until the tree waits or is over.
-async fn sights(tree: &Tree) -> Vec<Arc<Sight>> {
+async fn sights(tree: &Tree) -> Vec<Arc<TracedEvent>> {
     let mut watcher = tree.watch(Watch::default());
     let mut seen = Vec::new();
     while watcher.seen() < tree.status().seq {
@@ -62,7 +62,7 @@ async fn tags_stand_in_the_definition_and_nowhere_else() {
     for definition in [tagged(Tags::new()), tagged(customer())] {
         let tree = home.start(definition).await.unwrap();
         tree.ended().await;
-        let written = |told: spinney::tree::Told| serde_json::to_string(&told.event).unwrap();
+        let written = |told: spinney::tree::RecordedEvent| serde_json::to_string(&told.event).unwrap();
         lines.push(told(&tree).await.into_iter().map(written).collect::<Vec<_>>());
     }
     let with: Vec<bool> = lines[1].iter().map(|line| line.contains("acme")).collect();

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use insta::assert_snapshot;
-use spinney::tree::Told;
-use spinney_kernel::budget::{Amounts, Limits};
+use spinney::tree::RecordedEvent;
+use spinney_kernel::budget::{Amounts, Ceilings};
 use spinney_kernel::context::Message;
 use spinney_kernel::definition::Definition;
 use spinney_kernel::port::model::ModelAttempt;
@@ -82,7 +82,7 @@ fn planted() -> Definition {
 }
 
 /// Plays the tree; gives every request that was made, and every event.
-async fn played() -> (Vec<Arc<ModelAttempt>>, Vec<Told>) {
+async fn played() -> (Vec<Arc<ModelAttempt>>, Vec<RecordedEvent>) {
     let stage = Stage::new(SCRIPT);
     let home = stage.home();
     let tree = home.start(planted()).await.unwrap();
@@ -150,7 +150,7 @@ fn result(message: &Message) -> Option<(&str, &str)> {
 }
 
 /// What an agent's model said last.
-fn answer(told: &[Told], agent: &str) -> String {
+fn answer(told: &[RecordedEvent], agent: &str) -> String {
     let (mut calls, mut said) = (Vec::new(), None);
     for told in told {
         if let Event::CallAsked { call, agent: by, .. } = &told.event
@@ -168,8 +168,8 @@ fn answer(told: &[Told], agent: &str) -> String {
 }
 
 /// What an agent and everything below it used, as its end says.
-fn spent(told: &[Told], agent: &str) -> Amounts {
-    let ended = |told: &Told| {
+fn spent(told: &[RecordedEvent], agent: &str) -> Amounts {
+    let ended = |told: &RecordedEvent| {
         let Event::AgentEnded { agent: who, spent, .. } = &told.event else { return None };
         (who.as_str() == agent).then_some(*spent)
     };
@@ -177,7 +177,7 @@ fn spent(told: &[Told], agent: &str) -> Amounts {
 }
 
 /// What the ledger had for the root just before each of its turns, from the events alone.
-fn left_before_turns(told: &[Told], seed: TreeId) -> Vec<Limits> {
+fn left_before_turns(told: &[RecordedEvent], seed: TreeId) -> Vec<Ceilings> {
     let (mut world, mut left) = (World::new(seed), Vec::new());
     for told in told {
         if let Event::CallAsked { agent, work: Work::Model(_), .. } = &told.event

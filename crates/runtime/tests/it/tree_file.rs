@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use spinney::tree_file::{FILE_BYTES_MAX, ModelSource, TreeFile};
-use spinney_kernel::budget::{Limits, Price, Resource};
+use spinney_kernel::budget::{Ceilings, Price, Resource};
 use spinney_kernel::definition::{
-    Allow, Approval, BudgetSpec, Caps, Definition, Lend, OnLost, ModelSpec, Network, OnLow, OutputLimits,
+    Allow, Approval, BudgetSpec, Caps, Definition, Lend, ModelSpec, Network, OnLost, OnLow, OutputLimits,
     OutputSchema, Recursion, Refusal, Role, TreeLimits, Turns, Unpriced, WrapUp,
 };
 use spinney_kernel::rules::decide;
@@ -190,7 +190,7 @@ fn every_key() -> Definition {
         Resource::ALL
             .into_iter()
             .zip(amounts)
-            .fold(Limits::NONE, |limits, (r, amount)| limits.with(r, amount))
+            .fold(Ceilings::NONE, |limits, (r, amount)| limits.with(r, amount))
     };
     let price = Price {
         input_per_mtok: 250_000_000,

@@ -10,7 +10,7 @@ use spinney::function_tool::Untyped;
 use spinney_kernel::budget::{Resource, Used};
 use spinney_kernel::definition::Recursion;
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{ModelAnswer, ModelAttempt, Deltas, Missed, Model};
+use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
 use spinney_kernel::record::{StopReason, ToolAsk};
 use spinney_kernel::words::limit;
 use spinney_testkit::{Recorder, Stage};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use spinney::Tree;
-use spinney::bus::{Need, Note, Overflow, Seen, Sight, Waited, Watch, WatchFault, Watcher, reply};
+use spinney::bus::{Need, Note, Overflow, Seen, TracedEvent, Waited, Watch, WatchFault, Watcher, reply};
 use spinney::clock::{Clock, SystemClock};
 use spinney_kernel::words::{AgentId, By, Envelope, Seq, Topic};
 use spinney_kernel::world::TreeState;
@@ -58,13 +58,13 @@ async fn all(mut watcher: Watcher) -> Vec<Seen> {
     seen
 }
 
-fn sights(seen: &[Seen]) -> Vec<Arc<Sight>> {
+fn sights(seen: &[Seen]) -> Vec<Arc<TracedEvent>> {
     seen.iter()
         .filter_map(|seen| if let Seen::Event(sight) = seen { Some(Arc::clone(sight)) } else { None })
         .collect()
 }
 
-fn seqs(sights: &[Arc<Sight>]) -> Vec<u64> {
+fn seqs(sights: &[Arc<TracedEvent>]) -> Vec<u64> {
     sights.iter().map(|sight| sight.told.seq.0).collect()
 }
 
@@ -100,10 +100,10 @@ async fn a_watcher_sees_only_what_it_asked_for() {
     let live: Vec<_> = watches.iter().map(|watch| tokio::spawn(all(tree.watch(watch.clone())))).collect();
     settled(&tree).await;
     let everything = sights(&all(tree.watch(Watch::default())).await);
-    let expected = |wanted: &dyn Fn(&Sight) -> bool| -> Vec<u64> {
+    let expected = |wanted: &dyn Fn(&TracedEvent) -> bool| -> Vec<u64> {
         everything.iter().filter(|sight| wanted(sight)).map(|sight| sight.told.seq.0).collect()
     };
-    let wanted: [&dyn Fn(&Sight) -> bool; 5] = [
+    let wanted: [&dyn Fn(&TracedEvent) -> bool; 5] = [
         &|sight| sight.hop.agent == Some(name("a")),
         &|sight| sight.told.event.word() == "agent_spawned",
         &|sight| sight.hop.topic.as_str().starts_with("tool."),
@@ -371,7 +371,7 @@ async fn messages_are_passed_on_as_often_as_their_ttl_says() {
         for relay in circle {
             relay.await.unwrap();
         }
-        let topic = |told: &spinney::tree::Told| match &told.event {
+        let topic = |told: &spinney::tree::RecordedEvent| match &told.event {
             spinney_kernel::record::Event::MessagePublished { envelope, .. } => {
                 envelope.topic.as_ref().map(ToString::to_string)
             }

@@ -118,7 +118,7 @@ async fn g1_whatever_runs_out_there_is_one_last_call_inside_every_limit() {
         assert!(attempts.len() <= 20 && (reason != "max_steps" || attempts.len() == 20), "{reason}");
         let spent = look.agents[1].spent.of(Resource::Tokens);
         assert!(reason != "tokens ceiling" || spent <= 3_300, "{spent}");
-        let at = |wanted: &dyn Fn(&Event) -> bool, told: &[spinney::tree::Told]| {
+        let at = |wanted: &dyn Fn(&Event) -> bool, told: &[spinney::tree::RecordedEvent]| {
             told.iter().find(|told| wanted(&told.event)).unwrap().at.0
         };
         let told = told(&tree).await;

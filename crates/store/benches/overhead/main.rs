@@ -22,7 +22,7 @@ mod tree;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use spinney_kernel::budget::{Limits, Resource};
+use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::words::Durability;
 use spinney_kernel::world::TreeState;
 use spinney_store::MemoryJournal;
@@ -96,7 +96,7 @@ fn grow(turns: u32) {
     let resources =
         [Resource::Cost, Resource::Tokens, Resource::Steps, Resource::ToolCalls, Resource::Retries];
     definition.budget.limit =
-        resources.into_iter().fold(Limits::NONE, |limit, resource| limit.with(resource, FAR));
+        resources.into_iter().fold(Ceilings::NONE, |limit, resource| limit.with(resource, FAR));
     let runtime = match Builder::new_current_thread().enable_time().build() {
         Ok(runtime) => runtime,
         Err(error) => panic!("no runtime: {error}"),

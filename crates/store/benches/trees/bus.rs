@@ -114,7 +114,11 @@ struct Talker;
 const BREATH: usize = 256;
 
 impl Model for Talker {
-    fn call(&self, _: Arc<model::ModelAttempt>, deltas: Deltas) -> Pending<Result<model::ModelAnswer, Missed>> {
+    fn call(
+        &self,
+        _: Arc<model::ModelAttempt>,
+        deltas: Deltas,
+    ) -> Pending<Result<model::ModelAnswer, Missed>> {
         Box::pin(async move {
             for number in 0..DELTAS {
                 deltas("word ");
@@ -209,7 +213,11 @@ fn through_a_channel() -> f64 {
 struct Thinker(Arc<Scripted>, Duration);
 
 impl Model for Thinker {
-    fn call(&self, attempt: Arc<model::ModelAttempt>, deltas: Deltas) -> Pending<Result<model::ModelAnswer, Missed>> {
+    fn call(
+        &self,
+        attempt: Arc<model::ModelAttempt>,
+        deltas: Deltas,
+    ) -> Pending<Result<model::ModelAnswer, Missed>> {
         let (answer, think) = (self.0.call(attempt, deltas), self.1);
         Box::pin(async move {
             if !think.is_zero() {

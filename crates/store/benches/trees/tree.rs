@@ -94,7 +94,11 @@ impl Scripted {
 }
 
 impl Model for Scripted {
-    fn call(&self, attempt: Arc<model::ModelAttempt>, _: Deltas) -> Pending<Result<model::ModelAnswer, Missed>> {
+    fn call(
+        &self,
+        attempt: Arc<model::ModelAttempt>,
+        _: Deltas,
+    ) -> Pending<Result<model::ModelAnswer, Missed>> {
         let asks = match self.next(attempt.origin.depth(), attempt.turn) {
             Move::Ask(asks) => asks,
             Move::Answer => Vec::new(),

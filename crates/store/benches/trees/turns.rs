@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use spinney_kernel::budget::Used;
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{ModelAnswer, ModelAttempt, Deltas, Missed, Model};
+use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
 use spinney_kernel::words::Durability;
 use spinney_store::MemoryJournal;
 

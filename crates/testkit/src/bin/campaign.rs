@@ -20,7 +20,7 @@ use spinney::{Drivers, Home, Tree};
 use spinney_kernel::budget::{Price, Usage, Used};
 use spinney_kernel::context::Message;
 use spinney_kernel::definition::{
-    BudgetSpec, Caps, Definition, OnLost, ModelSpec as ModelSpec, Role, ToolSpec as Spec, TreeLimits, Turns, Unpriced,
+    BudgetSpec, Caps, Definition, ModelSpec, OnLost, Role, ToolSpec as Spec, TreeLimits, Turns, Unpriced,
 };
 use spinney_kernel::port::model::{Deltas, Missed, Model};
 use spinney_kernel::port::tool::Tool;
@@ -222,7 +222,11 @@ fn summary(packet: &spinney_kernel::context::Packet) -> String {
 }
 
 impl Model for Actor {
-    fn call(&self, attempt: Arc<model::ModelAttempt>, _deltas: Deltas) -> Pending<Result<model::ModelAnswer, Missed>> {
+    fn call(
+        &self,
+        attempt: Arc<model::ModelAttempt>,
+        _deltas: Deltas,
+    ) -> Pending<Result<model::ModelAnswer, Missed>> {
         let path = &attempt.origin.path;
         let agent = attempt.origin.agent().as_str();
         let parent = path.len().checked_sub(2).and_then(|at| path.get(at)).map_or("", |id| id.as_str());

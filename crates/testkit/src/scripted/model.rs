@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::definition::OnLost;
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{ModelAnswer, ModelAttempt, Deltas, Missed, Model};
+use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
 
 use super::script::Script;
 use super::turn::tokens;

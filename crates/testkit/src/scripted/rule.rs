@@ -1,9 +1,9 @@
 //! One rule: checked and compiled when the script is read, and what it does at one attempt.
 
 use minijinja::{Value, context};
-use spinney_kernel::budget::{Limits, Resource, Usage, Used};
+use spinney_kernel::budget::{Ceilings, Resource, Usage, Used};
 use spinney_kernel::definition::OnLost;
-use spinney_kernel::port::model::{ModelAttempt, Missed};
+use spinney_kernel::port::model::{Missed, ModelAttempt};
 use spinney_kernel::record::{StopReason, ToolAsk};
 use spinney_kernel::words::limit;
 
@@ -181,7 +181,7 @@ fn context(attempt: &ModelAttempt) -> Value {
 }
 
 /// What is left of each resource, by name; none where nothing bounds it.
-fn remaining(limits: &Limits) -> Value {
+fn remaining(limits: &Ceilings) -> Value {
     let left = |resource| limits.of(resource).map_or_else(|| Value::from(()), Value::from);
     context! {
         cost_nanos => left(Resource::Cost),

@@ -8,7 +8,7 @@ use spinney_kernel::budget::Used;
 use spinney_kernel::definition::{OnLost, ToolSpec as Spec};
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::Missed;
-use spinney_kernel::port::tool::{ToolAnswer, ToolAttempt, Tool};
+use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
 use spinney_kernel::words::{Fault, FaultKind};
 
 use super::fail::Fail;

@@ -4,7 +4,7 @@ use std::future::pending;
 use std::time::Duration;
 
 use spinney_kernel::budget::{Usage, Used};
-use spinney_kernel::port::model::{ModelAnswer, Deltas, Missed};
+use spinney_kernel::port::model::{Deltas, Missed, ModelAnswer};
 use spinney_kernel::record::{StopReason, ToolAsk};
 use spinney_kernel::words::{Fault, FaultKind};
 

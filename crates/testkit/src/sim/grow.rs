@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use spinney_kernel::budget::{Limits, Price, Resource};
+use spinney_kernel::budget::{Ceilings, Price, Resource};
 use spinney_kernel::definition::{
-    Allow, Approval, BudgetSpec, Builtin, Caps, Compact, Definition, Lend, OnLost, ModelSpec, Network, OnLow,
+    Allow, Approval, BudgetSpec, Builtin, Caps, Compact, Definition, Lend, ModelSpec, Network, OnLost, OnLow,
     Preset, Recursion, Role, Share, ToolSpec, TreeLimits, Turns, Unpriced, WindowSpec, WrapUp,
 };
 use spinney_kernel::words::{Body, ByName, RoleName, ToolName, limit};
@@ -66,7 +66,7 @@ fn talkative(dice: &mut Dice, definition: &mut Definition) {
 
 /// Random ceilings; `scale` is the usual size in tokens.
 pub(super) fn budget(dice: &mut Dice, scale: u64) -> BudgetSpec {
-    let mut limit = Limits::NONE;
+    let mut limit = Ceilings::NONE;
     for resource in Resource::ALL {
         let amount = match resource {
             Resource::Cost => dice.below(scale * 1_500),

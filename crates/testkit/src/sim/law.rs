@@ -7,7 +7,7 @@ use spinney_kernel::budget::{Account, Amounts, Fit, Resource, Scan};
 use spinney_kernel::definition::Caps;
 use spinney_kernel::record::{Event, Spawned, Why, Work};
 use spinney_kernel::words::{AgentId, CallId, Time};
-use spinney_kernel::world::{AgentIx, CallStage, AgentState, World};
+use spinney_kernel::world::{AgentIx, AgentState, CallStage, World};
 
 /// What the events of a tree say, counted independently of the world.
 #[derive(Clone, Debug, Default)]
@@ -155,7 +155,8 @@ impl Witness {
         for ix in world.agents().all() {
             let Some(agent) = world.agents().living(ix) else { continue };
             let role = world.definition().roles.get(&agent.charter.role);
-            let moves = role.is_some_and(|role| role.turns.is_some()) && matches!(agent.state, AgentState::Live);
+            let moves =
+                role.is_some_and(|role| role.turns.is_some()) && matches!(agent.state, AgentState::Live);
             hold(!moves || !agent.open.is_empty(), || {
                 format!("{} takes turns and nothing of it is open", world.agents().id(ix))
             })?;
@@ -166,15 +167,19 @@ impl Witness {
             let agent = world.agents().agent(call.agent);
             match call.stage {
                 CallStage::Asked => return Err(format!("{id} was asked and forgotten")),
-                CallStage::Waiting(Why::Slot) => hold(!free, || format!("{id} waits for a slot that is free"))?,
-                CallStage::Waiting(Why::Budget { ask }) => match scan.fit(world.ledger(), agent.account, &ask) {
-                    Fit::Wait(blocked, _) => scan.pass(blocked, &ask),
-                    fit @ (Fit::Yes | Fit::Never(..) | Fit::Shut(_)) => {
-                        hold(!free || world.halted().is_some(), || {
-                            format!("{id} waits for budget: {fit:?}")
-                        })?;
+                CallStage::Waiting(Why::Slot) => {
+                    hold(!free, || format!("{id} waits for a slot that is free"))?
+                }
+                CallStage::Waiting(Why::Budget { ask }) => {
+                    match scan.fit(world.ledger(), agent.account, &ask) {
+                        Fit::Wait(blocked, _) => scan.pass(blocked, &ask),
+                        fit @ (Fit::Yes | Fit::Never(..) | Fit::Shut(_)) => {
+                            hold(!free || world.halted().is_some(), || {
+                                format!("{id} waits for budget: {fit:?}")
+                            })?;
+                        }
                     }
-                },
+                }
                 CallStage::Waiting(Why::Message) => {
                     hold(agent.inbox.is_empty(), || format!("{id} waits for a message that came"))?;
                 }

@@ -2,7 +2,7 @@
 
 use spinney_kernel::budget::{Amounts, Resource, Usage, Used};
 use spinney_kernel::context::Frame;
-use spinney_kernel::definition::{Given, OnLost as OnLost, Mismatch, MismatchKind, Wrong};
+use spinney_kernel::definition::{GivenMessage, Mismatch, MismatchKind, OnLost, Wrong};
 use spinney_kernel::record::{
     BreakerState as Gate, Failure, OnTimeout, Question, Sources, StopReason, WaitFor, WaitNeed, Work,
 };
@@ -117,10 +117,10 @@ fn tell(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
     }
 }
 
-fn given(dice: &mut Dice) -> Given {
+fn given(dice: &mut Dice) -> GivenMessage {
     let category = if dice.once_in(8) { Category::System } else { Category::Context };
     let fact = format!("Fact {}.", dice.below(9));
-    Given { category, body: enclosed::body(dice, &fact) }
+    GivenMessage { category, body: enclosed::body(dice, &fact) }
 }
 
 fn spawn(dice: &mut Dice, parent: AgentId) -> Spawn {

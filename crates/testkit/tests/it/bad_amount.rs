@@ -1,7 +1,7 @@
 //! Absurd numbers, wherever they come from: a clear error, and nothing changes.
 
 use spinney_kernel::budget::{
-    AMOUNT_MAX, AmountError, Amounts, Limits, Price, Resource, Usage, Used, nanos_from_usd, usd,
+    AMOUNT_MAX, AmountError, Amounts, Ceilings, Price, Resource, Usage, Used, nanos_from_usd, usd,
 };
 use spinney_kernel::definition::{BudgetSpec, Definition, Refusal, TreeLimits};
 use spinney_kernel::record::{Event, StopReason};
@@ -104,7 +104,7 @@ fn no_amount_is_read_from_anything_but_a_plain_integer() {
         for field in ["cost_nanos", "tokens", "steps", "tool_calls", "retries"] {
             let json = format!("{{\"{field}\": {bad}}}");
             assert!(serde_json::from_str::<Amounts>(&json).is_err(), "{json}");
-            assert!(serde_json::from_str::<Limits>(&json).is_err(), "{json}");
+            assert!(serde_json::from_str::<Ceilings>(&json).is_err(), "{json}");
         }
         for json in [
             format!(r#"{{"verb":"hold","agent":"a","effect":{{"kind":"model","input_tokens":{bad}}}}}"#),
@@ -140,10 +140,10 @@ fn no_amount_is_read_from_anything_but_a_plain_integer() {
 #[test]
 fn an_absurd_ceiling_never_becomes_no_ceiling() {
     for amount in [AMOUNT_MAX + 1, 1 << 61, (1 << 61) + 1, 1 << 62, (1 << 62) + 1, u64::MAX] {
-        let limit = Limits::NONE.with(Resource::Cost, amount);
+        let limit = Ceilings::NONE.with(Resource::Cost, amount);
         let too_large = AmountError::TooLarge { what: "cost".to_owned(), amount };
         // One number stands for "none"; as JSON it is refused like the others.
-        if limit != Limits::NONE {
+        if limit != Ceilings::NONE {
             assert_eq!(limit.checked(), Err(too_large.clone()), "{amount}");
         }
         let json = format!(
@@ -177,7 +177,7 @@ fn absurd_requests(amount: u64) -> Vec<Request> {
         let (agent, note) = (name("a"), String::new());
         requests.push(Request::Charge(Charge { agent, amounts: amounts(resource), note }));
         requests.push(Request::Raise(Raise { agent: name("root"), add: amounts(resource), add_ms: 0 }));
-        let budget = BudgetSpec::of(Limits::NONE.with(resource, amount));
+        let budget = BudgetSpec::of(Ceilings::NONE.with(resource, amount));
         requests.push(Request::Spawn(Spawn { budget, ..Play::spawn("root", "a") }));
     }
     requests
@@ -253,7 +253,7 @@ fn a_definition_with_an_absurd_number_starts_no_tree() {
         |tree| tree.budget.limit = tree.budget.limit.with(Resource::Retries, u64::MAX),
         |tree| tree.budget.timeout_ms = Some(0),
         |tree| tree.budget.answer_reserve = Some(100),
-        |tree| tree.roles[1].budget.limit = Limits::NONE.with(Resource::Tokens, TOO_MUCH),
+        |tree| tree.roles[1].budget.limit = Ceilings::NONE.with(Resource::Tokens, TOO_MUCH),
         |tree| tree.roles[1].budget.timeout_ms = Some(u64::MAX),
         |tree| tree.models[0].price.as_mut().unwrap().output_per_mtok = TOO_MUCH,
         |tree| tree.limits = TreeLimits { depth_max: u32::MAX, ..tree.limits },

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use spinney_kernel::budget::{Limits, Resource};
+use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::definition::{
     Allow, BudgetSpec, Caps, Definition, Lend, Network, OnLow, Refusal, TreeLimits,
 };
@@ -176,7 +176,7 @@ fn prison(tree: &mut Definition) {
 /// What a spawn may try to get on top of what the role says.
 fn wishes() -> Vec<Spawn> {
     let base = spawn_x("root", "a");
-    let cost = |nanos| BudgetSpec::of(Limits::NONE.with(Resource::Cost, nanos));
+    let cost = |nanos| BudgetSpec::of(Ceilings::NONE.with(Resource::Cost, nanos));
     let lend = BudgetSpec { lend: Some(Lend::Yes), ..cost(1_000_000_000_000) };
     let downgrade = BudgetSpec { on_low: Some(OnLow::Downgrade(name("cheap"))), ..cost(1_000_000_000) };
     let all = [name("read"), name("write"), name("run")];

@@ -5,7 +5,7 @@ use spinney_kernel::record::{Effect, Event, Exit, Failure, Outcome, Why};
 use spinney_kernel::rules::Reply;
 use spinney_kernel::rules::request::{Fail, Finish, Request};
 use spinney_kernel::words::{AgentId, Body, Seq};
-use spinney_kernel::world::{Phase, CallStage};
+use spinney_kernel::world::{CallStage, Phase};
 use spinney_testkit::{Play, check};
 
 use crate::seen::{

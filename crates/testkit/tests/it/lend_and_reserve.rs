@@ -1,6 +1,6 @@
 //! What is promised: ceilings lent to a child, what is kept for an agent's own answer, and what an agent has left.
 
-use spinney_kernel::budget::{Limits, Resource};
+use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::definition::{BudgetSpec, Lend, Refusal};
 use spinney_kernel::rules::request::{Request, Spawn, Start};
 use spinney_testkit::{Play, check, fixture};
@@ -46,15 +46,15 @@ fn v19_a_lent_ceiling_is_guaranteed_to_the_child_and_returns_when_it_ends() {
 #[test]
 fn v19_what_does_not_fit_is_not_lent() {
     let mut play = Play::grow("root $1.00 / a $0.60 lend\nroot / b");
-    let lend = |limit: Limits| Spawn {
+    let lend = |limit: Ceilings| Spawn {
         id: Some(name("c")),
         budget: BudgetSpec { lend: Some(Lend::Yes), ..BudgetSpec::of(limit) },
         ..Play::spawn("root", "b")
     };
-    let too_much = lend(Limits::NONE.with(Resource::Cost, 500_000_000));
+    let too_much = lend(Ceilings::NONE.with(Resource::Cost, 500_000_000));
     let refusal = refused(&mut play, person(Request::Spawn(too_much)));
     insta::assert_snapshot!(refusal, @"cost ceiling of `root`: limit $1.00, spent $0.00, held $0.00, lent $0.60, asked $0.50: answer with what you have, or ask for less");
-    let nothing = refused(&mut play, person(Request::Spawn(lend(Limits::NONE))));
+    let nothing = refused(&mut play, person(Request::Spawn(lend(Ceilings::NONE))));
     assert_eq!(nothing, Refusal::LendWithoutCeiling);
 }
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use spinney_kernel::budget::Used;
 use spinney_kernel::context::{Contexts, Message};
-use spinney_kernel::definition::{Compact, Given, Preset, WindowSpec};
+use spinney_kernel::definition::{Compact, GivenMessage, Preset, WindowSpec};
 use spinney_kernel::record::{Header, OnTimeout, Outcome, Question, StopReason, Tie, ToolAsk};
 use spinney_kernel::rules::report::Done;
 use spinney_kernel::rules::request::{Answer, Ask, Broadcast, Collect, Finish, Publish, Send, Spawn};
@@ -170,7 +170,7 @@ fn parts_where_only_text_belongs_are_refused() {
     let send = Request::Send(Send::plain(name("root"), many(17)));
     assert_eq!(refused(&mut play, person(send)), too_many);
     // Each message of a child has few; all of them have too many.
-    let given = |count| Given { category: Category::Context, body: many(count) };
+    let given = |count| GivenMessage { category: Category::Context, body: many(count) };
     let messages = vec![given(9), given(8)];
     let spawn = Request::Spawn(Spawn { messages, ..Play::spawn("root", "b") });
     assert_eq!(refused(&mut play, person(spawn)), too_many);
@@ -236,8 +236,10 @@ fn p5_headers_stand_as_their_messages_do_whatever_comes_first() {
         collect: Collect::Detached,
         ..Play::spawn("root", "b")
     }));
-    let fact =
-        Given { category: Category::Context, body: Body::text("A fact.").with_parts(vec![part("fact.png")]) };
+    let fact = GivenMessage {
+        category: Category::Context,
+        body: Body::text("A fact.").with_parts(vec![part("fact.png")]),
+    };
     let envelope = Envelope { category: fact.category, ..Default::default() };
     play.must(Request::Send(Send { envelope, ..Send::plain(name("b"), fact.body) }));
     play.run("said #1 | read {} | read {} | read {}");

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use spinney::tree::{BranchOff, RequestError, verify};
 use spinney_journal::{Journal, JournalFault, Shared};
-use spinney_kernel::budget::{Limits, Resource};
+use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::context::Shown;
-use spinney_kernel::definition::{Definition, Given, Refusal, WindowSpec};
+use spinney_kernel::definition::{Definition, GivenMessage, Refusal, WindowSpec};
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{ModelAnswer, ModelAttempt, Deltas, Missed, Model};
+use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
 use spinney_kernel::rules::request::{Request, Send, Spawn};
 use spinney_kernel::words::{
     BadPart, BlobRef, Body, By, Category, Enclosure, Part, RoleName, Seq, enclose, limit,
@@ -247,7 +247,7 @@ async fn bytes_of_parts_live_as_long_as_a_tree_that_names_them() {
         .find(|listed| listed.name == at)
         .unwrap();
     let branch = home.draw_id();
-    let budget = Limits::NONE.with(Resource::Cost, 90_000_000_000);
+    let budget = Ceilings::NONE.with(Resource::Cost, 90_000_000_000);
     let off = BranchOff { from: tree.id(), at: at.known.seq, agent: name("root"), budget };
     home.branch(branch, off).await.unwrap();
     home.shutdown(spinney::Shutdown::Stop).await;
@@ -308,7 +308,7 @@ async fn a_child_is_given_images_with_its_messages() {
     let (parts, bytes) = enclose(vec![image("a.png"), image("b.png")]).unwrap();
     let given = |part: &Part| {
         let body = Body::text("See.").with_parts(vec![part.clone()]);
-        Given { category: Category::Context, body }
+        GivenMessage { category: Category::Context, body }
     };
     let messages = parts.iter().map(given).collect();
     let spawn = Spawn { id: Some(name("child")), messages, ..Play::spawn("root", "b") };

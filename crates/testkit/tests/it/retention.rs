@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use spinney_journal::{
-    Batch, CatalogKind, Cleaned, Journal, CheckpointFacts, ListedCheckpoint, checkpoints, clean, expired, rebuild,
+    Batch, CatalogKind, CheckpointFacts, Cleaned, Journal, ListedCheckpoint, checkpoints, clean, expired,
+    rebuild,
 };
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Checkpoint, Request};
@@ -72,7 +73,8 @@ fn p26_beyond_a_thousand_the_oldest_automatic_ones_go() {
     listed.push(aged(5_003, Branch, 0, 0));
     listed.push(aged(5_004, Rollback, 0, 0));
     assert_eq!(names(&listed), ["c5002", "c5001", "c997"]);
-    let people: Vec<ListedCheckpoint> = (0..=CHECKPOINTS_KEPT_MAX).map(|nth| aged(nth, Manual, 0, DAY)).collect();
+    let people: Vec<ListedCheckpoint> =
+        (0..=CHECKPOINTS_KEPT_MAX).map(|nth| aged(nth, Manual, 0, DAY)).collect();
     assert_eq!(names(&people), Vec::<String>::new());
 }
 

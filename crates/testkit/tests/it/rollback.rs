@@ -1,7 +1,7 @@
 //! Rolling back, as the kernel decides it: what is stopped, what is void, what is told, and what past is none.
 
 use spinney_journal::Batch;
-use spinney_kernel::context::{Contexts, ContextSnapshot};
+use spinney_kernel::context::{ContextSnapshot, Contexts};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::{Header, Standing, Tie};
 use spinney_kernel::rules::Reply;

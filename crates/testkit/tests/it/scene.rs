@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use spinney_kernel::budget::{Limits, Usage, Used};
+use spinney_kernel::budget::{Ceilings, Usage, Used};
 use spinney_kernel::context::{Message, Origin, Packet};
 use spinney_kernel::definition::OutputLimits;
-use spinney_kernel::port::model::{ModelAnswer, ModelAttempt, Missed, Model, Purpose};
+use spinney_kernel::port::model::{Missed, Model, ModelAnswer, ModelAttempt, Purpose};
 use spinney_kernel::port::parts::PartReader;
 use spinney_kernel::port::tool;
 use spinney_kernel::words::{Body, By, Category, TreeId};
@@ -23,7 +23,7 @@ pub(crate) fn attempt() -> ModelAttempt {
         output_cap: 2_000,
         packet: packet(vec![Message::System("You lead.".into())]),
         parts: PartReader::default(),
-        remaining: Limits::NONE,
+        remaining: Ceilings::NONE,
     }
 }
 
@@ -76,7 +76,10 @@ pub(crate) fn model(text: &str) -> ScriptedModel {
 }
 
 /// How an attempt ended, and the chunks that were streamed.
-pub(crate) async fn play(model: &ScriptedModel, attempt: ModelAttempt) -> (Result<ModelAnswer, Missed>, Vec<String>) {
+pub(crate) async fn play(
+    model: &ScriptedModel,
+    attempt: ModelAttempt,
+) -> (Result<ModelAnswer, Missed>, Vec<String>) {
     let chunks = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&chunks);
     let deltas = Arc::new(move |chunk: &str| heard.lock().unwrap().push(chunk.to_owned()));

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use spinney_kernel::budget::{Limits, Resource, Used};
+use spinney_kernel::budget::{Ceilings, Resource, Used};
 use spinney_kernel::context::Origin;
 use spinney_kernel::definition::OnLost;
-use spinney_kernel::port::model::{ModelAnswer, ModelAttempt, Missed, Model, Purpose};
+use spinney_kernel::port::model::{Missed, Model, ModelAnswer, ModelAttempt, Purpose};
 use spinney_kernel::record::{StopReason, ToolAsk};
 use spinney_kernel::words::{Fault, FaultKind};
 use spinney_testkit::scripted::RENDERED_BYTES_MAX;
@@ -112,7 +112,7 @@ async fn templates_see_the_attempt() {
     let script = r#"rules: [{ say: "{{ agent }}|{{ goal }}|{{ turn }}|{{ path }}|{{ last }}|{{ remaining.cost_nanos }}|{{ remaining.tokens }}" }]"#;
     let attempt = ModelAttempt {
         packet: packet(vec![heard("<b> & co")]),
-        remaining: Limits::NONE.with(Resource::Cost, 250),
+        remaining: Ceilings::NONE.with(Resource::Cost, 250),
         ..attempt()
     };
     let text = answer(script, attempt).await.text;
@@ -152,7 +152,10 @@ async fn calls_are_asked_for_with_rendered_arguments() {
         ask("call_1_4", "", r#"[1,"lead"]"#),
     ];
     let output = asks.iter().map(|ask| ask.args.len().div_ceil(4) as u64).sum();
-    assert_eq!(answer, ModelAnswer { text: String::new(), asks, used: used(100, output), stop: StopReason::End });
+    assert_eq!(
+        answer,
+        ModelAnswer { text: String::new(), asks, used: used(100, output), stop: StopReason::End }
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -375,7 +378,8 @@ async fn templates_are_rendered_off_the_workers() {
     let busy = "{% for a in range(4000) %}{% if 'y' in last %}{% endif %}{% endfor %}done";
     let script = model(&format!("rules: [{{ say: \"{busy}\" }}]"));
     let long = packet(vec![heard(&"x".repeat(RENDERED_BYTES_MAX))]);
-    let rendered = tokio::spawn(async move { play(&script, ModelAttempt { packet: long, ..attempt() }).await.0 });
+    let rendered =
+        tokio::spawn(async move { play(&script, ModelAttempt { packet: long, ..attempt() }).await.0 });
     let other = tokio::spawn(async {});
     other.await.unwrap();
     assert!(!rendered.is_finished());

@@ -2,7 +2,7 @@
 
 use spinney_kernel::context::Origin;
 use spinney_kernel::definition::OnLost;
-use spinney_kernel::port::model::{ModelAttempt, Model};
+use spinney_kernel::port::model::{Model, ModelAttempt};
 use spinney_kernel::port::tool::Tool;
 use spinney_kernel::words::FaultKind;
 use spinney_testkit::scripted::{FUEL_MAX, Script};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use spinney_kernel::budget::Used;
 use spinney_kernel::definition::{OnLost, ToolSpec as Spec};
 use spinney_kernel::port::model::Missed;
-use spinney_kernel::port::tool::{ToolAnswer, ToolAttempt, Tool};
+use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
 use spinney_kernel::words::{Fault, FaultKind};
 use spinney_testkit::scripted::ScriptedTool;
 use tokio::time::timeout;
@@ -53,8 +53,12 @@ async fn a_tool_says_what_its_template_says() {
 
 #[tokio::test]
 async fn a_tool_complains_with_its_error() {
-    let expected =
-        ToolAnswer { text: "no such page: x".to_owned(), is_error: true, parts: Vec::new(), used: Used::NOTHING };
+    let expected = ToolAnswer {
+        text: "no such page: x".to_owned(),
+        is_error: true,
+        parts: Vec::new(),
+        used: Used::NOTHING,
+    };
     assert_eq!(answer("error: 'no such page: {{ args.page }}'", r#"{"page": "x"}"#).await, expected);
 }
 

@@ -1,7 +1,7 @@
 //! What a child is told, and how large its window is: nothing else ever crosses.
 
 use spinney_kernel::context::{Contexts, Frame, Message};
-use spinney_kernel::definition::{Definition, Given, Refusal, Share, WindowSpec};
+use spinney_kernel::definition::{Definition, GivenMessage, Refusal, Share, WindowSpec};
 use spinney_kernel::record::{Clamped, Event, Tie};
 use spinney_kernel::rules::Reply;
 use spinney_kernel::rules::request::{Broadcast, Collect, Refresh, Request, Send, Spawn};
@@ -296,7 +296,7 @@ fn a_forked_child_goes_on_from_whole_turns() {
 #[test]
 fn given_messages_are_in_the_first_packet() {
     let mut play = busy();
-    let given = |category| Given { category, body: Body::text("GIVEN-1") };
+    let given = |category| GivenMessage { category, body: Body::text("GIVEN-1") };
     let born = |category| Spawn {
         messages: vec![given(category)],
         id: Some(name("b1")),

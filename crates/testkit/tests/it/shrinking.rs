@@ -17,7 +17,7 @@ use spinney_kernel::record::{Event, Spawned};
 use spinney_kernel::words::{Body, limit};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::spinney::function_tool::{FunctionTool, Untyped};
-use spinney_testkit::spinney::tree::{Look, Told};
+use spinney_testkit::spinney::tree::{Look, RecordedEvent};
 use spinney_testkit::{Stage, definition, told};
 
 use crate::seen::name;
@@ -130,7 +130,7 @@ tools: { look: { say: seen } }
 /// A tree in which somebody tried something.
 struct Tried {
     attempts: Vec<Arc<ModelAttempt>>,
-    told: Vec<Told>,
+    told: Vec<RecordedEvent>,
     look: Look,
     /// How often a tool ran that nobody below the root may call.
     ran: usize,

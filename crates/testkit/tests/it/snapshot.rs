@@ -1,8 +1,8 @@
 //! What can be seen of an agent while it lives, and what is kept of it afterwards.
 
-use spinney_kernel::budget::{Amounts, Limits, Resource};
+use spinney_kernel::budget::{Amounts, Ceilings, Resource};
 use spinney_kernel::words::ThreadId;
-use spinney_kernel::world::{AgentView, Ended, AgentStatus};
+use spinney_kernel::world::{AgentStatus, AgentView, Ended};
 use spinney_testkit::Play;
 
 use crate::seen::{name, turn};
@@ -14,8 +14,8 @@ fn v12_a_snapshot_has_ids_amounts_limits_and_state() {
     play.run("call b $0.20\ndone #1 $0.25\ncall b $0.30");
     let spent = turn(250);
     let held = turn(300);
-    let limit = Limits::NONE.with(Resource::Cost, 800_000_000).with(Resource::Steps, 5);
-    let remaining = Limits::NONE.with(Resource::Cost, 250_000_000).with(Resource::Steps, 3);
+    let limit = Ceilings::NONE.with(Resource::Cost, 800_000_000).with(Resource::Steps, 5);
+    let remaining = Ceilings::NONE.with(Resource::Cost, 250_000_000).with(Resource::Steps, 3);
     let view = AgentView {
         agent: name("b"),
         parent: Some(name("a")),

@@ -1,12 +1,12 @@
 //! The real runtime over real stores, crashed on purpose and resumed: the laws hold with every batch, and where nothing
 //! depends on who is faster the result is that of a run without a crash.
 
-use spinney_testkit::sim::whole::{Case, LIVES, Mode, Place, TELLING, Tally, Try};
+use spinney_testkit::sim::whole::{Case, LIVES, Mode, Place, RunTally, TELLING, Try};
 
 /// Runs seeds in every mode on two threads.
-fn run(seeds: std::ops::Range<u64>, place: &Place, tries: Try) -> Tally {
+fn run(seeds: std::ops::Range<u64>, place: &Place, tries: Try) -> RunTally {
     let half = |odd: u64| {
-        let mut tally = Tally::default();
+        let mut tally = RunTally::default();
         for seed in seeds.clone().filter(|seed| seed % 2 == odd) {
             for mode in Mode::ALL {
                 let case = Case { seed, mode, place: place.clone() };

@@ -1,7 +1,7 @@
 //! Values as people and models write them: read exactly, or refused with what to write instead.
 
 use serde_json::json;
-use spinney_kernel::budget::{AMOUNT_MAX, Limits, Resource};
+use spinney_kernel::budget::{AMOUNT_MAX, Ceilings, Resource};
 use spinney_kernel::definition::{BudgetKeys, BudgetSpec, Count, Lend, OnLow, Percent, TimeSpan, Usd};
 use spinney_kernel::words::limit;
 
@@ -162,7 +162,7 @@ fn counts_and_percents_are_whole_and_bounded() {
 #[test]
 fn every_key_of_a_budget_changes_it() {
     let none = BudgetSpec::default();
-    let limit = |resource, amount| BudgetSpec::of(Limits::NONE.with(resource, amount));
+    let limit = |resource, amount| BudgetSpec::of(Ceilings::NONE.with(resource, amount));
     let downgrade = OnLow::Downgrade("small".parse().unwrap());
     let read = |value: serde_json::Value| spec(&value.to_string());
     assert_eq!(spec("{}"), Ok(none.clone()));

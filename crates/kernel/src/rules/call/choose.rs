@@ -8,7 +8,11 @@ use crate::words::{CallId, ModelName, limit};
 use crate::world::{AgentIx, Call, World};
 
 /// The model called `name`. Refuses one that does not exist, is not allowed to this agent, or has no price while money is limited.
-pub(crate) fn check_model<'w>(world: &'w World, ix: AgentIx, name: &ModelName) -> Result<&'w ModelSpec, Refusal> {
+pub(crate) fn check_model<'w>(
+    world: &'w World,
+    ix: AgentIx,
+    name: &ModelName,
+) -> Result<&'w ModelSpec, Refusal> {
     let model = world.definition().model(name)?;
     let agent = world.agent(ix);
     agent.charter.caps.check_model(name)?;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{acting, person};
-use crate::budget::{Amounts, Limits, Terms};
+use crate::budget::{Amounts, Ceilings, Terms};
 use crate::definition::{BudgetSpec, OnLost, Refusal};
 use crate::record::{Branched, Event, Outcome, Work};
 use crate::rules::agent::end_if_drained;
@@ -21,7 +21,7 @@ pub struct Branch {
     /// For whose sake: where the branch begins is a checkpoint of this agent.
     pub agent: AgentId,
     /// What it may use. A ceiling of the origin that is not given here counts anew.
-    pub budget: Limits,
+    pub budget: Ceilings,
     /// When the last event of the origin arrived that is shared. Whoever had time left then has it still.
     pub since: Time,
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Collect, Spawn, acting};
 use crate::context::Frame;
-use crate::definition::{Allow, BudgetSpec, Given, Refusal, Share};
+use crate::definition::{Allow, BudgetSpec, GivenMessage, Refusal, Share};
 use crate::record::Span;
 use crate::rules::{Draft, Reply};
 use crate::words::{AgentId, Body, By, Category};
@@ -64,7 +64,7 @@ impl Followup {
             budget: self.budget.clone(),
             collect: self.collect,
             share: Some(Share::Goal),
-            messages: vec![Given { category: Category::Dialog, body: Body::text(NOTE) }],
+            messages: vec![GivenMessage { category: Category::Dialog, body: Body::text(NOTE) }],
             frame: Frame::default(),
         };
         spawn.decide_after(draft, by, Some(child))

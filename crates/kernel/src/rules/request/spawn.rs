@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::followup::known_before;
 use super::{acting, room_for_call};
-use crate::budget::{Amounts, Fit, Limits, Resource, ResourceSet, Terms};
+use crate::budget::{Amounts, Ceilings, Fit, Resource, ResourceSet, Terms};
 use crate::context::{Frame, Goal};
 use crate::definition::{
-    Allow, BudgetSpec, Caps, Given, Lend, OnLow, OutputSchema, Refusal, Role, Share, check_said,
+    Allow, BudgetSpec, Caps, GivenMessage, Lend, OnLow, OutputSchema, Refusal, Role, Share, check_said,
 };
 use crate::record::{Alarm, Attachment, Due, Event, Spawned};
 use crate::rules::call::check_model;
@@ -51,7 +51,7 @@ pub struct Spawn {
     pub share: Option<Share>,
     /// Messages that it is given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub messages: Vec<Given>,
+    pub messages: Vec<GivenMessage>,
     /// What its model is shown at most, and what it must answer.
     #[serde(flatten)]
     pub frame: Frame,
@@ -262,7 +262,7 @@ fn terms(draft: &Draft<'_>, parent: AgentIx, budget: &BudgetSpec) -> Result<Term
 }
 
 /// The ceilings to be lent; they must fit at every ancestor now.
-fn lent(draft: &Draft<'_>, parent: AgentIx, given: &Limits) -> Result<ResourceSet, Refusal> {
+fn lent(draft: &Draft<'_>, parent: AgentIx, given: &Ceilings) -> Result<ResourceSet, Refusal> {
     let lends = given.bounded();
     if lends.is_empty() {
         return Err(Refusal::LendWithoutCeiling);

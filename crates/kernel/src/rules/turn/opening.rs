@@ -2,7 +2,7 @@
 
 use super::thread;
 use crate::context::{Goal, first_tokens, heard_tokens};
-use crate::definition::{Definition, Given, Refusal, Role, Share, check_size};
+use crate::definition::{Definition, GivenMessage, Refusal, Role, Share, check_size};
 use crate::record::{Clamped, Event, Span, Spawned};
 use crate::rules::Draft;
 use crate::window;
@@ -16,7 +16,7 @@ pub(crate) struct Opening {
     first: u64,
     clamped: Option<Clamped>,
     share: Share,
-    messages: Vec<Given>,
+    messages: Vec<GivenMessage>,
     before: Option<(AgentId, Span)>,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct Opening {
 pub(crate) struct Wish<'a> {
     pub(crate) goal: Goal<'a>,
     pub(crate) share: Option<Share>,
-    pub(crate) messages: &'a [Given],
+    pub(crate) messages: &'a [GivenMessage],
     pub(crate) window: Option<u64>,
     /// Who completed before, and what of its window the new agent goes on with.
     pub(crate) before: Option<(AgentId, Span)>,
@@ -56,7 +56,7 @@ impl Opening {
             return Err(Refusal::TooMany { what, count, count_max: limit::SHARES_MAX });
         }
         check_parts(wish.messages.iter().flat_map(|given| given.body.parts()))?;
-        for Given { category, body } in wish.messages {
+        for GivenMessage { category, body } in wish.messages {
             check_category(*category)?;
             body.checked_message()?;
         }
@@ -103,7 +103,7 @@ impl Opening {
             Some(of(&finished.window, &[*span], 0))
         });
         let letter = limit::SENDER_TOKENS + limit::MESSAGE_TOKENS;
-        let given = |given: &Given| heard_tokens(&given.body, &Envelope::default()) + letter;
+        let given = |given: &GivenMessage| heard_tokens(&given.body, &Envelope::default()) + letter;
         let messages: u64 = self.messages.iter().map(given).sum();
         let unborn = world.unborn().get(agent).into_iter().flatten();
         let unborn: u64 = unborn.map(|letter| letter.room.tokens + limit::MESSAGE_TOKENS).sum();
@@ -146,7 +146,7 @@ impl Opening {
             let (to, spans, replaces) = (agent.clone(), vec![span], Vec::new());
             draft.record(Event::ContextShared { from, to, spans, as_is: true, replaces });
         }
-        for Given { category, body } in self.messages {
+        for GivenMessage { category, body } in self.messages {
             let envelope = Envelope { category, ..Envelope::default() };
             draft.record(Event::MessageSent { from: by.clone(), to: agent.clone(), body, envelope });
         }

@@ -1,7 +1,7 @@
 //! What an agent keeps back for its own answer, and whether a new one could make its first call at all. Both are numbers
 //! of its first packet, and both are settled at its birth.
 
-use crate::budget::{Amounts, Fit, Limits, Resource, ResourceSet, Shortfall, Terms};
+use crate::budget::{Amounts, Ceilings, Fit, Resource, ResourceSet, Shortfall, Terms};
 use crate::definition::{Allow, BudgetSpec, Builtin, Caps, Definition, OnLow, Refusal, Role};
 use crate::record::{ModelCall, Spawned, Work};
 use crate::rules::call::first_attempt;
@@ -44,7 +44,7 @@ pub(crate) fn with_reserve(terms: Terms, rules: u32, budget: &BudgetSpec, lead: 
     Terms { reserve, reserve_fixed: reserve_fixed && !reserve.is_zero(), ..terms }
 }
 
-fn reserve(rules: u32, budget: &BudgetSpec, limit: &Limits, lead: Option<&Lead<'_>>) -> Amounts {
+fn reserve(rules: u32, budget: &BudgetSpec, limit: &Ceilings, lead: Option<&Lead<'_>>) -> Amounts {
     let share = |percent: u8| {
         let percent = u64::from(percent);
         ResourceSet::MEASURED.iter().fold(Amounts::ZERO, |reserve, resource| match limit.of(resource) {

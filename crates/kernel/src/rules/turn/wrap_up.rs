@@ -16,7 +16,7 @@ use crate::rules::{Draft, agent, call};
 use crate::window;
 use crate::window::Bounds;
 use crate::words::{AgentId, Body, By, CallId, Envelope, ModelName, limit};
-use crate::world::{AgentIx, CallStage, AgentState, World};
+use crate::world::{AgentIx, AgentState, CallStage, World};
 
 /// Whether an agent gets a last call at all.
 fn is_on(world: &World, ix: AgentIx) -> bool {

@@ -15,7 +15,7 @@ use crate::words::{
     AgentId, AnswerDigest, Body, ByName, CallId, Category, ModelName, RoleName, Seq, ThreadId, Time, digest,
     limit, make_room,
 };
-use crate::world::{AgentClocks, Finished, Inbox, Phase, Progress, AgentState};
+use crate::world::{AgentClocks, AgentState, Finished, Inbox, Phase, Progress};
 
 /// The place of an agent in its tree. Never used again for another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -16,4 +16,4 @@ pub use finished::Finished;
 
 pub use inbox::Inbox;
 pub use progress::Progress;
-pub use state::{Farewell, Phase, AgentState, AgentStatus};
+pub use state::{AgentState, AgentStatus, Farewell, Phase};

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use spinney_kernel::context::{Contexts, ContextSnapshot, Message};
+use spinney_kernel::context::{ContextSnapshot, Contexts, Message};
 use spinney_kernel::record::{Event, Standing};
 use spinney_kernel::rules::What;
 use spinney_kernel::rules::request::{Checkpoint, Hold, HoldFor, Request, Rollback};

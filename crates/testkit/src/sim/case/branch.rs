@@ -1,6 +1,6 @@
 //! Branching: a simulated tree is branched off at a checkpoint, and both go on. Every law holds in both.
 
-use spinney_kernel::budget::{Limits, Resource};
+use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Branch, Request, Unpause};
 use spinney_kernel::words::{AgentId, TreeId};
@@ -25,7 +25,7 @@ impl Case {
         (branch.now, branch.orderly, branch.tally.cases) = (self.now, self.orderly, 0);
         branch.recover()?;
         let since = branch.batches.last().map_or(self.now, |batch| batch.input.now);
-        let budget = Limits::NONE.with(Resource::Steps, self.dice.between(1, 60));
+        let budget = Ceilings::NONE.with(Resource::Steps, self.dice.between(1, 60));
         let tree = BRANCH;
         branch.input(person(Request::Branch(Branch { tree, agent, budget, since })))?;
         if branch.world.tree() != tree {

@@ -10,7 +10,7 @@ use super::super::dice::Dice;
 use super::life::{Life, Same, Shelf, live};
 use super::pen::{Blow, Crash};
 use super::plot::{Mode, Plot};
-use super::{Broken, Tally};
+use super::{BrokenRun, RunTally};
 
 /// The longest that a simulated tree may take, in its own time: beyond every timeout that a plot sets.
 const LIFE_MAX: Duration = Duration::from_secs(100 * 24 * 60 * 60);
@@ -48,9 +48,9 @@ impl Case {
     ///
     /// # Errors
     /// The law that did not hold, and how to see it again.
-    pub fn run(&self, tries: Try) -> Result<Tally, Broken> {
+    pub fn run(&self, tries: Try) -> Result<RunTally, BrokenRun> {
         let whole = self.live(&[])?;
-        let mut tally = Tally { cases: 1, ..Tally::default() };
+        let mut tally = RunTally { cases: 1, ..RunTally::default() };
         tally.count(&whole);
         match tries {
             Try::Every => {
@@ -78,7 +78,7 @@ impl Case {
         Ok(tally)
     }
 
-    fn again(&self, whole: &Life, crashes: &[Crash], tally: &mut Tally) -> Result<(), Broken> {
+    fn again(&self, whole: &Life, crashes: &[Crash], tally: &mut RunTally) -> Result<(), BrokenRun> {
         let life = self.live(crashes)?;
         tally.count(&life);
         if self.mode.is_exact() {
@@ -92,7 +92,7 @@ impl Case {
         Ok(())
     }
 
-    fn live(&self, crashes: &[Crash]) -> Result<Life, Broken> {
+    fn live(&self, crashes: &[Crash]) -> Result<Life, BrokenRun> {
         let broken = |law| self.broken(crashes, law);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         let runtime = runtime.map_err(|error| broken(error.to_string()))?;
@@ -112,8 +112,8 @@ impl Case {
         life.unwrap_or_else(|_| Err("the tree did not come to its end".to_owned())).map_err(broken)
     }
 
-    fn broken(&self, crashes: &[Crash], law: String) -> Broken {
-        Broken { seed: self.seed, mode: self.mode, crashes: crashes.to_vec(), law }
+    fn broken(&self, crashes: &[Crash], law: String) -> BrokenRun {
+        BrokenRun { seed: self.seed, mode: self.mode, crashes: crashes.to_vec(), law }
     }
 }
 

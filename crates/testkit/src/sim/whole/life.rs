@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use spinney::clock::Clock;
 use spinney::draw::Draws;
-use spinney::tree::{Status as TreeStatus, verify};
+use spinney::tree::{TreeStatus, verify};
 use spinney::{Home, ResumeError, Shutdown, Tree};
 use spinney_journal::Journal;
 use spinney_kernel::budget::Amounts;
@@ -152,10 +152,9 @@ impl Stage {
         let looked = Time(self.clock.now_ms());
         for (question, agent, until) in questions {
             let open = look.questions.iter().any(|open| open.question == question);
-            let ends = look
-                .agents
-                .iter()
-                .any(|view| view.agent == agent && matches!(view.status, AgentStatus::Ending | AgentStatus::Ended(_)));
+            let ends = look.agents.iter().any(|view| {
+                view.agent == agent && matches!(view.status, AgentStatus::Ending | AgentStatus::Ended(_))
+            });
             let stops = |event: &Event| matches!(event, Event::WrapUpStarted { agent: who, stops: true } if *who == agent);
             let is_short = self.record.events(Seq(0), look.seq).iter().any(stops);
             let may_be_over = until <= looked || is_short || (ends && !self.plot.mode.is_exact());

@@ -29,7 +29,7 @@ pub const LIVES: u64 = 12;
 
 /// How much was tried.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct RunTally {
     /// Seeds, in each mode and for each kind of crash.
     pub cases: u64,
     /// Trees that came to their end.
@@ -56,7 +56,7 @@ pub struct Tally {
     pub seen: BTreeSet<&'static str>,
 }
 
-impl Tally {
+impl RunTally {
     /// Adds another tally to this one.
     pub fn add(&mut self, other: &Self) {
         self.cases += other.cases;
@@ -87,7 +87,7 @@ impl Tally {
 
 /// A law that did not hold, and how to see it again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Broken {
+pub struct BrokenRun {
     /// The seed of the case.
     pub seed: u64,
     /// What may happen in it.
@@ -98,21 +98,21 @@ pub struct Broken {
     pub law: String,
 }
 
-impl std::fmt::Display for Broken {
+impl std::fmt::Display for BrokenRun {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { seed, mode, crashes, law } = self;
         write!(f, "{law}\n({mode:?}, {crashes:?}); reproduce with: make sim SEED={seed} STEPS=1")
     }
 }
 
-impl std::error::Error for Broken {}
+impl std::error::Error for BrokenRun {}
 
 /// Runs cases from `seed` on, in every mode, until `batches` were written.
 ///
 /// # Errors
 /// The first law that did not hold.
-pub fn run(seed: u64, batches: u64, place: &Place) -> Result<Tally, Broken> {
-    let mut tally = Tally::default();
+pub fn run(seed: u64, batches: u64, place: &Place) -> Result<RunTally, BrokenRun> {
+    let mut tally = RunTally::default();
     let mut next = seed;
     while tally.batches < batches.max(1) {
         for mode in Mode::ALL {

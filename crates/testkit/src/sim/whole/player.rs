@@ -117,7 +117,11 @@ fn latency(dice: &mut Dice) -> u64 {
 }
 
 impl Model for Player {
-    fn call(&self, attempt: Arc<model::ModelAttempt>, deltas: Deltas) -> Pending<Result<model::ModelAnswer, Missed>> {
+    fn call(
+        &self,
+        attempt: Arc<model::ModelAttempt>,
+        deltas: Deltas,
+    ) -> Pending<Result<model::ModelAnswer, Missed>> {
         let process = self.process.clone();
         let (ms, course) = self.model_course(&attempt);
         Box::pin(async move {

@@ -1,9 +1,9 @@
 //! The plot: what a seed makes of a tree and of everyone around it. Everything in here is a pure function of the
 //! seed and a place, so that a crash changes no answer.
 
-use spinney_kernel::budget::{Limits, Price, Resource};
+use spinney_kernel::budget::{Ceilings, Price, Resource};
 use spinney_kernel::definition::{
-    Approval, BudgetSpec, Caps, Compact, Definition, OnLost, ModelSpec, OnLow, OutputSchema, Recursion, Role,
+    Approval, BudgetSpec, Caps, Compact, Definition, ModelSpec, OnLost, OnLow, OutputSchema, Recursion, Role,
     Share, TreeLimits, Turns, Unpriced, WindowSpec, WrapUp,
 };
 use spinney_kernel::words::Body;
@@ -117,7 +117,7 @@ impl Plot {
     }
 
     fn root_budget(&self, dice: &mut Dice) -> BudgetSpec {
-        let mut limit = Limits::NONE;
+        let mut limit = Ceilings::NONE;
         let tight = match self.mode {
             Mode::Serial => !self.stops,
             Mode::Parallel => false,
@@ -212,7 +212,7 @@ impl Plot {
             Mode::Serial | Mode::Wild => dice.once_in(4),
             Mode::Parallel => name == "helper" && dice.once_in(2),
         };
-        let mut limit = Limits::NONE;
+        let mut limit = Ceilings::NONE;
         if own && !(self.stops && self.mode.is_exact()) {
             limit = limit.with(Resource::Tokens, dice.between(2_000, 9_000));
             limit = limit.with(Resource::Retries, dice.between(0, 3));
