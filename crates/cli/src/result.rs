@@ -324,7 +324,7 @@ fn trouble(look: &Look, tree: (&Path, TreeId)) -> Option<Trouble> {
             }),
             record::Exit::Exhausted { account, short } => Some(Trouble {
                 code: "exhausted".to_owned(),
-                message: short.told(account),
+                message: short.describe(account),
                 remedy: "give the tree a larger budget and run it again".to_owned(),
                 numbers: Some((account.clone(), *short)),
             }),
@@ -333,7 +333,7 @@ fn trouble(look: &Look, tree: (&Path, TreeId)) -> Option<Trouble> {
     let halt = look.halted.as_ref()?;
     Some(Trouble {
         code: "ceiling".to_owned(),
-        message: halt.short.told(&halt.account),
+        message: halt.short.describe(&halt.account),
         remedy: raise(&halt.short, tree),
         numbers: Some((halt.account.clone(), halt.short)),
     })

@@ -105,7 +105,7 @@ pub(crate) fn tell(cast: &Cast, event: &Event) -> Line {
         Event::CheckpointMade { name, kind, .. } => has_checkpoint(name, *kind),
         Event::TreeBranched(branched) => branched_off(branched),
         Event::TreeHalted { account, short, .. } => {
-            story(format!("wants more than there is; the tree is halted: {}", short.told(account)))
+            story(format!("wants more than there is; the tree is halted: {}", short.describe(account)))
         }
         Event::TreeUnhalted => story("the tree goes on".to_owned()),
         Event::LimitRaised { add, add_ms, .. } => story(format!("may {}", more(add, *add_ms))),
@@ -191,7 +191,7 @@ fn cut(left_out: &[(Category, LeftOut)], summary: Option<Summary>) -> Line {
         words => {
             let told = match summary {
                 Some(Summary::By(seq)) => format!("; told by the summary in event {}", seq.0),
-                Some(Summary::Not(why)) => format!("; told in lines, without a summary: {}", why.told()),
+                Some(Summary::Not(why)) => format!("; told in lines, without a summary: {}", why.describe()),
                 None => String::new(),
             };
             format!("has a full window: leaves out {messages} of {}, {tokens}{told}", listed(words))
@@ -298,7 +298,7 @@ fn tell_call(cast: &Cast, event: &Event) -> Line {
 fn how_it_ended(exit: &Exit) -> String {
     match exit {
         Exit::Completed => "completed".to_owned(),
-        Exit::Exhausted { account, short } => format!("exhausted: {}", short.told(account)),
+        Exit::Exhausted { account, short } => format!("exhausted: {}", short.describe(account)),
         Exit::Failed { error } => format!("failed ({}): {}", error.code, short(&error.message)),
         Exit::Cancelled { reason } if reason.is_empty() => "cancelled".to_owned(),
         Exit::Cancelled { reason } => format!("cancelled: {}", short(reason)),
@@ -367,7 +367,7 @@ fn ended(cast: &Cast, call: CallId, outcome: &Outcome) -> Line {
     match outcome {
         Outcome::Done { body, mismatch: Some(mismatch), .. } => story(format!(
             "answers what does not fit its schema ({}): {}",
-            short(&mismatch.told()),
+            short(&mismatch.describe()),
             short(&body.text)
         )),
         Outcome::Done { body, asks, is_error, mismatch: None, stop } => {

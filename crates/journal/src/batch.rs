@@ -11,9 +11,7 @@ use spinney_kernel::words::Body;
 /// One input with the events that it decided.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
-    /// What arrived.
     pub input: Input,
-    /// What was decided.
     pub events: Vec<Event>,
 }
 

@@ -22,7 +22,6 @@ pub enum CatalogKind {
 }
 
 impl CatalogKind {
-    /// Every kind.
     pub const ALL: [Self; 2] = [Self::Tree, Self::Checkpoint];
 
     /// The word that a store writes down.
@@ -49,18 +48,14 @@ pub struct CatalogRow {
 /// One row as it stands in the catalog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
-    /// Its key.
     pub key: String,
-    /// Whose it is.
     pub tree: TreeId,
-    /// What is known.
     pub value: String,
 }
 
 /// Where an event stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventPlace {
-    /// Of which tree.
     pub tree: TreeId,
     /// The last event of its batch.
     pub end: Seq,

@@ -19,9 +19,7 @@ pub struct ListedCheckpoint {
 /// What the index knows of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckpointFacts {
-    /// Whose context.
     pub agent: AgentId,
-    /// What made it.
     pub kind: CheckpointKind,
     /// Where it is: the last event of the batch with its own.
     pub seq: Seq,

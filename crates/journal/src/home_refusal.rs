@@ -12,12 +12,7 @@ pub enum HomeRefusal {
     /// It is neither a plain file nor what else belongs in its place.
     WrongKind,
     /// It belongs to another user.
-    OtherOwner {
-        /// Whose it is.
-        owner: u32,
-        /// Who we are.
-        ours: u32,
-    },
+    OtherOwner { owner: u32, ours: u32 },
     /// The folder has files in it, and none of them is a journal.
     NotAHome,
     /// Everybody may write in the folder.

@@ -13,7 +13,6 @@ use spinney_kernel::words::{BlobRef, Seq, Time, TreeId};
 
 use crate::{CatalogKind, CatalogRow, Fact, HomeRefusal};
 
-/// Where batches go.
 pub trait Journal: Send + Sync {
     /// Appends a batch. `done` is called exactly once: when the batch is durable, or with the reason why it is not.
     /// That may be before this returns, on any thread, and before the `done` of an earlier batch of the tree, but never
@@ -78,7 +77,6 @@ pub type Appended = Box<dyn FnOnce(Result<ChainHash, JournalFault>) + Send>;
 /// One batch on its way into the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Append {
-    /// Of which tree.
     pub tree: TreeId,
     /// The last event before it.
     pub after: Seq,
@@ -112,7 +110,6 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Its last event.
     #[must_use]
     pub fn end(&self) -> Seq {
         Seq(self.after.0.saturating_add(self.batch.events.len() as u64))
@@ -122,9 +119,7 @@ impl Entry {
 /// What is known of a tree without reading it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// Which tree.
     pub tree: TreeId,
-    /// Its last event.
     pub seq: Seq,
     /// The hash over all of it.
     pub hash: ChainHash,
@@ -143,7 +138,6 @@ pub struct Head {
 /// What a branch begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Base {
-    /// Whose batches.
     pub tree: TreeId,
     /// The last event of them that is the branch's too.
     pub at: Seq,
@@ -189,7 +183,6 @@ impl ChainHash {
         Self(*hasher.finalize().as_bytes())
     }
 
-    /// From stored bytes.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
@@ -220,39 +213,20 @@ pub enum JournalFault {
     /// Somebody else wrote in the meantime.
     #[error("tree {tree} is at event {found}, not {expected}: another writer has it, stop this one")]
     Stale {
-        /// Which tree.
         tree: TreeId,
         /// Where this writer thought it was.
         expected: u64,
-        /// Where it is.
         found: u64,
     },
     /// The key belongs to another tree.
     #[error("{kind} `{key}` belongs to tree {tree}: choose another name, or remove that tree", kind = kind.word())]
-    KeyTaken {
-        /// Of which kind.
-        kind: CatalogKind,
-        /// The key.
-        key: String,
-        /// Whose it is.
-        tree: TreeId,
-    },
+    KeyTaken { kind: CatalogKind, key: String, tree: TreeId },
     /// Branches read what would be removed.
     #[error("tree {tree} is the origin of {}: remove {} first, or force it", names(by), if by.len() == 1 { "that" } else { "those" })]
-    InUse {
-        /// Which tree.
-        tree: TreeId,
-        /// By which branches.
-        by: Vec<TreeId>,
-    },
+    InUse { tree: TreeId, by: Vec<TreeId> },
     /// No batch ends where a branch was to begin.
     #[error("no batch of tree {tree} ends at event {at}: branch where one does")]
-    NotABoundary {
-        /// Of which tree.
-        tree: TreeId,
-        /// Where.
-        at: u64,
-    },
+    NotABoundary { tree: TreeId, at: u64 },
     /// Something is above its bound; nothing was written.
     #[error("{what} is {size}, the limit is {max}: write less at once")]
     TooLarge {
@@ -265,40 +239,24 @@ pub enum JournalFault {
     },
     /// There is no such tree.
     #[error("no tree {tree} in this home: choose one of those in the list of trees")]
-    UnknownTree {
-        /// Which tree.
-        tree: TreeId,
-    },
+    UnknownTree { tree: TreeId },
     /// What is stored is not what was written.
     #[error("the journal of tree {tree} is damaged after event {after}: {reason}")]
     Damaged {
-        /// Which tree.
         tree: TreeId,
         /// The last event that is whole.
         after: u64,
-        /// What is wrong.
         reason: String,
     },
     /// A row of the catalog is not what was written.
     #[error("the row of {kind} `{key}` in the catalog cannot be read ({reason}): rebuild the catalog from the journals", kind = kind.word())]
-    DamagedRow {
-        /// Of which kind.
-        kind: CatalogKind,
-        /// Its key.
-        key: String,
-        /// What is wrong.
-        reason: String,
-    },
+    DamagedRow { kind: CatalogKind, key: String, reason: String },
     /// A blob is not what its hash says.
     #[error("blob {hash} is damaged: restore it from a copy, or remove the tree that uses it")]
-    DamagedBlob {
-        /// Its hash.
-        hash: String,
-    },
+    DamagedBlob { hash: String },
     /// The home was written by a newer version.
     #[error("this home has schema {found} and this version knows {known}: use a newer spinney")]
     Newer {
-        /// The schema found.
         found: u32,
         /// The newest one known.
         known: u32,
@@ -308,7 +266,6 @@ pub enum JournalFault {
         "this home has schema {found} and this version reads {known}: open it once for writing, which brings it up to date"
     )]
     Older {
-        /// The schema found.
         found: u32,
         /// The one that is read.
         known: u32,
@@ -332,40 +289,27 @@ pub enum JournalFault {
     NotAllowed {
         /// Which file or folder.
         path: String,
-        /// What it said.
         reason: String,
     },
     /// There is something else where the home should be.
     #[error("{path} is not a folder: choose another home")]
-    NotAHome {
-        /// Where.
-        path: String,
-    },
+    NotAHome { path: String },
     /// It is not used as a home, or as a file of one.
     #[error("{path} {why}")]
     HomeRefused {
         /// Which file or folder.
         path: String,
-        /// Why.
         why: HomeRefusal,
     },
     /// Nothing was ever written there.
     #[error("no journal in {path}: run a tree there first, or choose another home")]
-    NoHome {
-        /// Where.
-        path: String,
-    },
+    NoHome { path: String },
     /// The file as a whole cannot be read.
     #[error(
         "{path} is damaged ({reason}): put a copy back in its place, or move it away and start anew; `sqlite3 {} .recover` saves what is left",
         shell_word(path)
     )]
-    DamagedFile {
-        /// Which file.
-        path: String,
-        /// What is wrong.
-        reason: String,
-    },
+    DamagedFile { path: String, reason: String },
     /// Commits that were confirmed are missing.
     #[error(
         "commits {} to {confirmed} of this home were confirmed and are missing ({place}); {}. Nothing was run. Put a copy of the home back, or give them up with --accept-loss; after a loss of power with durability `normal` that is the way to go on",
@@ -395,22 +339,13 @@ pub enum JournalFault {
     #[error(
         "{path} was deleted or replaced while the journal was open: what was written since then is lost; stop, put the home back, and resume"
     )]
-    Gone {
-        /// Which file.
-        path: String,
-    },
+    Gone { path: String },
     /// Another program changes the file and does not end.
     #[error("another program holds {path}: end its transaction and try again")]
-    Busy {
-        /// Which file.
-        path: String,
-    },
+    Busy { path: String },
     /// Anything else the store says.
     #[error("the store failed: {reason}")]
-    Failed {
-        /// What it said.
-        reason: String,
-    },
+    Failed { reason: String },
     /// The journal is being closed.
     #[error("the journal is closed")]
     Closed,

@@ -138,7 +138,7 @@ impl Tree {
                 let error = match &exit {
                     Exit::Failed { error } => format!("{}: {}", error.code, error.message),
                     Exit::Cancelled { reason } => format!("cancelled: {reason}"),
-                    Exit::Exhausted { account, short } => format!("exhausted: {}", short.told(account)),
+                    Exit::Exhausted { account, short } => format!("exhausted: {}", short.describe(account)),
                     Exit::Completed => String::new(),
                 };
                 SpawnResult { parent_id, child_id, success: false, result, error }

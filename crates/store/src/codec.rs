@@ -74,7 +74,6 @@ pub(crate) struct Found<'s> {
     pub(crate) after: Seq,
     /// The hash over it and everything before it, if it is one.
     pub(crate) hash: &'s [u8],
-    /// The batch.
     pub(crate) bytes: &'s [u8],
 }
 

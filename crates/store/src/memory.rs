@@ -46,7 +46,6 @@ struct Kept {
 }
 
 impl MemoryJournal {
-    /// An empty journal.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

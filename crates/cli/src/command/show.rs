@@ -102,7 +102,7 @@ const fn role(message: &Message) -> &'static str {
     match message {
         Message::System(_) => "system",
         Message::Heard { .. }
-        | Message::Told { .. }
+        | Message::Shared { .. }
         | Message::Note(_)
         | Message::Mismatch(_)
         | Message::Folded(_) => "user",
@@ -115,7 +115,7 @@ const fn role(message: &Message) -> &'static str {
 fn from(message: &Message) -> Option<String> {
     match message {
         Message::Heard { from: By::Person, .. } => Some("a person".to_owned()),
-        Message::Heard { from: By::Agent(agent), .. } | Message::Told { from: agent, .. } => {
+        Message::Heard { from: By::Agent(agent), .. } | Message::Shared { from: agent, .. } => {
             Some(agent.to_string())
         }
         Message::Result { tool, .. } => Some(one_line(tool, LINE_CHARS_MAX)),
@@ -131,7 +131,7 @@ fn from(message: &Message) -> Option<String> {
 fn text(message: &Message, journal: &dyn Journal) -> String {
     match message {
         Message::Said { body, .. } => whole(body, journal),
-        Message::Told { message, .. } => text(message, journal),
+        Message::Shared { message, .. } => text(message, journal),
         Message::System(_)
         | Message::Heard { .. }
         | Message::Result { .. }
@@ -166,7 +166,7 @@ fn line(known: &Known, number: u64, journal: &dyn Journal) -> String {
     let Known { message, tokens, place } = known;
     let from = match message.as_ref() {
         Message::Heard { from, .. } => json!(from),
-        Message::Told { from, .. } => json!({ "agent": from }),
+        Message::Shared { from, .. } => json!({ "agent": from }),
         Message::Result { tool, .. } => json!({ "tool": tool }),
         Message::System(_)
         | Message::Said { .. }

@@ -19,7 +19,6 @@ const SIGNS: &str = "._-+=@,() ";
 pub enum Top {
     /// What the agent made.
     Outputs,
-    /// What it did.
     History,
     /// Long outputs of its tools.
     Offload,
@@ -28,7 +27,6 @@ pub enum Top {
 impl Top {
     const ALL: [Self; 3] = [Self::Outputs, Self::History, Self::Offload];
 
-    /// The folder's name.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

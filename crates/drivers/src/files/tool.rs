@@ -61,7 +61,6 @@ pub enum FileTool {
 }
 
 impl FileTool {
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::List];
 
     /// What a model calls it.

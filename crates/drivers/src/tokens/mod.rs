@@ -17,7 +17,6 @@ use seam::Seams;
 /// thirty bytes of memory per byte of one unbroken stretch, so a longer text is counted in pieces.
 const PIECE_BYTES_MAX: usize = 32 * 1024;
 
-/// What counts tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tokenizer {
     /// The encoding of OpenAI's models since GPT-4o.

@@ -8,7 +8,6 @@ use std::io;
 pub struct WorkspaceFault {
     /// What, as a path below the workspaces of the home.
     pub place: String,
-    /// Why.
     #[source]
     pub source: io::Error,
 }

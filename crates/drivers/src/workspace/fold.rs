@@ -34,29 +34,22 @@ const GOAL_CHARS: usize = 50;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deed {
     /// An agent exists; it has no steps.
-    Born {
-        /// Who.
-        agent: AgentId,
-    },
+    Born { agent: AgentId },
     /// A tool returned more to an agent than a context holds: the whole is to be a file of its workspace.
     Offloaded {
-        /// Whose.
         agent: AgentId,
         /// Where the bytes are.
         blob: BlobRef,
     },
     /// An agent's next step ended.
     Did {
-        /// Whose.
         agent: AgentId,
         /// Its number; the first is 1.
         number: u32,
-        /// What.
         step: Box<Step>,
     },
     /// An agent has ended and takes no further step.
     Gone {
-        /// Who.
         agent: AgentId,
         /// How many steps it took.
         steps: u32,

@@ -9,7 +9,6 @@ use super::folder;
 use super::name::{step_file, step_number};
 use super::step::Step;
 
-/// The folder's name.
 const HISTORY: &str = "history";
 
 /// Opens the history in an agent's folder and makes it if it is not there.

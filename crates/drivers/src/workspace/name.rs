@@ -29,11 +29,9 @@ pub struct OutputName {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is no {what} of an output: {rule}")]
 pub struct BadName {
-    /// Kind or ending.
     pub what: &'static str,
     /// What was given, cut to a readable length.
     pub text: String,
-    /// What is allowed.
     pub rule: &'static str,
 }
 

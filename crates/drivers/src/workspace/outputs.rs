@@ -12,7 +12,6 @@ use super::fault::WorkspaceFault;
 use super::name::OutputName;
 use super::{folder, history};
 
-/// The folder's name.
 const OUTPUTS: &str = "outputs";
 /// The name of an output that is not whole yet. It stands in `history/`, where leftovers are ours to remove.
 const UNFINISHED: &str = ".unfinished-output";
@@ -50,13 +49,10 @@ pub enum PutError {
         "{over} of `{place}`: limit {limit}, there {used}, asked {asked}: write less, or remove what is not needed"
     )]
     Limit {
-        /// Which.
         over: Over,
-        /// Whose workspace.
         place: String,
         /// The most there may be.
         limit: u64,
-        /// What there is.
         used: u64,
         /// What was to come.
         asked: u64,
@@ -195,7 +191,6 @@ fn last(outputs: &Dir, name: &OutputName) -> io::Result<u32> {
     Ok(last)
 }
 
-/// What there is.
 #[derive(Clone, Copy, Default)]
 struct Used {
     files: u64,

@@ -71,7 +71,6 @@ impl Workspaces {
         kept.map_err(WorkspaceFault::at(self.tree.to_string()))
     }
 
-    /// Whose they are.
     #[must_use]
     pub const fn tree(&self) -> TreeId {
         self.tree

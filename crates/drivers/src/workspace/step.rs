@@ -26,7 +26,6 @@ pub struct Step {
     pub outcome_ref: Option<String>,
     /// Why it was no success.
     pub error: Option<String>,
-    /// Where it belongs.
     pub metadata: Metadata,
 }
 
@@ -38,7 +37,6 @@ pub struct Metadata {
     pub tree: TreeId,
     /// Ids from the root down to the agent itself, with slashes between.
     pub path: String,
-    /// The conversation.
     pub thread: ThreadId,
     /// The event that ended the step.
     pub seq: Seq,

@@ -59,7 +59,7 @@ impl Told {
         match outcome {
             Outcome::Approved => Self::well("a person said yes".to_owned()),
             Outcome::Done { body, mismatch: Some(mismatch), .. } => {
-                let error = Some(remark(&format!("output_mismatch: {}", mismatch.told())));
+                let error = Some(remark(&format!("output_mismatch: {}", mismatch.describe())));
                 Self { error, ..Self::body(body, whole, seq) }
             }
             Outcome::Done { body, stop: StopReason::OutputCap, .. } => {
@@ -91,7 +91,7 @@ impl Told {
     pub(super) fn exit(result: &Body, exit: &Exit, seq: Seq) -> Self {
         let error = match exit {
             Exit::Completed => None,
-            Exit::Exhausted { account, short } => Some(short.told(account)),
+            Exit::Exhausted { account, short } => Some(short.describe(account)),
             Exit::Failed { error } => Some(format!("{}: {}", error.code, error.message)),
             Exit::Cancelled { reason } => Some(format!("cancelled: {reason}")),
         };

@@ -54,7 +54,7 @@ fn results(packet: &Packet) -> Vec<&str> {
             Message::System(_)
             | Message::Heard { .. }
             | Message::Said { .. }
-            | Message::Told { .. }
+            | Message::Shared { .. }
             | Message::Note(_)
             | Message::Mismatch(_)
             | Message::Folded(_) => "",
@@ -106,7 +106,7 @@ async fn l40_a_long_output_is_a_preview_and_a_file_and_an_early_failure_is_not_f
         | Message::Heard { .. }
         | Message::Said { .. }
         | Message::Result { .. }
-        | Message::Told { .. }
+        | Message::Shared { .. }
         | Message::Note(_)
         | Message::Mismatch(_) => None,
     });

@@ -156,7 +156,7 @@ impl Reader {
             Message::Result { id, tool, text, .. } => {
                 3 + count("tool") + count(id) + count(tool) + told(text)
             }
-            Message::Told { .. } | Message::Note(_) | Message::Mismatch(_) | Message::Folded(_) => {
+            Message::Shared { .. } | Message::Note(_) | Message::Mismatch(_) | Message::Folded(_) => {
                 3 + count("user") + count(&message.text())
             }
         }

@@ -7,7 +7,6 @@ use super::{AccountIx, Amounts, Ceilings, ResourceSet, Seldom};
 /// The terms on which an account is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Terms {
-    /// The ceilings.
     pub limit: Ceilings,
     /// Which ceilings were not given but taken from what the parent had left at that moment. They rise with the
     /// parent's, and where both refuse, the one that somebody set is named.
@@ -45,7 +44,6 @@ pub struct Account {
     pub parent: Option<AccountIx>,
     /// What it was opened on.
     pub terms: Terms,
-    /// Used for good.
     pub spent: Amounts,
     /// Held for effects that run.
     pub held: Amounts,

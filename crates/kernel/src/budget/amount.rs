@@ -17,13 +17,10 @@ const COUNT: usize = 5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
-    /// Money, in nano-USD.
     Cost,
     /// Tokens read and written by models.
     Tokens,
-    /// Model turns.
     Steps,
-    /// Tool calls.
     ToolCalls,
     /// Attempts after the first.
     Retries,
@@ -77,7 +74,6 @@ impl fmt::Display for Resource {
 pub struct ResourceSet(u8);
 
 impl ResourceSet {
-    /// No resource.
     pub const EMPTY: Self = Self(0);
     /// What is measured and stops all new work when it is gone; the rest is counted. See [`Resource::stops_all`].
     pub const MEASURED: Self = Self::EMPTY.with(Resource::Cost).with(Resource::Tokens);
@@ -136,7 +132,6 @@ impl From<ResourceSet> for Vec<Resource> {
 pub struct Amounts([u64; COUNT]);
 
 impl Amounts {
-    /// Nothing of anything.
     pub const ZERO: Self = Self([0; COUNT]);
 
     /// These amounts with `resource` set to `amount`.
@@ -146,7 +141,6 @@ impl Amounts {
         self
     }
 
-    /// Only money.
     #[must_use]
     pub const fn cost(nanos: u64) -> Self {
         Self::ZERO.with(Resource::Cost, nanos)
@@ -324,12 +318,7 @@ pub enum AmountError {
     #[error(
         "{what} of {amount} is above the largest amount {AMOUNT_MAX}: check the unit (cost is in nano-USD)"
     )]
-    TooLarge {
-        /// Which amount.
-        what: String,
-        /// The number given.
-        amount: u64,
-    },
+    TooLarge { what: String, amount: u64 },
     /// Not a plain decimal number of dollars.
     #[error(
         "`{text}` is not an amount in USD: write a plain positive number such as 0.25, at most nine decimals"

@@ -24,17 +24,14 @@ pub enum Fit {
 pub struct Shortfall {
     /// What there is too little of.
     pub resource: Resource,
-    /// The ceiling.
     pub limit: u64,
     /// Of it, kept for the account's own answer.
     pub reserve: u64,
-    /// Of it, spent.
     pub spent: u64,
     /// Of it, held by running effects.
     pub held: u64,
     /// Of it, lent to accounts below.
     pub lent: u64,
-    /// What was asked.
     pub asked: u64,
 }
 
@@ -47,7 +44,7 @@ impl Shortfall {
 
     /// The numbers as people read them, naming whose ceiling it is.
     #[must_use]
-    pub fn told(&self, account: &impl fmt::Display) -> String {
+    pub fn describe(&self, account: &impl fmt::Display) -> String {
         let show = |amount| self.resource.show(amount);
         let mut text = format!("{} ceiling of `{account}`: limit {}", self.resource, show(self.limit));
         if self.reserve > 0 {
@@ -67,9 +64,7 @@ impl Shortfall {
 /// Where the ask comes from: an account's own work may use its reserve, work below it may not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asker {
-    /// The account itself.
     Own,
-    /// Something below it.
     Below,
 }
 

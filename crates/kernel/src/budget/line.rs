@@ -20,7 +20,6 @@ pub struct Waiter {
     pub at: AccountIx,
     /// The account that blocks it: the same one or one above.
     pub blocked: AccountIx,
-    /// What it needs.
     pub ask: Amounts,
 }
 

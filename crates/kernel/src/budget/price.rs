@@ -12,7 +12,6 @@ const MTOK: u128 = 1_000_000;
 pub struct Price {
     /// Input that no cache knew.
     pub input_per_mtok: u64,
-    /// Output.
     pub output_per_mtok: u64,
     /// Input read from a cache; the input price if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,12 +96,10 @@ pub struct Usage {
     /// Input written to a cache.
     #[serde(skip_serializing_if = "is_zero")]
     pub cache_write: u64,
-    /// Output.
     pub output: u64,
 }
 
 impl Usage {
-    /// All tokens together.
     #[must_use]
     pub fn tokens(&self) -> u64 {
         [self.cached_input, self.cache_write, self.output].into_iter().fold(self.input, u64::saturating_add)

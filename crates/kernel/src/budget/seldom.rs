@@ -10,7 +10,6 @@ use super::Amounts;
 pub struct Seldom(Option<Box<Amounts>>);
 
 impl Seldom {
-    /// Adds to each.
     pub(super) fn add(&mut self, more: &Amounts) {
         if !more.is_zero() {
             self.0.get_or_insert_default().add(more);

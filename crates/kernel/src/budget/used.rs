@@ -16,7 +16,6 @@ pub enum Used {
 }
 
 impl Used {
-    /// Nothing at all.
     pub const NOTHING: Self = Self::CostNanos(0);
 
     /// Refuses absurd numbers, before they reach a tree.

@@ -10,7 +10,6 @@ use crate::words::Part;
 pub struct Along {
     /// The file with the whole, if the text is only parts of it.
     pub file: Option<Offloaded>,
-    /// Images and files.
     pub parts: Vec<Part>,
     /// How many of the images, the first of them, are no longer shown.
     pub blank: u8,
@@ -21,7 +20,6 @@ pub struct Along {
 /// A part as a packet shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown<'m> {
-    /// The part itself.
     Whole(&'m Part),
     /// Only the line in its place.
     LeftOut(&'m Part),
@@ -36,8 +34,8 @@ impl Along {
 
     /// Nothing but what stands behind the text.
     pub(super) fn telling(facts: Facts) -> Option<Box<Self>> {
-        let is_told = facts != Facts::default();
-        is_told.then(|| Box::new(Self { facts: Some(Box::new(facts)), ..Self::default() }))
+        let has_facts = facts != Facts::default();
+        has_facts.then(|| Box::new(Self { facts: Some(Box::new(facts)), ..Self::default() }))
     }
 
     /// The parts, in order.

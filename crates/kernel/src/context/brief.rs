@@ -98,14 +98,14 @@ impl Brief {
         let turns = definition.roles.get(role).and_then(|role| role.turns.as_ref());
         let prompt = turns.map_or("", |turns| turns.prompt.text.as_str());
         let gap = if prompt.is_empty() { "" } else { "\n\n" };
-        let lines: String = told(definition, tools, rules).map(line).collect();
+        let lines: String = described(definition, tools, rules).map(line).collect();
         let schema = schema.or_else(|| turns?.output_schema.as_deref());
         let close = schema.map_or_else(|| CLOSE.to_owned(), OutputSchema::paragraph);
         let listed = if lines.is_empty() { String::new() } else { format!("{TOOLS}\n{lines}\n") };
         Self {
             before: format!("{prompt}{gap}{TASK}"),
             after: format!("\n\n{listed}{close}"),
-            tools: told(definition, tools, rules).filter_map(ToolDescription::of).collect(),
+            tools: described(definition, tools, rules).filter_map(ToolDescription::of).collect(),
             tells_facts: turns.is_some_and(|turns| turns.facts_tokens.is_some()),
             schema: schema.map(|schema| schema.text().into()),
         }
@@ -135,7 +135,7 @@ impl Briefs {
     }
 
     /// A message as another agent is told it.
-    pub(super) fn told(&self, message: Arc<Message>) -> Arc<Message> {
+    pub(super) fn without_tools(&self, message: Arc<Message>) -> Arc<Message> {
         match message.as_ref() {
             Message::System(system) if self.rules >= 3 => Arc::new(Message::System(system.briefing())),
             _ => message,
@@ -214,7 +214,7 @@ fn tools_tokens(definition: &Definition, caps: &Caps, turns: &Turns) -> u64 {
 /// lines of their own, but for what is before the goal, which is counted with it once more.
 pub(crate) fn around_tokens(allowed: &Allow<ToolName>, tokens: &dyn Fn(&str) -> u64) -> u64 {
     let words: u64 = [TASK, TOOLS, CLOSE].map(tokens).into_iter().sum();
-    let tools: u64 = builtins(allowed, RULES).map(|told| tool_tokens(told, tokens)).sum();
+    let tools: u64 = builtins(allowed, RULES).map(|tool| tool_tokens(tool, tokens)).sum();
     words + GAPS as u64 + tools
 }
 
@@ -229,7 +229,7 @@ pub(crate) fn tool_tokens(
 }
 
 /// Each allowed tool: its name, description and schema.
-fn told<'d>(
+fn described<'d>(
     definition: &'d Definition,
     allowed: &Allow<ToolName>,
     rules: u32,

@@ -17,8 +17,8 @@ pub struct Facts {
 impl fmt::Display for Facts {
     /// The line that a driver writes behind the text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let used = self.used.map(|used| format!("used {}", used_told(&used)));
-        let left = self.left.map(|left| format!("{LEFT} {}", left_told(&left)));
+        let used = self.used.map(|used| format!("used {}", used_text(&used)));
+        let left = self.left.map(|left| format!("{LEFT} {}", left_text(&left)));
         let parts: Vec<String> = used.into_iter().chain(left).collect();
         if parts.is_empty() { Ok(()) } else { write!(f, "[{}]", parts.join("; ")) }
     }
@@ -27,14 +27,14 @@ impl fmt::Display for Facts {
 const LEFT: &str = "you have left";
 
 /// What was used, or that it was nothing.
-pub(crate) fn used_told(used: &Amounts) -> String {
+pub(crate) fn used_text(used: &Amounts) -> String {
     let shown = Resource::ALL.into_iter().filter(|resource| used.of(*resource) > 0);
     let shown: Vec<String> = shown.map(|resource| amount(resource, used.of(resource))).collect();
     if shown.is_empty() { "nothing".to_owned() } else { shown.join(", ") }
 }
 
 /// What is left of whatever has a ceiling.
-fn left_told(left: &Ceilings) -> String {
+fn left_text(left: &Ceilings) -> String {
     let bounded = left.bounded();
     let shown = bounded.iter().map(|resource| amount(resource, left.of(resource).unwrap_or_default()));
     shown.collect::<Vec<_>>().join(", ")

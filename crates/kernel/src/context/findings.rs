@@ -7,13 +7,12 @@ pub(super) use crate::record::{Ballot, WaitNeed};
 use std::fmt;
 
 use crate::budget::Amounts;
-use crate::context::used_told;
+use crate::context::used_text;
 use crate::words::{AgentId, AnswerDigest, cut, digest, limit};
 
 /// What one agent found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Who.
     pub agent: AgentId,
     /// How it ended, as one word.
     pub state: String,
@@ -50,7 +49,6 @@ pub struct Source {
 /// What several agents found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Findings {
-    /// What was needed.
     pub need: WaitNeed,
     /// Of those that have ended, in the order in which they were spawned.
     pub findings: Vec<Finding>,
@@ -141,7 +139,7 @@ impl Findings {
 
     /// What is missing, in a line: how many have ended, whether that is what was needed, who goes on, and what to do.
     #[must_use]
-    pub fn told(&self, is_late: Late) -> String {
+    pub fn text(&self, is_late: Late) -> String {
         let (ended, asked) = (self.findings.len(), self.asked());
         let agree = match (self.need, self.is_had()) {
             (WaitNeed::Majority, true) => "; more than half agree",
@@ -167,7 +165,6 @@ impl Findings {
 pub enum Late {
     /// There was enough in time.
     No,
-    /// Time was up.
     Yes,
 }
 
@@ -178,7 +175,7 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "[{} {}", self.agent, self.state)?;
         if let Some(used) = &self.used {
-            write!(f, ", used {}", used_told(used))?;
+            write!(f, ", used {}", used_text(used))?;
         }
         write!(f, "]\n{}", self.text)
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::brief::{Briefs, Own, System};
 use super::known::{Context, Reader, Unread};
 use super::summary::Summarising;
-use super::told::{clamp_told, heard, told};
+use super::text::{clamp_text, heard, outcome_text};
 use super::{Along, Message, Origin, Packet};
 use crate::budget::Amounts;
 use crate::context::offload::Whole;
@@ -55,7 +55,6 @@ pub struct Contexts {
 /// How a tree ended, in full.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct End {
-    /// How.
     pub exit: Exit,
     /// What there is to show: the answer, or as far as it got.
     pub shown: Body,
@@ -64,7 +63,6 @@ pub struct End {
 }
 
 impl Contexts {
-    /// No context yet.
     #[must_use]
     pub fn new(tree: TreeId) -> Self {
         Self {
@@ -134,13 +132,13 @@ impl Contexts {
                 self.clamped(agent, *size, clamped.parent_size);
             }
             Event::ContextShared { from, to, spans, as_is, replaces } => {
-                let told = |message| if *as_is { message } else { self.briefs.told(message) };
+                let shared = |message| if *as_is { message } else { self.briefs.without_tools(message) };
                 let known = self.knows(from).map(|context| {
-                    Span::places(spans).filter_map(|place| context.at(place)).map(told).collect::<Vec<_>>()
+                    Span::places(spans).filter_map(|place| context.at(place)).map(shared).collect::<Vec<_>>()
                 });
                 let (Some(known), Some(context)) = (known, self.agents.get_mut(to)) else { return };
                 context.forget(replaces);
-                context.told((from, self.seq), known, *as_is);
+                context.receive((from, self.seq), known, *as_is);
             }
             Event::ContextCut { agent, cut, summary, .. } => {
                 let summarising = self.summaries.remove(agent);
@@ -283,7 +281,7 @@ impl Contexts {
         let Some(context) = self.agents.get(child) else { return };
         let [.., parent, _] = context.origin.path.as_ref() else { return };
         let (parent, seq) = (parent.clone(), self.seq);
-        let text = clamp_told(child.as_str(), size, parent_size);
+        let text = clamp_text(child.as_str(), size, parent_size);
         if let Some(context) = self.agents.get_mut(&parent) {
             context.unread().letters.push((seq, Message::Note(text)));
         }
@@ -318,7 +316,7 @@ impl Contexts {
                 self.summaries.remove(agent);
                 self.last_calls.remove(agent);
                 if let Some(wrap_up) = &model.wrap_up {
-                    let seen = context.told_last(wrap_up.cut.as_ref());
+                    let seen = context.add_last_call_note(wrap_up.cut.as_ref());
                     self.last_calls.extend(seen.map(|seen| (agent.clone(), seen)));
                 }
             }
@@ -374,7 +372,7 @@ impl Contexts {
         } else {
             (Whole::Journal, None)
         };
-        let told = message.map_or_else(|| told(outcome, &whole), |message| (message.text, false));
-        self.result(&agent, ask, told, along);
+        let text = message.map_or_else(|| outcome_text(outcome, &whole), |message| (message.text, false));
+        self.result(&agent, ask, text, along);
     }
 }

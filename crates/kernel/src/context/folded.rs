@@ -183,7 +183,7 @@ fn line(message: &Message, asks: &[ToolAsk]) -> Option<Line> {
             };
             step(format!("- {who} wrote: {}{}", short(text, LINE_BYTES_MAX), parts(message)))
         }
-        Message::Told { from, message } => {
+        Message::Shared { from, message } => {
             step(format!("- {from} knows: {}{}", short(&message.text(), LINE_BYTES_MAX), parts(message)))
         }
         Message::Mismatch(text) => {

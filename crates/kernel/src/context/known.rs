@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::brief::Brief;
 use super::folded::Folded;
-use super::told::LAST_CALL;
+use super::text::LAST_CALL;
 use super::{Message, Offloaded, Origin};
 use crate::budget::{Amounts, Ceilings};
 use crate::context::offload::{Offloads, Whole};
@@ -48,7 +48,6 @@ impl Reader {
     }
 }
 
-/// Every message ever.
 #[derive(Clone, Debug, Default)]
 pub(super) struct All {
     pub(super) messages: Vec<Arc<Message>>,
@@ -123,7 +122,7 @@ impl Context {
     }
 
     /// Its model is told that it is asked for the last time. What that sees, if it is not the whole window.
-    pub(super) fn told_last(&mut self, cut: Option<&Cut>) -> Option<Arc<Vec<Arc<Message>>>> {
+    pub(super) fn add_last_call_note(&mut self, cut: Option<&Cut>) -> Option<Arc<Vec<Arc<Message>>>> {
         let seen = cut.map(|cut| {
             let mut seen = Self { all: None, ..self.clone() };
             seen.cut(cut, None);
@@ -207,14 +206,14 @@ impl Context {
 
     /// Takes what another agent knows. While tools are out it is unread until they are back: what they return stands
     /// right behind the message that asked.
-    pub(super) fn told(&mut self, (from, at): (&AgentId, Seq), messages: Vec<Arc<Message>>, as_is: bool) {
+    pub(super) fn receive(&mut self, (from, at): (&AgentId, Seq), messages: Vec<Arc<Message>>, as_is: bool) {
         let is_asking = self.messages.last().is_some_and(|last| last.asks());
         for message in messages {
-            let told = |message| Message::Told { from: from.clone(), message };
+            let shared = |message| Message::Shared { from: from.clone(), message };
             match (is_asking, as_is) {
-                (true, _) => self.unread().letters.push((at, told(message))),
+                (true, _) => self.unread().letters.push((at, shared(message))),
                 (false, true) => self.push(message),
-                (false, false) => self.push(Arc::new(told(message))),
+                (false, false) => self.push(Arc::new(shared(message))),
             }
         }
     }
@@ -256,7 +255,7 @@ impl Context {
             Message::System(_)
             | Message::Heard { .. }
             | Message::Result { .. }
-            | Message::Told { .. }
+            | Message::Shared { .. }
             | Message::Note(_)
             | Message::Mismatch(_)
             | Message::Folded(_) => None,

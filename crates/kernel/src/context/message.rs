@@ -15,29 +15,23 @@ pub enum Message {
     System(System),
     /// Somebody wrote to the agent, or a child that was not waited for has ended.
     Heard {
-        /// Who.
         from: By,
-        /// What.
         text: String,
         /// What it is for.
         category: Category,
         /// What comes along with it.
         along: Option<Box<Along>>,
     },
-    /// The model answered.
     Said {
-        /// What.
         body: Body,
         /// The tools it wants called.
         asks: Vec<ToolAsk>,
     },
-    /// A tool returned.
     Result {
         /// The id that the model gave its call.
         id: Box<str>,
         /// Which tool, as the model wrote it.
         tool: Box<str>,
-        /// What it returned.
         text: String,
         /// Whether it could not do what it was asked.
         is_error: bool,
@@ -45,12 +39,7 @@ pub enum Message {
         along: Option<Box<Along>>,
     },
     /// What another agent knows, by reference.
-    Told {
-        /// Who.
-        from: AgentId,
-        /// Its message.
-        message: Arc<Self>,
-    },
+    Shared { from: AgentId, message: Arc<Self> },
     /// What the machine tells the agent and nobody else.
     Note(String),
     /// How the agent's answer does not fit its schema.
@@ -68,7 +57,7 @@ impl Message {
             Self::Heard { category, .. } => *category,
             Self::Said { .. } => Category::Dialog,
             Self::Result { .. } => Category::Output,
-            Self::Told { .. } | Self::Folded(_) => Category::Context,
+            Self::Shared { .. } | Self::Folded(_) => Category::Context,
             Self::Note(_) => Category::Internal,
             Self::Mismatch(_) => Category::Error,
         }
@@ -84,7 +73,7 @@ impl Message {
             | Self::Note(text)
             | Self::Mismatch(text) => text.into(),
             Self::Said { body, .. } => body.text.as_str().into(),
-            Self::Told { from, message } => format!("[what {from} knows]\n{}", message.text()).into(),
+            Self::Shared { from, message } => format!("[what {from} knows]\n{}", message.text()).into(),
             Self::Folded(folded) => folded.to_string().into(),
         }
     }
@@ -99,7 +88,7 @@ impl Message {
     pub fn along(&self) -> Option<&Along> {
         match self {
             Self::Heard { along, .. } | Self::Result { along, .. } => along.as_deref(),
-            Self::Told { message, .. } => message.along(),
+            Self::Shared { message, .. } => message.along(),
             Self::System(_) | Self::Said { .. } | Self::Note(_) | Self::Mismatch(_) | Self::Folded(_) => None,
         }
     }
@@ -118,7 +107,7 @@ impl Message {
             Self::System(_)
             | Self::Heard { .. }
             | Self::Said { .. }
-            | Self::Told { .. }
+            | Self::Shared { .. }
             | Self::Note(_)
             | Self::Mismatch(_)
             | Self::Folded(_) => return,
@@ -146,7 +135,7 @@ impl Message {
                 along.blank = along.blank.saturating_add(images);
             }
             // Whoever told it goes on seeing them.
-            Self::Told { message, .. } => Arc::make_mut(message).blank(images),
+            Self::Shared { message, .. } => Arc::make_mut(message).blank(images),
             Self::Heard { along: None, .. }
             | Self::Result { along: None, .. }
             | Self::System(_)
@@ -185,14 +174,12 @@ pub struct Origin {
     pub tree: TreeId,
     /// Ids from the root down to the agent itself.
     pub path: Box<[AgentId]>,
-    /// The agent's role.
     pub role: RoleName,
     /// What it is to do.
     pub goal: Arc<str>,
 }
 
 impl Origin {
-    /// The agent itself.
     #[must_use]
     pub fn agent(&self) -> &AgentId {
         match self.path.last() {

@@ -14,7 +14,7 @@ mod known;
 mod message;
 pub mod offload;
 mod summary;
-mod told;
+mod text;
 mod trace;
 
 pub use along::{Along, Shown};
@@ -24,7 +24,7 @@ pub(crate) use builtin_args::{
     AskArgs, CancelArgs, FollowupArgs, ListArgs, SendArgs, SpawnArgs, WaitArgs, read,
 };
 pub use facts::Facts;
-pub(crate) use facts::{facts_tokens, used_told};
+pub(crate) use facts::{facts_tokens, used_text};
 pub use findings::{Finding, Findings, Late, Source};
 pub use fold::{ContextSnapshot, Contexts, End, Places};
 pub use folded::Folded;
@@ -32,7 +32,7 @@ pub use frame::Frame;
 
 pub use message::{Message, Offloaded, Origin, Packet};
 pub(crate) use summary::summary_tokens;
-pub(crate) use told::{
-    ROLLED_BACK, child_tokens, clamp_told, heard_tokens, shown_tokens, told_tokens, wait_tokens,
+pub(crate) use text::{
+    ROLLED_BACK, child_tokens, clamp_text, heard_tokens, outcome_tokens, shown_tokens, wait_tokens,
 };
 pub use trace::{EventContext, Life, Switch, Trace};

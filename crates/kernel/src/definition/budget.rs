@@ -47,7 +47,6 @@ impl Default for BudgetSpec {
 }
 
 impl BudgetSpec {
-    /// Only ceilings.
     #[must_use]
     pub fn of(limit: Ceilings) -> Self {
         Self { limit, ..Self::default() }
@@ -104,7 +103,6 @@ pub enum Lend {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WrapUp {
-    /// It does.
     #[default]
     On,
     /// It ends at once.

@@ -13,7 +13,6 @@ use crate::words::{ModelName, RoleName, ToolName};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Allow<T: Ord> {
-    /// Everything there is.
     All,
     /// These and no others.
     Only(BTreeSet<T>),
@@ -45,7 +44,6 @@ impl<T: Ord + Clone> Allow<T> {
         }
     }
 
-    /// What both allow.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         match (self, other) {
@@ -91,7 +89,6 @@ enum Beyond<T> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Network {
-    /// No sockets.
     #[default]
     Denied,
     /// As the sandbox grants it.

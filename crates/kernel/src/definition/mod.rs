@@ -44,20 +44,16 @@ pub struct Definition {
     pub name: String,
     /// What the root is to do.
     pub goal: String,
-    /// The root's role.
     pub entry: RoleName,
     /// The thread it belongs to; its own if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<ThreadId>,
-    /// The root's ceilings.
     #[serde(default)]
     pub budget: BudgetSpec,
     /// Bounds of the whole tree.
     #[serde(default)]
     pub limits: TreeLimits,
-    /// Models by name.
     pub models: ByName<ModelName, ModelSpec>,
-    /// Roles by name.
     pub roles: ByName<RoleName, Role>,
     /// Tools by name, those that the kernel itself answers aside.
     #[serde(default, skip_serializing_if = "ByName::is_empty")]

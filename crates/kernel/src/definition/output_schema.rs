@@ -96,7 +96,6 @@ fn bad(reason: &str) -> Refusal {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mismatch {
-    /// In which way.
     pub kind: MismatchKind,
     /// What is wrong and where, the first few.
     pub wrong: Vec<Wrong>,
@@ -143,21 +142,21 @@ impl Mismatch {
             path: cut(&wrong.path, limit::NAME_BYTES_MAX),
             expected: cut(&wrong.expected, limit::MISMATCH_BYTES_MAX),
         };
-        let wrong: Vec<Wrong> = self.wrong.iter().take(limit::MISMATCHES_TOLD_MAX).map(bounded).collect();
+        let wrong: Vec<Wrong> = self.wrong.iter().take(limit::MISMATCHES_SHOWN_MAX).map(bounded).collect();
         let left = u32::try_from(self.wrong.len() - wrong.len()).unwrap_or(u32::MAX);
         Self { kind: self.kind, more: self.more.saturating_add(left), wrong }
     }
 
     /// What is wrong, in words.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn describe(&self) -> String {
         let one = |wrong: &Wrong| match wrong.path.as_str() {
             "" => wrong.expected.clone(),
             path => format!("at {path}: {}", wrong.expected),
         };
-        let told: Vec<String> = self.wrong.iter().map(one).collect();
-        let told = told.join("; ");
-        if self.more == 0 { told } else { format!("{told}; and {} more", self.more) }
+        let texts: Vec<String> = self.wrong.iter().map(one).collect();
+        let texts = texts.join("; ");
+        if self.more == 0 { texts } else { format!("{texts}; and {} more", self.more) }
     }
 
     /// What an agent is told that gave such an answer.
@@ -165,7 +164,7 @@ impl Mismatch {
         const BEFORE: &str = "Your answer does not fit the JSON Schema: ";
         const AFTER: &str = "\nAnswer again, with the whole JSON value and nothing else.";
         let room = limit::NOTICE_BYTES_MAX - BEFORE.len() - AFTER.len();
-        format!("{BEFORE}{}{AFTER}", cut(&self.told(), room))
+        format!("{BEFORE}{}{AFTER}", cut(&self.describe(), room))
     }
 }
 

@@ -75,13 +75,13 @@ pub enum Refusal {
     LendWithoutCeiling,
 
     // --- budgets
-    #[error("{}: answer with what you have, or ask for less", short.told(account))]
+    #[error("{}: answer with what you have, or ask for less", short.describe(account))]
     Ceiling { account: AgentId, short: Shortfall },
     #[error(
         "its first call needs {} and {} are left ({}): do this part yourself, or ask for less",
         short.resource.counted(short.asked),
         short.resource.counted(short.left()),
-        short.told(account)
+        short.describe(account)
     )]
     FirstCallTooLarge { account: AgentId, short: Shortfall },
     #[error(

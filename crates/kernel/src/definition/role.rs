@@ -114,7 +114,6 @@ impl Turns {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OutputLimits {
-    /// Files.
     pub files_max: u64,
     /// Bytes of all of them.
     pub bytes_max: u64,
@@ -136,12 +135,10 @@ impl OutputLimits {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Approval {
-    /// Yes.
     #[default]
     Allow,
     /// If a person says so, each time.
     Ask,
-    /// No.
     Deny,
 }
 
@@ -149,7 +146,6 @@ pub enum Approval {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Recursion {
-    /// Never.
     #[default]
     Refused,
     /// With another goal each time.

@@ -9,7 +9,6 @@ use crate::words::{Body, Category, limit};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Share {
-    /// Nothing.
     #[default]
     Goal,
     /// What its parent was told itself: its first message and its context messages, as they are then.
@@ -43,6 +42,5 @@ impl Share {
 pub struct GivenMessage {
     /// What it is for.
     pub category: Category,
-    /// What it says.
     pub body: Body,
 }

@@ -8,9 +8,7 @@ use crate::words::Category;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Preset {
-    /// Long conversations.
     Dialog,
-    /// Work with tools.
     #[default]
     Tools,
 }
@@ -45,7 +43,6 @@ impl Shares {
         self.0[category.place()]
     }
 
-    /// All shares together.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.0.iter().sum()

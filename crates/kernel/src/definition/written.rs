@@ -28,7 +28,6 @@ pub struct TimeSpan(u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Value")]
 pub struct Timeout {
-    /// How long.
     pub span: TimeSpan,
     /// Whether it never stands still.
     pub is_wall: bool,
@@ -73,7 +72,6 @@ pub struct BudgetKeys {
 /// Why something written cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WrittenError {
-    /// Not dollars.
     #[error(
         "`{text}` is not an amount in USD: write a plain positive number such as 0.25, at most nine decimals"
     )]
@@ -83,11 +81,7 @@ pub enum WrittenError {
     },
     /// More dollars than any honest budget.
     #[error("`{text}` USD is above the largest amount, 1000000 USD")]
-    UsdTooLarge {
-        /// What was written.
-        text: String,
-    },
-    /// Not a time.
+    UsdTooLarge { text: String },
     #[error(
         "`{text}` is not a time: write a whole number and its unit, such as 200ms, 90s, 5m, 2h or 1d; \
          a number alone is seconds"
@@ -102,7 +96,6 @@ pub enum WrittenError {
         /// What was written, cut to a readable length.
         text: String,
     },
-    /// Not a share.
     #[error("`{text}` is not a percent: write a whole number from 0 to {percent_max}, such as 10 or \"10%\"")]
     NotPercent {
         /// What was written, cut to a readable length.
@@ -119,7 +112,6 @@ pub enum WrittenError {
 }
 
 impl Usd {
-    /// In nano-USD.
     #[must_use]
     pub const fn nanos(self) -> u64 {
         self.0
@@ -148,7 +140,6 @@ impl Percent {
 }
 
 impl Count {
-    /// The number.
     #[must_use]
     pub const fn count(self) -> u64 {
         self.0

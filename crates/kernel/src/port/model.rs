@@ -59,7 +59,6 @@ pub type Deltas = Arc<dyn Fn(&str) + Send + Sync>;
 /// One attempt at a model call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelAttempt {
-    /// For whom.
     pub origin: Arc<Origin>,
     /// Which model, by its name in the tree.
     pub model: ModelName,
@@ -96,7 +95,6 @@ pub enum Purpose {
 /// What a model answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelAnswer {
-    /// What it said.
     pub text: String,
     /// The tools it wants called.
     pub asks: Vec<ToolAsk>,
@@ -109,7 +107,6 @@ pub struct ModelAnswer {
 /// An attempt that came to nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missed {
-    /// What went wrong.
     pub fault: Fault,
     /// What it used all the same.
     pub used: Used,

@@ -22,9 +22,7 @@ pub trait Tool: Send + Sync {
 /// One attempt at a tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolAttempt {
-    /// For whom.
     pub origin: Arc<Origin>,
-    /// Which tool.
     pub tool: ToolName,
     /// The arguments: a JSON object, as text.
     pub args: String,

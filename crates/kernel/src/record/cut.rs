@@ -42,7 +42,6 @@ pub struct Span {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LeftOut {
-    /// How many messages.
     pub messages: u32,
     /// How many tokens they had at most.
     pub tokens: u64,

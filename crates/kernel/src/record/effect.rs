@@ -10,13 +10,10 @@ use serde::{Deserialize, Serialize};
 pub enum Effect {
     /// Make one attempt at a model call.
     CallModel {
-        /// Which call.
         call: CallId,
         /// Which attempt; the first is 1.
         attempt: u32,
-        /// For whom.
         agent: AgentId,
-        /// Which model.
         model: ModelName,
         /// The most output tokens to ask for.
         output_cap: u64,
@@ -25,13 +22,10 @@ pub enum Effect {
     },
     /// Make one attempt at a tool call.
     CallTool {
-        /// Which call.
         call: CallId,
         /// Which attempt; the first is 1.
         attempt: u32,
-        /// For whom.
         agent: AgentId,
-        /// Which tool.
         tool: ToolName,
         /// Which of the tools that its agent's last answer asked for; none for a call from outside.
         ask: Option<u32>,
@@ -41,15 +35,7 @@ pub enum Effect {
         key: String,
     },
     /// Stop every running call of an agent; each still ends in its own report.
-    StopCalls {
-        /// Whose.
-        agent: AgentId,
-    },
+    StopCalls { agent: AgentId },
     /// Report back when the time comes.
-    SetTimer {
-        /// Which timer.
-        timer: TimerId,
-        /// When.
-        at: Time,
-    },
+    SetTimer { timer: TimerId, at: Time },
 }

@@ -40,18 +40,11 @@ pub enum Event {
     /// An agent exists, the root included.
     AgentSpawned(Box<Spawned>),
     /// An agent and everything below it start no further effect.
-    AgentPaused {
-        /// Who.
-        agent: AgentId,
-    },
+    AgentPaused { agent: AgentId },
     /// The pause is over.
-    AgentUnpaused {
-        /// Who.
-        agent: AgentId,
-    },
+    AgentUnpaused { agent: AgentId },
     /// A person gave an agent a new instruction while it ran.
     AgentRedirected {
-        /// Who.
         agent: AgentId,
         /// What to do from here on.
         instruction: String,
@@ -63,9 +56,7 @@ pub enum Event {
     },
     /// A packet of this agent has at most so many tokens.
     WindowSet {
-        /// Who.
         agent: AgentId,
-        /// So many.
         size: u64,
         /// The most tokens that its first message has, and the tools that are told beside it.
         first: u64,
@@ -75,9 +66,7 @@ pub enum Event {
     },
     /// An agent was told what another knows, by reference.
     ContextShared {
-        /// Whose it is.
         from: AgentId,
-        /// Who was told.
         to: AgentId,
         /// Which messages of the one's window.
         spans: Vec<Span>,
@@ -90,9 +79,7 @@ pub enum Event {
     },
     /// An agent reads the context messages of another one from here on, as they come.
     ThreadJoined {
-        /// Who.
         agent: AgentId,
-        /// Whose.
         of: AgentId,
         /// The most tokens of them in the packet of anybody who knows them, if there is a bound.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -100,9 +87,7 @@ pub enum Event {
     },
     /// An agent that read the context messages of another one is about to end.
     ThreadLeft {
-        /// Who.
         agent: AgentId,
-        /// Whose.
         of: AgentId,
         /// The most tokens of them in the packet of anybody who still reads them, if there is a bound.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,9 +95,7 @@ pub enum Event {
     },
     /// An agent's window was full: from here on its packets leave something out. Nothing of its context is lost.
     ContextCut {
-        /// Who.
         agent: AgentId,
-        /// What.
         cut: Cut,
         /// How much that is, by category.
         left_out: Vec<(Category, LeftOut)>,
@@ -124,9 +107,7 @@ pub enum Event {
     ContextRestored(Box<Restored>),
     /// It is decided how an agent ends; its calls and children are being stopped.
     AgentEnding {
-        /// Who.
         agent: AgentId,
-        /// How.
         exit: Exit,
         /// What it has to show.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -134,9 +115,7 @@ pub enum Event {
     },
     /// An agent has ended; nothing of it runs, nothing below it lives.
     AgentEnded {
-        /// Who.
         agent: AgentId,
-        /// How.
         exit: Exit,
         /// What it has to show.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -150,9 +129,7 @@ pub enum Event {
     },
     /// A clock of an agent started or stopped, or got more time.
     ClockSet {
-        /// Whose.
         agent: AgentId,
-        /// Which one.
         clock: ClockKind,
         /// What is left on it.
         left_ms: u64,
@@ -164,19 +141,10 @@ pub enum Event {
         alarm: Option<Alarm>,
     },
     /// An agent asked for a model or tool call.
-    CallAsked {
-        /// Which call.
-        call: CallId,
-        /// Who.
-        agent: AgentId,
-        /// What for.
-        work: Work,
-    },
+    CallAsked { call: CallId, agent: AgentId, work: Work },
     /// A call cannot go on yet.
     CallWaiting {
-        /// Which call.
         call: CallId,
-        /// What for.
         why: Why,
         /// Whose account blocks it, if it waits for budget.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -187,21 +155,15 @@ pub enum Event {
     },
     /// An attempt started; its worst case is held at every account up the chain.
     CallStarted {
-        /// Which call.
         call: CallId,
         /// Which attempt; the first is 1.
         attempt: u32,
-        /// What is held.
         held: Amounts,
     },
     /// After a restart, the same attempt was started again under the same key and hold.
-    CallResumed {
-        /// Which call.
-        call: CallId,
-    },
+    CallResumed { call: CallId },
     /// A model call goes on with other terms: another model, or a smaller output cap.
     CallSwitched {
-        /// Which call.
         call: CallId,
         /// The model from here on.
         model: ModelName,
@@ -210,12 +172,10 @@ pub enum Event {
     },
     /// An attempt failed and was settled; the call goes on.
     AttemptFailed {
-        /// Which call.
         call: CallId,
         /// What went wrong; none if nobody knows because the process died.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fault: Option<Fault>,
-        /// What it used.
         spent: Amounts,
         /// Of it, beyond the hold.
         #[serde(default, skip_serializing_if = "Amounts::is_zero")]
@@ -223,9 +183,7 @@ pub enum Event {
     },
     /// A call has ended; if it was running, its hold is settled.
     CallEnded {
-        /// Which call.
         call: CallId,
-        /// How.
         outcome: Outcome,
         /// What its last attempt used.
         #[serde(default, skip_serializing_if = "Amounts::is_zero")]
@@ -238,12 +196,10 @@ pub enum Event {
     WaitStarted {
         /// The call that waits.
         call: CallId,
-        /// Who.
         agent: AgentId,
         /// Which of the tools that its last answer asked for, counted from 0.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ask: Option<u32>,
-        /// For what.
         wait: WaitFor,
         /// When it gives up.
         alarm: Alarm,
@@ -252,19 +208,16 @@ pub enum Event {
     QuestionAsked {
         /// The call that waits.
         call: CallId,
-        /// Who.
         agent: AgentId,
         /// Which of the tools that its last answer asked for, counted from 0.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ask: Option<u32>,
-        /// What.
         question: Question,
         /// When it gives up.
         alarm: Alarm,
     },
     /// A tool call of an agent's turn was answered at once: it was refused, or needed nobody outside.
     ToolAnswered {
-        /// Whose.
         agent: AgentId,
         /// Which of the tools that its last answer asked for, counted from 0.
         ask: u32,
@@ -278,19 +231,14 @@ pub enum Event {
     Charged {
         /// At whose account, and every one above.
         agent: AgentId,
-        /// How much.
         amounts: Amounts,
-        /// What for.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         note: String,
     },
     /// A message waits for an agent, which may not be there yet.
     MessageSent {
-        /// From whom.
         from: By,
-        /// For whom.
         to: AgentId,
-        /// What it says.
         body: Body,
         /// What stands on it.
         #[serde(default, skip_serializing_if = "Envelope::is_plain")]
@@ -298,20 +246,16 @@ pub enum Event {
     },
     /// A message is there for whoever watches its topic.
     MessagePublished {
-        /// From whom.
         from: By,
-        /// What it says.
         body: Body,
         /// What stands on it: its topic, at least.
         envelope: Envelope,
     },
     /// An agent's context has a name, as it is when this decision is over.
     CheckpointMade {
-        /// Whose.
         agent: AgentId,
         /// What it is called, in the whole home.
         name: CheckpointName,
-        /// What made it.
         kind: CheckpointKind,
         /// The how-manieth of its agent it is, if it is an automatic one.
         #[serde(default, skip_serializing_if = "is_zero")]
@@ -319,7 +263,6 @@ pub enum Event {
     },
     /// An agent's time is nearly up: its next call is its last.
     WrapUpStarted {
-        /// Who.
         agent: AgentId,
         /// Whether its tools and children are stopped for that. They are not while its model answers.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -331,9 +274,7 @@ pub enum Event {
         agent: AgentId,
         /// With which call; it waits, and if it is given up the tree goes on.
         call: CallId,
-        /// Whose ceiling.
         account: AgentId,
-        /// The numbers.
         short: Shortfall,
     },
     /// The tree goes on.
@@ -344,7 +285,6 @@ pub enum Event {
     LimitRaised {
         /// Whose; ceilings below that only mirrored these rise too.
         agent: AgentId,
-        /// By how much.
         add: Amounts,
         /// How much more time each of its clocks has; the events after this one say how they stand.
         #[serde(default, skip_serializing_if = "is_zero_ms")]
@@ -352,18 +292,12 @@ pub enum Event {
     },
     /// A model's breaker opened or closed.
     BreakerChanged {
-        /// Which model.
         model: ModelName,
         /// Its state from here on.
         breaker: BreakerState,
     },
     /// A model takes no calls until then.
-    RateLimited {
-        /// Which model.
-        model: ModelName,
-        /// Until when.
-        until: Time,
-    },
+    RateLimited { model: ModelName, until: Time },
 }
 
 impl Event {
@@ -436,7 +370,6 @@ pub(crate) const fn is_zero_ms(ms: &u64) -> bool {
 pub struct Restored {
     /// Whose context it is from here on.
     pub agent: AgentId,
-    /// Whose it was.
     pub from: AgentId,
     /// The event of the checkpoint.
     pub at: Seq,
@@ -458,9 +391,7 @@ pub struct Restored {
 /// How a branch begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Branched {
-    /// The new tree.
     pub tree: TreeId,
-    /// Its origin.
     pub from: TreeId,
     /// The last event that both share.
     pub at: Seq,
@@ -477,9 +408,7 @@ pub struct Branched {
 /// A timer and when it fires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alarm {
-    /// Which timer.
     pub timer: TimerId,
-    /// When.
     pub at: Time,
 }
 
@@ -487,7 +416,6 @@ pub struct Alarm {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BreakerState {
-    /// They do.
     #[default]
     Closed,
     /// It failed too often; calls go elsewhere or are refused.

@@ -9,23 +9,17 @@ use crate::words::AgentId;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Exit {
-    /// It answered.
     Completed,
     /// A ceiling stopped it; its result, if any, is partial.
     Exhausted {
-        /// Whose ceiling.
         account: AgentId,
-        /// The numbers.
         short: Shortfall,
     },
-    /// It failed.
     Failed {
-        /// Why.
         error: Failure,
     },
     /// Somebody stopped it, or an agent above it ended.
     Cancelled {
-        /// Why.
         reason: String,
     },
 }

@@ -25,7 +25,6 @@ pub struct Header {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tie {
-    /// Nothing.
     Free,
     /// It came through the inbox; the newest that somebody wrote stays.
     Letter,
@@ -34,7 +33,8 @@ pub enum Tie {
     /// It answers the last message that asked: never without it.
     Answers,
     /// Another agent knows it: the one at this place among those that told something.
-    Told(u8),
+    #[serde(rename = "told")]
+    Shared(u8),
     /// It tells in short what was left out. Never left out itself.
     Folded,
 }
@@ -62,13 +62,13 @@ impl Header {
     /// Whether it is a context message that nobody else told.
     #[must_use]
     pub const fn is_own_context(&self) -> bool {
-        matches!(self.category, Category::Context) && !matches!(self.tie, Tie::Folded | Tie::Told(_))
+        matches!(self.category, Category::Context) && !matches!(self.tie, Tie::Folded | Tie::Shared(_))
     }
 
     /// The same in the conversation of another agent: whoever told it told that one nothing.
     pub(crate) fn forked(self) -> Self {
         let tie = match self.tie {
-            Tie::Told(_) => Tie::Free,
+            Tie::Shared(_) => Tie::Free,
             tie @ (Tie::Free | Tie::Letter | Tie::Asks | Tie::Answers | Tie::Folded) => tie,
         };
         Self { tie, ..self }

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Teller {
-    /// Who.
     pub agent: AgentId,
     /// How many of its context messages are known by that.
     pub contexts: u32,
@@ -44,8 +43,8 @@ const fn is_zero(number: &u32) -> bool {
 impl Holding {
     /// What makes no window, if anything does.
     pub(crate) fn wrong(&self) -> Option<&'static str> {
-        let is_told = |header: &Header| match header.tie {
-            Tie::Told(place) => usize::from(place) < self.tellers.len(),
+        let is_shared = |header: &Header| match header.tie {
+            Tie::Shared(place) => usize::from(place) < self.tellers.len(),
             Tie::Free | Tie::Letter | Tie::Asks | Tie::Answers | Tie::Folded => true,
         };
         let images = self.headers.iter().map(|header| usize::from(header.images)).sum::<usize>();
@@ -55,7 +54,7 @@ impl Holding {
             Some("it has more messages than a journal takes at once")
         } else if self.unread as usize >= self.headers.len() {
             Some("more is unread than there is")
-        } else if self.tellers.len() > limit::SHARES_MAX || !self.headers.iter().all(is_told) {
+        } else if self.tellers.len() > limit::SHARES_MAX || !self.headers.iter().all(is_shared) {
             Some("it names tellers that are not there")
         } else if self.images.len() != images {
             Some("it counts other images than its messages have")

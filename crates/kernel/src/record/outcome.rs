@@ -12,7 +12,6 @@ use crate::words::{AgentId, Body, Fault, Seq};
 pub enum Outcome {
     /// The effect did what it was asked to.
     Done {
-        /// What it returned.
         body: Body,
         /// The tools that a model wants called.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -27,9 +26,7 @@ pub enum Outcome {
         #[serde(default, skip_serializing_if = "StopReason::is_end")]
         stop: StopReason,
     },
-    /// Every attempt failed.
     Failed {
-        /// The last fault.
         fault: Fault,
     },
     /// The process died while it ran; nobody knows whether it happened.
@@ -38,14 +35,12 @@ pub enum Outcome {
     Cancelled,
     /// It may not run.
     Refused {
-        /// Why.
         refusal: Refusal,
     },
     /// A person said yes: what it was about is called under another call.
     Approved,
     /// A question has its answer.
     Answered {
-        /// What.
         answer: Body,
         /// Whether nobody answered in time and this is the default that the question named. A person gave it
         /// otherwise. Rules 2 never set it.
@@ -57,7 +52,6 @@ pub enum Outcome {
         /// Those that have, in the order they were named.
         ended: Vec<ChildEnd>,
     },
-    /// A message came.
     Message {
         /// The event that brought it.
         seq: Seq,
@@ -96,7 +90,6 @@ const fn is_false(flag: &bool) -> bool {
 /// A child's end, by reference: its result stands in the event named here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChildEnd {
-    /// Who.
     pub agent: AgentId,
     /// How, as one word.
     pub state: String,

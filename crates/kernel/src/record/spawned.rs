@@ -7,15 +7,12 @@ use crate::definition::{Caps, OnLow, OutputSchema, WrapUp};
 use crate::record::{Alarm, is_zero_ms};
 use crate::words::{AgentId, CallId, ModelName, RoleName, ThreadId, Time};
 
-/// An agent's birth.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spawned {
-    /// Its id.
     pub agent: AgentId,
     /// Who spawned it; none for the root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<AgentId>,
-    /// Its role.
     pub role: RoleName,
     /// What it is to do.
     pub goal: String,
@@ -55,7 +52,6 @@ pub struct Due {
     /// How long before its time is up that alarm comes, so that it can wrap up.
     #[serde(default, skip_serializing_if = "is_zero_ms")]
     pub early_ms: u64,
-    /// Its timeout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     /// Whether its timeout never stands still.
@@ -74,13 +70,11 @@ pub enum Attachment {
     Root,
     /// As the end of a call, which waits for it.
     Call {
-        /// Which call.
         call: CallId,
         /// Which of the tools that its parent's last answer asked for, counted from 0.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ask: Option<u32>,
     },
-    /// As a message.
     Detached,
     /// Not at all: its parent was rolled back to before it was there. Nobody is born so.
     Disowned,

@@ -49,9 +49,8 @@ pub enum Unsummed {
 }
 
 impl Unsummed {
-    /// It in words.
     #[must_use]
-    pub const fn told(self) -> &'static str {
+    pub const fn describe(self) -> &'static str {
         match self {
             Self::Budget => "what is left of the budget is for the turn",
             Self::NoRoom => "the window is too small for one",

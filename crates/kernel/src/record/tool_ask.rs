@@ -9,9 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct ToolAsk {
     /// The id that the model gave it.
     pub id: String,
-    /// Which tool.
     pub tool: String,
-    /// The arguments.
     pub args: String,
     /// How many tokens all of it has at most, if somebody counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -6,10 +6,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitNeed {
-    /// All of them.
     #[default]
     All,
-    /// One of them.
     Any,
     /// So many that completed.
     First(u32),
@@ -19,7 +17,6 @@ pub enum WaitNeed {
 
 /// An agent that has ended, as far as it matters for a [`WaitNeed`]: whether it completed, and its answer or a digest of it.
 pub struct Ballot<A> {
-    /// Whether it completed.
     pub is_completed: bool,
     /// What it answered; two that are equal agree.
     pub answer: Option<A>,

@@ -24,7 +24,6 @@ pub enum Why {
     Paused,
     /// Somebody to raise the tree's ceiling.
     Halted,
-    /// Children to end.
     Children,
     /// A message to come.
     Message,

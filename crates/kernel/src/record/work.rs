@@ -26,7 +26,6 @@ pub enum Work {
 /// A model is to answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelCall {
-    /// Which one.
     pub model: ModelName,
     /// What goes in, counted outside, at least as much as it will be billed.
     pub input_tokens: u64,
@@ -74,7 +73,6 @@ impl Work {
 /// A tool is to act.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// Which one.
     pub tool: ToolName,
     /// Which of the tools that its agent's last answer asked for, counted from 0; none for a call from outside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -93,7 +91,6 @@ pub struct ToolCall {
 /// The child that a call spawned is to end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChildCall {
-    /// Which one.
     pub agent: AgentId,
 }
 
@@ -101,9 +98,7 @@ pub struct ChildCall {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "for", rename_all = "snake_case", deny_unknown_fields)]
 pub enum WaitFor {
-    /// These children.
     Children {
-        /// Which.
         agents: Vec<AgentId>,
         /// How many of them.
         need: WaitNeed,
@@ -111,7 +106,6 @@ pub enum WaitFor {
         #[serde(default, skip_serializing_if = "Sources::is_left_out")]
         sources: Sources,
     },
-    /// Any message.
     Message,
 }
 
@@ -136,7 +130,6 @@ impl Sources {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
-    /// What is asked.
     pub text: String,
     /// What happens if nobody answers in time.
     #[serde(default)]

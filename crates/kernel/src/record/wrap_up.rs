@@ -23,12 +23,7 @@ pub enum WrapUpReason {
     /// It may take no more turns.
     MaxSteps,
     /// An ordinary call does not fit any more.
-    Ceiling {
-        /// Whose ceiling.
-        account: AgentId,
-        /// The numbers.
-        short: Shortfall,
-    },
+    Ceiling { account: AgentId, short: Shortfall },
     /// Its time is nearly up.
     Deadline,
 }

@@ -22,11 +22,9 @@ pub struct Decision {
 /// What whoever asked is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// It is so.
     Done,
     /// Nobody is called so yet; the message waits until somebody is.
     Queued {
-        /// For whom.
         agent: AgentId,
     },
     /// These were told what somebody knows.
@@ -36,28 +34,21 @@ pub enum Reply {
     },
     /// This agent was spawned; the call, if any, ends with its result.
     Spawned {
-        /// Who.
         agent: AgentId,
         /// The call that waits for it.
         call: Option<CallId>,
     },
     /// The call has started.
     Started {
-        /// Which call.
         call: CallId,
     },
-    /// The call waits.
     Waiting {
-        /// Which call.
         call: CallId,
-        /// For what.
         why: Why,
     },
     /// The call was recorded and refused.
     Refused {
-        /// Which call.
         call: CallId,
-        /// Why.
         refusal: Refusal,
     },
     /// The agent's context has this name now.
@@ -67,7 +58,6 @@ pub enum Reply {
     },
     /// The agent's context is what it was.
     RolledBack {
-        /// Whose.
         agent: AgentId,
         /// How many messages it has.
         messages: u64,

@@ -11,32 +11,23 @@ use crate::words::Time;
 /// One input, complete: nothing else is read while deciding it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Input {
-    /// When it arrived.
     pub now: Time,
     /// Random bits drawn for it; ids are made from them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub draw: u64,
-    /// What arrived.
     pub what: What,
 }
 
-/// What can arrive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
     /// Somebody asks; it may be refused.
-    Request {
-        /// Who asks.
-        by: By,
-        /// For what.
-        request: Box<Request>,
-    },
+    Request { by: By, request: Box<Request> },
     /// Something outside happened; it is never refused.
     Report(Report),
 }
 
 impl What {
-    /// A person asks.
     #[must_use]
     pub fn person(request: Request) -> Self {
         Self::Request { by: By::Person, request: Box::new(request) }

@@ -39,7 +39,6 @@ struct Seldom {
 /// What an agent tells another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
-    /// Its context messages.
     Context,
     /// Its first message, too.
     Briefing,
@@ -176,11 +175,11 @@ impl Window {
 
     /// What the agent was told before by another one.
     #[must_use]
-    pub fn told_places(&self, from: &AgentId) -> Vec<Span> {
+    pub fn shared_places(&self, from: &AgentId) -> Vec<Span> {
         let Some((place, _)) = self.teller(from) else { return Vec::new() };
         let mut spans = Vec::new();
         for (at, header) in (0..).zip(&self.headers) {
-            if header.tie == Tie::Told(place) {
+            if header.tie == Tie::Shared(place) {
                 Span::join(&mut spans, at, at + 1);
             }
         }
@@ -229,7 +228,6 @@ impl Window {
         !self.headers.is_empty()
     }
 
-    /// The first message.
     pub(crate) fn open(&mut self, tokens: u64) {
         self.insert(0, Header::new(tokens, Category::System, Tie::Free), &[]);
     }
@@ -329,12 +327,19 @@ impl Window {
     /// Takes what another agent knows: of those the headers at these places. `as_is` if it is its own conversation from
     /// here on. While tools are out it is unread until they are back. Trees of older rules (`is_old`) ask anew after each
     /// message, so that what a fork brings beside a letter stands in another order than the model reads it.
-    pub(crate) fn told(&mut self, from: &AgentId, window: &Self, spans: &[Span], as_is: bool, is_old: bool) {
+    pub(crate) fn receive(
+        &mut self,
+        from: &AgentId,
+        window: &Self,
+        spans: &[Span],
+        as_is: bool,
+        is_old: bool,
+    ) {
         if !self.is_open() {
             return;
         }
         let (contexts, system) = (window.context_messages(), Span::has(spans, 0));
-        let tie = if as_is { None } else { Some(Tie::Told(self.note_teller(from, contexts, system))) };
+        let tie = if as_is { None } else { Some(Tie::Shared(self.note_teller(from, contexts, system))) };
         let known = Span::places(spans).filter_map(|place| Some((place, window.headers.get(place)?)));
         let was_asking = self.is_asking();
         for (place, header) in known {

@@ -13,11 +13,9 @@ use crate::words::{Category, limit};
 /// What a packet must keep to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// The most tokens.
     pub size: u64,
     /// How they are shared.
     pub preset: Preset,
-    /// The most images.
     pub images_max: u32,
     /// What becomes of what is left out.
     pub compact: Compact,
@@ -30,7 +28,6 @@ pub struct Bounds {
 pub struct Slice {
     /// The place of the agent whose thread it is among those that told something; none if it is the agent's own.
     pub teller: Option<u8>,
-    /// So many.
     pub tokens: u64,
 }
 
@@ -38,7 +35,7 @@ impl Slice {
     /// Whether a message belongs to it.
     #[must_use]
     pub fn has(&self, header: &Header) -> bool {
-        self.teller.map_or_else(|| header.is_own_context(), |teller| header.tie == Tie::Told(teller))
+        self.teller.map_or_else(|| header.is_own_context(), |teller| header.tie == Tie::Shared(teller))
     }
 
     fn tokens_in(&self, headers: &[Header]) -> u64 {
@@ -128,7 +125,7 @@ fn old_images(window: &Window, images_max: u32) -> Vec<Blank> {
 
 /// Whether somebody meant it for this agent now: neither a note of the machine nor what another agent knows.
 const fn is_written(header: &Header) -> bool {
-    !matches!(header.category, Category::Internal) && !matches!(header.tie, Tie::Told(_))
+    !matches!(header.category, Category::Internal) && !matches!(header.tie, Tie::Shared(_))
 }
 
 /// The headers as they are when these images have given back what they have: nothing goes for what is not shown.
@@ -162,7 +159,6 @@ struct Unit {
 
 struct Units {
     units: Vec<Unit>,
-    /// Tokens that stay.
     total: u64,
     /// Tokens that stay, by category.
     of: [u64; Category::COUNT],
@@ -197,7 +193,7 @@ impl Units {
                     unit.is_pinned |= is_pinned;
                     of[unit.category.place()] += unit.tokens;
                 }
-                (Tie::Free | Tie::Letter | Tie::Asks | Tie::Answers | Tie::Told(_) | Tie::Folded, _) => {
+                (Tie::Free | Tie::Letter | Tie::Asks | Tie::Answers | Tie::Shared(_) | Tie::Folded, _) => {
                     let category = header.category;
                     of[category.place()] += tokens;
                     units.push(Unit { from, to: from + 1, tokens, category, is_pinned, is_gone: false });

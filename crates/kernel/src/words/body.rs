@@ -86,7 +86,6 @@ impl Beside {
 pub struct BlobRef {
     /// The hash of the bytes.
     pub hash: BlobHash,
-    /// How many bytes.
     pub bytes: u64,
 }
 

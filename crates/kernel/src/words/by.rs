@@ -3,7 +3,6 @@
 use crate::words::AgentId;
 use serde::{Deserialize, Serialize};
 
-/// Who acts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum By {

@@ -15,11 +15,9 @@ pub enum Category {
     Dialog,
     /// What tools and children returned.
     Output,
-    /// What went wrong.
     Error,
     /// What the machine tells the agent and nobody else.
     Internal,
-    /// Anything else.
     Unknown,
 }
 

@@ -23,7 +23,6 @@ pub struct Fault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
-    /// Too many requests.
     RateLimit,
     /// The other side failed.
     Server,

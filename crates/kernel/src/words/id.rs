@@ -33,7 +33,6 @@ pub enum IdError {
         what: &'static str,
         /// What was given, cut to a readable length.
         text: String,
-        /// What is allowed.
         rule: &'static str,
     },
 }
@@ -56,7 +55,6 @@ impl TreeId {
         Self(bytes)
     }
 
-    /// The bytes.
     #[must_use]
     pub const fn bytes(&self) -> &[u8; 16] {
         &self.0
@@ -128,7 +126,6 @@ macro_rules! name {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// The text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -190,8 +187,9 @@ name!(
     "1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit"
 );
 name!(
-    /// A tool.
-    ToolName, "tool name", is_label,
+    ToolName,
+    "tool name",
+    is_label,
     "1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit"
 );
 name!(
@@ -393,7 +391,6 @@ impl TimerId {
         Self(NonZeroU64::MIN.saturating_add(count))
     }
 
-    /// Its number.
     #[must_use]
     pub const fn number(self) -> u64 {
         self.0.get()

@@ -101,7 +101,7 @@ pub const PATTERN_BYTES_MAX: usize = 256 * 1024;
 /// Most times that an agent is asked to repair one answer: what it does not get right then it does not get right.
 pub const REPAIRS_MAX: u8 = 2;
 /// Most things that are wrong with an answer of which its agent is told.
-pub const MISMATCHES_TOLD_MAX: usize = 3;
+pub const MISMATCHES_SHOWN_MAX: usize = 3;
 /// Longest description of one of them, in bytes.
 pub const MISMATCH_BYTES_MAX: usize = 160;
 /// Default time one tool call may take.
@@ -146,7 +146,7 @@ pub const WRAP_UP_MS_MAX: u64 = 60_000;
 /// Shortest time in which an agent wraps up before its deadline at all, in milliseconds.
 pub const WRAP_UP_TIMEOUT_MS_MIN: u64 = 10_000;
 /// Most children that a ceiling stopped of which their parent is told by name when it is topped up.
-pub const LOST_TOLD_MAX: usize = 16;
+pub const LOST_NAMED_MAX: usize = 16;
 /// Default output cap of one model call.
 pub const OUTPUT_TOKENS: u64 = 2_000;
 

@@ -20,12 +20,10 @@ const LEFT_OUT: &str = ": left out, only newer images are shown";
 pub enum PartKind {
     /// A picture that a model looks at. A packet has a bounded number of them.
     Image,
-    /// Anything else.
     File,
 }
 
 impl PartKind {
-    /// As one word.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -56,13 +54,11 @@ pub struct Part {
 /// A part with its bytes, on its way to a message.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Enclosure {
-    /// What it is.
     pub kind: PartKind,
     /// Of which type its bytes are.
     pub media: MediaType,
     /// What it is called.
     pub name: PartName,
-    /// The bytes.
     pub bytes: Vec<u8>,
 }
 
@@ -105,7 +101,6 @@ impl Part {
         }
     }
 
-    /// What it is.
     #[must_use]
     pub const fn kind(&self) -> PartKind {
         self.kind

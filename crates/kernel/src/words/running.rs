@@ -9,7 +9,6 @@ pub enum Running {
     /// They go on to their end.
     #[default]
     Finishes,
-    /// They are stopped.
     Stops,
 }
 

@@ -19,7 +19,6 @@ use crate::world::{
 use crate::{context, window};
 
 impl World {
-    /// Applies one event.
     pub fn apply(&mut self, event: &Event) {
         self.seq = Seq(self.seq.0 + 1);
         match event {
@@ -43,7 +42,7 @@ impl World {
             }
             Event::ContextShared { from, to, spans, as_is, replaces } => {
                 self.window_mut(to).remove(replaces);
-                self.told(from, to, (spans, *as_is));
+                self.share_context(from, to, (spans, *as_is));
             }
             Event::ThreadJoined { agent, of, bound } => self.joined(of, agent, *bound),
             Event::ThreadLeft { agent, of, bound } => self.left(of, agent, *bound),
@@ -162,7 +161,7 @@ impl World {
         &mut self.progress_mut(agent).window
     }
 
-    fn told(&mut self, from: &AgentId, to: &AgentId, (spans, as_is): (&[Span], bool)) {
+    fn share_context(&mut self, from: &AgentId, to: &AgentId, (spans, as_is): (&[Span], bool)) {
         let mut known = self.window_of(self.place(from)).clone();
         if let Some(tokens) = self.briefing_tokens(self.place(from)).filter(|_| !as_is) {
             known.begin_with(tokens);
@@ -170,11 +169,11 @@ impl World {
         let is_old = self.rules < 3;
         let progress = self.progress_mut(to);
         let before = progress.window.tokens();
-        progress.window.told(from, &known, spans, as_is, is_old);
+        progress.window.receive(from, &known, spans, as_is, is_old);
         progress.tokens = progress.tokens.saturating_add(progress.window.tokens() - before);
     }
 
-    /// The most tokens of an agent's first message as others are told it. Under rules 2 they were told all of it.
+    /// The most tokens of an agent's first message as others are tokens_shown it. Under rules 2 they were tokens_shown all of it.
     fn briefing_tokens(&self, ix: AgentIx) -> Option<u64> {
         let agent = self.agents.living(ix).filter(|_| self.rules >= 3)?;
         let turns = self.definition().roles.get(&agent.charter.role)?.turns.as_ref()?;
@@ -208,10 +207,10 @@ impl World {
         self.threads.leave(self.place(head), self.place(reader), bound);
     }
 
-    /// An agent is told that the window of its child is smaller than its own.
+    /// An agent is tokens_shown that the window of its child is smaller than its own.
     fn note_clamped(&mut self, child: &AgentId, size: u64, clamped: Clamped) {
         let Some(parent) = self.agent(self.place(child)).kin.parent else { return };
-        let tokens = context::clamp_told(child.as_str(), size, clamped.parent_size).len() as u64;
+        let tokens = context::clamp_text(child.as_str(), size, clamped.parent_size).len() as u64;
         let progress = &mut self.agents.agent_mut(parent).progress;
         progress.read(tokens);
         let note = Header::new(tokens + limit::MESSAGE_TOKENS, Category::Internal, Tie::Free);
@@ -272,8 +271,8 @@ impl World {
         match parent {
             Some(parent) if detached => {
                 let facts = 2 * self.facts_tokens(parent);
-                let told = context::child_tokens(exit.word(), tokens).saturating_add(facts);
-                let room = Room::from(told).plus(limit::SENDER_TOKENS);
+                let tokens_shown = context::child_tokens(exit.word(), tokens).saturating_add(facts);
+                let room = Room::from(tokens_shown).plus(limit::SENDER_TOKENS);
                 let letter = Letter { seq: self.seq, room, category: Category::Output };
                 self.agents.agent_mut(parent).take(letter);
             }
@@ -325,7 +324,7 @@ impl World {
                 }
                 agent.inbox.clear();
                 if work.wrap_up.is_some() {
-                    agent.progress.told_last();
+                    agent.progress.add_last_call_note();
                 }
                 agent.progress.window.read();
             }
@@ -395,7 +394,7 @@ impl World {
     }
 
     fn call_ended(&mut self, id: CallId, outcome: &Outcome, spent: &Amounts) {
-        let told = self.told_tokens(id, outcome);
+        let tokens_shown = self.outcome_tokens(id, outcome);
         let call = self.calls.call_mut(id);
         let (ix, is_running, timer) = (call.agent, call.is_running(), call.timer.take());
         let (is_wait, is_void) = (matches!(call.work, Work::Wait(_)), call.is_void);
@@ -425,15 +424,15 @@ impl World {
             // The tool that is called now will answer.
         } else if let Some(rank) = rank {
             let parts = if let Outcome::Done { body, .. } = outcome { body.parts() } else { &[] };
-            agent.progress.answered(rank, &Room::new(told, parts));
+            agent.progress.answered(rank, &Room::new(tokens_shown, parts));
         } else if !is_model {
-            agent.progress.read(told);
+            agent.progress.read(tokens_shown);
         } else if let (true, Outcome::Done { body, .. }) = (is_last, outcome)
             && body.text.trim().is_empty()
         {
             agent.progress.said_nothing();
         } else if let Outcome::Done { asks, mismatch, .. } = outcome {
-            agent.progress.said(self.seq, told, !asks.is_empty());
+            agent.progress.said(self.seq, tokens_shown, !asks.is_empty());
             is_answer = asks.is_empty() && mismatch.is_none();
             if let Some(mismatch) = mismatch {
                 agent.progress.missed(mismatch.note().len() as u64);
@@ -460,10 +459,10 @@ impl World {
         }
     }
 
-    /// The most tokens with which an agent is told the end of a call, with what stands behind it.
-    fn told_tokens(&self, id: CallId, outcome: &Outcome) -> u64 {
-        let told = context::told_tokens(outcome, |end| self.tokens_of(end));
-        let Some(Call { agent, work, .. }) = self.call(id) else { return told };
+    /// The most tokens with which an agent is tokens_shown the end of a call, with what stands behind it.
+    fn outcome_tokens(&self, id: CallId, outcome: &Outcome) -> u64 {
+        let tokens_shown = context::outcome_tokens(outcome, |end| self.tokens_of(end));
+        let Some(Call { agent, work, .. }) = self.call(id) else { return tokens_shown };
         let facts = self.facts_tokens(*agent);
         // What is left, and what each child used.
         let (lines, around) = match (work, outcome) {
@@ -474,7 +473,7 @@ impl World {
             (Work::Child(_), _) => (2, 0),
             (Work::Tool(_) | Work::Wait(_) | Work::Question(_), _) => (1, 0),
         };
-        told.saturating_add(lines * facts).saturating_add(around)
+        tokens_shown.saturating_add(lines * facts).saturating_add(around)
     }
 
     fn answered(&mut self, agent: &AgentId, ask: u32, body: &Body) {

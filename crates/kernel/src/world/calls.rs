@@ -12,11 +12,8 @@ use crate::world::AgentIx;
 /// A call that has not ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Whose.
     pub agent: AgentIx,
-    /// What for.
     pub work: Work,
-    /// Where it stands.
     pub stage: CallStage,
     /// How many attempts were started.
     pub attempt: u32,
@@ -112,10 +109,7 @@ pub enum CallStage {
     /// It cannot go on yet.
     Waiting(Why),
     /// An attempt is out.
-    Running {
-        /// What it holds.
-        held: Amounts,
-    },
+    Running { held: Amounts },
 }
 
 /// Every open call of a tree.

@@ -53,9 +53,7 @@ pub struct World {
 pub struct Halt {
     /// The call that asked for more.
     pub call: CallId,
-    /// Whose ceiling.
     pub account: AgentId,
-    /// The numbers.
     pub short: Shortfall,
 }
 
@@ -108,7 +106,6 @@ impl World {
         }
     }
 
-    /// The tree's id.
     #[must_use]
     pub const fn tree(&self) -> TreeId {
         self.tree
@@ -144,13 +141,11 @@ impl World {
         &self.unborn
     }
 
-    /// Every open call.
     #[must_use]
     pub const fn calls(&self) -> &Calls {
         &self.calls
     }
 
-    /// The accounts.
     #[must_use]
     pub const fn ledger(&self) -> &Ledger {
         &self.ledger

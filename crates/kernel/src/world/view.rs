@@ -9,11 +9,8 @@ use crate::world::{AgentIx, AgentState, AgentStatus, CallStage};
 /// One agent as others see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentView {
-    /// Its id.
     pub agent: AgentId,
-    /// Its parent's id.
     pub parent: Option<AgentId>,
-    /// Its role.
     pub role: RoleName,
     /// How far below the root.
     pub depth: u32,

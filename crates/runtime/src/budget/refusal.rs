@@ -8,7 +8,7 @@ use super::AccountId;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BudgetRefusal {
     /// What is spent and lent leaves too little, whatever returns.
-    #[error("{}: ask for less, or raise the ceiling", short.told(account))]
+    #[error("{}: ask for less, or raise the ceiling", short.describe(account))]
     Ceiling {
         /// The account whose ceiling it is: the one asked or one above it.
         account: AccountId,
@@ -16,7 +16,7 @@ pub enum BudgetRefusal {
         short: Shortfall,
     },
     /// Other holds are in the way and will clear. Only those who do not wait in line see this.
-    #[error("{}: other holds are in the way, try again when they have settled", short.told(account))]
+    #[error("{}: other holds are in the way, try again when they have settled", short.describe(account))]
     Busy {
         /// The account whose ceiling it is.
         account: AccountId,

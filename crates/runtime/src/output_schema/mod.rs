@@ -30,7 +30,7 @@ pub(crate) fn check(schema: &str) -> Result<(), Wrong> {
 /// Refuses a request with a schema that is none. The kernel sees whether the rest of it is as it should be.
 pub(crate) fn check_request(request: &Request) -> Result<(), Refusal> {
     let refused = |schema: &OutputSchema| {
-        check(schema.text()).map_err(|wrong| Refusal::BadSchema { reason: bad(wrong).told() })
+        check(schema.text()).map_err(|wrong| Refusal::BadSchema { reason: bad(wrong).describe() })
     };
     if let Request::Start(start) = request {
         let roles = start.definition.roles.values().filter_map(|role| role.turns.as_ref());
@@ -77,7 +77,7 @@ fn evaluate<'a>(schema: &str, answer: &'a str) -> Result<&'a str, Mismatch> {
     }
     let mut errors = validator.iter_errors(&value);
     let wrong: Vec<Wrong> =
-        errors.by_ref().take(limit::MISMATCHES_TOLD_MAX).map(|error| told(&error)).collect();
+        errors.by_ref().take(limit::MISMATCHES_SHOWN_MAX).map(|error| told(&error)).collect();
     // How many more there are is worth a few looks, not all of them.
     let more = errors.take(MORE_MAX).count() as u32;
     Err(Mismatch { kind: MismatchKind::Value, wrong, more })

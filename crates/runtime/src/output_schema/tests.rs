@@ -16,7 +16,7 @@ const PERSON: &str = r##"{
 fn told(schema: &str, answer: &str) -> String {
     match fit(schema, answer) {
         Ok(bare) => format!("fits: {bare}"),
-        Err(mismatch) => format!("{:?}: {}", mismatch.kind, mismatch.told()),
+        Err(mismatch) => format!("{:?}: {}", mismatch.kind, mismatch.describe()),
     }
 }
 
@@ -161,7 +161,7 @@ proptest! {
                 prop_assert!(answer.contains(bare));
                 prop_assert!(serde_json::from_str::<Value>(bare).is_ok_and(|value| value.get("name").is_some()));
             }
-            Err(mismatch) => prop_assert!(!mismatch.wrong.is_empty() && !mismatch.told().is_empty()),
+            Err(mismatch) => prop_assert!(!mismatch.wrong.is_empty() && !mismatch.describe().is_empty()),
         }
     }
 

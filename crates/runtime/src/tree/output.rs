@@ -38,7 +38,7 @@ fn ended(exit: &Exit) -> String {
     match exit {
         Exit::Completed => "completed".to_owned(),
         Exit::Failed { error } => format!("failed ({}: {})", error.code, error.message),
-        Exit::Exhausted { account, short } => format!("is exhausted ({})", short.told(account)),
+        Exit::Exhausted { account, short } => format!("is exhausted ({})", short.describe(account)),
         Exit::Cancelled { reason } => format!("was cancelled ({reason})"),
     }
 }

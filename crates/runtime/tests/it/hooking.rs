@@ -106,7 +106,7 @@ fn last_result(stage: &Stage) -> (String, bool) {
         other @ (Message::System(_)
         | Message::Heard { .. }
         | Message::Said { .. }
-        | Message::Told { .. }
+        | Message::Shared { .. }
         | Message::Note(_)
         | Message::Mismatch(_)
         | Message::Folded(_)) => panic!("{other:?}"),

@@ -58,7 +58,7 @@ fn result(message: &Message) -> Option<String> {
         Message::System(_)
         | Message::Heard { .. }
         | Message::Said { .. }
-        | Message::Told { .. }
+        | Message::Shared { .. }
         | Message::Note(_)
         | Message::Mismatch(_)
         | Message::Folded(_) => None,

@@ -208,7 +208,7 @@ async fn the_packet_of_a_last_call_is_cut_to_what_is_left() {
             Message::Folded(_) => "folded",
             Message::Note(_) => "note",
             Message::Heard { .. } | Message::Said { .. } | Message::Result { .. } => "dialog",
-            Message::Told { .. } | Message::Mismatch(_) => "other",
+            Message::Shared { .. } | Message::Mismatch(_) => "other",
         })
         .collect();
     assert_eq!(

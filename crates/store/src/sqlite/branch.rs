@@ -14,9 +14,7 @@ use crate::bound;
 pub(super) struct Fork {
     /// The number of the tree whose batch comes before it.
     pub(super) base: i64,
-    /// That batch.
     pub(super) batch: i64,
-    /// The hash there.
     pub(super) hash: ChainHash,
     /// With whose start the chain begins.
     pub(super) seed: TreeId,

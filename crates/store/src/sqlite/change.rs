@@ -57,9 +57,7 @@ impl Encoded {
     }
 }
 
-/// Any other change.
 pub(super) enum Change {
-    /// Forget a tree.
     Remove(TreeId, Shared),
     /// Put these rows in place of all that the tree has in the catalog, if this is its last event.
     Replace(TreeId, Seq, Vec<CatalogRow>),
@@ -99,7 +97,6 @@ pub(super) struct Tip {
     pub(super) seq: Seq,
     pub(super) hash: ChainHash,
     changed: Time,
-    /// Its last batch.
     pub(super) last: Option<i64>,
     /// How many batches it had since one was marked.
     unmarked: u32,
@@ -111,7 +108,6 @@ pub(super) struct Tip {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Row {
-    /// All of it.
     Current,
     /// All but where it stands.
     OldHead,

@@ -23,9 +23,7 @@ const MARK_BYTES: usize = 8;
 /// Where a tree stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stand {
-    /// Its last batch.
     pub(super) last: i64,
-    /// Its last event.
     pub(super) seq: Seq,
     pub(super) changed: Time,
     /// The first bytes of the hash there; all of it stands with the batch.
@@ -55,7 +53,6 @@ impl Stand {
 pub(super) enum Room {
     /// Where the row lies.
     Row(i64),
-    /// Behind everything.
     Free(i64),
 }
 

@@ -20,7 +20,6 @@ const MOVE_BYTES_FULL: usize = 500 * PAGE_BYTES;
 /// About what a transaction writes besides: the last page is written again, now and then others with it.
 const AROUND_BYTES: usize = PAGE_BYTES;
 
-/// Something to write.
 pub(super) enum Job {
     Append(Box<Encoded>, Appended),
     Change(Change, SyncSender<Result<(), JournalFault>>),

@@ -23,7 +23,6 @@ pub(super) fn keep(home: &Path) {
     }
 }
 
-/// Frees the room.
 pub(super) fn give_up(home: &Path) -> io::Result<()> {
     match fs::remove_file(home.join(FILE)) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),

@@ -207,7 +207,7 @@ fn summary(packet: &spinney_kernel::context::Packet) -> String {
             Message::System(_)
             | Message::Said { .. }
             | Message::Result { .. }
-            | Message::Told { .. }
+            | Message::Shared { .. }
             | Message::Note(_)
             | Message::Mismatch(_)
             | Message::Folded(_) => None,

@@ -70,7 +70,7 @@ fn check_header(header: &Header, message: &Message) -> Law {
         Message::Result { .. } => (false, true),
         Message::System(_)
         | Message::Heard { .. }
-        | Message::Told { .. }
+        | Message::Shared { .. }
         | Message::Note(_)
         | Message::Mismatch(_)
         | Message::Folded(_) => (false, false),

@@ -33,7 +33,7 @@ fn l33_sources_are_listed_once_with_everybody_who_names_them() {
     let findings = three();
     assert!(findings.is_partial() && !findings.is_had());
     assert_eq!(findings.missing, [name("c")]);
-    assert_snapshot!(findings.told(Late::Yes), @"partial, time is up: 2 of 3 ended; still at work: c; wait again, or cancel whom you need no more");
+    assert_snapshot!(findings.text(Late::Yes), @"partial, time is up: 2 of 3 ended; still at work: c; wait again, or cancel whom you need no more");
     assert_snapshot!(findings.source_lines(), @"
     Sources:
     - https://trees.example/ash#top (a, b)

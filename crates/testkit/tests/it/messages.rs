@@ -30,7 +30,7 @@ fn heard(play: &mut Play, agent: &str) -> Vec<String> {
         Message::System(_)
         | Message::Said { .. }
         | Message::Result { .. }
-        | Message::Told { .. }
+        | Message::Shared { .. }
         | Message::Note(_)
         | Message::Mismatch(_)
         | Message::Folded(_) => None,

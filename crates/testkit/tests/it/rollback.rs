@@ -125,7 +125,7 @@ fn a_past_that_cannot_have_been_is_refused() {
         |standing| standing.open = vec![(CallId(1), 0)],
         |standing| standing.window.headers.clear(),
         |standing| standing.window.unread = 1,
-        |standing| standing.window.headers.push(Header::new(9, Category::Context, Tie::Told(0))),
+        |standing| standing.window.headers.push(Header::new(9, Category::Context, Tie::Shared(0))),
         |standing| standing.window.headers[0].category = Category::Dialog,
     ];
     let seq = play.world().seq();

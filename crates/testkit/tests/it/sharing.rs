@@ -234,7 +234,7 @@ fn what_others_told_a_parent_is_its_forked_childs_own() {
     assert_eq!(count(&play, "c1", "FACT-1"), 1);
     let agents = play.world().agents();
     let child = agents.find(&name("c1")).and_then(|ix| agents.living(ix)).unwrap();
-    let told = child.progress.window.headers().iter().filter(|header| matches!(header.tie, Tie::Told(_)));
+    let told = child.progress.window.headers().iter().filter(|header| matches!(header.tie, Tie::Shared(_)));
     assert_eq!(told.count(), 0, "nobody told it anything");
     play.must(Request::Refresh(Refresh { agent: name("c1"), replace: true }));
     assert_eq!(count(&play, "c1", "FACT-1"), 1);

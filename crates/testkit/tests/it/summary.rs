@@ -138,7 +138,7 @@ const fn kind(message: &Message) -> &'static str {
         Message::Heard { .. } => "heard",
         Message::Said { .. } => "said",
         Message::Result { .. } => "result",
-        Message::Told { .. } => "told",
+        Message::Shared { .. } => "told",
         Message::Note(_) => "note",
         Message::Mismatch(_) => "mismatch",
         Message::Folded(_) => "folded",

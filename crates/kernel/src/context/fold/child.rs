@@ -1,7 +1,7 @@
 //! Children in the fold: how their parent reads that they ended, and what is kept of those that it may give another
 //! task.
 
-use super::super::told::{child_told, shown, wait_told};
+use super::super::text::{child_text, shown, wait_text};
 use super::{Context, Contexts, End, Reader};
 use crate::budget::Amounts;
 use crate::context::known::Returned;
@@ -24,7 +24,7 @@ impl Contexts {
             return;
         };
         let answer = answer_digest(&body);
-        let (seq, text) = (self.seq, child_told(agent.as_str(), exit, shown(body)));
+        let (seq, text) = (self.seq, child_text(agent.as_str(), exit, shown(body)));
         let Some(above) = self.agents.get_mut(parent) else { return };
         if *exit == Exit::Completed && above.brief.may_call(Builtin::WaitAgent) {
             self.answers.entry(parent.clone()).or_default().insert(agent.clone(), answer);
@@ -94,7 +94,7 @@ impl Contexts {
         let alone = findings.first().filter(|one| agents.iter().all(|agent| *agent == one.agent));
         let facts = Facts { used: alone.and_then(|one| one.used), left: None };
         let is_error = is_late || !findings.iter().any(Finding::is_completed);
-        Some((wait_told((agents, *need, *sources), findings, late), is_error, facts))
+        Some((wait_text((agents, *need, *sources), findings, late), is_error, facts))
     }
 }
 

@@ -30,7 +30,6 @@ pub(super) enum Kind {
     Summary,
     /// It answers this one of the tools that the agent's last answer asked for.
     Ask(u32),
-    /// Nobody.
     Outside,
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::known::{All, Unread};
-use super::super::told::ROLLED_BACK;
+use super::super::text::ROLLED_BACK;
 use super::{Contexts, Kind, Reader};
 use crate::context::Message;
 use crate::record::{Event, Restored, Standing};

@@ -7,24 +7,18 @@ use crate::words::ToolName;
 /// A tool that the kernel itself answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Builtin {
-    /// Spawn a child.
     SpawnAgent,
-    /// Wait for children.
     WaitAgent,
-    /// Send a message.
     SendMessage,
     /// Give a child that has completed one more task.
     FollowupTask,
     /// List the agents of the tree.
     ListAgents,
-    /// Cancel a descendant.
     CancelAgent,
-    /// Ask a person.
     AskHuman,
 }
 
 impl Builtin {
-    /// All of them.
     pub const ALL: [Self; 7] = [
         Self::SpawnAgent,
         Self::WaitAgent,

@@ -11,7 +11,6 @@ use crate::words::ModelName;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Breaker {
-    /// Which model.
     pub model: ModelName,
     /// Its state from here on.
     pub breaker: event::BreakerState,

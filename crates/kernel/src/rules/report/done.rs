@@ -15,11 +15,8 @@ use crate::words::{Body, CallId};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Done {
-    /// Which call.
     pub call: CallId,
-    /// Which attempt.
     pub attempt: u32,
-    /// What it used.
     pub used: Used,
     /// What it returned; the rest of a large one by reference.
     #[serde(default, skip_serializing_if = "Body::is_empty")]

@@ -12,15 +12,11 @@ use crate::words::retry::Retry;
 use crate::words::{CallId, Fault, FaultKind, ModelName, limit, retry};
 use crate::world::AgentState;
 
-/// An attempt failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Failed {
-    /// Which call.
     pub call: CallId,
-    /// Which attempt.
     pub attempt: u32,
-    /// What went wrong.
     pub fault: Fault,
     /// What it used all the same.
     pub used: Used,

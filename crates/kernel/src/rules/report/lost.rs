@@ -18,9 +18,7 @@ use crate::world::AgentState;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lost {
-    /// Which call.
     pub call: CallId,
-    /// Which attempt.
     pub attempt: u32,
 }
 

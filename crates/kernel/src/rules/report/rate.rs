@@ -10,7 +10,6 @@ use crate::words::{ModelName, Time, limit};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rate {
-    /// Which model.
     pub model: ModelName,
     /// Until when; a moment in the past lifts the limit.
     pub until: Time,

@@ -7,11 +7,9 @@ use crate::rules::{Draft, Reply, agent, call, clock, turn};
 use crate::words::{CallId, TimerId};
 use crate::world::Subject;
 
-/// A timer fired.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Timer {
-    /// Which one.
     pub timer: TimerId,
 }
 

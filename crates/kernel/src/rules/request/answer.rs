@@ -8,13 +8,10 @@ use crate::record::{Outcome, Work};
 use crate::rules::{Draft, Reply, call, turn};
 use crate::words::{Body, By, CallId};
 
-/// Answer a question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
-    /// Which one.
     pub question: CallId,
-    /// The answer.
     pub answer: Body,
 }
 

@@ -8,13 +8,10 @@ use crate::record::{Alarm, Event, OnTimeout, Question, Why};
 use crate::rules::{Draft, Reply};
 use crate::words::{AgentId, By, limit};
 
-/// Ask a person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ask {
-    /// Who asks.
     pub agent: AgentId,
-    /// What.
     pub question: Question,
     /// How long to wait; a default if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]

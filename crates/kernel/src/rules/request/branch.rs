@@ -16,7 +16,6 @@ use crate::world::{AgentIx, AgentState};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Branch {
-    /// The new tree.
     pub tree: TreeId,
     /// For whose sake: where the branch begins is a checkpoint of this agent.
     pub agent: AgentId,

@@ -13,7 +13,6 @@ use crate::words::{AgentId, By, Category, limit};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Broadcast {
-    /// Whose knowledge.
     pub from: AgentId,
     /// Who is told. Nobody else is.
     pub to: Vec<AgentId>,
@@ -53,7 +52,7 @@ impl Broadcast {
         }
         let is_whole = self.categories.contains(&Category::System);
         let news = if is_whole { News::Briefing } else { News::Context };
-        let told = |to| turn::tell(draft, &self.from, to, (news, Before::Stays));
-        Ok(Reply::Told { messages: self.to.iter().map(told).collect() })
+        let shared = |to| turn::tell(draft, &self.from, to, (news, Before::Stays));
+        Ok(Reply::Told { messages: self.to.iter().map(shared).collect() })
     }
 }

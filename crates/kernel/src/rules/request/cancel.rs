@@ -11,9 +11,7 @@ use crate::words::{AgentId, By, limit};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cancel {
-    /// Who.
     pub agent: AgentId,
-    /// Why.
     #[serde(default)]
     pub reason: String,
 }

@@ -9,15 +9,12 @@ use crate::record::Event;
 use crate::rules::{Draft, Reply};
 use crate::words::{AgentId, By, limit};
 
-/// Charge outside spending.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Charge {
     /// To whose account, and every one above.
     pub agent: AgentId,
-    /// How much.
     pub amounts: Amounts,
-    /// What for.
     #[serde(default)]
     pub note: String,
 }

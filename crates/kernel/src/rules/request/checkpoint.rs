@@ -12,12 +12,10 @@ use crate::words::{AgentId, By, CheckpointKind, CheckpointName};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Checkpoint {
-    /// Of whom.
     pub agent: AgentId,
     /// What it is to be called; one is drawn if none is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<CheckpointName>,
-    /// What makes it.
     pub kind: CheckpointKind,
 }
 

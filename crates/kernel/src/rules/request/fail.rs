@@ -12,9 +12,7 @@ use crate::words::{AgentId, Body, By, limit};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fail {
-    /// Who.
     pub agent: AgentId,
-    /// Why.
     pub error: Failure,
     /// What there is so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]

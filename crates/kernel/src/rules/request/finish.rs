@@ -12,9 +12,7 @@ use crate::words::{AgentId, Body, By};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Finish {
-    /// Who.
     pub agent: AgentId,
-    /// The answer.
     pub result: Body,
 }
 

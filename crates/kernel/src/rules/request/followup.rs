@@ -19,11 +19,8 @@ const NOTE: &str =
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Followup {
-    /// Whose child.
     pub parent: AgentId,
-    /// Which one.
     pub agent: AgentId,
-    /// To do what.
     pub task: String,
     /// How many tokens the task adds at most to its first message, if somebody counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -19,9 +19,7 @@ use crate::words::{AgentId, By, ModelName, ToolName, limit};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hold {
-    /// For whom.
     pub agent: AgentId,
-    /// For what.
     pub effect: HoldFor,
 }
 
@@ -42,7 +40,6 @@ pub enum HoldFor {
     },
     /// A tool is to act.
     Tool {
-        /// Which one.
         tool: ToolName,
         /// Its arguments: a JSON object, as text.
         #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -12,7 +12,6 @@ use crate::words::{AgentId, By};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pause {
-    /// Who.
     pub agent: AgentId,
 }
 

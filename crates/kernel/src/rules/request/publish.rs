@@ -12,9 +12,7 @@ use crate::words::{Body, By, Envelope, limit};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Publish {
-    /// What.
     pub body: Body,
-    /// With its topic.
     pub envelope: Envelope,
 }
 

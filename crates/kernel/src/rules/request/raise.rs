@@ -14,9 +14,7 @@ use crate::world::AgentIx;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Raise {
-    /// Whose.
     pub agent: AgentId,
-    /// By how much.
     pub add: Amounts,
     /// How much more time it has, on each of its clocks.
     #[serde(default, skip_serializing_if = "is_zero")]

@@ -9,11 +9,9 @@ use crate::rules::call::wake_waits;
 use crate::rules::{Draft, Reply, agent, signal};
 use crate::words::{AgentId, By, Running, limit};
 
-/// Redirect an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Redirect {
-    /// Who.
     pub agent: AgentId,
     /// What to do from here on.
     pub instruction: String,

@@ -13,7 +13,6 @@ use crate::words::{AgentId, By};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Refresh {
-    /// Whom.
     pub agent: AgentId,
     /// Whether what it was told before goes, so that only what is true now is there.
     #[serde(default)]
@@ -28,7 +27,7 @@ impl Refresh {
         let parent = above.ok_or_else(|| Refusal::NobodyAbove { agent: self.agent.clone() })?;
         let from = draft.agent_id(parent).clone();
         let before = if self.replace { Before::Goes } else { Before::Stays };
-        let told = turn::tell(draft, &from, &self.agent, (News::Briefing, before));
-        Ok(Reply::Told { messages: vec![told] })
+        let shared = turn::tell(draft, &from, &self.agent, (News::Briefing, before));
+        Ok(Reply::Told { messages: vec![shared] })
     }
 }

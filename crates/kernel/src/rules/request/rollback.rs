@@ -15,7 +15,6 @@ use crate::world::{AgentIx, World};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rollback {
-    /// Whose checkpoint.
     pub agent: AgentId,
     /// Where it is: the last event of the batch with its own.
     pub at: Seq,

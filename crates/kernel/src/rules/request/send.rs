@@ -9,13 +9,10 @@ use crate::rules::turn::check_category;
 use crate::rules::{Draft, Reply, turn};
 use crate::words::{AgentId, Body, By, Category, Envelope, limit};
 
-/// Send a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Send {
-    /// To whom.
     pub to: AgentId,
-    /// What.
     pub body: Body,
     /// What stands on it.
     #[serde(default, skip_serializing_if = "Envelope::is_plain")]

@@ -18,15 +18,11 @@ use crate::rules::{Draft, Reply, clock, turn};
 use crate::words::{AgentId, By, ModelName, RoleName, Time, ToolName, digest, limit};
 use crate::world::AgentIx;
 
-/// Spawn a child.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spawn {
-    /// Under whom.
     pub parent: AgentId,
-    /// As what.
     pub role: RoleName,
-    /// To do what.
     pub goal: String,
     /// How many tokens the goal adds at most to the child's first message, if somebody counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -13,7 +13,6 @@ use crate::rules::turn::{Lead, Opening, with_reserve};
 use crate::rules::{Draft, Reply, clock, turn};
 use crate::words::{AgentId, By, ThreadId};
 
-/// Start a tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Start {

@@ -7,11 +7,9 @@ use crate::record::Event;
 use crate::rules::{Draft, Reply, signal};
 use crate::words::{AgentId, By};
 
-/// Unpause an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Unpause {
-    /// Who.
     pub agent: AgentId,
     /// Nobody runs the tree: one pause ends and the next begins in the same decision, so that nothing starts that nobody
     /// would carry out. Only the runtime asks for this.

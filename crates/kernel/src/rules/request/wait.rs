@@ -15,9 +15,7 @@ use crate::words::{AgentId, By, limit};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wait {
-    /// Who waits.
     pub agent: AgentId,
-    /// For what.
     pub wait: WaitFor,
     /// How long at most; a default if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -173,7 +173,7 @@ fn ask_model(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) {
 fn out_of_turns(turns_max: u32) -> Exit {
     let message = format!(
         "no answer after {}, which is all that it may take: raise `limits.max_steps`, or ask for less",
-        turns_told(turns_max)
+        turns_text(turns_max)
     );
     Exit::failed("max_steps", message)
 }
@@ -191,8 +191,7 @@ fn telling_left(draft: &Draft<'_>, ix: AgentIx, mut work: Work) -> Work {
     work
 }
 
-/// So many turns.
-fn turns_told(turns: u32) -> String {
+fn turns_text(turns: u32) -> String {
     if turns == 1 { "1 turn".to_owned() } else { format!("{turns} turns") }
 }
 

@@ -16,21 +16,21 @@ pub(super) fn repair(draft: &mut Draft<'_>, ix: AgentIx, mismatch: &Mismatch, cu
     let progress = &draft.agent(ix).progress;
     let (repairs, turns) = (progress.repairs().saturating_sub(1), progress.turns);
     let turns_max = draft.turns_of(ix).map(|turns| turns.turns_max).unwrap_or(turns);
-    let told = mismatch.told();
+    let wrong = mismatch.describe();
     let exit = if mismatch.kind == MismatchKind::Schema {
-        let message = format!("the schema itself is wrong: {told}: no answer can fit it; give a valid one");
+        let message = format!("the schema itself is wrong: {wrong}: no answer can fit it; give a valid one");
         Exit::failed("bad_output_schema", message)
     } else if let (true, Some(output_cap)) = (repairs >= limit::REPAIRS_MAX, cut_at) {
         super::truncated(output_cap)
     } else if repairs >= limit::REPAIRS_MAX {
         let message = format!(
-            "{told}: the answer still does not fit `output_schema` after {repairs} repairs; say in the goal what is wanted, or ask for less in the schema"
+            "{wrong}: the answer still does not fit `output_schema` after {repairs} repairs; say in the goal what is wanted, or ask for less in the schema"
         );
         Exit::failed("output_mismatch", message)
     } else if turns >= turns_max {
         let message = format!(
-            "{told}: no answer fits `output_schema` after {}, which is all that it may take: raise `limits.max_steps`, or ask for less",
-            super::turns_told(turns_max)
+            "{wrong}: no answer fits `output_schema` after {}, which is all that it may take: raise `limits.max_steps`, or ask for less",
+            super::turns_text(turns_max)
         );
         Exit::failed("max_steps", message)
     } else {

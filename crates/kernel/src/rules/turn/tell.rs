@@ -28,12 +28,12 @@ pub(crate) fn tell(
     let (Some(known), Some(own)) = (window(from), window(to)) else { return 0 };
     let (spans, replaces) = match before {
         Before::Stays => (known.news(own, from, news), Vec::new()),
-        Before::Goes => (known.news(&Window::default(), from, news), own.told_places(from)),
+        Before::Goes => (known.news(&Window::default(), from, news), own.shared_places(from)),
     };
-    let told = spans.iter().map(|span| span.to - span.from).sum();
+    let shared = spans.iter().map(|span| span.to - span.from).sum();
     if !spans.is_empty() || !replaces.is_empty() {
         let (from, to, as_is) = (from.clone(), to.clone(), false);
         draft.record(Event::ContextShared { from, to, spans, as_is, replaces });
     }
-    told
+    shared
 }

@@ -229,13 +229,13 @@ pub(crate) fn raise_notes(world: &World, ix: AgentIx, add_ms: u64) -> Vec<(Agent
     if world.rules() < 3 {
         return Vec::new();
     }
-    let is_told = |ix: &AgentIx| {
+    let has_room = |ix: &AgentIx| {
         let agent = world.agent(*ix);
         matches!(agent.state, AgentState::Live)
             && world.turns_of(*ix).is_some()
             && agent.inbox.all().len() < limit::INBOX_MAX
     };
-    let members = world.agents().subtree(ix).into_iter().filter(is_told);
+    let members = world.agents().subtree(ix).into_iter().filter(has_room);
     let has_time = |member| member == ix && add_ms > 0;
     members.filter_map(|member| Some((member, raise_note(world, member, has_time(member))?))).collect()
 }
@@ -243,7 +243,7 @@ pub(crate) fn raise_notes(world: &World, ix: AgentIx, add_ms: u64) -> Vec<(Agent
 fn raise_note(world: &World, ix: AgentIx, has_time: bool) -> Option<String> {
     let lost = world.agents().lost(ix);
     let names: Vec<&str> =
-        lost.iter().take(limit::LOST_TOLD_MAX).map(|child| world.agents().id(*child).as_str()).collect();
+        lost.iter().take(limit::LOST_NAMED_MAX).map(|child| world.agents().id(*child).as_str()).collect();
     let again = match (names.as_slice(), lost.len() - names.len()) {
         ([], _) => String::new(),
         (names, 0) => format!(" A ceiling stopped {}: such a task may be given again.", names.join(", ")),

@@ -8,7 +8,6 @@ use crate::record::Tie;
 use crate::words::AgentId;
 
 impl Window {
-    /// What it holds.
     #[must_use]
     pub(crate) fn holding(&self) -> Holding {
         Holding {

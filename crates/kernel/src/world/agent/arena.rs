@@ -39,7 +39,6 @@ impl AgentIx {
     }
 }
 
-/// A living agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agent {
     /// What was fixed at its birth; siblings share it where it is the same.
@@ -48,7 +47,6 @@ pub struct Agent {
     pub attachment: Attachment,
     /// Who is around it.
     pub(crate) kin: Kin,
-    /// Its account.
     pub account: AccountIx,
     /// Where it is in its life.
     pub state: AgentState,
@@ -111,7 +109,6 @@ impl Agent {
 /// What was fixed at an agent's birth.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Charter {
-    /// Its role.
     pub role: RoleName,
     /// The model it calls.
     pub model: ModelName,
@@ -158,9 +155,7 @@ pub(crate) struct Kin {
 /// What is kept of an agent that ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Its role.
     pub role: RoleName,
-    /// Who spawned it.
     pub parent: Option<AgentIx>,
     /// How far below the root it was.
     pub depth: u32,

@@ -30,7 +30,6 @@ impl AgentClock {
         self.alarm.map(|alarm| alarm.at.after_ms(self.early_ms))
     }
 
-    /// Whether it runs.
     #[must_use]
     pub const fn is_running(&self) -> bool {
         self.alarm.is_some()

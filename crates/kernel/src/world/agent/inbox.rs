@@ -20,7 +20,6 @@ impl FromIterator<Seq> for Inbox {
 }
 
 impl Inbox {
-    /// The events.
     #[must_use]
     pub fn all(&self) -> &[Seq] {
         self.0.as_ref().map_or(&[], |letters| &letters.at)

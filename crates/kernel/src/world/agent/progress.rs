@@ -175,7 +175,7 @@ impl Progress {
     }
 
     /// What its model is told before its last call.
-    pub(crate) fn told_last(&mut self) {
+    pub(crate) fn add_last_call_note(&mut self) {
         self.window.push(Header::new(limit::WRAP_UP_TOKENS, Category::Internal, Tie::Free));
     }
 

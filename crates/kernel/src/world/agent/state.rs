@@ -17,7 +17,6 @@ pub enum AgentState {
 /// How an agent ends, kept until all below it is still.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Farewell {
-    /// How.
     pub exit: Exit,
     /// What it has to show.
     pub result: Option<Body>,
@@ -30,7 +29,6 @@ pub enum Phase {
     Live,
     /// It is being stopped.
     Ending,
-    /// It is over.
     Ended,
 }
 
@@ -43,7 +41,6 @@ impl Phase {
 }
 
 impl AgentState {
-    /// Its phase.
     #[must_use]
     pub const fn phase(&self) -> Phase {
         match self {

@@ -21,7 +21,7 @@ const _: () = assert!(LAST_CALL.len() as u64 + limit::MESSAGE_TOKENS <= limit::W
 
 /// The end of a call that is neither a model's nor for children, as its result: what the model reads, and whether it is
 /// an error. `whole` is where the whole of a tool's output is.
-pub(crate) fn told(outcome: &Outcome, whole: &Whole) -> (String, bool) {
+pub(crate) fn outcome_text(outcome: &Outcome, whole: &Whole) -> (String, bool) {
     let notice = |text: String| (cut(&text, limit::NOTICE_BYTES_MAX), true);
     match outcome {
         Outcome::Done { body, is_error, .. } => (offload::shown(body.clone(), whole), *is_error),
@@ -46,7 +46,7 @@ pub(crate) fn told(outcome: &Outcome, whole: &Whole) -> (String, bool) {
 }
 
 /// What came of waiting for children: one alone as it is, several with who is who, and what is missing.
-pub(crate) fn wait_told(
+pub(crate) fn wait_text(
     (agents, need, sources): (&[AgentId], WaitNeed, Sources),
     findings: Vec<Finding>,
     late: Late,
@@ -54,7 +54,7 @@ pub(crate) fn wait_told(
     let findings = Findings::new(need, agents, findings);
     let mut texts = Vec::new();
     if late == Late::Yes || !findings.missing.is_empty() || !findings.is_had() || need == WaitNeed::Majority {
-        texts.push(findings.told(late));
+        texts.push(findings.text(late));
     }
     match findings.findings.as_slice() {
         [one] if findings.missing.is_empty() => texts.push(one.text.clone()),
@@ -66,7 +66,7 @@ pub(crate) fn wait_told(
     joined(texts.into_iter().filter(|text| !text.is_empty()))
 }
 
-/// The most tokens that [`wait_told`] adds to what the children have to show.
+/// The most tokens that [`wait_text`] adds to what the children have to show.
 pub(crate) fn wait_tokens(wait: &WaitFor) -> u64 {
     let WaitFor::Children { need, sources, .. } = wait else { return 0 };
     let notice = if *need == WaitNeed::All { 0 } else { limit::NOTICE_BYTES_MAX };
@@ -111,7 +111,7 @@ pub(crate) fn shown_tokens(body: &Body) -> u64 {
 }
 
 /// The most tokens that [`told`] can have.
-pub(crate) fn told_tokens(outcome: &Outcome, child: impl Fn(&ChildEnd) -> u64) -> u64 {
+pub(crate) fn outcome_tokens(outcome: &Outcome, child: impl Fn(&ChildEnd) -> u64) -> u64 {
     let notice = limit::NOTICE_BYTES_MAX as u64;
     match outcome {
         Outcome::Done { body, asks, .. } => {
@@ -145,10 +145,10 @@ pub(crate) fn child_tokens(state: &str, shown: u64) -> u64 {
 }
 
 /// A child's end, as its parent reads it.
-pub(crate) fn child_told(agent: &str, exit: &Exit, shown: String) -> String {
+pub(crate) fn child_text(agent: &str, exit: &Exit, shown: String) -> String {
     let why = match exit {
         Exit::Completed => return shown,
-        Exit::Exhausted { account, short } => format!("exhausted ({})", short.told(account)),
+        Exit::Exhausted { account, short } => format!("exhausted ({})", short.describe(account)),
         Exit::Failed { error } => format!("failed ({}: {})", error.code, error.message),
         Exit::Cancelled { reason } => format!("cancelled ({reason})"),
     };
@@ -161,7 +161,7 @@ pub(crate) fn child_told(agent: &str, exit: &Exit, shown: String) -> String {
 }
 
 /// How an agent is told that the window of its child is smaller than its own.
-pub(crate) fn clamp_told(child: &str, size: u64, parent_size: u64) -> String {
+pub(crate) fn clamp_text(child: &str, size: u64, parent_size: u64) -> String {
     format!(
         "the window of {child} has {size} tokens and yours has {parent_size}: give it less to read at once"
     )
