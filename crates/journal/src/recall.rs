@@ -25,7 +25,8 @@ pub fn places(journal: &dyn Journal, tree: TreeId, until: Seq) -> Result<Places,
 pub fn mended(
     journal: &dyn Journal,
     tree: TreeId,
-    (contexts, mut fresh): (Contexts, Contexts),
+    contexts: Contexts,
+    mut fresh: Contexts,
 ) -> Result<Contexts, JournalFault> {
     if contexts.lacks().is_none() {
         return Ok(contexts);
@@ -54,7 +55,8 @@ pub fn damaged(tree: TreeId, seq: Seq) -> JournalFault {
 pub fn recall(
     journal: &dyn Journal,
     tree: TreeId,
-    (agent, at): (&AgentId, Seq),
+    agent: &AgentId,
+    at: Seq,
 ) -> Result<Result<(Standing, ContextSnapshot), Refusal>, JournalFault> {
     let (mut world, mut contexts) = (World::new(tree), Contexts::new(tree));
     let mut is_its = false;
@@ -67,7 +69,7 @@ pub fn recall(
     if !is_its {
         return Ok(Err(Refusal::NoCheckpoint { agent: agent.clone(), at: at.0 }));
     }
-    let contexts = mended(journal, tree, (contexts, Contexts::new(tree)))?;
+    let contexts = mended(journal, tree, contexts, Contexts::new(tree))?;
     let known = contexts.known(agent);
     let stood = known.and_then(|known| Some((Standing::of(&world, agent, &known)?, known)));
     match stood {

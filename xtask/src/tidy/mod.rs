@@ -12,6 +12,7 @@ mod layers;
 mod machine_paths;
 mod module_docs;
 mod names;
+mod public_names;
 mod sizes;
 mod sql;
 mod syntax;
@@ -27,7 +28,7 @@ pub use finding::Finding;
 
 type Rule = fn(&Workspace) -> Vec<Finding>;
 
-const RULES: [Rule; 13] = [
+const RULES: [Rule; 14] = [
     syntax::check,
     edges::check,
     layers::check,
@@ -35,6 +36,7 @@ const RULES: [Rule; 13] = [
     sizes::check,
     module_docs::check,
     names::check,
+    public_names::check,
     homes::check,
     sql::check,
     comments::check,

@@ -21,10 +21,18 @@ pub struct ToolDescription {
 }
 
 impl ToolDescription {
-    fn of((name, description, schema): (&str, &str, &str)) -> Option<Self> {
-        let (description, schema) = (description.to_owned(), schema.to_owned());
-        name.parse().ok().map(|name| Self { name, description, schema })
+    fn of(tool: ToolText<'_>) -> Option<Self> {
+        let (description, schema) = (tool.description.to_owned(), tool.schema.to_owned());
+        tool.name.parse().ok().map(|name| Self { name, description, schema })
     }
+}
+
+/// What models read of a tool.
+#[derive(Clone, Copy)]
+struct ToolText<'a> {
+    name: &'a str,
+    description: &'a str,
+    schema: &'a str,
 }
 
 /// What stands around goal and tools in the first message.
@@ -98,7 +106,7 @@ impl Brief {
         let turns = definition.roles.get(role).and_then(|role| role.turns.as_ref());
         let prompt = turns.map_or("", |turns| turns.prompt.text.as_str());
         let gap = if prompt.is_empty() { "" } else { "\n\n" };
-        let lines: String = described(definition, tools, rules).map(line).collect();
+        let lines: String = described(definition, tools, rules).map(ToolText::line).collect();
         let schema = schema.or_else(|| turns?.output_schema.as_deref());
         let close = schema.map_or_else(|| CLOSE.to_owned(), OutputSchema::paragraph);
         let listed = if lines.is_empty() { String::new() } else { format!("{TOOLS}\n{lines}\n") };
@@ -214,45 +222,51 @@ fn tools_tokens(definition: &Definition, caps: &Caps, turns: &Turns) -> u64 {
 /// lines of their own, but for what is before the goal, which is counted with it once more.
 pub(crate) fn around_tokens(allowed: &Allow<ToolName>, tokens: &dyn Fn(&str) -> u64) -> u64 {
     let words: u64 = [TASK, TOOLS, CLOSE].map(tokens).into_iter().sum();
-    let tools: u64 = builtins(allowed, RULES).map(|tool| tool_tokens(tool, tokens)).sum();
+    let tools: u64 = builtins(allowed, RULES).map(|tool| tool.tokens(tokens)).sum();
     words + GAPS as u64 + tools
 }
 
 /// How many tokens a tool has: its line in the first message, and its name, description and schema as a provider is
 /// told them beside the messages.
-pub(crate) fn tool_tokens(
-    (name, description, schema): (&str, &str, &str),
-    tokens: &dyn Fn(&str) -> u64,
-) -> u64 {
-    let line = line((name, description, schema));
-    limit::TOOL_TOKENS + [&line, name, description, schema].map(tokens).into_iter().sum::<u64>()
+pub(crate) fn tool_tokens(name: &str, description: &str, schema: &str, tokens: &dyn Fn(&str) -> u64) -> u64 {
+    ToolText { name, description, schema }.tokens(tokens)
 }
 
-/// Each allowed tool: its name, description and schema.
+impl ToolText<'_> {
+    fn tokens(self, tokens: &dyn Fn(&str) -> u64) -> u64 {
+        let texts = [&self.line(), self.name, self.description, self.schema];
+        limit::TOOL_TOKENS + texts.map(tokens).into_iter().sum::<u64>()
+    }
+
+    /// Its line in the first message: what it does. When to use it stands beside the messages.
+    fn line(self) -> String {
+        let does = self.description.split("; ").next().unwrap_or(self.description);
+        format!("- {}: {}\n", self.name, does.trim())
+    }
+}
+
+/// Each allowed tool.
 fn described<'d>(
     definition: &'d Definition,
     allowed: &Allow<ToolName>,
     rules: u32,
-) -> impl Iterator<Item = (&'d str, &'d str, &'d str)> {
+) -> impl Iterator<Item = ToolText<'d>> {
     let own = definition.tools.iter().filter(|(name, _)| allowed.has(*name));
-    builtins(allowed, rules).chain(own.map(|(name, tool)| words(name, tool)))
+    builtins(allowed, rules).chain(own.map(|(name, tool)| ToolText {
+        name: name.as_str(),
+        description: tool.description.trim(),
+        schema: &tool.schema,
+    }))
 }
 
 /// Each allowed tool that the kernel answers itself.
-fn builtins<'a>(allowed: &Allow<ToolName>, rules: u32) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
-    let words = move |builtin: Builtin| (builtin.word(), builtin.description(), builtin.schema_under(rules));
-    let all = Builtin::ALL.into_iter().map(words);
-    all.filter(|(name, ..)| allowed.has(*name))
-}
-
-fn words<'d>(name: &'d ToolName, tool: &'d ToolSpec) -> (&'d str, &'d str, &'d str) {
-    (name.as_str(), tool.description.trim(), &tool.schema)
-}
-
-/// The line with which the first message tells of a tool: what it does. When to use it stands beside the messages.
-fn line((name, description, _): (&str, &str, &str)) -> String {
-    let does = description.split("; ").next().unwrap_or(description);
-    format!("- {name}: {}\n", does.trim())
+fn builtins<'a>(allowed: &Allow<ToolName>, rules: u32) -> impl Iterator<Item = ToolText<'a>> {
+    let text = move |builtin: Builtin| ToolText {
+        name: builtin.word(),
+        description: builtin.description(),
+        schema: builtin.schema_under(rules),
+    };
+    Builtin::ALL.into_iter().map(text).filter(|tool| allowed.has(tool.name))
 }
 
 /// What a tool of the kernel counts in a definition that nobody has counted. No driver has seen such a one, so nobody

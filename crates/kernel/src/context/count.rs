@@ -17,7 +17,7 @@ impl Definition {
             }
         }
         for (name, tool) in &mut self.tools {
-            tool.tokens = Some(tool_tokens((name.as_str(), &tool.description, &tool.schema), tokens));
+            tool.tokens = Some(tool_tokens(name.as_str(), &tool.description, &tool.schema, tokens));
         }
     }
 }

@@ -122,7 +122,7 @@ impl Contexts {
             Event::QuestionAsked { call, agent, ask, .. } => self.open.insert(*call, agent, Kind::of(*ask)),
             Event::ToolAnswered { agent, ask, body, is_error } => {
                 let along = Along::boxed(None, body.parts());
-                self.result(agent, *ask, (body.text.clone(), *is_error), along);
+                self.result(agent, *ask, body.text.clone(), *is_error, along);
             }
             Event::CallEnded { call, outcome, .. } => self.call_ended(*call, outcome),
             Event::AgentEnded { agent, exit, result, spent, .. } => {
@@ -138,7 +138,7 @@ impl Contexts {
                 });
                 let (Some(known), Some(context)) = (known, self.agents.get_mut(to)) else { return };
                 context.forget(replaces);
-                context.receive((from, self.seq), known, *as_is);
+                context.receive(from, self.seq, known, *as_is);
             }
             Event::ContextCut { agent, cut, summary, .. } => {
                 let summarising = self.summaries.remove(agent);
@@ -323,13 +323,7 @@ impl Contexts {
         }
     }
 
-    fn result(
-        &mut self,
-        agent: &AgentId,
-        ask: u32,
-        (text, is_error): (String, bool),
-        along: Option<Box<Along>>,
-    ) {
+    fn result(&mut self, agent: &AgentId, ask: u32, text: String, is_error: bool, along: Option<Box<Along>>) {
         let Some(context) = self.agents.get_mut(agent) else { return };
         let Some(ToolAsk { id, tool, .. }) = context.ask(ask) else { return };
         let (id, tool) = (id.as_str().into(), tool.as_str().into());
@@ -364,7 +358,7 @@ impl Contexts {
         // The tool that was approved will answer.
         let (Kind::Ask(ask), false) = (kind, *outcome == Outcome::Approved) else { return };
         if let Some((text, is_error, facts)) = returned {
-            return self.result(&agent, ask, (text, is_error), Along::telling(facts));
+            return self.result(&agent, ask, text, is_error, Along::telling(facts));
         }
         let (whole, along) = if let Outcome::Done { body, .. } = outcome {
             let (whole, file) = context.offloaded(body);
@@ -372,7 +366,8 @@ impl Contexts {
         } else {
             (Whole::Journal, None)
         };
-        let text = message.map_or_else(|| outcome_text(outcome, &whole), |message| (message.text, false));
-        self.result(&agent, ask, text, along);
+        let (text, is_error) =
+            message.map_or_else(|| outcome_text(outcome, &whole), |message| (message.text, false));
+        self.result(&agent, ask, text, is_error, along);
     }
 }

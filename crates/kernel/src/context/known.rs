@@ -206,7 +206,7 @@ impl Context {
 
     /// Takes what another agent knows. While tools are out it is unread until they are back: what they return stands
     /// right behind the message that asked.
-    pub(super) fn receive(&mut self, (from, at): (&AgentId, Seq), messages: Vec<Arc<Message>>, as_is: bool) {
+    pub(super) fn receive(&mut self, from: &AgentId, at: Seq, messages: Vec<Arc<Message>>, as_is: bool) {
         let is_asking = self.messages.last().is_some_and(|last| last.asks());
         for message in messages {
             let shared = |message| Message::Shared { from: from.clone(), message };

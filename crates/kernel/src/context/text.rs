@@ -47,7 +47,9 @@ pub(crate) fn outcome_text(outcome: &Outcome, whole: &Whole) -> (String, bool) {
 
 /// What came of waiting for children: one alone as it is, several with who is who, and what is missing.
 pub(crate) fn wait_text(
-    (agents, need, sources): (&[AgentId], WaitNeed, Sources),
+    agents: &[AgentId],
+    need: WaitNeed,
+    sources: Sources,
     findings: Vec<Finding>,
     late: Late,
 ) -> String {

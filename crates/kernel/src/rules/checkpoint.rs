@@ -14,12 +14,12 @@ pub(crate) fn follow(draft: &mut Draft<'_>, what: &What) {
         && let Request::Branch(branch) = request.as_ref()
         && !draft.is_over()
     {
-        make(draft, branch.agent.clone(), CheckpointKind::Branch, (None, 0));
+        make(draft, branch.agent.clone(), CheckpointKind::Branch, None, 0);
     }
     for ix in draft.take_due() {
         let Some(agent) = draft.agents().living(ix) else { continue };
         let number = agent.progress.turns / limit::CHECKPOINT_EVERY_TURNS;
-        make(draft, draft.agent_id(ix).clone(), CheckpointKind::Automatic, (None, number));
+        make(draft, draft.agent_id(ix).clone(), CheckpointKind::Automatic, None, number);
     }
 }
 
@@ -28,10 +28,11 @@ pub(crate) fn make(
     draft: &mut Draft<'_>,
     agent: AgentId,
     kind: CheckpointKind,
-    (name, number): (Option<CheckpointName>, u32),
+    name: Option<CheckpointName>,
+    number: u32,
 ) -> CheckpointName {
     let at = Seq(draft.seq().0 + 1);
-    let name = name.unwrap_or_else(|| CheckpointName::drawn((draft.tree(), at), draft.now(), draft.draw()));
+    let name = name.unwrap_or_else(|| CheckpointName::drawn(draft.tree(), at, draft.now(), draft.draw()));
     draft.record(Event::CheckpointMade { agent, name: name.clone(), kind, number });
     name
 }

@@ -334,7 +334,7 @@ impl CheckpointName {
     /// draw gives, so that nobody has to ask the home whether it is free. Sorted by name they are sorted by time, and
     /// the index of a home grows at its end, which is much less to write.
     #[must_use]
-    pub fn drawn((tree, at): (TreeId, Seq), now: Time, draw: u64) -> Self {
+    pub fn drawn(tree: TreeId, at: Seq, now: Time, draw: u64) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(b"spinney checkpoint 1\0").update(tree.bytes());
         hasher.update(&at.0.to_le_bytes()).update(&draw.to_le_bytes());

@@ -38,11 +38,11 @@ impl World {
             }
             Event::MessagePublished { .. } | Event::CheckpointMade { .. } => {}
             Event::WindowSet { agent, size, first, clamped } => {
-                self.window_set(agent, (*size, *first), *clamped);
+                self.window_set(agent, *size, *first, *clamped);
             }
             Event::ContextShared { from, to, spans, as_is, replaces } => {
                 self.window_mut(to).remove(replaces);
-                self.share_context(from, to, (spans, *as_is));
+                self.share_context(from, to, spans, *as_is);
             }
             Event::ThreadJoined { agent, of, bound } => self.joined(of, agent, *bound),
             Event::ThreadLeft { agent, of, bound } => self.left(of, agent, *bound),
@@ -54,13 +54,13 @@ impl World {
             Event::AgentEnded { agent, exit, result, .. } => self.ended(agent, exit, result.as_ref()),
             Event::CallAsked { call, agent, work } => {
                 let ask = if let Work::Tool(work) = work { work.ask } else { None };
-                self.asked((*call, ask), agent, work.clone(), None);
+                self.asked(*call, ask, agent, work.clone(), None);
             }
             Event::WaitStarted { call, agent, wait, alarm, ask } => {
-                self.asked((*call, *ask), agent, Work::Wait(wait.clone()), Some(*alarm));
+                self.asked(*call, *ask, agent, Work::Wait(wait.clone()), Some(*alarm));
             }
             Event::QuestionAsked { call, agent, question, alarm, ask } => {
-                self.asked((*call, *ask), agent, Work::Question(question.clone()), Some(*alarm));
+                self.asked(*call, *ask, agent, Work::Question(question.clone()), Some(*alarm));
             }
             Event::CallWaiting { call, why, account, alarm } => {
                 self.waiting(*call, *why, *alarm);
@@ -128,7 +128,7 @@ impl World {
         }
         self.wound(ix);
         if let (Attachment::Call { call, ask }, Some(parent)) = (spawned.attachment, &spawned.parent) {
-            self.asked((call, ask), parent, Work::Child(ChildCall { agent: spawned.agent.clone() }), None);
+            self.asked(call, ask, parent, Work::Child(ChildCall { agent: spawned.agent.clone() }), None);
         }
     }
 
@@ -161,7 +161,7 @@ impl World {
         &mut self.progress_mut(agent).window
     }
 
-    fn share_context(&mut self, from: &AgentId, to: &AgentId, (spans, as_is): (&[Span], bool)) {
+    fn share_context(&mut self, from: &AgentId, to: &AgentId, spans: &[Span], as_is: bool) {
         let mut known = self.window_of(self.place(from)).clone();
         if let Some(tokens) = self.briefing_tokens(self.place(from)).filter(|_| !as_is) {
             known.begin_with(tokens);
@@ -192,7 +192,7 @@ impl World {
         }
     }
 
-    fn window_set(&mut self, agent: &AgentId, (size, first): (u64, u64), clamped: Option<Clamped>) {
+    fn window_set(&mut self, agent: &AgentId, size: u64, first: u64, clamped: Option<Clamped>) {
         self.window_mut(agent).bound(size, first);
         if let Some(clamped) = clamped.filter(|clamped| clamped.is_told) {
             self.note_clamped(agent, size, clamped);
@@ -291,7 +291,7 @@ impl World {
             && !self.agent(child).progress.window.is_asking()
     }
 
-    fn asked(&mut self, (id, ask): (CallId, Option<u32>), agent: &AgentId, work: Work, alarm: Option<Alarm>) {
+    fn asked(&mut self, id: CallId, ask: Option<u32>, agent: &AgentId, work: Work, alarm: Option<Alarm>) {
         let ix = self.place(agent);
         let why = match &work {
             Work::Model(_) | Work::Tool(_) => None,

@@ -71,7 +71,7 @@ impl Mind {
     fn mend(&mut self, journal: &dyn Journal) -> Result<(), JournalFault> {
         let tree = self.world.tree();
         let contexts = std::mem::replace(&mut self.contexts, Contexts::new(tree));
-        self.contexts = mended(journal, tree, (contexts, Contexts::new(tree)))?;
+        self.contexts = mended(journal, tree, contexts, Contexts::new(tree))?;
         Ok(())
     }
 

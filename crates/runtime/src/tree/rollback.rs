@@ -43,7 +43,7 @@ pub(crate) struct Back {
 impl Back {
     /// Reads what a rollback goes back to.
     pub(super) fn read(journal: &dyn Journal, tree: TreeId, mut rollback: Rollback) -> Self {
-        let read = recall(journal, tree, (&rollback.agent, rollback.at));
+        let read = recall(journal, tree, &rollback.agent, rollback.at);
         let read = read.unwrap_or_else(|fault| Err(no_past(&rollback, fault.to_string())));
         let (standing, known) = match read {
             Ok((standing, known)) => (Some(Box::new(standing)), Ok(known)),

@@ -114,8 +114,7 @@ fn written(journal: &dyn Journal, tree: TreeId) -> Result<Golden, String> {
             lines.push('\n');
         }
     }
-    let contexts =
-        mended(journal, tree, (contexts, Contexts::new(tree))).map_err(|fault| fault.to_string())?;
+    let contexts = mended(journal, tree, contexts, Contexts::new(tree)).map_err(|fault| fault.to_string())?;
     let ending = Ending::at(&world, &contexts, verified.rules, hash);
     let mut ending = serde_json::to_string_pretty(&ending).map_err(|error| error.to_string())?;
     ending.push('\n');

@@ -198,7 +198,7 @@ impl Contexts {
             context.begin_with(&first);
         }
         for ask in &restored.unanswered {
-            self.result(&restored.agent, *ask, (ROLLED_BACK.to_owned(), true), None);
+            self.result(&restored.agent, *ask, ROLLED_BACK.to_owned(), true, None);
         }
     }
 

@@ -52,7 +52,7 @@ impl Broadcast {
         }
         let is_whole = self.categories.contains(&Category::System);
         let news = if is_whole { News::Briefing } else { News::Context };
-        let shared = |to| turn::tell(draft, &self.from, to, (news, Before::Stays));
+        let shared = |to| turn::tell(draft, &self.from, to, news, Before::Stays);
         Ok(Reply::Told { messages: self.to.iter().map(shared).collect() })
     }
 }

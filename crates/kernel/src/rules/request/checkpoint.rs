@@ -28,7 +28,7 @@ impl Checkpoint {
 
     pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
         acting(draft, by, &self.agent)?;
-        let name = checkpoint::make(draft, self.agent.clone(), self.kind, (self.name.clone(), 0));
+        let name = checkpoint::make(draft, self.agent.clone(), self.kind, self.name.clone(), 0);
         Ok(Reply::Checkpoint { name })
     }
 }

@@ -122,11 +122,11 @@ impl Spawn {
         let before = before.and_then(|before| known_before(draft, parent, before));
         let (messages, window) = (self.messages.as_slice(), self.frame.window);
         let wish = Wish { goal, share: self.share, messages, window, before };
-        let opening = Opening::of(draft, Some(parent), (&spawned, role), &wish)?;
+        let opening = Opening::of(draft, Some(parent), &spawned, role, &wish)?;
         let packet = opening.packet_tokens(draft, Some(parent), &agent);
-        check_first_call(draft, parent, (&spawned, role), packet)?;
+        check_first_call(draft, parent, &spawned, role, packet)?;
         let depth = draft.agent(parent).charter.depth + 1;
-        let lead = Lead::of(draft.definition(), (role, &spawned.caps, depth), &spawned.model, packet);
+        let lead = Lead::of(draft.definition(), role, &spawned.caps, depth, &spawned.model, packet);
         spawned.terms = with_reserve(spawned.terms, draft.rules(), &budget, lead.as_ref());
         draft.record(Event::AgentSpawned(Box::new(spawned)));
         opening.record(draft, Some(parent), &agent, by);

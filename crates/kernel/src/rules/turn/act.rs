@@ -17,7 +17,7 @@ use crate::words::{ToolName, limit};
 /// Calls or answers the tool at `place` of the answer.
 pub(super) fn act(draft: &mut Draft<'_>, ix: AgentIx, place: u32, ask: &ToolAsk) {
     let acted = known(draft, ix, ask).and_then(|known| match approve::approval(draft, ix, known.name()) {
-        Approval::Allow => start(draft, ix, (place, ask), known),
+        Approval::Allow => start(draft, ix, place, ask, known),
         Approval::Ask => approve::ask(draft, ix, place, ask).map(|()| None),
         Approval::Deny => Err(Refusal::ToolDenied { tool: known.name().clone() }),
     });
@@ -26,7 +26,7 @@ pub(super) fn act(draft: &mut Draft<'_>, ix: AgentIx, place: u32, ask: &ToolAsk)
 
 /// The same for one that a person let it call.
 pub(super) fn approved(draft: &mut Draft<'_>, ix: AgentIx, place: u32, ask: &ToolAsk) {
-    let acted = known(draft, ix, ask).and_then(|known| start(draft, ix, (place, ask), known));
+    let acted = known(draft, ix, ask).and_then(|known| start(draft, ix, place, ask, known));
     end(draft, ix, place, acted);
 }
 
@@ -34,12 +34,13 @@ pub(super) fn approved(draft: &mut Draft<'_>, ix: AgentIx, place: u32, ask: &Too
 fn start(
     draft: &mut Draft<'_>,
     ix: AgentIx,
-    (place, ask): (u32, &ToolAsk),
+    place: u32,
+    ask: &ToolAsk,
     known: Known,
 ) -> Result<Option<Body>, Refusal> {
     match known {
         Known::Builtin(builtin, _) => draft.answering(place, |draft| builtin::run(draft, ix, builtin, ask)),
-        Known::Tool(name, tool) => call(draft, ix, place, (name, tool)).map(|()| None),
+        Known::Tool(name, tool) => call(draft, ix, place, name, tool).map(|()| None),
     }
 }
 
@@ -96,7 +97,8 @@ fn call(
     draft: &mut Draft<'_>,
     ix: AgentIx,
     place: u32,
-    (tool, spec): (ToolName, ToolSpec),
+    tool: ToolName,
+    spec: ToolSpec,
 ) -> Result<(), Refusal> {
     crate::rules::request::room_for_call(draft, ix)?;
     let ToolSpec { cost_nanos_max, lost, .. } = spec;

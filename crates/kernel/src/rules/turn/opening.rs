@@ -35,7 +35,8 @@ impl Opening {
     pub(crate) fn of(
         draft: &Draft<'_>,
         parent: Option<AgentIx>,
-        (spawned, role): (&Spawned, &Role),
+        spawned: &Spawned,
+        role: &Role,
         wish: &Wish<'_>,
     ) -> Result<Self, Refusal> {
         let Some(turns) = &role.turns else {
@@ -74,11 +75,7 @@ impl Opening {
     }
 
     /// The root's: nobody is above it, and nobody wishes anything.
-    pub(crate) fn of_root(
-        definition: &Definition,
-        (spawned, role): (&Spawned, &Role),
-        goal: Goal<'_>,
-    ) -> Self {
+    pub(crate) fn of_root(definition: &Definition, spawned: &Spawned, role: &Role, goal: Goal<'_>) -> Self {
         let (mut size, mut first) = (None, 0);
         if let Some(turns) = &role.turns {
             let own = turns.window.as_ref().and_then(|window| window.size);

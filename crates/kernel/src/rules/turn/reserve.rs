@@ -19,7 +19,9 @@ impl<'a> Lead<'a> {
     /// None if it takes no turns, or can have nobody below it.
     pub(crate) fn of(
         definition: &'a Definition,
-        (role, caps, depth): (&Role, &Caps, u32),
+        role: &Role,
+        caps: &Caps,
+        depth: u32,
         model: &'a ModelName,
         packet: u64,
     ) -> Option<Self> {
@@ -75,7 +77,8 @@ fn reserve(rules: u32, budget: &BudgetSpec, limit: &Ceilings, lead: Option<&Lead
 pub(crate) fn check_first_call(
     world: &World,
     parent: AgentIx,
-    (spawned, role): (&Spawned, &Role),
+    spawned: &Spawned,
+    role: &Role,
     packet: u64,
 ) -> Result<(), Refusal> {
     let Some(turns) = role.turns.as_ref().filter(|_| world.rules() >= 3) else { return Ok(()) };

@@ -15,12 +15,7 @@ pub(crate) enum Before {
 }
 
 /// Tells a living agent what another one knows and it does not. Says how many messages that are.
-pub(crate) fn tell(
-    draft: &mut Draft<'_>,
-    from: &AgentId,
-    to: &AgentId,
-    (news, before): (News, Before),
-) -> u32 {
+pub(crate) fn tell(draft: &mut Draft<'_>, from: &AgentId, to: &AgentId, news: News, before: Before) -> u32 {
     let window = |agent: &AgentId| {
         let ix = draft.agents().find(agent)?;
         Some(&draft.agents().living(ix)?.progress.window)

@@ -17,7 +17,7 @@ pub(super) fn join(draft: &mut Draft<'_>, parent: AgentIx, agent: &AgentId) {
     let bound = least(draft, head, readers);
     let of = draft.agent_id(head).clone();
     draft.record(Event::ThreadJoined { agent: agent.clone(), of: of.clone(), bound });
-    tell(draft, &of, agent, (News::Context, Before::Stays));
+    tell(draft, &of, agent, News::Context, Before::Stays);
 }
 
 /// An agent is about to end: it reads no thread any more.
@@ -35,7 +35,7 @@ pub(crate) fn spread(draft: &mut Draft<'_>, head: AgentIx) {
     for reader in readers(draft, head) {
         if matches!(draft.agent(reader).state, AgentState::Live) {
             let reader = draft.agent_id(reader).clone();
-            tell(draft, &of, &reader, (News::Context, Before::Stays));
+            tell(draft, &of, &reader, News::Context, Before::Stays);
         }
     }
 }

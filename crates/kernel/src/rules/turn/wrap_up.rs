@@ -150,13 +150,13 @@ pub(super) fn over(draft: &mut Draft<'_>, ix: AgentIx, reason: WrapUpReason) {
         WrapUpReason::Ceiling { .. } if draft.agents().parent(ix).is_none() => {
             return super::ask_model(draft, ix, draft.agent(ix).progress.tokens);
         }
-        WrapUpReason::Ceiling { account, short } => exhausted(draft, ix, (account, short)),
+        WrapUpReason::Ceiling { account, short } => exhausted(draft, ix, account, short),
     };
     agent::end(draft, ix, exit, None);
 }
 
 /// The numbers of the call that did not fit, or of now where those were of before the last call.
-fn exhausted(world: &World, ix: AgentIx, (account, short): (AgentId, Shortfall)) -> Exit {
+fn exhausted(world: &World, ix: AgentIx, account: AgentId, short: Shortfall) -> Exit {
     let agent = world.agent(ix);
     if let Some(Outcome::Refused { refusal }) = agent.progress.failed()
         && let Some((account, short)) = refusal.shortfall()

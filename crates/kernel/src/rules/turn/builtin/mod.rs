@@ -27,7 +27,7 @@ pub(super) fn run(
     let request = match builtin {
         Builtin::SpawnAgent => {
             let spawn_args: SpawnArgs = read(builtin, args)?;
-            check_timeout(draft, builtin, (args, &spawn_args.budget))?;
+            check_timeout(draft, builtin, args, &spawn_args.budget)?;
             spawn(agent.clone(), spawn_args, tokens)?
         }
         Builtin::WaitAgent => {
@@ -43,7 +43,7 @@ pub(super) fn run(
         }
         Builtin::FollowupTask => {
             let followup_args: FollowupArgs = read(builtin, args)?;
-            check_timeout(draft, builtin, (args, &followup_args.budget))?;
+            check_timeout(draft, builtin, args, &followup_args.budget)?;
             followup(agent.clone(), followup_args, tokens)
         }
         Builtin::ListAgents => {
@@ -85,7 +85,8 @@ pub(super) fn run(
 fn check_timeout(
     draft: &Draft<'_>,
     builtin: Builtin,
-    (args, budget): (&str, &BudgetKeys),
+    args: &str,
+    budget: &BudgetKeys,
 ) -> Result<(), Refusal> {
     #[derive(Deserialize)]
     struct Rules2 {
