@@ -32,7 +32,8 @@ endif
 interleave: ## every interleaving of two or three threads on one budget
 	$(CARGO) test --locked -p spinney --features shuttle --test interleave
 
-doctest:
+doctest: ## and that the library builds without SQLite
+	$(CARGO) check --locked -p spinney --no-default-features
 	$(CARGO) test --workspace --locked --doc
 
 docs:

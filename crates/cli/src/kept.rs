@@ -22,9 +22,9 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 use spinney::Drivers;
 use spinney::tree_file::FILE_BYTES_MAX;
+use spinney_drivers::scripted::SCRIPT_BYTES_MAX;
 use spinney_journal::Journal;
 use spinney_kernel::words::{BlobHash, Durability, ModelName, TreeId};
-use spinney_testkit::scripted::SCRIPT_BYTES_MAX;
 
 use crate::hint::about;
 use crate::private::{self, Links};

@@ -12,9 +12,9 @@ use rustix::fs::OFlags;
 use spinney::Drivers;
 use spinney::tree_file::{FILE_BYTES_MAX, ModelSource, TreeFile};
 use spinney_drivers::files::{FileTool, Files};
+use spinney_drivers::scripted::{SCRIPT_BYTES_MAX, Script};
 use spinney_kernel::definition::Builtin;
 use spinney_kernel::words::{ModelName, ToolName};
-use spinney_testkit::scripted::{SCRIPT_BYTES_MAX, Script};
 
 use crate::private::{self, Links};
 

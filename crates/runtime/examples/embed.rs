@@ -1,4 +1,5 @@
-//! A tree in your own program: a model, a tool from a closure over a type, and hooks that watch both.
+//! A tree in your own program: a model, a tool from a closure over a type, and hooks that watch both. `hello` beside it is
+//! the shortest such program.
 //!
 //! `cargo run -p spinney --example embed`
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
@@ -8,16 +9,11 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use spinney::function_tool::ToolRequest;
-use spinney::hooks::{Calling, Target, TreeHooks};
-use spinney::tree_file::TreeFile;
-use spinney::{Drivers, FunctionTool, Home};
-use spinney_kernel::budget::{Amounts, Resource, Usage, Used};
-use spinney_kernel::context::Message;
-use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
-use spinney_kernel::record::{StopReason, ToolAsk};
-use spinney_testkit::spinney_store::MemoryJournal;
+use spinney::kernel::budget::{Amounts, Resource, Usage, Used};
+use spinney::kernel::context::Message;
+use spinney::kernel::port::Pending;
+use spinney::model::{Deltas, Missed, Model};
+use spinney::prelude::*;
 
 /// Says how warm it will be in a city.
 #[derive(Deserialize, JsonSchema)]
@@ -51,13 +47,7 @@ struct Forecaster;
 
 impl Model for Forecaster {
     fn call(&self, attempt: Arc<ModelAttempt>, deltas: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
-        let ask = |args: &str| ToolAsk {
-            id: format!("ask-{}", attempt.turn),
-            tool: "weather".to_owned(),
-            args: args.to_owned(),
-            tokens: None,
-            told_tokens: None,
-        };
+        let ask = |args: &str| ToolAsk::new(format!("ask-{}", attempt.turn), "weather", args);
         let (text, asks) = match attempt.turn {
             1 => ("Let me see.".to_owned(), vec![ask(r#"{"city": "Bonn", "days": "tomorrow"}"#)]),
             2 => ("In days, then.".to_owned(), vec![ask(r#"{"city": "Bonn", "days": 1}"#)]),
@@ -66,7 +56,7 @@ impl Model for Forecaster {
         deltas(&text);
         let usage = Usage { input: attempt.packet.tokens, output: text.len() as u64, ..Usage::default() };
         Box::pin(
-            async move { Ok(ModelAnswer { text, asks, used: Used::Tokens(usage), stop: StopReason::End }) },
+            async move { Ok(ModelAnswer { asks, used: Used::Tokens(usage), ..ModelAnswer::said(text) }) },
         )
     }
 }

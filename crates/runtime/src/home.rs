@@ -45,6 +45,7 @@ struct Running {
 
 /// How a home is shut down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Shutdown {
     /// Every tree goes on until it has ended, is halted or waits for a person.
     Drain,
@@ -56,6 +57,7 @@ pub enum Shutdown {
 
 /// Why a tree could not be started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum StartError {
     /// Its definition is wrong.
     #[error(transparent)]
@@ -73,6 +75,7 @@ pub enum StartError {
 
 /// Why a tree could not be resumed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ResumeError {
     /// It is over.
     #[error(
@@ -103,6 +106,7 @@ pub enum ResumeError {
 
 /// Why a tree could not be removed. Nothing was, then.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RemoveError {
     /// It runs in this home.
     #[error("tree {tree} is running: cancel it first")]

@@ -50,6 +50,7 @@ pub trait TreeHooks: Send + Sync {
 
 /// One attempt at a call, as hooks see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Calling {
     /// For whom: the tree, and ids from the root down.
     pub origin: Arc<Origin>,

@@ -1,5 +1,5 @@
-//! Fakes for trees of agents: models and tools that answer from a script, trees from text and back to text, and a
-//! simulator driven by a seed. Public, because people who build on Spinney test with it too.
+//! Fakes for trees of agents: a clock that stands still, trees from text and back to text, a stage for whole trees with
+//! scripted models, and a simulator driven by a seed. Public, because people who build on Spinney test with it too.
 
 #![deny(missing_docs)]
 
@@ -11,11 +11,11 @@ pub mod play;
 mod recorder;
 mod render;
 mod script;
-pub mod scripted;
 pub mod sim;
 mod stage;
 
 pub use spinney;
+pub use spinney_drivers::scripted;
 pub use spinney_store;
 
 pub use clock::SteadyClock;

@@ -9,6 +9,8 @@ struct Package {
     folder: &'static str,
     name: &'static str,
     may_use: &'static [&'static str],
+    /// What it may re-export, and only behind a feature.
+    may_offer: &'static [&'static str],
 }
 
 const KERNEL: &str = "spinney-kernel";
@@ -22,25 +24,42 @@ const CLUSTER: &str = "spinney-cluster";
 
 /// From the bottom layer to the top.
 const PACKAGES: [Package; 11] = [
-    Package { folder: "crates/kernel", name: KERNEL, may_use: &[] },
-    Package { folder: "crates/journal", name: JOURNAL, may_use: &[KERNEL] },
-    Package { folder: "crates/runtime", name: RUNTIME, may_use: &[KERNEL, JOURNAL] },
-    Package { folder: "crates/store", name: STORE, may_use: &[KERNEL, JOURNAL] },
-    Package { folder: "crates/drivers", name: DRIVERS, may_use: &[KERNEL, JOURNAL] },
-    Package { folder: "crates/testkit", name: TESTKIT, may_use: &[KERNEL, JOURNAL, RUNTIME, STORE, DRIVERS] },
-    Package { folder: "crates/server", name: SERVER, may_use: &[KERNEL, JOURNAL, RUNTIME, STORE, DRIVERS] },
-    Package { folder: "crates/cluster", name: CLUSTER, may_use: &[KERNEL, JOURNAL, RUNTIME, STORE, DRIVERS] },
+    Package { folder: "crates/kernel", name: KERNEL, may_use: &[], may_offer: &[] },
+    Package { folder: "crates/journal", name: JOURNAL, may_use: &[KERNEL], may_offer: &[] },
+    Package { folder: "crates/runtime", name: RUNTIME, may_use: &[KERNEL, JOURNAL], may_offer: &[STORE] },
+    Package { folder: "crates/store", name: STORE, may_use: &[KERNEL, JOURNAL], may_offer: &[] },
+    Package { folder: "crates/drivers", name: DRIVERS, may_use: &[KERNEL, JOURNAL], may_offer: &[] },
+    Package {
+        folder: "crates/testkit",
+        name: TESTKIT,
+        may_use: &[KERNEL, JOURNAL, RUNTIME, STORE, DRIVERS],
+        may_offer: &[],
+    },
+    Package {
+        folder: "crates/server",
+        name: SERVER,
+        may_use: &[KERNEL, JOURNAL, RUNTIME, STORE, DRIVERS],
+        may_offer: &[],
+    },
+    Package {
+        folder: "crates/cluster",
+        name: CLUSTER,
+        may_use: &[KERNEL, JOURNAL, RUNTIME, STORE, DRIVERS],
+        may_offer: &[],
+    },
     Package {
         folder: "crates/cli",
         name: "spinney-cli",
-        may_use: &[KERNEL, JOURNAL, RUNTIME, STORE, DRIVERS, TESTKIT, SERVER, CLUSTER],
+        may_use: &[KERNEL, JOURNAL, RUNTIME, STORE, DRIVERS, SERVER, CLUSTER],
+        may_offer: &[],
     },
     Package {
         folder: "crates/python",
         name: "spinney-python",
-        may_use: &[KERNEL, JOURNAL, RUNTIME, STORE, DRIVERS, TESTKIT, SERVER, CLUSTER],
+        may_use: &[KERNEL, JOURNAL, RUNTIME, STORE, DRIVERS, SERVER, CLUSTER],
+        may_offer: &[],
     },
-    Package { folder: "xtask", name: "xtask", may_use: &[] },
+    Package { folder: "xtask", name: "xtask", may_use: &[], may_offer: &[] },
 ];
 
 pub(super) fn check(workspace: &Workspace) -> Vec<Finding> {
@@ -69,13 +88,15 @@ impl Package {
         // two sets of types with the same names.
         let is_test_use =
             dependency.kind == DependencyKind::Dev && dependency.package == TESTKIT && self.name != KERNEL;
-        is_test_use || self.may_use.contains(&dependency.package.as_str())
+        let is_offer = dependency.kind == DependencyKind::Optional
+            && self.may_offer.contains(&dependency.package.as_str());
+        is_test_use || is_offer || self.may_use.contains(&dependency.package.as_str())
     }
 }
 
 fn forbidden_edge(manifest: &Manifest, dependency: &Dependency) -> Finding {
     let verb = match dependency.kind {
-        DependencyKind::Normal => "depend",
+        DependencyKind::Normal | DependencyKind::Optional => "depend",
         DependencyKind::Dev => "dev-depend",
     };
     Finding {

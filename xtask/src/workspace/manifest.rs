@@ -33,6 +33,8 @@ pub struct Dependency {
 pub enum DependencyKind {
     /// `dependencies` and `build-dependencies`: needed to build the package.
     Normal,
+    /// The same, but only with a feature of the package.
+    Optional,
     /// `dev-dependencies`: needed by its tests only.
     Dev,
 }
@@ -64,6 +66,8 @@ impl Manifest {
                 for (key, value) in table(holder, section).into_iter().flatten() {
                     let package = real_name(key.get_ref(), value.get_ref(), renames);
                     let line = line_at(&file.text, key.span().start);
+                    let is_optional = kind == DependencyKind::Normal && is_optional(value.get_ref());
+                    let kind = if is_optional { DependencyKind::Optional } else { kind };
                     dependencies.push(Dependency { package, kind, line });
                 }
             }
@@ -91,6 +95,10 @@ fn real_name(key: &str, value: &DeValue<'_>, renames: &Renames) -> String {
     let own = value.get("package").and_then(|package| package.get_ref().as_str());
     let shared = value.get("workspace").and_then(|_| renames.get(key).map(String::as_str));
     own.or(shared).unwrap_or(key).to_owned()
+}
+
+fn is_optional(value: &DeValue<'_>) -> bool {
+    value.get("optional").and_then(|optional| optional.get_ref().as_bool()).unwrap_or_default()
 }
 
 fn table<'t, 'i>(holder: &'t DeTable<'i>, key: &str) -> Option<&'t DeTable<'i>> {

@@ -41,6 +41,31 @@ fn an_edge_for_one_target_or_under_another_name_is_found() {
 }
 
 #[test]
+fn the_binary_may_test_with_the_testkit_and_not_link_it() {
+    let manifest = "[package]\nname = \"spinney-cli\"\n[dependencies]\nspinney-testkit.workspace = true\n\
+                    [dev-dependencies]\nspinney-testkit.workspace = true\n";
+    assert_eq!(
+        found_in("crates/cli", manifest),
+        ["crates/cli/Cargo.toml:4: edges: `spinney-cli` may not depend on `spinney-testkit`; depend \
+          downwards only: move what both need to a layer below, or pass it in from above"]
+    );
+}
+
+#[test]
+fn the_runtime_may_offer_the_store_behind_a_feature_only() {
+    let manifest = |store: &str| format!("[package]\nname = \"spinney\"\n[dependencies]\n{store}\n");
+    let optional = manifest("spinney-store = { workspace = true, optional = true }");
+    assert_eq!(found_in("crates/runtime", &optional), NOTHING);
+    assert_eq!(
+        found_in("crates/runtime", &manifest("spinney-store.workspace = true")),
+        ["crates/runtime/Cargo.toml:4: edges: `spinney` may not depend on `spinney-store`; depend \
+          downwards only: move what both need to a layer below, or pass it in from above"]
+    );
+    let drivers = manifest("spinney-drivers = { workspace = true, optional = true }");
+    assert_eq!(found_in("crates/runtime", &drivers).len(), 1);
+}
+
+#[test]
 fn the_kernel_may_not_test_with_the_testkit() {
     let manifest =
         "[package]\nname = \"spinney-kernel\"\n[dev-dependencies]\nspinney-testkit.workspace = true\n";

@@ -59,7 +59,7 @@ pub(super) async fn rm(path: &Path, args: &args::Rm) -> Result<Exit> {
             );
         }
         Err(RemoveError::Journal(fault)) => return Err(fault.into()),
-        Err(error @ RemoveError::Running { .. }) => return Err(error.into()),
+        Err(other) => return Err(other.into()),
     };
     settled.with_context(|| {
         let again = command(path, &["checkpoint", "clean"]);

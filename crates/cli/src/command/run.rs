@@ -58,7 +58,7 @@ async fn start(path: &Path, args: args::Run, style: Style) -> Result<Follow> {
         Err(error) => {
             let error = match error {
                 StartError::Journal(fault) => anyhow::Error::new(fault),
-                StartError::Refused(_) | StartError::NoDriver(_) | StartError::Shutdown => error.into(),
+                other => other.into(),
             };
             return Err(error.context(args.file.display().to_string()));
         }

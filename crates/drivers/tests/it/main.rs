@@ -1,5 +1,7 @@
-//! Workspaces and tokens, with whole trees from scripts and real folders.
+//! Workspaces and tokens, with whole trees from scripts and real folders; scripts by themselves.
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod bad_script;
 mod corpus;
 mod escapes;
 mod files;
@@ -9,6 +11,10 @@ mod killed;
 mod offload;
 mod outputs;
 mod plants;
+mod scene;
+mod scripted;
+mod scripted_docs;
+mod scripted_tool;
 mod steps;
 mod tokens;
 mod writing;

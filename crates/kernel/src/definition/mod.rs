@@ -191,6 +191,46 @@ pub enum Unpriced {
 }
 
 impl Definition {
+    /// A definition without models, roles and ceilings. A tree starts once `entry` is one of its roles.
+    #[must_use]
+    pub fn new(name: impl Into<String>, goal: impl Into<String>, entry: RoleName) -> Self {
+        Self {
+            name: name.into(),
+            goal: goal.into(),
+            entry,
+            thread: None,
+            budget: BudgetSpec::default(),
+            limits: TreeLimits::default(),
+            models: ByName::default(),
+            roles: ByName::default(),
+            tools: ByName::default(),
+            unpriced: Unpriced::default(),
+            durability: Durability::default(),
+            tags: Arc::default(),
+        }
+    }
+
+    /// The same with one more model.
+    #[must_use]
+    pub fn with_model(mut self, name: ModelName, model: ModelSpec) -> Self {
+        self.models.insert(name, model);
+        self
+    }
+
+    /// The same with one more role.
+    #[must_use]
+    pub fn with_role(mut self, name: RoleName, role: Role) -> Self {
+        self.roles.insert(name, role);
+        self
+    }
+
+    /// The same with these ceilings at the root.
+    #[must_use]
+    pub fn with_budget(mut self, budget: BudgetSpec) -> Self {
+        self.budget = budget;
+        self
+    }
+
     /// The role called `name`, with the name that everyone of this role shares.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::BudgetSpec;
 use crate::budget::{Amounts, Resource};
-use crate::definition::{Caps, OutputSchema, Refusal, Share, WindowSpec, bounded};
+use crate::definition::{Allow, Caps, Network, OutputSchema, Refusal, Share, WindowSpec, bounded};
 use crate::words::{Body, ByName, ModelName, ToolName, limit};
 
 /// A kind of agent.
@@ -24,6 +24,38 @@ pub struct Role {
     /// How it takes turns by itself; an agent without is led from outside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<Turns>,
+}
+
+impl Role {
+    /// A role with the defaults of a tree file: it takes turns, may spawn every role but itself, and has no tools and no
+    /// network.
+    #[must_use]
+    pub fn new(model: ModelName) -> Self {
+        let caps = Caps {
+            models: Allow::All,
+            below: Allow::All,
+            tools: Allow::only([]),
+            spawn: Allow::All,
+            network: Network::Denied,
+            depth_max: limit::DEPTH_MAX,
+        };
+        let (budget, recursive) = (BudgetSpec::default(), Recursion::Refused);
+        Self { model, caps, budget, recursive, turns: Some(Turns::default()) }
+    }
+
+    /// The same with this prompt, which its model reads first.
+    #[must_use]
+    pub fn with_prompt(mut self, prompt: impl Into<String>) -> Self {
+        self.turns.get_or_insert_default().prompt = Body::text(prompt);
+        self
+    }
+
+    /// The same, allowed to call these tools and no others.
+    #[must_use]
+    pub fn with_tools(mut self, tools: impl IntoIterator<Item = ToolName>) -> Self {
+        self.caps.tools = Allow::only(tools);
+        self
+    }
 }
 
 /// How an agent takes turns: its model answers, its tools act, until there is an answer without a tool call.

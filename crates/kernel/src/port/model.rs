@@ -104,6 +104,15 @@ pub struct ModelAnswer {
     pub stop: StopReason,
 }
 
+impl ModelAnswer {
+    /// A whole answer without tool calls. What it used is unknown, so the full hold is spent: set
+    /// [`used`](Self::used) where the provider says.
+    #[must_use]
+    pub fn said(text: impl Into<String>) -> Self {
+        Self { text: text.into(), asks: Vec::new(), used: Used::Unknown, stop: StopReason::End }
+    }
+}
+
 /// An attempt that came to nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missed {

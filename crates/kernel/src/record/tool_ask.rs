@@ -21,6 +21,12 @@ pub struct ToolAsk {
 }
 
 impl ToolAsk {
+    /// A tool call whose tokens nobody counted: its bytes count in their place.
+    #[must_use]
+    pub fn new(id: impl Into<String>, tool: impl Into<String>, args: impl Into<String>) -> Self {
+        Self { id: id.into(), tool: tool.into(), args: args.into(), tokens: None, told_tokens: None }
+    }
+
     /// The most tokens that it can have: what was counted, or else its bytes.
     #[must_use]
     pub fn tokens_max(&self) -> u64 {

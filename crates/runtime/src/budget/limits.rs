@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use spinney_kernel::budget as kernel;
 use spinney_kernel::budget::{AmountError, Amounts, Resource, ResourceSet, nanos_from_usd};
+use spinney_kernel::definition::BudgetSpec;
+
+use super::options::millis;
 
 /// The ceilings of an account. What is left out has none at a root; a child takes it over from its parent.
 ///
@@ -13,6 +16,16 @@ pub struct Limits {
     ceilings: Amounts,
     given: ResourceSet,
     timeout: Option<Duration>,
+}
+
+impl TryFrom<Limits> for BudgetSpec {
+    type Error = AmountError;
+
+    /// The same ceilings and timeout, for a tree or a role.
+    fn try_from(limits: Limits) -> Result<Self, AmountError> {
+        let timeout_ms = limits.timeout.map(millis);
+        Ok(Self { timeout_ms, ..Self::of(limits.ceilings_checked()?) })
+    }
 }
 
 impl Limits {

@@ -23,6 +23,7 @@ enum Reading {
 
 /// Why a report of usage was not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum MeterError {
     /// The number cannot be true; the report before it still counts.
     #[error(transparent)]

@@ -125,6 +125,7 @@ impl fmt::Debug for Options {
 
 /// Why an account was not opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum OpenError {
     /// A ceiling or the reserve is not an amount.
     #[error(transparent)]

@@ -6,6 +6,7 @@ use super::AccountId;
 
 /// Why an account said no. Nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum BudgetRefusal {
     /// What is spent and lent leaves too little, whatever returns.
     #[error("{}: ask for less, or raise the ceiling", short.describe(account))]

@@ -21,6 +21,7 @@ use crate::sync::block_on;
 /// It is an [`Error`](std::error::Error) for every `E` that can be shown, also for a boxed one, which is none itself.
 /// So its text says what `E` says, and `E` is no source of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RunError<E> {
     /// The call did not start.
     Refused(BudgetRefusal),

@@ -35,6 +35,7 @@ pub struct Snapshot {
 
 /// What an account does with a new call. Accounts above it have a say too.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum AccountState {
     /// It takes calls.
     Open,

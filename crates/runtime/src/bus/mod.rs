@@ -48,6 +48,7 @@ pub struct Watch {
 
 /// What happens to a watcher that is too slow. None of it harms another watcher.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Overflow {
     /// The oldest deltas are dropped, and it is told how many. Events it reads from the journal: none is lost.
     #[default]
@@ -72,6 +73,7 @@ pub enum Seen {
 
 /// An event, and where it stands in the story of its tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TracedEvent {
     /// The event with its place and time.
     pub told: RecordedEvent,

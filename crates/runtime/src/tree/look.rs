@@ -7,6 +7,7 @@ use spinney_kernel::world::{AgentView, Halt, TreeState, World};
 
 /// A tree at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Look {
     /// Its last event.
     pub seq: Seq,

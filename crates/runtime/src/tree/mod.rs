@@ -66,6 +66,7 @@ pub struct Tree {
 
 /// How far a tree is, as far as that is durable.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct TreeStatus {
     /// Its last event.
     pub seq: Seq,

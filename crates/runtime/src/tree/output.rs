@@ -11,6 +11,7 @@ use super::{RequestError, Stopped, Tree};
 
 /// Why there is no such value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum OutputError {
     /// The root ended without an answer, or with one that does not fit its schema.
     #[error("the root {}: there is no answer, only what it got to", ended(exit))]

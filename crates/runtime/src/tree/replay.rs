@@ -15,6 +15,7 @@ use super::Look;
 
 /// A journal that is what it says.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Verified {
     /// How many events it has.
     pub events: u64,

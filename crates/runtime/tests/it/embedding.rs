@@ -6,13 +6,13 @@ mod embed;
 
 use std::sync::Arc;
 
-use spinney::tree_file::TreeFile;
-use spinney::{Drivers, Home};
+use spinney::definition::ModelSpec;
+use spinney::prelude::*;
 use spinney_testkit::scripted::Script;
-use spinney_testkit::spinney_store::MemoryJournal;
 
 const PAGE: &str = include_str!("../../../../docs/embedding.md");
 const PROGRAM: &str = include_str!("../../examples/embed.rs");
+const HELLO: &str = include_str!("../../examples/hello.rs");
 
 const TREE: &str = "
 name: weather
@@ -28,6 +28,29 @@ async fn the_example_program_comes_to_its_answer() {
     assert!(answer.starts_with("completed: It will be warm: {\"degrees\":21,\"key\":\""), "{answer}");
     let refused = embed::ask(TREE).await.unwrap();
     assert!(refused.ends_with("refused by a hook: whose call is this?"), "{refused}");
+}
+
+/// The shortest program uses nothing but `spinney`, and has at most 15 lines.
+#[test]
+fn the_shortest_program_needs_one_dependency_and_15_lines() {
+    let lines: Vec<&str> = HELLO.lines().skip_while(|line| !line.starts_with("use ")).collect();
+    let written = lines.iter().filter(|line| !line.is_empty()).count();
+    assert!(written <= 15, "it has {written} lines");
+    let used: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix("use ")).collect();
+    assert_eq!(used, ["spinney::prelude::*;", "std::{error::Error, sync::Arc};"]);
+}
+
+/// What a file says can be said in code, and comes to the same.
+#[test]
+fn a_tree_in_code_is_the_one_from_a_file() {
+    let text = include_str!("../../examples/hello.yaml");
+    let file = TreeFile::parse("hello.yaml", text).unwrap();
+    let role = Role::new("greeter".parse().unwrap()).with_prompt("You are polite.");
+    let code = Definition::new("hello", "Greet the reader.", "lead".parse().unwrap())
+        .with_budget(Limits::none().tokens(100_000).steps(5).try_into().unwrap())
+        .with_model("greeter".parse().unwrap(), ModelSpec::default())
+        .with_role("lead".parse().unwrap(), role);
+    assert_eq!(code, file.definition);
 }
 
 /// Every piece of Rust on the page stands in the program, line by line.

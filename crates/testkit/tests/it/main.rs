@@ -4,7 +4,6 @@
 mod approval;
 mod bad_amount;
 mod bad_input;
-mod bad_script;
 mod budget;
 mod campaign;
 mod canary;
@@ -35,10 +34,6 @@ mod reserved;
 mod retention;
 mod retry;
 mod rollback;
-mod scene;
-mod scripted;
-mod scripted_docs;
-mod scripted_tool;
 mod seen;
 mod sharing;
 mod shrinking;

@@ -1,11 +1,11 @@
 //! `docs/scripted-model.md` says what the code does: its example plays, and every key is described.
 
+use spinney_drivers::scripted::{FUEL_MAX, Script};
 use spinney_kernel::context::Origin;
 use spinney_kernel::definition::OnLost;
 use spinney_kernel::port::model::{Model, ModelAttempt};
 use spinney_kernel::port::tool::Tool;
 use spinney_kernel::words::FaultKind;
-use spinney_testkit::scripted::{FUEL_MAX, Script};
 
 use crate::scene::{attempt, origin, packet, play, result, said, tool_attempt, used};
 

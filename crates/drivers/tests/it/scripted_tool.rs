@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use spinney_drivers::scripted::ScriptedTool;
 use spinney_kernel::budget::Used;
 use spinney_kernel::definition::{OnLost, ToolSpec as Spec};
 use spinney_kernel::port::model::Missed;
 use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
 use spinney_kernel::words::{Fault, FaultKind};
-use spinney_testkit::scripted::ScriptedTool;
 use tokio::time::timeout;
 
 use crate::scene::{script, tool_attempt};

@@ -1,8 +1,8 @@
 //! Texts that are no scripts: each is refused with its place and what to do.
 
 use proptest::prelude::*;
+use spinney_drivers::scripted::{MARKS_MAX, SCRIPT_BYTES_MAX, Script, ScriptError};
 use spinney_kernel::port::model::Model;
-use spinney_testkit::scripted::{MARKS_MAX, SCRIPT_BYTES_MAX, Script, ScriptError};
 
 fn refused(text: &str) -> String {
     Script::parse("x.script.yaml", text).unwrap_err().to_string()

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use spinney_drivers::scripted::{Script, ScriptedModel};
 use spinney_kernel::budget::{Ceilings, Usage, Used};
 use spinney_kernel::context::{Message, Origin, Packet};
 use spinney_kernel::definition::OutputLimits;
@@ -9,7 +10,6 @@ use spinney_kernel::port::model::{Missed, Model, ModelAnswer, ModelAttempt, Purp
 use spinney_kernel::port::parts::PartReader;
 use spinney_kernel::port::tool;
 use spinney_kernel::words::{Body, By, Category, TreeId};
-use spinney_testkit::scripted::{Script, ScriptedModel};
 
 /// The first attempt at the first turn of `root/a`, a lead.
 pub(crate) fn attempt() -> ModelAttempt {

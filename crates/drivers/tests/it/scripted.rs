@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use spinney_drivers::scripted::RENDERED_BYTES_MAX;
 use spinney_kernel::budget::{Ceilings, Resource, Used};
 use spinney_kernel::context::Origin;
 use spinney_kernel::definition::OnLost;
 use spinney_kernel::port::model::{Missed, Model, ModelAnswer, ModelAttempt, Purpose};
 use spinney_kernel::record::{StopReason, ToolAsk};
 use spinney_kernel::words::{Fault, FaultKind};
-use spinney_testkit::scripted::RENDERED_BYTES_MAX;
 use tokio::time::timeout;
 
 use crate::scene::{answer, attempt, heard, missed, model, origin, packet, play, result, said, used};

@@ -1,0 +1,38 @@
+//! Models from closures: for tests, for a first try, and for programs that call their provider themselves.
+
+use std::sync::Arc;
+
+use spinney_kernel::port::Pending;
+use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
+
+/// A model that is a closure. It gets the attempt, with everything that the model is shown, and gives the answer whole;
+/// nothing is streamed. A model that streams, or that counts tokens better than by bytes, implements
+/// [`Model`] itself.
+#[derive(Clone)]
+pub struct FunctionModel {
+    function: Arc<Function>,
+}
+
+type Function = dyn Fn(Arc<ModelAttempt>) -> Pending<Result<ModelAnswer, Missed>> + Send + Sync;
+
+impl FunctionModel {
+    /// A model that answers with what the closure gives. Dropping the call drops that future.
+    pub fn new<F, W>(function: F) -> Self
+    where
+        F: Fn(Arc<ModelAttempt>) -> W + Send + Sync + 'static,
+        W: Future<Output = Result<ModelAnswer, Missed>> + Send + 'static,
+    {
+        Self { function: Arc::new(move |attempt| Box::pin(function(attempt))) }
+    }
+}
+
+impl Model for FunctionModel {
+    fn call(&self, attempt: Arc<ModelAttempt>, deltas: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
+        let answer = (self.function)(attempt);
+        Box::pin(async move {
+            let answer = answer.await?;
+            deltas(&answer.text);
+            Ok(answer)
+        })
+    }
+}
