@@ -13,6 +13,7 @@ mod hint;
 mod ids;
 mod interrupt;
 mod kept;
+mod log;
 mod out;
 mod place;
 mod private;
@@ -39,6 +40,10 @@ static MEMORY: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| out::complain(&panic.to_string())));
+    if let Err(error) = log::start() {
+        out::complain(&error.to_string());
+        return Exit::Usage.into();
+    }
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return unparsed(&error),

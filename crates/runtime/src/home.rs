@@ -191,6 +191,7 @@ impl Home {
         output_schema::check_request(&start).map_err(StartError::Refused)?;
         self.drivers.count(&mut start);
         let _: Reply = seedling.ask(start).map_err(StartError::Refused)?;
+        tracing::info!(tree = %id, "tree started");
         let tree = self.keep(seedling.grow());
         drop(door);
         match tree.begun().await {
@@ -219,6 +220,7 @@ impl Home {
             return Err(ResumeError::Ended { tree, state: state.to_owned() });
         }
         self.drivers.check(seedling.world().definition()).map_err(ResumeError::NoDriver)?;
+        tracing::info!(%tree, seq = head.seq.0, state = &*head.state, "tree resumed");
         seedling.resume(&head.state);
         Ok(self.keep(seedling.grow()))
     }

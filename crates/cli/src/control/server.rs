@@ -189,7 +189,14 @@ async fn exchange(stream: UnixStream, desk: &Desk, has_asked: &AtomicBool) -> io
             Ok(mut ask) => match enclosed(&mut ask, &mut from).await? {
                 Ok(bytes) => {
                     has_asked.store(true, Ordering::Relaxed);
-                    desk.answer(ask, bytes).await
+                    let tree = match &ask {
+                        Ask::Running => None,
+                        Ask::Do { tree, .. } => Some(tracing::field::display(*tree)),
+                    };
+                    let answer = desk.answer(ask, bytes).await;
+                    let refused = matches!(answer, Answer::Refused { .. } | Answer::Failed { .. });
+                    tracing::debug!(target: "spinney::control", tree, refused, "request");
+                    answer
                 }
                 Err(bad) => refused(bad.to_string()),
             },

@@ -16,6 +16,7 @@ mod homes;
 mod hostile;
 mod interrupting;
 mod leftovers;
+mod logging;
 mod looking;
 mod losing;
 mod partial;

@@ -78,7 +78,11 @@ impl Stage {
 
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_spinney"));
-        command.args(args).env_remove("SPINNEY_HOME").current_dir(self.folder.path());
+        command
+            .args(args)
+            .env_remove("SPINNEY_HOME")
+            .env_remove("SPINNEY_LOG")
+            .current_dir(self.folder.path());
         if self.home != self.folder.path().join(".spinney") {
             command.env("SPINNEY_HOME", &self.home);
         }

@@ -92,6 +92,8 @@ impl Effects {
         schema: Option<Arc<str>>,
         world: &World,
     ) {
+        let Ticket { call, attempt: number } = ticket;
+        tracing::debug!(target: "spinney::effect", tree = %world.tree(), %call, attempt = number, model = %attempt.model, "call started");
         let about = (&attempt.origin, Target::Model(attempt.model.clone()), attempt.key.as_str());
         let hooked = Hooked::around(self.drivers.hooks(), world, ticket, about);
         // A task is moved several times before it runs: what it carries is small.
@@ -123,6 +125,8 @@ impl Effects {
         let spec = world.definition().tools.get(&attempt.tool);
         let timeout_ms = spec.and_then(|spec| spec.timeout_ms).unwrap_or(limit::TOOL_TIMEOUT_MS);
         let expected = Expected { shown_bytes: spec.and_then(|spec| spec.shown_bytes), schema: None };
+        let Ticket { call, attempt: number } = ticket;
+        tracing::debug!(target: "spinney::effect", tree = %world.tree(), %call, attempt = number, tool = %attempt.tool, "call started");
         let about = (&attempt.origin, Target::Tool(attempt.tool.clone()), attempt.key.as_str());
         let hooked = Hooked::around(self.drivers.hooks(), world, ticket, about);
         let drivers = Arc::clone(&self.drivers);

@@ -182,6 +182,8 @@ impl Run {
             tokio::select! {
                 biased;
                 Confirmed { seq, hash, fault } = inlets.confirmations.next() => {
+                    let events = seq.0.saturating_sub(self.durable.0);
+                    tracing::debug!(target: "spinney::journal", tree = %self.mind.world.tree(), seq = seq.0, events, "durable");
                     if let Some(fault) = fault {
                         return self.put_away(Some(Stopped::Journal(fault)));
                     }
@@ -210,6 +212,15 @@ impl Run {
     /// The last word. What is not durable may never have been, so nobody is shown it.
     fn put_away(&self, stopped: Option<Stopped>) {
         let whole = self.durable == self.mind.world.seq();
+        let (tree, seq, state) = (self.mind.world.tree(), self.durable.0, self.mind.world.state().word());
+        match &stopped {
+            None => tracing::info!(%tree, seq, state, "tree ended"),
+            Some(Stopped::Shutdown) => tracing::info!(%tree, seq, state, "tree stopped"),
+            Some(Stopped::Journal(_)) => {
+                tracing::error!(%tree, seq, state, "tree stopped: its journal failed");
+            }
+            Some(Stopped::Bug) => tracing::error!(%tree, seq, state, "tree stopped at a bug"),
+        }
         let look = whole.then(|| Arc::new(Look::at(&self.mind.world, &self.mind.contexts)));
         self.status.send_modify(|status| (status.last, status.stopped) = (look, stopped));
     }
@@ -261,6 +272,7 @@ impl Run {
                 if let Report::Done(Done { call, .. }) | Report::Failed(Failed { call, .. }) = &report {
                     self.effects.ended(*call);
                 }
+                self.trace_end(&report);
                 self.report(report, blobs);
             }
             Brought::Veto(veto) => {
@@ -269,6 +281,21 @@ impl Run {
             }
         }
         self.let_go();
+    }
+
+    /// What an effect came to, in words that hold nothing of what it said.
+    fn trace_end(&self, report: &Report) {
+        let tree = self.mind.world.tree();
+        match report {
+            Report::Done(Done { call, attempt, is_error, .. }) => {
+                tracing::debug!(target: "spinney::effect", %tree, %call, attempt, is_error, "call done");
+            }
+            Report::Failed(Failed { call, attempt, fault, .. }) => {
+                let kind = fault.kind.word();
+                tracing::debug!(target: "spinney::effect", %tree, %call, attempt, kind, "call failed");
+            }
+            _ => {}
+        }
     }
 
     fn fire(&mut self) {
@@ -311,7 +338,13 @@ impl Run {
 
     /// Decides an input and sends what it decided on its way.
     fn decide(&mut self, what: What, blobs: Vec<Vec<u8>>) -> Result<Reply, Refusal> {
-        let (after, decision, input) = self.mind.decide(what)?;
+        let tree = self.mind.world.tree();
+        let decided = self.mind.decide(what);
+        let (after, decision, input) = decided.inspect_err(|refusal| {
+            tracing::debug!(%tree, code = refusal.code(), "refused");
+        })?;
+        let first = decision.events.first().map(Event::word);
+        tracing::debug!(%tree, after = after.0, events = decision.events.len(), first, "decided");
         if decision.events.is_empty() {
             return Ok(decision.reply);
         }

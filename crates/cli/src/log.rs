@@ -1,0 +1,170 @@
+//! `SPINNEY_LOG`: lines on standard error about what happens inside, for people who debug. Off unless it is set.
+//!
+//! No second journal: nothing reads the lines, and they hold ids, names, counts and kinds, never texts of agents, arguments
+//! or keys. They pass the same filter for terminals as everything that is printed.
+
+use std::fmt::{self, Write as _};
+
+use spinney::clock::{Clock, SystemClock};
+use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+use crate::out;
+
+/// Where the filter is read from.
+pub(crate) const VARIABLE: &str = "SPINNEY_LOG";
+
+/// Which events are written: a level for everything, and others by the start of a target.
+#[derive(Debug, PartialEq, Eq)]
+struct Filter {
+    level: LevelFilter,
+    targets: Vec<(String, LevelFilter)>,
+}
+
+/// A filter that cannot be read.
+#[derive(Debug)]
+pub(crate) struct BadFilter(String);
+
+impl fmt::Display for BadFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "bad {VARIABLE}, at `{}`: write off, error, warn, info, debug or trace, or target=level, with commas",
+            self.0
+        )
+    }
+}
+
+/// Writes events from now on, if the variable asks for them.
+#[expect(clippy::disallowed_methods, reason = "a filter for the whole process, read once at its start")]
+pub(crate) fn start() -> Result<(), BadFilter> {
+    let Some(text) = std::env::var_os(VARIABLE).filter(|text| !text.is_empty()) else { return Ok(()) };
+    let filter = Filter::parse(&text.to_string_lossy())?;
+    let clock = SystemClock::new();
+    let log = Log { filter, started_ms: clock.now_ms(), clock };
+    // Nobody else in this process sets one.
+    let _ = tracing::subscriber::set_global_default(log);
+    Ok(())
+}
+
+impl Filter {
+    fn parse(text: &str) -> Result<Self, BadFilter> {
+        let mut filter = Self { level: LevelFilter::OFF, targets: Vec::new() };
+        for part in text.split(',').map(str::trim) {
+            let (target, level) = part.split_once('=').map_or((None, part), |(t, level)| (Some(t), level));
+            let level = level_of(level).ok_or_else(|| BadFilter(part.to_owned()))?;
+            match target {
+                None => filter.level = level,
+                Some("") => return Err(BadFilter(part.to_owned())),
+                Some(target) => filter.targets.push((target.to_owned(), level)),
+            }
+        }
+        Ok(filter)
+    }
+
+    /// The level for a target: that of its longest start, or else the one for everything.
+    fn level(&self, target: &str) -> LevelFilter {
+        let starts = self.targets.iter().filter(|(start, _)| is_start(start, target));
+        starts.max_by_key(|(start, _)| start.len()).map_or(self.level, |(_, level)| *level)
+    }
+}
+
+/// Whether `target` is `start` or a module below it.
+fn is_start(start: &str, target: &str) -> bool {
+    target.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+}
+
+fn level_of(word: &str) -> Option<LevelFilter> {
+    match word.to_ascii_lowercase().as_str() {
+        "off" => Some(LevelFilter::OFF),
+        "error" => Some(LevelFilter::ERROR),
+        "warn" => Some(LevelFilter::WARN),
+        "info" => Some(LevelFilter::INFO),
+        "debug" => Some(LevelFilter::DEBUG),
+        "trace" => Some(LevelFilter::TRACE),
+        _ => None,
+    }
+}
+
+/// Writes each event as one line. There are no spans: every event names its tree.
+struct Log {
+    filter: Filter,
+    clock: SystemClock,
+    started_ms: u64,
+}
+
+impl Subscriber for Log {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.is_event() && *metadata.level() <= self.filter.level(metadata.target())
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        self.filter.targets.iter().map(|(_, level)| *level).chain([self.filter.level]).max()
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let ms = self.clock.now_ms().saturating_sub(self.started_ms);
+        let mut line = Line { message: String::new(), fields: String::new() };
+        event.record(&mut line);
+        let (level, target) = (event.metadata().level(), event.metadata().target());
+        let text =
+            format!("{}.{:03}s {level} {target}: {}{}", ms / 1_000, ms % 1_000, line.message, line.fields);
+        out::note(&text.replace('\n', "\\n"));
+    }
+
+    /// None is enabled, so none is made.
+    fn new_span(&self, _span: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _span: &Id, _values: &Record<'_>) {}
+
+    fn record_follows_from(&self, _span: &Id, _follows: &Id) {}
+
+    fn enter(&self, _span: &Id) {}
+
+    fn exit(&self, _span: &Id) {}
+}
+
+/// An event as text: its message, and its other fields behind it.
+struct Line {
+    message: String,
+    fields: String,
+}
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        // Writing into a string cannot fail.
+        let _ = match field.name() {
+            "message" => write!(self.message, "{value:?}"),
+            name => write!(self.fields, " {name}={value:?}"),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_start_of_a_target_decides_its_level() {
+        let filter = Filter::parse("info, spinney=debug,spinney::journal=off").unwrap();
+        assert_eq!(filter.level("other"), LevelFilter::INFO);
+        assert_eq!(filter.level("spinneys"), LevelFilter::INFO);
+        assert_eq!(filter.level("spinney::tree::run"), LevelFilter::DEBUG);
+        assert_eq!(filter.level("spinney::journal"), LevelFilter::OFF);
+    }
+
+    #[test]
+    fn what_is_no_filter_is_refused_with_the_part_at_fault() {
+        for bad in ["loud", "info,", "=debug", "spinney=", "a=b=info"] {
+            assert!(Filter::parse(bad).is_err(), "{bad}");
+        }
+        assert_eq!(
+            Filter::parse("info,spinney=loud").unwrap_err().to_string(),
+            "bad SPINNEY_LOG, at `spinney=loud`: write off, error, warn, info, debug or trace, or target=level, with commas"
+        );
+    }
+}
