@@ -59,7 +59,7 @@ impl Shelf {
             after += i64::from(lie >> 4);
             batch += 1;
         }
-        let head = "UPDATE trees SET seq = ?1, hash = ?2, last = ?3";
+        let head = "UPDATE heads SET seq = ?1, hash = ?2, last = ?3";
         self.back.execute(head, params![after, hash.bytes(), batch - 1])?;
         self.back.execute_batch("COMMIT")
     }

@@ -107,6 +107,7 @@ impl Exit {
                 | JournalFault::TooLarge { .. }
                 | JournalFault::DiskFull
                 | JournalFault::Failed { .. }
+                | JournalFault::Overloaded { .. }
                 | JournalFault::Closed,
             ) => Self::Failed,
         }

@@ -19,10 +19,6 @@ pub trait Journal: Send + Sync {
     /// under a lock: `done` may read the journal and append to it. It must not wait for anything.
     fn append(&self, append: Append, done: Appended);
 
-    /// Those who append have nothing to do but to wait: what was left, to be written together with what would come, need
-    /// not wait any longer. Nobody has to say so. A journal that leaves nothing has nothing to do here.
-    fn lull(&self) {}
-
     /// Reads a page: batches with events after `after`, the oldest first, at most `batches_max` and about
     /// [`PAGE_BYTES_MAX`](spinney_kernel::words::limit::PAGE_BYTES_MAX), but always one if there is one. An empty page is the end.
     /// [`pages`](crate::pages) reads them all.
@@ -346,6 +342,9 @@ pub enum JournalFault {
     /// Anything else the store says.
     #[error("the store failed: {reason}")]
     Failed { reason: String },
+    /// More is queued than the journal can hold back.
+    #[error("{waiting} requests wait for the journal already: wait for the disk, then resume")]
+    Overloaded { waiting: usize },
     /// The journal is being closed.
     #[error("the journal is closed")]
     Closed,

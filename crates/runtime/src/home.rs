@@ -19,7 +19,7 @@ use crate::draw::Draws;
 use crate::drivers::{Drivers, NoDriver};
 use crate::names::Names;
 use crate::output_schema;
-use crate::tree::{ApplyError, Begin, BranchError, BranchOff, Lull, Stopped, Tree, apply, begin, branch};
+use crate::tree::{ApplyError, Begin, BranchError, BranchOff, Stopped, Tree, apply, begin, branch};
 
 /// A home of trees.
 pub struct Home {
@@ -28,7 +28,6 @@ pub struct Home {
     clock: Arc<dyn Clock>,
     draws: Mutex<Draws>,
     names: Arc<Names>,
-    lull: Lull,
     trees: Mutex<BTreeMap<TreeId, Running>>,
     stop: CancellationToken,
     /// Held while a tree is taken up or put down, so that nobody else does so with the same one.
@@ -149,7 +148,6 @@ impl Home {
             drivers: Arc::new(drivers),
             clock,
             draws: Mutex::new(draws),
-            lull: Lull::default(),
             trees: Mutex::default(),
             stop: CancellationToken::new(),
             door: tokio::sync::Mutex::default(),
@@ -354,7 +352,6 @@ impl Home {
             clock: Arc::clone(&self.clock),
             draws,
             names: Arc::clone(&self.names),
-            lull: self.lull.clone(),
             stop: self.stop.clone(),
         }
     }

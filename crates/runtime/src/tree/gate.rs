@@ -12,8 +12,6 @@ use spinney_kernel::rules::Reply;
 use spinney_kernel::words::Seq;
 use tokio::sync::oneshot;
 
-use super::lull::{Lull, Watch};
-
 /// Most batches of one tree that are on their way to the journal.
 pub(super) const IN_FLIGHT_MAX: usize = 256;
 
@@ -70,11 +68,6 @@ impl Confirmations {
         let mut arrivals = self.arrivals();
         arrivals.waits = None;
         arrivals.last.hash.filter(|_| arrivals.last.seq == at)
-    }
-
-    /// Whether something arrived that was not taken yet.
-    fn has_arrived(&self) -> bool {
-        self.arrivals().is_new
     }
 
     fn arrivals(&self) -> MutexGuard<'_, Arrivals> {
@@ -136,13 +129,12 @@ pub(super) struct Gate {
     /// Last events of batches that are on their way.
     in_flight: VecDeque<Seq>,
     confirmations: Confirmations,
-    watch: Watch,
 }
 
 impl Gate {
-    pub(super) fn new(journal: Arc<dyn Journal>, start: Confirmed, lull: Lull) -> Self {
-        let (confirmations, watch) = (Confirmations::new(start), Watch::new(lull));
-        Self { journal, held: VecDeque::new(), in_flight: VecDeque::new(), confirmations, watch }
+    pub(super) fn new(journal: Arc<dyn Journal>, start: Confirmed) -> Self {
+        let confirmations = Confirmations::new(start);
+        Self { journal, held: VecDeque::new(), in_flight: VecDeque::new(), confirmations }
     }
 
     /// Where the journal's confirmations arrive.
@@ -167,20 +159,6 @@ impl Gate {
         let before = self.confirmations.is_awake(append.after);
         let told = Told { confirmations: self.confirmations.clone(), seq, is_told: false };
         self.journal.append(Append { before, ..append }, Box::new(move |result| told.tell(result)));
-        if !self.confirmations.has_arrived() {
-            self.watch.begin();
-        }
-    }
-
-    /// Whether this tree is to say when it has nothing to do but to wait.
-    pub(super) const fn watches(&self) -> bool {
-        self.watch.is_mine()
-    }
-
-    /// Nobody has anything to do but to wait.
-    pub(super) fn lull(&mut self) {
-        self.watch.end();
-        self.journal.lull();
     }
 
     /// Holds something until the last event that was decided is durable.

@@ -19,7 +19,6 @@ use tokio_util::sync::CancellationToken;
 use super::effects::{Brought, Effects, REPORTS_MAX, Ticket, part_reader};
 use super::events::Source;
 use super::gate::{Confirmations, Confirmed, Gate, Held};
-use super::lull::Lull;
 use super::mind::Mind;
 use super::rollback::{Back, Requested};
 use super::timers::Timers;
@@ -41,7 +40,6 @@ pub(crate) struct Begin {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) draws: Draws,
     pub(crate) names: Arc<Names>,
-    pub(crate) lull: Lull,
     pub(crate) stop: CancellationToken,
 }
 
@@ -86,7 +84,7 @@ struct Inlets {
 
 /// Prepares a tree: empty, or as far as its journal goes.
 pub(crate) fn begin(begin: Begin) -> Result<Seedling, JournalFault> {
-    let Begin { tree: id, journal, drivers, clock, draws, names, lull, stop } = begin;
+    let Begin { tree: id, journal, drivers, clock, draws, names, stop } = begin;
     let head = journal.head(id)?;
     let mut mind = Mind::new(id, clock, draws);
     if let Some(head) = &head {
@@ -99,7 +97,7 @@ pub(crate) fn begin(begin: Begin) -> Result<Seedling, JournalFault> {
     let hub = Arc::new(Hub::new(id, Arc::clone(&journal), durable));
     let (requests, asked) = mpsc::channel(REQUESTS_MAX);
     let (reports, brought) = mpsc::channel(REPORTS_MAX);
-    let gate = Gate::new(Arc::clone(&journal), Confirmed { seq: durable, hash, fault: None }, lull);
+    let gate = Gate::new(Arc::clone(&journal), Confirmed { seq: durable, hash, fault: None });
     let inlets = Inlets { requests: asked, reports: brought, confirmations: gate.confirmations(), stop };
     let parts = part_reader(Arc::clone(&journal));
     let effects = Effects::new(Arc::clone(&drivers), reports, Arc::clone(&hub), parts);
@@ -196,7 +194,6 @@ impl Run {
                 Some(asked) = inlets.requests.recv(), if room && self.mode == Mode::Running => self.asked(asked),
                 () = self.timers.next(|at| self.mind.ms_until(at)), if room && self.mode != Mode::Stopping => self.fire(),
                 () = &mut stop, if self.mode == Mode::Running => self.stop(),
-                () = tokio::task::yield_now(), if self.gate.watches() => self.gate.lull(),
             }
         }
         let shut = self.mode != Mode::Running && !self.mind.world.is_over();

@@ -1,5 +1,4 @@
-//! A journal that takes its time: what was decided and then rolled back before it was durable is never done, and what
-//! waits for company is written when nobody has anything else to do.
+//! A journal that takes its time: what was decided and then rolled back before it was durable is never done.
 
 use std::sync::{Arc, Mutex};
 
@@ -74,45 +73,4 @@ async fn a_call_that_was_rolled_back_before_it_left_is_not_made() {
     // The second turn was asked for by call 3, which was rolled back, and is taken by call 4.
     assert_eq!(calls, ["1/1", "4/1"]);
     assert!(spinney::tree::verify(slow.as_ref(), tree.id(), None).unwrap().decided);
-}
-
-/// Writes only when there is a lull.
-struct Lazy {
-    inner: Arc<dyn Journal>,
-    kept: Mutex<Vec<(Append, Appended)>>,
-    /// How many batches each lull found.
-    found: Mutex<Vec<usize>>,
-}
-
-impl Journal for Lazy {
-    pass_on!(read, head, heads, catalog, replace_catalog, blob, remove);
-
-    fn append(&self, append: Append, done: Appended) {
-        self.kept.lock().unwrap().push((append, done));
-    }
-
-    fn lull(&self) {
-        let kept = std::mem::take(&mut *self.kept.lock().unwrap());
-        self.found.lock().unwrap().push(kept.len());
-        kept.into_iter().for_each(|(append, done)| self.inner.append(append, done));
-    }
-}
-
-/// Trees that have nothing to do but to wait say so, one for all of them.
-#[tokio::test(start_paused = true)]
-async fn trees_that_only_wait_say_so_to_their_journal() {
-    let script = "rules: [{ when: { turn: 3 }, say: done }, { call: [{ tool: look }] }]\ntools: { look: { say: seen } }";
-    let inner = Arc::clone(Stage::new(script).journal());
-    let lazy = Arc::new(Lazy { inner, kept: Mutex::default(), found: Mutex::default() });
-    let stage = Stage::on(Arc::<Lazy>::clone(&lazy), script);
-    let home = stage.home();
-    let starts = (0..5).map(|_| stage.start(&home, "root turns=9"));
-    let trees = futures::future::join_all(starts).await;
-    for tree in &trees {
-        assert_eq!(settled(tree).await.state.word(), "completed");
-    }
-    let found = lazy.found.lock().unwrap().clone();
-    // The five go hand in hand: a batch to start, one for each of five calls.
-    assert_eq!(found.iter().sum::<usize>(), 5 * 6);
-    assert!(found.len() <= 8, "{found:?}");
 }

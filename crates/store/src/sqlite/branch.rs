@@ -4,9 +4,8 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use spinney_journal::{ChainHash, JournalFault, Shared};
 use spinney_kernel::words::{Seq, TreeId, limit};
 
-use super::change::{Known, find};
 use super::fault::from_sqlite;
-use super::lately::Lately;
+use super::heads::Heads;
 use super::places;
 use crate::bound;
 
@@ -36,14 +35,15 @@ pub(super) struct Owner {
 struct Kin {
     id: i64,
     tree: TreeId,
-    /// Its last batch, as its row says.
+    /// Its last batch; in the middle of a transaction an older one.
     last: Option<i64>,
     /// Its base and the last event of that.
     base: Option<(i64, i64)>,
     seed: TreeId,
 }
 
-const KIN: &str = "SELECT id, tree, last, base, base_seq, coalesce(seed, tree) FROM trees";
+const KIN: &str = "SELECT id, trees.tree, last, base, base_seq, coalesce(seed, trees.tree)
+    FROM trees JOIN heads ON heads.tree = id";
 
 fn to_kin(row: &Row<'_>) -> rusqlite::Result<Kin> {
     let (base, at): (Option<i64>, Option<i64>) = (row.get(3)?, row.get(4)?);
@@ -53,7 +53,7 @@ fn to_kin(row: &Row<'_>) -> rusqlite::Result<Kin> {
 
 fn kin(connection: &Connection, tree: TreeId) -> Result<Kin, JournalFault> {
     connection
-        .prepare_cached(&format!("{KIN} WHERE tree = ?1"))
+        .prepare_cached(&format!("{KIN} WHERE trees.tree = ?1"))
         .and_then(|mut found| found.query_row([tree.bytes().as_slice()], to_kin).optional())
         .map_err(|error| from_sqlite(connection, &error))?
         .ok_or(JournalFault::UnknownTree { tree })
@@ -77,15 +77,13 @@ pub(super) fn owner(connection: &Connection, tree: TreeId, from: i64) -> Result<
         end = end.min(at);
         owner = above(connection, (tree, from), base)?;
     }
-    let lately = Lately::read(connection)?;
-    let last = lately.find(owner.id).map_or(owner.last, |stand| Some(stand.last));
-    Ok(Owner { id: owner.id, last, end, seed })
+    Ok(Owner { id: owner.id, last: owner.last, end, seed })
 }
 
 /// Where a branch of a tree begins whose first batch comes after `at`.
 pub(super) fn fork(
     connection: &Connection,
-    known: &Known,
+    heads: &Heads,
     origin: TreeId,
     at: Seq,
 ) -> Result<Fork, JournalFault> {
@@ -98,12 +96,12 @@ pub(super) fn fork(
     }
     bound::at_most("a lineage in trees", depth(connection, &owner)?, limit::LINEAGE_MAX)?;
     // In the middle of a transaction the row does not say where the tree stands.
-    let tip = find(connection, known, owner.tree)?.ok_or_else(wrong)?;
-    if let (true, Some(batch)) = (tip.seq == at, tip.last) {
-        return Ok(Fork { base: owner.id, batch, hash: tip.hash, seed: owner.seed });
+    let head = heads.find(connection, owner.tree)?.ok_or_else(wrong)?;
+    if let (true, Some(batch)) = (head.seq == at, head.last) {
+        return Ok(Fork { base: owner.id, batch, hash: head.hash, seed: owner.seed });
     }
     let sqlite = |error| from_sqlite(connection, &error);
-    let next = places::walk(connection, (owner.id, tip.last), from, 1).map_err(sqlite)?;
+    let next = places::walk(connection, (owner.id, head.last), from, 1).map_err(sqlite)?;
     let next = next.into_iter().flatten().find(|place| place.after == from);
     let batch = next.and_then(|place| place.before).ok_or_else(wrong)?;
     let hash = connection

@@ -10,11 +10,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use rusqlite::OpenFlags;
+use rusqlite::Connection;
 use spinney_journal::JournalFault;
 
+use super::connection::{READS, open, open_still};
 use super::home_folder::HomeFolder;
-use super::link::Link;
 use super::{commit_count, loss, not_cut, not_foreign, schema};
 
 /// How often something is read again that changed while it was read.
@@ -27,7 +27,8 @@ pub(super) struct Reader {
 }
 
 struct Eye {
-    link: Link,
+    connection: Connection,
+    journal: PathBuf,
     /// How the files looked that are read without a lock.
     still: Option<Files>,
 }
@@ -63,13 +64,16 @@ impl Reader {
     }
 
     /// Reads something, as of a moment.
-    pub(super) fn read<T>(&self, read: impl Fn(&Link) -> Result<T, JournalFault>) -> Result<T, JournalFault> {
+    pub(super) fn read<T>(
+        &self,
+        read: impl Fn(&Connection) -> Result<T, JournalFault>,
+    ) -> Result<T, JournalFault> {
         let mut eye = self.eye.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 0..TRIES_MAX {
-            let found = read(&eye.link);
+            let found = read(&eye.connection);
             match &eye.still {
                 None => return found,
-                Some(still) if *still == Files::now(eye.link.path()) => return found,
+                Some(still) if *still == Files::now(&eye.journal) => return found,
                 Some(_) => {}
             }
             *eye = Eye::open(&self.home)?;
@@ -100,21 +104,20 @@ impl Eye {
     }
 
     fn shared(home: &Path, journal: &Path) -> Result<Self, JournalFault> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let recorded = commit_count::recorded(home)?;
-        let link = Link::open(journal, flags)?;
-        loss::check(home, recorded, &link)?;
-        schema::check(&link, home)?;
-        Ok(Self { link, still: None })
+        let connection = open(journal, READS)?;
+        loss::check(home, recorded, &connection)?;
+        schema::check(&connection, home)?;
+        Ok(Self { connection, journal: journal.to_owned(), still: None })
     }
 
     fn still(home: &Path, journal: &Path) -> Result<Self, JournalFault> {
         let still = Some(Files::now(journal));
         let recorded = commit_count::recorded(home)?;
-        let link = Link::open_still(journal)?;
-        loss::check(home, recorded, &link)?;
-        schema::check(&link, home)?;
-        Ok(Self { link, still })
+        let connection = open_still(journal)?;
+        loss::check(home, recorded, &connection)?;
+        schema::check(&connection, home)?;
+        Ok(Self { connection, journal: journal.to_owned(), still })
     }
 }
 
@@ -132,7 +135,8 @@ pub(super) fn beside(journal: &Path, ending: &str) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Access, SqliteJournal, WRITES};
+    use super::super::connection::WRITES;
+    use super::super::{Access, SqliteJournal};
     use super::*;
 
     const ONE_MORE: &str = "INSERT INTO blobs (hash, bytes) SELECT randomblob(8), x'00'";
@@ -147,8 +151,9 @@ mod tests {
     }
 
     fn blobs(reader: &Reader) -> i64 {
-        let count =
-            |link: &Link| Ok(link.query_row("SELECT count(*) FROM blobs", [], |row| row.get(0)).unwrap());
+        let count = |connection: &Connection| {
+            Ok(connection.query_row("SELECT count(*) FROM blobs", [], |row| row.get(0)).unwrap())
+        };
         reader.read(count).unwrap()
     }
 
@@ -159,7 +164,7 @@ mod tests {
         let reader = look(home.path());
         assert_eq!((blobs(&reader), is_still(&reader)), (0, true));
         let journal = SqliteJournal::open(home.path(), Access::Write).unwrap();
-        let writer = Link::open(reader.eye.lock().unwrap().link.path(), WRITES).unwrap();
+        let writer = open(&reader.eye.lock().unwrap().journal, WRITES).unwrap();
         writer.execute_batch(ONE_MORE).unwrap();
         assert_eq!((blobs(&reader), is_still(&reader)), (1, false));
         writer.execute_batch(ONE_MORE).unwrap();
@@ -173,7 +178,7 @@ mod tests {
         let (home, dead) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let journal = SqliteJournal::open(home.path(), Access::Write).unwrap();
         let file = HomeFolder::to_look(home.path()).unwrap().journal();
-        let writer = Link::open(&file, WRITES).unwrap();
+        let writer = open(&file, WRITES).unwrap();
         writer.execute_batch(ONE_MORE).unwrap();
         for ending in ["", "-wal"] {
             let name = beside(Path::new("journal.sqlite3"), ending);
@@ -183,11 +188,11 @@ mod tests {
         let reader = look(dead.path());
         assert_eq!((blobs(&reader), is_still(&reader)), (1, true));
         assert_eq!(fs::read_dir(dead.path()).unwrap().count(), 2);
-        // It is taken up; whoever looked without a lock takes nobody's lock away when it goes.
+        // It is taken up by whoever opens it to write, beside those who look without a lock.
         let journal = SqliteJournal::open(dead.path(), Access::Write).unwrap();
         let other = look(dead.path());
         drop(reader);
-        let writer = Link::open(other.eye.lock().unwrap().link.path(), WRITES).unwrap();
+        let writer = open(&other.eye.lock().unwrap().journal, WRITES).unwrap();
         writer.execute_batch(ONE_MORE).unwrap();
         assert_eq!((blobs(&other), is_still(&other)), (2, false));
         drop(journal);

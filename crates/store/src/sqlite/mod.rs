@@ -3,31 +3,28 @@
 mod branch;
 mod change;
 mod commit_count;
-mod crowd;
+mod connection;
 mod fault;
+mod heads;
 mod home_folder;
 mod in_place;
-mod lately;
-mod link;
 mod lock;
 mod look;
 mod loss;
-mod mover;
-mod pen;
 mod places;
+mod queue;
 mod read;
+mod recent_heads;
 mod reserve;
 mod schema;
 mod wal;
-mod write;
+mod writer;
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
-use std::thread::JoinHandle;
 
-use rusqlite::OpenFlags;
+use rusqlite::Connection;
 use spinney_journal::{
     Append, Appended, CatalogKind, CatalogRow, Entry, Fact, Head, Journal, JournalFault, Shared,
 };
@@ -36,14 +33,13 @@ use spinney_kernel::words::{BlobRef, Seq, TreeId};
 use crate::bound;
 use change::{Change, Encoded};
 use commit_count::CommitCount;
+use connection::{READS, WRITES};
 use home_folder::HomeFolder;
 use in_place::FilesInPlace;
-use link::Link;
 use lock::Lock;
 use look::Reader;
 pub use loss::Loss;
-use pen::{Job, Pen};
-use write::Desk;
+use writer::{Job, WriteConnection, Writer};
 
 /// What a process wants with a home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,11 +54,6 @@ pub enum Access {
 pub struct SqliteJournal {
     reader: Reader,
     writer: Option<Writer>,
-}
-
-struct Writer {
-    desk: Arc<Desk>,
-    threads: Vec<JoinHandle<()>>,
 }
 
 impl SqliteJournal {
@@ -116,14 +107,14 @@ impl SqliteJournal {
         not_cut(&file)?;
         folder.make_journal()?;
         let recorded = commit_count::recorded(folder.path())?;
-        let link = open_to_write(&file, |link| loss::check(folder.path(), recorded, link))?;
-        schema::prepare(&link)?;
-        schema::bound(&link, bytes_max)?;
+        let connection = open_to_write(&file, |found| loss::check(folder.path(), recorded, found))?;
+        schema::prepare(&connection)?;
+        schema::bound(&connection, bytes_max)?;
         let count = CommitCount::open(folder.path())?;
-        count.write(commit_count::counted(&link)?, true)?;
-        let (reader, mover) = (Reader::open(home)?, Link::open(&file, WRITES)?);
-        let pen = Pen::new(link, count, FilesInPlace::new(folder.path()));
-        Ok((Self { reader, writer: Some(Writer::start(pen, mover, lock)) }, folder))
+        count.write(commit_count::counted(&connection)?, true)?;
+        let reader = Reader::open(home)?;
+        let connection = WriteConnection::new(connection, count, FilesInPlace::new(folder.path()));
+        Ok((Self { reader, writer: Some(Writer::start(connection, lock)) }, folder))
     }
 
     /// Gives up confirmed commits that are missing from the journal of a home, so that it opens again. Says what was
@@ -144,13 +135,10 @@ impl SqliteJournal {
     fn change(&self, change: Change) -> Result<(), JournalFault> {
         let writer = self.writer.as_ref().ok_or(JournalFault::ReadOnly)?;
         let (answer, answered) = sync_channel(1);
-        writer.desk.write(Job::Change(change, answer));
+        writer.send(Job::Change(change, answer));
         answered.recv().unwrap_or(Err(JournalFault::Closed))
     }
 }
-
-/// How a file is opened to write. It is there: SQLite would make it for more than its owner.
-const WRITES: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
 
 /// Refuses another program's database before anything is changed, be it the folder's mode. What cannot be read like this
 /// is looked at once more when it is opened to write.
@@ -158,7 +146,10 @@ fn not_foreign(file: &Path) -> Result<(), JournalFault> {
     if !fs::metadata(file).is_ok_and(|found| found.len() > 0) {
         return Ok(());
     }
-    match Link::open_still(file).and_then(|link| schema::ours(&link)) {
+    // Where somebody has the file open, its locks may be this process's.
+    let is_open = look::beside(file, "-shm").exists();
+    let opened = if is_open { connection::open(file, READS) } else { connection::open_still(file) };
+    match opened.and_then(|found| schema::ours(&found)) {
         Err(fault @ JournalFault::HomeRefused { .. }) => Err(fault),
         Ok(()) | Err(_) => Ok(()),
     }
@@ -168,14 +159,14 @@ fn not_foreign(file: &Path) -> Result<(), JournalFault> {
 /// another program's or damaged, stays there.
 fn open_to_write(
     file: &Path,
-    check: impl FnOnce(&Link) -> Result<(), JournalFault>,
-) -> Result<Link, JournalFault> {
-    let link = Link::open(file, WRITES)?;
-    loss::keep_wal_on_close(&link, true)?;
-    schema::ours(&link)?;
-    check(&link)?;
-    loss::keep_wal_on_close(&link, false)?;
-    Ok(link)
+    check: impl FnOnce(&Connection) -> Result<(), JournalFault>,
+) -> Result<Connection, JournalFault> {
+    let found = connection::open(file, WRITES)?;
+    loss::keep_wal_on_close(&found, true)?;
+    schema::ours(&found)?;
+    check(&found)?;
+    loss::keep_wal_on_close(&found, false)?;
+    Ok(found)
 }
 
 /// Refuses what is left of a file that was cut or deleted. SQLite takes one of at most one byte for an empty database and
@@ -190,51 +181,12 @@ fn not_cut(file: &Path) -> Result<(), JournalFault> {
     Err(JournalFault::DamagedFile { path: file.display().to_string(), reason: reason.to_owned() })
 }
 
-impl Writer {
-    fn start(pen: Pen, mover: Link, lock: Lock) -> Self {
-        let (full, told) = sync_channel(1);
-        let desk = Arc::new(Desk::new(pen, full));
-        let mover = std::thread::spawn({
-            let desk = Arc::clone(&desk);
-            move || mover::run(&mover, &desk, &told)
-        });
-        let thread = std::thread::spawn({
-            let desk = Arc::clone(&desk);
-            move || {
-                desk.run();
-                drop(lock);
-            }
-        });
-        Self { desk, threads: vec![thread, mover] }
-    }
-}
-
-impl Drop for Writer {
-    /// Everything that was handed over is written before the lock goes.
-    fn drop(&mut self) {
-        self.desk.close();
-        for thread in self.threads.drain(..) {
-            // Whoever is told by a thread may be the last to hold the journal; the thread then ends by itself.
-            if thread.thread().id() != std::thread::current().id() {
-                // One that panicked has nothing left to do.
-                let _ = thread.join();
-            }
-        }
-    }
-}
-
 impl Journal for SqliteJournal {
     fn append(&self, append: Append, done: Appended) {
         let Some(writer) = &self.writer else { return done(Err(JournalFault::ReadOnly)) };
         match bound::check(&append).and_then(|()| Encoded::new(append)) {
             Err(fault) => done(Err(fault)),
-            Ok(encoded) => writer.desk.write(Job::Append(Box::new(encoded), done)),
-        }
-    }
-
-    fn lull(&self) {
-        if let Some(writer) = &self.writer {
-            writer.desk.lull();
+            Ok(encoded) => writer.send(Job::Append(Box::new(encoded), done)),
         }
     }
 

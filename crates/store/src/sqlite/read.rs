@@ -9,12 +9,12 @@ use spinney_kernel::words::{BlobRef, Seq, Time, TreeId};
 
 use super::branch::{self, Owner};
 use super::fault::from_sqlite;
-use super::lately::Lately;
 use super::places::{self, Place};
 use crate::codec::{self, Found, Link, Page};
 
-const HEAD: &str = "SELECT tree, seq, hash, state, started, changed, id, seed, base_seq,
-    (SELECT origin.tree FROM trees AS origin WHERE origin.id = trees.base) FROM trees";
+const HEAD: &str = "SELECT trees.tree, seq, hash, state, started, changed, id, seed, base_seq,
+    (SELECT origin.tree FROM trees AS origin WHERE origin.id = trees.base)
+    FROM trees JOIN heads ON heads.tree = id";
 
 /// Batches with events after one, each checked against the chain.
 pub(super) fn entries(
@@ -85,14 +85,11 @@ fn bytes(value: ValueRef<'_>) -> &[u8] {
 
 /// What is known of one tree.
 pub(super) fn head(connection: &Connection, tree: TreeId) -> Result<Option<Head>, JournalFault> {
-    let sqlite = |error| from_sqlite(connection, &error);
-    let _moment = connection.unchecked_transaction().map_err(sqlite)?;
-    let found = connection
-        .prepare_cached(&format!("{HEAD} WHERE tree = ?1"))
+    connection
+        .prepare_cached(&format!("{HEAD} WHERE trees.tree = ?1"))
         .and_then(|mut found| found.query_row([tree.bytes().as_slice()], to_head).optional())
-        .map_err(sqlite)?;
-    let lately = Lately::read(connection)?;
-    found.map(|(id, head)| up_to_date(connection, &lately, id, head)).transpose()
+        .map(|found| found.map(|(_, head)| head))
+        .map_err(|error| from_sqlite(connection, &error))
 }
 
 /// What is known of every tree in these states, the oldest first; with no state given, of every tree.
@@ -102,6 +99,8 @@ pub(super) fn heads(connection: &Connection, states: &[&str]) -> Result<Vec<Head
             let mut found = connection.prepare_cached(&format!("{HEAD} ORDER BY id"))?;
             return found.query_map([], to_head)?.collect();
         }
+        // Of all states as of one moment.
+        let _moment = connection.unchecked_transaction()?;
         let mut found = connection.prepare_cached(&format!("{HEAD} WHERE state = ?1"))?;
         let mut heads = BTreeMap::new();
         for state in states {
@@ -112,18 +111,7 @@ pub(super) fn heads(connection: &Connection, states: &[&str]) -> Result<Vec<Head
         }
         Ok(heads)
     };
-    let sqlite = |error| from_sqlite(connection, &error);
-    let _moment = connection.unchecked_transaction().map_err(sqlite)?;
-    let (found, lately) = (all().map_err(sqlite)?, Lately::read(connection)?);
-    found.into_iter().map(|(id, head)| up_to_date(connection, &lately, id, head)).collect()
-}
-
-/// A head as it is now. If the tree's last batch is not the one that is meant, its hash is an old one, so that it is
-/// seen.
-fn up_to_date(connection: &Connection, lately: &Lately, id: i64, head: Head) -> Result<Head, JournalFault> {
-    let Some(stand) = lately.find(id) else { return Ok(head) };
-    let hash = stand.hash(connection, id)?.unwrap_or(head.hash);
-    Ok(Head { seq: stand.seq, changed: stand.changed, hash, ..head })
+    all().map(|heads| heads.into_values().collect()).map_err(|error| from_sqlite(connection, &error))
 }
 
 /// Rows of the catalog whose keys begin so, in the order of keys.

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use rusqlite::Connection;
 use rusqlite::config::DbConfig;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 use spinney_journal::{HomeRefusal, JournalFault};
 
 use super::fault::from_sqlite;
 use super::home_folder::refused;
+use super::recent_heads;
 
 /// What our files say whose they are, where every SQLite file has room for it: `SPNY`.
 const APPLICATION_ID: i32 = 0x5350_4e59;
@@ -17,14 +18,16 @@ const TABLES: [&str; 4] = ["batches", "blob_uses", "blobs", "trees"];
 /// A tree's batches between two that are marked, at most.
 pub(super) const MARK_EVERY: u32 = 64;
 
-/// Most pages in the write-ahead file before SQLite itself moves them.
-const PAGES_WAITING_MAX: u32 = 10_000;
+/// Pages in the write-ahead file after which a commit moves them to their places.
+const WAL_PAGES: u32 = 1_000;
 /// Most statements that are kept ready: more than we have.
 const STATEMENTS_MAX: usize = 64;
 /// The most pages that SQLite knows.
 const PAGES_MAX: u32 = u32::MAX - 1;
 
-const STEPS: [&str; 7] = [FIRST, CATALOG, ARRIVAL, BRANCHES, LATELY, LAST, COMMITS];
+const STEPS: [&str; 8] = [FIRST, CATALOG, ARRIVAL, BRANCHES, LATELY, LAST, COMMITS, HEADS];
+/// Before this step, the recent heads are read from the one row that had them.
+const HEADS_STEP: u32 = 8;
 
 const FIRST: &str = "
 CREATE TABLE trees (
@@ -139,6 +142,27 @@ CREATE TABLE commits (
 INSERT INTO commits (count) VALUES (0);
 ";
 
+/// Where trees stand, in a table of its own. [`recent_heads`] was folded into the rows of the trees before.
+const HEADS: &str = "
+CREATE TABLE heads (
+    tree INTEGER PRIMARY KEY,
+    seq INTEGER NOT NULL,
+    hash BLOB NOT NULL,
+    state TEXT NOT NULL,
+    changed INTEGER NOT NULL,
+    last INTEGER
+);
+INSERT INTO heads (tree, seq, hash, state, changed, last) SELECT id, seq, hash, state, changed, last FROM trees;
+CREATE INDEX heads_by_state ON heads (state);
+DELETE FROM batches WHERE tree = 0 AND id = (SELECT max(id) FROM batches);
+DROP INDEX trees_by_state;
+ALTER TABLE trees DROP COLUMN seq;
+ALTER TABLE trees DROP COLUMN hash;
+ALTER TABLE trees DROP COLUMN state;
+ALTER TABLE trees DROP COLUMN changed;
+ALTER TABLE trees DROP COLUMN last;
+";
+
 /// Makes the tables or brings them up to date.
 pub(super) fn prepare(connection: &Connection) -> Result<(), JournalFault> {
     ours(connection)?;
@@ -156,14 +180,18 @@ pub(super) fn prepare(connection: &Connection) -> Result<(), JournalFault> {
     // damage.
     connection.pragma_update(None, "cache_spill", "OFF").map_err(sqlite)?;
     connection.pragma_update(None, "synchronous", "NORMAL").map_err(sqlite)?;
-    // The pen moves pages when it has time; this is for when it never has.
-    connection.pragma_update(None, "wal_autocheckpoint", PAGES_WAITING_MAX).map_err(sqlite)?;
+    connection.pragma_update(None, "wal_autocheckpoint", WAL_PAGES).map_err(sqlite)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     // A plan that looks at the values is made anew for each of them, which takes five times as long as the query.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(sqlite)?;
     for (step, number) in STEPS.iter().zip(1_u32..).skip(from as usize) {
-        let change = format!("BEGIN IMMEDIATE; {step} PRAGMA user_version = {number}; COMMIT;");
-        connection.execute_batch(&change).map_err(sqlite)?;
+        let change =
+            Transaction::new_unchecked(connection, TransactionBehavior::Immediate).map_err(sqlite)?;
+        if number == HEADS_STEP {
+            recent_heads::fold(connection)?;
+        }
+        connection.execute_batch(&format!("{step} PRAGMA user_version = {number};")).map_err(sqlite)?;
+        change.commit().map_err(sqlite)?;
     }
     if application_id(connection)? != APPLICATION_ID {
         connection.pragma_update(None, "application_id", APPLICATION_ID).map_err(sqlite)?;

@@ -18,16 +18,8 @@ const CHANGES: [(&str, usize, &str); 11] = [
         BYTES,
     ),
     ("UPDATE batches SET body = body || ' ' WHERE id = (SELECT min(id) FROM batches)", 0, BYTES),
-    (
-        "UPDATE batches SET body = 'not json' WHERE id = (SELECT max(id) FROM batches WHERE tree > 0)",
-        LAST - 1,
-        BYTES,
-    ),
-    (
-        "UPDATE batches SET body = zeroblob(9) WHERE id = (SELECT max(id) FROM batches WHERE tree > 0)",
-        LAST - 1,
-        BYTES,
-    ),
+    ("UPDATE batches SET body = 'not json' WHERE id = (SELECT max(id) FROM batches)", LAST - 1, BYTES),
+    ("UPDATE batches SET body = zeroblob(9) WHERE id = (SELECT max(id) FROM batches)", LAST - 1, BYTES),
     ("UPDATE batches SET hash = zeroblob(32) WHERE id = (SELECT min(id) FROM batches)", 0, BYTES),
     ("UPDATE batches SET hash = x'00' WHERE id = (SELECT min(id) FROM batches)", 0, "a hash of 1 bytes"),
     (
@@ -42,13 +34,9 @@ const CHANGES: [(&str, usize, &str); 11] = [
         5,
         BYTES,
     ),
-    (
-        "DELETE FROM batches WHERE id = (SELECT max(id) FROM batches WHERE tree > 0)",
-        LAST - 1,
-        "its head is at event",
-    ),
-    ("UPDATE trees SET seq = seq + 1", LAST, "its head is at event"),
-    ("UPDATE trees SET hash = zeroblob(32)", LAST, "its head says 0000"),
+    ("DELETE FROM batches WHERE id = (SELECT max(id) FROM batches)", LAST - 1, "its head is at event"),
+    ("UPDATE heads SET seq = seq + 1", LAST, "its head is at event"),
+    ("UPDATE heads SET hash = zeroblob(32)", LAST, "its head says 0000"),
 ];
 
 /// How many batches there are.
@@ -81,11 +69,11 @@ fn a_tail_that_was_cut_off_with_its_head_is_found_by_the_hash() {
     filled(home.path(), Durability::Normal);
     let right = open(home.path()).head(TREE).unwrap().unwrap().hash;
     let connection = Connection::open(file(home.path())).unwrap();
-    let cut = "DELETE FROM batches WHERE id = (SELECT max(id) FROM batches WHERE tree > 0);
-        UPDATE trees SET last = (SELECT max(id) FROM batches WHERE tree > 0);
-        UPDATE trees SET hash = (SELECT hash FROM batches WHERE tree > 0 ORDER BY id DESC LIMIT 1);
-        UPDATE trees SET seq = (SELECT max(after) FROM batches) +
-            (SELECT json_array_length(body, '$.events') FROM batches WHERE tree > 0 ORDER BY id DESC LIMIT 1);";
+    let cut = "DELETE FROM batches WHERE id = (SELECT max(id) FROM batches);
+        UPDATE heads SET last = (SELECT max(id) FROM batches);
+        UPDATE heads SET hash = (SELECT hash FROM batches ORDER BY id DESC LIMIT 1);
+        UPDATE heads SET seq = (SELECT max(after) FROM batches) +
+            (SELECT json_array_length(body, '$.events') FROM batches ORDER BY id DESC LIMIT 1);";
     connection.execute_batch(cut).unwrap();
     drop(connection);
     let journal = open(home.path());
@@ -103,8 +91,8 @@ fn a_broken_way_to_a_batch_loses_none() {
         "UPDATE batches SET before = id WHERE id = 9",
         "UPDATE batches SET before = 1000 WHERE id = 9",
         "UPDATE batches SET before = NULL WHERE id = 9",
-        "UPDATE trees SET last = 1000",
-        "UPDATE trees SET last = NULL",
+        "UPDATE heads SET last = 1000",
+        "UPDATE heads SET last = NULL",
         "UPDATE marks SET batch = 1000, after = 5",
         "DELETE FROM marks",
     ] {
@@ -123,9 +111,7 @@ fn nothing_is_written_behind_a_tail_that_was_cut_off() {
     let home = tempfile::tempdir().unwrap();
     let events = filled(home.path(), Durability::Normal);
     let connection = Connection::open(file(home.path())).unwrap();
-    connection
-        .execute("DELETE FROM batches WHERE id = (SELECT max(id) FROM batches WHERE tree > 0)", [])
-        .unwrap();
+    connection.execute("DELETE FROM batches WHERE id = (SELECT max(id) FROM batches)", []).unwrap();
     drop(connection);
     let journal = open(home.path());
     let more = conformance::of(TREE, Seq(events), &conformance::batches()[1]);

@@ -157,7 +157,7 @@ fn a_home_of_a_newer_version_is_refused_and_left_alone() {
     let before = fs::read(file(home.path())).unwrap();
     for access in [Access::Write, Access::Look] {
         let refused = SqliteJournal::open(home.path(), access).err();
-        assert_eq!(refused, Some(JournalFault::Newer { found: 99, known: 7 }));
+        assert_eq!(refused, Some(JournalFault::Newer { found: 99, known: 8 }));
     }
     assert_eq!(fs::read(file(home.path())).unwrap(), before);
 }
@@ -173,8 +173,8 @@ fn every_fault_says_what_to_do() {
         (JournalFault::DamagedFile { path: path.clone(), reason }, "put a copy back"),
         (JournalFault::Busy { path }, "end its transaction"),
         (JournalFault::Locked { pid: 7 }, "process 7"),
-        (JournalFault::Newer { found: 9, known: 7 }, "use a newer spinney"),
-        (JournalFault::Older { found: 1, known: 7 }, "open it once for writing"),
+        (JournalFault::Newer { found: 9, known: 8 }, "use a newer spinney"),
+        (JournalFault::Older { found: 1, known: 8 }, "open it once for writing"),
     ];
     for (fault, remedy) in faults {
         assert!(fault.to_string().contains(remedy), "{fault}");

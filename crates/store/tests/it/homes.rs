@@ -62,7 +62,7 @@ fn a_foreign_database_that_was_not_closed_is_left_alone() {
     let elsewhere = tempfile::tempdir().unwrap();
     let connection = Connection::open(file(elsewhere.path())).unwrap();
     connection.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE cookies (name);").unwrap();
-    let home = crate::lately::crashed(elsewhere.path()).unwrap();
+    let home = crate::heads::crashed(elsewhere.path()).unwrap();
     drop(connection);
     refused(home.path(), 0).unwrap();
 }

@@ -2,17 +2,17 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod answers;
 mod branches;
 mod damage;
 mod disk;
 mod growth;
+mod heads;
 mod homes;
-mod lately;
 mod loss;
 mod mutated;
 mod older;
 mod process;
-mod told;
 
 use std::path::{Path, PathBuf};
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rusqlite::{Connection, params};
-use spinney_journal::{CatalogKind, ChainHash, Fact, Journal, JournalFault};
+use spinney_journal::{CatalogKind, ChainHash, Entry, Fact, Head, Journal, JournalFault, verify_chain};
 use spinney_kernel::words::{Durability, Seq};
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::conformance;
@@ -61,6 +61,25 @@ fn first(home: &Path) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
+/// Brings a file back to version 7, which had heads in the rows of the trees, and in the last row of the batches those
+/// that were written recently: of each tree four numbers, seven bits to a byte, and the beginning of the hash.
+fn back_to_version_7(connection: &Connection, recent: &[u8]) -> rusqlite::Result<()> {
+    let back = "
+        ALTER TABLE trees ADD COLUMN seq INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE trees ADD COLUMN hash BLOB NOT NULL DEFAULT (x'');
+        ALTER TABLE trees ADD COLUMN state TEXT NOT NULL DEFAULT '';
+        ALTER TABLE trees ADD COLUMN changed INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE trees ADD COLUMN last INTEGER;
+        UPDATE trees SET (seq, hash, state, changed, last) =
+            (SELECT seq, hash, state, changed, last FROM heads WHERE heads.tree = trees.id);
+        CREATE INDEX trees_by_state ON trees (state);
+        DROP TABLE heads;
+        PRAGMA user_version = 7;";
+    connection.execute_batch(back)?;
+    connection.execute("INSERT INTO batches (tree, after, hash, body) VALUES (0, 0, x'', ?1)", [recent])?;
+    Ok(())
+}
+
 /// The page that people read names the version that a new file has.
 #[test]
 fn the_documents_name_the_version_of_the_file() {
@@ -78,7 +97,7 @@ fn a_file_of_version_1_is_brought_up_to_date() {
     let home = tempfile::tempdir().unwrap();
     first(home.path()).unwrap();
     let looked = SqliteJournal::open(home.path(), Access::Look).err();
-    assert_eq!(looked, Some(JournalFault::Older { found: 1, known: 7 }));
+    assert_eq!(looked, Some(JournalFault::Older { found: 1, known: 8 }));
     let journal = open(home.path());
     let read = journal.read(TREE, Seq(0), usize::MAX).unwrap();
     assert_eq!(read.into_iter().map(|entry| entry.batch).collect::<Vec<_>>(), conformance::batches());
@@ -98,45 +117,94 @@ fn a_file_of_version_4_is_brought_up_to_date() {
     let before = (journal.heads(&[]), journal.read(TREE, Seq(0), usize::MAX));
     drop(journal);
     let connection = Connection::open(file(home.path())).unwrap();
+    back_to_version_7(&connection, b"").unwrap();
     connection
         .execute_batch("DELETE FROM batches WHERE tree = 0; DROP TABLE commits; PRAGMA user_version = 4;")
         .unwrap();
     drop(connection);
     std::fs::remove_file(home.path().join("journal.head")).unwrap();
     let looked = SqliteJournal::open(home.path(), Access::Look).err();
-    assert_eq!(looked, Some(JournalFault::Older { found: 4, known: 7 }));
+    assert_eq!(looked, Some(JournalFault::Older { found: 4, known: 8 }));
     let journal = open(home.path());
     assert_eq!((journal.heads(&[]), journal.read(TREE, Seq(0), usize::MAX)), before);
 }
 
-/// Version 5 had a table of its own for where trees stood lately.
+/// A home with one tree of two batches that was not closed in version 7: its own row says where it stood after the first.
+/// Gives what a reader must find.
+fn never_closed(home: &Path, recent_hash: &[u8]) -> (Option<Head>, Vec<Entry>) {
+    let (journal, batch) = (open(home), &conformance::batches()[3]);
+    let first = conformance::append(&journal, conformance::of(TREE, Seq(0), batch)).unwrap();
+    let events = batch.events.len() as u64;
+    let hash = conformance::append(&journal, conformance::of(TREE, Seq(events), batch)).unwrap();
+    let found = (journal.head(TREE).unwrap(), journal.read(TREE, Seq(0), usize::MAX).unwrap());
+    drop(journal);
+    let connection = Connection::open(file(home)).unwrap();
+    let recent_hash = if recent_hash.is_empty() { &hash.bytes()[..8] } else { recent_hash };
+    let changed = found.0.as_ref().map_or(0, |head| head.changed.0);
+    let mut recent = Vec::new();
+    for mut number in [1, 2, 2 * events, changed] {
+        while number >= 0x80 {
+            recent.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        recent.push(number as u8);
+    }
+    recent.extend_from_slice(recent_hash);
+    back_to_version_7(&connection, &recent).unwrap();
+    let old = "UPDATE trees SET seq = ?1, hash = ?2, changed = 0, last = 1";
+    connection.execute(old, params![events as i64, first.bytes()]).unwrap();
+    found
+}
+
+#[test]
+fn a_file_of_version_7_that_was_never_closed_is_brought_up_to_date() {
+    let home = tempfile::tempdir().unwrap();
+    let (head, entries) = never_closed(home.path(), b"");
+    let looked = SqliteJournal::open(home.path(), Access::Look).err();
+    assert_eq!(looked, Some(JournalFault::Older { found: 7, known: 8 }));
+    let journal = open(home.path());
+    assert_eq!(journal.head(TREE).unwrap(), head);
+    assert_eq!(journal.read(TREE, Seq(0), usize::MAX).unwrap(), entries);
+    assert!(verify_chain(&journal, TREE, None).is_ok());
+    let next = conformance::of(TREE, head.unwrap().seq, &conformance::batches()[3]);
+    assert!(conformance::append(&journal, next).is_ok());
+}
+
+/// Version 5 had a table of its own for the heads that were written recently.
 #[test]
 fn a_file_of_version_5_that_was_never_closed_is_brought_up_to_date() {
     let home = tempfile::tempdir().unwrap();
-    filled(home.path(), Durability::Normal);
-    let journal = open(home.path());
-    let batch = &conformance::batches()[0];
-    let after = journal.head(TREE).unwrap().unwrap().seq;
-    for number in 0..2 {
-        let after = Seq(after.0 + number * batch.events.len() as u64);
-        conformance::append(&journal, conformance::of(TREE, after, batch)).unwrap();
-    }
-    let copy = crate::lately::crashed(home.path()).unwrap();
-    let connection = Connection::open(file(copy.path())).unwrap();
+    let (head, entries) = never_closed(home.path(), b"");
+    let connection = Connection::open(file(home.path())).unwrap();
     let back = "CREATE TABLE lately (stands BLOB NOT NULL);
         INSERT INTO lately (stands) SELECT body FROM batches WHERE tree = 0;
         DELETE FROM batches WHERE tree = 0;
         DROP TABLE commits;
         PRAGMA user_version = 5;";
     connection.execute_batch(back).unwrap();
-    std::fs::remove_file(copy.path().join("journal.head")).unwrap();
-    let length: i64 =
-        connection.query_row("SELECT length(stands) FROM lately", [], |row| row.get(0)).unwrap();
-    assert!(length > 0);
     drop(connection);
-    let later = open(copy.path());
-    assert_eq!(later.heads(&[]), journal.heads(&[]));
-    assert_eq!(later.read(TREE, Seq(0), usize::MAX), journal.read(TREE, Seq(0), usize::MAX));
+    std::fs::remove_file(home.path().join("journal.head")).unwrap();
+    let journal = open(home.path());
+    assert_eq!(journal.head(TREE).unwrap(), head);
+    assert_eq!(journal.read(TREE, Seq(0), usize::MAX).unwrap(), entries);
+}
+
+/// What was damaged in a file of version 7 is found after it was brought up to date, or keeps it from that.
+#[test]
+fn bringing_a_file_up_to_date_covers_up_no_damage() {
+    let home = tempfile::tempdir().unwrap();
+    never_closed(home.path(), b"otherone");
+    let journal = open(home.path());
+    let found = verify_chain(&journal, TREE, None);
+    assert!(matches!(found, Err(JournalFault::Damaged { .. })), "{found:?}");
+    drop(journal);
+    for change in ["UPDATE batches SET body = x'ff' WHERE tree = 0", "DELETE FROM batches WHERE tree = 0"] {
+        let home = tempfile::tempdir().unwrap();
+        never_closed(home.path(), b"");
+        assert_eq!(Connection::open(file(home.path())).unwrap().execute(change, []), Ok(1));
+        let opened = SqliteJournal::open(home.path(), Access::Write).err();
+        assert!(matches!(opened, Some(JournalFault::DamagedFile { .. })), "{change}: {opened:?}");
+    }
 }
 
 /// Running trees are found by an index, so that ended ones cost nothing.
@@ -147,7 +215,7 @@ fn running_trees_are_found_by_an_index() {
     drop(open(home.path()));
     let connection = Connection::open(file(home.path())).unwrap();
     let plan: String = connection
-        .query_row("EXPLAIN QUERY PLAN SELECT tree, seq FROM trees WHERE state = 'x'", [], |row| row.get(3))
+        .query_row("EXPLAIN QUERY PLAN SELECT tree, seq FROM heads WHERE state = 'x'", [], |row| row.get(3))
         .unwrap();
-    assert!(plan.contains("USING INDEX trees_by_state"), "{plan}");
+    assert!(plan.contains("USING INDEX heads_by_state"), "{plan}");
 }

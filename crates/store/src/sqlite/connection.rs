@@ -1,0 +1,61 @@
+//! Opening connections to the journal's file. No file is reached through a link.
+//!
+//! When a process closes a file, POSIX takes away every lock that it has on it. SQLite's own way to open files takes care
+//! of that; [`open_still`] goes around it, so it is used only while nobody in this process holds a lock: before a home is
+//! opened, and to look at one that cannot be locked. Nothing else in a process opens and closes the file.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags};
+use spinney_journal::JournalFault;
+
+use super::fault::from_sqlite_at;
+use super::look::beside;
+use super::loss::keep_wal_on_close;
+
+/// SQLite's way to open files that takes no locks.
+const WITHOUT_LOCKS: &std::ffi::CStr = c"unix-none";
+
+/// How a file is opened to write. It is there: SQLite would make it for more than its owner.
+pub(super) const WRITES: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
+/// How a file is opened to read, beside a writer.
+pub(super) const READS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
+
+pub(super) fn open(file: &Path, flags: OpenFlags) -> Result<Connection, JournalFault> {
+    Connection::open_with_flags(file, flags | OpenFlags::SQLITE_OPEN_NOFOLLOW)
+        .map_err(|error| from_sqlite_at(file, &error))
+}
+
+/// A connection that reads what lies there, makes no file beside it and takes no lock. It is right as long as nobody
+/// writes, and whoever uses it has to see to that.
+pub(super) fn open_still(file: &Path) -> Result<Connection, JournalFault> {
+    let sqlite = |error| from_sqlite_at(file, &error);
+    let flags = READS | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let has_log = std::fs::metadata(beside(file, "-wal")).is_ok_and(|log| log.len() > 0);
+    if !has_log {
+        return Connection::open_with_flags(immutable(file), flags | OpenFlags::SQLITE_OPEN_URI)
+            .map_err(sqlite);
+    }
+    let connection = Connection::open_with_flags_and_vfs(file, flags, WITHOUT_LOCKS).map_err(sqlite)?;
+    // Without locks every connection believes to be the last one, and the last one deletes a write-ahead file that it
+    // finds nothing in: also a damaged one.
+    keep_wal_on_close(&connection, true)?;
+    // With the file to itself, SQLite keeps the index of the write-ahead file in memory.
+    connection.pragma_update(None, "locking_mode", "EXCLUSIVE").map_err(sqlite)?;
+    Ok(connection)
+}
+
+/// A database that nobody changes, as SQLite wants it named.
+fn immutable(file: &Path) -> String {
+    let mut uri = "file:".to_owned();
+    for byte in file.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => {
+                uri.push(char::from(*byte));
+            }
+            byte => uri.push_str(&format!("%{byte:02x}")),
+        }
+    }
+    uri + "?immutable=1"
+}

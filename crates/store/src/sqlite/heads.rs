@@ -1,0 +1,128 @@
+//! Where the trees stand: the rows of `heads`, and those that the write connection remembers. A transaction writes each
+//! head once, however many batches its tree had.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, OptionalExtension, params};
+use spinney_journal::{ChainHash, JournalFault};
+use spinney_kernel::words::{Seq, Time, TreeId};
+
+use super::fault::from_sqlite;
+use super::schema::MARK_EVERY;
+
+/// Most heads that are remembered; what is forgotten is read again.
+const HEADS_MAX: usize = 10_000;
+
+/// What the write connection remembers, so that it need not read.
+#[derive(Default)]
+pub(super) struct Heads {
+    known: BTreeMap<TreeId, KnownHead>,
+    /// Trees whose head has to be written before the transaction ends.
+    changed: Vec<TreeId>,
+}
+
+/// Where a tree stands.
+#[derive(Clone, Copy)]
+pub(super) struct KnownHead {
+    /// The number of the tree's row.
+    pub(super) id: i64,
+    pub(super) seq: Seq,
+    pub(super) hash: ChainHash,
+    pub(super) changed: Time,
+    /// Its last batch.
+    pub(super) last: Option<i64>,
+    /// How many batches it had since one was marked.
+    pub(super) unmarked: u32,
+    /// Its state, if this process wrote it.
+    pub(super) state: Option<&'static str>,
+    /// What its row does not say yet.
+    pub(super) unwritten: Unwritten,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Unwritten {
+    Nothing,
+    /// All but the state.
+    Place,
+    All,
+}
+
+impl Heads {
+    /// Where a tree stands, inside a transaction too.
+    pub(super) fn find(
+        &self,
+        connection: &Connection,
+        tree: TreeId,
+    ) -> Result<Option<KnownHead>, JournalFault> {
+        if let Some(head) = self.known.get(&tree) {
+            return Ok(Some(*head));
+        }
+        connection
+            .prepare_cached(
+                "SELECT heads.tree, seq, hash, last FROM trees JOIN heads ON heads.tree = trees.id
+                 WHERE trees.tree = ?1",
+            )
+            .and_then(|mut found| {
+                let head = found.query_row([tree.bytes().as_slice()], |row| {
+                    Ok(KnownHead {
+                        id: row.get(0)?,
+                        seq: Seq(row.get::<_, i64>(1)? as u64),
+                        hash: ChainHash::from_bytes(row.get(2)?),
+                        changed: Time(0),
+                        last: row.get(3)?,
+                        // Where the last mark is, nobody knows: the next batch gets one.
+                        unmarked: MARK_EVERY,
+                        state: None,
+                        unwritten: Unwritten::Nothing,
+                    })
+                });
+                head.optional()
+            })
+            .map_err(|error| from_sqlite(connection, &error))
+    }
+
+    /// A tree has moved; its row is written when the transaction ends.
+    pub(super) fn put(&mut self, tree: TreeId, head: KnownHead) {
+        let before = self.known.insert(tree, head);
+        if before.is_none_or(|before| before.unwritten == Unwritten::Nothing) {
+            self.changed.push(tree);
+        }
+    }
+
+    pub(super) fn forget(&mut self, tree: TreeId) {
+        self.known.remove(&tree);
+    }
+
+    /// Writes the heads of the trees that moved.
+    pub(super) fn write(&mut self, connection: &Connection) -> Result<(), JournalFault> {
+        for tree in self.changed.drain(..) {
+            // One that was removed after it moved is not there any more.
+            let Some(head) = self.known.get_mut(&tree) else { continue };
+            head.write(connection).map_err(|error| from_sqlite(connection, &error))?;
+            head.unwritten = Unwritten::Nothing;
+        }
+        if self.known.len() > HEADS_MAX {
+            self.known.clear();
+        }
+        Ok(())
+    }
+}
+
+impl KnownHead {
+    fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
+        const PLACE: &str = "UPDATE heads SET seq = ?2, hash = ?3, changed = ?4, last = ?5 WHERE tree = ?1";
+        const ALL: &str =
+            "UPDATE heads SET seq = ?2, hash = ?3, changed = ?4, last = ?5, state = ?6 WHERE tree = ?1";
+        let (seq, hash, changed) = (self.seq.0 as i64, self.hash.bytes(), self.changed.0 as i64);
+        // A state that did not change is not named: its index would be written too.
+        let updated = match (self.unwritten, self.state) {
+            (Unwritten::All, Some(state)) => connection
+                .prepare_cached(ALL)?
+                .execute(params![self.id, seq, hash, changed, self.last, state])?,
+            _ => {
+                connection.prepare_cached(PLACE)?.execute(params![self.id, seq, hash, changed, self.last])?
+            }
+        };
+        if updated == 1 { Ok(()) } else { Err(rusqlite::Error::StatementChangedRows(updated)) }
+    }
+}

@@ -1,0 +1,93 @@
+//! How versions 5 to 7 kept the heads of trees that were written recently: in one row, which went before what the trees'
+//! own rows said. It was the last of the batches, and no tree's. Read once, when such a file is brought up to date.
+
+use rusqlite::{Connection, OptionalExtension, params};
+use spinney_journal::JournalFault;
+
+use super::fault::from_sqlite;
+
+/// How many bytes of a hash the row has; all of it stands with the batch.
+const HASH_BYTES: usize = 8;
+
+#[derive(Debug, PartialEq, Eq)]
+struct RecentHead {
+    /// The number of the tree's row.
+    tree: i64,
+    last: i64,
+    seq: i64,
+    changed: i64,
+    hash: [u8; HASH_BYTES],
+}
+
+/// Writes what the row says into the trees' own rows, inside a transaction.
+pub(super) fn fold(connection: &Connection) -> Result<(), JournalFault> {
+    let sqlite = |error| from_sqlite(connection, &error);
+    let row = "SELECT CAST(body AS BLOB), tree FROM batches ORDER BY id DESC LIMIT 1";
+    let found: Option<(Vec<u8>, i64)> =
+        connection.query_row(row, [], |row| Ok((row.get(0)?, row.get(1)?))).optional().map_err(sqlite)?;
+    let heads = found.filter(|(_, tree)| *tree == 0).and_then(|(body, _)| decode(&body));
+    let heads = heads.ok_or_else(|| JournalFault::DamagedFile {
+        path: connection.path().unwrap_or_default().to_owned(),
+        reason: "where trees stood recently cannot be read".to_owned(),
+    })?;
+    // If the last batch is not the one that is meant, the old hash stays, so that the damage is seen.
+    let mut update = connection
+        .prepare(
+            "UPDATE trees SET seq = ?2, changed = ?3, last = ?4, hash = coalesce(
+             (SELECT hash FROM batches WHERE id = ?4 AND tree = ?1 AND substr(hash, 1, 8) = ?5), hash)
+             WHERE id = ?1",
+        )
+        .map_err(sqlite)?;
+    for RecentHead { tree, last, seq, changed, hash } in heads {
+        update.execute(params![tree, seq, changed, last, hash]).map_err(sqlite)?;
+    }
+    Ok(())
+}
+
+/// Four numbers for each tree, each in as few bytes as it needs, and the beginning of the hash.
+fn decode(mut bytes: &[u8]) -> Option<Vec<RecentHead>> {
+    let mut heads = Vec::new();
+    while !bytes.is_empty() {
+        let mut number = || take(&mut bytes).map(|number| number as i64);
+        let (tree, last, seq, changed) = (number()?, number()?, number()?, number()?);
+        let (hash, rest) = bytes.split_first_chunk()?;
+        bytes = rest;
+        heads.push(RecentHead { tree, last, seq, changed, hash: *hash });
+    }
+    Some(heads)
+}
+
+/// Seven bits in each byte, the lowest first; the eighth says that more follow.
+fn take(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..u64::BITS).step_by(7) {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        if *byte < 0x80 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROW: [u8; 14] = [1, 0x80, 1, 0xff, 1, 5, 7, 7, 7, 7, 7, 7, 7, 7];
+
+    #[test]
+    fn a_row_is_read() {
+        let head = RecentHead { tree: 1, last: 128, seq: 255, changed: 5, hash: [7; 8] };
+        assert_eq!((decode(&ROW), decode(&[])), (Some(vec![head]), Some(Vec::new())));
+    }
+
+    #[test]
+    fn a_row_that_was_cut_off_is_not_read() {
+        for end in 1..ROW.len() {
+            assert_eq!(decode(&ROW[..end]), None, "{end}");
+        }
+        assert_eq!(decode(&[0xff; 64]), None);
+    }
+}

@@ -1,0 +1,233 @@
+//! The writer: one thread that owns the write connection. It takes everything that is queued, commits it as one group,
+//! and then answers each. A job that is refused is refused by itself; if the disk fails, the whole group hears it and
+//! nothing was written.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+use std::thread::JoinHandle;
+
+use rusqlite::Connection;
+use spinney_journal::{Appended, ChainHash, JournalFault};
+use spinney_kernel::words::Durability;
+
+use super::change::{self, Change, Encoded};
+use super::commit_count::{CommitCount, count_up};
+use super::fault::from_sqlite;
+use super::heads::Heads;
+use super::in_place::FilesInPlace;
+use super::lock::Lock;
+use super::queue::Queue;
+
+/// Most jobs in one transaction.
+const GROUP_MAX: usize = 1_024;
+
+/// Something to write.
+pub(super) enum Job {
+    Append(Box<Encoded>, Appended),
+    Change(Change, SyncSender<Result<(), JournalFault>>),
+}
+
+/// How a job ended, and who wants to know.
+enum Answer {
+    Append(Appended, Result<ChainHash, JournalFault>),
+    Change(SyncSender<Result<(), JournalFault>>, Result<(), JournalFault>),
+}
+
+/// The handle to the thread.
+pub(super) struct Writer {
+    queue: Arc<Queue<Job>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    /// Starts the thread. The home stays locked until it ends.
+    pub(super) fn start(mut connection: WriteConnection, lock: Lock) -> Self {
+        let queue = Arc::new(Queue::new());
+        let jobs = Abandon(Arc::clone(&queue));
+        let thread = std::thread::spawn(move || {
+            while let Some(group) = jobs.0.take(GROUP_MAX) {
+                connection.write(group).into_iter().for_each(Answer::send);
+            }
+            drop(connection);
+            drop(lock);
+        });
+        Self { queue, thread: Some(thread) }
+    }
+
+    /// Queues a job. Never waits.
+    pub(super) fn send(&self, job: Job) {
+        if let Err((job, fault)) = self.queue.push(job) {
+            job.refused(fault).send();
+        }
+    }
+}
+
+impl Drop for Writer {
+    /// Everything that was queued is written before the lock goes.
+    fn drop(&mut self) {
+        self.queue.close();
+        let Some(thread) = self.thread.take() else { return };
+        // Whoever is answered by the thread may be the last to hold the journal; the thread then ends by itself.
+        if thread.thread().id() != std::thread::current().id() {
+            // One that panicked has nothing left to do.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A thread that is gone, however it went, leaves nobody waiting.
+struct Abandon(Arc<Queue<Job>>);
+
+impl Drop for Abandon {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
+}
+
+impl Job {
+    fn refused(self, fault: JournalFault) -> Answer {
+        match self {
+            Self::Append(_, done) => Answer::Append(done, Err(fault)),
+            Self::Change(_, done) => Answer::Change(done, Err(fault)),
+        }
+    }
+
+    fn durability(&self) -> Option<Durability> {
+        match self {
+            Self::Append(encoded, _) => Some(encoded.durability),
+            Self::Change(..) => None,
+        }
+    }
+}
+
+impl Answer {
+    /// If one that is answered panics, the others are answered all the same: a bug stops its own tree only, and the panic
+    /// hook has said so.
+    fn send(self) {
+        let _ = catch_unwind(AssertUnwindSafe(|| match self {
+            Self::Append(done, end) => done(end),
+            // Whoever asked may be gone.
+            Self::Change(done, end) => drop(done.send(end)),
+        }));
+    }
+
+    fn fault(&self) -> Option<&JournalFault> {
+        match self {
+            Self::Append(_, end) => end.as_ref().err(),
+            Self::Change(_, end) => end.as_ref().err(),
+        }
+    }
+
+    /// What was done is not: its transaction failed.
+    fn undone(self, fault: &JournalFault) -> Self {
+        match self {
+            Self::Append(done, end) => Self::Append(done, end.and_then(|_| Err(fault.clone()))),
+            Self::Change(done, end) => Self::Change(done, end.and_then(|()| Err(fault.clone()))),
+        }
+    }
+}
+
+/// The one connection that writes, and what it knows of the trees.
+pub(super) struct WriteConnection {
+    connection: Connection,
+    heads: Heads,
+    synced: Durability,
+    count: CommitCount,
+    files: FilesInPlace,
+}
+
+impl WriteConnection {
+    pub(super) fn new(connection: Connection, count: CommitCount, files: FilesInPlace) -> Self {
+        Self { connection, heads: Heads::default(), synced: Durability::Normal, count, files }
+    }
+
+    /// Writes a group in one transaction. Nobody is answered yet.
+    fn write(&mut self, group: Vec<Job>) -> Vec<Answer> {
+        let durability = group.iter().filter_map(Job::durability).max().unwrap_or_default();
+        if let Err(fault) = self.begin(durability) {
+            return group.into_iter().map(|job| job.refused(fault.clone())).collect();
+        }
+        let mut answers = Vec::with_capacity(group.len());
+        let carried_out = self.carry_out(group, &mut answers);
+        match carried_out.and_then(|()| self.commit()) {
+            Ok(()) => answers,
+            Err(fault) => {
+                self.roll_back();
+                answers.into_iter().map(|answer| answer.undone(&fault)).collect()
+            }
+        }
+    }
+
+    /// Carries out a group inside a transaction; after a fault that is not one job's own, nothing more.
+    fn carry_out(&mut self, group: Vec<Job>, answers: &mut Vec<Answer>) -> Result<(), JournalFault> {
+        let (connection, heads) = (&self.connection, &mut self.heads);
+        let mut failed = None;
+        for job in group {
+            let answer = match (&failed, job) {
+                (Some(fault), job) => job.refused(JournalFault::clone(fault)),
+                (None, Job::Append(encoded, done)) => {
+                    Answer::Append(done, change::append(connection, heads, &encoded))
+                }
+                (None, Job::Change(change, done)) => {
+                    Answer::Change(done, change::change(connection, heads, change))
+                }
+            };
+            if failed.is_none() {
+                failed = answer.fault().filter(|fault| !change::is_refusal(fault)).cloned();
+            }
+            answers.push(answer);
+        }
+        match failed {
+            Some(fault) => Err(fault),
+            None => self.heads.write(&self.connection),
+        }
+    }
+
+    fn begin(&mut self, durability: Durability) -> Result<(), JournalFault> {
+        self.sync_as(durability)?;
+        self.run("BEGIN IMMEDIATE")
+    }
+
+    /// Commits, and records that before anybody is answered. If it fails after COMMIT, what was written may or may not
+    /// be found by the next process; nobody is told that it is there.
+    fn commit(&mut self) -> Result<(), JournalFault> {
+        let count = count_up(&self.connection)?;
+        self.run("COMMIT")?;
+        self.files.check()?;
+        self.count.write(count, self.synced == Durability::Full)
+    }
+
+    /// Nothing of the transaction stays, and what we thought we knew may be wrong.
+    fn roll_back(&mut self) {
+        self.heads = Heads::default();
+        if !self.connection.is_autocommit() {
+            // If this fails, the next transaction does not begin, and says why.
+            let _ = self.run("ROLLBACK");
+        }
+    }
+
+    fn run(&self, sql: &str) -> Result<(), JournalFault> {
+        self.connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.execute([]))
+            .map(drop)
+            .map_err(|error| from_sqlite(&self.connection, &error))
+    }
+
+    /// A group that holds any `full` tree is committed `full`.
+    fn sync_as(&mut self, durability: Durability) -> Result<(), JournalFault> {
+        if self.synced != durability {
+            let level = match durability {
+                Durability::Off => "OFF",
+                Durability::Normal => "NORMAL",
+                Durability::Full => "FULL",
+            };
+            self.connection
+                .pragma_update(None, "synchronous", level)
+                .map_err(|error| from_sqlite(&self.connection, &error))?;
+            self.synced = durability;
+        }
+        Ok(())
+    }
+}
