@@ -118,7 +118,6 @@ pub mod prelude;
 mod sync;
 pub mod tree;
 pub mod tree_file;
-pub mod wire;
 
 pub use block_on::block_on;
 pub use budget::{Budget, Limits};

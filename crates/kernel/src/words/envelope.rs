@@ -19,7 +19,7 @@ pub struct Envelope {
     /// What it belongs to: a reply carries the one of its request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation: Option<Correlation>,
-    /// How often it may still be handled; whoever forwards it passes on one less.
+    /// How often it may still be handled. Whoever forwards it passes on one less; with 0 it is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<u32>,
     /// What it is for.
@@ -36,15 +36,6 @@ impl Envelope {
     #[must_use]
     pub fn is_plain(&self) -> bool {
         *self == Self::default()
-    }
-
-    /// The same for whoever it is forwarded to; none if it may not be.
-    #[must_use]
-    pub fn forwarded(&self) -> Option<Self> {
-        match self.ttl {
-            Some(0 | 1) => None,
-            ttl => Some(Self { ttl: ttl.map(|ttl| ttl - 1), ..self.clone() }),
-        }
     }
 
     /// The line above the text, as a model reads it; nothing if nothing stands on it.

@@ -32,10 +32,4 @@ impl Time {
     pub const fn after_ms(self, ms: u64) -> Self {
         Self(self.0.saturating_add(ms))
     }
-
-    /// This moment, `ms` earlier.
-    #[must_use]
-    pub const fn before_ms(self, ms: u64) -> Self {
-        Self(self.0.saturating_sub(ms))
-    }
 }

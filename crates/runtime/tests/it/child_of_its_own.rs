@@ -6,13 +6,12 @@ use std::sync::Arc;
 use spinney::bus::{Seen, Watch};
 use spinney::function_tool::Untyped;
 use spinney::tree_file::TreeFile;
-use spinney::wire::{SpawnRequest, SpawnResult};
 use spinney::{FunctionTool, Tree};
 use spinney_kernel::context::Message;
 use spinney_kernel::definition::Definition;
 use spinney_kernel::port::model::ModelAttempt;
 use spinney_kernel::record::{Event, Exit};
-use spinney_kernel::words::Time;
+use spinney_kernel::words::{AgentId, By, Time};
 use spinney_testkit::{Stage, settled, told};
 use tokio::sync::mpsc;
 
@@ -164,19 +163,18 @@ async fn l13_a_child_whose_tool_hangs_ends_in_time_and_leaves_no_process() {
     // Led from outside, so that it is there to be asked.
     definition.roles.get_mut("parent").unwrap().turns = None;
     let tree = stage.home().start(definition).await.unwrap();
-    let request = SpawnRequest {
-        parent_id: "parent".to_owned(),
-        child_id: "c".to_owned(),
-        goal: "Wait.".to_owned(),
-        tools: Vec::new(),
-        timeout_ms: 200,
-        role: "child".to_owned(),
-    };
-    let (served, process) = tokio::join!(tree.serve(&request), processes.recv());
-    let SpawnResult { success, error, .. } = served;
-    assert!(!success && error.starts_with("timeout"), "{error}");
-    assert!(!is_alive(process.unwrap()), "it is gone with the call");
-    tree.cancel("parent".parse().unwrap(), "enough").await.unwrap();
-    let (born, ended, _) = life(&tree, "c").await;
+    let parent: AgentId = "parent".parse().unwrap();
+    let spawn = serde_json::json!({
+        "verb": "spawn", "parent": "parent", "role": "child", "goal": "Wait.", "id": "c",
+        "budget": { "timeout_ms": 200 }, "collect": "detached",
+    });
+    let mut ends = tree.watch(Watch { kind: Some("agent_ended".to_owned()), ..Watch::default() });
+    tree.request(By::Agent(parent.clone()), serde_json::from_value(spawn).unwrap()).await.unwrap();
+    let process = processes.recv().await.unwrap();
+    assert!(matches!(ends.next().await, Some(Ok(Seen::Event(_)))), "the child ends");
+    assert!(!is_alive(process), "it is gone with the call");
+    tree.cancel(parent, "enough").await.unwrap();
+    let (born, ended, exit) = life(&tree, "c").await;
+    assert!(matches!(&exit, Exit::Failed { error } if error.code == "timeout"), "{exit:?}");
     assert!((200..=400).contains(&(ended.0 - born.0)), "{born:?} {ended:?}");
 }

@@ -60,7 +60,6 @@ mod watching;
 mod watching_crowd;
 mod watching_past;
 mod windows;
-mod wire;
 mod wrapping_up;
 mod writing_ahead;
 

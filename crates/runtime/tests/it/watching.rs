@@ -6,6 +6,8 @@ use std::time::Duration;
 use spinney::Tree;
 use spinney::bus::{Need, Note, Overflow, Seen, TracedEvent, Waited, Watch, WatchFault, Watcher, reply};
 use spinney::clock::{Clock, SystemClock};
+use spinney::tree::RequestError;
+use spinney_kernel::definition::Refusal;
 use spinney_kernel::words::{AgentId, By, Envelope, Seq, Topic};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Stage, definition, settled, told};
@@ -333,7 +335,7 @@ async fn the_depth_of_a_queue_is_true() {
     assert_eq!(slow.waiting(), 0);
 }
 
-/// Somebody who passes on every message of a topic to another one, as often as its envelope allows.
+/// Somebody who passes on every message of a topic to another one, until the tree refuses that.
 async fn pass_on(tree: Tree, (from, to): (&'static str, &'static str)) {
     let mut watcher =
         tree.watch(Watch { after: tree.status().seq, topic: Some(name(from)), ..Watch::default() });
@@ -341,11 +343,11 @@ async fn pass_on(tree: Tree, (from, to): (&'static str, &'static str)) {
         let spinney_kernel::record::Event::MessagePublished { envelope, body, .. } = &sight.told.event else {
             continue;
         };
-        if let Some(envelope) = envelope.forwarded() {
-            let envelope = Envelope { topic: Some(name(to)), ..envelope };
-            let note = Note { to: None, envelope, text: body.text.clone() };
-            tree.publish(By::Person, note).await.unwrap();
-        }
+        let ttl = envelope.ttl.map(|ttl| ttl - 1);
+        let envelope = Envelope { topic: Some(name(to)), ttl, ..envelope.clone() };
+        let note = Note { to: None, envelope, text: body.text.clone() };
+        let refused = tree.publish(By::Person, note).await.err();
+        assert_eq!(refused, (ttl == Some(0)).then_some(RequestError::Refused(Refusal::Forwarded)));
     }
 }
 

@@ -125,13 +125,3 @@ fn p20_a_message_without_recipient_reaches_no_agent() {
         assert_eq!(heard(&mut play, agent), [""; 0]);
     }
 }
-
-/// L39 (the rule): what may be handled once is not forwarded.
-#[test]
-fn a_ttl_of_one_is_not_forwarded() {
-    let with = |ttl| Envelope { ttl, ..Envelope::default() };
-    assert_eq!(with(None).forwarded(), Some(with(None)));
-    assert_eq!(with(Some(3)).forwarded(), Some(with(Some(2))));
-    assert_eq!(with(Some(1)).forwarded(), None);
-    assert_eq!(with(Some(0)).forwarded(), None);
-}
