@@ -63,37 +63,7 @@ impl Cast {
                     asked.clone_from(asks);
                 }
             }
-            Event::TreeStarted { .. }
-            | Event::WindowSet { .. }
-            | Event::ContextShared { .. }
-            | Event::ThreadJoined { .. }
-            | Event::ThreadLeft { .. }
-            | Event::ContextCut { .. }
-            | Event::ContextRestored(_)
-            | Event::AgentPaused { .. }
-            | Event::AgentUnpaused { .. }
-            | Event::AgentRedirected { .. }
-            | Event::AgentEnding { .. }
-            | Event::AgentEnded { .. }
-            | Event::CallWaiting { .. }
-            | Event::CallStarted { .. }
-            | Event::CallResumed { .. }
-            | Event::CallSwitched { .. }
-            | Event::AttemptFailed { .. }
-            | Event::CallEnded { .. }
-            | Event::ToolAnswered { .. }
-            | Event::Charged { .. }
-            | Event::MessageSent { .. }
-            | Event::MessagePublished { .. }
-            | Event::TreeHalted { .. }
-            | Event::TreeUnhalted
-            | Event::WrapUpStarted { .. }
-            | Event::LimitRaised { .. }
-            | Event::ClockSet { .. }
-            | Event::BreakerChanged { .. }
-            | Event::CheckpointMade { .. }
-            | Event::TreeBranched(_)
-            | Event::RateLimited { .. } => {}
+            _ => {}
         }
     }
 

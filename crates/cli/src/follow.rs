@@ -237,6 +237,7 @@ async fn answer(tree: &Tree, asking: &mut Option<Asking>, line: &str) -> Result<
             Ok(())
         }
         Err(RequestError::Stopped(_)) => Ok(()),
+        Err(RequestError::Reply(other)) => Err(other.into()),
     }
 }
 
@@ -300,6 +301,7 @@ fn unwrap_stop(error: RequestError) -> anyhow::Error {
     match error {
         RequestError::Stopped(stopped) => stop_error(stopped),
         RequestError::Refused(refusal) => refusal.into(),
+        RequestError::Reply(other) => other.into(),
     }
 }
 

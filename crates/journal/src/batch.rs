@@ -93,21 +93,7 @@ fn twice<'a>(input: &'a mut Input, events: &'a [Event]) -> Option<(&'a mut Strin
             Request::Answer(answer) => &mut answer.answer.text,
             Request::Finish(finish) => &mut finish.result.text,
             Request::Redirect(redirect) => &mut redirect.instruction,
-            Request::Start(_)
-            | Request::Hold(_)
-            | Request::Charge(_)
-            | Request::Wait(_)
-            | Request::Refresh(_)
-            | Request::Broadcast(_)
-            | Request::Ask(_)
-            | Request::Fail(_)
-            | Request::Pause(_)
-            | Request::Unpause(_)
-            | Request::Cancel(_)
-            | Request::Raise(_)
-            | Request::Checkpoint(_)
-            | Request::Branch(_)
-            | Request::Rollback(_) => return None,
+            _ => return None,
         },
     };
     events.iter().find_map(copied).map(|copy| (text, copy))
@@ -123,34 +109,6 @@ fn copied(event: &Event) -> Option<&String> {
             result.as_ref().map(|body| &body.text)
         }
         Event::AgentRedirected { instruction, .. } => Some(instruction),
-        Event::TreeStarted { .. }
-        | Event::AgentPaused { .. }
-        | Event::WindowSet { .. }
-        | Event::ContextShared { .. }
-        | Event::ThreadJoined { .. }
-        | Event::ThreadLeft { .. }
-        | Event::ContextCut { .. }
-        | Event::ContextRestored(_)
-        | Event::AgentUnpaused { .. }
-        | Event::CallAsked { .. }
-        | Event::CallWaiting { .. }
-        | Event::CallStarted { .. }
-        | Event::CallResumed { .. }
-        | Event::CallSwitched { .. }
-        | Event::AttemptFailed { .. }
-        | Event::CallEnded { .. }
-        | Event::WaitStarted { .. }
-        | Event::QuestionAsked { .. }
-        | Event::ToolAnswered { .. }
-        | Event::Charged { .. }
-        | Event::TreeHalted { .. }
-        | Event::TreeUnhalted
-        | Event::WrapUpStarted { .. }
-        | Event::LimitRaised { .. }
-        | Event::ClockSet { .. }
-        | Event::BreakerChanged { .. }
-        | Event::CheckpointMade { .. }
-        | Event::TreeBranched(_)
-        | Event::RateLimited { .. } => None,
+        _ => None,
     }
 }

@@ -82,38 +82,7 @@ pub fn catalog_rows(place: EventPlace, event: &Event) -> Vec<CatalogRow> {
             let (key, value) = (place.tree.to_string(), Some(definition.name.clone()));
             vec![CatalogRow { kind: CatalogKind::Tree, key, value }]
         }
-        Event::AgentSpawned(_)
-        | Event::AgentPaused { .. }
-        | Event::WindowSet { .. }
-        | Event::ContextShared { .. }
-        | Event::ThreadJoined { .. }
-        | Event::ThreadLeft { .. }
-        | Event::ContextCut { .. }
-        | Event::ContextRestored(_)
-        | Event::AgentUnpaused { .. }
-        | Event::AgentRedirected { .. }
-        | Event::AgentEnding { .. }
-        | Event::AgentEnded { .. }
-        | Event::CallAsked { .. }
-        | Event::CallWaiting { .. }
-        | Event::CallStarted { .. }
-        | Event::CallResumed { .. }
-        | Event::CallSwitched { .. }
-        | Event::AttemptFailed { .. }
-        | Event::CallEnded { .. }
-        | Event::WaitStarted { .. }
-        | Event::QuestionAsked { .. }
-        | Event::ToolAnswered { .. }
-        | Event::Charged { .. }
-        | Event::MessageSent { .. }
-        | Event::MessagePublished { .. }
-        | Event::TreeHalted { .. }
-        | Event::TreeUnhalted
-        | Event::WrapUpStarted { .. }
-        | Event::LimitRaised { .. }
-        | Event::ClockSet { .. }
-        | Event::BreakerChanged { .. }
-        | Event::RateLimited { .. } => Vec::new(),
+        _ => Vec::new(),
     }
 }
 

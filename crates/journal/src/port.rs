@@ -5,6 +5,7 @@
 //! changed, lost or reordered by accident is found and named. The hashes hold no secret: whoever can write the journal
 //! can write all of them anew. Only a hash that was kept elsewhere shows that.
 
+use spinney_kernel::record::ExitKind;
 use spinney_kernel::words::Durability;
 use std::fmt;
 
@@ -153,7 +154,7 @@ impl Head {
     /// Whether its state is one that nothing follows.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        matches!(self.state.as_str(), "completed" | "failed" | "cancelled" | "exhausted")
+        ExitKind::of_word(&self.state).is_some()
     }
 }
 

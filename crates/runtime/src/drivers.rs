@@ -6,7 +6,7 @@ use std::sync::Arc;
 use spinney_kernel::definition::{Allow, Builtin, Definition, Role};
 use spinney_kernel::port::model::Model;
 use spinney_kernel::port::tool::Tool;
-use spinney_kernel::rules::request::Request;
+use spinney_kernel::rules::request::{Request, Verb};
 use spinney_kernel::words::{ModelName, Part, RoleName, ToolName};
 
 use crate::hooks::TreeHooks;

@@ -7,9 +7,8 @@ use futures::future::BoxFuture;
 use futures::{FutureExt, future};
 use spinney_journal::{Cleaned, Journal, JournalFault, Shared, clean};
 use spinney_kernel::definition::{Definition, Refusal};
-use spinney_kernel::record::Event;
-use spinney_kernel::rules::Reply;
-use spinney_kernel::rules::request::{Request, Send, Start};
+use spinney_kernel::record::{Event, ExitKind};
+use spinney_kernel::rules::request::{Reply, Request, Send, Start, Verb};
 use spinney_kernel::words::{Body, Seq, Time, TreeId};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio_util::sync::CancellationToken;
@@ -84,7 +83,7 @@ pub enum ResumeError {
         /// Which tree.
         tree: TreeId,
         /// How it ended.
-        state: String,
+        state: ExitKind,
     },
     /// It is running already, in this home.
     #[error("tree {tree} is running in this home already")]
@@ -188,7 +187,7 @@ impl Home {
         let mut start = Request::Start(Start { definition: Arc::new(definition), goal_tokens: None });
         output_schema::check_request(&start).map_err(StartError::Refused)?;
         self.drivers.count(&mut start);
-        let _: Reply = seedling.ask(start).map_err(StartError::Refused)?;
+        seedling.ask(start).map_err(StartError::Refused)?;
         tracing::info!(tree = %id, "tree started");
         let tree = self.keep(seedling.grow());
         drop(door);
@@ -215,7 +214,7 @@ impl Home {
         let head = head.ok_or(ResumeError::Journal(JournalFault::UnknownTree { tree }))?;
         let mut seedling = begin(self.begin(tree)).map_err(ResumeError::Journal)?;
         if let spinney_kernel::world::TreeState::Ended(state) = seedling.world().state() {
-            return Err(ResumeError::Ended { tree, state: state.to_owned() });
+            return Err(ResumeError::Ended { tree, state });
         }
         self.drivers.check(seedling.world().definition()).map_err(ResumeError::NoDriver)?;
         tracing::info!(%tree, seq = head.seq.0, state = &*head.state, "tree resumed");
@@ -228,25 +227,26 @@ impl Home {
     ///
     /// # Errors
     /// The refusal, or what the journal said. Nothing of the request was written then.
-    pub async fn apply(&self, tree: TreeId, request: Request) -> Result<Reply, ApplyError> {
-        self.apply_with(tree, request, Vec::new()).await
+    pub async fn apply<V: Verb>(&self, tree: TreeId, verb: V) -> Result<V::Reply, ApplyError> {
+        self.apply_with(tree, verb, Vec::new()).await
     }
 
     /// The same with the bytes of the images and files that stand in the request.
     ///
     /// # Errors
     /// The refusal, that it runs here, or that the journal cannot be read or written.
-    pub async fn apply_with(
+    pub async fn apply_with<V: Verb>(
         &self,
         tree: TreeId,
-        request: Request,
+        verb: V,
         bytes: Vec<Vec<u8>>,
-    ) -> Result<Reply, ApplyError> {
+    ) -> Result<V::Reply, ApplyError> {
         let _door = self.door.lock().await;
         if self.trees().get(&tree).is_some_and(|running| !running.task.is_finished()) {
             return Err(ApplyError::Running { tree });
         }
-        apply(self.begin(tree), request, bytes).await
+        let reply = apply(self.begin(tree), verb.into(), bytes).await?;
+        reply.try_into().map_err(|other: <V::Reply as TryFrom<Reply>>::Error| ApplyError::Reply(other.into()))
     }
 
     /// Branches a tree off another, under an id that was drawn before. It is durable when this returns, shares what came
@@ -305,7 +305,7 @@ impl Home {
         let running = self.trees().get(&tree).filter(|running| !running.task.is_finished()).cloned();
         match running {
             Some(running) => running.tree.send(root, text).await.is_ok(),
-            None => self.apply(tree, Request::Send(Send::plain(root, Body::text(text)))).await.is_ok(),
+            None => self.apply(tree, Send::plain(root, Body::text(text))).await.is_ok(),
         }
     }
 

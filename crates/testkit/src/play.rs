@@ -7,8 +7,8 @@ use spinney_kernel::context::Frame;
 use spinney_kernel::definition::{Definition, Refusal};
 use spinney_kernel::rules::decide;
 use spinney_kernel::rules::report::Report;
-use spinney_kernel::rules::request::{Request, Spawn, Start};
-use spinney_kernel::rules::{Decision, Input, Reply, What};
+use spinney_kernel::rules::request::{Spawn, Start, Verb};
+use spinney_kernel::rules::{Decision, Input, InputReply, Receipt, What};
 use spinney_kernel::words::{AgentId, By, Time, TreeId};
 use spinney_kernel::world::World;
 
@@ -75,15 +75,15 @@ impl Play {
 
     fn grown(self, plants: &[Plant], definition: Arc<Definition>) -> Self {
         let mut play = self;
-        play.must(Request::Start(Start { definition, goal_tokens: None }));
+        play.must(Start { definition, goal_tokens: None });
         for plant in plants.iter().skip(1).filter(|plant| plant.birth == Birth::Now) {
             let (name, parent) = (parse(&plant.name), plant.parent.as_deref().unwrap_or_default());
-            play.must(Request::Spawn(Spawn {
+            play.must(Spawn {
                 id: Some(name),
                 budget: plant.budget.clone(),
                 collect: plant.collect,
                 ..Self::spawn(parent, &plant.name)
-            }));
+            });
         }
         play.log.clear();
         play
@@ -130,33 +130,44 @@ impl Play {
     ///
     /// # Errors
     /// The refusal.
-    pub fn ask(&mut self, request: Request) -> Result<Reply, Refusal> {
-        self.ask_as(By::Person, request)
+    pub fn ask<V: Verb>(&mut self, verb: V) -> Result<V::Reply, Refusal> {
+        self.ask_as(By::Person, verb)
     }
 
     /// An agent asks.
     ///
     /// # Errors
     /// The refusal.
-    pub fn ask_as(&mut self, by: By, request: Request) -> Result<Reply, Refusal> {
-        self.input(What::Request { by, request: Box::new(request) }).map(|decision| decision.reply)
+    ///
+    /// # Panics
+    /// If the reply belongs to another verb.
+    pub fn ask_as<V: Verb>(&mut self, by: By, verb: V) -> Result<V::Reply, Refusal> {
+        let decision = self.input(What::Request { by, request: Box::new(verb.into()) })?;
+        let InputReply::Request(reply) = decision.reply else {
+            panic!("a request has the reply of a report")
+        };
+        match reply.try_into() {
+            Ok(reply) => Ok(reply),
+            Err(_) => panic!("a request has the reply of another one"),
+        }
     }
 
     /// A person asks for what cannot be refused here.
     ///
     /// # Panics
     /// If it is.
-    pub fn must(&mut self, request: Request) -> Reply {
-        self.ask(request).unwrap_or_else(|refusal| panic!("refused: {refusal}"))
+    pub fn must<V: Verb>(&mut self, verb: V) -> V::Reply {
+        self.ask(verb).unwrap_or_else(|refusal| panic!("refused: {refusal}"))
     }
 
     /// The outside reports.
     ///
     /// # Panics
     /// Never: a report is not refused.
-    pub fn report(&mut self, report: Report) -> Reply {
-        match self.input(What::Report(report)) {
-            Ok(decision) => decision.reply,
+    pub fn report(&mut self, report: Report) -> Receipt {
+        match self.input(What::Report(report)).map(|decision| decision.reply) {
+            Ok(InputReply::Report(receipt)) => receipt,
+            Ok(InputReply::Request(_)) => panic!("a report has the reply of a request"),
             Err(refusal) => panic!("a report was refused: {refusal}"),
         }
     }
@@ -170,14 +181,14 @@ impl Play {
     ///
     /// # Errors
     /// The refusal.
-    pub fn input(&mut self, what: What) -> Result<Decision, Refusal> {
+    pub fn input(&mut self, what: What) -> Result<Decision<InputReply>, Refusal> {
         self.draws += 1;
         let input = Input { now: self.now, draw: self.draws, what };
         let decided = decide(&mut self.world, &input);
         match &decided {
             Ok(decision) => {
                 self.log.extend(decision.events.iter().map(render::event));
-                if decision.reply == Reply::Stale {
+                if decision.reply == InputReply::Report(Receipt::Stale) {
                     self.log.push("stale".to_owned());
                 }
                 self.batches.push(Batch { input, events: decision.events.clone() });

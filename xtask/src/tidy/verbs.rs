@@ -1,4 +1,4 @@
-//! One verb, one file: the kernel's `request/` and `report/` folders are the list of features.
+//! One verb, one file, with its reply: the kernel's `request/` and `report/` folders are the list of features.
 
 use super::Finding;
 use crate::workspace::Workspace;
@@ -38,7 +38,9 @@ fn check_folder(workspace: &Workspace, folder: &str) -> Vec<Finding> {
                 "declare the module there, with its match arm, or delete the file",
             ));
         }
-        let structs = visible_structs(&source.syntax);
+        let reply = format!("{}Reply", camel_case(verb));
+        let structs: Vec<String> =
+            visible_structs(&source.syntax).into_iter().filter(|name| *name != reply).collect();
         if structs != [camel_case(verb)] {
             findings.push(find(
                 format!("the file must offer one struct `{}`, not {structs:?}", camel_case(verb)),

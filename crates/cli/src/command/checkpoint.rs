@@ -11,11 +11,11 @@ use spinney::{Drivers, Home};
 use spinney_journal::{CheckpointFacts, Cleaned, Journal, ListedCheckpoint, checkpoints};
 use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::definition::Refusal;
-use spinney_kernel::rules::request::{Request, Rollback};
+use spinney_kernel::rules::request::{Rollback, RollbackReply};
 use spinney_kernel::words::AgentId;
 
 use super::steer::{Next, ask, finish};
-use crate::control::{self, Answer, Back};
+use crate::control::{self, Asked};
 use crate::exit::Exit;
 use crate::hint::{about, command};
 use crate::ids::{find, short};
@@ -38,9 +38,9 @@ async fn make(home: &Path, args: args::CheckpointMake) -> Result<Exit> {
     let tree = find(home, &place::look(home)?, &args.tree)?.tree;
     let said = format!("checkpoint of `{}` in tree {}", args.agent, short(tree));
     let request = spinney_kernel::rules::request::Checkpoint::manual(args.agent, args.name);
-    let answer = control::ask(home, tree, Request::Checkpoint(request)).await?;
-    if let Answer::Done { checkpoint: Some(name), .. } = &answer {
-        out::line(name.as_str())?;
+    let answer = control::ask(home, tree, request).await?;
+    if let Asked::Done { reply, .. } = &answer {
+        out::line(reply.name.as_str())?;
     }
     finish(answer, (home, tree), &said, Next::Nothing).await
 }
@@ -79,12 +79,11 @@ async fn branch(path: &Path, args: &args::CheckpointBranch) -> Result<Exit> {
 async fn rollback(home: &Path, args: args::CheckpointRollback) -> Result<Exit> {
     let ListedCheckpoint { name, tree, known } = named(home, &args.name)?;
     let asked: Vec<AgentId> = args.into.iter().cloned().collect();
-    let request = Request::Rollback(Rollback::to(known.agent.clone(), known.seq, args.into));
+    let request = Rollback::to(known.agent.clone(), known.seq, args.into);
     let answer = ask((home, tree), &asked, request).await?;
     let mut said = String::new();
-    if let Answer::Done { checkpoint: Some(prior), back: Some(back), .. } = &answer {
+    if let Asked::Done { reply: RollbackReply { agent, messages, cancelled, prior }, .. } = &answer {
         out::line(prior.as_str())?;
-        let Back { agent, messages, cancelled } = back;
         let whose = if *agent == known.agent { "it".to_owned() } else { format!("`{}`", known.agent) };
         let messages = counted(*messages, "message");
         said = format!("`{agent}` is what {whose} was at `{name}`: {messages}");
@@ -94,7 +93,7 @@ async fn rollback(home: &Path, args: args::CheckpointRollback) -> Result<Exit> {
         }
         said += &format!("; what was before is `{prior}`");
     }
-    if let Answer::Refused { message, refusal: Some(refusal) } = &answer
+    if let Asked::Refused { message, refusal: Some(refusal) } = &answer
         && matches!(**refusal, Refusal::RollbackOver { .. } | Refusal::RollbackTurns { .. })
     {
         let branch = command(home, &["checkpoint", "branch", name.as_str(), "--budget-usd", "1"]);

@@ -8,12 +8,12 @@ use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{
-    Answer, Broadcast, Cancel, Pause, Raise, Refresh, Request, Send, Unpause,
+    Answer, Broadcast, Cancel, Pause, Raise, Refresh, Send, SendReply, Unpause, Verb,
 };
 use spinney_kernel::words::{AgentId, Body, CallId, Envelope, Seq, TreeId, enclose};
 use spinney_kernel::world::TreeState;
 
-use crate::control::{self, GoesOn, Running, running};
+use crate::control::{self, Asked, GoesOn, Running, running};
 use crate::exit::Exit;
 use crate::hint::{about, go_on};
 use crate::ids::find;
@@ -24,14 +24,14 @@ pub(super) async fn cancel(home: &Path, args: args::Cancel) -> Result<Exit> {
     let (tree, agent) = whom(home, &args.id, args.agent)?;
     let said = format!("cancelled `{agent}`");
     let named = [agent.clone()];
-    let done = ask((home, tree), &named, Request::Cancel(Cancel { agent, reason: args.reason })).await?;
+    let done = ask((home, tree), &named, Cancel { agent, reason: args.reason }).await?;
     finish(done, (home, tree), &said, Next::Nothing).await
 }
 
 pub(super) async fn answer(home: &Path, args: args::Answer) -> Result<Exit> {
     let (tree, _) = whom(home, &args.id, None)?;
     let (question, answer) = (CallId(args.question), Body::text(args.text));
-    let done = ask((home, tree), &[], Request::Answer(Answer { question, answer })).await?;
+    let done = ask((home, tree), &[], Answer { question, answer }).await?;
     finish(done, (home, tree), &format!("answered question {}", args.question), Next::Resume).await
 }
 
@@ -46,22 +46,24 @@ pub(super) async fn send(home: &Path, args: args::Send) -> Result<Exit> {
         count => format!(" with {}", counted(count as u64, "file")),
     };
     let send = Send { to, body: Body::text(args.text).with_parts(parts), envelope };
-    let done = ask_with((home, tree), &named, (Request::Send(send), bytes)).await?;
+    let done = ask_with((home, tree), &named, (send, bytes)).await?;
     let [to] = named;
     let mut said = format!("sent to `{to}`{with}");
-    if let control::Answer::Done { goes_on: GoesOn::WhenSpawned, .. } = done {
+    let mut next = Next::Resume;
+    if let Asked::Done { reply: SendReply::Queued, .. } = done {
         let known = agents::known(&place::look(home)?, tree)?;
         said += &format!(": no agent is called so yet ({})", agents::meant(&to, &known));
+        next = Next::Spawn;
     }
-    finish(done, (home, tree), &said, Next::Resume).await
+    finish(done, (home, tree), &said, next).await
 }
 
 pub(super) async fn refresh(home: &Path, args: args::Refresh) -> Result<Exit> {
     let (tree, agent) = whom(home, &args.id, Some(args.agent))?;
     let (named, replace) = ([agent.clone()], args.replace);
-    let done = ask((home, tree), &named, Request::Refresh(Refresh { agent, replace })).await?;
+    let done = ask((home, tree), &named, Refresh { agent, replace }).await?;
     let [agent] = named;
-    let told = told(&done).first().copied().unwrap_or(0);
+    let told = if let Asked::Done { reply, .. } = &done { reply.messages } else { 0 };
     let messages = counted(told.into(), "message");
     let (said, next) = match (told, replace) {
         (0, _) => (format!("nothing was new to `{agent}`"), Next::Nothing),
@@ -78,33 +80,24 @@ pub(super) async fn broadcast(home: &Path, args: args::Broadcast) -> Result<Exit
     let (tree, from) = whom(home, &id, Some(from))?;
     let named: Vec<AgentId> = [&from].into_iter().chain(&to).cloned().collect();
     let categories = category.into_iter().map(args::Knowledge::category).collect();
-    let done = ask((home, tree), &named, Request::Broadcast(Broadcast { from, to, categories })).await?;
+    let done = ask((home, tree), &named, Broadcast { from, to, categories }).await?;
     let [from, to @ ..] = named.as_slice() else { unreachable!("somebody tells it") };
-    let each = to.iter().zip(told(&done)).map(|(agent, told)| match told {
+    let told: &[u32] = if let Asked::Done { reply, .. } = &done { &reply.messages } else { &[] };
+    let each = to.iter().zip(told).map(|(agent, told)| match told {
         0 => format!("`{agent}` nothing new"),
         told => format!("`{agent}` {}", counted((*told).into(), "message")),
     });
     let each: Vec<String> = each.collect();
     let said = format!("told of what `{from}` knows: {}", each.join(", "));
-    let is_new = told(&done).iter().any(|told| *told > 0);
+    let is_new = told.iter().any(|told| *told > 0);
     finish(done, (home, tree), &said, if is_new { Next::Resume } else { Next::Nothing }).await
-}
-
-/// How many messages each agent was told that was to be told something.
-fn told(answer: &control::Answer) -> &[u32] {
-    match answer {
-        control::Answer::Done { messages, .. } => messages,
-        control::Answer::Refused { .. }
-        | control::Answer::Failed { .. }
-        | control::Answer::Running { .. } => &[],
-    }
 }
 
 pub(super) async fn pause(home: &Path, args: args::Whom) -> Result<Exit> {
     let (tree, agent) = whom(home, &args.id, args.agent)?;
     let said = format!("paused `{agent}`: what runs may end, nothing new starts");
     let named = [agent.clone()];
-    let done = ask((home, tree), &named, Request::Pause(Pause { agent })).await?;
+    let done = ask((home, tree), &named, Pause { agent }).await?;
     finish(done, (home, tree), &said, Next::ResumeUnpaused).await
 }
 
@@ -112,7 +105,7 @@ pub(super) async fn unpause(home: &Path, args: args::Whom) -> Result<Exit> {
     let (tree, agent) = whom(home, &args.id, args.agent)?;
     let said = format!("unpaused `{agent}`");
     let named = [agent.clone()];
-    let done = ask((home, tree), &named, Request::Unpause(Unpause::now(agent))).await?;
+    let done = ask((home, tree), &named, Unpause::now(agent)).await?;
     finish(done, (home, tree), &said, Next::Resume).await
 }
 
@@ -130,7 +123,7 @@ pub(super) async fn budget(home: &Path, args: args::Budget) -> Result<Exit> {
     let add_ms = args.add_time.map_or(0, |span| span.ms());
     let said = format!("`{agent}` may {}", crate::wording::more(&add, add_ms));
     let named = [agent.clone()];
-    let done = ask((home, tree), &named, Request::Raise(Raise { agent, add, add_ms })).await?;
+    let done = ask((home, tree), &named, Raise { agent, add, add_ms }).await?;
     finish(done, (home, tree), &said, Next::Resume).await
 }
 
@@ -141,25 +134,27 @@ pub(super) enum Next {
     Resume,
     /// The same with an end to the pause: a tree of which something was under way does not show it yet.
     ResumeUnpaused,
+    /// Nothing but to wait: the recipient does not exist yet.
+    Spawn,
 }
 
 /// Has it done. If it is refused and one of the agents that it names is not there, that is why, with those that are.
-pub(super) async fn ask(
+pub(super) async fn ask<V: Verb>(
     place: (&Path, TreeId),
     named: &[AgentId],
-    request: Request,
-) -> Result<control::Answer> {
-    ask_with(place, named, (request, Vec::new())).await
+    verb: V,
+) -> Result<Asked<V::Reply>> {
+    ask_with(place, named, (verb, Vec::new())).await
 }
 
 /// The same with the bytes of the request's parts.
-async fn ask_with(
+async fn ask_with<V: Verb>(
     (home, tree): (&Path, TreeId),
     named: &[AgentId],
-    (request, bytes): (Request, Vec<Vec<u8>>),
-) -> Result<control::Answer> {
-    let answer = control::ask_with(home, tree, request, bytes).await?;
-    if named.is_empty() || !matches!(answer, control::Answer::Refused { .. }) {
+    (verb, bytes): (V, Vec<Vec<u8>>),
+) -> Result<Asked<V::Reply>> {
+    let answer = control::ask_with(home, tree, verb, bytes).await?;
+    if named.is_empty() || !matches!(answer, Asked::Refused { .. }) {
         return Ok(answer);
     }
     let journal = place::look(home)?;
@@ -168,19 +163,19 @@ async fn ask_with(
     }
     let known = agents::known(&journal, tree)?;
     let stranger = named.iter().find(|agent| !known.contains(agent));
-    let refused = |agent| control::Answer::Refused { message: agents::unknown(agent, &known), refusal: None };
+    let refused = |agent| Asked::Refused { message: agents::unknown(agent, &known), refusal: None };
     Ok(stranger.map_or(answer, refused))
 }
 
 /// Says what came of a request, with the command that comes next.
-pub(super) async fn finish(
-    answer: control::Answer,
+pub(super) async fn finish<R>(
+    answer: Asked<R>,
     (home, tree): (&Path, TreeId),
     said: &str,
     next: Next,
 ) -> Result<Exit> {
     match answer {
-        control::Answer::Done { goes_on, .. } => {
+        Asked::Done { goes_on, .. } => {
             out::note(&match (goes_on, next) {
                 (GoesOn::WhenResumed, Next::Resume) => {
                     format!("{said}; go on with: {}", go_on(home, tree, &state(home, tree)?))
@@ -188,14 +183,12 @@ pub(super) async fn finish(
                 (GoesOn::WhenResumed, Next::ResumeUnpaused) => {
                     format!("{said}; go on with: {}", go_on(home, tree, TreeState::Paused.word()))
                 }
-                (GoesOn::WhenSpawned, _) => {
-                    format!("{said}; the message waits until one is spawned")
-                }
+                (_, Next::Spawn) => format!("{said}; the message waits until one is spawned"),
                 (GoesOn::Now | GoesOn::WhenResumed, _) => said.to_owned(),
             });
             Ok(Exit::Completed)
         }
-        control::Answer::Refused { message, refusal } => {
+        Asked::Refused { message, refusal } => {
             let way = match refusal {
                 Some(refusal) => way_out(&refusal, (home, tree)).await?,
                 None => None,
@@ -203,12 +196,8 @@ pub(super) async fn finish(
             out::complain(&way.map_or_else(|| message.clone(), |way| format!("{message}; {way}")));
             Ok(Exit::Usage)
         }
-        control::Answer::Failed { message } => {
+        Asked::Failed { message } => {
             out::complain(&message);
-            Ok(Exit::Failed)
-        }
-        control::Answer::Running { .. } => {
-            out::complain("the process that has this home open answered something else");
             Ok(Exit::Failed)
         }
     }

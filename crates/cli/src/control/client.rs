@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use spinney::{Drivers, Home};
-use spinney_kernel::rules::request::Request;
+use spinney_kernel::rules::request::{Request, Verb};
 use spinney_kernel::words::TreeId;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
@@ -17,7 +17,7 @@ use tokio::time::{sleep, timeout};
 
 use super::address::Address;
 use super::server::apply;
-use super::{Answer, Ask, EXCHANGE_MS_MAX, LINE_BYTES_MAX};
+use super::{Answer, Ask, Asked, EXCHANGE_MS_MAX, LINE_BYTES_MAX, line};
 use crate::hint::{about, command};
 use crate::private::{self, Links};
 use crate::{place, scribing};
@@ -31,17 +31,26 @@ const TRY_MS: u64 = 50;
 const PID_BYTES_MAX: u64 = 32;
 
 /// Has something done that a person asks of a tree, by whoever has its home open.
-pub(crate) async fn ask(home: &Path, tree: TreeId, request: Request) -> Result<Answer> {
-    ask_with(home, tree, request, Vec::new()).await
+pub(crate) async fn ask<V: Verb>(home: &Path, tree: TreeId, verb: V) -> Result<Asked<V::Reply>> {
+    ask_with(home, tree, verb, Vec::new()).await
 }
 
 /// The same with the bytes of the request's parts, in order.
-pub(crate) async fn ask_with(
+pub(crate) async fn ask_with<V: Verb>(
     home: &Path,
     tree: TreeId,
-    request: Request,
+    verb: V,
     bytes: Vec<Vec<u8>>,
-) -> Result<Answer> {
+) -> Result<Asked<V::Reply>> {
+    let answer = ask_any(home, tree, verb.into(), bytes).await?;
+    answer.to::<V>().ok_or_else(|| {
+        let look = about(home, "events", tree, &[]);
+        let what = "the process that has this home open answered another request";
+        NoAnswer::Unknown(unknown(what, &look)).into()
+    })
+}
+
+async fn ask_any(home: &Path, tree: TreeId, request: Request, bytes: Vec<Vec<u8>>) -> Result<Answer> {
     let ask = Ask::Do { tree, request: Box::new(request.clone()) };
     let mut tries = 0;
     loop {
@@ -144,10 +153,13 @@ impl fmt::Display for NoAnswer {
 
 impl std::error::Error for NoAnswer {}
 
+fn unknown(what: &str, look: &str) -> String {
+    format!("{what}: it is unknown whether the request was done; find out with `{look}`")
+}
+
 async fn exchange(home: &Path, ask: &Ask, bytes: &[Vec<u8>]) -> Result<Answer, Unreached> {
     let address = Address::of(home).map_err(Unreached::Closed)?;
-    let mut line = serde_json::to_vec(ask).map_err(|error| Unreached::Closed(error.into()))?;
-    line.push(b'\n');
+    let line = line::encode(ask).map_err(|error| Unreached::Closed(error.into()))?;
     if line.len() > LINE_BYTES_MAX {
         let why =
             format!("the request has {} bytes and the limit is {LINE_BYTES_MAX}: shorten it", line.len());
@@ -173,11 +185,9 @@ async fn exchange(home: &Path, ask: &Ask, bytes: &[Vec<u8>]) -> Result<Answer, U
         if told.is_empty() {
             return Err(ErrorKind::UnexpectedEof.into());
         }
-        Ok::<Answer, io::Error>(serde_json::from_slice(&told)?)
+        line::decode(&told).map_err(io::Error::other)
     };
-    let unknown = |what: String| {
-        Unreached::Lost(format!("{what}: it is unknown whether the request was done; find out with `{look}`"))
-    };
+    let unknown = |what: String| Unreached::Lost(unknown(&what, &look));
     match timeout(Duration::from_millis(EXCHANGE_MS_MAX), talk).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(error)) if error.kind() == ErrorKind::UnexpectedEof => {

@@ -11,8 +11,8 @@ use std::time::Duration;
 use spinney::tree::{ApplyError, RequestError};
 use spinney::{Home, Tree};
 use spinney_kernel::definition::Refusal;
-use spinney_kernel::rules::request::Request;
-use spinney_kernel::words::{BadPart, Body, By, Part, TreeId, check_parts};
+use spinney_kernel::rules::request::{Outside, Request, Verb};
+use spinney_kernel::words::{BadPart, By, Part, TreeId, check_parts};
 use spinney_kernel::world::TreeState;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Take};
 use tokio::net::unix::OwnedReadHalf;
@@ -22,7 +22,7 @@ use tokio::task::{AbortHandle, JoinHandle, JoinSet};
 use tokio::time::timeout;
 
 use super::address::Address;
-use super::{Answer, Ask, EXCHANGE_MS_MAX, GoesOn, LINE_BYTES_MAX};
+use super::{Answer, Ask, EXCHANGE_MS_MAX, GoesOn, LINE_BYTES_MAX, line};
 
 /// Most connections at the same time. Then one on which nothing was asked yet makes room; if each is being answered, the
 /// next one waits.
@@ -185,7 +185,7 @@ async fn exchange(stream: UnixStream, desk: &Desk, has_asked: &AtomicBool) -> io
     let answer = if line.len() > LINE_BYTES_MAX {
         refused(format!("a request has at most {LINE_BYTES_MAX} bytes"))
     } else {
-        match serde_json::from_slice::<Ask>(&line) {
+        match line::decode::<Ask>(&line) {
             Ok(mut ask) => match enclosed(&mut ask, &mut from).await? {
                 Ok(bytes) => {
                     has_asked.store(true, Ordering::Relaxed);
@@ -200,12 +200,10 @@ async fn exchange(stream: UnixStream, desk: &Desk, has_asked: &AtomicBool) -> io
                 }
                 Err(bad) => refused(bad.to_string()),
             },
-            Err(error) => refused(format!("not a request: {error}")),
+            Err(error) => refused(error.to_string()),
         }
     };
-    let mut told = serde_json::to_vec(&answer)?;
-    told.push(b'\n');
-    to.write_all(&told).await?;
+    to.write_all(&line::encode(&answer)?).await?;
     to.shutdown().await
 }
 
@@ -233,22 +231,30 @@ impl Desk {
     async fn answer(&self, ask: Ask, bytes: Vec<Vec<u8>>) -> Answer {
         match ask {
             Ask::Running => Answer::Running { trees: self.running().into_iter().collect() },
-            Ask::Do { request, .. } if !is_for_people(&request) => refused(
-                "this may not be asked from outside: only signals, messages, answers, raises, checkpoints and rollbacks"
-                    .to_owned(),
-            ),
-            Ask::Do { request, .. } if !brings_all(&request) => refused(
-                "a request brings along whatever it refers to: only images and files of a message, with their bytes"
-                    .to_owned(),
-            ),
-            Ask::Do { tree, request } if tree == self.tree.id() => {
-                match self.tree.request_with(By::Person, *request, bytes).await {
-                    Ok(reply) => Answer::done(reply, GoesOn::Now),
-                    Err(RequestError::Refused(refusal)) => refused_by_the_tree(refusal),
-                    Err(RequestError::Stopped(stopped)) => Answer::Failed { message: stopped.to_string() },
-                }
+            Ask::Do { tree, request } => match request.outside() {
+                Outside::Open => self.ask(tree, *request, bytes).await,
+                Outside::Closed => refused(
+                    "this may not be asked from outside: only signals, messages, answers, raises, checkpoints and rollbacks"
+                        .to_owned(),
+                ),
+                Outside::RefersElsewhere => refused(
+                    "a request brings along whatever it refers to: only images and files of a message, with their bytes"
+                        .to_owned(),
+                ),
+            },
+        }
+    }
+
+    async fn ask(&self, tree: TreeId, request: Request, bytes: Vec<Vec<u8>>) -> Answer {
+        if tree != self.tree.id() {
+            return apply(&self.home, tree, request, bytes).await;
+        }
+        match self.tree.request_with(By::Person, request, bytes).await {
+            Ok(reply) => Answer::Done { goes_on: GoesOn::Now, reply },
+            Err(RequestError::Refused(refusal)) => refused_by_the_tree(refusal),
+            Err(error @ (RequestError::Stopped(_) | RequestError::Reply(_))) => {
+                Answer::Failed { message: error.to_string() }
             }
-            Ask::Do { tree, request } => apply(&self.home, tree, *request, bytes).await,
         }
     }
 
@@ -262,9 +268,11 @@ impl Desk {
 /// Does something that a person asks of a tree that nobody runs.
 pub(super) async fn apply(home: &Home, tree: TreeId, request: Request, bytes: Vec<Vec<u8>>) -> Answer {
     match home.apply_with(tree, request, bytes).await {
-        Ok(reply) => Answer::done(reply, GoesOn::WhenResumed),
+        Ok(reply) => Answer::Done { goes_on: GoesOn::WhenResumed, reply },
         Err(ApplyError::Refused(refusal)) => refused_by_the_tree(refusal),
-        Err(ApplyError::Journal(fault)) => Answer::Failed { message: fault.to_string() },
+        Err(error @ (ApplyError::Journal(_) | ApplyError::Reply(_))) => {
+            Answer::Failed { message: error.to_string() }
+        }
         Err(error @ ApplyError::Running { .. }) => refused(error.to_string()),
     }
 }
@@ -275,65 +283,4 @@ fn refused(message: String) -> Answer {
 
 fn refused_by_the_tree(refusal: Refusal) -> Answer {
     Answer::Refused { message: refusal.to_string(), refusal: Some(Box::new(refusal)) }
-}
-
-/// Whether a request refers to nothing that it does not bring along. A reference to something else in the home, of
-/// whichever tree, would be passed on to a model.
-fn brings_all(request: &Request) -> bool {
-    let is_whole = |body: &Body| body.rest().is_none();
-    match request {
-        // Its parts came with their bytes.
-        Request::Send(send) => is_whole(&send.body),
-        Request::Publish(publish) => is_whole(&publish.body) && publish.body.parts().is_empty(),
-        Request::Answer(answer) => is_whole(&answer.answer) && answer.answer.parts().is_empty(),
-        // How an agent stood is read from the journal, by whoever carries this out.
-        Request::Rollback(rollback) => rollback.standing.is_none() && rollback.prior.is_none(),
-        Request::Refresh(_)
-        | Request::Broadcast(_)
-        | Request::Pause(_)
-        | Request::Unpause(_)
-        | Request::Cancel(_)
-        | Request::Redirect(_)
-        | Request::Raise(_)
-        | Request::Checkpoint(_) => true,
-        // These have bodies of their own, and are not for people.
-        Request::Start(_)
-        | Request::Spawn(_)
-        | Request::Followup(_)
-        | Request::Hold(_)
-        | Request::Charge(_)
-        | Request::Wait(_)
-        | Request::Ask(_)
-        | Request::Finish(_)
-        | Request::Fail(_)
-        | Request::Branch(_) => false,
-    }
-}
-
-/// Whether a request is one that people make of a tree, and not one of its own agents or its start.
-fn is_for_people(request: &Request) -> bool {
-    match request {
-        Request::Unpause(unpause) => !unpause.until_resumed,
-        Request::Send(_)
-        | Request::Publish(_)
-        | Request::Refresh(_)
-        | Request::Broadcast(_)
-        | Request::Answer(_)
-        | Request::Pause(_)
-        | Request::Cancel(_)
-        | Request::Redirect(_)
-        | Request::Raise(_)
-        | Request::Checkpoint(_)
-        | Request::Rollback(_) => true,
-        Request::Start(_)
-        | Request::Spawn(_)
-        | Request::Followup(_)
-        | Request::Hold(_)
-        | Request::Charge(_)
-        | Request::Wait(_)
-        | Request::Ask(_)
-        | Request::Finish(_)
-        | Request::Fail(_)
-        | Request::Branch(_) => false,
-    }
 }

@@ -7,6 +7,7 @@ use spinney::{Drivers, Home};
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
+use spinney_kernel::record::ExitKind;
 use spinney_kernel::record::StopReason;
 use spinney_kernel::rules::request::{Charge, Raise, Request};
 use spinney_kernel::words::By;
@@ -206,7 +207,7 @@ async fn reported(used: Used, amount: u64) {
     let tree = home.start(spinney_testkit::definition("root $1.00 turns=3")).await.unwrap();
     tree.ended().await;
     let look = tree.look().await.unwrap();
-    assert_eq!(look.state, TreeState::Ended("completed"));
+    assert_eq!(look.state, TreeState::Ended(ExitKind::Completed));
     // Its output cap of 100 tokens at $0.001 each, which is what was held.
     assert_eq!(look.end.unwrap().spent.of(Resource::Cost), 100_000_000, "{used:?}");
     assert!(look.agents[0].overrun.is_zero());

@@ -34,13 +34,47 @@ fn a_request_may_refer_only_to_what_it_brings_along() {
     ];
     for request in requests {
         let mut stream = UnixStream::connect(stage.home().join("control")).unwrap();
-        writeln!(stream, "{}", json!({ "ask": "do", "tree": tree, "request": request })).unwrap();
+        writeln!(
+            stream,
+            "{}",
+            json!({ "version": 1, "body": { "ask": "do", "tree": tree, "request": request } })
+        )
+        .unwrap();
         let mut told = String::new();
         stream.read_to_string(&mut told).unwrap();
         assert!(told.contains(r#""told":"refused""#), "{request} {told}");
         assert!(told.contains("brings along"), "{request} {told}");
     }
     assert_eq!(stage.spinney(&["ps", "--json"]).result()["events"], events);
+    running.kill();
+}
+
+/// A line says which version of requests it is in. One of another version is refused by that number, whatever else
+/// stands in it, and one without a version is refused too.
+#[test]
+fn a_request_of_another_version_is_refused_by_its_number() {
+    let stage = Stage::new();
+    let mut running = stage.play(&["run", &stage.tree("", HANGS)]);
+    running.until("starts");
+    let tree = stage.spinney(&["ps", "--json"]).result()["tree"].clone();
+    let told = |line: serde_json::Value| {
+        let mut stream = UnixStream::connect(stage.home().join("control")).unwrap();
+        writeln!(stream, "{line}").unwrap();
+        let mut told = String::new();
+        stream.read_to_string(&mut told).unwrap();
+        serde_json::from_str::<serde_json::Value>(&told).unwrap()
+    };
+    let ask = json!({ "ask": "do", "tree": tree, "request": { "verb": "pause", "agent": "lead" } });
+    let newer = told(json!({ "version": 2, "body": ask, "more": true }));
+    assert_eq!(
+        newer["body"]["message"],
+        "this side speaks version 1 of requests and the other side version 2: use one release of spinney for both"
+    );
+    let bare = told(ask.clone());
+    assert!(bare["body"]["message"].as_str().unwrap().contains("missing field `version`"), "{bare}");
+    let ours = told(json!({ "version": 1, "body": ask }));
+    let done = json!({ "told": "done", "goes_on": "now", "reply": { "reply": "accepted" } });
+    assert_eq!(ours, json!({ "version": 1, "body": done }));
     running.kill();
 }
 

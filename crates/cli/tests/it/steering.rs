@@ -214,7 +214,7 @@ fn nonsense_on_the_socket_is_refused_and_harms_nobody() {
     // Whoever sends that much may be cut off before there is an answer to read.
     told(&[b'x'; 300 * 1024]);
     let finish = format!(
-        r#"{{"ask":"do","tree":"{id}","request":{{"verb":"finish","agent":"lead","result":{{"text":"x"}}}}}}"#
+        r#"{{"version":1,"body":{{"ask":"do","tree":"{id}","request":{{"verb":"finish","agent":"lead","result":{{"text":"x"}}}}}}}}"#
     );
     assert!(told(format!("{finish}\n").as_bytes()).contains("may not be asked from outside"));
     assert_eq!(stage.spinney(&["ps", "--json"]).result()["state"], json!("running"));

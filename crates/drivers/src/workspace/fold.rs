@@ -174,32 +174,7 @@ impl Steps {
                 let told = result.as_ref().map(|result| Told::exit(result, exit, seq));
                 self.gone(agent, told, now)
             }
-            Event::WindowSet { .. }
-            | Event::ContextShared { .. }
-            | Event::ThreadJoined { .. }
-            | Event::ThreadLeft { .. }
-            | Event::ContextCut { .. }
-            | Event::ContextRestored(_)
-            | Event::AgentPaused { .. }
-            | Event::AgentUnpaused { .. }
-            | Event::AgentRedirected { .. }
-            | Event::AgentEnding { .. }
-            | Event::CallWaiting { .. }
-            | Event::CallStarted { .. }
-            | Event::CallResumed { .. }
-            | Event::AttemptFailed { .. }
-            | Event::Charged { .. }
-            | Event::MessageSent { .. }
-            | Event::MessagePublished { .. }
-            | Event::TreeHalted { .. }
-            | Event::TreeUnhalted
-            | Event::WrapUpStarted { .. }
-            | Event::LimitRaised { .. }
-            | Event::ClockSet { .. }
-            | Event::BreakerChanged { .. }
-            | Event::CheckpointMade { .. }
-            | Event::TreeBranched(_)
-            | Event::RateLimited { .. } => Vec::new(),
+            _ => Vec::new(),
         }
     }
 

@@ -257,7 +257,10 @@ async fn overrun_is_zero_over_the_corpus_for_every_counter() {
                 }
                 tree.unpause("root".parse().unwrap()).await.unwrap();
             }
-            assert_eq!(tree.ended().await.state, TreeState::Ended("completed"));
+            assert_eq!(
+                tree.ended().await.state,
+                TreeState::Ended(spinney_kernel::record::ExitKind::Completed)
+            );
             for told in told(&tree).await {
                 if let Event::CallEnded { overrun, .. } = told.event {
                     assert!(overrun.is_zero(), "{overrun:?}");

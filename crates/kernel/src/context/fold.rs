@@ -8,6 +8,8 @@ mod restore;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::brief::{Briefs, Own, System};
 use super::known::{Context, Reader, Unread};
 use super::summary::Summarising;
@@ -53,7 +55,7 @@ pub struct Contexts {
 }
 
 /// How a tree ended, in full.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
     pub exit: Exit,
     /// What there is to show: the answer, or as far as it got.

@@ -207,7 +207,7 @@ impl Trace {
     }
 
     fn kind(&self, event: &Event) -> Kind {
-        let (agent, topic) = match event {
+        let topic = match event {
             Event::AgentSpawned(spawned) => return Kind::of_agent(&spawned.agent, "agent.spawn", false),
             Event::AgentEnded { agent, .. } => return Kind::of_agent(agent, "agent.result", true),
             Event::CallAsked { call, .. }
@@ -219,33 +219,31 @@ impl Trace {
             | Event::WaitStarted { call, .. }
             | Event::QuestionAsked { call, .. } => return self.kind_of_call(*call, false),
             Event::CallEnded { call, .. } => return self.kind_of_call(*call, true),
-            Event::AgentEnding { agent, .. } => (Some(agent), "agent.ending"),
-            Event::WindowSet { agent, .. } => (Some(agent), "context.window"),
-            Event::ContextShared { to, .. } => (Some(to), "context.share"),
-            Event::ThreadJoined { agent, .. } => (Some(agent), "thread.join"),
-            Event::ThreadLeft { agent, .. } => (Some(agent), "thread.leave"),
-            Event::ContextCut { agent, .. } => (Some(agent), "context.cut"),
-            Event::ContextRestored(restored) => (Some(&restored.agent), "context.restore"),
-            Event::AgentPaused { agent } => (Some(agent), "agent.pause"),
-            Event::AgentUnpaused { agent } => (Some(agent), "agent.unpause"),
-            Event::AgentRedirected { agent, .. } => (Some(agent), "agent.redirect"),
-            Event::ToolAnswered { agent, .. } => (Some(agent), "tool.answer"),
-            Event::Charged { agent, .. } => (Some(agent), "budget.charge"),
-            Event::WrapUpStarted { agent, .. } => (Some(agent), "agent.wrap_up"),
-            Event::LimitRaised { agent, .. } => (Some(agent), "budget.raise"),
-            Event::ClockSet { agent, .. } => (Some(agent), "agent.clock"),
-            Event::CheckpointMade { agent, .. } => (Some(agent), "agent.checkpoint"),
-            Event::MessageSent { to, .. } => (Some(to), "agent.message"),
-            Event::MessagePublished { from: By::Agent(agent), .. } => (Some(agent), "agent.message"),
-            Event::MessagePublished { from: By::Person, .. } => (None, "agent.message"),
-            Event::TreeHalted { agent, .. } => (Some(agent), "tree.halt"),
-            Event::TreeStarted { .. } => (None, "tree.start"),
-            Event::TreeBranched(_) => (None, "tree.branch"),
-            Event::TreeUnhalted => (None, "tree.unhalt"),
-            Event::BreakerChanged { .. } => (None, "model.breaker"),
-            Event::RateLimited { .. } => (None, "model.rate"),
+            Event::AgentEnding { .. } => "agent.ending",
+            Event::WindowSet { .. } => "context.window",
+            Event::ContextShared { .. } => "context.share",
+            Event::ThreadJoined { .. } => "thread.join",
+            Event::ThreadLeft { .. } => "thread.leave",
+            Event::ContextCut { .. } => "context.cut",
+            Event::ContextRestored(_) => "context.restore",
+            Event::AgentPaused { .. } => "agent.pause",
+            Event::AgentUnpaused { .. } => "agent.unpause",
+            Event::AgentRedirected { .. } => "agent.redirect",
+            Event::ToolAnswered { .. } => "tool.answer",
+            Event::Charged { .. } => "budget.charge",
+            Event::WrapUpStarted { .. } => "agent.wrap_up",
+            Event::LimitRaised { .. } => "budget.raise",
+            Event::ClockSet { .. } => "agent.clock",
+            Event::CheckpointMade { .. } => "agent.checkpoint",
+            Event::MessageSent { .. } | Event::MessagePublished { .. } => "agent.message",
+            Event::TreeHalted { .. } => "tree.halt",
+            Event::TreeStarted { .. } => "tree.start",
+            Event::TreeBranched(_) => "tree.branch",
+            Event::TreeUnhalted => "tree.unhalt",
+            Event::BreakerChanged { .. } => "model.breaker",
+            Event::RateLimited { .. } => "model.rate",
         };
-        Kind { agent: agent.cloned(), topic, correlation: None, since: None, is_end: false }
+        Kind { agent: event.agent().cloned(), topic, correlation: None, since: None, is_end: false }
     }
 
     fn kind_of_call(&self, call: CallId, is_end: bool) -> Kind {

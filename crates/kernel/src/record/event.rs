@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::budget::{Amounts, Shortfall, Terms};
 use crate::definition::Definition;
 use crate::record::{
-    ClockKind, Cut, Exit, LeftOut, Outcome, Question, Span, Spawned, Standing, Summary, WaitFor, Why, Work,
+    ClockKind, Cut, Exit, LeftOut, OnTimeout, Outcome, Question, Span, Spawned, Standing, Summary, WaitFor,
+    Why, Work,
 };
 use crate::words::{
     AgentId, Body, By, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault, ModelName, Running,
@@ -340,6 +341,116 @@ impl Event {
             Self::LimitRaised { .. } => "limit_raised",
             Self::BreakerChanged { .. } => "breaker_changed",
             Self::RateLimited { .. } => "rate_limited",
+        }
+    }
+
+    /// The agent that it is about: for a message whoever gets it, or who published it. None if it is about the whole tree, or
+    /// names only a call whose first event named the agent.
+    #[must_use]
+    pub fn agent(&self) -> Option<&AgentId> {
+        match self {
+            Self::AgentSpawned(spawned) => Some(&spawned.agent),
+            Self::ContextRestored(restored) => Some(&restored.agent),
+            Self::ContextShared { to, .. } | Self::MessageSent { to, .. } => Some(to),
+            Self::MessagePublished { from, .. } => match from {
+                By::Agent(agent) => Some(agent),
+                By::Person => None,
+            },
+            Self::AgentPaused { agent }
+            | Self::AgentUnpaused { agent }
+            | Self::AgentRedirected { agent, .. }
+            | Self::WindowSet { agent, .. }
+            | Self::ThreadJoined { agent, .. }
+            | Self::ThreadLeft { agent, .. }
+            | Self::ContextCut { agent, .. }
+            | Self::AgentEnding { agent, .. }
+            | Self::AgentEnded { agent, .. }
+            | Self::ClockSet { agent, .. }
+            | Self::CallAsked { agent, .. }
+            | Self::WaitStarted { agent, .. }
+            | Self::QuestionAsked { agent, .. }
+            | Self::ToolAnswered { agent, .. }
+            | Self::Charged { agent, .. }
+            | Self::CheckpointMade { agent, .. }
+            | Self::WrapUpStarted { agent, .. }
+            | Self::TreeHalted { agent, .. }
+            | Self::LimitRaised { agent, .. } => Some(agent),
+            Self::TreeStarted { .. }
+            | Self::CallWaiting { .. }
+            | Self::CallStarted { .. }
+            | Self::CallResumed { .. }
+            | Self::CallSwitched { .. }
+            | Self::AttemptFailed { .. }
+            | Self::CallEnded { .. }
+            | Self::TreeUnhalted
+            | Self::TreeBranched(_)
+            | Self::BreakerChanged { .. }
+            | Self::RateLimited { .. } => None,
+        }
+    }
+
+    /// The call that it opens, moves or ends. The spawn of a child that its parent waits for opens one too; that one stands in
+    /// its attachment.
+    #[must_use]
+    pub const fn call(&self) -> Option<CallId> {
+        match self {
+            Self::CallAsked { call, .. }
+            | Self::CallWaiting { call, .. }
+            | Self::CallStarted { call, .. }
+            | Self::CallResumed { call }
+            | Self::CallSwitched { call, .. }
+            | Self::AttemptFailed { call, .. }
+            | Self::CallEnded { call, .. }
+            | Self::WaitStarted { call, .. }
+            | Self::QuestionAsked { call, .. } => Some(*call),
+            _ => None,
+        }
+    }
+
+    /// Every body in it. What a body refers to must be kept as long as the event, so that forgetting one loses data.
+    #[must_use]
+    pub fn bodies(&self) -> Vec<&Body> {
+        match self {
+            Self::AgentEnding { result, .. } | Self::AgentEnded { result, .. } => result.iter().collect(),
+            Self::ToolAnswered { body, .. }
+            | Self::MessageSent { body, .. }
+            | Self::MessagePublished { body, .. } => vec![body],
+            Self::CallEnded { outcome, .. } => outcome.body().into_iter().collect(),
+            Self::QuestionAsked { question, .. } => match &question.on_timeout {
+                OnTimeout::Default(answer) => vec![answer],
+                OnTimeout::Fail | OnTimeout::Cancel => Vec::new(),
+            },
+            Self::TreeStarted { definition, .. } => {
+                let turns = definition.roles.values().filter_map(|role| role.turns.as_ref());
+                turns.map(|turns| &turns.prompt).collect()
+            }
+            Self::AgentSpawned(_)
+            | Self::WindowSet { .. }
+            | Self::ContextShared { .. }
+            | Self::ThreadJoined { .. }
+            | Self::ThreadLeft { .. }
+            | Self::ContextCut { .. }
+            | Self::ContextRestored(_)
+            | Self::AgentPaused { .. }
+            | Self::AgentUnpaused { .. }
+            | Self::AgentRedirected { .. }
+            | Self::CallAsked { .. }
+            | Self::CallWaiting { .. }
+            | Self::CallStarted { .. }
+            | Self::CallResumed { .. }
+            | Self::CallSwitched { .. }
+            | Self::AttemptFailed { .. }
+            | Self::WaitStarted { .. }
+            | Self::Charged { .. }
+            | Self::TreeHalted { .. }
+            | Self::TreeUnhalted
+            | Self::WrapUpStarted { .. }
+            | Self::LimitRaised { .. }
+            | Self::ClockSet { .. }
+            | Self::BreakerChanged { .. }
+            | Self::CheckpointMade { .. }
+            | Self::TreeBranched(_)
+            | Self::RateLimited { .. } => Vec::new(),
         }
     }
 }

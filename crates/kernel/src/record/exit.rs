@@ -1,5 +1,7 @@
 //! How an agent ends. Only one of the four is a success, and a failure always says why.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Shortfall;
@@ -47,14 +49,57 @@ impl Exit {
         matches!(self, Self::Completed)
     }
 
-    /// The state as one word.
+    /// Which of the four it is.
+    #[must_use]
+    pub const fn kind(&self) -> ExitKind {
+        match self {
+            Self::Completed => ExitKind::Completed,
+            Self::Exhausted { .. } => ExitKind::Exhausted,
+            Self::Failed { .. } => ExitKind::Failed,
+            Self::Cancelled { .. } => ExitKind::Cancelled,
+        }
+    }
+
+    /// Which of the four it is, as one word.
     #[must_use]
     pub const fn word(&self) -> &'static str {
+        self.kind().word()
+    }
+}
+
+/// The four ways to end, without what belongs to each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExitKind {
+    Completed,
+    Exhausted,
+    Failed,
+    Cancelled,
+}
+
+impl ExitKind {
+    const ALL: [Self; 4] = [Self::Completed, Self::Exhausted, Self::Failed, Self::Cancelled];
+
+    /// The word that journals, results and people use for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
         match self {
             Self::Completed => "completed",
-            Self::Exhausted { .. } => "exhausted",
-            Self::Failed { .. } => "failed",
-            Self::Cancelled { .. } => "cancelled",
+            Self::Exhausted => "exhausted",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
         }
+    }
+
+    /// The kind with this word.
+    #[must_use]
+    pub fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.word() == word)
+    }
+}
+
+impl fmt::Display for ExitKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
     }
 }

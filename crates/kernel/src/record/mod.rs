@@ -22,7 +22,7 @@ pub use cut::{Blank, Cut, LeftOut, Span};
 pub use effect::Effect;
 pub(crate) use event::is_zero_ms;
 pub use event::{Alarm, Branched, BreakerState, Clamped, Event, RULES, Restored, are_decided};
-pub use exit::{Exit, Failure};
+pub use exit::{Exit, ExitKind, Failure};
 pub use header::{Header, Tie};
 pub use holding::{Holding, Teller};
 pub use outcome::{ChildEnd, Outcome, StopReason};

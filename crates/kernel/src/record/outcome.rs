@@ -96,3 +96,22 @@ pub struct ChildEnd {
     /// The `agent_ended` event.
     pub seq: Seq,
 }
+
+impl Outcome {
+    /// The body that the call ended with, if it has one.
+    #[must_use]
+    pub const fn body(&self) -> Option<&Body> {
+        match self {
+            Self::Done { body, .. } => Some(body),
+            Self::Answered { answer, .. } => Some(answer),
+            Self::Failed { .. }
+            | Self::Lost
+            | Self::Cancelled
+            | Self::Refused { .. }
+            | Self::Approved
+            | Self::Children { .. }
+            | Self::Message { .. }
+            | Self::Expired { .. } => None,
+        }
+    }
+}

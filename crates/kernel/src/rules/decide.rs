@@ -5,68 +5,31 @@
 //! step of the same decision sees it. Nothing else changes a world, and a refusal leaves it untouched.
 
 use crate::definition::Refusal;
-use crate::record::{Event, Why};
-use crate::rules::{Draft, Input, What, call, checkpoint, clock, turn};
-use crate::words::{AgentId, CallId, CheckpointName};
+use crate::record::Event;
+use crate::rules::{Draft, Input, Reply, Report, Request, What, call, checkpoint, clock, turn};
+use crate::words::{By, Time};
 use crate::world::World;
 
-/// What was decided: the events, already applied, and what to tell whoever asked.
+/// What was decided: the events, already applied, and the reply to whoever asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decision {
-    /// The events, in order.
+pub struct Decision<R> {
     pub events: Vec<Event>,
-    /// The answer to the asker.
-    pub reply: Reply,
+    pub reply: R,
 }
 
-/// What whoever asked is told.
+/// The reply to an input of either kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reply {
-    Done,
-    /// Nobody is called so yet; the message waits until somebody is.
-    Queued {
-        agent: AgentId,
-    },
-    /// These were told what somebody knows.
-    Told {
-        /// How many messages each of them was told, in the order in which they were named; 0 if nothing was new.
-        messages: Vec<u32>,
-    },
-    /// This agent was spawned; the call, if any, ends with its result.
-    Spawned {
-        agent: AgentId,
-        /// The call that waits for it.
-        call: Option<CallId>,
-    },
-    /// The call has started.
-    Started {
-        call: CallId,
-    },
-    Waiting {
-        call: CallId,
-        why: Why,
-    },
-    /// The call was recorded and refused.
-    Refused {
-        call: CallId,
-        refusal: Refusal,
-    },
-    /// The agent's context has this name now.
-    Checkpoint {
-        /// What it is called.
-        name: CheckpointName,
-    },
-    /// The agent's context is what it was.
-    RolledBack {
-        agent: AgentId,
-        /// How many messages it has.
-        messages: u64,
-        /// The children that it does not know any more; they are cancelled.
-        cancelled: Vec<AgentId>,
-        /// What its context as it was before is called.
-        prior: CheckpointName,
-    },
-    /// The report concerns something that is over; nothing changed.
+pub enum InputReply {
+    Request(Reply),
+    Report(Receipt),
+}
+
+/// What became of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Receipt {
+    /// The tree took it into account.
+    Applied,
+    /// It concerns something that is over; nothing changed.
     Stale,
 }
 
@@ -74,18 +37,52 @@ pub enum Reply {
 ///
 /// # Errors
 /// A request may be refused; then no event was recorded and the world is as it was. A report never is.
-pub fn decide(world: &mut World, input: &Input) -> Result<Decision, Refusal> {
-    let mut draft = Draft::new(world, input);
-    let reply = match &input.what {
-        What::Request { by, request } => request.decide(&mut draft, by).inspect_err(|_| {
-            assert!(draft.events().is_empty(), "a refused request leaves no trace");
-        })?,
-        What::Report(report) => report.decide(&mut draft),
-    };
+pub fn decide(world: &mut World, input: &Input) -> Result<Decision<InputReply>, Refusal> {
+    let Input { now, draw, what } = input;
+    match what {
+        What::Request { by, request } => {
+            let Decision { events, reply } = decide_request(world, *now, *draw, by, request)?;
+            Ok(Decision { events, reply: InputReply::Request(reply) })
+        }
+        What::Report(report) => {
+            let Decision { events, reply } = decide_report(world, *now, *draw, report);
+            Ok(Decision { events, reply: InputReply::Report(reply) })
+        }
+    }
+}
+
+/// Decides one request and applies what was decided.
+///
+/// # Errors
+/// The refusal; then no event was recorded and the world is as it was.
+pub fn decide_request(
+    world: &mut World,
+    now: Time,
+    draw: u64,
+    by: &By,
+    request: &Request,
+) -> Result<Decision<Reply>, Refusal> {
+    let mut draft = Draft::new(world, now, draw);
+    let reply = request.decide(&mut draft, by).inspect_err(|_| {
+        assert!(draft.events().is_empty(), "a refused request leaves no trace");
+    })?;
     settle(&mut draft);
     clock::follow(&mut draft);
-    checkpoint::follow(&mut draft, &input.what);
+    if let Request::Branch(branch) = request {
+        checkpoint::of_branch(&mut draft, &branch.agent);
+    }
+    checkpoint::follow(&mut draft);
     Ok(Decision { events: draft.into_events(), reply })
+}
+
+/// Decides one report and applies what was decided.
+pub fn decide_report(world: &mut World, now: Time, draw: u64, report: &Report) -> Decision<Receipt> {
+    let mut draft = Draft::new(world, now, draw);
+    let reply = report.decide(&mut draft);
+    settle(&mut draft);
+    clock::follow(&mut draft);
+    checkpoint::follow(&mut draft);
+    Decision { events: draft.into_events(), reply }
 }
 
 /// Lets every agent take its turn whose calls have ended, and every call start that can, until nothing moves.

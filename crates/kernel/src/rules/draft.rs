@@ -3,7 +3,6 @@
 use std::ops::Deref;
 
 use crate::record::{Event, Why};
-use crate::rules::Input;
 use crate::words::{ModelName, Time, TimerId};
 use crate::world::{AgentIx, World};
 
@@ -26,11 +25,11 @@ pub(crate) struct Draft<'w> {
 }
 
 impl<'w> Draft<'w> {
-    pub(crate) fn new(world: &'w mut World, input: &Input) -> Self {
+    pub(crate) fn new(world: &'w mut World, now: Time, draw: u64) -> Self {
         Self {
             world,
-            now: input.now,
-            draw: input.draw,
+            now,
+            draw,
             ask: None,
             events: Vec::with_capacity(4),
             moved: Vec::new(),

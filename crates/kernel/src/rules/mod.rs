@@ -12,9 +12,10 @@ pub mod report;
 pub mod request;
 pub(crate) mod signal;
 pub(crate) mod turn;
+mod verb;
 
-pub use decide::{Decision, Reply, decide};
+pub use decide::{Decision, InputReply, Receipt, decide, decide_report, decide_request};
 pub(crate) use draft::Draft;
 pub use input::{Input, What};
 pub use report::Report;
-pub use request::Request;
+pub use request::{Reply, Request};

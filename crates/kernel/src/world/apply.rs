@@ -267,7 +267,7 @@ impl World {
             self.agents.lose(parent, ix);
         }
         let spent = self.ledger.close(account);
-        self.agents.retire(ix, Ended { role, parent, depth, word: exit.word(), at: self.seq, tokens, spent });
+        self.agents.retire(ix, Ended { role, parent, depth, exit: exit.kind(), at: self.seq, tokens, spent });
         match parent {
             Some(parent) if detached => {
                 let facts = 2 * self.facts_tokens(parent);

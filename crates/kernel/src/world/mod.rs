@@ -14,6 +14,8 @@ mod view;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::budget::{Account, AccountIx, Ledger, Shortfall};
 use crate::definition::{Definition, Refusal, TreeLimits, Turns};
 use crate::record::{Alarm, BreakerState, ClockKind, RULES, Work};
@@ -49,7 +51,7 @@ pub struct World {
 }
 
 /// Why the tree takes no new work.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Halt {
     /// The call that asked for more.
     pub call: CallId,
@@ -178,7 +180,7 @@ impl World {
         let ix = self.agents.find(id).ok_or_else(|| Refusal::UnknownAgent { agent: id.clone() })?;
         let state = match (self.agents.living(ix), self.agents.ended(ix)) {
             (Some(agent), _) if matches!(agent.state, AgentState::Live) => return Ok(ix),
-            (_, Some(ended)) => ended.word,
+            (_, Some(ended)) => ended.exit.word(),
             (_, None) => "ending",
         };
         Err(Refusal::AgentEnded { agent: id.clone(), state: state.to_owned() })

@@ -1,13 +1,15 @@
 //! Looking at a world: the directory of its agents and the state of the whole. Costs nothing per call ever made.
 
+use serde::{Deserialize, Serialize};
+
 use super::World;
 use crate::budget::{Amounts, Ceilings};
-use crate::record::{Why, Work};
+use crate::record::{ExitKind, Why, Work};
 use crate::words::{AgentId, RoleName, ThreadId};
 use crate::world::{AgentIx, AgentState, AgentStatus, CallStage};
 
 /// One agent as others see it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentView {
     pub agent: AgentId,
     pub parent: Option<AgentId>,
@@ -33,7 +35,8 @@ pub struct AgentView {
 }
 
 /// The state of a whole tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TreeState {
     /// It has not begun.
     New,
@@ -45,8 +48,8 @@ pub enum TreeState {
     Paused,
     /// Its ceiling is reached.
     Halted,
-    /// It is over, and how, as one word.
-    Ended(&'static str),
+    /// It is over.
+    Ended(ExitKind),
 }
 
 impl TreeState {
@@ -59,7 +62,7 @@ impl TreeState {
             Self::Waiting => "waiting",
             Self::Paused => "paused",
             Self::Halted => "halted",
-            Self::Ended(word) => word,
+            Self::Ended(exit) => exit.word(),
         }
     }
 }
@@ -76,7 +79,7 @@ impl World {
                 parent,
                 role: ended.role.clone(),
                 depth: ended.depth,
-                status: AgentStatus::Ended(ended.word),
+                status: AgentStatus::Ended(ended.exit),
                 spent: ended.spent,
                 held: Amounts::ZERO,
                 lent: Amounts::ZERO,
@@ -113,7 +116,7 @@ impl World {
     pub fn state(&self) -> TreeState {
         let Some(root) = self.agents.root() else { return TreeState::New };
         if let Some(ended) = self.agents.ended(root) {
-            return TreeState::Ended(ended.word);
+            return TreeState::Ended(ended.exit);
         }
         if self.calls.running() > 0 {
             return TreeState::Running;

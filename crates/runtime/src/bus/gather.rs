@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use spinney_kernel::record::Event;
-use spinney_kernel::rules::Reply;
-use spinney_kernel::rules::request::{Publish, Request, Send};
+use spinney_kernel::rules::request::{Accepted, Publish, Send, SendReply};
 use spinney_kernel::words::{AgentId, Body, By, Correlation, Envelope, Seq, Topic};
 
 use super::{Seen, TracedEvent, Watch, WatchFault, Watcher};
@@ -71,12 +70,10 @@ impl Tree {
     pub async fn publish(&self, by: By, note: Note) -> Result<bool, RequestError> {
         let Note { to, envelope, text } = note;
         let body = Body::text(text);
-        let request = match to {
-            Some(to) => Request::Send(Send { to, body, envelope }),
-            None => Request::Publish(Publish { body, envelope }),
-        };
-        let reply = self.request(by, request).await?;
-        Ok(!matches!(reply, Reply::Queued { .. }))
+        match to {
+            Some(to) => Ok(self.request(by, Send { to, body, envelope }).await? == SendReply::Delivered),
+            None => self.request(by, Publish { body, envelope }).await.map(|Accepted {}| true),
+        }
     }
 
     /// Waits for the first event after `after` with this topic, or one below it, and this correlation.

@@ -6,14 +6,13 @@ use std::sync::Arc;
 use spinney_journal::{Append, Batch, Journal, JournalFault, catalog_of};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::report::{Lost, Report, Timer};
-use spinney_kernel::rules::request::{Pause, Request, Unpause};
-use spinney_kernel::rules::{Reply, What};
+use spinney_kernel::rules::request::{OtherReply, Pause, Reply, Request, Unpause};
 use spinney_kernel::words::{AgentId, By, Seq, Time, TimerId, TreeId};
 use spinney_kernel::world::AgentIx;
 use tokio::sync::oneshot;
 
 use super::enclosed::enclosed;
-use super::mind::Mind;
+use super::mind::{Decided, Mind};
 use super::rollback::Back;
 use super::run::{Begin, STOPPED};
 use crate::names::Names;
@@ -33,6 +32,9 @@ pub enum ApplyError {
     /// The journal says no.
     #[error(transparent)]
     Journal(JournalFault),
+    /// The tree answered another request. It may have done this one.
+    #[error(transparent)]
+    Reply(OtherReply),
 }
 
 /// Decides one request of a person, appends it and stops. Timers that are due come first, as they would if somebody ran
@@ -53,8 +55,8 @@ pub(crate) async fn apply(
     let mut parked = head.state == STOPPED;
     let mut written = Vec::new();
     let resumed = mind.resumed();
-    let resumed = decide(&mut mind, What::Report(resumed)).ok().map(|(batch, _)| batch);
-    written.extend(resumed.filter(|(_, batch)| !batch.events.is_empty()));
+    let resumed = report(&mut mind, resumed);
+    written.extend(Some(resumed).filter(|(_, batch)| !batch.events.is_empty()));
     let opening = written.len();
     let root = mind.world.agents().root().map(|root| mind.world.agents().id(root).clone());
     let aim = aim(&request, root.as_ref());
@@ -129,14 +131,13 @@ fn requested(
     if let Request::Rollback(rollback) = request {
         let back = Back::read(journal.as_ref(), tree, rollback);
         let prior = back.prior(&mind.world, &By::Person)?;
-        let (batch, prior) = decide(mind, What::person(prior))?;
+        let (batch, prior) = decide(mind, prior)?;
         written.push(batch);
         request = back.request(prior, &mut mind.contexts).0;
     }
     let at = Seq(mind.world.seq().0 + 1);
     let name = names.give(&request, (tree, at))?;
-    let (batch, reply) =
-        decide(mind, What::person(request)).inspect_err(|_| names.take_back(name.as_ref()))?;
+    let (batch, reply) = decide(mind, request).inspect_err(|_| names.take_back(name.as_ref()))?;
     written.push(batch);
     Ok(reply)
 }
@@ -169,9 +170,9 @@ fn due(mind: &Mind) -> Vec<TimerId> {
 fn fire(mind: &mut Mind, due: &[TimerId], written: &mut Vec<(Seq, Batch)>) -> bool {
     let before = written.len();
     for timer in due {
-        let fired = decide(mind, What::Report(Report::Timer(Timer { timer: *timer })));
-        // A report is never refused; one about a timer that another one made void changes nothing.
-        written.extend(fired.ok().map(|(batch, _)| batch).filter(|(_, batch)| !batch.events.is_empty()));
+        let fired = report(mind, Report::Timer(Timer { timer: *timer }));
+        // One about a timer that another one made void changes nothing.
+        written.extend(Some(fired).filter(|(_, batch)| !batch.events.is_empty()));
     }
     written.len() > before
 }
@@ -180,13 +181,12 @@ fn fire(mind: &mut Mind, due: &[TimerId], written: &mut Vec<(Seq, Batch)>) -> bo
 fn lose_all(mind: &mut Mind, written: &mut Vec<(Seq, Batch)>) {
     let calls = mind.world.calls().all().filter(|(_, call)| call.is_running());
     let out: Vec<Lost> = calls.map(|(call, found)| Lost { call, attempt: found.attempt }).collect();
-    let lost = out.into_iter().filter_map(|lost| decide(mind, What::Report(Report::Lost(lost))).ok());
-    written.extend(lost.map(|(batch, _)| batch));
+    written.extend(out.into_iter().map(|lost| report(mind, Report::Lost(lost))));
 }
 
 /// Pauses the root for as long as nobody runs the tree; says whether that was needed.
 fn park(mind: &mut Mind, root: &AgentId, written: &mut Vec<(Seq, Batch)>) -> bool {
-    let pause = What::person(Request::Pause(Pause { agent: root.clone() }));
+    let pause = Request::Pause(Pause { agent: root.clone() });
     // One that is paused already, by whomever, stays so.
     let decided = decide(mind, pause).ok();
     written.extend(decided.iter().map(|(batch, _)| batch.clone()));
@@ -226,32 +226,19 @@ fn aim(request: &Request, root: Option<&AgentId>) -> Aim {
         Request::Pause(pause) if Some(&pause.agent) == root => Aim::RootPause,
         Request::Unpause(unpause) if Some(&unpause.agent) == root => Aim::RootPause,
         Request::Checkpoint(_) | Request::Branch(_) => Aim::Nothing,
-        Request::Start(_)
-        | Request::Spawn(_)
-        | Request::Followup(_)
-        | Request::Hold(_)
-        | Request::Charge(_)
-        | Request::Send(_)
-        | Request::Publish(_)
-        | Request::Refresh(_)
-        | Request::Broadcast(_)
-        | Request::Wait(_)
-        | Request::Ask(_)
-        | Request::Answer(_)
-        | Request::Finish(_)
-        | Request::Fail(_)
-        | Request::Pause(_)
-        | Request::Unpause(_)
-        | Request::Cancel(_)
-        | Request::Redirect(_)
-        | Request::Raise(_)
-        | Request::Rollback(_) => Aim::Other,
+        _ => Aim::Other,
     }
 }
 
-pub(super) fn decide(mind: &mut Mind, what: What) -> Result<((Seq, Batch), Reply), Refusal> {
-    let (after, decision, input) = mind.decide(what)?;
-    Ok(((after, Batch { input, events: decision.events }), decision.reply))
+/// Decides what a person asks.
+pub(super) fn decide(mind: &mut Mind, request: Request) -> Result<((Seq, Batch), Reply), Refusal> {
+    let Decided { after, batch, reply } = mind.request(By::Person, request)?;
+    Ok(((after, batch), reply))
+}
+
+fn report(mind: &mut Mind, report: Report) -> (Seq, Batch) {
+    let Decided { after, batch, .. } = mind.report(report);
+    (after, batch)
 }
 
 /// Appends batches in order and waits until the last is durable.

@@ -4,7 +4,6 @@
 use spinney_journal::{Append, JournalFault, catalog_of};
 use spinney_kernel::budget::Ceilings;
 use spinney_kernel::definition::Refusal;
-use spinney_kernel::rules::What;
 use spinney_kernel::rules::request::{Branch, Request};
 use spinney_kernel::words::{AgentId, Seq, TreeId};
 
@@ -46,7 +45,7 @@ pub(crate) async fn branch(begin: Begin, off: BranchOff) -> Result<(), BranchErr
     let root = agents.root().and_then(|root| agents.living(root));
     let was_paused = root.is_some_and(|root| root.paused);
     let request = Request::Branch(Branch { tree, agent, budget, since });
-    let ((after, batch), _) = decide(&mut mind, What::person(request)).map_err(BranchError::Refused)?;
+    let ((after, batch), _) = decide(&mut mind, request).map_err(BranchError::Refused)?;
     let parked = !was_paused && !mind.world.is_over();
     let state = if parked { STOPPED } else { mind.world.state().word() };
     let durability = mind.world.definition().durability;

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use spinney_journal::{Append, ChainHash, Journal, JournalFault};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::Effect;
-use spinney_kernel::rules::Reply;
+use spinney_kernel::rules::request::Reply;
 use spinney_kernel::words::Seq;
 use tokio::sync::oneshot;
 

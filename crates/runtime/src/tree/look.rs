@@ -1,12 +1,13 @@
 //! A look at a tree: every agent, what people are asked, and how it ended.
 
+use serde::{Deserialize, Serialize};
 use spinney_kernel::context::{Contexts, End};
 use spinney_kernel::record::{ToolAsk, Work};
 use spinney_kernel::words::{AgentId, Body, CallId, Seq};
 use spinney_kernel::world::{AgentView, Halt, TreeState, World};
 
 /// A tree at one moment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Look {
     /// Its last event.
@@ -26,7 +27,7 @@ pub struct Look {
 }
 
 /// A question that nobody has answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenQuestion {
     /// By this it is answered.
     pub question: CallId,

@@ -3,12 +3,12 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use spinney_journal::{Entry, Head, Journal, JournalFault, mended, pages};
+use spinney_journal::{Batch, Entry, Head, Journal, JournalFault, mended, pages};
 use spinney_kernel::context::Contexts;
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::report::{Report, Resumed};
-use spinney_kernel::rules::{Decision, Input, What, decide};
-use spinney_kernel::words::{Seq, Time, TreeId};
+use spinney_kernel::rules::{Decision, Input, Receipt, Reply, Request, What, decide_report, decide_request};
+use spinney_kernel::words::{By, Seq, Time, TreeId};
 use spinney_kernel::world::{TreeState, World};
 
 use crate::clock::Clock;
@@ -24,6 +24,14 @@ pub(super) struct Mind {
     now: Time,
     /// How far the journal's time is ahead of the clock, because somebody set the clock back since it was written.
     ahead_ms: u64,
+}
+
+/// One decision: the batch for the journal, and the reply to whoever asked.
+pub(super) struct Decided<R> {
+    /// The event before the batch.
+    pub(super) after: Seq,
+    pub(super) batch: Batch,
+    pub(super) reply: R,
 }
 
 impl Mind {
@@ -94,15 +102,38 @@ impl Mind {
         }
     }
 
-    /// Decides one input. What it decided is applied; the batch is what the journal is to hold.
-    pub(super) fn decide(&mut self, what: What) -> Result<(Seq, Decision, Input), Refusal> {
-        self.now = self.now.max(Time(self.now_ms()));
+    /// Decides one request. What it decided is applied; the input is what the journal is to hold.
+    pub(super) fn request(&mut self, by: By, request: Request) -> Result<Decided<Reply>, Refusal> {
         let after = self.world.seq();
-        let draw = if draws(&what) { self.draws.next() & u64::from(u32::MAX) } else { 0 };
-        let input = Input { now: self.now, draw, what };
-        let decision = decide(&mut self.world, &input)?;
-        decision.events.iter().for_each(|event| self.contexts.apply(event));
-        Ok((after, decision, input))
+        let (now, draw) = (self.next_now(), self.next_draw());
+        let decision = decide_request(&mut self.world, now, draw, &by, &request)?;
+        let input = Input { now, draw, what: What::Request { by, request: Box::new(request) } };
+        Ok(self.decided(after, input, decision))
+    }
+
+    /// Decides one report. What it decided is applied; the input is what the journal is to hold.
+    pub(super) fn report(&mut self, report: Report) -> Decided<Receipt> {
+        let after = self.world.seq();
+        let draw = if draws(&report) { self.next_draw() } else { 0 };
+        let now = self.next_now();
+        let decision = decide_report(&mut self.world, now, draw, &report);
+        self.decided(after, Input { now, draw, what: What::Report(report) }, decision)
+    }
+
+    fn decided<R>(&mut self, after: Seq, input: Input, decision: Decision<R>) -> Decided<R> {
+        let Decision { events, reply } = decision;
+        events.iter().for_each(|event| self.contexts.apply(event));
+        Decided { after, batch: Batch { input, events }, reply }
+    }
+
+    /// The time of the next input.
+    fn next_now(&mut self) -> Time {
+        self.now = self.now.max(Time(self.now_ms()));
+        self.now
+    }
+
+    fn next_draw(&mut self) -> u64 {
+        self.draws.next() & u64::from(u32::MAX)
     }
 
     /// That somebody takes the tree up again, and when its journal ends.
@@ -121,11 +152,10 @@ impl Mind {
     }
 }
 
-/// Whether an id may be made for this input: only then are random bits drawn and stored.
-const fn draws(what: &What) -> bool {
-    match what {
-        What::Request { .. } => true,
-        What::Report(Report::Done(done)) => !done.asks.is_empty(),
-        What::Report(_) => false,
+/// Whether an id may be made for this report: only then are random bits drawn and stored.
+const fn draws(report: &Report) -> bool {
+    match report {
+        Report::Done(done) => !done.asks.is_empty(),
+        _ => false,
     }
 }

@@ -20,9 +20,8 @@ mod timers;
 
 use spinney_journal::{ChainHash, Journal, JournalFault};
 use spinney_kernel::definition::Refusal;
-use spinney_kernel::rules::Reply;
 use spinney_kernel::rules::request::{
-    Answer, Cancel, Checkpoint, Pause, Raise, Redirect, Request, Send, Unpause,
+    Answer, Cancel, Checkpoint, OtherReply, Pause, Raise, Redirect, Reply, Request, Send, Unpause, Verb,
 };
 use spinney_kernel::words::{
     AgentId, Body, By, CallId, CheckpointName, Correlation, Enclosure, Seq, TreeId, enclose,
@@ -43,7 +42,6 @@ pub use events::{Events, RecordedEvent, tell};
 pub use look::{Look, OpenQuestion};
 pub use output::OutputError;
 pub use replay::{Diverged, Verified, verify};
-pub use rollback::RolledBack;
 pub(crate) use run::{Begin, begin};
 pub use stored::{Stored, stored};
 
@@ -101,6 +99,9 @@ pub enum RequestError {
     /// Nobody runs the tree.
     #[error(transparent)]
     Stopped(Stopped),
+    /// The tree answered another request. It may have done this one.
+    #[error(transparent)]
+    Reply(OtherReply),
 }
 
 /// What reaches a tree from callers.
@@ -126,8 +127,8 @@ impl Tree {
     ///
     /// # Errors
     /// The refusal, or why nobody runs the tree.
-    pub async fn request(&self, by: By, request: Request) -> Result<Reply, RequestError> {
-        self.request_with(by, request, Vec::new()).await
+    pub async fn request<V: Verb>(&self, by: By, verb: V) -> Result<V::Reply, RequestError> {
+        self.request_with(by, verb, Vec::new()).await
     }
 
     /// Asks for something, with the bytes of the images and files that stand in it. They are blobs of the tree when the
@@ -135,7 +136,19 @@ impl Tree {
     ///
     /// # Errors
     /// The refusal, or why nobody runs the tree.
-    pub async fn request_with(
+    pub async fn request_with<V: Verb>(
+        &self,
+        by: By,
+        verb: V,
+        bytes: Vec<Vec<u8>>,
+    ) -> Result<V::Reply, RequestError> {
+        let reply = self.request_any(by, verb.into(), bytes).await?;
+        reply
+            .try_into()
+            .map_err(|other: <V::Reply as TryFrom<Reply>>::Error| RequestError::Reply(other.into()))
+    }
+
+    async fn request_any(
         &self,
         by: By,
         mut request: Request,
@@ -152,8 +165,9 @@ impl Tree {
         }
     }
 
-    async fn ask(&self, request: Request) -> Result<Reply, RequestError> {
-        self.request(By::Person, request).await
+    /// A person asks.
+    async fn ask<V: Verb>(&self, verb: V) -> Result<V::Reply, RequestError> {
+        self.request(By::Person, verb).await
     }
 
     /// Sends a message to an agent.
@@ -161,7 +175,7 @@ impl Tree {
     /// # Errors
     /// The refusal, or why nobody runs the tree.
     pub async fn send(&self, to: AgentId, text: impl Into<String>) -> Result<(), RequestError> {
-        self.ask(Request::Send(Send::plain(to, Body::text(text)))).await.map(drop)
+        self.ask(Send::plain(to, Body::text(text))).await.map(drop)
     }
 
     /// Sends a message with images and files to an agent.
@@ -175,7 +189,7 @@ impl Tree {
         enclosures: Vec<Enclosure>,
     ) -> Result<(), RequestError> {
         let (parts, bytes) = enclose(enclosures).map_err(|bad| RequestError::Refused(bad.into()))?;
-        let send = Request::Send(Send::plain(to, Body::text(text).with_parts(parts)));
+        let send = Send::plain(to, Body::text(text).with_parts(parts));
         self.request_with(By::Person, send, bytes).await.map(drop)
     }
 
@@ -184,7 +198,7 @@ impl Tree {
     /// # Errors
     /// The refusal, or why nobody runs the tree.
     pub async fn answer(&self, question: CallId, text: impl Into<String>) -> Result<(), RequestError> {
-        self.ask(Request::Answer(Answer { question, answer: Body::text(text) })).await.map(drop)
+        self.ask(Answer { question, answer: Body::text(text) }).await.map(drop)
     }
 
     /// Cancels an agent and everything below it.
@@ -192,7 +206,7 @@ impl Tree {
     /// # Errors
     /// The refusal, or why nobody runs the tree.
     pub async fn cancel(&self, agent: AgentId, reason: impl Into<String>) -> Result<(), RequestError> {
-        self.ask(Request::Cancel(Cancel { agent, reason: reason.into() })).await.map(drop)
+        self.ask(Cancel { agent, reason: reason.into() }).await.map(drop)
     }
 
     /// Pauses an agent and everything below it.
@@ -200,7 +214,7 @@ impl Tree {
     /// # Errors
     /// The refusal, or why nobody runs the tree.
     pub async fn pause(&self, agent: AgentId) -> Result<(), RequestError> {
-        self.ask(Request::Pause(Pause { agent })).await.map(drop)
+        self.ask(Pause { agent }).await.map(drop)
     }
 
     /// Ends a pause.
@@ -208,7 +222,7 @@ impl Tree {
     /// # Errors
     /// The refusal, or why nobody runs the tree.
     pub async fn unpause(&self, agent: AgentId) -> Result<(), RequestError> {
-        self.ask(Request::Unpause(Unpause::now(agent))).await.map(drop)
+        self.ask(Unpause::now(agent)).await.map(drop)
     }
 
     /// Gives an agent a new instruction.
@@ -216,7 +230,7 @@ impl Tree {
     /// # Errors
     /// The refusal, or why nobody runs the tree.
     pub async fn redirect(&self, redirect: Redirect) -> Result<(), RequestError> {
-        self.ask(Request::Redirect(redirect)).await.map(drop)
+        self.ask(redirect).await.map(drop)
     }
 
     /// Raises the ceilings of an agent.
@@ -224,7 +238,7 @@ impl Tree {
     /// # Errors
     /// The refusal, or why nobody runs the tree.
     pub async fn raise(&self, raise: Raise) -> Result<(), RequestError> {
-        self.ask(Request::Raise(raise)).await.map(drop)
+        self.ask(raise).await.map(drop)
     }
 
     /// Gives an agent's context, as it is now, a name in the home; one is drawn if none is given.
@@ -236,18 +250,7 @@ impl Tree {
         agent: AgentId,
         name: Option<CheckpointName>,
     ) -> Result<CheckpointName, RequestError> {
-        match self.ask(Request::Checkpoint(Checkpoint::manual(agent, name))).await? {
-            Reply::Checkpoint { name } => Ok(name),
-            Reply::Done
-            | Reply::Told { .. }
-            | Reply::Queued { .. }
-            | Reply::Spawned { .. }
-            | Reply::Started { .. }
-            | Reply::Waiting { .. }
-            | Reply::Refused { .. }
-            | Reply::RolledBack { .. }
-            | Reply::Stale => unreachable!("a checkpoint was asked for"),
-        }
+        Ok(self.ask(Checkpoint::manual(agent, name)).await?.name)
     }
 
     /// What the tree looks like; once it is no longer run, what it looked like last.

@@ -55,7 +55,7 @@ impl Tree {
         }
         let look = self.look().await.map_err(|error| match error {
             RequestError::Stopped(stopped) => OutputError::Stopped(stopped),
-            RequestError::Refused(_) => OutputError::Stopped(Stopped::Bug),
+            RequestError::Refused(_) | RequestError::Reply(_) => OutputError::Stopped(Stopped::Bug),
         })?;
         let Some(end) = look.end else { return Err(OutputError::Stopped(Stopped::Bug)) };
         if !end.exit.is_success() {

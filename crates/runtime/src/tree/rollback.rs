@@ -8,25 +8,11 @@ use spinney_journal::Journal;
 use spinney_journal::recall;
 use spinney_kernel::context::{ContextSnapshot, Contexts};
 use spinney_kernel::definition::Refusal;
-use spinney_kernel::rules::Reply;
-use spinney_kernel::rules::request::{Checkpoint, Request, Rollback};
+use spinney_kernel::rules::request::{Checkpoint, CheckpointReply, Reply, Request, Rollback, RollbackReply};
 use spinney_kernel::words::{AgentId, By, CheckpointKind, CheckpointName, Seq, TreeId};
 use spinney_kernel::world::World;
 
 use super::{RequestError, Tree};
-
-/// What became of an agent that was rolled back.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RolledBack {
-    /// Who.
-    pub agent: AgentId,
-    /// How many messages its context has.
-    pub messages: u64,
-    /// The children that it does not know any more; they are cancelled.
-    pub cancelled: Vec<AgentId>,
-    /// The checkpoint of its context as it was before.
-    pub prior: CheckpointName,
-}
 
 /// A request as a tree takes it.
 pub(crate) enum Requested {
@@ -65,7 +51,7 @@ impl Back {
     /// hand.
     pub(super) fn request(self, prior: Reply, contexts: &mut Contexts) -> (Request, Seq) {
         let Self { mut rollback, known } = self;
-        if let Reply::Checkpoint { name } = prior {
+        if let Reply::Checkpoint(CheckpointReply { name }) = prior {
             rollback.prior = Some(name);
         }
         let at = rollback.at;
@@ -89,7 +75,7 @@ impl Tree {
         &self,
         name: &CheckpointName,
         into: Option<AgentId>,
-    ) -> Result<RolledBack, RequestError> {
+    ) -> Result<RollbackReply, RequestError> {
         let found = find(self.journal().as_ref(), name);
         let found = found.map_err(|fault| {
             let (name, reason) = (name.clone(), fault.to_string());
@@ -104,20 +90,7 @@ impl Tree {
             None => return Err(RequestError::Refused(Refusal::NoSuchCheckpoint { name: name.clone() })),
         };
         let rollback = Rollback::to(checkpoint.agent, checkpoint.seq, into);
-        match self.request(By::Person, Request::Rollback(rollback)).await? {
-            Reply::RolledBack { agent, messages, cancelled, prior } => {
-                Ok(RolledBack { agent, messages, cancelled, prior })
-            }
-            Reply::Done
-            | Reply::Told { .. }
-            | Reply::Queued { .. }
-            | Reply::Spawned { .. }
-            | Reply::Started { .. }
-            | Reply::Waiting { .. }
-            | Reply::Refused { .. }
-            | Reply::Checkpoint { .. }
-            | Reply::Stale => unreachable!("a rollback was asked for"),
-        }
+        self.request(By::Person, rollback).await
     }
 
     /// A request as the tree takes it: with what has to be read for it.

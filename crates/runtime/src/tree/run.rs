@@ -9,8 +9,7 @@ use spinney_kernel::definition::Refusal;
 use spinney_kernel::port::{model, tool};
 use spinney_kernel::record::{Alarm, Effect, Event, ModelCall, Work};
 use spinney_kernel::rules::report::{Done, Failed, Lost, Report, Timer};
-use spinney_kernel::rules::request::{Pause, Request, Unpause};
-use spinney_kernel::rules::{Reply, What};
+use spinney_kernel::rules::request::{Pause, Reply, Request, Unpause};
 use spinney_kernel::words::{AgentId, By, Fault, FaultKind, Seq, Time, TreeId};
 use spinney_kernel::world::{Call, TreeState};
 use tokio::sync::{mpsc, watch};
@@ -19,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::effects::{Brought, Effects, REPORTS_MAX, Ticket, part_reader};
 use super::events::Source;
 use super::gate::{Confirmations, Confirmed, Gate, Held};
-use super::mind::Mind;
+use super::mind::{Decided, Mind};
 use super::rollback::{Back, Requested};
 use super::timers::Timers;
 use super::{Asked, Enclosing, Look, REQUESTS_MAX, RecordedEvent, Stopped, Tree, TreeStatus};
@@ -125,7 +124,7 @@ impl Seedling {
 
     /// The first request of a tree; refused, nothing was written.
     pub(crate) fn ask(&mut self, request: Request) -> Result<Reply, Refusal> {
-        self.run.decide(What::person(request), Vec::new())
+        self.run.decide(By::Person, request, Vec::new())
     }
 
     /// Takes up what was left: every effect that was out is lost, and every timer that came due meanwhile fires. Whoever
@@ -154,7 +153,7 @@ impl Seedling {
         run.mode = Mode::Running;
         if parked && let Some(agent) = run.root() {
             // Whoever unpaused it meanwhile did this already.
-            let _ = run.decide(What::person(Request::Unpause(Unpause::now(agent))), Vec::new());
+            let _ = run.decide(By::Person, Unpause::now(agent).into(), Vec::new());
         }
         if run.mind.world.seq() != run.durable {
             // What it was is over; what it is now is told when it is durable.
@@ -244,7 +243,7 @@ impl Run {
         };
         let world = &self.mind.world;
         let name = self.names.give(&request, (world.tree(), Seq(world.seq().0 + 1)))?;
-        let decided = self.decide(What::Request { by, request }, blobs);
+        let decided = self.decide(by, *request, blobs);
         if decided.is_err() {
             self.names.take_back(name.as_ref());
         }
@@ -254,9 +253,9 @@ impl Run {
     /// Keeps what is as a checkpoint, and has the agent be what it was.
     fn roll_back(&mut self, by: By, back: Back) -> Result<Reply, Refusal> {
         let prior = back.prior(&self.mind.world, &by)?;
-        let prior = self.decide(What::person(prior), Vec::new())?;
+        let prior = self.decide(By::Person, prior, Vec::new())?;
         let (request, at) = back.request(prior, &mut self.mind.contexts);
-        let decided = self.decide(What::Request { by, request: Box::new(request) }, Vec::new());
+        let decided = self.decide(by, request, Vec::new());
         if decided.is_err() {
             self.mind.contexts.take_back(at);
         }
@@ -274,7 +273,7 @@ impl Run {
             }
             Brought::Veto(veto) => {
                 // Whoever is over already need not fail.
-                let _ = self.decide(What::person(veto.request()), Vec::new());
+                let _ = self.decide(By::Person, veto.request(), Vec::new());
             }
         }
         self.let_go();
@@ -317,7 +316,7 @@ impl Run {
         let moves = !matches!(state, TreeState::Waiting | TreeState::Halted | TreeState::Paused);
         if let Some(agent) = self.root().filter(|_| moves) {
             self.mode = Mode::Parked;
-            if self.decide(What::person(Request::Pause(Pause { agent })), Vec::new()).is_err() {
+            if self.decide(By::Person, Pause { agent }.into(), Vec::new()).is_err() {
                 self.mode = Mode::Stopping;
             }
         }
@@ -329,44 +328,47 @@ impl Run {
     }
 
     fn report(&mut self, report: Report, blobs: Vec<Vec<u8>>) {
-        // A report is never refused.
-        let _ = self.decide(What::Report(report), blobs);
+        let Decided { after, batch, .. } = self.mind.report(report);
+        self.append(after, batch, blobs);
     }
 
-    /// Decides an input and sends what it decided on its way.
-    fn decide(&mut self, what: What, blobs: Vec<Vec<u8>>) -> Result<Reply, Refusal> {
+    /// Decides a request and sends what it decided on its way.
+    fn decide(&mut self, by: By, request: Request, blobs: Vec<Vec<u8>>) -> Result<Reply, Refusal> {
         let tree = self.mind.world.tree();
-        let decided = self.mind.decide(what);
-        let (after, decision, input) = decided.inspect_err(|refusal| {
+        let Decided { after, batch, reply } = self.mind.request(by, request).inspect_err(|refusal| {
             tracing::debug!(%tree, code = refusal.code(), "refused");
         })?;
-        let first = decision.events.first().map(Event::word);
-        tracing::debug!(%tree, after = after.0, events = decision.events.len(), first, "decided");
-        if decision.events.is_empty() {
-            return Ok(decision.reply);
+        self.append(after, batch, blobs);
+        Ok(reply)
+    }
+
+    /// Sends a batch on its way to the journal; its effects wait until it is durable.
+    fn append(&mut self, after: Seq, batch: Batch, blobs: Vec<Vec<u8>>) {
+        let (tree, first) = (self.mind.world.tree(), batch.events.first().map(Event::word));
+        tracing::debug!(%tree, after = after.0, events = batch.events.len(), first, "decided");
+        if batch.events.is_empty() {
+            return;
         }
         let world = &self.mind.world;
-        for effect in decision.events.iter().filter_map(|event| world.effect_of(event)) {
+        for effect in batch.events.iter().filter_map(|event| world.effect_of(event)) {
             self.gate.hold(world.seq(), Held::Effect(effect));
         }
         let parked = self.mode == Mode::Parked && !world.is_over();
         let state = if parked { STOPPED } else { world.state().word() };
         if self.hub.0.is_watched() {
-            let numbered = decision.events.iter().zip(after.0 + 1..);
+            let numbered = batch.events.iter().zip(after.0 + 1..);
             let told = |(event, seq): (&Event, u64)| RecordedEvent {
                 seq: Seq(seq),
-                at: input.now,
+                at: batch.input.now,
                 event: event.clone(),
             };
             self.tail.extend(numbered.map(told));
         }
-        let batch = Batch { input, events: decision.events };
         let (tree, durability) = (world.tree(), world.definition().durability);
         let catalog = catalog_of(tree, after, &batch);
         // The gate knows what comes before it.
         let (base, before) = (None, None);
         self.gate.append(Append { tree, after, base, before, batch, blobs, catalog, state, durability });
-        Ok(decision.reply)
     }
 
     /// Tells whoever watches how far the tree is.

@@ -8,7 +8,7 @@ use spinney::{Home, Shutdown, Tree};
 use spinney_journal::{Base, CatalogKind, Entry, Journal, JournalFault, checkpoints, pages, rebuild};
 use spinney_kernel::budget::{Amounts, Ceilings, Resource};
 use spinney_kernel::definition::Refusal;
-use spinney_kernel::record::Event;
+use spinney_kernel::record::{Event, ExitKind};
 use spinney_kernel::words::{AgentId, CallId, CheckpointKind, CheckpointName, Seq, TreeId};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Stage, settled};
@@ -113,7 +113,7 @@ async fn p24_a_branch_in_the_middle_of_a_turn_takes_it_again_and_pays_once() {
     let other = home.resume(id).await.unwrap();
     stage.model().until_out(2).await;
     let (one, two) = (tree.ended().await, other.ended().await);
-    assert_eq!([one.state, two.state], [TreeState::Ended("completed"); 2]);
+    assert_eq!([one.state, two.state], [TreeState::Ended(ExitKind::Completed); 2]);
     let steps = |look: spinney::tree::Look| spent(&look).of(Resource::Steps);
     assert_eq!([steps(tree.look().await.unwrap()), steps(other.look().await.unwrap())], [1, 1]);
     assert_eq!(spent(&tree.look().await.unwrap()), spent(&other.look().await.unwrap()));
@@ -141,7 +141,7 @@ async fn p24_a_branch_of_a_branch_survives_a_crash() {
         let limit = look.agents[0].limit.unwrap().of(Resource::Cost).unwrap() / 1_000_000_000;
         assert_eq!((id == second.id(), id == third), (limit == 2, limit == 3));
         tree.answer(CallId(2), "yes").await.unwrap();
-        assert_eq!(tree.ended().await.state, TreeState::Ended("completed"));
+        assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));
         assert!(verify(stage.journal().as_ref(), id, None).unwrap().decided);
     }
 }
@@ -155,14 +155,14 @@ async fn a_branch_has_as_much_time_left_as_its_origin_had() {
     let name = tree.checkpoint(root(), None).await.unwrap();
     let at = place(stage.journal().as_ref(), &name);
     tokio::time::sleep(Duration::from_secs(90)).await;
-    assert_eq!(tree.status().state, TreeState::Ended("failed"));
+    assert_eq!(tree.status().state, TreeState::Ended(ExitKind::Failed));
     let id = home.draw_id();
     home.branch(id, BranchOff { from: tree.id(), at, agent: root(), budget: dollars(1) }).await.unwrap();
     let other = home.resume(id).await.unwrap();
     tokio::time::sleep(Duration::from_secs(50)).await;
     assert_eq!(other.status().state, TreeState::Waiting);
     tokio::time::sleep(Duration::from_secs(20)).await;
-    assert_eq!(other.status().state, TreeState::Ended("failed"));
+    assert_eq!(other.status().state, TreeState::Ended(ExitKind::Failed));
     assert!(verify(stage.journal().as_ref(), id, None).unwrap().decided);
 }
 

@@ -169,7 +169,12 @@ async fn l13_a_child_whose_tool_hangs_ends_in_time_and_leaves_no_process() {
         "budget": { "timeout_ms": 200 }, "collect": "detached",
     });
     let mut ends = tree.watch(Watch { kind: Some("agent_ended".to_owned()), ..Watch::default() });
-    tree.request(By::Agent(parent.clone()), serde_json::from_value(spawn).unwrap()).await.unwrap();
+    tree.request(
+        By::Agent(parent.clone()),
+        serde_json::from_value::<spinney_kernel::rules::Request>(spawn).unwrap(),
+    )
+    .await
+    .unwrap();
     let process = processes.recv().await.unwrap();
     assert!(matches!(ends.next().await, Some(Ok(Seen::Event(_)))), "the child ends");
     assert!(!is_alive(process), "it is gone with the call");

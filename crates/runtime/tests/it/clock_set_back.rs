@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use spinney::Shutdown;
 use spinney::clock::Clock;
+use spinney_kernel::record::ExitKind;
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Stage, SteadyClock};
 
@@ -32,5 +33,5 @@ async fn a_clock_that_was_set_back_moves_no_deadline_of_a_tree() {
     let home = stage.home_on(Arc::new(SetBack(clock)));
     let tree = home.resume(tree.id()).await.unwrap();
     let ended = tokio::time::timeout(Duration::from_secs(20), tree.ended()).await;
-    assert_eq!(ended.unwrap().state, TreeState::Ended("failed"));
+    assert_eq!(ended.unwrap().state, TreeState::Ended(ExitKind::Failed));
 }

@@ -6,7 +6,7 @@ use spinney::Tree;
 use spinney::bus::{Seen, Watch};
 use spinney_kernel::context::Switch;
 use spinney_kernel::definition::{Allow, BudgetSpec, OnLow};
-use spinney_kernel::record::Event;
+use spinney_kernel::record::{Event, ExitKind};
 use spinney_kernel::words::{Fault, FaultKind, ModelName, Seq, Time};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::scripted::{Script, ScriptedModel};
@@ -113,7 +113,7 @@ async fn l16_only_models_that_every_list_up_the_tree_allows_are_called() {
             .await;
         let (primary, fallback) = providers.calls();
         assert!(primary > 0 && fallback == 0, "{kind}: {primary} and {fallback}");
-        assert_eq!(tree.status().state, TreeState::Ended("failed"), "{kind}");
+        assert_eq!(tree.status().state, TreeState::Ended(ExitKind::Failed), "{kind}");
         assert_eq!(switches(&tree).await, [], "{kind}");
     }
 
@@ -146,7 +146,7 @@ rules:
     child.model = name("cheap");
     let tree = home.start(plan).await.unwrap();
     let look = settled(&tree).await;
-    assert_eq!((look.state, look.agents.len()), (TreeState::Ended("completed"), 2));
+    assert_eq!((look.state, look.agents.len()), (TreeState::Ended(ExitKind::Completed), 2));
     assert!(!cheap.attempts().is_empty() && free.attempts().is_empty());
     assert!(m.attempts().iter().all(|attempt| attempt.origin.role.as_str() == "root"));
     let read: Vec<String> = m.attempts()[2..]

@@ -9,7 +9,7 @@ use spinney::{Drivers, FunctionTool, Home, Shutdown};
 use spinney_kernel::budget::{Amounts, Resource, ResourceSet};
 use spinney_kernel::context::Message;
 use spinney_kernel::definition::{Definition, Tags};
-use spinney_kernel::record::{Event, Exit, Failure, Outcome};
+use spinney_kernel::record::{Event, Exit, ExitKind, Failure, Outcome};
 use spinney_kernel::rules::request::Redirect;
 use spinney_kernel::words::{Fault, Running};
 use spinney_kernel::world::TreeState;
@@ -173,7 +173,7 @@ async fn a_tool_that_a_hook_refuses_is_not_called_and_its_agent_reads_why() {
     let spy = Spy::doing(Does { before_call: Some(refuse), ..Does::default() });
     let home = home(&stage, &spy);
     let tree = stage.start(&home, "root $9.00 turns=5").await;
-    assert_eq!(settled(&tree).await.state, TreeState::Ended("completed"));
+    assert_eq!(settled(&tree).await.state, TreeState::Ended(ExitKind::Completed));
     assert_eq!(*calls.lock().unwrap(), 0);
     assert_eq!(
         last_result(&stage),
@@ -375,7 +375,7 @@ async fn a_cancelled_call_releases_its_hold_although_a_hook_still_thinks() {
         assert!(!tree.look().await.unwrap().agents[0].held.is_zero());
         tree.cancel("root".parse().unwrap(), "enough").await.unwrap();
         let look = settled(&tree).await;
-        assert_eq!(look.state, TreeState::Ended("cancelled"), "{at}");
+        assert_eq!(look.state, TreeState::Ended(ExitKind::Cancelled), "{at}");
         assert!(look.agents[0].held.is_zero() && stage.model().model().calls() == calls, "{at}");
         assert_eq!(look.agents[0].spent.of(Resource::Cost) > 0, at == "charge", "{at}");
         open.send(()).unwrap();
@@ -452,5 +452,5 @@ async fn a_call_that_is_started_again_is_asked_about_again() {
     assert_eq!(keys[0], keys[1]);
     tree.cancel("root".parse().unwrap(), "enough").await.unwrap();
     tree.ended().await;
-    assert_eq!(settled(&tree).await.state, TreeState::Ended("cancelled"));
+    assert_eq!(settled(&tree).await.state, TreeState::Ended(ExitKind::Cancelled));
 }

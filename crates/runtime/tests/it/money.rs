@@ -1,7 +1,7 @@
 //! Money in whole trees: what was used is paid, no more, and a lease binds the request itself.
 
 use spinney_kernel::budget::Resource;
-use spinney_kernel::record::{Event, Exit};
+use spinney_kernel::record::{Event, Exit, ExitKind};
 use spinney_kernel::words::FaultKind;
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Stage, settled, told};
@@ -23,7 +23,7 @@ rules:
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=5").await;
     let look = settled(&tree).await;
-    assert_eq!(look.state, TreeState::Ended("completed"));
+    assert_eq!(look.state, TreeState::Ended(ExitKind::Completed));
     let paid: Vec<(Option<FaultKind>, u64)> =
         told(&tree).await.iter().filter_map(|told| paid(&told.event)).collect();
     // Thirty tokens of the attempt that was cut, thirty at the cheap model it went to, ten of the answer.
@@ -97,6 +97,6 @@ async fn l25_the_request_asks_for_no_more_than_the_lease_has_left() {
     assert_eq!(stage.model().attempts()[0].output_cap, 2_000);
     definition.budget.limit = definition.budget.limit.with(Resource::Tokens, input + 150);
     let tree = home.start(definition).await.unwrap();
-    assert_eq!(settled(&tree).await.state, TreeState::Ended("completed"));
+    assert_eq!(settled(&tree).await.state, TreeState::Ended(ExitKind::Completed));
     assert_eq!(stage.model().attempts()[1].output_cap, 150);
 }

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use spinney::tree::RequestError;
 use spinney_kernel::definition::Refusal;
-use spinney_kernel::rules::Reply;
-use spinney_kernel::rules::request::{Collect, Request, Spawn};
+use spinney_kernel::rules::request::{Collect, Spawn, SpawnReply};
 use spinney_kernel::words::{AgentId, By};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Play, Stage, settled};
@@ -30,8 +29,8 @@ async fn p21_a_paused_child_stands_still_and_a_cancelled_one_never_comes_back() 
     let spawn = async |id: Option<&str>| {
         let id = id.map(|id| id.parse().unwrap());
         let spawn = Spawn { id, collect: Collect::Detached, ..Play::spawn("root", "child") };
-        match tree.request(By::Person, Request::Spawn(spawn)).await {
-            Ok(Reply::Spawned { agent, .. }) => Ok(agent),
+        match tree.request(By::Person, spawn).await {
+            Ok(SpawnReply { agent, .. }) => Ok(agent),
             Err(RequestError::Refused(refusal)) => Err(refusal),
             other => panic!("{other:?}"),
         }

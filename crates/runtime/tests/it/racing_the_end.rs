@@ -6,6 +6,7 @@ use spinney::budget::Amounts;
 use spinney::tree::RequestError;
 use spinney::{Home, Tree};
 use spinney_kernel::definition::{Definition, Refusal};
+use spinney_kernel::record::ExitKind;
 use spinney_kernel::rules::request::Raise;
 use spinney_kernel::words::AgentId;
 use spinney_kernel::world::TreeState;
@@ -20,7 +21,7 @@ const ROUNDS_OF_A_HOME: usize = 500;
 /// Longest time that an answer may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const CANCELLED: TreeState = TreeState::Ended("cancelled");
+const CANCELLED: TreeState = TreeState::Ended(ExitKind::Cancelled);
 
 /// A tree that somebody else ends, and whoever waited for that asks for something at once.
 async fn round(home: &Home, definition: Definition, number: usize) {

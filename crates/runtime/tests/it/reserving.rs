@@ -7,7 +7,7 @@ use spinney::{Drivers, Home, Tree};
 use spinney_kernel::budget::{Amounts, Resource, Shortfall, Usage, Used};
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt, Purpose};
-use spinney_kernel::record::{Event, Exit, StopReason, ToolAsk};
+use spinney_kernel::record::{Event, Exit, ExitKind, StopReason, ToolAsk};
 use spinney_kernel::rules::request::Raise;
 use spinney_kernel::words::{AgentId, limit};
 use spinney_kernel::world::TreeState;
@@ -32,7 +32,7 @@ async fn g4_a_child_that_could_never_make_its_first_call_is_not_spawned() {
         "root tokens=8000 reserve=37% turns=9 wrap out=1000 tools=spawn_agent / child later turns=9 out=1000";
     let tree = stage.start(&home, fixture).await;
     let look = settled(&tree).await;
-    assert_eq!((look.state, look.agents.len()), (TreeState::Ended("completed"), 1));
+    assert_eq!((look.state, look.agents.len()), (TreeState::Ended(ExitKind::Completed), 1));
     insta::assert_snapshot!(look.end.unwrap().shown.text, @"its first call needs 2474 tokens and 140 tokens are left (tokens ceiling of `root`: limit 8000 less 2960 in reserve, spent 4900, held 0, asked 2474): do this part yourself, or ask for less");
     let attempts = stage.model().attempts();
     assert!(attempts.iter().all(|attempt| attempt.origin.role.as_str() == "root"), "{}", attempts.len());
@@ -79,7 +79,7 @@ async fn g4_a_child_with_too_small_a_ceiling_of_its_own_is_not_spawned() {
     let fixture = "root tokens=80000 turns=9 wrap out=1000 tools=spawn_agent / child later turns=9 out=1000";
     let tree = stage.start(&home, fixture).await;
     let look = settled(&tree).await;
-    assert_eq!((look.state, look.agents.len()), (TreeState::Ended("completed"), 1));
+    assert_eq!((look.state, look.agents.len()), (TreeState::Ended(ExitKind::Completed), 1));
     insta::assert_snapshot!(look.end.unwrap().shown.text, @"its first call needs 2474 tokens and 300 tokens are left (tokens ceiling of `child`: limit 300, spent 0, held 0, asked 2474): do this part yourself, or ask for less");
 }
 
@@ -137,7 +137,7 @@ rules:
     let add = Amounts::ZERO.with(Resource::Steps, 5);
     tree.raise(Raise { agent: "root".parse().unwrap(), add, add_ms: 0 }).await.unwrap();
     let look = settled(&tree).await;
-    assert_eq!(look.state, TreeState::Ended("completed"));
+    assert_eq!(look.state, TreeState::Ended(ExitKind::Completed));
     insta::assert_snapshot!(look.end.unwrap().shown.text, @"The budget was raised. What you answered last is kept as the output so far: go on. A ceiling stopped child: such a task may be given again.");
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use spinney::Shutdown;
 use spinney::tree::Tree;
-use spinney_kernel::record::{Event, OnTimeout, Outcome, Question};
+use spinney_kernel::record::{Event, ExitKind, OnTimeout, Outcome, Question};
 use spinney_kernel::rules::request::{Ask, Request};
 use spinney_kernel::words::{By, CallId, Seq};
 use spinney_kernel::world::TreeState;
@@ -44,7 +44,7 @@ async fn a_question_is_answerable_after_a_restart_until_its_timeout_and_ends_by_
     let policies = [
         (OnTimeout::Fail, "Expired { ended: [] }", TreeState::Running),
         (OnTimeout::answer("blue"), "answered blue", TreeState::Running),
-        (OnTimeout::Cancel, "Cancelled", TreeState::Ended("cancelled")),
+        (OnTimeout::Cancel, "Cancelled", TreeState::Ended(ExitKind::Cancelled)),
     ];
     for (on_timeout, expired, after) in policies {
         for (seconds, expected) in [(19, None), (20, Some(expired))] {
@@ -82,7 +82,7 @@ async fn a_deadline_that_passed_while_no_process_ran_ends_the_tree_before_anybod
         home.shutdown(how).await;
         let tree = resumed_after(&stage, &tree, 10).await;
         assert_ne!(tree.status().state, TreeState::Waiting);
-        assert_eq!(tree.look().await.unwrap().state, TreeState::Ended("failed"));
+        assert_eq!(tree.look().await.unwrap().state, TreeState::Ended(ExitKind::Failed));
         assert_eq!(stage.model().model().calls(), 1, "nothing starts after the deadline");
     }
 }
@@ -98,7 +98,7 @@ async fn a_stopped_tree_whose_deadline_passed_makes_no_call_when_it_is_resumed()
     let tree = stage.start(&home, "root turns=3 wall=10s").await;
     home.shutdown(Shutdown::Stop).await;
     let tree = resumed_after(&stage, &tree, 10).await;
-    assert_eq!(tree.ended().await.state, TreeState::Ended("failed"));
+    assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Failed));
     assert_eq!(stage.model().model().calls(), 1);
 }
 

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use spinney::tree::{BranchOff, RequestError, RolledBack, verify};
+use spinney::tree::{BranchOff, RequestError, verify};
 use spinney::{Home, Shutdown, Tree};
 use spinney_journal::{checkpoints, find, pages};
 use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::context::{Contexts, Message};
 use spinney_kernel::definition::{Refusal, WindowSpec};
-use spinney_kernel::record::{Event, Exit};
-use spinney_kernel::rules::Reply;
-use spinney_kernel::rules::request::{Refresh, Request, Rollback, Send};
+use spinney_kernel::record::{Event, Exit, ExitKind};
+use spinney_kernel::rules::request::{Refresh, Request, Rollback, RollbackReply, Send};
 use spinney_kernel::words::{
     AgentId, Body, By, CallId, Category, CheckpointKind, CheckpointName, Envelope, Seq,
 };
@@ -103,7 +102,7 @@ async fn p23_a_rollback_leaves_exactly_the_messages_of_then() {
     let before = texts(&stage, &tree, "root");
     assert_eq!(before.len(), 7);
     let back = tree.roll_back(&name("then"), None).await.unwrap();
-    let RolledBack { agent: who, messages, cancelled, prior } = back;
+    let RollbackReply { agent: who, messages, cancelled, prior } = back;
     assert_eq!((who, messages, cancelled), (agent("root"), 4, Vec::new()));
     assert_eq!(texts(&stage, &tree, "root"), then);
     let found = find(stage.journal().as_ref(), &prior).unwrap().unwrap().known;
@@ -305,7 +304,7 @@ async fn a_child_that_is_waited_for_stays_so() {
     let back = tree.roll_back(&name("then"), None).await.unwrap();
     assert_eq!(back.cancelled, Vec::<AgentId>::new());
     tree.answer(question(&look), "blue").await.unwrap();
-    assert_eq!(tree.ended().await.state, TreeState::Ended("completed"));
+    assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));
     let last = stage.model().attempts().pop().unwrap();
     let results: Vec<(bool, String)> = last
         .packet
@@ -335,10 +334,8 @@ async fn a_tree_that_nobody_runs_is_rolled_back_where_it_lies() {
     home.shutdown(Shutdown::Stop).await;
     let home = stage.home();
     let at = find(stage.journal().as_ref(), &name("then")).unwrap().unwrap().known.seq;
-    let request = Request::Rollback(Rollback::to(agent("root"), at, None));
-    let Ok(Reply::RolledBack { messages: 3, prior, .. }) = home.apply(tree.id(), request).await else {
-        panic!()
-    };
+    let request = Rollback::to(agent("root"), at, None);
+    let Ok(RollbackReply { messages: 3, prior, .. }) = home.apply(tree.id(), request).await else { panic!() };
     let tree = home.resume(tree.id()).await.unwrap();
     settled(&tree).await;
     assert_eq!(texts(&stage, &tree, "root")[..then.len()], then);
@@ -400,7 +397,7 @@ async fn what_cannot_be_rolled_back_is_refused_with_advice() {
     );
     let unknown = Refusal::UnknownAgent { agent: agent("nobody") };
     assert_eq!(one.roll_back(&name("then"), Some(agent("nobody"))).await, refused(unknown));
-    let ask = async |by: By, rollback: Rollback| one.request(by, Request::Rollback(rollback)).await;
+    let ask = async |by: By, rollback: Rollback| one.request(by, rollback).await;
     // No event of a checkpoint, and one that is not there yet.
     for at in [1, 2, 9_999] {
         let none = Refusal::NoCheckpoint { agent: agent("root"), at };
@@ -417,9 +414,9 @@ async fn what_cannot_be_rolled_back_is_refused_with_advice() {
     // Whatever a caller says the past was is read anew.
     let mut forged = Rollback::to(agent("root"), at, None);
     forged.prior = Some(name("forged"));
-    let Ok(Reply::RolledBack { prior, .. }) = ask(By::Person, forged).await else { panic!() };
+    let Ok(RollbackReply { prior, .. }) = ask(By::Person, forged).await else { panic!() };
     assert_ne!(prior, name("forged"));
-    assert_eq!(one.ended().await.state, TreeState::Ended("completed"));
+    assert_eq!(one.ended().await.state, TreeState::Ended(ExitKind::Completed));
     let over = one.roll_back(&name("then"), None).await;
     let Err(RequestError::Refused(refusal)) = over else { panic!("{over:?}") };
     assert!(refusal.to_string().contains("ended"), "{refusal}");

@@ -7,7 +7,7 @@ use spinney::tree::{OutputError, RequestError, verify};
 use spinney_kernel::budget::Resource;
 use spinney_kernel::context::{Frame, Message};
 use spinney_kernel::definition::{Definition, MismatchKind, OutputSchema, Refusal};
-use spinney_kernel::record::{Event, Exit, Outcome};
+use spinney_kernel::record::{Event, Exit, ExitKind, Outcome};
 use spinney_kernel::rules::request::{Request, Spawn};
 use spinney_kernel::words::{By, RoleName, limit};
 use spinney_kernel::world::TreeState;
@@ -72,7 +72,7 @@ async fn a_parent_gets_a_typed_failure_for_a_child_that_answers_otherwise() {
     );
     let fixture = "root $9.00 turns=5 / counter turns=9 later";
     let tree = stage.home().start(shaped(fixture, "counter", SCHEMA)).await.unwrap();
-    assert_eq!(tree.ended().await.state, TreeState::Ended("completed"));
+    assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));
     let end = tree.look().await.unwrap().end.unwrap();
     insta::assert_snapshot!(end.shown.text, @r#"
     c failed (output_mismatch: at /rings: value is not of type "integer": the answer still does not fit `output_schema` after 2 repairs; say in the goal what is wanted, or ask for less in the schema); partial result:
@@ -173,7 +173,7 @@ async fn o9_an_answer_of_another_shape_fails_and_what_builds_on_it_does_not_star
         let stage = Stage::new(&script(answer));
         let fixture = "root $9.00 turns=5 / counter later turns=9";
         let tree = stage.home().start(shaped(fixture, "counter", SCHEMA)).await.unwrap();
-        assert_eq!(tree.ended().await.state, TreeState::Ended("completed"));
+        assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));
         let events = told(&tree).await;
         let exits = events.iter().filter_map(|told| {
             let Event::AgentEnded { agent, exit, .. } = &told.event else { return None };

@@ -6,6 +6,7 @@ use std::time::Duration;
 use spinney::Shutdown;
 use spinney::tree::Stopped;
 use spinney_journal::JournalFault;
+use spinney_kernel::record::ExitKind;
 use spinney_kernel::world::TreeState;
 use spinney_testkit::Stage;
 
@@ -48,5 +49,5 @@ async fn a_crash_while_a_stopped_tree_comes_back_does_not_leave_it_paused() {
     assert_eq!(back.stopped, Some(Stopped::Journal(JournalFault::DiskFull)));
     let tree = disk.home().resume(tree.id()).await.unwrap();
     let status = tokio::time::timeout(Duration::from_secs(60), tree.ended()).await;
-    assert_eq!(status.unwrap().state, TreeState::Ended("completed"));
+    assert_eq!(status.unwrap().state, TreeState::Ended(ExitKind::Completed));
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use spinney_kernel::context::Message;
 use spinney_kernel::definition::{Allow, Definition, Refusal};
 use spinney_kernel::port::model::ModelAttempt;
+use spinney_kernel::record::ExitKind;
 use spinney_kernel::rules::request::{Collect, Request, Spawn};
 use spinney_kernel::words::{Body, By, limit};
 use spinney_kernel::world::TreeState;
@@ -83,7 +84,7 @@ async fn l18_refused_spawns_reach_the_model_as_errors_and_the_run_goes_on() {
 
     tree.answer(look.questions[0].question, "red").await.unwrap();
     let look = settled(&tree).await;
-    assert_eq!((look.state, look.agents.len()), (TreeState::Ended("completed"), 1));
+    assert_eq!((look.state, look.agents.len()), (TreeState::Ended(ExitKind::Completed), 1));
 }
 
 /// L42: an empty and an oversized goal are refused and spawn nobody. A child that is given a goal and nothing else
@@ -112,7 +113,7 @@ tools: {{ look: {{ description: look at something, say: seen }} }}
     plan.roles.get_mut("helper").unwrap().turns.as_mut().unwrap().prompt = Body::text("You help.");
     let tree = home.start(plan).await.unwrap();
     let look = settled(&tree).await;
-    assert_eq!((look.state, look.agents.len()), (TreeState::Ended("completed"), 2));
+    assert_eq!((look.state, look.agents.len()), (TreeState::Ended(ExitKind::Completed), 2));
     let attempts = stage.model().attempts();
     let read = results(&attempts[1]);
     assert!(read.len() == 3 && read.iter().all(|(is_error, _)| *is_error), "{}", read.len());

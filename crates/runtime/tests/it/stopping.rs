@@ -4,7 +4,7 @@ use spinney::clock::{Clock, SystemClock};
 use spinney::{Shutdown, Tree};
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::definition::Refusal;
-use spinney_kernel::record::{Event, Exit};
+use spinney_kernel::record::{Event, Exit, ExitKind};
 use spinney_kernel::rules::request::{Raise, Redirect};
 use spinney_kernel::words::{AgentId, Running};
 use spinney_kernel::world::TreeState;
@@ -62,7 +62,7 @@ async fn l30_cancelling_the_root_stops_every_level_and_nothing_follows_its_end()
     assert!(clock.now_ms() - before < 500, "it took {} ms", clock.now_ms() - before);
     assert_eq!((stage.model().out(), stage.model().model().calls()), (0, calls));
     let look = tree.look().await.unwrap();
-    assert_eq!(look.state, TreeState::Ended("cancelled"));
+    assert_eq!(look.state, TreeState::Ended(ExitKind::Cancelled));
     assert!(look.agents.iter().all(|view| view.status.to_string() == "cancelled" && view.held.is_zero()));
     assert!(look.agents.iter().all(|view| view.lent.is_zero()), "every lease is returned");
     let again = home.resume(tree.id()).await.err().unwrap();
@@ -147,7 +147,7 @@ async fn v6_below_a_stopped_parent_no_call_starts_at_any_depth() {
         let home = stage.home();
         let tree = stage.start(&home, fixture).await;
         let look = settled(&tree).await;
-        assert_eq!(look.state, TreeState::Ended(state), "{look:?}");
+        assert_eq!(look.state.word(), state, "{look:?}");
         let below = look.agents.iter().filter(|view| view.role.as_str() == "worker");
         assert!(below.into_iter().all(|view| view.status.to_string() == "cancelled"));
         assert_eq!(stage.model().out(), 0);
@@ -175,7 +175,7 @@ async fn x3_a_halted_tree_starts_nothing_until_its_ceiling_is_raised() {
     let add = Amounts::ZERO.with(Resource::Cost, 1_000_000_000);
     tree.raise(Raise { agent: root(), add, add_ms: 0 }).await.unwrap();
     let look = settled(&tree).await;
-    assert_eq!((look.state, stage.model().model().calls()), (TreeState::Ended("completed"), 4));
+    assert_eq!((look.state, stage.model().model().calls()), (TreeState::Ended(ExitKind::Completed), 4));
 }
 
 #[tokio::test(start_paused = true)]
@@ -203,7 +203,7 @@ async fn a_drain_lets_every_tree_come_to_its_end() {
     let home = stage.home();
     let tree = stage.start(&home, "root turns=5").await;
     home.shutdown(Shutdown::Drain).await;
-    assert_eq!(tree.status().state, TreeState::Ended("completed"));
+    assert_eq!(tree.status().state, TreeState::Ended(ExitKind::Completed));
     let error = home.start(spinney_testkit::definition("root turns=5")).await.err().unwrap();
     assert_eq!(error, spinney::StartError::Shutdown);
     let refused = tree.cancel(root(), "late").await.unwrap_err();
@@ -226,7 +226,7 @@ async fn a_stop_lets_running_calls_end_and_nothing_is_paid_twice() {
     let home = stage.home();
     let tree = home.resume(tree.id()).await.unwrap();
     let look = settled(&tree).await;
-    assert_eq!((look.state, stage.model().model().calls()), (TreeState::Ended("completed"), 3));
+    assert_eq!((look.state, stage.model().model().calls()), (TreeState::Ended(ExitKind::Completed), 3));
     let spent: u64 = told(&tree).await.iter().map(|told| cost(&told.event)).sum();
     assert_eq!(look.end.unwrap().spent.of(Resource::Cost), spent);
 }

@@ -4,7 +4,7 @@ use spinney::Tree;
 use spinney::tree::verify;
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::port::model::Purpose;
-use spinney_kernel::record::{Event, Exit, Summary, Unsummed, Work};
+use spinney_kernel::record::{Event, Exit, ExitKind, Summary, Unsummed, Work};
 use spinney_kernel::rules::request;
 use spinney_kernel::words::Running;
 use spinney_kernel::world::TreeState;
@@ -34,7 +34,7 @@ async fn asked(tree: &Tree) -> usize {
 async fn a_tree_goes_on_from_its_own_summaries_and_replays() {
     let stage = Stage::new(&script("say: \"Looked before {{ turn }}.\""));
     let tree = stage.home().start(definition("root $9.00 turns=20 tools=look summed=1300")).await.unwrap();
-    assert_eq!(tree.ended().await.state, TreeState::Ended("completed"));
+    assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));
     assert_eq!(tree.look().await.unwrap().end.unwrap().shown.text, "done");
     let cuts = cuts(&tree).await;
     assert!(cuts.len() > 1 && cuts.iter().all(|cut| matches!(cut, Summary::By(_))), "{cuts:?}");
@@ -107,7 +107,7 @@ async fn without_summaries_every_run_comes_to_its_end() {
         let stage = Stage::new(&script(rule));
         let tree =
             stage.home().start(definition("root $9.00 turns=20 tools=look summed=1300")).await.unwrap();
-        assert_eq!(tree.ended().await.state, TreeState::Ended("completed"), "{rule}");
+        assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed), "{rule}");
         let cuts = cuts(&tree).await;
         assert!(cuts.len() > 1 && cuts.iter().all(|cut| *cut == Summary::Not(why)), "{rule}: {cuts:?}");
         assert_eq!(asked(&tree).await, cuts.len(), "one for each cut");
@@ -129,7 +129,7 @@ async fn a_summary_that_was_cut_off_by_a_crash_is_written_again() {
         let id = tree.id();
         drop((tree, home));
         let tree = stage.home().resume(id).await.unwrap();
-        assert_eq!(tree.ended().await.state, TreeState::Ended("completed"));
+        assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));
         let all = stage.model().attempts();
         let summaries: Vec<_> = all.iter().filter(|attempt| attempt.purpose == Purpose::Summary).collect();
         assert_eq!([summaries[0].attempt, summaries[1].attempt], attempts, "{lost}");

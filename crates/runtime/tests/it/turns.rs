@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use spinney::tree::{Stored, stored};
 use spinney_kernel::context::Message;
-use spinney_kernel::record::Event;
+use spinney_kernel::record::{Event, ExitKind};
 use spinney_kernel::words::limit;
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Stage, settled, told};
@@ -31,7 +31,7 @@ async fn a_tree_runs_to_its_answer() {
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=20 / helper later turns=3").await;
     let status = tree.ended().await;
-    assert_eq!(status.state, TreeState::Ended("completed"));
+    assert_eq!(status.state, TreeState::Ended(ExitKind::Completed));
     assert_eq!(tree.look().await.unwrap().end.unwrap().shown.text, "I was told: three results for trees");
     let told = told(&tree).await;
     let places: Vec<u64> = told.iter().map(|told| told.seq.0).collect();
@@ -98,7 +98,7 @@ rules:
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=20").await;
     let look = settled(&tree).await;
-    assert_eq!(look.state, TreeState::Ended("completed"));
+    assert_eq!(look.state, TreeState::Ended(ExitKind::Completed));
     let last = stage.model().attempts().pop().unwrap();
     let errors = last.packet.messages.iter().filter(|message| is_error(message)).count();
     assert_eq!(errors, 3);
@@ -117,7 +117,7 @@ async fn l29_a_model_that_calls_tools_for_ever_ends_at_the_iteration_limit() {
     let home = stage.home();
     let tree = stage.start(&home, "root turns=7").await;
     let look = settled(&tree).await;
-    assert_eq!(look.state, TreeState::Ended("failed"));
+    assert_eq!(look.state, TreeState::Ended(ExitKind::Failed));
     assert_eq!(stage.model().model().calls(), 7);
     assert_eq!(look.agents[0].spent.of(spinney_kernel::budget::Resource::ToolCalls), 7);
 }
@@ -170,7 +170,7 @@ rules:
     definition.limits.parallel_max = 1;
     let tree = home.start(definition).await.unwrap();
     let look = settled(&tree).await;
-    assert_eq!((look.state, look.agents.len()), (TreeState::Ended("completed"), 11));
+    assert_eq!((look.state, look.agents.len()), (TreeState::Ended(ExitKind::Completed), 11));
 }
 
 /// What is read back from a journal is what the tree looked like when it ended, and nothing is called for it.

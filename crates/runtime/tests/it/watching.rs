@@ -8,6 +8,7 @@ use spinney::bus::{Need, Note, Overflow, Seen, TracedEvent, Waited, Watch, Watch
 use spinney::clock::{Clock, SystemClock};
 use spinney::tree::RequestError;
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::record::ExitKind;
 use spinney_kernel::words::{AgentId, By, Envelope, Seq, Topic};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Stage, definition, settled, told};
@@ -397,7 +398,7 @@ async fn dropped_deltas_are_counted() {
     let tree = home.start(definition).await.unwrap();
     let mut slow = tree.watch(Watch { deltas: true, ..Watch::default() });
     let mut strict = tree.watch(Watch { deltas: true, overflow: Overflow::Disconnect, ..Watch::default() });
-    assert_eq!(settled(&tree).await.state, TreeState::Ended("completed"));
+    assert_eq!(settled(&tree).await.state, TreeState::Ended(ExitKind::Completed));
     let mut last = None;
     while let Some(next) = slow.next().await {
         if let Ok(Seen::Delta(delta)) = next {

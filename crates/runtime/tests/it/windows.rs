@@ -7,7 +7,7 @@ use spinney::Tree;
 use spinney_kernel::context::{Frame, Message};
 use spinney_kernel::definition::{Compact, Definition, Share, WindowSpec};
 use spinney_kernel::port::model::ModelAttempt;
-use spinney_kernel::record::{Clamped, Event, Exit};
+use spinney_kernel::record::{Clamped, Event, Exit, ExitKind};
 use spinney_kernel::rules::request::{Collect, Request, Send, Spawn};
 use spinney_kernel::words::{Body, By, Category, Envelope};
 use spinney_kernel::world::TreeState;
@@ -147,7 +147,7 @@ tools: {{ look: {{ say: {result} }} }}
     let look = settled(&tree).await;
     send(&tree, "root", Category::Dialog, long("NEWEST", 2_000)).await;
     tree.answer(look.questions[0].question, "red").await.unwrap();
-    assert_eq!(settled(&tree).await.state, TreeState::Ended("completed"));
+    assert_eq!(settled(&tree).await.state, TreeState::Ended(ExitKind::Completed));
     assert!(cuts(&tree, &stage).await > 2);
     let packets = packets_of(&stage, "root");
     assert_eq!(packets.len(), 20);
@@ -212,7 +212,7 @@ async fn consecutive_packets_begin_with_the_same_bytes_until_the_window_is_full(
     let stage = Stage::new(&script);
     let home = stage.home();
     let tree = home.start(with_windows("root turns=40 tools=look", &[("root", 3_000)])).await.unwrap();
-    assert_eq!(settled(&tree).await.state, TreeState::Ended("completed"));
+    assert_eq!(settled(&tree).await.state, TreeState::Ended(ExitKind::Completed));
     let bytes = |attempt: &ModelAttempt| -> Vec<String> {
         let messages = attempt.packet.messages.iter().map(|message| format!("{message:?}"));
         std::iter::once(format!("{:?}", attempt.packet.tools)).chain(messages).collect()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::context::Message;
 use spinney_kernel::port::model::{ModelAttempt, Purpose};
-use spinney_kernel::record::{Event, Exit};
+use spinney_kernel::record::{Event, Exit, ExitKind};
 use spinney_kernel::rules::request::Raise;
 use spinney_kernel::words::Seq;
 use spinney_kernel::world::TreeState;
@@ -75,7 +75,7 @@ async fn x3_at_its_steps_ceiling_the_root_answers_and_a_raise_lets_it_go_on() {
     let add = Amounts::ZERO.with(Resource::Steps, 5);
     tree.raise(Raise { agent: "root".parse().unwrap(), add, add_ms: 0 }).await.unwrap();
     let look = settled(&tree).await;
-    assert_eq!(look.state, TreeState::Ended("completed"));
+    assert_eq!(look.state, TreeState::Ended(ExitKind::Completed));
     insta::assert_snapshot!(look.end.unwrap().shown.text, @"I was told: The budget was raised. What you answered last is kept as the output so far: go on.");
     let attempts = stage.model().attempts();
     assert_eq!((attempts.len(), attempts[3].purpose), (4, Purpose::Turn));
@@ -239,7 +239,7 @@ tools: {{ look: {{ say: '{}' }} }}
     let home = stage.home();
     let tree = stage.start(&home, "root tokens=5000 turns=9 out=2000 tools=look").await;
     let look = settled(&tree).await;
-    assert_eq!(look.state, TreeState::Ended("completed"), "{:?}", look.halted);
+    assert_eq!(look.state, TreeState::Ended(ExitKind::Completed), "{:?}", look.halted);
     let attempts = stage.model().attempts();
     let second = &attempts[1];
     let held = second.packet.tokens + second.output_cap;
@@ -309,7 +309,7 @@ async fn a_turn_that_runs_when_time_is_short_is_let_end() {
         let home = stage.home();
         let tree = stage.start(&home, "root timeout=100s turns=9 wrap").await;
         let look = settled(&tree).await;
-        assert_eq!((look.state, look.end.unwrap().shown.text.as_str()), (TreeState::Ended(state), shown));
+        assert_eq!((look.state.word(), look.end.unwrap().shown.text.as_str()), (state, shown));
         assert_eq!(stage.model().attempts().len(), calls);
     }
 }
@@ -340,7 +340,7 @@ tools: { never: { hang: true } }
     let home = stage.home();
     let tree = stage.start(&home, "root turns=9 / child later turns=9 wrap active=20s").await;
     let look = settled(&tree).await;
-    assert_eq!(look.state, TreeState::Ended("completed"));
+    assert_eq!(look.state, TreeState::Ended(ExitKind::Completed));
     let told = told(&tree).await;
     let ended = told.iter().find_map(|told| match &told.event {
         Event::AgentEnded { agent, exit, .. } if agent.as_str() == "a" => Some((told.at, exit.clone())),
@@ -372,7 +372,7 @@ tools: { look: { say: seen } }
     let look = settled(&tree).await;
     assert_eq!(
         (look.state, look.end.unwrap().shown.text.as_str()),
-        (TreeState::Ended("completed"), "All of it.")
+        (TreeState::Ended(ExitKind::Completed), "All of it.")
     );
     assert!(last_calls(&stage.model().attempts()).is_empty());
 }

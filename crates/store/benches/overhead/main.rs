@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use spinney_kernel::budget::{Ceilings, Resource};
+use spinney_kernel::record::ExitKind;
 use spinney_kernel::words::Durability;
 use spinney_kernel::world::TreeState;
 use spinney_store::MemoryJournal;
@@ -105,6 +106,6 @@ fn grow(turns: u32) {
         let home = tree::home(Arc::new(MemoryJournal::new()), Plan::Turns(turns));
         let tree = home.start(definition).await.unwrap_or_else(|error| panic!("{error}"));
         let status = tree.ended().await;
-        assert_eq!(status.state, TreeState::Ended("completed"), "{status:?}");
+        assert_eq!(status.state, TreeState::Ended(ExitKind::Completed), "{status:?}");
     });
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use spinney_journal::Journal;
+use spinney_kernel::record::ExitKind;
 use spinney_kernel::words::Durability;
 use spinney_kernel::world::TreeState;
 use spinney_store::MemoryJournal;
@@ -53,7 +54,7 @@ fn cancel(runtime: &Runtime, journal: Arc<dyn Journal>) -> f64 {
         assert_eq!(tree.cancel(root, "enough").await, Ok(()));
         let status = tree.ended().await;
         let elapsed = start.elapsed().as_nanos() as f64;
-        assert_eq!(status.state, TreeState::Ended("cancelled"), "{status:?}");
+        assert_eq!(status.state, TreeState::Ended(ExitKind::Cancelled), "{status:?}");
         elapsed
     })
 }

@@ -10,7 +10,7 @@ use spinney_kernel::definition::{Definition, OnLost};
 use spinney_kernel::port::model::{Deltas, Missed, Model};
 use spinney_kernel::port::tool::Tool;
 use spinney_kernel::port::{Pending, model, tool};
-use spinney_kernel::record::ToolAsk;
+use spinney_kernel::record::{ExitKind, ToolAsk};
 use spinney_kernel::words::Durability;
 use spinney_kernel::words::limit::ASKS_MAX;
 use spinney_kernel::world::TreeState;
@@ -211,6 +211,6 @@ pub(crate) async fn start(home: &Home, durability: Durability) -> Tree {
 pub(crate) async fn run(home: &Home, durability: Durability) -> Tree {
     let tree = start(home, durability).await;
     let status = tree.ended().await;
-    assert_eq!(status.state, TreeState::Ended("completed"), "{status:?}");
+    assert_eq!(status.state, TreeState::Ended(ExitKind::Completed), "{status:?}");
     tree
 }

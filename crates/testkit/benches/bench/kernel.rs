@@ -2,10 +2,11 @@
 
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::record::StopReason;
-use spinney_kernel::rules::decide;
 use spinney_kernel::rules::report::{Done, Report};
-use spinney_kernel::rules::request::{Collect, Finish, Hold, HoldFor, Request, Spawn, Start};
-use spinney_kernel::rules::{Input, Reply, What};
+use spinney_kernel::rules::request::{
+    Collect, Finish, Hold, HoldFor, HoldReply, Request, Spawn, SpawnReply, Start,
+};
+use spinney_kernel::rules::{Reply, decide_report, decide_request};
 use spinney_kernel::words::{AgentId, Body, By, CallId, Time, TreeId};
 use spinney_kernel::world::World;
 
@@ -46,17 +47,13 @@ impl Nursery {
         definition.limits.children_max = agents_max;
         let spawn = Spawn { collect: Collect::Detached, ..Play::spawn("root", "child") };
         let mut nursery = Self { world: World::new(TreeId::new([3; 16])), born: 0, spawn };
-        nursery.ask(Request::Start(Start { definition: definition.into(), goal_tokens: None }));
+        nursery.ask(&Request::Start(Start { definition: definition.into(), goal_tokens: None }));
         nursery
     }
 
-    pub(crate) fn ask(&mut self, request: Request) -> Reply {
-        self.input(What::Request { by: By::Person, request: Box::new(request) })
-    }
-
-    fn input(&mut self, what: What) -> Reply {
-        let input = Input { now: Time(1), draw: u64::from(self.born), what };
-        match decide(&mut self.world, &input) {
+    pub(crate) fn ask(&mut self, request: &Request) -> Reply {
+        let draw = u64::from(self.born);
+        match decide_request(&mut self.world, Time(1), draw, &By::Person, request) {
             Ok(decision) => decision.reply,
             Err(refusal) => panic!("refused: {refusal}"),
         }
@@ -65,21 +62,21 @@ impl Nursery {
     /// A child that has nothing to do yet.
     pub(crate) fn spawn(&mut self) -> AgentId {
         self.born += 1;
-        let reply = self.ask(Request::Spawn(self.spawn.clone()));
-        let Reply::Spawned { agent, .. } = reply else { panic!("not spawned: {reply:?}") };
+        let reply = self.ask(&Request::Spawn(self.spawn.clone()));
+        let Reply::Spawn(SpawnReply { agent, .. }) = reply else { panic!("not spawned: {reply:?}") };
         agent
     }
 
     pub(crate) fn hold(&mut self, agent: AgentId) -> CallId {
         let effect = HoldFor::Model { model: None, input_tokens: 100, output_cap: Some(200) };
-        let reply = self.ask(Request::Hold(Hold { agent, effect }));
-        let Reply::Started { call } = reply else { panic!("not started: {reply:?}") };
+        let reply = self.ask(&Request::Hold(Hold { agent, effect }));
+        let Reply::Hold(HoldReply::Started { call }) = reply else { panic!("not started: {reply:?}") };
         call
     }
 
     pub(crate) fn settle(&mut self, call: CallId) {
         let used = Used::Tokens(Usage { input: 100, output: 50, ..Usage::default() });
-        self.input(What::Report(Report::Done(Done {
+        let done = Report::Done(Done {
             call,
             attempt: 1,
             used,
@@ -88,11 +85,12 @@ impl Nursery {
             is_error: false,
             mismatch: None,
             stop: StopReason::End,
-        })));
+        });
+        decide_report(&mut self.world, Time(1), u64::from(self.born), &done);
     }
 
     pub(crate) fn finish(&mut self, agent: AgentId) {
-        self.ask(Request::Finish(Finish { agent, result: Body::text("done") }));
+        self.ask(&Request::Finish(Finish { agent, result: Body::text("done") }));
     }
 
     fn live_once(&mut self) {

@@ -15,8 +15,8 @@ use spinney_kernel::definition::OnLost;
 use spinney_kernel::record::StopReason;
 use spinney_kernel::rules::decide;
 use spinney_kernel::rules::report::{Done, Report};
-use spinney_kernel::rules::request::{Charge, Hold, HoldFor, Request, Start};
-use spinney_kernel::rules::{Input, Reply, What};
+use spinney_kernel::rules::request::{Charge, Hold, HoldFor, HoldReply, Request, Start};
+use spinney_kernel::rules::{Input, InputReply, Reply, What};
 use spinney_kernel::words::{Body, By, CallId, Durability, Time, TreeId};
 use spinney_kernel::world::World;
 
@@ -73,7 +73,7 @@ fn build(home: &Path, events: u64) -> Result<u64, String> {
             lost: OnLost::Repeatable,
         };
         let reply = pen.ask(Request::Hold(Hold { agent: root(), effect: tool }))?;
-        let Reply::Started { call } = reply else {
+        let InputReply::Request(Reply::Hold(HoldReply::Started { call })) = reply else {
             return Err(format!("the tool was not called: {reply:?}"));
         };
         pen.done(call)?;
@@ -88,11 +88,11 @@ struct Pen {
 }
 
 impl Pen {
-    fn ask(&mut self, request: Request) -> Result<Reply, String> {
+    fn ask(&mut self, request: Request) -> Result<InputReply, String> {
         self.input(What::Request { by: By::Person, request: Box::new(request) })
     }
 
-    fn done(&mut self, call: CallId) -> Result<Reply, String> {
+    fn done(&mut self, call: CallId) -> Result<InputReply, String> {
         let (used, body) = (Used::CostNanos(2), Body::text("kept"));
         let done = Done {
             call,
@@ -107,7 +107,7 @@ impl Pen {
         self.input(What::Report(Report::Done(done)))
     }
 
-    fn input(&mut self, what: What) -> Result<Reply, String> {
+    fn input(&mut self, what: What) -> Result<InputReply, String> {
         self.now += 1;
         let after = self.world.seq();
         let input = Input { now: Time(self.now), draw: 0, what };

@@ -7,10 +7,10 @@ use spinney_kernel::record::{
 };
 use spinney_kernel::rules::report::{Breaker, Done, Failed, Lost, Rate, Report, Timer};
 use spinney_kernel::rules::request::{
-    Answer, Ask, Cancel, Charge, Fail, Finish, Hold, HoldFor, Pause, Publish, Raise, Redirect, Request, Send,
-    Spawn, Start, Unpause, Wait,
+    Accepted, Answer, Ask, Cancel, Charge, Fail, Finish, Hold, HoldFor, Pause, Publish, Raise, Redirect,
+    Request, Send, Spawn, Start, Unpause, Wait,
 };
-use spinney_kernel::rules::{Reply, What};
+use spinney_kernel::rules::{Receipt, What};
 use spinney_kernel::words::{
     AgentId, Body, By, CallId, Envelope, Fault, FaultKind, ModelName, RoleName, Running, ThreadId, Time,
     TimerId, ToolName, TreeId, limit,
@@ -393,7 +393,7 @@ fn a_call_is_settled_once() {
             stop: StopReason::End,
         })
     };
-    assert_eq!(play.report(done(200)), Reply::Done);
+    assert_eq!(play.report(done(200)), Receipt::Applied);
     ignored(&mut play, done(200));
     ignored(&mut play, done(100));
     let fault = Fault::of(FaultKind::Server);
@@ -404,7 +404,7 @@ fn a_call_is_settled_once() {
     let failed = |attempt| {
         Report::Failed(Failed { call: CallId(2), attempt, fault: fault.clone(), used: Used::Unknown })
     };
-    assert_eq!(play.report(failed(1)), Reply::Done);
+    assert_eq!(play.report(failed(1)), Receipt::Applied);
     ignored(&mut play, failed(1));
     assert_eq!(play.world().call(CallId(2)).map(|call| call.attempt), Some(2), "the second attempt runs on");
 }
@@ -417,7 +417,7 @@ fn a_timer_fires_once_and_counts_even_if_its_clock_was_fast() {
     let timers: Vec<TimerId> = play.world().alarms().map(|alarm| alarm.timer).collect();
     assert_eq!(timers.len(), 2);
     for timer in timers.into_iter().rev() {
-        assert_eq!(play.report(Report::Timer(Timer { timer })), Reply::Done);
+        assert_eq!(play.report(Report::Timer(Timer { timer })), Receipt::Applied);
         ignored(&mut play, Report::Timer(Timer { timer }));
     }
     assert_eq!(play.view("a").status.to_string(), "failed");
@@ -448,7 +448,7 @@ fn open_calls_and_messages_are_bounded() {
     // A flood of messages keeps no person from redirecting.
     let running = Running::Finishes;
     let redirect = Redirect { agent: name("b"), instruction: "on".to_owned(), tokens: None, running };
-    assert_eq!(play.ask(Request::Redirect(redirect)), Ok(Reply::Done));
+    assert_eq!(play.ask(redirect), Ok(Accepted {}));
 }
 
 /// A definition that names what does not exist starts no tree.

@@ -4,6 +4,7 @@ use spinney_kernel::budget::{Amounts, Resource, Shortfall};
 use spinney_kernel::definition::{Refusal, TreeLimits};
 use spinney_kernel::record::{Due, Event};
 use spinney_kernel::rules::Reply;
+use spinney_kernel::rules::request::HoldReply;
 use spinney_testkit::{Play, check};
 
 use crate::seen::{attempts, effects, events, model_call, name, refusals, running, taken, turn};
@@ -323,7 +324,7 @@ fn v9_ten_dimes_are_a_dollar_and_the_eleventh_is_refused() {
     for call in 1..=10 {
         assert_eq!(
             play.ask(model_call("a", 100)),
-            Ok(Reply::Started { call: spinney_kernel::words::CallId(call) })
+            Ok(Reply::Hold(HoldReply::Started { call: spinney_kernel::words::CallId(call) }))
         );
         play.run(&format!("done #{call} $0.10"));
     }
@@ -339,7 +340,7 @@ fn v9_ten_dimes_are_a_dollar_and_the_eleventh_is_refused() {
     };
     let refusal = Refusal::Ceiling { account: name("a"), short };
     let call = spinney_kernel::words::CallId(11);
-    assert_eq!(play.ask(model_call("a", 100)), Ok(Reply::Refused { call, refusal }));
+    assert_eq!(play.ask(model_call("a", 100)), Ok(Reply::Hold(HoldReply::Refused { call, refusal })));
     assert_eq!(play.view("root").spent.of(Resource::Cost), DOLLAR);
 }
 

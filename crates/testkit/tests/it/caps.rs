@@ -7,8 +7,7 @@ use spinney_kernel::definition::{
     Allow, BudgetSpec, Caps, Definition, Lend, Network, OnLow, Refusal, TreeLimits,
 };
 use spinney_kernel::record::Event;
-use spinney_kernel::rules::Reply;
-use spinney_kernel::rules::request::{Hold, HoldFor, Request, Spawn};
+use spinney_kernel::rules::request::{Hold, HoldFor, Request, Spawn, SpawnReply};
 use spinney_kernel::words::{AgentId, ModelName, ToolName};
 use spinney_testkit::Play;
 
@@ -247,7 +246,7 @@ fn escape(play: &mut Play, parent: &str) {
     assert!(matches!(refusal, Refusal::RoleNotAllowed { .. } | Refusal::DepthLimit { .. }), "{refusal:?}");
     let mut last = "x".to_owned();
     for role in ["a", "b", "greedy", "online", "deep", "boss"] {
-        if let Ok(Reply::Spawned { agent, .. }) = play.ask(Request::Spawn(Play::spawn(&last, role))) {
+        if let Ok(SpawnReply { agent, .. }) = play.ask(Play::spawn(&last, role)) {
             last = agent.to_string();
         }
     }

@@ -2,8 +2,7 @@
 
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::{Effect, Event, Exit, Failure, Outcome, Why};
-use spinney_kernel::rules::Reply;
-use spinney_kernel::rules::request::{Fail, Finish, Request};
+use spinney_kernel::rules::request::{Fail, Finish, Request, Spawn, SpawnReply};
 use spinney_kernel::words::{AgentId, Body, Seq};
 use spinney_kernel::world::{CallStage, Phase};
 use spinney_testkit::{Play, check};
@@ -321,12 +320,9 @@ fn waits_end_when_they_have_what_they_wait_for() {
 #[test]
 fn an_attached_child_ends_the_call_that_spawned_it() {
     let mut play = Play::grow("root / a");
-    let reply = play.must(Request::Spawn(spinney_kernel::rules::request::Spawn {
-        id: Some(name("b")),
-        ..Play::spawn("root", "a")
-    }));
+    let reply = play.must(Spawn { id: Some(name("b")), ..Play::spawn("root", "a") });
     let call = spinney_kernel::words::CallId(1);
-    assert_eq!(reply, Reply::Spawned { agent: name("b"), call: Some(call) });
+    assert_eq!(reply, SpawnReply { agent: name("b"), call: Some(call) });
     play.clear_log().run("finish b ok");
     insta::assert_snapshot!(play.log(), @"
     b ended: completed, spent nothing

@@ -1,8 +1,7 @@
 //! Bugs that were found and fixed, each with the script that showed it.
 
 use spinney_kernel::budget::{Amounts, Resource, nanos_from_usd};
-use spinney_kernel::rules::Reply;
-use spinney_kernel::rules::request::Request;
+use spinney_kernel::rules::request::Accepted;
 use spinney_testkit::{Play, check};
 
 fn cost(play: &Play, name: &str) -> (u64, u64) {
@@ -168,7 +167,7 @@ fn a_raise_raises_the_reserve_too() {
     let mut play = Play::grow("root $1.00 reserve=10% / a");
     let add = Amounts::cost(usd("9.00"));
     let raise = spinney_kernel::rules::request::Raise { agent: "root".parse().unwrap(), add, add_ms: 0 };
-    assert_eq!(play.ask(Request::Raise(raise)), Ok(Reply::Done));
+    assert_eq!(play.ask(raise), Ok(Accepted {}));
     play.run("call a $9.00");
     assert_eq!(play.view("a").status.to_string(), "running");
     play.run("done #1 $9.00\ncall a $0.10");

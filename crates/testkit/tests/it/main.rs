@@ -48,6 +48,7 @@ mod tools;
 mod trace;
 mod tries;
 mod turn;
+mod verbs;
 mod verify;
 mod wait;
 mod whole;

@@ -3,7 +3,7 @@
 use spinney_kernel::context::{Contexts, Message};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::Reply;
-use spinney_kernel::rules::request::{Publish, Request, Send, Spawn};
+use spinney_kernel::rules::request::{Accepted, Publish, Request, Send, SendReply, Spawn};
 use spinney_kernel::words::{Body, Envelope, limit};
 use spinney_testkit::Play;
 
@@ -42,10 +42,9 @@ fn heard(play: &mut Play, agent: &str) -> Vec<String> {
 #[test]
 fn p20_a_message_for_an_agent_that_is_yet_to_come_is_delivered_once() {
     let mut play = Play::grow("root $9.00 / a / c later");
-    let queued = Reply::Queued { agent: name("c") };
-    assert_eq!(play.ask(send("c", "first")), Ok(queued.clone()));
-    assert_eq!(play.ask(send("c", "second")), Ok(queued));
-    assert_eq!(play.ask(send("a", "other")), Ok(Reply::Done));
+    assert_eq!(play.ask(send("c", "first")), Ok(Reply::Send(SendReply::Queued)));
+    assert_eq!(play.ask(send("c", "second")), Ok(Reply::Send(SendReply::Queued)));
+    assert_eq!(play.ask(send("a", "other")), Ok(Reply::Send(SendReply::Delivered)));
     assert_eq!((unread(&play, "a"), unread(&play, "c")), (1, 0));
     let spawn = Spawn { id: Some(name("c")), ..Play::spawn("a", "c") };
     assert!(play.ask(Request::Spawn(spawn)).is_ok());
@@ -53,7 +52,7 @@ fn p20_a_message_for_an_agent_that_is_yet_to_come_is_delivered_once() {
     assert!(play.world().unborn().is_empty());
     assert_eq!(heard(&mut play, "c"), ["first", "second"]);
     assert_eq!(heard(&mut play, "a"), ["other"]);
-    assert_eq!(play.ask(send("c", "third")), Ok(Reply::Done));
+    assert_eq!(play.ask(send("c", "third")), Ok(Reply::Send(SendReply::Delivered)));
     assert_eq!(heard(&mut play, "c"), ["first", "second", "third"]);
 }
 
@@ -99,7 +98,7 @@ fn what_stands_on_a_message_is_read_and_counted() {
     };
     let mut play = Play::grow("root $9.00 / a");
     let message = Send { envelope, ..Send::plain(name("a"), Body::text("Is it good?")) };
-    assert_eq!(play.ask(Request::Send(message)), Ok(Reply::Done));
+    assert_eq!(play.ask(message), Ok(SendReply::Delivered));
     play.run("call a $0.01");
     let mut contexts = Contexts::new(play.world().tree());
     events(&play).iter().for_each(|event| contexts.apply(event));
@@ -119,7 +118,7 @@ fn p20_a_message_without_recipient_reaches_no_agent() {
     let mut play = Play::grow("root $9.00 / a / b");
     let envelope = Envelope { topic: Some(name("news")), ..Envelope::default() };
     let publish = Publish { body: Body::text("all of you"), envelope };
-    assert_eq!(play.ask(Request::Publish(publish)), Ok(Reply::Done));
+    assert_eq!(play.ask(publish), Ok(Accepted {}));
     for agent in ["root", "a", "b"] {
         assert_eq!(unread(&play, agent), 0);
         assert_eq!(heard(&mut play, agent), [""; 0]);

@@ -10,7 +10,7 @@ use spinney_kernel::context::Shown;
 use spinney_kernel::definition::{Definition, GivenMessage, Refusal, WindowSpec};
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
-use spinney_kernel::rules::request::{Request, Send, Spawn};
+use spinney_kernel::rules::request::{Request, Send, SendReply, Spawn};
 use spinney_kernel::words::{
     BadPart, BlobRef, Body, By, Category, Enclosure, Part, RoleName, Seq, enclose, limit,
 };
@@ -199,7 +199,7 @@ async fn parts_without_their_bytes_or_beyond_a_bound_are_refused() {
     settled(&tree).await;
     other.send_with(name("root"), "Mine.", vec![image("mine.png")]).await.unwrap();
     let (parts, bytes) = enclose(vec![image("mine.png")]).unwrap();
-    let send = |parts: Vec<Part>| Request::Send(Send::plain(name("root"), Body::text("x").with_parts(parts)));
+    let send = |parts: Vec<Part>| Send::plain(name("root"), Body::text("x").with_parts(parts));
     let refused = |ended: Result<_, RequestError>| match ended {
         Err(RequestError::Refused(Refusal::Part { part })) => part,
         other => panic!("{other:?}"),
@@ -213,9 +213,7 @@ async fn parts_without_their_bytes_or_beyond_a_bound_are_refused() {
     let told = refused(tree.request_with(By::Person, send(many), bytes.clone()).await);
     assert_eq!(told, BadPart::TooMany { count: 17, count_max: limit::PARTS_MAX });
     let empty = Enclosure { bytes: Vec::new(), ..image("none.png") };
-    let told = refused(
-        tree.send_with(name("root"), "x", vec![empty]).await.map(|()| spinney_kernel::rules::Reply::Done),
-    );
+    let told = refused(tree.send_with(name("root"), "x", vec![empty]).await.map(|()| SendReply::Delivered));
     assert_eq!(told, BadPart::Empty { name: name("none.png") });
     assert_eq!(tree.status().seq, before);
     // With its bytes it is welcome, and the same image twice is one blob.

@@ -3,7 +3,7 @@
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::Reply;
-use spinney_kernel::rules::request::{Publish, Request, Send, Spawn, Start};
+use spinney_kernel::rules::request::{Accepted, Publish, Request, Send, SendReply, Spawn, Start};
 use spinney_kernel::words::{Body, By, Envelope, RESERVED_IDS, RoleName};
 use spinney_testkit::Play;
 
@@ -63,8 +63,8 @@ fn no_model_speaks_under_the_topics_of_the_trees_own_events() {
         assert_eq!(play.ask_as(by(), publish(topic)), refused, "{topic}");
     }
     for topic in ["trees", "news.tree", "reply.news"] {
-        assert_eq!(play.ask_as(by(), send(topic)), Ok(Reply::Done), "{topic}");
-        assert_eq!(play.ask_as(by(), publish(topic)), Ok(Reply::Done), "{topic}");
+        assert_eq!(play.ask_as(by(), send(topic)), Ok(Reply::Send(SendReply::Delivered)), "{topic}");
+        assert_eq!(play.ask_as(by(), publish(topic)), Ok(Reply::Accepted(Accepted {})), "{topic}");
     }
     let told = play.ask_as(by(), send("tree.halt")).unwrap_err().to_string();
     assert_eq!(told, "the topic `tree.halt` is for the tree's own events: choose another first word");
@@ -76,9 +76,15 @@ fn a_tree_of_older_rules_takes_the_names_that_it_always_took() {
     for rules in [1, 2] {
         let mut play = Play::grow_under(rules, TREE);
         assert!(play.ask(spawn("person")).is_ok());
-        assert_eq!(play.ask_as(By::Agent(name("a")), send("tree.halt")), Ok(Reply::Done));
-        assert_eq!(play.ask_as(By::Agent(name("a")), publish("agent.result")), Ok(Reply::Done));
-        let letter = Request::Send(Send::plain(name("user"), Body::text("Hello.")));
-        assert_eq!(play.ask(letter), Ok(Reply::Queued { agent: name("user") }));
+        assert_eq!(
+            play.ask_as(By::Agent(name("a")), send("tree.halt")),
+            Ok(Reply::Send(SendReply::Delivered))
+        );
+        assert_eq!(
+            play.ask_as(By::Agent(name("a")), publish("agent.result")),
+            Ok(Reply::Accepted(Accepted {}))
+        );
+        let letter = Send::plain(name("user"), Body::text("Hello."));
+        assert_eq!(play.ask(letter), Ok(SendReply::Queued));
     }
 }

@@ -4,8 +4,7 @@ use spinney_journal::Batch;
 use spinney_kernel::context::{ContextSnapshot, Contexts};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::{Header, Standing, Tie};
-use spinney_kernel::rules::Reply;
-use spinney_kernel::rules::request::{Checkpoint, Refresh, Request, Rollback, Send};
+use spinney_kernel::rules::request::{Checkpoint, Refresh, RefreshReply, Request, Rollback, Send};
 use spinney_kernel::words::{AgentId, Body, CallId, Category, Envelope, Seq};
 use spinney_testkit::Play;
 
@@ -50,9 +49,8 @@ fn an_answer_that_comes_too_late_is_paid_and_asks_for_nothing() {
     let mut play = Play::grow(FIXTURE);
     let rollback = checkpoint(&mut play, "root");
     play.clear_log();
-    let reply = play.must(Request::Rollback(rollback));
-    let Reply::RolledBack { messages: 1, cancelled, .. } = reply else { panic!("{reply:?}") };
-    assert_eq!(cancelled, Vec::<AgentId>::new());
+    let reply = play.must(rollback);
+    assert_eq!((reply.messages, reply.cancelled), (1, Vec::<AgentId>::new()));
     play.run("said #1 Hm. | read {\"path\":\"a\"}");
     insta::assert_snapshot!(play.log(), @"
     root is what root was at 9: 1 messages, 0 unanswered, 0 calls stay, 0 children go
@@ -96,16 +94,16 @@ fn what_comes_instead_is_news_to_those_who_were_told() {
         let envelope = Envelope { category: Category::Context, ..Envelope::default() };
         Request::Send(Send { envelope, ..Send::plain(name("root"), Body::text(text)) })
     };
-    let refresh = || Request::Refresh(Refresh { agent: name("b"), replace: false });
+    let refresh = || Refresh { agent: name("b"), replace: false };
     let mut play = Play::grow(FIXTURE);
     play.must(fact("FACT-1"));
     let rollback = checkpoint(&mut play, "root");
     play.must(fact("FACT-2"));
-    assert_eq!(play.must(refresh()), Reply::Told { messages: vec![3] });
+    assert_eq!(play.must(refresh()), RefreshReply { messages: 3 });
     play.must(Request::Rollback(rollback));
-    assert_eq!(play.must(refresh()), Reply::Told { messages: vec![0] });
+    assert_eq!(play.must(refresh()), RefreshReply { messages: 0 });
     play.must(fact("FACT-3"));
-    assert_eq!(play.must(refresh()), Reply::Told { messages: vec![1] });
+    assert_eq!(play.must(refresh()), RefreshReply { messages: 1 });
     let told = texts(&play, "b");
     assert!(told.last().unwrap().contains("FACT-3"), "{told:?}");
 }

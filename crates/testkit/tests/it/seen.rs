@@ -8,7 +8,7 @@ use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::{Effect, Event, Exit, Outcome, Spawned};
 use spinney_kernel::rules::report::Report;
 use spinney_kernel::rules::request::{Hold, HoldFor, Request};
-use spinney_kernel::rules::{Reply, What};
+use spinney_kernel::rules::{InputReply, Receipt, What};
 use spinney_kernel::words::{AgentId, By, CallId};
 use spinney_testkit::Play;
 
@@ -48,7 +48,7 @@ pub(crate) fn refused(play: &mut Play, what: What) -> Refusal {
 pub(crate) fn ignored(play: &mut Play, report: Report) {
     let before = play.world().clone();
     let decision = play.input(What::Report(report)).unwrap_or_else(|refusal| panic!("{refusal}"));
-    assert_eq!((decision.events, decision.reply), (Vec::new(), Reply::Stale));
+    assert_eq!((decision.events, decision.reply), (Vec::new(), InputReply::Report(Receipt::Stale)));
     assert_eq!(&before, play.world(), "a stale report leaves the world as it was");
 }
 

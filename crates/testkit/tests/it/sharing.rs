@@ -4,7 +4,7 @@ use spinney_kernel::context::{Contexts, Frame, Message};
 use spinney_kernel::definition::{Definition, GivenMessage, Refusal, Share, WindowSpec};
 use spinney_kernel::record::{Clamped, Event, Tie};
 use spinney_kernel::rules::Reply;
-use spinney_kernel::rules::request::{Broadcast, Collect, Refresh, Request, Send, Spawn};
+use spinney_kernel::rules::request::{Broadcast, Collect, Refresh, Request, Send, SendReply, Spawn};
 use spinney_kernel::words::{AgentId, Body, By, Category, Envelope, ModelName, RoleName};
 use spinney_testkit::Play;
 
@@ -340,7 +340,7 @@ fn p18_what_is_meant_for_one_agent_changes_that_one_only() {
     play.must(spawn("b2", Share::Goal));
     let others = |play: &Play| [packet(play, "root"), packet(play, "b2")];
     let before = others(&play);
-    assert_eq!(play.must(send("b1", Category::Dialog, "only you")), Reply::Done);
+    assert_eq!(play.must(send("b1", Category::Dialog, "only you")), Reply::Send(SendReply::Delivered));
     play.run("said #4 I read. | read {}\ndone #6");
     assert_eq!(count(&play, "b1", "only you"), 1);
     assert_eq!(others(&play), before);

@@ -13,7 +13,7 @@ use spinney_kernel::budget::Resource;
 use spinney_kernel::context::Message;
 use spinney_kernel::definition::{Allow, Approval, Caps, Definition, Network, Recursion};
 use spinney_kernel::port::model::ModelAttempt;
-use spinney_kernel::record::{Event, Spawned};
+use spinney_kernel::record::{Event, ExitKind, Spawned};
 use spinney_kernel::words::{Body, limit};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::spinney::function_tool::{FunctionTool, Untyped};
@@ -283,7 +283,7 @@ async fn x6_of_over_a_hundred_attempts_at_more_than_a_parent_has_none_passes() {
             let tried = tried(role, calls).await;
             tried_in_all += 1;
             kinds.insert(after);
-            assert_eq!(tried.look.state, TreeState::Ended("completed"), "{role} {calls}");
+            assert_eq!(tried.look.state, TreeState::Ended(ExitKind::Completed), "{role} {calls}");
             let came_to = tried.came_to(role);
             let is_refused = came_to.iter().all(|(_, is_error)| *is_error);
             // Whoever is spawned may use up what there is, so that nobody has another turn.

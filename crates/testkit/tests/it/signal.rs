@@ -3,8 +3,8 @@
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::Effect;
 use spinney_kernel::rules::Reply;
-use spinney_kernel::rules::request::{Cancel, Pause, Redirect, Request, Spawn, Unpause};
-use spinney_kernel::words::Running;
+use spinney_kernel::rules::request::{Accepted, Cancel, Pause, Redirect, Request, Spawn, Unpause};
+use spinney_kernel::words::{By, Running};
 use spinney_testkit::{Play, check};
 
 use crate::seen::{agent, attempts, effects, name, person, refused, running};
@@ -137,7 +137,7 @@ fn a_cancelled_child_stays_cancelled_and_a_new_one_has_a_new_id() {
     assert_eq!(refused(&mut play, person(unpause("a"))), gone);
     let same = Spawn { id: Some(name("a")), ..Play::spawn("root", "a") };
     assert_eq!(refused(&mut play, person(Request::Spawn(same))), Refusal::DuplicateId { agent: name("a") });
-    let Reply::Spawned { agent, .. } = play.must(Request::Spawn(Play::spawn("root", "a"))) else { panic!() };
+    let agent = play.must(Play::spawn("root", "a")).agent;
     assert_ne!(agent, name("a"));
     assert_eq!((running(&play).len(), attempts(&play)), (0, 1));
 }
@@ -162,8 +162,8 @@ fn an_agent_signals_only_its_descendants() {
         }
     }
     for to in ["b", "c"] {
-        assert_eq!(play.input(agent("a", pause(to))).map(|decision| decision.reply), Ok(Reply::Done));
-        assert_eq!(play.input(agent("root", unpause(to))).map(|decision| decision.reply), Ok(Reply::Done));
+        assert_eq!(play.ask_as(By::Agent(name("a")), pause(to)), Ok(Reply::Accepted(Accepted {})));
+        assert_eq!(play.ask_as(By::Agent(name("root")), unpause(to)), Ok(Reply::Accepted(Accepted {})));
     }
     play.run("cancel d");
     let dead = Refusal::AgentEnded { agent: name("d"), state: "cancelled".to_owned() };

@@ -1,6 +1,7 @@
 //! What can be seen of an agent while it lives, and what is kept of it afterwards.
 
 use spinney_kernel::budget::{Amounts, Ceilings, Resource};
+use spinney_kernel::record::ExitKind;
 use spinney_kernel::words::ThreadId;
 use spinney_kernel::world::{AgentStatus, AgentView, Ended};
 use spinney_testkit::Play;
@@ -63,7 +64,7 @@ fn v13_only_totals_are_left_of_an_agent_that_ended() {
         role: name("a"),
         parent: world.agents().root(),
         depth: 1,
-        word: "completed",
+        exit: ExitKind::Completed,
         at: world.agents().ended(ix).unwrap().at,
         tokens: 2,
         spent: turn(200),

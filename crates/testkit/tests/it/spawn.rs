@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 use spinney_kernel::definition::{Allow, Caps, Definition, Network, Recursion, Refusal, TreeLimits};
-use spinney_kernel::rules::Reply;
-use spinney_kernel::rules::request::{Collect, Request, Spawn};
+use spinney_kernel::rules::request::{Collect, Request, Spawn, SpawnReply};
 use spinney_kernel::words::ThreadId;
 use spinney_testkit::Play;
 
@@ -48,10 +47,9 @@ fn l14_a_role_that_recurses_for_ever_ends_at_the_limit_and_the_root_answers() {
     let mut parent = "root".to_owned();
     let refusal = loop {
         let goal = format!("The half of {parent}.");
-        let request = Request::Spawn(Spawn { goal, ..Play::spawn(&parent, "root") });
+        let request = Spawn { goal, ..Play::spawn(&parent, "root") };
         match play.ask(request) {
-            Ok(Reply::Spawned { agent, .. }) => parent = agent.to_string(),
-            Ok(other) => panic!("{other:?}"),
+            Ok(SpawnReply { agent, .. }) => parent = agent.to_string(),
             Err(refusal) => break refusal,
         }
         play.run(&format!("call {parent} $0.20"));
@@ -225,10 +223,7 @@ fn a_child_without_an_id_gets_its_role_and_eight_hex_digits() {
     let mut play = Play::grow("root / a");
     let mut ids = Vec::new();
     for _ in 0..3 {
-        let Reply::Spawned { agent, .. } = play.must(Request::Spawn(Play::spawn("root", "a"))) else {
-            panic!()
-        };
-        ids.push(agent.to_string());
+        ids.push(play.must(Play::spawn("root", "a")).agent.to_string());
     }
     for id in &ids {
         let digits = id.strip_prefix("a-").unwrap();
@@ -238,7 +233,7 @@ fn a_child_without_an_id_gets_its_role_and_eight_hex_digits() {
     let agents = play.world().agents().len() as u64 + 1;
     let next = play.batches().last().map_or(0, |batch| batch.input.draw) + 2 + agents;
     play.must(spawn("root", "a", &format!("a-{next:08x}")));
-    let Reply::Spawned { agent, .. } = play.must(Request::Spawn(Play::spawn("root", "a"))) else { panic!() };
+    let agent = play.must(Play::spawn("root", "a")).agent;
     assert_eq!(agent.as_str(), format!("a-{:08x}", next + 1), "a drawn id that is taken is not used twice");
 }
 

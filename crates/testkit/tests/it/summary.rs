@@ -7,7 +7,7 @@ use insta::assert_snapshot;
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::context::{Contexts, Message, Packet};
 use spinney_kernel::definition::Share;
-use spinney_kernel::record::{Event, Summary, Unsummed, Work};
+use spinney_kernel::record::{Event, ExitKind, Summary, Unsummed, Work};
 use spinney_kernel::rules::request::{Charge, Collect, Refresh, Request, Send, Spawn};
 use spinney_kernel::words::{AgentId, Body, CallId, Category, Envelope, limit};
 use spinney_kernel::world::TreeState;
@@ -352,7 +352,7 @@ fn a_summary_waits_with_its_agent_and_ends_with_it() {
     play.run(&format!("unpause root\nsaid #{} Nothing yet.", call.0));
     assert!(matches!(cuts(&play)[..], [Some(Summary::By(_))]), "{}", play.log());
     other.run("cancel root enough");
-    assert_eq!(other.world().state(), TreeState::Ended("cancelled"));
+    assert_eq!(other.world().state(), TreeState::Ended(ExitKind::Cancelled));
     assert_eq!(cuts(&other), []);
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::record as event;
 use crate::record::Event;
-use crate::rules::{Draft, Reply};
+use crate::rules::{Draft, Receipt};
 use crate::words::ModelName;
 
 /// A model's breaker opened or closed.
@@ -17,12 +17,12 @@ pub struct Breaker {
 }
 
 impl Breaker {
-    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Reply {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Receipt {
         let open = self.breaker == event::BreakerState::Open;
         if draft.is_broken(&self.model) == open || !draft.definition().models.contains_key(&self.model) {
-            return Reply::Stale;
+            return Receipt::Stale;
         }
         draft.record(Event::BreakerChanged { model: self.model.clone(), breaker: self.breaker });
-        Reply::Done
+        Receipt::Applied
     }
 }

@@ -8,7 +8,7 @@ use crate::definition::Mismatch;
 use crate::record::{Outcome, StopReason, ToolAsk, Work};
 use crate::rules::agent::end_if_drained;
 use crate::rules::turn::Said;
-use crate::rules::{Draft, Reply, call, turn};
+use crate::rules::{Draft, Receipt, call, turn};
 use crate::words::{Body, CallId};
 
 /// An effect did its work.
@@ -40,8 +40,8 @@ const fn is_false(flag: &bool) -> bool {
 }
 
 impl Done {
-    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Reply {
-        let Some(call) = running(draft, self.call, self.attempt) else { return Reply::Stale };
+    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Receipt {
+        let Some(call) = running(draft, self.call, self.attempt) else { return Receipt::Stale };
         let ix = call.agent;
         let spent = call::used(draft.definition(), call, self.used);
         let (is_model, is_void) = (matches!(call.work, Work::Model(_)), call.is_void);
@@ -63,6 +63,6 @@ impl Done {
             turn::said(draft, ix, &Said { asks: &self.asks, mismatch: mismatch.as_deref(), cut_at, wrap_up });
         }
         end_if_drained(draft, ix);
-        Reply::Done
+        Receipt::Applied
     }
 }

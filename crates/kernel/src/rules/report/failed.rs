@@ -7,7 +7,7 @@ use crate::budget::{Amounts, Fit, Resource, Used};
 use crate::definition;
 use crate::record::{Alarm, Event, Outcome, Why, Work};
 use crate::rules::agent::end_if_drained;
-use crate::rules::{Draft, Reply, call};
+use crate::rules::{Draft, Receipt, call};
 use crate::words::retry::Retry;
 use crate::words::{CallId, Fault, FaultKind, ModelName, limit, retry};
 use crate::world::AgentState;
@@ -29,8 +29,8 @@ enum Next {
 }
 
 impl Failed {
-    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Reply {
-        let Some(call) = running(draft, self.call, self.attempt) else { return Reply::Stale };
+    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Receipt {
+        let Some(call) = running(draft, self.call, self.attempt) else { return Receipt::Stale };
         let ix = call.agent;
         let spent = call::used_in_vain(draft.definition(), call, self.used);
         match self.next(draft) {
@@ -50,7 +50,7 @@ impl Failed {
                 call::admit(draft, self.call, None);
             }
         }
-        Reply::Done
+        Receipt::Applied
     }
 
     /// A provider that is only busy is given time; one that fails is left for another, if there is one. The last

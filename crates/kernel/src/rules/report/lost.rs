@@ -10,7 +10,7 @@ use crate::budget::Used;
 use crate::definition;
 use crate::record::{Event, Outcome, Work};
 use crate::rules::agent::end_if_drained;
-use crate::rules::{Draft, Reply, call, clock};
+use crate::rules::{Draft, Receipt, call, clock};
 use crate::words::{CallId, limit};
 use crate::world::AgentState;
 
@@ -23,8 +23,8 @@ pub struct Lost {
 }
 
 impl Lost {
-    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Reply {
-        let Some(call) = running(draft, self.call, self.attempt) else { return Reply::Stale };
+    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Receipt {
+        let Some(call) = running(draft, self.call, self.attempt) else { return Receipt::Stale };
         let ix = call.agent;
         let losses_max = match &call.work {
             Work::Model(work) => {
@@ -56,6 +56,6 @@ impl Lost {
                 end_if_drained(draft, ix);
             }
         }
-        Reply::Done
+        Receipt::Applied
     }
 }

@@ -20,7 +20,7 @@ pub use rate::Rate;
 pub use resumed::Resumed;
 pub use timer::Timer;
 
-use crate::rules::{Draft, Reply};
+use crate::rules::{Draft, Receipt};
 use crate::words::CallId;
 use crate::world::{Call, World};
 
@@ -38,9 +38,9 @@ pub enum Report {
 }
 
 impl Report {
-    pub(crate) fn decide(&self, draft: &mut Draft<'_>) -> Reply {
+    pub(crate) fn decide(&self, draft: &mut Draft<'_>) -> Receipt {
         if draft.check_running().is_err() {
-            return Reply::Stale;
+            return Receipt::Stale;
         }
         match self {
             Self::Done(report) => report.decide(draft),

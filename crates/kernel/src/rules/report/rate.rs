@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::record::Event;
-use crate::rules::{Draft, Reply};
+use crate::rules::{Draft, Receipt};
 use crate::words::{ModelName, Time, limit};
 
 /// A model takes no calls until then.
@@ -16,14 +16,14 @@ pub struct Rate {
 }
 
 impl Rate {
-    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Reply {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Receipt {
         let until = self.until.min(draft.now().after_ms(limit::RETRY_AFTER_MAX_MS));
         if draft.rate_limit(&self.model) == Some(until)
             || !draft.definition().models.contains_key(&self.model)
         {
-            return Reply::Stale;
+            return Receipt::Stale;
         }
         draft.record(Event::RateLimited { model: self.model.clone(), until });
-        Reply::Done
+        Receipt::Applied
     }
 }

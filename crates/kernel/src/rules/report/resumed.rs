@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::rules::{Draft, Reply, clock};
+use crate::rules::{Draft, Receipt, clock};
 use crate::words::Time;
 
 /// Somebody runs the tree again.
@@ -15,8 +15,8 @@ pub struct Resumed {
 }
 
 impl Resumed {
-    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Reply {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Receipt {
         clock::recount(draft, self.since);
-        Reply::Done
+        Receipt::Applied
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::record::{Exit, OnTimeout, Outcome, WaitFor, Work};
-use crate::rules::{Draft, Reply, agent, call, clock, turn};
+use crate::rules::{Draft, Receipt, agent, call, clock, turn};
 use crate::words::{CallId, TimerId};
 use crate::world::Subject;
 
@@ -14,14 +14,14 @@ pub struct Timer {
 }
 
 impl Timer {
-    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Reply {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Receipt {
         // It fires once and is not argued with: clocks differ, and one that was sent away would be gone.
-        let Some((_, subject)) = draft.subject(self.timer) else { return Reply::Stale };
+        let Some((_, subject)) = draft.subject(self.timer) else { return Receipt::Stale };
         match subject {
             Subject::Clock(ix, kind) => clock::rang(draft, ix, kind),
             Subject::Call(id) => call_due(draft, id),
         }
-        Reply::Done
+        Receipt::Applied
     }
 }
 

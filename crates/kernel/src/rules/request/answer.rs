@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::person;
+use super::{Accepted, Outside, Verb, person};
 use crate::definition::Refusal;
 use crate::record::{Outcome, Work};
-use crate::rules::{Draft, Reply, call, turn};
+use crate::rules::{Draft, call, turn};
 use crate::words::{Body, By, CallId};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,8 +15,20 @@ pub struct Answer {
     pub answer: Body,
 }
 
+impl Verb for Answer {
+    type Reply = Accepted;
+
+    fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
+        self.answer.count(tokens);
+    }
+
+    fn outside(&self) -> Outside {
+        Outside::if_whole(&self.answer)
+    }
+}
+
 impl Answer {
-    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Accepted, Refusal> {
         person(by, "answer a question")?;
         draft.check_running()?;
         self.answer.checked("answer")?;
@@ -33,6 +45,6 @@ impl Answer {
             let answered = Outcome::Answered { answer: self.answer.clone(), is_default: false };
             call::end(draft, self.question, answered);
         }
-        Ok(Reply::Done)
+        Ok(Accepted {})
     }
 }

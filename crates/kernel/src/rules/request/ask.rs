@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{acting, room_for_call, timeout};
+use super::{Verb, acting, room_for_call, timeout};
 use crate::definition::{Refusal, check_said};
-use crate::record::{Alarm, Event, OnTimeout, Question, Why};
-use crate::rules::{Draft, Reply};
-use crate::words::{AgentId, By, limit};
+use crate::record::{Alarm, Event, OnTimeout, Question};
+use crate::rules::Draft;
+use crate::words::{AgentId, By, CallId, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -18,8 +18,25 @@ pub struct Ask {
     pub timeout_ms: Option<u64>,
 }
 
+/// The question is open.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskReply {
+    /// The id to answer it by.
+    pub question: CallId,
+}
+
+impl Verb for Ask {
+    type Reply = AskReply;
+
+    fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
+        if let OnTimeout::Default(body) = &mut self.question.on_timeout {
+            body.count(tokens);
+        }
+    }
+}
+
 impl Ask {
-    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<AskReply, Refusal> {
         let ix = acting(draft, by, &self.agent)?;
         room_for_call(draft, ix)?;
         let ms = timeout(self.timeout_ms, limit::QUESTION_TIMEOUT_MS)?;
@@ -33,6 +50,6 @@ impl Ask {
         let (agent, question) = (self.agent.clone(), Question { approves: None, ..self.question.clone() });
         let ask = draft.ask();
         draft.record(Event::QuestionAsked { call, agent, ask, question, alarm });
-        Ok(Reply::Waiting { call, why: Why::Person })
+        Ok(AskReply { question: call })
     }
 }

@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{acting, person};
+use super::{Accepted, Verb, acting, person};
 use crate::budget::{Amounts, Ceilings, Terms};
 use crate::definition::{BudgetSpec, OnLost, Refusal};
 use crate::record::{Branched, Event, Outcome, Work};
 use crate::rules::agent::end_if_drained;
 use crate::rules::turn::{Lead, with_reserve};
-use crate::rules::{Draft, Reply, call};
+use crate::rules::{Draft, call};
 use crate::words::{AgentId, By, CallId, Time, TreeId};
 use crate::world::{AgentIx, AgentState};
 
@@ -25,8 +25,12 @@ pub struct Branch {
     pub since: Time,
 }
 
+impl Verb for Branch {
+    type Reply = Accepted;
+}
+
 impl Branch {
-    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Accepted, Refusal> {
         person(by, "branch a tree")?;
         acting(draft, by, &self.agent)?;
         let Some(root) = draft.agents().root() else { return Err(Refusal::TreeNotStarted) };
@@ -58,7 +62,7 @@ impl Branch {
         for id in out.map(|(id, _)| id).collect::<Vec<CallId>>() {
             lose(draft, id);
         }
-        Ok(Reply::Done)
+        Ok(Accepted {})
     }
 
     /// The terms of the root's account from here on.

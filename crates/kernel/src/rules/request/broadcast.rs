@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::acting;
+use super::{Outside, Verb, acting};
 use crate::definition::Refusal;
 use crate::rules::turn::Before;
-use crate::rules::{Draft, Reply, turn};
+use crate::rules::{Draft, turn};
 use crate::window::News;
 use crate::words::{AgentId, By, Category, limit};
 
@@ -20,8 +20,23 @@ pub struct Broadcast {
     pub categories: Vec<Category>,
 }
 
+/// What the recipients received.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BroadcastReply {
+    /// Messages delivered to each recipient, in the order of the request; 0 if nothing was new to it.
+    pub messages: Vec<u32>,
+}
+
+impl Verb for Broadcast {
+    type Reply = BroadcastReply;
+
+    fn outside(&self) -> Outside {
+        Outside::Open
+    }
+}
+
 impl Broadcast {
-    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<BroadcastReply, Refusal> {
         acting(draft, by, &self.from)?;
         if self.to.is_empty() || self.categories.is_empty() {
             return Err(Refusal::TextEmpty { what: "list of recipients or categories".to_owned() });
@@ -53,6 +68,6 @@ impl Broadcast {
         let is_whole = self.categories.contains(&Category::System);
         let news = if is_whole { News::Briefing } else { News::Context };
         let shared = |to| turn::tell(draft, &self.from, to, news, Before::Stays);
-        Ok(Reply::Told { messages: self.to.iter().map(shared).collect() })
+        Ok(BroadcastReply { messages: self.to.iter().map(shared).collect() })
     }
 }

@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{Accepted, Outside, Verb};
 use crate::definition::{Refusal, check_text};
 use crate::record::Exit;
-use crate::rules::{Draft, Reply, agent, signal};
+use crate::rules::{Draft, agent, signal};
 use crate::words::{AgentId, By, limit};
 
 /// Cancel an agent and everything below it.
@@ -16,11 +17,19 @@ pub struct Cancel {
     pub reason: String,
 }
 
+impl Verb for Cancel {
+    type Reply = Accepted;
+
+    fn outside(&self) -> Outside {
+        Outside::Open
+    }
+}
+
 impl Cancel {
-    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Accepted, Refusal> {
         let ix = signal::target(draft, by, &self.agent)?;
         check_text("reason", &self.reason, limit::NOTE_BYTES_MAX)?;
         agent::end(draft, ix, Exit::Cancelled { reason: self.reason.clone() }, None);
-        Ok(Reply::Done)
+        Ok(Accepted {})
     }
 }

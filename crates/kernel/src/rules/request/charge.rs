@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::person;
+use super::{Accepted, Verb, person};
 use crate::budget::Amounts;
 use crate::definition::{Refusal, check_text};
 use crate::record::Event;
-use crate::rules::{Draft, Reply};
+use crate::rules::Draft;
 use crate::words::{AgentId, By, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,8 +19,12 @@ pub struct Charge {
     pub note: String,
 }
 
+impl Verb for Charge {
+    type Reply = Accepted;
+}
+
 impl Charge {
-    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Accepted, Refusal> {
         person(by, "charge outside spending")?;
         draft.check_running()?;
         let found = draft.agents().find(&self.agent);
@@ -36,6 +40,6 @@ impl Charge {
             None => unreachable!("the root of a running tree lives"),
         };
         draft.record(Event::Charged { agent, amounts, note: self.note.clone() });
-        Ok(Reply::Done)
+        Ok(Accepted {})
     }
 }

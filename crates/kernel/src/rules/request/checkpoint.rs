@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::acting;
+use super::{Outside, Verb, acting};
 use crate::definition::Refusal;
-use crate::rules::{Draft, Reply, checkpoint};
+use crate::rules::{Draft, checkpoint};
 use crate::words::{AgentId, By, CheckpointKind, CheckpointName};
 
 /// Make a checkpoint of an agent. That a name is free in the whole home is for whoever passes the request on to know:
@@ -19,6 +19,21 @@ pub struct Checkpoint {
     pub kind: CheckpointKind,
 }
 
+/// The checkpoint exists.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckpointReply {
+    /// Its name: the one that was asked for, or the one that was drawn.
+    pub name: CheckpointName,
+}
+
+impl Verb for Checkpoint {
+    type Reply = CheckpointReply;
+
+    fn outside(&self) -> Outside {
+        Outside::Open
+    }
+}
+
 impl Checkpoint {
     /// One that a person makes.
     #[must_use]
@@ -26,9 +41,13 @@ impl Checkpoint {
         Self { agent, name, kind: CheckpointKind::Manual }
     }
 
-    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+    pub(in crate::rules) fn decide(
+        &self,
+        draft: &mut Draft<'_>,
+        by: &By,
+    ) -> Result<CheckpointReply, Refusal> {
         acting(draft, by, &self.agent)?;
         let name = checkpoint::make(draft, self.agent.clone(), self.kind, self.name.clone(), 0);
-        Ok(Reply::Checkpoint { name })
+        Ok(CheckpointReply { name })
     }
 }

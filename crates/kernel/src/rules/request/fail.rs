@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::acting;
+use super::{Accepted, Verb, acting};
 use crate::definition::{Refusal, check_said};
 use crate::record::{Exit, Failure};
-use crate::rules::{Draft, Reply, agent};
+use crate::rules::{Draft, agent};
 use crate::words::{AgentId, Body, By, limit};
 
 /// Fail with a reason.
@@ -19,8 +19,12 @@ pub struct Fail {
     pub partial: Option<Body>,
 }
 
+impl Verb for Fail {
+    type Reply = Accepted;
+}
+
 impl Fail {
-    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Accepted, Refusal> {
         let ix = acting(draft, by, &self.agent)?;
         check_said("error code", &self.error.code, limit::NOTE_BYTES_MAX)?;
         check_said("error message", &self.error.message, limit::TEXT_BYTES_MAX)?;
@@ -28,6 +32,6 @@ impl Fail {
             partial.checked("partial result")?;
         }
         agent::end(draft, ix, Exit::Failed { error: self.error.clone() }, self.partial.clone());
-        Ok(Reply::Done)
+        Ok(Accepted {})
     }
 }

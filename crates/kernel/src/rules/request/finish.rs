@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::acting;
+use super::{Accepted, Verb, acting};
 use crate::definition::Refusal;
 use crate::record::Exit;
-use crate::rules::{Draft, Reply, agent};
+use crate::rules::{Draft, agent};
 use crate::words::{AgentId, Body, By};
 
 /// Finish with an answer.
@@ -16,11 +16,19 @@ pub struct Finish {
     pub result: Body,
 }
 
+impl Verb for Finish {
+    type Reply = Accepted;
+
+    fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
+        self.result.count(tokens);
+    }
+}
+
 impl Finish {
-    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Accepted, Refusal> {
         let ix = acting(draft, by, &self.agent)?;
         self.result.checked("result")?;
         agent::end(draft, ix, Exit::Completed, Some(self.result.clone()));
-        Ok(Reply::Done)
+        Ok(Accepted {})
     }
 }

@@ -3,11 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Collect, Spawn, acting};
-use crate::context::Frame;
+use super::{Collect, Spawn, SpawnReply, Verb, acting};
+use crate::context::{Frame, Goal};
 use crate::definition::{Allow, BudgetSpec, GivenMessage, Refusal, Share};
 use crate::record::Span;
-use crate::rules::{Draft, Reply};
+use crate::rules::Draft;
 use crate::words::{AgentId, Body, By, Category};
 use crate::world::AgentIx;
 
@@ -33,8 +33,16 @@ pub struct Followup {
     pub collect: Collect,
 }
 
+impl Verb for Followup {
+    type Reply = SpawnReply;
+
+    fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
+        self.task_tokens = Some(Goal::tokens(&self.task, tokens));
+    }
+}
+
 impl Followup {
-    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<SpawnReply, Refusal> {
         let parent = acting(draft, by, &self.parent)?;
         let agent = self.agent.clone();
         let found = draft.agents().find(&agent);
@@ -44,7 +52,7 @@ impl Followup {
         }
         let Some(ended) = draft.agents().ended(child) else { return Err(Refusal::StillAtWork { agent }) };
         let Some(finished) = draft.agents().finished(parent, child) else {
-            return Err(Refusal::NotKept { agent, state: ended.word.to_owned() });
+            return Err(Refusal::NotKept { agent, state: ended.exit.word().to_owned() });
         };
         let charter = &finished.charter;
         let spawn = Spawn {

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{acting, room_for_call};
+use super::{Verb, acting, room_for_call};
 use crate::budget::Amounts;
 use crate::record::{ToolCall, Work};
 use crate::rules::call;
@@ -11,9 +11,9 @@ use crate::rules::call::{Admitted, admit};
 use crate::world::AgentIx;
 
 use crate::definition::{OnLost, Refusal, check_text};
-use crate::record::Event;
-use crate::rules::{Draft, Reply, clock, turn};
-use crate::words::{AgentId, By, ModelName, ToolName, limit};
+use crate::record::{Event, Why};
+use crate::rules::{Draft, clock, turn};
+use crate::words::{AgentId, By, CallId, ModelName, ToolName, limit};
 
 /// Hold for an effect and start it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,8 +53,24 @@ pub enum HoldFor {
     },
 }
 
+/// What became of the call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum HoldReply {
+    /// It has started.
+    Started { call: CallId },
+    /// It waits.
+    Waiting { call: CallId, why: Why },
+    /// It was recorded, and it will not start.
+    Refused { call: CallId, refusal: Refusal },
+}
+
+impl Verb for Hold {
+    type Reply = HoldReply;
+}
+
 impl Hold {
-    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<HoldReply, Refusal> {
         let ix = acting(draft, by, &self.agent)?;
         clock::check_deadline(draft, ix)?;
         if turn::takes_turns(draft, ix) {
@@ -65,9 +81,9 @@ impl Hold {
         let call = draft.calls().next_id();
         draft.record(Event::CallAsked { call, agent: self.agent.clone(), work });
         Ok(match admit(draft, call, None) {
-            Admitted::Started => Reply::Started { call },
-            Admitted::Waiting(why) => Reply::Waiting { call, why },
-            Admitted::Refused(refusal) => Reply::Refused { call, refusal },
+            Admitted::Started => HoldReply::Started { call },
+            Admitted::Waiting(why) => HoldReply::Waiting { call, why },
+            Admitted::Refused(refusal) => HoldReply::Refused { call, refusal },
         })
     }
 

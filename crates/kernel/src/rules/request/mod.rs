@@ -2,6 +2,9 @@
 //!
 //! A verb decides in two steps: everything that can be refused is checked first, then events are recorded. A refused
 //! request records nothing.
+//!
+//! A new verb is one file with its request, its reply and its rules, and a line in [`Request`] and in each of the two
+//! lists below it; a reply type of its own is one more line in `rules/verb.rs`.
 
 mod answer;
 mod ask;
@@ -29,36 +32,38 @@ mod wait;
 use serde::{Deserialize, Serialize};
 
 pub use answer::Answer;
-pub use ask::Ask;
+pub use ask::{Ask, AskReply};
 pub use branch::Branch;
-pub use broadcast::Broadcast;
+pub use broadcast::{Broadcast, BroadcastReply};
 pub use cancel::Cancel;
 pub use charge::Charge;
-pub use checkpoint::Checkpoint;
+pub use checkpoint::{Checkpoint, CheckpointReply};
 pub use fail::Fail;
 pub use finish::Finish;
 pub use followup::Followup;
-pub use hold::Hold;
-pub use hold::HoldFor;
+pub use hold::{Hold, HoldFor, HoldReply};
 pub use pause::Pause;
 pub use publish::Publish;
 pub use raise::Raise;
 pub use redirect::Redirect;
-pub use refresh::Refresh;
-pub use rollback::Rollback;
-pub use send::Send;
-pub use spawn::Collect;
-pub use spawn::Spawn;
-pub use start::Start;
+pub use refresh::{Refresh, RefreshReply};
+pub use rollback::{Rollback, RollbackReply};
+pub use send::{Send, SendReply};
+pub use spawn::{Collect, Spawn, SpawnReply};
+pub use start::{Start, StartReply};
 pub use unpause::Unpause;
-pub use wait::Wait;
+pub use wait::{Wait, WaitReply};
 
-use crate::context::Goal;
+pub use crate::rules::verb::{Accepted, OtherReply, Outside, Reply, Verb};
+
 use crate::definition::Refusal;
-use crate::record::{OnTimeout, Question};
-use crate::rules::{Draft, Reply};
-use crate::words::{AgentId, By, Part, limit};
+use crate::rules::Draft;
+use crate::words::{AgentId, Body, By, Part, limit};
 use crate::world::{AgentIx, World};
+
+/// The version of requests, replies and views as other programs read and write them. It rises when one of them changes
+/// its meaning or loses a field; a new optional field does not raise it. Journals have versions of their own.
+pub const VERSION: u32 = 1;
 
 /// Everything that may be asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,103 +93,76 @@ pub enum Request {
     Rollback(Rollback),
 }
 
-impl Request {
-    /// Has everything counted that stands in it and that a model will read. The kernel never tokenises: whoever asks
-    /// brings the counts along, and without them bytes count.
-    pub fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
-        match self {
-            Self::Start(start) => start.goal_tokens = Some(Goal::tokens(&start.definition.goal, tokens)),
-            Self::Spawn(spawn) => {
-                spawn.goal_tokens = Some(Goal::tokens(&spawn.goal, tokens));
-                spawn.messages.iter_mut().for_each(|given| given.body.count(tokens));
-                spawn.frame.output_schema.iter_mut().for_each(|schema| schema.count(tokens));
-            }
-            Self::Followup(followup) => {
-                followup.task_tokens = Some(Goal::tokens(&followup.task, tokens));
-            }
-            Self::Send(send) => send.body.count(tokens),
-            Self::Ask(Ask { question: Question { on_timeout: OnTimeout::Default(body), .. }, .. }) => {
-                body.count(tokens);
-            }
-            Self::Answer(answer) => answer.answer.count(tokens),
-            Self::Finish(finish) => finish.result.count(tokens),
-            Self::Redirect(redirect) => redirect.tokens = Some(tokens(&redirect.instruction)),
-            // What is published is for those who watch; no model reads it.
-            Self::Publish(_)
-            | Self::Refresh(_)
-            | Self::Broadcast(_)
-            | Self::Checkpoint(_)
-            | Self::Branch(_)
-            | Self::Rollback(_)
-            | Self::Ask(_)
-            | Self::Hold(_)
-            | Self::Charge(_)
-            | Self::Wait(_)
-            | Self::Fail(_)
-            | Self::Pause(_)
-            | Self::Unpause(_)
-            | Self::Cancel(_)
-            | Self::Raise(_) => {}
+/// Does the same with whichever verb a request is: the one match over all of them.
+macro_rules! with_verb {
+    ($request:expr, $verb:ident => $result:expr) => {
+        match $request {
+            Request::Start($verb) => $result,
+            Request::Spawn($verb) => $result,
+            Request::Followup($verb) => $result,
+            Request::Hold($verb) => $result,
+            Request::Charge($verb) => $result,
+            Request::Send($verb) => $result,
+            Request::Publish($verb) => $result,
+            Request::Refresh($verb) => $result,
+            Request::Broadcast($verb) => $result,
+            Request::Wait($verb) => $result,
+            Request::Ask($verb) => $result,
+            Request::Answer($verb) => $result,
+            Request::Finish($verb) => $result,
+            Request::Fail($verb) => $result,
+            Request::Pause($verb) => $result,
+            Request::Unpause($verb) => $result,
+            Request::Cancel($verb) => $result,
+            Request::Redirect($verb) => $result,
+            Request::Raise($verb) => $result,
+            Request::Checkpoint($verb) => $result,
+            Request::Branch($verb) => $result,
+            Request::Rollback($verb) => $result,
         }
+    };
+}
+
+impl Request {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+        with_verb!(self, verb => verb.decide(draft, by).map(Reply::from))
     }
 
     /// The images and files that stand in it: whoever asks brings their bytes along.
     pub fn parts_mut(&mut self) -> impl Iterator<Item = &mut Part> {
-        let (send, spawn) = match self {
-            Self::Send(send) => (Some(&mut send.body), None),
-            Self::Spawn(spawn) => (None, Some(spawn.messages.iter_mut().map(|given| &mut given.body))),
-            // Elsewhere they are refused.
-            Self::Start(_)
-            | Self::Followup(_)
-            | Self::Rollback(_)
-            | Self::Publish(_)
-            | Self::Refresh(_)
-            | Self::Broadcast(_)
-            | Self::Checkpoint(_)
-            | Self::Branch(_)
-            | Self::Ask(_)
-            | Self::Answer(_)
-            | Self::Finish(_)
-            | Self::Redirect(_)
-            | Self::Hold(_)
-            | Self::Charge(_)
-            | Self::Wait(_)
-            | Self::Fail(_)
-            | Self::Pause(_)
-            | Self::Unpause(_)
-            | Self::Cancel(_)
-            | Self::Raise(_) => (None, None),
-        };
-        let bodies = send.into_iter().chain(spawn.into_iter().flatten());
-        bodies.flat_map(|body| body.parts_mut())
+        self.bodies_with_parts().into_iter().flat_map(|body| body.parts_mut())
+    }
+}
+
+impl Verb for Request {
+    type Reply = Reply;
+
+    fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
+        with_verb!(self, verb => verb.count(tokens));
     }
 
-    pub(crate) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
-        match self {
-            Self::Start(request) => request.decide(draft, by),
-            Self::Spawn(request) => request.decide(draft, by),
-            Self::Followup(request) => request.decide(draft, by),
-            Self::Hold(request) => request.decide(draft, by),
-            Self::Charge(request) => request.decide(draft, by),
-            Self::Send(request) => request.decide(draft, by),
-            Self::Publish(request) => request.decide(draft, by),
-            Self::Refresh(request) => request.decide(draft, by),
-            Self::Broadcast(request) => request.decide(draft, by),
-            Self::Wait(request) => request.decide(draft, by),
-            Self::Ask(request) => request.decide(draft, by),
-            Self::Answer(request) => request.decide(draft, by),
-            Self::Finish(request) => request.decide(draft, by),
-            Self::Fail(request) => request.decide(draft, by),
-            Self::Pause(request) => request.decide(draft, by),
-            Self::Unpause(request) => request.decide(draft, by),
-            Self::Cancel(request) => request.decide(draft, by),
-            Self::Redirect(request) => request.decide(draft, by),
-            Self::Raise(request) => request.decide(draft, by),
-            Self::Checkpoint(request) => request.decide(draft, by),
-            Self::Branch(request) => request.decide(draft, by),
-            Self::Rollback(request) => request.decide(draft, by),
-        }
+    fn bodies_with_parts(&mut self) -> Vec<&mut Body> {
+        with_verb!(self, verb => verb.bodies_with_parts())
     }
+
+    fn outside(&self) -> Outside {
+        with_verb!(self, verb => verb.outside())
+    }
+}
+
+macro_rules! verbs_into_request {
+    ($($verb:ident)*) => {$(
+        impl From<$verb> for Request {
+            fn from(verb: $verb) -> Self {
+                Self::$verb(verb)
+            }
+        }
+    )*};
+}
+
+verbs_into_request! {
+    Start Spawn Followup Hold Charge Send Publish Refresh Broadcast Wait Ask Answer Finish Fail Pause Unpause Cancel
+    Redirect Raise Checkpoint Branch Rollback
 }
 
 /// The living agent that `by` may act for: itself, or anyone for a person.

@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{Accepted, Outside, Verb};
 use crate::definition::Refusal;
 use crate::record::Event;
 use crate::rules::call::park;
-use crate::rules::{Draft, Reply, signal};
+use crate::rules::{Draft, signal};
 use crate::words::{AgentId, By};
 
 /// Pause an agent and everything below it.
@@ -15,14 +16,22 @@ pub struct Pause {
     pub agent: AgentId,
 }
 
+impl Verb for Pause {
+    type Reply = Accepted;
+
+    fn outside(&self) -> Outside {
+        Outside::Open
+    }
+}
+
 impl Pause {
-    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Accepted, Refusal> {
         let ix = signal::target(draft, by, &self.agent)?;
         if draft.agent(ix).paused {
             return Err(Refusal::AlreadyPaused { agent: self.agent.clone() });
         }
         draft.record(Event::AgentPaused { agent: self.agent.clone() });
         park(draft, ix);
-        Ok(Reply::Done)
+        Ok(Accepted {})
     }
 }

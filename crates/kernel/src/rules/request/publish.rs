@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::send::check_message;
+use super::{Accepted, Outside, Verb};
 use crate::definition::{Refusal, check_said};
 use crate::record::Event;
-use crate::rules::{Draft, Reply};
+use crate::rules::Draft;
 use crate::words::{Body, By, Envelope, limit};
 
 /// Publish a message. No agent reads it; those who watch its topic do.
@@ -16,8 +17,16 @@ pub struct Publish {
     pub envelope: Envelope,
 }
 
+impl Verb for Publish {
+    type Reply = Accepted;
+
+    fn outside(&self) -> Outside {
+        Outside::if_whole(&self.body)
+    }
+}
+
 impl Publish {
-    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Accepted, Refusal> {
         check_message(draft, by, &self.envelope)?;
         self.body.checked("published message")?;
         check_said("message", &self.body.text, limit::TEXT_BYTES_MAX)?;
@@ -26,6 +35,6 @@ impl Publish {
         }
         let (from, body, envelope) = (by.clone(), self.body.clone(), self.envelope.clone());
         draft.record(Event::MessagePublished { from, body, envelope });
-        Ok(Reply::Done)
+        Ok(Accepted {})
     }
 }

@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::person;
+use super::{Accepted, Outside, Verb, person};
 use crate::budget::{Amounts, Fit};
 use crate::definition::Refusal;
 use crate::record::{ClockKind, Event};
-use crate::rules::{Draft, Reply, clock, turn};
+use crate::rules::{Draft, clock, turn};
 use crate::words::{AgentId, By, limit};
 use crate::world::AgentIx;
 
@@ -25,8 +25,16 @@ const fn is_zero(ms: &u64) -> bool {
     *ms == 0
 }
 
+impl Verb for Raise {
+    type Reply = Accepted;
+
+    fn outside(&self) -> Outside {
+        Outside::Open
+    }
+}
+
 impl Raise {
-    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Accepted, Refusal> {
         person(by, "raise a ceiling")?;
         let ix = draft.living(&self.agent)?;
         let add = self.add.checked()?;
@@ -57,7 +65,7 @@ impl Raise {
             draft.record(Event::TreeUnhalted);
         }
         turn::tell_raised(draft, notes);
-        Ok(Reply::Done)
+        Ok(Accepted {})
     }
     /// The clocks that get more time. An agent without any cannot have more.
     fn clocks(&self, draft: &Draft<'_>, ix: AgentIx) -> Result<Vec<ClockKind>, Refusal> {

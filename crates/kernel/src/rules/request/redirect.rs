@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::person;
+use super::{Accepted, Outside, Verb, person};
 use crate::definition::{Refusal, check_said};
 use crate::record::{Event, Exit, Work};
 use crate::rules::call::wake_waits;
-use crate::rules::{Draft, Reply, agent, signal};
+use crate::rules::{Draft, agent, signal};
 use crate::words::{AgentId, By, Running, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,8 +23,20 @@ pub struct Redirect {
     pub running: Running,
 }
 
+impl Verb for Redirect {
+    type Reply = Accepted;
+
+    fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
+        self.tokens = Some(tokens(&self.instruction));
+    }
+
+    fn outside(&self) -> Outside {
+        Outside::Open
+    }
+}
+
 impl Redirect {
-    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Accepted, Refusal> {
         person(by, "redirect an agent")?;
         let ix = signal::target(draft, by, &self.agent)?;
         check_said("instruction", &self.instruction, limit::TEXT_BYTES_MAX)?;
@@ -42,6 +54,6 @@ impl Redirect {
             }
         }
         wake_waits(draft, ix);
-        Ok(Reply::Done)
+        Ok(Accepted {})
     }
 }

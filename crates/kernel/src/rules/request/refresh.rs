@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::person;
+use super::{Outside, Verb, person};
 use crate::definition::Refusal;
 use crate::rules::turn::Before;
-use crate::rules::{Draft, Reply, turn};
+use crate::rules::{Draft, turn};
 use crate::window::News;
 use crate::words::{AgentId, By};
 
@@ -19,15 +19,30 @@ pub struct Refresh {
     pub replace: bool,
 }
 
+/// What the agent received.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefreshReply {
+    /// Messages delivered to it; 0 if nothing was new.
+    pub messages: u32,
+}
+
+impl Verb for Refresh {
+    type Reply = RefreshReply;
+
+    fn outside(&self) -> Outside {
+        Outside::Open
+    }
+}
+
 impl Refresh {
-    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<RefreshReply, Refusal> {
         person(by, "refresh an agent")?;
         let ix = draft.living(&self.agent)?;
         let above = draft.agent(ix).kin.parent;
         let parent = above.ok_or_else(|| Refusal::NobodyAbove { agent: self.agent.clone() })?;
         let from = draft.agent_id(parent).clone();
         let before = if self.replace { Before::Goes } else { Before::Stays };
-        let shared = turn::tell(draft, &from, &self.agent, News::Briefing, before);
-        Ok(Reply::Told { messages: vec![shared] })
+        let messages = turn::tell(draft, &from, &self.agent, News::Briefing, before);
+        Ok(RefreshReply { messages })
     }
 }

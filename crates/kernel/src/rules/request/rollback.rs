@@ -3,10 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::person;
+use super::{Outside, Verb, person};
 use crate::definition::Refusal;
 use crate::record::{Event, Exit, Restored, Standing, Work};
-use crate::rules::{Draft, Reply, agent};
+use crate::rules::{Draft, agent};
 use crate::words::{AgentId, By, CallId, CheckpointName, Seq};
 use crate::world::{AgentIx, World};
 
@@ -27,6 +27,27 @@ pub struct Rollback {
     /// How the agent stood at the checkpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standing: Option<Box<Standing>>,
+}
+
+/// The agent's context is what it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RollbackReply {
+    pub agent: AgentId,
+    /// How many messages its context has.
+    pub messages: u64,
+    /// Children that its context no longer knows; they are cancelled.
+    pub cancelled: Vec<AgentId>,
+    /// The checkpoint of its context as it was before.
+    pub prior: CheckpointName,
+}
+
+impl Verb for Rollback {
+    type Reply = RollbackReply;
+
+    fn outside(&self) -> Outside {
+        // Whoever carries it out reads the past from the journal.
+        if self.standing.is_none() && self.prior.is_none() { Outside::Open } else { Outside::RefersElsewhere }
+    }
 }
 
 impl Rollback {
@@ -78,7 +99,7 @@ impl Rollback {
         Refusal::NoPast { agent: self.agent.clone(), at: self.at.0, reason: reason.to_owned() }
     }
 
-    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<RollbackReply, Refusal> {
         let ix = self.check(draft, by)?;
         let (Some(prior), Some(standing)) = (&self.prior, self.standing.as_deref()) else {
             return Err(self.no_past("nobody read it"));
@@ -107,7 +128,7 @@ impl Rollback {
             agent::end(draft, child, Exit::Cancelled { reason }, None);
         }
         draft.moved(ix);
-        Ok(Reply::RolledBack { agent, messages, cancelled, prior })
+        Ok(RollbackReply { agent, messages, cancelled, prior })
     }
 
     /// The children that the context does not know: those that came later, and all if it was another's.

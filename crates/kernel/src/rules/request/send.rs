@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{Outside, Verb};
 use crate::definition::Refusal;
 use crate::record::Event;
 use crate::rules::call::wake_waits;
 use crate::rules::turn::check_category;
-use crate::rules::{Draft, Reply, turn};
+use crate::rules::{Draft, turn};
 use crate::words::{AgentId, Body, By, Category, Envelope, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +20,33 @@ pub struct Send {
     pub envelope: Envelope,
 }
 
+/// Where the message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum SendReply {
+    /// In the recipient's inbox.
+    Delivered,
+    /// No agent has that name yet; the message waits until one is spawned.
+    Queued,
+}
+
+impl Verb for Send {
+    type Reply = SendReply;
+
+    fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
+        self.body.count(tokens);
+    }
+
+    fn bodies_with_parts(&mut self) -> Vec<&mut Body> {
+        vec![&mut self.body]
+    }
+
+    fn outside(&self) -> Outside {
+        // Its parts come with their bytes.
+        if self.body.rest().is_none() { Outside::Open } else { Outside::RefersElsewhere }
+    }
+}
+
 impl Send {
     /// A message with nothing but its text.
     #[must_use]
@@ -26,7 +54,7 @@ impl Send {
         Self { to, body, envelope: Envelope::default() }
     }
 
-    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<SendReply, Refusal> {
         check_message(draft, by, &self.envelope)?;
         self.body.checked_message()?;
         let to = self.to.clone();
@@ -38,11 +66,11 @@ impl Send {
             turn::spread(draft, ix);
         }
         wake_waits(draft, ix);
-        Ok(Reply::Done)
+        Ok(SendReply::Delivered)
     }
 
     /// Nobody is called so yet: the message waits for whoever will be.
-    fn keep(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+    fn keep(&self, draft: &mut Draft<'_>, by: &By) -> Result<SendReply, Refusal> {
         let to = &self.to;
         if draft.rules() >= 3 && to.is_reserved() {
             return Err(Refusal::NotAnAgent { agent: to.clone() });
@@ -57,7 +85,7 @@ impl Send {
             None => {}
         }
         self.record(draft, by);
-        Ok(Reply::Queued { agent: to.clone() })
+        Ok(SendReply::Queued)
     }
 
     fn record(&self, draft: &mut Draft<'_>, by: &By) {

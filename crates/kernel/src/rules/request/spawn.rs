@@ -5,7 +5,7 @@ use std::cell::LazyCell;
 use serde::{Deserialize, Serialize};
 
 use super::followup::known_before;
-use super::{acting, room_for_call};
+use super::{Verb, acting, room_for_call};
 use crate::budget::{Amounts, Ceilings, Fit, Resource, ResourceSet, Terms};
 use crate::context::{Frame, Goal};
 use crate::definition::{
@@ -14,8 +14,8 @@ use crate::definition::{
 use crate::record::{Alarm, Attachment, Due, Event, Spawned};
 use crate::rules::call::check_model;
 use crate::rules::turn::{Lead, Opening, Wish, check_first_call, with_reserve};
-use crate::rules::{Draft, Reply, clock, turn};
-use crate::words::{AgentId, By, ModelName, RoleName, Time, ToolName, digest, limit};
+use crate::rules::{Draft, clock, turn};
+use crate::words::{AgentId, Body, By, CallId, ModelName, RoleName, Time, ToolName, digest, limit};
 use crate::world::AgentIx;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,8 +64,30 @@ pub enum Collect {
     Detached,
 }
 
+/// The agent exists.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpawnReply {
+    pub agent: AgentId,
+    /// The call that ends with its result, if the parent waits for it.
+    pub call: Option<CallId>,
+}
+
+impl Verb for Spawn {
+    type Reply = SpawnReply;
+
+    fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
+        self.goal_tokens = Some(Goal::tokens(&self.goal, tokens));
+        self.messages.iter_mut().for_each(|given| given.body.count(tokens));
+        self.frame.output_schema.iter_mut().for_each(|schema| schema.count(tokens));
+    }
+
+    fn bodies_with_parts(&mut self) -> Vec<&mut Body> {
+        self.messages.iter_mut().map(|given| &mut given.body).collect()
+    }
+}
+
 impl Spawn {
-    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<SpawnReply, Refusal> {
         self.decide_after(draft, by, None)
     }
 
@@ -75,7 +97,7 @@ impl Spawn {
         draft: &mut Draft<'_>,
         by: &By,
         before: Option<AgentIx>,
-    ) -> Result<Reply, Refusal> {
+    ) -> Result<SpawnReply, Refusal> {
         let parent = acting(draft, by, &self.parent)?;
         if draft.halted().is_some() {
             return Err(Refusal::TreeHalted);
@@ -132,7 +154,7 @@ impl Spawn {
         opening.record(draft, Some(parent), &agent, by);
         let call = if let Attachment::Call { call, .. } = attachment { Some(call) } else { None };
         turn::begin(draft, &agent, goal);
-        Ok(Reply::Spawned { agent, call })
+        Ok(SpawnReply { agent, call })
     }
 
     /// The id asked for, or one drawn from the input's random bits that nobody has.

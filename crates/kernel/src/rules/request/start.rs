@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::person;
+use super::{Verb, person};
 use crate::budget::Terms;
 use crate::context::Goal;
 use crate::definition::{BudgetSpec, Definition, Refusal, Role};
 use crate::record::{Alarm, Attachment, Due, Event, Spawned};
 use crate::rules::turn::{Lead, Opening, with_reserve};
-use crate::rules::{Draft, Reply, clock, turn};
+use crate::rules::{Draft, clock, turn};
 use crate::words::{AgentId, By, ThreadId};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,8 +23,23 @@ pub struct Start {
     pub goal_tokens: Option<u64>,
 }
 
+/// The tree has started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartReply {
+    /// Its root.
+    pub agent: AgentId,
+}
+
+impl Verb for Start {
+    type Reply = StartReply;
+
+    fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
+        self.goal_tokens = Some(Goal::tokens(&self.definition.goal, tokens));
+    }
+}
+
 impl Start {
-    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<StartReply, Refusal> {
         person(by, "start a tree")?;
         if draft.has_started() {
             return Err(Refusal::TreeStartedBefore);
@@ -66,7 +81,7 @@ impl Start {
         draft.record(Event::AgentSpawned(Box::new(spawned)));
         opening.record(draft, None, &agent, by);
         turn::begin(draft, &agent, goal);
-        Ok(Reply::Spawned { agent, call: None })
+        Ok(StartReply { agent })
     }
 }
 

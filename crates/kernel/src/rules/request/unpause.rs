@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{Accepted, Outside, Verb};
 use crate::definition::Refusal;
 use crate::record::Event;
-use crate::rules::{Draft, Reply, signal};
+use crate::rules::{Draft, signal};
 use crate::words::{AgentId, By};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +16,15 @@ pub struct Unpause {
     /// would carry out. Only the runtime asks for this.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub until_resumed: bool,
+}
+
+impl Verb for Unpause {
+    type Reply = Accepted;
+
+    fn outside(&self) -> Outside {
+        // Only the runtime knows whether anybody runs the tree.
+        if self.until_resumed { Outside::Closed } else { Outside::Open }
+    }
 }
 
 impl Unpause {
@@ -30,7 +40,7 @@ impl Unpause {
         Self { agent, until_resumed: true }
     }
 
-    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Accepted, Refusal> {
         let ix = signal::target(draft, by, &self.agent)?;
         if !draft.agent(ix).paused {
             return Err(Refusal::NotPaused { agent: self.agent.clone() });
@@ -39,6 +49,6 @@ impl Unpause {
         if self.until_resumed {
             draft.record(Event::AgentPaused { agent: self.agent.clone() });
         }
-        Ok(Reply::Done)
+        Ok(Accepted {})
     }
 }

@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{acting, room_for_call, timeout};
+use super::{Verb, acting, room_for_call, timeout};
 use crate::world::AgentIx;
 
 use crate::definition::Refusal;
 use crate::record::{Alarm, Event, WaitFor, WaitNeed, Why};
+use crate::rules::Draft;
 use crate::rules::call::wake_waits;
-use crate::rules::{Draft, Reply};
-use crate::words::{AgentId, By, limit};
+use crate::words::{AgentId, By, CallId, limit};
 
 /// Wait for children or a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,8 +22,22 @@ pub struct Wait {
     pub timeout_ms: Option<u64>,
 }
 
+/// How the wait stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum WaitReply {
+    /// It is open.
+    Waiting { call: CallId, why: Why },
+    /// What it waits for was there already, and it has ended.
+    Over,
+}
+
+impl Verb for Wait {
+    type Reply = WaitReply;
+}
+
 impl Wait {
-    pub(super) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<WaitReply, Refusal> {
         let ix = acting(draft, by, &self.agent)?;
         room_for_call(draft, ix)?;
         let ms = timeout(self.timeout_ms, limit::WAIT_TIMEOUT_MS)?;
@@ -43,7 +57,7 @@ impl Wait {
         let ask = draft.ask();
         draft.record(Event::WaitStarted { call, agent, ask, wait, alarm });
         wake_waits(draft, ix);
-        Ok(if draft.call(call).is_some() { Reply::Waiting { call, why } } else { Reply::Done })
+        Ok(if draft.call(call).is_some() { WaitReply::Waiting { call, why } } else { WaitReply::Over })
     }
 
     fn check_children(&self, draft: &Draft<'_>, ix: AgentIx, agents: &[AgentId]) -> Result<(), Refusal> {

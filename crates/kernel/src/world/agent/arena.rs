@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use super::finished::Kept;
 use crate::budget::{AccountIx, Amounts};
 use crate::definition::{Caps, OnLow, Recursion, WrapUp};
-use crate::record::{Attachment, Exit, Header, Spawned, Tie};
+use crate::record::{Attachment, ExitKind, Header, Spawned, Tie};
 use crate::window::Room;
 use crate::words::{
     AgentId, AnswerDigest, Body, ByName, CallId, Category, ModelName, RoleName, Seq, ThreadId, Time, digest,
@@ -159,8 +159,8 @@ pub struct Ended {
     pub parent: Option<AgentIx>,
     /// How far below the root it was.
     pub depth: u32,
-    /// How it ended, as one word.
-    pub word: &'static str,
+    /// How it ended.
+    pub exit: ExitKind,
     /// The event that says all about it.
     pub at: Seq,
     /// The most tokens that what it has to show can have.
@@ -173,7 +173,7 @@ impl Ended {
     /// Whether it did what it was to do.
     #[must_use]
     pub fn is_completed(&self) -> bool {
-        self.word == Exit::Completed.word()
+        self.exit == ExitKind::Completed
     }
 }
 

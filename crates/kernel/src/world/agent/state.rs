@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::record::{Exit, Why};
+use serde::{Deserialize, Serialize};
+
+use crate::record::{Exit, ExitKind, Why};
 use crate::words::Body;
 
 /// Where an agent is in its life. An agent that ended keeps no state but its totals.
@@ -51,7 +53,8 @@ impl AgentState {
 }
 
 /// What an agent is doing, for those who look.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum AgentStatus {
     /// It has no open call.
     Idle,
@@ -65,8 +68,8 @@ pub enum AgentStatus {
     Halted,
     /// It is being stopped.
     Ending,
-    /// It is over, and how.
-    Ended(&'static str),
+    /// It is over.
+    Ended(ExitKind),
 }
 
 impl fmt::Display for AgentStatus {
@@ -78,7 +81,7 @@ impl fmt::Display for AgentStatus {
             Self::Paused => f.write_str("paused"),
             Self::Halted => f.write_str("halted"),
             Self::Ending => f.write_str("ending"),
-            Self::Ended(word) => f.write_str(word),
+            Self::Ended(exit) => write!(f, "{exit}"),
         }
     }
 }

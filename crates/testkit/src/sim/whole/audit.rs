@@ -80,35 +80,7 @@ impl Audit {
                 Event::CallEnded { outcome: Outcome::Answered { .. } | Outcome::Approved, .. } => {
                     self.answers += 1;
                 }
-                Event::TreeStarted { .. }
-                | Event::WindowSet { .. }
-                | Event::ContextShared { .. }
-                | Event::ThreadJoined { .. }
-                | Event::ThreadLeft { .. }
-                | Event::ContextCut { .. }
-                | Event::ContextRestored(_)
-                | Event::AgentPaused { .. }
-                | Event::AgentUnpaused { .. }
-                | Event::AgentRedirected { .. }
-                | Event::AgentEnding { .. }
-                | Event::CallAsked { .. }
-                | Event::CallWaiting { .. }
-                | Event::CallStarted { .. }
-                | Event::CallSwitched { .. }
-                | Event::AttemptFailed { .. }
-                | Event::CallEnded { .. }
-                | Event::WaitStarted { .. }
-                | Event::ToolAnswered { .. }
-                | Event::Charged { .. }
-                | Event::TreeHalted { .. }
-                | Event::TreeUnhalted
-                | Event::WrapUpStarted { .. }
-                | Event::LimitRaised { .. }
-                | Event::ClockSet { .. }
-                | Event::BreakerChanged { .. }
-                | Event::CheckpointMade { .. }
-                | Event::TreeBranched(_)
-                | Event::RateLimited { .. } => {}
+                _ => {}
             }
         }
     }

@@ -193,7 +193,7 @@ impl Stage {
         hold(head.seq == look.seq, || {
             format!("the journal is at {:?}, the tree at {:?}", head.seq, look.seq)
         })?;
-        hold(look.state == TreeState::Ended(look.state.word()) && head.state == look.state.word(), || {
+        hold(matches!(look.state, TreeState::Ended(_)) && head.state == look.state.word(), || {
             format!("the head says {}, the tree is {:?}", head.state, look.state)
         })?;
         let heads = journal.heads(&[]).map_err(|fault| fault.to_string())?.len();

@@ -92,23 +92,7 @@ pub(super) fn shown(event: &Event) -> Option<&'static str> {
         Event::TreeHalted { .. } => "the tree halted",
         Event::WrapUpStarted { .. } => "an agent's time was nearly up",
         Event::CallAsked { work, .. } if work.wrap_up().is_some() => "an agent had its last call",
-        Event::TreeStarted { .. }
-        | Event::WindowSet { .. }
-        | Event::AgentUnpaused { .. }
-        | Event::AgentEnding { .. }
-        | Event::CallAsked { .. }
-        | Event::CallStarted { .. }
-        | Event::WaitStarted { .. }
-        | Event::QuestionAsked { .. }
-        | Event::ToolAnswered { .. }
-        | Event::Charged { .. }
-        | Event::TreeUnhalted
-        | Event::LimitRaised { .. }
-        | Event::ClockSet { clock: ClockKind::Active, .. }
-        | Event::BreakerChanged { .. }
-        | Event::CheckpointMade { .. }
-        | Event::TreeBranched(_)
-        | Event::RateLimited { .. } => return None,
+        _ => return None,
     })
 }
 

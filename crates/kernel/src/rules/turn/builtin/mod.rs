@@ -10,8 +10,8 @@ use crate::context::{
 };
 use crate::definition::{BudgetKeys, BudgetSpec, OutputSchema, Refusal, TimeSpan};
 use crate::record::{Question, Sources, ToolAsk, WaitFor};
-use crate::rules::request::{Collect, Request};
-use crate::rules::{Draft, Reply, request};
+use crate::rules::Draft;
+use crate::rules::request::{Ask, Cancel, Collect, Followup, Send, SendReply, Spawn, SpawnReply, Wait};
 use crate::words::{AgentId, Body, By, Envelope, cut, limit};
 use crate::world::AgentIx;
 
@@ -24,61 +24,61 @@ pub(super) fn run(
 ) -> Result<Option<Body>, Refusal> {
     let (args, tokens) = (ask.args.as_str(), ask.told_tokens.map(u64::from));
     let agent = draft.agent_id(ix).clone();
-    let request = match builtin {
+    let by = By::Agent(agent.clone());
+    match builtin {
         Builtin::SpawnAgent => {
             let spawn_args: SpawnArgs = read(builtin, args)?;
             check_timeout(draft, builtin, args, &spawn_args.budget)?;
-            spawn(agent.clone(), spawn_args, tokens)?
+            let spawn = spawn(agent, spawn_args, tokens)?;
+            spawn.decide(draft, &by).map(spawned)
         }
         Builtin::WaitAgent => {
             let WaitArgs { agents, need, sources, timeout } = read(builtin, args)?;
             let sources = if sources { Sources::Listed } else { Sources::LeftOut };
             let (wait, timeout_ms) = (WaitFor::Children { agents, need, sources }, timeout.map(TimeSpan::ms));
-            Request::Wait(request::Wait { agent: agent.clone(), wait, timeout_ms })
+            // A wait that is over at once has ended with the answer.
+            Wait { agent, wait, timeout_ms }.decide(draft, &by).map(|_| None)
         }
         Builtin::SendMessage => {
             let SendArgs { to, text, topic, kind, correlation } = read(builtin, args)?;
             let envelope = Envelope { topic, kind, correlation, ..Envelope::default() };
-            Request::Send(request::Send { to, body: Body { tokens, ..Body::text(text) }, envelope })
+            let send = Send { to, body: Body { tokens, ..Body::text(text) }, envelope };
+            Ok(Some(match send.decide(draft, &by)? {
+                SendReply::Delivered => done(),
+                SendReply::Queued => Body::text(format!(
+                    "no agent is called `{}` yet: the message is kept, and read when one is spawned under that id",
+                    send.to
+                )),
+            }))
         }
         Builtin::FollowupTask => {
             let followup_args: FollowupArgs = read(builtin, args)?;
             check_timeout(draft, builtin, args, &followup_args.budget)?;
-            followup(agent.clone(), followup_args, tokens)
+            followup(agent, followup_args, tokens).decide(draft, &by).map(spawned)
         }
         Builtin::ListAgents => {
             let ListArgs {} = read(builtin, args)?;
-            return Ok(Some(directory(draft)));
+            Ok(Some(directory(draft)))
         }
         Builtin::CancelAgent => {
             let CancelArgs { agent, reason } = read(builtin, args)?;
-            Request::Cancel(request::Cancel { agent, reason })
+            Cancel { agent, reason }.decide(draft, &by).map(|_| Some(done()))
         }
         Builtin::AskHuman => {
             let mut args = AskArgs::read(args, draft.rules())?;
             let question = Question::new(std::mem::take(&mut args.question), args.on_timeout()?);
             let timeout_ms = args.timeout.map(TimeSpan::ms);
-            Request::Ask(request::Ask { agent: agent.clone(), question, timeout_ms })
+            Ask { agent, question, timeout_ms }.decide(draft, &by).map(|_| None)
         }
-    };
-    let waits = matches!(builtin, Builtin::WaitAgent | Builtin::AskHuman);
-    let reply = request.decide(draft, &By::Agent(agent))?;
-    Ok(match reply {
-        Reply::Spawned { call: Some(_), .. } | Reply::Waiting { .. } => None,
-        Reply::Queued { agent } => Some(Body::text(format!(
-            "no agent is called `{agent}` yet: the message is kept, and read when one is spawned under that id"
-        ))),
-        Reply::Spawned { agent, call: None } => Some(Body::text(format!("spawned {agent}"))),
-        // A wait that had at once what it waited for has ended with the answer.
-        Reply::Done if waits => None,
-        Reply::Done
-        | Reply::Told { .. }
-        | Reply::Started { .. }
-        | Reply::Refused { .. }
-        | Reply::Checkpoint { .. }
-        | Reply::RolledBack { .. }
-        | Reply::Stale => Some(Body::text("done")),
-    })
+    }
+}
+
+fn done() -> Body {
+    Body::text("done")
+}
+
+fn spawned(SpawnReply { agent, call }: SpawnReply) -> Option<Body> {
+    call.is_none().then(|| Body::text(format!("spawned {agent}")))
 }
 
 /// Refuses what rules 2 refused: a timeout was a time and nothing else.
@@ -102,13 +102,13 @@ fn check_timeout(
     if is_wall && draft.rules() < 3 { read::<Rules2>(builtin, args).map(drop) } else { Ok(()) }
 }
 
-fn spawn(parent: AgentId, args: SpawnArgs, goal_tokens: Option<u64>) -> Result<Request, Refusal> {
+fn spawn(parent: AgentId, args: SpawnArgs, goal_tokens: Option<u64>) -> Result<Spawn, Refusal> {
     let SpawnArgs { agent: role, goal, id, model, tools, budget, timeout, detach, share, output_schema } =
         args;
     let (budget, collect) = terms(&budget, timeout, detach);
     let messages = Vec::new();
     let output_schema = output_schema.as_deref().map(OutputSchema::written).transpose()?.map(Box::new);
-    Ok(Request::Spawn(request::Spawn {
+    Ok(Spawn {
         parent,
         role,
         goal,
@@ -121,13 +121,13 @@ fn spawn(parent: AgentId, args: SpawnArgs, goal_tokens: Option<u64>) -> Result<R
         share,
         messages,
         frame: Frame { window: None, output_schema },
-    }))
+    })
 }
 
-fn followup(parent: AgentId, args: FollowupArgs, task_tokens: Option<u64>) -> Request {
+fn followup(parent: AgentId, args: FollowupArgs, task_tokens: Option<u64>) -> Followup {
     let FollowupArgs { agent, task, budget, timeout, detach } = args;
     let (budget, collect) = terms(&budget, timeout, detach);
-    Request::Followup(request::Followup { parent, agent, task, task_tokens, budget, collect })
+    Followup { parent, agent, task, task_tokens, budget, collect }
 }
 
 /// What a child may use, and how its parent gets its result.

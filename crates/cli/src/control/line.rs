@@ -1,0 +1,65 @@
+//! One line on the socket: a version, and what is asked or answered in it. The version is read first, so that a line of
+//! another version is refused by its number and not by some field that it happens to have.
+
+use std::fmt;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use spinney_kernel::rules::request;
+
+/// Why a line cannot be read.
+#[derive(Debug)]
+pub(super) enum LineError {
+    /// It has another version than ours.
+    Version(u32),
+    Json(serde_json::Error),
+}
+
+impl fmt::Display for LineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Version(theirs) => write!(
+                f,
+                "this side speaks version {} of requests and the other side version {theirs}: use one release of spinney for both",
+                request::VERSION
+            ),
+            Self::Json(error) => write!(f, "not a line of the control socket: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for LineError {}
+
+#[derive(Serialize)]
+struct Line<'a, T> {
+    version: u32,
+    body: &'a T,
+}
+
+#[derive(Deserialize)]
+struct Version {
+    version: u32,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Received<T> {
+    #[serde(rename = "version")]
+    _version: u32,
+    body: T,
+}
+
+pub(super) fn encode<T: Serialize>(body: &T) -> serde_json::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(&Line { version: request::VERSION, body })?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+pub(super) fn decode<T: DeserializeOwned>(line: &[u8]) -> Result<T, LineError> {
+    let Version { version } = serde_json::from_slice(line).map_err(LineError::Json)?;
+    if version != request::VERSION {
+        return Err(LineError::Version(version));
+    }
+    let received: Received<T> = serde_json::from_slice(line).map_err(LineError::Json)?;
+    Ok(received.body)
+}

@@ -1,0 +1,104 @@
+//! What every request has in common: the type of its reply, and what others may know of it without knowing the verb.
+
+use std::convert::Infallible;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::rules::request::{
+    AskReply, BroadcastReply, CheckpointReply, HoldReply, RefreshReply, Request, RollbackReply, SendReply,
+    SpawnReply, StartReply, WaitReply,
+};
+use crate::words::Body;
+
+/// A request, and the type of its reply. [`Request`] is a verb too, for callers that pass on any of them.
+pub trait Verb: Into<Request> {
+    /// What whoever asked gets when it is done.
+    type Reply: Serialize + DeserializeOwned + TryFrom<Reply, Error: Into<OtherReply>>;
+
+    /// Counts every text in it that a model will read. The kernel never tokenises: whoever asks brings the counts along,
+    /// and without them bytes count.
+    fn count(&mut self, _tokens: &dyn Fn(&str) -> u64) {}
+
+    /// The bodies in it that may have images and files. In any other body they are refused.
+    fn bodies_with_parts(&mut self) -> Vec<&mut Body> {
+        Vec::new()
+    }
+
+    /// Whether a person may ask for it from another process.
+    fn outside(&self) -> Outside {
+        Outside::Closed
+    }
+}
+
+/// Whether a person may ask for something from another process. A verb is closed unless it says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outside {
+    Open,
+    /// Only agents and the runtime ask for it.
+    Closed,
+    /// It refers to something in the home that it does not bring along, of whichever tree.
+    RefersElsewhere,
+}
+
+impl Outside {
+    /// Open to a body that holds all of its text and refers to no blob.
+    pub(super) fn if_whole(body: &Body) -> Self {
+        if body.rest().is_none() && body.parts().is_empty() { Self::Open } else { Self::RefersElsewhere }
+    }
+}
+
+/// The request was done; there is nothing more to say.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accepted {}
+
+/// The reply to any request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "reply", rename_all = "snake_case")]
+pub enum Reply {
+    Accepted(Accepted),
+    Ask(AskReply),
+    Broadcast(BroadcastReply),
+    Checkpoint(CheckpointReply),
+    Hold(HoldReply),
+    Refresh(RefreshReply),
+    Rollback(RollbackReply),
+    Send(SendReply),
+    Spawn(SpawnReply),
+    Start(StartReply),
+    Wait(WaitReply),
+}
+
+/// Whoever answered answered another request. Between processes this is an error of the other side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the reply belongs to another request")]
+pub struct OtherReply;
+
+impl From<Infallible> for OtherReply {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}
+
+macro_rules! replies {
+    ($($variant:ident($reply:ty))*) => {$(
+        impl From<$reply> for Reply {
+            fn from(reply: $reply) -> Self {
+                Self::$variant(reply)
+            }
+        }
+
+        impl TryFrom<Reply> for $reply {
+            type Error = OtherReply;
+
+            fn try_from(reply: Reply) -> Result<Self, OtherReply> {
+                if let Reply::$variant(reply) = reply { Ok(reply) } else { Err(OtherReply) }
+            }
+        }
+    )*};
+}
+
+replies! {
+    Accepted(Accepted) Ask(AskReply) Broadcast(BroadcastReply) Checkpoint(CheckpointReply) Hold(HoldReply)
+    Refresh(RefreshReply) Rollback(RollbackReply) Send(SendReply) Spawn(SpawnReply) Start(StartReply) Wait(WaitReply)
+}
