@@ -5,6 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use rusqlite::{Connection, params};
+use spinney_journal::Wait;
 use spinney_kernel::id::{Seq, TreeId};
 use spinney_kernel::port::catalog::rebuild;
 use spinney_kernel::port::chain::verify_chain;
@@ -69,9 +70,9 @@ fuzz_target!(|bytes: &[u8]| {
     SHELF.with(|shelf| {
         shelf.write(bytes).expect("the rows are written");
         for after in [0, 1, u64::MAX] {
-            let _ = shelf.journal.read(TREE, Seq(after), usize::MAX);
+            let _ = shelf.journal.read(TREE, Seq(after), usize::MAX).wait();
         }
-        let _ = verify_chain(&shelf.journal, TREE, None);
-        let _ = rebuild(&shelf.journal, TREE);
+        let _ = verify_chain(&shelf.journal, TREE, None).wait();
+        let _ = rebuild(&shelf.journal, TREE).wait();
     });
 });

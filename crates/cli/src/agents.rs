@@ -19,7 +19,7 @@ pub(crate) fn meant<'a>(agent: &AgentId, known: impl IntoIterator<Item = &'a Age
 /// Every agent that a tree ever had, in order of birth.
 pub(crate) fn known(journal: &dyn Journal, tree: TreeId) -> Result<Vec<AgentId>> {
     let mut known = Vec::new();
-    for page in pages(journal, tree, Seq(0)) {
+    for page in pages(journal, tree, Seq(0)).blocking() {
         for event in page?.into_iter().flat_map(|entry| entry.batch.events) {
             if let Event::AgentSpawned(spawned) = event {
                 known.push(spawned.agent);

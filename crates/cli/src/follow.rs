@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use spinney::tree::{Events, Look, RequestError, Stopped, Stored, stored};
 use spinney::{Home, Shutdown, Tree};
-use spinney_journal::Journal;
+use spinney_journal::{Blocking, Journal};
 use spinney_kernel::words::{AgentId, CallId, Seq, TreeId};
 use spinney_kernel::world::{AgentStatus, TreeState};
 use tokio::task::JoinHandle;
@@ -80,7 +80,7 @@ pub(crate) async fn follow(follow: Follow) -> Result<Exit> {
         Err(error) => {
             if !matches!(tree.status().state, TreeState::Ended(_)) {
                 // Where the journal cannot be read, that is the error which is told below.
-                let head = journal.head(tree.id()).ok().flatten();
+                let head = journal.head(tree.id()).wait().ok().flatten();
                 let state = head.map(|head| head.state).unwrap_or_default();
                 let resume = go_on(&path, tree.id(), &state);
                 out::note(&format!("the tree is stopped. Go on with: {resume}"));
@@ -264,7 +264,7 @@ fn failed_at(
     screen: &Screen,
     (path, tree): (&Path, TreeId),
 ) -> Outcome {
-    match stored(journal, tree) {
+    match stored(journal, tree).wait() {
         Ok(Stored { look, hash }) => {
             Outcome::of(&look, Some(hash), journal, (path, tree)).took(screen.elapsed_ms()).failed(failure)
         }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use spinney_journal::{Head, Journal};
+use spinney_journal::{Blocking, Head, Journal};
 use spinney_kernel::words::TreeId;
 
 use crate::hint::{YOUR_FILE, command};
@@ -20,7 +20,7 @@ pub(crate) fn short(tree: TreeId) -> String {
 
 /// The tree of a home that a text names.
 pub(crate) fn find(home: &Path, journal: &dyn Journal, text: &str) -> Result<Head> {
-    let mut heads = journal.heads(&[])?;
+    let mut heads = journal.heads(&[]).wait()?;
     let wanted = text.to_ascii_lowercase();
     if wanted == "last" {
         return match heads.pop() {

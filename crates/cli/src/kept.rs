@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use spinney::Drivers;
 use spinney::tree_file::FILE_BYTES_MAX;
 use spinney_drivers::scripted::SCRIPT_BYTES_MAX;
-use spinney_journal::Journal;
+use spinney_journal::{Blocking, Journal};
 use spinney_kernel::words::{BlobHash, Durability, ModelName, TreeId};
 
 use crate::hint::about;
@@ -117,7 +117,7 @@ pub(crate) fn mark(home: &Path, tree: TreeId) -> Result<()> {
 
 /// Has the folders of a marked tree agree with the journal, and takes the mark away.
 fn settle_tree(home: &Path, journal: &dyn Journal, tree: TreeId) -> Result<()> {
-    if journal.head(tree)?.is_none() {
+    if journal.head(tree).wait()?.is_none() {
         for folder in [home.join(WORKSPACE).join(tree.to_string()), folder(home, tree)] {
             remove(&folder)?;
         }

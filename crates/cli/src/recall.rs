@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use spinney_journal::{Journal, damaged, pages, places};
+use spinney_journal::{Blocking, Journal, damaged, pages, places};
 use spinney_kernel::context::{Contexts, Message, Places, Shown};
 use spinney_kernel::definition::Preset;
 use spinney_kernel::record::{Event, Exit};
@@ -94,7 +94,7 @@ pub(crate) fn recall(journal: &dyn Journal, tree: TreeId, agent: &AgentId) -> Re
     let (mut fold, mut ended) = read(journal, tree, agent, Places::default())?;
     if fold.contexts.lacks().is_some() {
         // It was rolled back to what a first reading does not keep.
-        let places = places(journal, tree, fold.world.seq())?;
+        let places = places(journal, tree, fold.world.seq()).wait()?;
         (fold, ended) = read(journal, tree, agent, places)?;
     }
     match fold.contexts.lacks() {
@@ -114,7 +114,7 @@ fn read<'a>(
     contexts.keep(places);
     let (world, tokens, seen, last_cut) = (World::new(tree), BTreeMap::new(), 0, None);
     let mut fold = Fold { world, contexts, agent, tokens, seen, last_cut, clamps: Vec::new() };
-    for page in pages(journal, tree, Seq(0)) {
+    for page in pages(journal, tree, Seq(0)).blocking() {
         for event in page?.into_iter().flat_map(|entry| entry.batch.events) {
             if let Event::AgentEnded { agent: ended, exit, .. } = &event
                 && ended == agent

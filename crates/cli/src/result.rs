@@ -9,7 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use spinney::tree::{Diverged, Look, OpenQuestion, Stopped};
 
-use spinney_journal::{ChainHash, Journal, JournalFault};
+use spinney_journal::{Blocking, ChainHash, Journal, JournalFault};
 use spinney_kernel::budget::{Amounts, Resource, Shortfall, usd};
 use spinney_kernel::words::{AgentId, Body, TreeId};
 use spinney_kernel::world::TreeState;
@@ -280,7 +280,10 @@ pub(crate) fn failed(
 
 /// Whether a tree that is paused was so before it was stopped: a stop pauses trees, too, and says `stopped` then.
 fn is_paused_by_a_person(journal: &dyn Journal, tree: TreeId) -> bool {
-    journal.head(tree).is_ok_and(|head| head.is_some_and(|head| head.state == TreeState::Paused.word()))
+    journal
+        .head(tree)
+        .wait()
+        .is_ok_and(|head| head.is_some_and(|head| head.state == TreeState::Paused.word()))
 }
 
 /// What the text of a tree is that ended so: only one that completed has answered.
@@ -393,7 +396,7 @@ fn remedy(code: &str, (home, tree): (&Path, TreeId)) -> String {
 /// The whole text, from its blob if the event has only a preview.
 pub(crate) fn whole(body: &Body, journal: &dyn Journal) -> String {
     let Some(rest) = body.rest() else { return body.text.clone() };
-    match journal.blob(rest) {
+    match journal.blob(rest).wait() {
         Ok(Some(bytes)) => String::from_utf8_lossy(&bytes).into_owned(),
         Ok(None) => body.text.clone(),
         Err(fault) => {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use spinney::Tree;
 use spinney::tree::{RecordedEvent, tell};
 use spinney_drivers::workspace::{Scribe, WorkspaceFault, Workspaces};
-use spinney_journal::{Journal, pages};
+use spinney_journal::{Blocking, Journal, pages};
 use spinney_kernel::words::{Seq, TreeId};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -87,12 +87,12 @@ impl Scribing {
 
 /// Makes the workspaces of a tree that nobody runs what its journal says.
 pub(crate) fn mend(home: &Path, journal: &dyn Journal, tree: TreeId) {
-    let past = match journal.head(tree) {
+    let past = match journal.head(tree).wait() {
         Ok(head) => head.map_or(Seq(0), |head| head.seq),
         Err(_) => return,
     };
     // A journal that cannot be read is told by whoever asked for the tree.
-    let events = pages(journal, tree, Seq(0)).map_while(Result::ok).flatten().flat_map(tell);
+    let events = pages(journal, tree, Seq(0)).blocking().map_while(Result::ok).flatten().flat_map(tell);
     write(home, journal, (tree, past), events).told(home, tree);
 }
 
@@ -103,7 +103,7 @@ fn write(
     events: impl Iterator<Item = RecordedEvent>,
 ) -> Missing {
     let mut missing = Missing::default();
-    let scribe = |workspaces| Scribe::new(workspaces, past, |blob| journal.blob(blob));
+    let scribe = |workspaces| Scribe::new(workspaces, past, |blob| journal.blob(blob).wait());
     match Workspaces::open(home, tree).map(scribe) {
         Ok(mut scribe) => events.for_each(|told| missing.note(scribe.take(told.seq, told.at, &told.event))),
         Err(fault) => missing.note(Err(fault)),

@@ -99,11 +99,12 @@ pub fn catalog_of(tree: TreeId, after: Seq, batch: &Batch) -> Vec<CatalogRow> {
 ///
 /// # Errors
 /// If the journal cannot be read or written, or the tree is written meanwhile.
-pub fn rebuild(journal: &dyn Journal, tree: TreeId) -> Result<(), JournalFault> {
+pub async fn rebuild(journal: &dyn Journal, tree: TreeId) -> Result<(), JournalFault> {
     let mut rows = BTreeMap::new();
     let mut at = Seq(0);
-    for page in pages(journal, tree, Seq(0)) {
-        for entry in page? {
+    let mut pages = pages(journal, tree, Seq(0));
+    while let Some(page) = pages.next().await? {
+        for entry in page {
             at = entry.end();
             // What a branch shares belongs to its origin.
             if let Some(Event::TreeBranched(_)) = entry.batch.events.first() {
@@ -115,5 +116,5 @@ pub fn rebuild(journal: &dyn Journal, tree: TreeId) -> Result<(), JournalFault> 
         }
     }
     let rows = rows.into_values().filter(|row| row.value.is_some()).collect();
-    journal.replace_catalog(tree, at, rows)
+    journal.replace_catalog(tree, at, rows).await
 }

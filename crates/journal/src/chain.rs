@@ -12,17 +12,18 @@ use crate::{ChainHash, Journal, JournalFault, pages};
 ///
 /// # Errors
 /// [`JournalFault::Damaged`] with the last event that is whole, or that the journal cannot be read.
-pub fn verify_chain(
+pub async fn verify_chain(
     journal: &dyn Journal,
     tree: TreeId,
     expect: Option<ChainHash>,
 ) -> Result<ChainHash, JournalFault> {
     // Taken first: what is appended meanwhile lies behind it.
-    let head = journal.head(tree)?.ok_or(JournalFault::UnknownTree { tree })?;
+    let head = journal.head(tree).await?.ok_or(JournalFault::UnknownTree { tree })?;
     let (mut end, mut hash) = (Seq(0), ChainHash::start(head.seed));
     let damaged = |after: Seq, reason: String| Err(JournalFault::Damaged { tree, after: after.0, reason });
-    for page in pages(journal, tree, Seq(0)) {
-        for entry in page? {
+    let mut pages = pages(journal, tree, Seq(0));
+    while let Some(page) = pages.next().await? {
+        for entry in page {
             if entry.after != end {
                 return damaged(end, format!("the next batch begins after event {}", entry.after.0));
             }

@@ -45,11 +45,11 @@ impl CheckpointFacts {
 ///
 /// # Errors
 /// If the catalog cannot be read, or a row of it is not one of ours.
-pub fn checkpoints(
+pub async fn checkpoints(
     journal: &dyn Journal,
     agent: Option<&AgentId>,
 ) -> Result<Vec<ListedCheckpoint>, JournalFault> {
-    let facts = journal.catalog(CatalogKind::Checkpoint, "")?;
+    let facts = journal.catalog(CatalogKind::Checkpoint, "").await?;
     let listed = facts.into_iter().map(listed).collect::<Result<Vec<ListedCheckpoint>, JournalFault>>()?;
     Ok(listed.into_iter().filter(|listed| agent.is_none_or(|agent| listed.known.agent == *agent)).collect())
 }
@@ -58,8 +58,11 @@ pub fn checkpoints(
 ///
 /// # Errors
 /// If the catalog cannot be read, or its row is not one of ours.
-pub fn find(journal: &dyn Journal, name: &CheckpointName) -> Result<Option<ListedCheckpoint>, JournalFault> {
-    let facts = journal.catalog(CatalogKind::Checkpoint, name.as_str())?;
+pub async fn find(
+    journal: &dyn Journal,
+    name: &CheckpointName,
+) -> Result<Option<ListedCheckpoint>, JournalFault> {
+    let facts = journal.catalog(CatalogKind::Checkpoint, name.as_str()).await?;
     facts.into_iter().find(|fact| fact.key == name.as_str()).map(listed).transpose()
 }
 

@@ -3,6 +3,7 @@
 
 mod batch;
 mod blobs;
+mod blocking;
 mod catalog;
 mod chain;
 mod checkpoints;
@@ -14,11 +15,15 @@ mod retention;
 
 pub use batch::Batch;
 pub use blobs::blobs_of;
+pub use blocking::Blocking;
 pub use catalog::{CatalogKind, CatalogRow, EventPlace, Fact, catalog_of, catalog_rows, rebuild};
 pub use chain::verify_chain;
 pub use checkpoints::{CheckpointFacts, ListedCheckpoint, checkpoints, find};
 pub use home_refusal::HomeRefusal;
-pub use page::pages;
-pub use port::{Append, Appended, Base, ChainHash, Entry, Head, Journal, JournalFault, Shared};
+pub use page::{Pages, pages};
+pub use port::{
+    Append, Appended, Base, ChainHash, Entry, Head, HeadCursor, HeadPage, Journal, JournalFault, Reading,
+    Shared, is_over,
+};
 pub use recall::{damaged, mended, places, recall};
 pub use retention::{Cleaned, clean, expired};

@@ -6,11 +6,13 @@
 //! can write all of them anew. Only a hash that was kept elsewhere shows that.
 
 use spinney_kernel::record::ExitKind;
-use spinney_kernel::words::Durability;
 use std::fmt;
+use std::pin::Pin;
+
+use spinney_kernel::port::Pending;
+use spinney_kernel::words::{BlobRef, Durability, Seq, Time, TreeId, limit};
 
 use crate::Batch;
-use spinney_kernel::words::{BlobRef, Seq, Time, TreeId};
 
 use crate::{CatalogKind, CatalogRow, Fact, HomeRefusal};
 
@@ -26,47 +28,71 @@ pub trait Journal: Send + Sync {
     ///
     /// # Errors
     /// If the tree is not there, or what is stored cannot be read.
-    fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Result<Vec<Entry>, JournalFault>;
+    fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Reading<Vec<Entry>>;
 
     /// What is known of a tree without reading it.
     ///
     /// # Errors
     /// If the store cannot be read.
-    fn head(&self, tree: TreeId) -> Result<Option<Head>, JournalFault>;
+    fn head(&self, tree: TreeId) -> Reading<Option<Head>>;
 
-    /// Every tree in one of these states, the oldest first; with no state given, every tree. Ended trees cost nothing
-    /// when only running ones are asked for.
+    /// A page of trees in one of these states, the oldest first; with no state given, of every tree. `after` is where the
+    /// page before it ended. At most `heads_max` and [`HEADS_MAX`](spinney_kernel::words::limit::HEADS_MAX). Ended trees
+    /// cost nothing when only running ones are asked for.
     ///
     /// # Errors
     /// If the store cannot be read.
-    fn heads(&self, states: &[&str]) -> Result<Vec<Head>, JournalFault>;
+    fn head_page(&self, states: &[&str], after: HeadCursor, heads_max: usize) -> Reading<HeadPage>;
+
+    /// All of them, read page by page.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn heads<'j>(
+        &'j self,
+        states: &'j [&'j str],
+    ) -> Pin<Box<dyn Future<Output = Result<Vec<Head>, JournalFault>> + Send + 'j>> {
+        Box::pin(async move {
+            let (mut heads, mut next) = (Vec::new(), Some(HeadCursor::START));
+            while let Some(after) = next {
+                let page = self.head_page(states, after, limit::HEADS_MAX).await?;
+                heads.extend(page.heads);
+                next = page.next;
+            }
+            Ok(heads)
+        })
+    }
 
     /// What is known across trees, of one kind, in the order of keys: those that begin with `prefix`.
     ///
     /// # Errors
     /// If the store cannot be read.
-    fn catalog(&self, kind: CatalogKind, prefix: &str) -> Result<Vec<Fact>, JournalFault>;
+    fn catalog(&self, kind: CatalogKind, prefix: &str) -> Reading<Vec<Fact>>;
 
     /// Puts these rows in place of all that a tree has in the catalog, if its last event is still `at`. Everybody but
     /// [`rebuild`](crate::rebuild) and [`clean`](crate::clean) writes the catalog beside a batch.
     ///
     /// # Errors
     /// If the tree is not there or has moved on, a key is another tree's, or the store cannot be written.
-    fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Result<(), JournalFault>;
+    fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Reading<()>;
 
     /// The bytes of a blob, if they are there.
     ///
     /// # Errors
     /// If the store cannot be read, or the bytes are not what their hash says.
-    fn blob(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalFault>;
+    fn blob(&self, blob: &BlobRef) -> Reading<Option<Vec<u8>>>;
 
     /// Forgets a tree, its rows in the catalog, and every blob that no other tree uses. What branches of it still read
     /// is theirs: that is refused, or handed over to them.
     ///
     /// # Errors
     /// If the tree is not there, branches use it and it is not to be handed over, or the store cannot be written.
-    fn remove(&self, tree: TreeId, shared: Shared) -> Result<(), JournalFault>;
+    fn remove(&self, tree: TreeId, shared: Shared) -> Reading<()>;
 }
+
+/// What a journal answers when it has read or written. Whoever waits for it keeps no thread busy; a future that is dropped
+/// may still be carried out.
+pub type Reading<T> = Pending<Result<T, JournalFault>>;
 
 /// Called once with the end of an append.
 pub type Appended = Box<dyn FnOnce(Result<ChainHash, JournalFault>) + Send>;
@@ -132,6 +158,24 @@ pub struct Head {
     pub seed: TreeId,
 }
 
+/// A page of heads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeadPage {
+    /// The heads, the oldest tree first.
+    pub heads: Vec<Head>,
+    /// Where the next page begins; none if this is the last.
+    pub next: Option<HeadCursor>,
+}
+
+/// Where in the list of trees a page begins. What it means is the store's business.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HeadCursor(pub u64);
+
+impl HeadCursor {
+    /// The beginning of the list.
+    pub const START: Self = Self(0);
+}
+
 /// What a branch begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Base {
@@ -156,6 +200,12 @@ impl Head {
     pub fn is_over(&self) -> bool {
         ExitKind::of_word(&self.state).is_some()
     }
+}
+
+/// Whether a tree's state is one that nothing follows.
+#[must_use]
+pub fn is_over(state: &str) -> bool {
+    matches!(state, "completed" | "failed" | "cancelled" | "exhausted")
 }
 
 /// A hash over a batch and everything before it. Kept away from the journal it proves what the journal was; beside it,
@@ -303,10 +353,15 @@ pub enum JournalFault {
     NoHome { path: String },
     /// The file as a whole cannot be read.
     #[error(
-        "{path} is damaged ({reason}): put a copy back in its place, or move it away and start anew; `sqlite3 {} .recover` saves what is left",
-        shell_word(path)
+        "{path} is damaged ({reason}): put a copy back in its place, or move it away and start anew{}",
+        and(salvage)
     )]
-    DamagedFile { path: String, reason: String },
+    DamagedFile {
+        path: String,
+        reason: String,
+        /// How the store saves what is left, if it can.
+        salvage: Option<String>,
+    },
     /// Commits that were confirmed are missing.
     #[error(
         "commits {} to {confirmed} of this home were confirmed and are missing ({place}); {}. Nothing was run. Put a copy of the home back, or give them up with --accept-loss; after a loss of power with durability `normal` that is the way to go on",
@@ -351,9 +406,8 @@ pub enum JournalFault {
     Closed,
 }
 
-/// A path as one word of a shell.
-fn shell_word(path: &str) -> String {
-    format!("'{}'", path.replace('\'', r"'\''"))
+fn and(salvage: &Option<String>) -> String {
+    salvage.as_ref().map(|salvage| format!("; {salvage}")).unwrap_or_default()
 }
 
 fn losers(trees: &[TreeId]) -> String {

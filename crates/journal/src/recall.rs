@@ -12,9 +12,9 @@ use spinney_kernel::world::World;
 ///
 /// # Errors
 /// What the journal says.
-pub fn places(journal: &dyn Journal, tree: TreeId, until: Seq) -> Result<Places, JournalFault> {
+pub async fn places(journal: &dyn Journal, tree: TreeId, until: Seq) -> Result<Places, JournalFault> {
     let mut places = Places::default();
-    each(journal, tree, until, |event, _| places.note(event))?;
+    each(journal, tree, until, |event, _| places.note(event)).await?;
     Ok(places)
 }
 
@@ -22,7 +22,7 @@ pub fn places(journal: &dyn Journal, tree: TreeId, until: Seq) -> Result<Places,
 ///
 /// # Errors
 /// What the journal says; and where it goes back to what never was, which is damage.
-pub fn mended(
+pub async fn mended(
     journal: &dyn Journal,
     tree: TreeId,
     contexts: Contexts,
@@ -32,8 +32,8 @@ pub fn mended(
         return Ok(contexts);
     }
     let until = contexts.seq();
-    fresh.keep(places(journal, tree, until)?);
-    each(journal, tree, until, |event, _| fresh.apply(event))?;
+    fresh.keep(places(journal, tree, until).await?);
+    each(journal, tree, until, |event, _| fresh.apply(event)).await?;
     match fresh.lacks() {
         None => Ok(fresh),
         Some(seq) => Err(damaged(tree, seq)),
@@ -52,7 +52,7 @@ pub fn damaged(tree: TreeId, seq: Seq) -> JournalFault {
 ///
 /// # Errors
 /// What the journal says.
-pub fn recall(
+pub async fn recall(
     journal: &dyn Journal,
     tree: TreeId,
     agent: &AgentId,
@@ -65,11 +65,12 @@ pub fn recall(
         contexts.apply(event);
         let is_made = matches!(event, Event::CheckpointMade { agent: whose, .. } if whose == agent);
         is_its |= is_made && end == at;
-    })?;
+    })
+    .await?;
     if !is_its {
         return Ok(Err(Refusal::NoCheckpoint { agent: agent.clone(), at: at.0 }));
     }
-    let contexts = mended(journal, tree, contexts, Contexts::new(tree))?;
+    let contexts = mended(journal, tree, contexts, Contexts::new(tree)).await?;
     let known = contexts.known(agent);
     let stood = known.and_then(|known| Some((Standing::of(&world, agent, &known)?, known)));
     match stood {
@@ -80,14 +81,15 @@ pub fn recall(
 }
 
 /// Hands over the events of a tree, up to and with the event `until`, each with the last of its batch.
-fn each(
+async fn each(
     journal: &dyn Journal,
     tree: TreeId,
     until: Seq,
     mut take: impl FnMut(&Event, Seq),
 ) -> Result<(), JournalFault> {
-    for page in pages(journal, tree, Seq(0)) {
-        for entry in page? {
+    let mut pages = pages(journal, tree, Seq(0));
+    while let Some(page) = pages.next().await? {
+        for entry in page {
             let end = entry.end();
             for (event, seq) in entry.batch.events.iter().zip(entry.after.0 + 1..) {
                 if seq > until.0 {

@@ -36,37 +36,41 @@ pub fn expired(listed: &[ListedCheckpoint], now: Time) -> Vec<&ListedCheckpoint>
 ///
 /// # Errors
 /// If the heads or the catalog cannot be read. Nothing was removed then.
-pub fn clean(journal: &dyn Journal, now: Time) -> Result<Cleaned, JournalFault> {
-    let mut cleaned = pass(journal, now)?;
+pub async fn clean(journal: &dyn Journal, now: Time) -> Result<Cleaned, JournalFault> {
+    let mut cleaned = pass(journal, now).await?;
     for _ in 1..limit::CLEAN_TRIES_MAX {
         if !cleaned.failed.iter().any(|(_, fault)| matches!(fault, JournalFault::Stale { .. })) {
             break;
         }
         // Whoever writes a tree meanwhile wins; what the tree has by then is looked at again. If that cannot be read,
         // what is gone still counts.
-        let Ok(again) = pass(journal, now) else { break };
+        let Ok(again) = pass(journal, now).await else { break };
         cleaned = Cleaned { removed: cleaned.removed + again.removed, ..again };
     }
     Ok(cleaned)
 }
 
 /// Cleans every tree once.
-fn pass(journal: &dyn Journal, now: Time) -> Result<Cleaned, JournalFault> {
+async fn pass(journal: &dyn Journal, now: Time) -> Result<Cleaned, JournalFault> {
     // Where the trees stand is read before what they have: if one moves on in between, its rows are not replaced.
     let heads: BTreeMap<TreeId, Seq> =
-        journal.heads(&[])?.into_iter().map(|head| (head.tree, head.seq)).collect();
-    let listed = checkpoints(journal, None)?;
+        journal.heads(&[]).await?.into_iter().map(|head| (head.tree, head.seq)).collect();
+    let listed = checkpoints(journal, None).await?;
     let automatic = listed.iter().filter(|listed| listed.known.kind == CheckpointKind::Automatic).count();
     let mut gone: BTreeMap<TreeId, BTreeSet<&str>> = BTreeMap::new();
     for ListedCheckpoint { name, tree, .. } in expired(&listed, now) {
         gone.entry(*tree).or_default().insert(name.as_str());
     }
-    let mut kept = kept_rows(journal, &gone)?;
+    let mut kept = kept_rows(journal, &gone).await?;
     let mut cleaned = Cleaned { left: automatic, ..Cleaned::default() };
     for (tree, names) in gone {
         let at = heads.get(&tree).copied().ok_or(JournalFault::UnknownTree { tree });
         let rows = kept.remove(&tree).unwrap_or_default();
-        match at.and_then(|at| journal.replace_catalog(tree, at, rows)) {
+        let replaced = match at {
+            Ok(at) => journal.replace_catalog(tree, at, rows).await,
+            Err(fault) => Err(fault),
+        };
+        match replaced {
             Ok(()) => {
                 cleaned.removed += names.len();
                 cleaned.left -= names.len();
@@ -78,13 +82,13 @@ fn pass(journal: &dyn Journal, now: Time) -> Result<Cleaned, JournalFault> {
 }
 
 /// Every row, of whatever kind, that stays with a tree of which something goes.
-fn kept_rows(
+async fn kept_rows(
     journal: &dyn Journal,
     gone: &BTreeMap<TreeId, BTreeSet<&str>>,
 ) -> Result<BTreeMap<TreeId, Vec<CatalogRow>>, JournalFault> {
     let mut kept: BTreeMap<TreeId, Vec<CatalogRow>> = BTreeMap::new();
     for kind in CatalogKind::ALL {
-        for Fact { key, tree, value } in journal.catalog(kind, "")? {
+        for Fact { key, tree, value } in journal.catalog(kind, "").await? {
             let Some(names) = gone.get(&tree) else { continue };
             let goes = kind == CatalogKind::Checkpoint && names.contains(key.as_str());
             if !goes {

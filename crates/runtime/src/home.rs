@@ -29,8 +29,12 @@ pub struct Home {
     names: Arc<Names>,
     trees: Mutex<BTreeMap<TreeId, Running>>,
     stop: CancellationToken,
-    /// Held while a tree is taken up or put down, so that nobody else does so with the same one.
-    door: tokio::sync::Mutex<()>,
+    /// Trees that are being taken up, changed or removed: nobody else does so with the same one meanwhile.
+    claims: Mutex<BTreeMap<TreeId, Arc<tokio::sync::Mutex<()>>>>,
+    /// Held by everybody who changes a tree, together; alone by whoever shuts the home down.
+    door: tokio::sync::RwLock<()>,
+    /// Held while checkpoints are cleaned.
+    cleaning: tokio::sync::Mutex<()>,
 }
 
 #[derive(Clone)]
@@ -149,7 +153,9 @@ impl Home {
             draws: Mutex::new(draws),
             trees: Mutex::default(),
             stop: CancellationToken::new(),
-            door: tokio::sync::Mutex::default(),
+            claims: Mutex::default(),
+            door: tokio::sync::RwLock::default(),
+            cleaning: tokio::sync::Mutex::default(),
         }
     }
 
@@ -178,19 +184,20 @@ impl Home {
     /// # Errors
     /// As [`start`](Self::start).
     pub async fn start_as(&self, id: TreeId, definition: Definition) -> Result<Tree, StartError> {
-        let door = self.door.lock().await;
+        let door = self.door.read().await;
+        let claim = self.claim(id).await;
         if self.stop.is_cancelled() {
             return Err(StartError::Shutdown);
         }
         let definition = self.drivers.fit(definition).map_err(StartError::NoDriver)?;
-        let mut seedling = begin(self.begin(id)).map_err(StartError::Journal)?;
+        let mut seedling = begin(self.begin(id)).await.map_err(StartError::Journal)?;
         let mut start = Request::Start(Start { definition: Arc::new(definition), goal_tokens: None });
         output_schema::check_request(&start).map_err(StartError::Refused)?;
         self.drivers.count(&mut start);
         seedling.ask(start).map_err(StartError::Refused)?;
         tracing::info!(tree = %id, "tree started");
         let tree = self.keep(seedling.grow());
-        drop(door);
+        drop((claim, door));
         match tree.begun().await {
             Ok(()) => Ok(tree),
             Err(Stopped::Journal(fault)) => Err(StartError::Journal(fault)),
@@ -203,16 +210,17 @@ impl Home {
     /// # Errors
     /// If it has ended, runs already, is not there, or needs a driver that is not there.
     pub async fn resume(&self, tree: TreeId) -> Result<Tree, ResumeError> {
-        let _door = self.door.lock().await;
+        let _door = self.door.read().await;
+        let _claim = self.claim(tree).await;
         if self.stop.is_cancelled() {
             return Err(ResumeError::Shutdown);
         }
         if self.trees().get(&tree).is_some_and(|running| !running.task.is_finished()) {
             return Err(ResumeError::Running { tree });
         }
-        let head = self.journal.head(tree).map_err(ResumeError::Journal)?;
+        let head = self.journal.head(tree).await.map_err(ResumeError::Journal)?;
         let head = head.ok_or(ResumeError::Journal(JournalFault::UnknownTree { tree }))?;
-        let mut seedling = begin(self.begin(tree)).map_err(ResumeError::Journal)?;
+        let mut seedling = begin(self.begin(tree)).await.map_err(ResumeError::Journal)?;
         if let spinney_kernel::world::TreeState::Ended(state) = seedling.world().state() {
             return Err(ResumeError::Ended { tree, state });
         }
@@ -241,7 +249,8 @@ impl Home {
         verb: V,
         bytes: Vec<Vec<u8>>,
     ) -> Result<V::Reply, ApplyError> {
-        let _door = self.door.lock().await;
+        let _door = self.door.read().await;
+        let _claim = self.claim(tree).await;
         if self.trees().get(&tree).is_some_and(|running| !running.task.is_finished()) {
             return Err(ApplyError::Running { tree });
         }
@@ -255,7 +264,9 @@ impl Home {
     /// # Errors
     /// The refusal, or what the journal said. There is no branch then.
     pub async fn branch(&self, tree: TreeId, off: BranchOff) -> Result<(), BranchError> {
-        let _door = self.door.lock().await;
+        let _door = self.door.read().await;
+        // So that nobody removes meanwhile what the branch is to share.
+        let _origin = self.claim(off.from).await;
         branch(self.begin(tree), off).await
     }
 
@@ -264,13 +275,14 @@ impl Home {
     /// # Errors
     /// If it runs, branches use it, or the journal cannot say whether any do. Nothing is removed then.
     pub async fn remove(&self, tree: TreeId, shared: Shared) -> Result<Vec<Orphan>, RemoveError> {
-        let door = self.door.lock().await;
+        let door = self.door.read().await;
+        let claim = self.claim(tree).await;
         if self.trees().get(&tree).is_some_and(|running| !running.task.is_finished()) {
             return Err(RemoveError::Running { tree });
         }
-        let heads = self.journal.heads(&[]).map_err(RemoveError::Journal)?;
-        self.journal.remove(tree, shared).map_err(RemoveError::Journal)?;
-        drop(door);
+        let heads = self.journal.heads(&[]).await.map_err(RemoveError::Journal)?;
+        self.journal.remove(tree, shared).await.map_err(RemoveError::Journal)?;
+        drop((claim, door));
         let mut orphans = Vec::new();
         for (head, base) in heads.iter().filter_map(|head| Some((head, head.base?))) {
             if base.tree == tree {
@@ -291,14 +303,15 @@ impl Home {
     /// # Errors
     /// If the journal cannot be listed. What keeps one tree from being cleaned does not keep the others.
     pub async fn clean_checkpoints(&self) -> Result<Cleaned, JournalFault> {
-        let _door = self.door.lock().await;
-        clean(self.journal.as_ref(), Time(self.clock.now_ms()))
+        let _door = self.door.read().await;
+        let _cleaning = self.cleaning.lock().await;
+        clean(self.journal.as_ref(), Time(self.clock.now_ms())).await
     }
 
     /// Sends a message to the root of a tree, whether it runs or not; says whether that could be done.
     async fn tell_root(&self, tree: TreeId, text: String) -> bool {
         let born = |event: Event| if let Event::AgentSpawned(born) = event { Some(born.agent) } else { None };
-        let first = self.journal.read(tree, Seq(0), 1).unwrap_or_default();
+        let first = self.journal.read(tree, Seq(0), 1).await.unwrap_or_default();
         let Some(root) = first.into_iter().flat_map(|entry| entry.batch.events).find_map(born) else {
             return false;
         };
@@ -315,7 +328,7 @@ impl Home {
     /// If the journal cannot be listed. What keeps one tree from being resumed does not keep the others.
     pub async fn recover(&self) -> Result<Vec<(TreeId, Result<Tree, ResumeError>)>, JournalFault> {
         let mut resumed = Vec::new();
-        for head in self.journal.heads(&[])? {
+        for head in self.journal.heads(&[]).await? {
             if !head.is_over() {
                 resumed.push((head.tree, self.resume(head.tree).await));
             }
@@ -331,7 +344,7 @@ impl Home {
                 tree.settled().await;
             }
         }
-        let door = self.door.lock().await;
+        let door = self.door.write().await;
         self.stop.cancel();
         drop(door);
         for Running { task, over, .. } in self.running() {
@@ -341,6 +354,17 @@ impl Home {
             over.await;
         }
         self.trees().retain(|_, running| !running.task.is_finished());
+    }
+
+    /// Waits until nobody else takes up, changes or removes a tree.
+    async fn claim(&self, tree: TreeId) -> tokio::sync::OwnedMutexGuard<()> {
+        let claim = {
+            let mut claims = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
+            // What only this list holds, nobody waits for.
+            claims.retain(|_, claim| Arc::strong_count(claim) > 1);
+            Arc::clone(claims.entry(tree).or_default())
+        };
+        claim.lock_owned().await
     }
 
     fn begin(&self, tree: TreeId) -> Begin {

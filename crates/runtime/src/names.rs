@@ -1,12 +1,11 @@
-//! Names that are unique in a home. A tree knows no other, so whoever passes a request on asks here first: the catalog
-//! knows every name that is durable, and this knows those on their way there. One process writes in a home, so that
-//! is all of them.
+//! Names that are unique in a home. A tree knows no other, so whoever passes a request on reserves its name here first:
+//! the catalog knows every name that is durable, and this knows those on their way there. One process writes in a home,
+//! so that is all of them.
 
-use spinney_journal::find;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use spinney_journal::{Journal, JournalFault};
+use spinney_journal::{Journal, JournalFault, find};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::request::{Checkpoint, Request};
 use spinney_kernel::words::{CheckpointName, Seq, TreeId};
@@ -14,51 +13,103 @@ use spinney_kernel::words::{CheckpointName, Seq, TreeId};
 /// The names of a home.
 pub(crate) struct Names {
     journal: Arc<dyn Journal>,
-    /// Those that were given away, with the event that will hold them. Once that is durable the catalog says more.
-    given: Mutex<BTreeMap<CheckpointName, (TreeId, Seq)>>,
+    /// Those that the catalog may not have yet, with the tree that has each.
+    reserved: Mutex<BTreeMap<CheckpointName, (TreeId, State)>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Nothing is decided yet.
+    Reserved,
+    /// This event will hold it. Once that is durable the catalog says more.
+    Given(Seq),
+}
+
+/// A name that nobody else gets. It is free again when this is dropped, unless it was given away.
+pub(crate) struct Reservation {
+    names: Arc<Names>,
+    name: Option<CheckpointName>,
 }
 
 impl Names {
     pub(crate) fn new(journal: Arc<dyn Journal>) -> Self {
-        Self { journal, given: Mutex::default() }
+        Self { journal, reserved: Mutex::default() }
     }
 
-    /// Gives a request the name it asks for, if it asks for one, as the name of an event to come.
-    pub(crate) fn give(
-        &self,
+    /// Reserves the name that a request asks for, if it asks for one.
+    pub(crate) async fn reserve(
+        self: &Arc<Self>,
         request: &Request,
-        (tree, at): (TreeId, Seq),
-    ) -> Result<Option<CheckpointName>, Refusal> {
-        let Request::Checkpoint(Checkpoint { name: Some(name), .. }) = request else { return Ok(None) };
-        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
-        let owner = self
-            .owner(name, given.get(name).copied())
-            .map_err(|fault| Refusal::NameUnknown { name: name.clone(), reason: fault.to_string() })?;
-        if let Some(tree) = owner {
-            return Err(Refusal::NameTaken { name: name.clone(), tree });
+        tree: TreeId,
+    ) -> Result<Reservation, Refusal> {
+        let Request::Checkpoint(Checkpoint { name: Some(name), .. }) = request else {
+            return Ok(Reservation { names: Arc::clone(self), name: None });
+        };
+        let before = self.reserved().get(name).copied();
+        let taken = |tree| Refusal::NameTaken { name: name.clone(), tree };
+        let unknown =
+            |fault: JournalFault| Refusal::NameUnknown { name: name.clone(), reason: fault.to_string() };
+        if let Some((owner, state)) = before
+            && !self.is_gone(name, owner, state).await.map_err(unknown)?
+        {
+            return Err(taken(owner));
         }
-        given.insert(name.clone(), (tree, at));
-        Ok(Some(name.clone()))
+        self.insert(name, tree, before).map_err(taken)?;
+        let reservation = Reservation { names: Arc::clone(self), name: Some(name.clone()) };
+        match find(self.journal.as_ref(), name).await.map_err(unknown)? {
+            Some(found) => Err(taken(found.tree)),
+            None => Ok(reservation),
+        }
     }
 
-    /// A request that was refused needs no name.
-    pub(crate) fn take_back(&self, name: Option<&CheckpointName>) {
-        if let Some(name) = name {
-            self.given.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
-        }
-    }
-
-    fn owner(
+    /// Reserves a name, if nobody else did since it was looked at; else says who.
+    fn insert(
         &self,
         name: &CheckpointName,
-        given: Option<(TreeId, Seq)>,
-    ) -> Result<Option<TreeId>, JournalFault> {
-        if let Some(found) = find(self.journal.as_ref(), name)? {
-            return Ok(Some(found.tree));
+        tree: TreeId,
+        before: Option<(TreeId, State)>,
+    ) -> Result<(), TreeId> {
+        let mut reserved = self.reserved();
+        let now = reserved.get(name).copied();
+        if now != before {
+            return Err(now.map_or(tree, |(owner, _)| owner));
         }
-        let Some((tree, at)) = given else { return Ok(None) };
-        let durable = self.journal.head(tree)?.is_none_or(|head| head.seq >= at);
-        // It was written, and is not there any more.
-        Ok(Some(tree).filter(|_| !durable))
+        reserved.insert(name.clone(), (tree, State::Reserved));
+        Ok(())
+    }
+
+    /// Whether a name that was reserved was written, and is not there any more.
+    async fn is_gone(
+        &self,
+        name: &CheckpointName,
+        owner: TreeId,
+        state: State,
+    ) -> Result<bool, JournalFault> {
+        let State::Given(at) = state else { return Ok(false) };
+        if find(self.journal.as_ref(), name).await?.is_some() {
+            return Ok(false);
+        }
+        Ok(self.journal.head(owner).await?.is_none_or(|head| head.seq >= at))
+    }
+
+    fn reserved(&self) -> MutexGuard<'_, BTreeMap<CheckpointName, (TreeId, State)>> {
+        self.reserved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Reservation {
+    /// The event that will hold the name was decided.
+    pub(crate) fn give(mut self, tree: TreeId, at: Seq) {
+        if let Some(name) = self.name.take() {
+            self.names.reserved().insert(name, (tree, State::Given(at)));
+        }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        if let Some(name) = &self.name {
+            self.names.reserved().remove(name);
+        }
     }
 }

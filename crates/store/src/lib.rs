@@ -1,4 +1,4 @@
-//! Remembers: implementations of the kernel's journal port. Nothing in here decides anything.
+//! Remembers: implementations of the journal port. Nothing in here decides anything.
 //!
 //! [`MemoryJournal`] keeps everything until the process ends; [`SqliteJournal`] keeps it in one file that people can
 //! open with `sqlite3`. Both pass the same conformance suite.

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use spinney_journal::{
-    Append, Appended, Base, CatalogKind, CatalogRow, ChainHash, Entry, Fact, Head, Journal, JournalFault,
-    Shared,
+    Append, Appended, Base, CatalogKind, CatalogRow, ChainHash, Entry, Fact, Head, HeadCursor, HeadPage,
+    Journal, JournalFault, Reading, Shared,
 };
 use spinney_kernel::words::{BlobRef, Seq, Time, TreeId, limit};
 
@@ -88,6 +88,45 @@ impl Encoded {
 }
 
 impl Shelf {
+    fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Result<Vec<Entry>, JournalFault> {
+        let (stored, end) = self.owner(tree, after)?;
+        let from = stored.batches.partition_point(|(seq, ..)| *seq <= after).saturating_sub(1);
+        let begin = stored.batches.get(from).map_or(after, |(seq, ..)| *seq);
+        let before = match from.checked_sub(1).and_then(|last| stored.batches.get(last)) {
+            Some((_, hash, _)) => *hash,
+            None => stored.before,
+        };
+        let mut page = Page::new(Link { tree, end: begin, before });
+        let own = stored.batches.iter().skip(from).take_while(|(after, ..)| *after < end);
+        for (after, hash, bytes) in own.take(batches_max) {
+            let found = Found { after: *after, hash: hash.bytes(), bytes };
+            if page.take(&found)?.is_break() {
+                break;
+            }
+        }
+        Ok(page.after(after))
+    }
+
+    fn head_page(&self, states: &[&str], after: HeadCursor, heads_max: usize) -> HeadPage {
+        let asked = |head: &Head| states.is_empty() || states.contains(&head.state.as_str());
+        let trees =
+            self.order.range(after.0..).filter_map(|(number, tree)| Some((number, self.trees.get(tree)?)));
+        let mut found = trees.filter(|(_, stored)| asked(&stored.head));
+        let heads = found.by_ref().take(heads_max).map(|(_, stored)| stored.head.clone()).collect();
+        HeadPage { heads, next: found.next().map(|(number, _)| HeadCursor(*number)) }
+    }
+
+    fn facts(&self, kind: CatalogKind, prefix: &str) -> Vec<Fact> {
+        let from = self.catalog.range((kind, prefix.to_owned())..);
+        let of_prefix = from.take_while(|((other, key), _)| *other == kind && key.starts_with(prefix));
+        let fact = |((_, key), (tree, value)): (&(CatalogKind, String), &(TreeId, String))| Fact {
+            key: key.clone(),
+            tree: *tree,
+            value: value.clone(),
+        };
+        of_prefix.map(fact).collect()
+    }
+
     fn append(&mut self, encoded: Encoded) -> Result<ChainHash, JournalFault> {
         let Encoded { tree, after, base, events, now, bytes, blobs, catalog, state } = encoded;
         let (found, fork) = match (self.trees.get(&tree), base) {
@@ -269,66 +308,44 @@ impl Journal for MemoryJournal {
         done(appended);
     }
 
-    fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Result<Vec<Entry>, JournalFault> {
-        let shelf = self.shelf();
-        let (stored, end) = shelf.owner(tree, after)?;
-        let from = stored.batches.partition_point(|(seq, ..)| *seq <= after).saturating_sub(1);
-        let begin = stored.batches.get(from).map_or(after, |(seq, ..)| *seq);
-        let before = match from.checked_sub(1).and_then(|last| stored.batches.get(last)) {
-            Some((_, hash, _)) => *hash,
-            None => stored.before,
-        };
-        let mut page = Page::new(Link { tree, end: begin, before });
-        let own = stored.batches.iter().skip(from).take_while(|(after, ..)| *after < end);
-        for (after, hash, bytes) in own.take(batches_max) {
-            let found = Found { after: *after, hash: hash.bytes(), bytes };
-            if page.take(&found)?.is_break() {
-                break;
-            }
-        }
-        Ok(page.after(after))
+    fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Reading<Vec<Entry>> {
+        answer(self.shelf().read(tree, after, batches_max))
     }
 
-    fn head(&self, tree: TreeId) -> Result<Option<Head>, JournalFault> {
-        Ok(self.shelf().trees.get(&tree).map(|stored| stored.head.clone()))
+    fn head(&self, tree: TreeId) -> Reading<Option<Head>> {
+        answer(Ok(self.shelf().trees.get(&tree).map(|stored| stored.head.clone())))
     }
 
-    fn heads(&self, states: &[&str]) -> Result<Vec<Head>, JournalFault> {
-        let shelf = self.shelf();
-        let asked = |head: &&Head| states.is_empty() || states.contains(&head.state.as_str());
-        let trees = shelf.order.values().filter_map(|tree| shelf.trees.get(tree));
-        Ok(trees.map(|stored| &stored.head).filter(asked).cloned().collect())
+    fn head_page(&self, states: &[&str], after: HeadCursor, heads_max: usize) -> Reading<HeadPage> {
+        answer(Ok(self.shelf().head_page(states, after, heads_max.min(limit::HEADS_MAX))))
     }
 
-    fn catalog(&self, kind: CatalogKind, prefix: &str) -> Result<Vec<Fact>, JournalFault> {
-        let shelf = self.shelf();
-        let from = shelf.catalog.range((kind, prefix.to_owned())..);
-        let of_prefix = from.take_while(|((other, key), _)| *other == kind && key.starts_with(prefix));
-        let fact = |((_, key), (tree, value)): (&(CatalogKind, String), &(TreeId, String))| Fact {
-            key: key.clone(),
-            tree: *tree,
-            value: value.clone(),
-        };
-        Ok(of_prefix.map(fact).collect())
+    fn catalog(&self, kind: CatalogKind, prefix: &str) -> Reading<Vec<Fact>> {
+        answer(Ok(self.shelf().facts(kind, prefix)))
     }
 
-    fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Result<(), JournalFault> {
-        bound::check_rows(&rows)?;
-        self.shelf().replace(tree, at, rows)
+    fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Reading<()> {
+        answer(bound::check_rows(&rows).and_then(|()| self.shelf().replace(tree, at, rows)))
     }
 
-    fn blob(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalFault> {
+    fn blob(&self, blob: &BlobRef) -> Reading<Option<Vec<u8>>> {
         let bytes = self.shelf().bytes(blob);
-        bytes.map(|bytes| codec::check_blob(blob, bytes)).transpose()
+        answer(bytes.map(|bytes| codec::check_blob(blob, bytes)).transpose())
     }
 
-    fn remove(&self, tree: TreeId, shared: Shared) -> Result<(), JournalFault> {
-        self.shelf().remove(tree, shared)
+    fn remove(&self, tree: TreeId, shared: Shared) -> Reading<()> {
+        answer(self.shelf().remove(tree, shared))
     }
+}
+
+/// Memory answers at once.
+fn answer<T: Send + 'static>(answer: Result<T, JournalFault>) -> Reading<T> {
+    Box::pin(std::future::ready(answer))
 }
 
 #[cfg(test)]
 mod tests {
+    use spinney_journal::Blocking;
     use spinney_kernel::words::BlobHash;
 
     use super::*;
@@ -340,6 +357,9 @@ mod tests {
         let blob = BlobRef { hash: BlobHash::of(b"right"), bytes: 5 };
         let name = *blake3::hash(b"right").as_bytes();
         journal.shelf().blobs.insert(name, Kept { bytes: b"wrong".to_vec(), trees: 1 });
-        assert_eq!(journal.blob(&blob), Err(JournalFault::DamagedBlob { hash: blob.hash.to_string() }));
+        assert_eq!(
+            journal.blob(&blob).wait(),
+            Err(JournalFault::DamagedBlob { hash: blob.hash.to_string() })
+        );
     }
 }

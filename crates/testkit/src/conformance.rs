@@ -5,8 +5,8 @@ mod branches;
 use std::sync::mpsc::sync_channel;
 
 use spinney_journal::{
-    Append, Batch, CatalogKind, CatalogRow, ChainHash, Entry, Journal, JournalFault, Shared, catalog_of,
-    pages, rebuild, verify_chain,
+    Append, Batch, Blocking, CatalogKind, CatalogRow, ChainHash, Entry, HeadCursor, Journal, JournalFault,
+    Shared, catalog_of, pages, rebuild, verify_chain,
 };
 use spinney_kernel::words::{BlobHash, BlobRef, Durability, Seq, TreeId, limit};
 
@@ -17,7 +17,7 @@ use crate::Play;
 /// # Panics
 /// At the first thing that is not as it must be.
 pub fn journal(open: &dyn Fn() -> Box<dyn Journal>) {
-    let checks: [fn(&dyn Journal); 19] = [
+    let checks: [fn(&dyn Journal); 20] = [
         what_was_appended_is_read_back,
         pages_are_read_from_any_event,
         trees_that_are_written_in_turns_are_read_apart,
@@ -30,6 +30,7 @@ pub fn journal(open: &dyn Fn() -> Box<dyn Journal>) {
         a_removed_tree_is_gone_and_may_come_again,
         trees_do_not_mix,
         heads_are_listed_by_state,
+        heads_are_listed_page_by_page,
         a_row_of_the_catalog_lives_with_its_tree,
         a_key_belongs_to_the_tree_that_wrote_it,
         a_row_above_its_bound_is_refused,
@@ -104,7 +105,7 @@ fn with_rows(tree: TreeId, rows: &[(&str, Option<&str>)]) -> Append {
 
 /// Keys, trees and values of one kind.
 fn catalog(journal: &dyn Journal, kind: CatalogKind, prefix: &str) -> Vec<(String, TreeId, String)> {
-    let facts = journal.catalog(kind, prefix).unwrap_or_else(|fault| panic!("{fault}"));
+    let facts = journal.catalog(kind, prefix).wait().unwrap_or_else(|fault| panic!("{fault}"));
     facts.into_iter().map(|fact| (fact.key, fact.tree, fact.value)).collect()
 }
 
@@ -114,26 +115,26 @@ fn last(batches: &[Batch]) -> Seq {
 
 fn what_was_appended_is_read_back(journal: &dyn Journal) {
     let written = write(journal, tree(1), &batches());
-    assert_eq!(journal.read(tree(1), Seq(0), usize::MAX), Ok(written));
+    assert_eq!(journal.read(tree(1), Seq(0), usize::MAX).wait(), Ok(written));
     let unknown = JournalFault::UnknownTree { tree: tree(2) };
-    assert_eq!(journal.read(tree(2), Seq(0), 1), Err(unknown));
+    assert_eq!(journal.read(tree(2), Seq(0), 1).wait(), Err(unknown));
 }
 
 fn pages_are_read_from_any_event(journal: &dyn Journal) {
     let written = write(journal, tree(1), &batches());
     for (at, entry) in written.iter().enumerate() {
-        let page = journal.read(tree(1), entry.after, 2).unwrap_or_else(|fault| panic!("{fault}"));
+        let page = journal.read(tree(1), entry.after, 2).wait().unwrap_or_else(|fault| panic!("{fault}"));
         let expected: Vec<Entry> = written.iter().skip(at).take(2).cloned().collect();
         assert_eq!(page, expected);
         // From the middle of a batch, that batch is read again: it has more to tell.
         for middle in entry.after.0..entry.end().0 {
-            assert_eq!(journal.read(tree(1), Seq(middle), 2).as_ref(), Ok(&expected));
+            assert_eq!(journal.read(tree(1), Seq(middle), 2).wait().as_ref(), Ok(&expected));
         }
     }
     write(journal, tree(2), &batches());
     for beyond in [last(&batches()), Seq(1 << 40), Seq(u64::MAX)] {
-        assert_eq!(journal.read(tree(1), beyond, 10), Ok(Vec::new()));
-        assert_eq!(journal.read(tree(2), beyond, 10), Ok(Vec::new()));
+        assert_eq!(journal.read(tree(1), beyond, 10).wait(), Ok(Vec::new()));
+        assert_eq!(journal.read(tree(2), beyond, 10).wait(), Ok(Vec::new()));
     }
 }
 
@@ -154,7 +155,7 @@ fn trees_that_are_written_in_turns_are_read_apart(journal: &dyn Journal) {
     for (which, count) in [(1, count), (2, count), (3, 3)] {
         for from in 0..=count {
             for batches_max in [1, 2, 63, 64, 65, 129, usize::MAX] {
-                let page = journal.read(tree(which), Seq(from * events), batches_max);
+                let page = journal.read(tree(which), Seq(from * events), batches_max).wait();
                 let page = page.unwrap_or_else(|fault| panic!("{fault}"));
                 let left = (count - from) as usize;
                 let begins: Vec<u64> = page.iter().map(|entry| entry.after.0).collect();
@@ -164,10 +165,10 @@ fn trees_that_are_written_in_turns_are_read_apart(journal: &dyn Journal) {
                 assert_eq!(page.is_empty(), left == 0, "tree {which} from {from}");
             }
         }
-        assert!(verify_chain(journal, tree(which), None).is_ok(), "tree {which}");
+        assert!(verify_chain(journal, tree(which), None).wait().is_ok(), "tree {which}");
     }
-    assert_eq!(journal.remove(tree(1), Shared::Refuse), Ok(()));
-    assert!(verify_chain(journal, tree(2), None).is_ok());
+    assert_eq!(journal.remove(tree(1), Shared::Refuse).wait(), Ok(()));
+    assert!(verify_chain(journal, tree(2), None).wait().is_ok());
 }
 
 /// 20 MiB of journal: no page has more than 4 MiB of it, and together they are all of it.
@@ -178,7 +179,7 @@ fn a_page_is_bounded_in_bytes(journal: &dyn Journal) {
     let batches = vec![large; 640];
     let written = write(journal, tree(1), &batches);
     let mut read = Vec::new();
-    for page in pages(journal, tree(1), Seq(0)) {
+    for page in pages(journal, tree(1), Seq(0)).blocking() {
         let page = page.unwrap_or_else(|fault| panic!("{fault}"));
         let texts = page.len() * limit::TEXT_BYTES_MAX;
         assert!(texts <= limit::PAGE_BYTES_MAX, "a page of {texts} bytes");
@@ -190,12 +191,12 @@ fn a_page_is_bounded_in_bytes(journal: &dyn Journal) {
 fn a_whole_chain_is_verified(journal: &dyn Journal) {
     let written = write(journal, tree(1), &batches());
     let [.., before, last] = &written[..] else { panic!("too few batches") };
-    assert_eq!(verify_chain(journal, tree(1), None), Ok(last.hash));
-    assert_eq!(verify_chain(journal, tree(1), Some(last.hash)), Ok(last.hash));
+    assert_eq!(verify_chain(journal, tree(1), None).wait(), Ok(last.hash));
+    assert_eq!(verify_chain(journal, tree(1), Some(last.hash)).wait(), Ok(last.hash));
     let reason = format!("its hash is {}, and {} was expected", last.hash, before.hash);
     let damaged = JournalFault::Damaged { tree: tree(1), after: last.end().0, reason };
-    assert_eq!(verify_chain(journal, tree(1), Some(before.hash)), Err(damaged));
-    assert_eq!(verify_chain(journal, tree(2), None), Err(JournalFault::UnknownTree { tree: tree(2) }));
+    assert_eq!(verify_chain(journal, tree(1), Some(before.hash)).wait(), Err(damaged));
+    assert_eq!(verify_chain(journal, tree(2), None).wait(), Err(JournalFault::UnknownTree { tree: tree(2) }));
 }
 
 fn a_hash_does_not_depend_on_what_its_writer_knows(journal: &dyn Journal) {
@@ -204,12 +205,12 @@ fn a_hash_does_not_depend_on_what_its_writer_knows(journal: &dyn Journal) {
     let wrong = std::iter::repeat_n(ChainHash::start(tree(2)), written.len());
     let knows: [Vec<ChainHash>; 2] = [right.collect(), wrong.collect()];
     for before in knows {
-        assert_eq!(journal.remove(tree(1), Shared::Refuse), Ok(()));
+        assert_eq!(journal.remove(tree(1), Shared::Refuse).wait(), Ok(()));
         for (entry, before) in written.iter().zip(before) {
             let known = Append { before: Some(before), ..of(tree(1), entry.after, &entry.batch) };
             assert_eq!(append(journal, known), Ok(entry.hash));
         }
-        assert_eq!(verify_chain(journal, tree(1), None), Ok(written[written.len() - 1].hash));
+        assert_eq!(verify_chain(journal, tree(1), None).wait(), Ok(written[written.len() - 1].hash));
     }
 }
 
@@ -223,8 +224,8 @@ fn a_stale_writer_is_told_and_writes_nothing(journal: &dyn Journal) {
     }
     let early = append(journal, of(tree(2), Seq(5), &batches[0]));
     assert_eq!(early, Err(JournalFault::Stale { tree: tree(2), expected: 5, found: 0 }));
-    assert_eq!(journal.read(tree(1), Seq(0), usize::MAX), Ok(written));
-    assert_eq!(journal.head(tree(2)), Ok(None));
+    assert_eq!(journal.read(tree(1), Seq(0), usize::MAX).wait(), Ok(written));
+    assert_eq!(journal.head(tree(2)).wait(), Ok(None));
 }
 
 fn heads_say_where_each_tree_stands(journal: &dyn Journal) {
@@ -232,28 +233,53 @@ fn heads_say_where_each_tree_stands(journal: &dyn Journal) {
     for number in [3, 1, 2] {
         write(journal, tree(number), &batches);
     }
-    let heads = journal.heads(&[]).unwrap_or_else(|fault| panic!("{fault}"));
+    let heads = journal.heads(&[]).wait().unwrap_or_else(|fault| panic!("{fault}"));
     let order: Vec<TreeId> = heads.iter().map(|head| head.tree).collect();
     assert_eq!(order, [tree(3), tree(1), tree(2)]);
-    let entries = journal.read(tree(1), Seq(0), usize::MAX).unwrap_or_default();
-    let head = journal.head(tree(1)).unwrap_or_default();
+    let entries = journal.read(tree(1), Seq(0), usize::MAX).wait().unwrap_or_default();
+    let head = journal.head(tree(1)).wait().unwrap_or_default();
     let expected = entries.last().map(|entry| (last(&batches), entry.hash, "running".to_owned()));
     assert_eq!(head.map(|head| (head.seq, head.hash, head.state)), expected);
+}
+
+fn heads_are_listed_page_by_page(journal: &dyn Journal) {
+    let batch = &batches()[0];
+    for number in 1..=9 {
+        let state = if number % 3 == 0 { "waiting" } else { "running" };
+        let appended = append(journal, Append { state, ..of(tree(number), Seq(0), batch) });
+        assert!(appended.is_ok(), "{appended:?}");
+    }
+    for states in [&[][..], &["waiting"], &["running"], &["running", "waiting"], &["failed"]] {
+        let all = journal.heads(states).wait().unwrap_or_else(|fault| panic!("{fault}"));
+        for heads_max in [1, 2, 3, 100] {
+            let (mut listed, mut next) = (Vec::new(), Some(HeadCursor::START));
+            while let Some(after) = next {
+                let page = journal.head_page(states, after, heads_max).wait();
+                let page = page.unwrap_or_else(|fault| panic!("{fault}"));
+                assert!(
+                    page.heads.len() <= heads_max && (page.next.is_none() || page.heads.len() == heads_max)
+                );
+                listed.extend(page.heads);
+                next = page.next;
+            }
+            assert_eq!(listed, all, "{states:?}, {heads_max} at once");
+        }
+    }
 }
 
 fn blobs_live_as_long_as_a_tree_that_uses_them(journal: &dyn Journal) {
     let bytes = vec![7_u8; 100_000];
     let blob = reference(&bytes);
-    assert_eq!(journal.blob(&blob), Ok(None));
+    assert_eq!(journal.blob(&blob).wait(), Ok(None));
     for number in [1, 2] {
         let append = of(tree(number), Seq(0), &batches()[0]);
         let with_blob = Append { blobs: vec![bytes.clone()], ..append };
         self::append(journal, with_blob).unwrap_or_else(|fault| panic!("{fault}"));
     }
-    assert_eq!(journal.remove(tree(1), Shared::Refuse), Ok(()));
-    assert_eq!(journal.blob(&blob), Ok(Some(bytes)));
-    assert_eq!(journal.remove(tree(2), Shared::Refuse), Ok(()));
-    assert_eq!(journal.blob(&blob), Ok(None));
+    assert_eq!(journal.remove(tree(1), Shared::Refuse).wait(), Ok(()));
+    assert_eq!(journal.blob(&blob).wait(), Ok(Some(bytes)));
+    assert_eq!(journal.remove(tree(2), Shared::Refuse).wait(), Ok(()));
+    assert_eq!(journal.blob(&blob).wait(), Ok(None));
 }
 
 fn a_blob_above_its_bound_is_refused(journal: &dyn Journal) {
@@ -266,13 +292,13 @@ fn a_blob_above_its_bound_is_refused(journal: &dyn Journal) {
         let refused = of_sizes(sizes);
         assert!(matches!(refused, Err(JournalFault::TooLarge { .. })), "{refused:?}");
     }
-    assert_eq!(journal.head(tree(1)), Ok(None));
-    assert_eq!(journal.blob(&reference(&[1; 5])), Ok(None));
+    assert_eq!(journal.head(tree(1)).wait(), Ok(None));
+    assert_eq!(journal.blob(&reference(&[1; 5])).wait(), Ok(None));
     let most = of_sizes(&[0, max]);
     assert!(most.is_ok(), "{most:?}");
-    assert_eq!(journal.blob(&reference(&[])), Ok(Some(Vec::new())));
+    assert_eq!(journal.blob(&reference(&[])).wait(), Ok(Some(Vec::new())));
     assert_eq!(
-        journal.blob(&reference(&vec![1; max])).map(|bytes| bytes.map(|bytes| bytes.len())),
+        journal.blob(&reference(&vec![1; max])).wait().map(|bytes| bytes.map(|bytes| bytes.len())),
         Ok(Some(max))
     );
 }
@@ -283,8 +309,8 @@ fn a_blob_is_read_only_by_its_own_reference(journal: &dyn Journal) {
     append(journal, with_blob).unwrap_or_else(|fault| panic!("{fault}"));
     let blob = reference(&bytes);
     let damaged = JournalFault::DamagedBlob { hash: blob.hash.to_string() };
-    assert_eq!(journal.blob(&BlobRef { bytes: blob.bytes + 1, ..blob.clone() }), Err(damaged));
-    assert_eq!(journal.blob(&blob), Ok(Some(bytes)));
+    assert_eq!(journal.blob(&BlobRef { bytes: blob.bytes + 1, ..blob.clone() }).wait(), Err(damaged));
+    assert_eq!(journal.blob(&blob).wait(), Ok(Some(bytes)));
 }
 
 /// Quadratic work would show: there are as many blobs as a long run leaves, and two trees use them all.
@@ -299,10 +325,10 @@ fn a_tree_with_many_blobs_is_removed(journal: &dyn Journal) {
             self::append(journal, append).unwrap_or_else(|fault| panic!("{fault}"));
         }
     }
-    assert_eq!(journal.remove(tree(1), Shared::Refuse), Ok(()));
-    assert_eq!(journal.blob(&reference(&blob(9_999))), Ok(Some(blob(9_999))));
-    assert_eq!(journal.remove(tree(2), Shared::Refuse), Ok(()));
-    assert_eq!(journal.blob(&reference(&blob(9_999))), Ok(None));
+    assert_eq!(journal.remove(tree(1), Shared::Refuse).wait(), Ok(()));
+    assert_eq!(journal.blob(&reference(&blob(9_999))).wait(), Ok(Some(blob(9_999))));
+    assert_eq!(journal.remove(tree(2), Shared::Refuse).wait(), Ok(()));
+    assert_eq!(journal.blob(&reference(&blob(9_999))).wait(), Ok(None));
 }
 
 fn reference(bytes: &[u8]) -> BlobRef {
@@ -311,11 +337,14 @@ fn reference(bytes: &[u8]) -> BlobRef {
 
 fn a_removed_tree_is_gone_and_may_come_again(journal: &dyn Journal) {
     write(journal, tree(1), &batches());
-    assert_eq!(journal.remove(tree(1), Shared::Refuse), Ok(()));
-    assert_eq!(journal.remove(tree(1), Shared::Refuse), Err(JournalFault::UnknownTree { tree: tree(1) }));
-    assert_eq!(journal.heads(&[]), Ok(Vec::new()));
+    assert_eq!(journal.remove(tree(1), Shared::Refuse).wait(), Ok(()));
+    assert_eq!(
+        journal.remove(tree(1), Shared::Refuse).wait(),
+        Err(JournalFault::UnknownTree { tree: tree(1) })
+    );
+    assert_eq!(journal.heads(&[]).wait(), Ok(Vec::new()));
     let written = write(journal, tree(1), &batches());
-    assert_eq!(journal.read(tree(1), Seq(0), usize::MAX), Ok(written));
+    assert_eq!(journal.read(tree(1), Seq(0), usize::MAX).wait(), Ok(written));
 }
 
 /// Many writers at once: each tree has exactly its own batches, in order.
@@ -328,7 +357,8 @@ fn trees_do_not_mix(journal: &dyn Journal) {
         }
     });
     for number in 1..=20 {
-        let read = journal.read(tree(number), Seq(0), usize::MAX).unwrap_or_else(|fault| panic!("{fault}"));
+        let read =
+            journal.read(tree(number), Seq(0), usize::MAX).wait().unwrap_or_else(|fault| panic!("{fault}"));
         let read: Vec<Batch> = read.into_iter().map(|entry| entry.batch).collect();
         assert_eq!(read, batches);
     }
@@ -344,14 +374,14 @@ fn heads_are_listed_by_state(journal: &dyn Journal) {
         self::append(journal, append).unwrap_or_else(|fault| panic!("{fault}"));
     }
     let listed = |states: &[&str]| -> Vec<TreeId> {
-        let heads = journal.heads(states).unwrap_or_else(|fault| panic!("{fault}"));
+        let heads = journal.heads(states).wait().unwrap_or_else(|fault| panic!("{fault}"));
         heads.iter().map(|head| head.tree).collect()
     };
     assert_eq!(listed(&[]), [tree(4), tree(3), tree(2), tree(1)]);
     assert_eq!(listed(&["running"]), [tree(4), tree(1)]);
     assert_eq!(listed(&["waiting", "running", "running"]), [tree(4), tree(2), tree(1)]);
     assert_eq!(listed(&["new"]), []);
-    assert_eq!(journal.remove(tree(4), Shared::Refuse), Ok(()));
+    assert_eq!(journal.remove(tree(4), Shared::Refuse).wait(), Ok(()));
     assert_eq!(listed(&["running"]), [tree(1)]);
 }
 
@@ -374,7 +404,7 @@ fn a_row_of_the_catalog_lives_with_its_tree(journal: &dyn Journal) {
     assert_eq!(catalog(journal, kind, "b"), all[2..3]);
     assert_eq!(catalog(journal, kind, "bb"), []);
     assert_eq!(catalog(journal, CatalogKind::Tree, ""), []);
-    assert_eq!(journal.remove(tree(2), Shared::Refuse), Ok(()));
+    assert_eq!(journal.remove(tree(2), Shared::Refuse).wait(), Ok(()));
     assert_eq!(catalog(journal, kind, ""), [all[1].clone(), all[3].clone()]);
 }
 
@@ -386,9 +416,9 @@ fn a_key_belongs_to_the_tree_that_wrote_it(journal: &dyn Journal) {
         let refused = append(journal, with_rows(tree(2), &[("free", Some("2")), ("mine", value)]));
         assert_eq!(refused, Err(taken.clone()));
     }
-    assert_eq!(journal.head(tree(2)), Ok(None));
+    assert_eq!(journal.head(tree(2)).wait(), Ok(None));
     assert_eq!(catalog(journal, kind, ""), [("mine".to_owned(), tree(1), "1".to_owned())]);
-    assert_eq!(journal.remove(tree(1), Shared::Refuse), Ok(()));
+    assert_eq!(journal.remove(tree(1), Shared::Refuse).wait(), Ok(()));
     let free = append(journal, with_rows(tree(2), &[("mine", Some("2"))]));
     assert!(free.is_ok(), "{free:?}");
 }
@@ -401,7 +431,7 @@ fn a_row_above_its_bound_is_refused(journal: &dyn Journal) {
         let refused = append(journal, with_rows(tree(1), rows));
         assert!(matches!(refused, Err(JournalFault::TooLarge { .. })), "{refused:?}");
     }
-    assert_eq!(journal.head(tree(1)), Ok(None));
+    assert_eq!(journal.head(tree(1)).wait(), Ok(None));
     let most = append(journal, with_rows(tree(1), &[(&key, Some(&value))]));
     assert!(most.is_ok(), "{most:?}");
 }
@@ -418,14 +448,14 @@ fn the_catalog_is_computed_again_from_the_journal(journal: &dyn Journal) {
     let wrong = |key: &str| {
         vec![CatalogRow { kind: CatalogKind::Checkpoint, key: key.to_owned(), value: Some(String::new()) }]
     };
-    assert_eq!(journal.replace_catalog(tree(1), at, wrong("x")), Ok(()));
+    assert_eq!(journal.replace_catalog(tree(1), at, wrong("x")).wait(), Ok(()));
     assert_eq!(catalog(journal, CatalogKind::Tree, ""), all[1..]);
     let stale = JournalFault::Stale { tree: tree(1), expected: 1, found: at.0 };
-    assert_eq!(journal.replace_catalog(tree(1), Seq(1), Vec::new()), Err(stale));
+    assert_eq!(journal.replace_catalog(tree(1), Seq(1), Vec::new()).wait(), Err(stale));
     let taken = JournalFault::KeyTaken { kind: CatalogKind::Checkpoint, key: "x".to_owned(), tree: tree(1) };
-    assert_eq!(journal.replace_catalog(tree(2), at, wrong("x")), Err(taken));
-    assert_eq!(rebuild(journal, tree(1)), Ok(()));
+    assert_eq!(journal.replace_catalog(tree(2), at, wrong("x")).wait(), Err(taken));
+    assert_eq!(rebuild(journal, tree(1)).wait(), Ok(()));
     assert_eq!(catalog(journal, CatalogKind::Tree, ""), all);
     assert_eq!(catalog(journal, CatalogKind::Checkpoint, ""), []);
-    assert_eq!(rebuild(journal, tree(3)), Err(JournalFault::UnknownTree { tree: tree(3) }));
+    assert_eq!(rebuild(journal, tree(3)).wait(), Err(JournalFault::UnknownTree { tree: tree(3) }));
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 use spinney::clock::{Clock, SystemClock};
 use spinney::tree::{BranchError, BranchOff};
 use spinney::{Drivers, Home};
-use spinney_journal::{CheckpointFacts, Cleaned, Journal, ListedCheckpoint, checkpoints};
+use spinney_journal::{Blocking, CheckpointFacts, Cleaned, Journal, ListedCheckpoint, checkpoints};
 use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::request::{Rollback, RollbackReply};
@@ -125,7 +125,7 @@ async fn clean(path: &Path) -> Result<Exit> {
 
 /// The checkpoint of a home that a text names.
 fn named(home: &Path, text: &str) -> Result<ListedCheckpoint> {
-    let all = checkpoints(&place::look(home)?, None)?;
+    let all = checkpoints(&place::look(home)?, None).wait()?;
     let is_exact = |listed: &ListedCheckpoint| listed.name.as_str() == text;
     let exact = all.iter().any(is_exact);
     let fits = |listed: &ListedCheckpoint| {
@@ -143,7 +143,9 @@ fn named(home: &Path, text: &str) -> Result<ListedCheckpoint> {
 /// The command that makes a checkpoint: of this agent, or of the newest tree's root. None where no tree has it.
 fn makes_one(home: &Path, agent: Option<&AgentId>) -> Result<Option<String>> {
     let journal = place::look(home)?;
-    let Some(newest) = journal.heads(&[])?.into_iter().rfind(|head| !head.is_over()) else { return Ok(None) };
+    let Some(newest) = journal.heads(&[]).wait()?.into_iter().rfind(|head| !head.is_over()) else {
+        return Ok(None);
+    };
     let known = agents::known(&journal, newest.tree)?;
     let found = match agent {
         Some(agent) => known.into_iter().find(|known| known == agent),
@@ -155,7 +157,7 @@ fn makes_one(home: &Path, agent: Option<&AgentId>) -> Result<Option<String>> {
 
 /// Lists every checkpoint, the oldest first.
 fn ls(home: &Path, args: &args::CheckpointLs) -> Result<Exit> {
-    let mut listed = checkpoints(&place::look(home)?, args.agent.as_ref())?;
+    let mut listed = checkpoints(&place::look(home)?, args.agent.as_ref()).wait()?;
     listed.sort_by_key(|listed| (listed.known.made, listed.tree, listed.known.seq));
     if args.json {
         for checkpoint in listed {

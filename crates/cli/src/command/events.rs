@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use spinney::tree::tell;
-use spinney_journal::{Journal, JournalFault};
+use spinney_journal::{Blocking, Journal, JournalFault};
 use spinney_kernel::words::{Seq, TreeId};
 
 use crate::exit::Exit;
@@ -42,7 +42,7 @@ pub(super) async fn events(home: &Path, args: args::Events) -> Result<Exit> {
 
 /// Whether everything was shown and nothing more can come.
 fn is_over(journal: &dyn Journal, tree: TreeId, seen: Seq) -> Result<bool> {
-    let head = journal.head(tree)?.ok_or(JournalFault::UnknownTree { tree })?;
+    let head = journal.head(tree).wait()?.ok_or(JournalFault::UnknownTree { tree })?;
     Ok(head.is_over() && head.seq == seen)
 }
 
@@ -55,7 +55,7 @@ pub(super) fn show(
     (mut seen, from): (Seq, Seq),
 ) -> Result<Seq> {
     loop {
-        let page = journal.read(tree, seen, PAGE)?;
+        let page = journal.read(tree, seen, PAGE).wait()?;
         if page.is_empty() {
             return Ok(seen);
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 use serde_json::json;
 use spinney::clock::{Clock, SystemClock};
-use spinney_journal::{CatalogKind, Head, Journal};
+use spinney_journal::{Blocking, CatalogKind, Head, Journal};
 use spinney_kernel::words::TreeId;
 
 use crate::control::{Running, running};
@@ -21,7 +21,7 @@ const NAME_CHARS_MAX: usize = 28;
 /// Lists every tree.
 pub(super) async fn ps(home: &Path, args: &args::Ps) -> Result<Exit> {
     let journal = place::look(home)?;
-    let (heads, names, running) = (journal.heads(&[])?, names(&journal)?, running(home).await);
+    let (heads, names, running) = (journal.heads(&[]).wait()?, names(&journal)?, running(home).await);
     let name = |tree: TreeId| names.get(&tree).map(String::as_str).unwrap_or_default();
     if let Running::Silent(pid) = running {
         out::note(&format!(
@@ -106,6 +106,6 @@ fn line(head: &Head, name: &str, running: &Running) -> String {
 
 /// What trees are called, as the catalog knows it.
 fn names(journal: &dyn Journal) -> Result<BTreeMap<TreeId, String>> {
-    let facts = journal.catalog(CatalogKind::Tree, "")?;
+    let facts = journal.catalog(CatalogKind::Tree, "").wait()?;
     Ok(facts.into_iter().map(|fact| (fact.tree, fact.value)).collect())
 }

@@ -46,7 +46,7 @@ pub(super) fn questions(home: &Path, args: &args::Questions) -> Result<Exit> {
 /// Every question that was asked and has not ended.
 fn open(journal: &dyn Journal, tree: TreeId) -> Result<BTreeMap<CallId, OpenQuestion>> {
     let (mut open, mut trace) = (BTreeMap::new(), Trace::default());
-    for page in pages(journal, tree, Seq(0)) {
+    for page in pages(journal, tree, Seq(0)).blocking() {
         for told in page?.into_iter().flat_map(tell) {
             let hop = trace.take(told.at, &told.event);
             if let Event::QuestionAsked { call, question, .. } = &told.event {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 use spinney::tree::{Diverged, Verified, verify};
-use spinney_journal::{ChainHash, Journal};
+use spinney_journal::{Blocking, ChainHash, Journal};
 use spinney_kernel::words::{Seq, TreeId};
 
 use super::events;
@@ -74,9 +74,9 @@ fn checked(
     expect: Option<ChainHash>,
 ) -> Result<Result<Verified, Diverged>> {
     for _ in 0..TRIES_MAX {
-        let before = journal.head(tree)?;
-        let checked = verify(journal, tree, expect);
-        if checked.is_ok() || before == journal.head(tree)? {
+        let before = journal.head(tree).wait()?;
+        let checked = verify(journal, tree, expect).wait();
+        if checked.is_ok() || before == journal.head(tree).wait()? {
             return Ok(checked);
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use spinney::tree::{RequestError, Stored, stored, tell};
 use spinney::{Home, ResumeError, Tree};
-use spinney_journal::Journal;
+use spinney_journal::{Blocking, Journal};
 use spinney_kernel::record::Event;
 use spinney_kernel::words::{Seq, TreeId};
 use spinney_kernel::world::{AgentStatus, AgentView};
@@ -100,7 +100,7 @@ async fn unpause(tree: &Tree) {
 fn tell_end(path: &Path, journal: &dyn Journal, tree: TreeId, style: Style) -> Result<Exit> {
     let mut screen = Screen::new(tree, style);
     let (name, seen) = past(journal, tree, &mut screen)?;
-    let Stored { look, hash } = stored(journal, tree)?;
+    let Stored { look, hash } = stored(journal, tree).wait()?;
     let outcome = Outcome::of(&look, Some(hash), journal, (path, tree)).took(screen.elapsed_ms());
     match style {
         Style::Json => outcome.write_json()?,
@@ -117,7 +117,7 @@ fn tell_end(path: &Path, journal: &dyn Journal, tree: TreeId, style: Style) -> R
 fn past(journal: &dyn Journal, tree: TreeId, screen: &mut Screen) -> Result<(String, Seq)> {
     let (mut name, mut seen) = (String::new(), Seq(0));
     loop {
-        let page = journal.read(tree, seen, PAGE)?;
+        let page = journal.read(tree, seen, PAGE).wait()?;
         if page.is_empty() {
             return Ok((name, seen));
         }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
-use spinney_journal::Journal;
+use spinney_journal::{Blocking, Journal};
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::Event;
@@ -158,7 +158,7 @@ async fn ask_with<V: Verb>(
         return Ok(answer);
     }
     let journal = place::look(home)?;
-    if journal.head(tree)?.is_none_or(|head| head.is_over()) {
+    if journal.head(tree).wait()?.is_none_or(|head| head.is_over()) {
         return Ok(answer);
     }
     let known = agents::known(&journal, tree)?;
@@ -205,7 +205,7 @@ pub(super) async fn finish<R>(
 
 /// The state that a tree's journal shows.
 fn state(home: &Path, tree: TreeId) -> Result<String> {
-    Ok(place::look(home)?.head(tree)?.map(|head| head.state).unwrap_or_default())
+    Ok(place::look(home)?.head(tree).wait()?.map(|head| head.state).unwrap_or_default())
 }
 
 /// Which command helps whoever was refused, if one does.
@@ -242,7 +242,7 @@ fn whom(home: &Path, id: &str, agent: Option<AgentId>) -> Result<(TreeId, AgentI
 
 /// A tree's root: its first batch spawns it.
 fn root(journal: &dyn Journal, tree: TreeId) -> Result<AgentId> {
-    let first = journal.read(tree, Seq(0), 1)?;
+    let first = journal.read(tree, Seq(0), 1).wait()?;
     let mut events = first.into_iter().flat_map(|entry| entry.batch.events);
     let root =
         events.find_map(|event| if let Event::AgentSpawned(born) = event { Some(born.agent) } else { None });

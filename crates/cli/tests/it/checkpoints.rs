@@ -1,7 +1,7 @@
 //! Checkpoints from the command line.
 
 use serde_json::json;
-use spinney_journal::{CatalogKind, CatalogRow, CheckpointFacts, Journal};
+use spinney_journal::{Blocking, CatalogKind, CatalogRow, CheckpointFacts, Journal};
 use spinney_kernel::words::{CheckpointKind, Seq, Time};
 use spinney_store::{Access, SqliteJournal};
 
@@ -156,16 +156,16 @@ fn p24_a_branch_is_made_run_listed_and_guards_its_origin() {
 /// Puts rows into the catalog for checkpoints of the only tree: of which kind and number, and when they were made.
 fn plant(stage: &Stage, planted: &[(CheckpointKind, u32, Time)]) {
     let journal = SqliteJournal::open(stage.home(), Access::Write).unwrap();
-    let head = journal.heads(&[]).unwrap().remove(0);
+    let head = journal.heads(&[]).wait().unwrap().remove(0);
     let rows = planted.iter().enumerate().map(|(nth, (kind, number, made))| {
         let agent = "lead".parse().unwrap();
         let known = CheckpointFacts { agent, kind: *kind, seq: Seq(1), made: *made, number: *number };
         let value = Some(serde_json::to_string(&known).unwrap());
         CatalogRow { kind: CatalogKind::Checkpoint, key: format!("c{nth}"), value }
     });
-    let name = journal.catalog(CatalogKind::Tree, "").unwrap().remove(0);
+    let name = journal.catalog(CatalogKind::Tree, "").wait().unwrap().remove(0);
     let name = CatalogRow { kind: CatalogKind::Tree, key: name.key, value: Some(name.value) };
-    journal.replace_catalog(head.tree, head.seq, rows.chain([name]).collect()).unwrap();
+    journal.replace_catalog(head.tree, head.seq, rows.chain([name]).collect()).wait().unwrap();
 }
 
 /// P26: the command says how many went, leaves those of people, branches and rollbacks, and does nothing twice.

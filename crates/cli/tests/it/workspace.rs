@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use spinney::draw::Draws;
 use spinney_drivers::workspace::{Deed, Step, Steps};
-use spinney_journal::{Journal, pages};
+use spinney_journal::{Blocking, Journal, pages};
 use spinney_kernel::context::offload;
 use spinney_kernel::words::{Seq, TreeId};
 use spinney_store::{Access, SqliteJournal};
@@ -24,12 +24,12 @@ fn hello() -> String {
 /// The files that the journal of the one tree in a home asks for.
 fn expected(home: &Path) -> (TreeId, Files) {
     let journal = SqliteJournal::open(home, Access::Look).unwrap();
-    let heads = journal.heads(&[]).unwrap();
+    let heads = journal.heads(&[]).wait().unwrap();
     let [head] = heads.as_slice() else { panic!("{} trees", heads.len()) };
     let folder = home.join("workspace").join(head.tree.to_string());
     let (mut steps, mut files) = (Steps::new(head.tree), Files::new());
     let mut seq = 0;
-    for entry in pages(&journal, head.tree, Seq(0)).flat_map(|page| page.unwrap()) {
+    for entry in pages(&journal, head.tree, Seq(0)).blocking().flat_map(|page| page.unwrap()) {
         for event in &entry.batch.events {
             seq += 1;
             for deed in steps.take(Seq(seq), entry.batch.input.now, event) {
@@ -40,7 +40,7 @@ fn expected(home: &Path) -> (TreeId, Files) {
                     }
                     Deed::Offloaded { agent, blob } => {
                         let file = format!("{agent}/offload/{}", offload::name(&blob.hash));
-                        files.insert(folder.join(file), journal.blob(&blob).unwrap().unwrap());
+                        files.insert(folder.join(file), journal.blob(&blob).wait().unwrap().unwrap());
                     }
                     Deed::Born { .. } | Deed::Gone { .. } => {}
                 }

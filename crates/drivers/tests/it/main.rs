@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use spinney_drivers::workspace::{Deed, Scribe, Step, Steps, WorkspaceFault, Workspaces};
-use spinney_journal::Journal;
+use spinney_journal::{Blocking, Journal};
 use spinney_kernel::context::offload::name;
 use spinney_kernel::words::{AgentId, BlobRef, Seq, TreeId};
 use spinney_testkit::spinney::tree::RecordedEvent;
@@ -77,7 +77,7 @@ impl Ran {
 
     pub(crate) fn write_after(&self, home: &Path, past: Seq) -> Result<(), WorkspaceFault> {
         let workspaces = Workspaces::open(home, self.tree)?;
-        let mut scribe = Scribe::new(workspaces, past, |blob| self.journal.blob(blob));
+        let mut scribe = Scribe::new(workspaces, past, |blob| self.journal.blob(blob).wait());
         let take = |told: &RecordedEvent| scribe.take(told.seq, told.at, &told.event);
         self.told.iter().map(take).fold(Ok(()), Result::and)
     }
@@ -124,7 +124,8 @@ impl Ran {
             files.extend(steps.iter().map(|step| (history.join(format!("{}.json", step.id)), step.bytes())));
         }
         files.extend(self.offloads().into_iter().map(|(agent, blob)| {
-            let bytes = self.journal.blob(&blob).ok().flatten().unwrap_or_else(|| panic!("{}", blob.hash));
+            let bytes =
+                self.journal.blob(&blob).wait().ok().flatten().unwrap_or_else(|| panic!("{}", blob.hash));
             (self.agent(home, agent.as_str()).join("offload").join(name(&blob.hash)), bytes)
         }));
         files

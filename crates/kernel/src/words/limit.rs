@@ -201,6 +201,8 @@ pub const LINEAGE_MAX: usize = 64;
 
 /// Most batches that one page of a journal is read with.
 pub const PAGE_BATCHES_MAX: usize = 1_024;
+/// Most trees in one page of the list of trees.
+pub const HEADS_MAX: usize = 1_024;
 /// Bytes of one page of a journal: a long journal is never in memory as a whole. A larger batch is a page by itself.
 pub const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Largest batch, in bytes: far above what the other bounds allow, and far below what hurts.

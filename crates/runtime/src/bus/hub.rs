@@ -228,14 +228,15 @@ impl Hub {
                 read.await;
                 continue;
             };
-            let page = tokio::task::spawn_blocking(move || page.read());
+            // In a task of its own: whoever asked may never look again, and the others wait for it.
+            let page = tokio::spawn(page.read());
             return page.await.unwrap_or(Err(JournalFault::Closed));
         }
     }
 
     /// Batches with events after `after`.
-    pub(super) fn page(&self, after: Seq) -> Result<Vec<Entry>, JournalFault> {
-        self.journal.read(self.tree, after, PAGE)
+    pub(super) async fn page(&self, after: Seq) -> Result<Vec<Entry>, JournalFault> {
+        self.journal.read(self.tree, after, PAGE).await
     }
 
     /// What the journal of this tree is if an event after `after` is not there.
@@ -296,10 +297,10 @@ impl Inner {
 struct Page(Arc<Hub>);
 
 impl Page {
-    fn read(self) -> Result<(), JournalFault> {
+    async fn read(self) -> Result<(), JournalFault> {
         let hub = &self.0;
         let after = hub.inner().story.seen();
-        let page = hub.page(after)?;
+        let page = hub.page(after).await?;
         hub.inner().story.trim();
         // Batch by batch, so that the tree need not wait for the page.
         for entry in page {

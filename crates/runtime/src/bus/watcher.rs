@@ -205,11 +205,10 @@ impl Watcher {
             self.mode = Mode::Reading(Place::Shared(after));
             return Ok(());
         }
-        let hub = Arc::clone(&self.hub);
-        let page = tokio::task::spawn_blocking(move || hub.page(after)).await;
+        let page = self.hub.page(after).await?;
         // What is not confirmed yet may be read already; it is told when it is.
         let new = |told: &RecordedEvent| told.seq > after && told.seq <= known;
-        for told in page.unwrap_or(Err(JournalFault::Closed))?.into_iter().flat_map(tell).filter(new) {
+        for told in page.into_iter().flat_map(tell).filter(new) {
             *place = told.seq;
             let hop = trace.take(told.at, &told.event);
             let sight = TracedEvent { told, hop };

@@ -48,10 +48,10 @@ pub(crate) async fn apply(
     let Begin { tree, journal, drivers, clock, draws, names, .. } = begin;
     drivers.count(&mut request);
     let mut blobs = enclosed(&drivers, &mut request, bytes).map_err(ApplyError::Refused)?;
-    let head = journal.head(tree).map_err(ApplyError::Journal)?;
+    let head = journal.head(tree).await.map_err(ApplyError::Journal)?;
     let head = head.ok_or(ApplyError::Journal(JournalFault::UnknownTree { tree }))?;
     let mut mind = Mind::new(tree, clock, draws);
-    mind.recover(journal.as_ref(), &head).map_err(ApplyError::Journal)?;
+    mind.recover(journal.as_ref(), &head).await.map_err(ApplyError::Journal)?;
     let mut parked = head.state == STOPPED;
     let mut written = Vec::new();
     let resumed = mind.resumed();
@@ -78,7 +78,7 @@ pub(crate) async fn apply(
     };
     let decided = match (late, request) {
         (Some(refusal), _) | (None, Err(refusal)) => Err(refusal),
-        (None, Ok(request)) => requested(&mut mind, request, (&journal, &names), &mut written),
+        (None, Ok(request)) => requested(&mut mind, request, &journal, &names, &mut written).await,
     };
     let place = written.len().saturating_sub(1);
     if decided.is_ok() {
@@ -121,23 +121,25 @@ pub(crate) async fn apply(
 }
 
 /// Decides the request itself; a name that it asks for must be free in the whole home.
-fn requested(
+async fn requested(
     mind: &mut Mind,
     mut request: Request,
-    (journal, names): (&Arc<dyn Journal>, &Names),
+    journal: &Arc<dyn Journal>,
+    names: &Arc<Names>,
     written: &mut Vec<(Seq, Batch)>,
 ) -> Result<Reply, Refusal> {
     let tree = mind.world.tree();
     if let Request::Rollback(rollback) = request {
-        let back = Back::read(journal.as_ref(), tree, rollback);
+        let back = Back::read(journal.as_ref(), tree, rollback).await;
         let prior = back.prior(&mind.world, &By::Person)?;
         let (batch, prior) = decide(mind, prior)?;
         written.push(batch);
         request = back.request(prior, &mut mind.contexts).0;
     }
     let at = Seq(mind.world.seq().0 + 1);
-    let name = names.give(&request, (tree, at))?;
-    let (batch, reply) = decide(mind, request).inspect_err(|_| names.take_back(name.as_ref()))?;
+    let reservation = names.reserve(&request, tree).await?;
+    let (batch, reply) = decide(mind, request)?;
+    reservation.give(tree, at);
     written.push(batch);
     Ok(reply)
 }

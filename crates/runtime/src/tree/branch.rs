@@ -40,7 +40,7 @@ pub(crate) async fn branch(begin: Begin, off: BranchOff) -> Result<(), BranchErr
     let Begin { tree, journal, clock, draws, .. } = begin;
     let BranchOff { from, at, agent, budget } = off;
     let mut mind = Mind::new(from, clock, draws);
-    let since = mind.recover_until(journal.as_ref(), at).map_err(BranchError::Journal)?;
+    let since = mind.recover_until(journal.as_ref(), at).await.map_err(BranchError::Journal)?;
     let agents = mind.world.agents();
     let root = agents.root().and_then(|root| agents.living(root));
     let was_paused = root.is_some_and(|root| root.paused);

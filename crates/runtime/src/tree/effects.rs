@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
-use spinney_journal::{Journal, JournalFault};
+use spinney_journal::Journal;
 use spinney_kernel::budget::Used;
 use spinney_kernel::port::model::{Deltas, Missed, Model};
 use spinney_kernel::port::parts::{PartReader, missed};
@@ -214,14 +214,12 @@ impl Effects {
     }
 }
 
-/// Reads blobs from a journal, on a thread that may wait for the disk.
+/// Reads blobs from a journal.
 pub(super) fn part_reader(journal: Arc<dyn Journal>) -> PartReader {
     PartReader::new(move |part| {
-        let (journal, part) = (Arc::clone(&journal), part.clone());
-        let blob = part.blob().clone();
-        let read = tokio::task::spawn_blocking(move || journal.blob(&blob));
+        let (read, part) = (journal.blob(part.blob()), part.clone());
         Box::pin(async move {
-            match read.await.unwrap_or(Err(JournalFault::Closed)) {
+            match read.await {
                 Ok(Some(bytes)) => Ok(bytes),
                 Ok(None) => Err(missed(&part, "has no bytes in this home")),
                 Err(fault) => Err(missed(&part, &format!("cannot be read: {fault}"))),

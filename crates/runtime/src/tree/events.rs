@@ -70,9 +70,7 @@ impl Events {
     }
 
     async fn fetch(&mut self, known: Seq) -> Result<(), JournalFault> {
-        let (source, tree, seen) = (self.source.clone(), self.tree, self.seen);
-        let read = tokio::task::spawn_blocking(move || source.0.read(tree, seen, PAGE));
-        let page = read.await.unwrap_or(Err(JournalFault::Closed))?;
+        let page = self.source.0.read(self.tree, self.seen, PAGE).await?;
         for told in page.into_iter().flat_map(tell) {
             // What is not confirmed yet may be read already; it is told when it is.
             if told.seq > self.seen && told.seq <= known {

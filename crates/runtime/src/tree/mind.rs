@@ -41,14 +41,15 @@ impl Mind {
     }
 
     /// Reads a tree back, a page at a time.
-    pub(super) fn recover(&mut self, journal: &dyn Journal, head: &Head) -> Result<(), JournalFault> {
+    pub(super) async fn recover(&mut self, journal: &dyn Journal, head: &Head) -> Result<(), JournalFault> {
         let tree = self.world.tree();
-        for page in pages(journal, tree, Seq(0)) {
-            for entry in &page? {
+        let mut pages = pages(journal, tree, Seq(0));
+        while let Some(page) = pages.next().await? {
+            for entry in &page {
                 self.take_up(entry)?;
             }
         }
-        self.mend(journal)?;
+        self.mend(journal).await?;
         self.ahead_ms = self.now.0.saturating_sub(self.clock.now_ms());
         let (end, after) = (head.seq.0, self.world.seq().0);
         if end == after {
@@ -59,27 +60,32 @@ impl Mind {
     }
 
     /// Reads a tree back as it was after an event, and says when that arrived.
-    pub(super) fn recover_until(&mut self, journal: &dyn Journal, at: Seq) -> Result<Time, JournalFault> {
+    pub(super) async fn recover_until(
+        &mut self,
+        journal: &dyn Journal,
+        at: Seq,
+    ) -> Result<Time, JournalFault> {
         let tree = self.world.tree();
-        for page in pages(journal, tree, Seq(0)) {
-            for entry in page?.iter().filter(|entry| entry.after < at) {
+        let mut pages = pages(journal, tree, Seq(0));
+        while let Some(page) = pages.next().await? {
+            for entry in page.iter().filter(|entry| entry.after < at) {
                 self.take_up(entry)?;
             }
             if self.world.seq() >= at {
                 break;
             }
         }
-        self.mend(journal)?;
+        self.mend(journal).await?;
         self.ahead_ms = self.now.0.saturating_sub(self.clock.now_ms());
         let exact = self.world.seq() == at;
         if exact { Ok(self.now) } else { Err(JournalFault::NotABoundary { tree, at: at.0 }) }
     }
 
     /// Contexts that were rolled back are read once more, with what they went back to.
-    fn mend(&mut self, journal: &dyn Journal) -> Result<(), JournalFault> {
+    async fn mend(&mut self, journal: &dyn Journal) -> Result<(), JournalFault> {
         let tree = self.world.tree();
         let contexts = std::mem::replace(&mut self.contexts, Contexts::new(tree));
-        self.contexts = mended(journal, tree, contexts, Contexts::new(tree))?;
+        self.contexts = mended(journal, tree, contexts, Contexts::new(tree)).await?;
         Ok(())
     }
 

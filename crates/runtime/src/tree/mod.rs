@@ -32,6 +32,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::bus::{Hub, Watch, Watcher};
 use crate::drivers::Drivers;
+use crate::names::Names;
 use crate::output_schema;
 
 pub use apply::ApplyError;
@@ -58,6 +59,7 @@ pub struct Tree {
     events: events::Source,
     /// They count what is asked, in the task of whoever asks.
     drivers: Arc<Drivers>,
+    names: Arc<Names>,
 }
 
 /// How far a tree is, as far as that is durable.

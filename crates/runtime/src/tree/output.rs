@@ -1,7 +1,5 @@
 //! The root's answer as a value: for callers who gave the root an `output_schema` and want what it describes.
 
-use std::sync::Arc;
-
 use serde::de::DeserializeOwned;
 use spinney_journal::JournalFault;
 use spinney_kernel::record::Exit;
@@ -68,9 +66,7 @@ impl Tree {
     /// A text, from its blob if the event has only its beginning.
     async fn whole(&self, body: Body) -> Result<String, OutputError> {
         let Some(rest) = body.rest().cloned() else { return Ok(body.text) };
-        let journal = Arc::clone(self.journal());
-        let read = tokio::task::spawn_blocking(move || journal.blob(&rest)).await;
-        match read.unwrap_or(Err(JournalFault::Closed)) {
+        match self.journal().blob(&rest).await {
             Ok(Some(bytes)) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
             Ok(None) => Ok(body.text),
             Err(fault) => Err(OutputError::Journal(fault)),

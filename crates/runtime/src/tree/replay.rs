@@ -87,13 +87,18 @@ pub enum Diverged {
 ///
 /// # Errors
 /// The first place where it is not what it says.
-pub fn verify(journal: &dyn Journal, tree: TreeId, expect: Option<ChainHash>) -> Result<Verified, Diverged> {
-    let head = journal.head(tree).map_err(Diverged::Journal)?;
+pub async fn verify(
+    journal: &dyn Journal,
+    tree: TreeId,
+    expect: Option<ChainHash>,
+) -> Result<Verified, Diverged> {
+    let head = journal.head(tree).await.map_err(Diverged::Journal)?;
     let head = head.ok_or(Diverged::Journal(JournalFault::UnknownTree { tree }))?;
-    let mut replay = Replay::of(journal, &head, Places::default())?;
+    let mut replay = Replay::of(journal, &head, Places::default()).await?;
     if replay.contexts.lacks().is_some() {
         // It goes back to what a first reading does not keep.
-        replay = Replay::of(journal, &head, places(journal, tree, head.seq).map_err(Diverged::Journal)?)?;
+        let places = places(journal, tree, head.seq).await.map_err(Diverged::Journal)?;
+        replay = Replay::of(journal, &head, places).await?;
     }
     if let Some(seq) = replay.contexts.lacks() {
         return Err(Diverged::Journal(damaged(tree, seq)));
@@ -116,11 +121,11 @@ pub fn verify(journal: &dyn Journal, tree: TreeId, expect: Option<ChainHash>) ->
 }
 
 /// Every text that the events of a batch refer to must be there, and be what it was.
-fn check_blobs(journal: &dyn Journal, entry: &Entry) -> Result<(), Diverged> {
+async fn check_blobs(journal: &dyn Journal, entry: &Entry) -> Result<(), Diverged> {
     for (event, seq) in entry.batch.events.iter().zip(entry.after.0 + 1..) {
         for blob in blobs_of(event) {
             let wrong = |what| Diverged::Blob { seq, hash: blob.hash.to_string(), what };
-            match journal.blob(blob) {
+            match journal.blob(blob).await {
                 Ok(Some(_)) => {}
                 Ok(None) => return Err(wrong("missing")),
                 Err(JournalFault::DamagedBlob { .. }) => return Err(wrong("altered")),
@@ -154,15 +159,16 @@ struct Replay {
 
 impl Replay {
     /// Reads a whole journal, and keeps what events at these places are gone back to for.
-    fn of(journal: &dyn Journal, head: &Head, places: Places) -> Result<Self, Diverged> {
+    async fn of(journal: &dyn Journal, head: &Head, places: Places) -> Result<Self, Diverged> {
         let (tree, world) = (head.tree, World::new(head.seed));
         let mut contexts = Contexts::new(tree);
         contexts.keep(places.clone());
         let mut replay = Self { world, contexts, rules: None, hash: None, places, stood: BTreeMap::new() };
-        for page in pages(journal, tree, Seq(0)) {
+        let mut pages = pages(journal, tree, Seq(0));
+        while let Some(page) = pages.next().await.map_err(Diverged::Journal)? {
             // What a running tree appends meanwhile lies behind the head that was taken first.
-            for entry in page.map_err(Diverged::Journal)?.into_iter().filter(|entry| entry.after < head.seq) {
-                check_blobs(journal, &entry)?;
+            for entry in page.into_iter().filter(|entry| entry.after < head.seq) {
+                check_blobs(journal, &entry).await?;
                 replay.take(entry)?;
             }
         }

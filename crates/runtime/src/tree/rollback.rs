@@ -2,7 +2,6 @@
 //! own task and not in the tree's. What is past does not change, however long that takes.
 
 use spinney_journal::find;
-use std::sync::Arc;
 
 use spinney_journal::Journal;
 use spinney_journal::recall;
@@ -13,10 +12,12 @@ use spinney_kernel::words::{AgentId, By, CheckpointKind, CheckpointName, Seq, Tr
 use spinney_kernel::world::World;
 
 use super::{RequestError, Tree};
+use crate::names::Reservation;
 
 /// A request as a tree takes it.
 pub(crate) enum Requested {
-    Plain(Box<Request>),
+    /// With the name that it asks for.
+    Plain(Box<Request>, Reservation),
     Rollback(Box<Back>),
 }
 
@@ -28,8 +29,8 @@ pub(crate) struct Back {
 
 impl Back {
     /// Reads what a rollback goes back to.
-    pub(super) fn read(journal: &dyn Journal, tree: TreeId, mut rollback: Rollback) -> Self {
-        let read = recall(journal, tree, &rollback.agent, rollback.at);
+    pub(super) async fn read(journal: &dyn Journal, tree: TreeId, mut rollback: Rollback) -> Self {
+        let read = recall(journal, tree, &rollback.agent, rollback.at).await;
         let read = read.unwrap_or_else(|fault| Err(no_past(&rollback, fault.to_string())));
         let (standing, known) = match read {
             Ok((standing, known)) => (Some(Box::new(standing)), Ok(known)),
@@ -76,7 +77,7 @@ impl Tree {
         name: &CheckpointName,
         into: Option<AgentId>,
     ) -> Result<RollbackReply, RequestError> {
-        let found = find(self.journal().as_ref(), name);
+        let found = find(self.journal().as_ref(), name).await;
         let found = found.map_err(|fault| {
             let (name, reason) = (name.clone(), fault.to_string());
             RequestError::Refused(Refusal::NameUnknown { name, reason })
@@ -95,10 +96,11 @@ impl Tree {
 
     /// A request as the tree takes it: with what has to be read for it.
     pub(super) async fn prepared(&self, request: Request) -> Result<Requested, Refusal> {
-        let Request::Rollback(rollback) = request else { return Ok(Requested::Plain(Box::new(request))) };
-        let unread = no_past(&rollback, "the journal was not read".to_owned());
-        let (journal, tree) = (Arc::clone(self.journal()), self.id());
-        let read = tokio::task::spawn_blocking(move || Back::read(journal.as_ref(), tree, rollback));
-        read.await.map(|back| Requested::Rollback(Box::new(back))).map_err(|_| unread)
+        let Request::Rollback(rollback) = request else {
+            let reservation = self.names.reserve(&request, self.id()).await?;
+            return Ok(Requested::Plain(Box::new(request), reservation));
+        };
+        let back = Back::read(self.journal().as_ref(), self.id(), rollback).await;
+        Ok(Requested::Rollback(Box::new(back)))
     }
 }

@@ -64,7 +64,6 @@ struct Run {
     gate: Gate,
     effects: Effects,
     timers: Timers,
-    names: Arc<Names>,
     durable: Seq,
     status: watch::Sender<TreeStatus>,
     /// Those who watch.
@@ -82,12 +81,12 @@ struct Inlets {
 }
 
 /// Prepares a tree: empty, or as far as its journal goes.
-pub(crate) fn begin(begin: Begin) -> Result<Seedling, JournalFault> {
+pub(crate) async fn begin(begin: Begin) -> Result<Seedling, JournalFault> {
     let Begin { tree: id, journal, drivers, clock, draws, names, stop } = begin;
-    let head = journal.head(id)?;
+    let head = journal.head(id).await?;
     let mut mind = Mind::new(id, clock, draws);
     if let Some(head) = &head {
-        mind.recover(journal.as_ref(), head)?;
+        mind.recover(journal.as_ref(), head).await?;
     }
     let durable = mind.world.seq();
     let hash = head.map(|head| head.hash);
@@ -105,14 +104,13 @@ pub(crate) fn begin(begin: Begin) -> Result<Seedling, JournalFault> {
         gate,
         effects,
         timers: Timers::new(),
-        names,
         durable,
         status,
         hub: EndOnDrop(Arc::clone(&hub)),
         tail: VecDeque::new(),
         mode: Mode::Running,
     };
-    let tree = Tree { id, requests, status: watched, hub, events: Source(journal), drivers };
+    let tree = Tree { id, requests, status: watched, hub, events: Source(journal), drivers, names };
     Ok(Seedling { run, inlets, tree })
 }
 
@@ -235,19 +233,16 @@ impl Run {
         self.let_go();
     }
 
-    /// Decides a request; a name that it asks for must be free in the whole home.
+    /// Decides a request. A name that it asks for was reserved for it.
     fn requested(&mut self, by: By, Enclosing { request, blobs }: Enclosing) -> Result<Reply, Refusal> {
-        let request = match request {
-            Requested::Plain(request) => request,
+        let (request, reservation) = match request {
+            Requested::Plain(request, reservation) => (request, reservation),
             Requested::Rollback(rollback) => return self.roll_back(by, *rollback),
         };
-        let world = &self.mind.world;
-        let name = self.names.give(&request, (world.tree(), Seq(world.seq().0 + 1)))?;
-        let decided = self.decide(by, *request, blobs);
-        if decided.is_err() {
-            self.names.take_back(name.as_ref());
-        }
-        decided
+        let (tree, at) = (self.mind.world.tree(), Seq(self.mind.world.seq().0 + 1));
+        let reply = self.decide(by, *request, blobs)?;
+        reservation.give(tree, at);
+        Ok(reply)
     }
 
     /// Keeps what is as a checkpoint, and has the agent be what it was.

@@ -23,10 +23,10 @@ pub struct Stored {
 ///
 /// # Errors
 /// If the tree is not there, or its journal cannot be read.
-pub fn stored(journal: &dyn Journal, tree: TreeId) -> Result<Stored, JournalFault> {
-    let head = journal.head(tree)?.ok_or(JournalFault::UnknownTree { tree })?;
+pub async fn stored(journal: &dyn Journal, tree: TreeId) -> Result<Stored, JournalFault> {
+    let head = journal.head(tree).await?.ok_or(JournalFault::UnknownTree { tree })?;
     // Nothing is decided, so neither the time nor what is drawn matters.
     let mut mind = Mind::new(tree, Arc::new(SystemClock::new()), Draws::seeded(0));
-    mind.recover(journal, &head)?;
+    mind.recover(journal, &head).await?;
     Ok(Stored { look: Look::at(&mind.world, &mind.contexts), hash: head.hash })
 }

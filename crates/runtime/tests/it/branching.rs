@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use spinney::tree::{BranchError, BranchOff, verify};
 use spinney::{Home, Shutdown, Tree};
-use spinney_journal::{Base, CatalogKind, Entry, Journal, JournalFault, checkpoints, pages, rebuild};
+use spinney_journal::{
+    Base, Blocking, CatalogKind, Entry, Journal, JournalFault, checkpoints, pages, rebuild,
+};
 use spinney_kernel::budget::{Amounts, Ceilings, Resource};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::{Event, ExitKind};
@@ -26,7 +28,7 @@ fn dollars(count: u64) -> Ceilings {
 }
 
 fn all(journal: &dyn Journal, tree: TreeId) -> Vec<Entry> {
-    pages(journal, tree, Seq(0)).flat_map(Result::unwrap).collect()
+    pages(journal, tree, Seq(0)).blocking().flat_map(Result::unwrap).collect()
 }
 
 fn events(journal: &dyn Journal, tree: TreeId) -> Vec<Event> {
@@ -35,7 +37,7 @@ fn events(journal: &dyn Journal, tree: TreeId) -> Vec<Event> {
 
 /// Where a checkpoint stands.
 fn place(journal: &dyn Journal, name: &CheckpointName) -> Seq {
-    let listed = checkpoints(journal, None).unwrap();
+    let listed = checkpoints(journal, None).wait().unwrap();
     listed.into_iter().find(|listed| listed.name == *name).unwrap().known.seq
 }
 
@@ -61,7 +63,7 @@ async fn p24_a_branch_and_its_origin_go_their_own_ways() {
     let journal = stage.journal().as_ref();
     let origin = all(journal, tree.id());
     let at = origin.last().unwrap().end();
-    let head = journal.head(id).unwrap().unwrap();
+    let head = journal.head(id).wait().unwrap().unwrap();
     assert_eq!((head.base, head.state.as_str()), (Some(Base { tree: tree.id(), at }), "stopped"));
     let other = home.resume(id).await.unwrap();
     let look = settled(&other).await;
@@ -83,17 +85,17 @@ async fn p24_a_branch_and_its_origin_go_their_own_ways() {
     );
     // Both are what their journals say, decided again from the first event on.
     for tree in [tree.id(), id] {
-        let verified = verify(journal, tree, None).unwrap();
+        let verified = verify(journal, tree, None).wait().unwrap();
         assert!(verified.decided, "{tree}");
-        let before = journal.catalog(CatalogKind::Checkpoint, "").unwrap();
-        assert_eq!(rebuild(journal, tree), Ok(()));
-        assert_eq!(journal.catalog(CatalogKind::Checkpoint, "").unwrap(), before);
+        let before = journal.catalog(CatalogKind::Checkpoint, "").wait().unwrap();
+        assert_eq!(rebuild(journal, tree).wait(), Ok(()));
+        assert_eq!(journal.catalog(CatalogKind::Checkpoint, "").wait().unwrap(), before);
     }
     // Its model was asked once in the branch; that is all it paid for.
     let look = other.look().await.unwrap();
     assert_eq!(spent(&look).of(Resource::Steps), 1);
     let kinds: Vec<CheckpointKind> =
-        checkpoints(journal, None).unwrap().into_iter().map(|listed| listed.known.kind).collect();
+        checkpoints(journal, None).wait().unwrap().into_iter().map(|listed| listed.known.kind).collect();
     assert!(kinds.contains(&CheckpointKind::Manual) && kinds.contains(&CheckpointKind::Branch), "{kinds:?}");
 }
 
@@ -117,7 +119,7 @@ async fn p24_a_branch_in_the_middle_of_a_turn_takes_it_again_and_pays_once() {
     let steps = |look: spinney::tree::Look| spent(&look).of(Resource::Steps);
     assert_eq!([steps(tree.look().await.unwrap()), steps(other.look().await.unwrap())], [1, 1]);
     assert_eq!(spent(&tree.look().await.unwrap()), spent(&other.look().await.unwrap()));
-    assert!(verify(journal, id, None).unwrap().decided);
+    assert!(verify(journal, id, None).wait().unwrap().decided);
 }
 
 /// P24: a branch of a branch, after both of them crashed.
@@ -142,7 +144,7 @@ async fn p24_a_branch_of_a_branch_survives_a_crash() {
         assert_eq!((id == second.id(), id == third), (limit == 2, limit == 3));
         tree.answer(CallId(2), "yes").await.unwrap();
         assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));
-        assert!(verify(stage.journal().as_ref(), id, None).unwrap().decided);
+        assert!(verify(stage.journal().as_ref(), id, None).wait().unwrap().decided);
     }
 }
 
@@ -163,7 +165,7 @@ async fn a_branch_has_as_much_time_left_as_its_origin_had() {
     assert_eq!(other.status().state, TreeState::Waiting);
     tokio::time::sleep(Duration::from_secs(20)).await;
     assert_eq!(other.status().state, TreeState::Ended(ExitKind::Failed));
-    assert!(verify(stage.journal().as_ref(), id, None).unwrap().decided);
+    assert!(verify(stage.journal().as_ref(), id, None).wait().unwrap().decided);
 }
 
 #[tokio::test(start_paused = true)]
@@ -186,6 +188,6 @@ async fn a_branch_that_cannot_be_leaves_no_trace() {
     assert_eq!(home.branch(id, off(Seq(2), "root", dollars(1))).await, Err(BranchError::Journal(middle)));
     let full = Err(BranchError::Journal(JournalFault::DiskFull));
     assert_eq!(home.branch(id, off(at, "root", dollars(1))).await, full);
-    assert_eq!(stage.journal().head(id), Ok(None));
-    assert_eq!(checkpoints(stage.journal().as_ref(), None).unwrap().len(), 1);
+    assert_eq!(stage.journal().head(id).wait(), Ok(None));
+    assert_eq!(checkpoints(stage.journal().as_ref(), None).wait().unwrap().len(), 1);
 }

@@ -2,7 +2,7 @@
 
 use spinney::Shutdown;
 use spinney::tree::{ApplyError, RequestError};
-use spinney_journal::{Journal, ListedCheckpoint, checkpoints, rebuild};
+use spinney_journal::{Blocking, Journal, ListedCheckpoint, checkpoints, rebuild};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Checkpoint, CheckpointReply};
@@ -22,7 +22,7 @@ fn name(text: &str) -> CheckpointName {
 }
 
 fn all(journal: &dyn Journal) -> Vec<ListedCheckpoint> {
-    checkpoints(journal, None).unwrap()
+    checkpoints(journal, None).wait().unwrap()
 }
 
 /// P25: both agents appear, and the index is what the journals say.
@@ -36,16 +36,16 @@ async fn p25_one_index_lists_the_checkpoints_of_all_trees_by_agent() {
     assert_eq!(one.checkpoint(root(), Some(name("a"))).await, Ok(name("a")));
     let drawn = two.checkpoint(root(), None).await.unwrap();
     let journal = stage.journal().as_ref();
-    let listed = checkpoints(journal, Some(&root())).unwrap();
+    let listed = checkpoints(journal, Some(&root())).wait().unwrap();
     let mut found: Vec<(CheckpointName, TreeId)> =
         listed.iter().map(|listed| (listed.name.clone(), listed.tree)).collect();
     found.sort_by_key(|(_, tree)| *tree != one.id());
     assert_eq!(found, [(name("a"), one.id()), (drawn, two.id())]);
-    assert_eq!(checkpoints(journal, Some(&"other".parse().unwrap())), Ok(Vec::new()));
+    assert_eq!(checkpoints(journal, Some(&"other".parse().unwrap())).wait(), Ok(Vec::new()));
     for tree in [one.id(), two.id()] {
-        assert_eq!(rebuild(journal, tree), Ok(()));
+        assert_eq!(rebuild(journal, tree).wait(), Ok(()));
     }
-    assert_eq!(checkpoints(journal, Some(&root())).unwrap(), listed);
+    assert_eq!(checkpoints(journal, Some(&root())).wait().unwrap(), listed);
 }
 
 #[tokio::test(start_paused = true)]
@@ -83,11 +83,11 @@ async fn a_tree_that_nobody_runs_is_left_as_it_stands() {
     tree.settled().await;
     home.shutdown(Shutdown::Stop).await;
     let home = stage.home();
-    let before = stage.journal().head(tree.id()).unwrap().unwrap();
+    let before = stage.journal().head(tree.id()).wait().unwrap().unwrap();
     let request = |name: &str| Checkpoint::manual(root(), Some(self::name(name)));
     let made = home.apply(tree.id(), request("x")).await;
     assert_eq!(made, Ok(CheckpointReply { name: name("x") }));
-    let after = stage.journal().head(tree.id()).unwrap().unwrap();
+    let after = stage.journal().head(tree.id()).wait().unwrap().unwrap();
     assert_eq!((after.seq.0, after.state), (before.seq.0 + 1, before.state));
     let taken = ApplyError::Refused(Refusal::NameTaken { name: name("x"), tree: tree.id() });
     assert_eq!(home.apply(tree.id(), request("x")).await, Err(taken));

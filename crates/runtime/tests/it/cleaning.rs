@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use spinney::clock::Clock;
 use spinney::{Home, Tree};
 use spinney_journal::{
-    CatalogKind, CatalogRow, Cleaned, Journal, JournalFault, ListedCheckpoint, checkpoints, rebuild,
+    Blocking, CatalogKind, CatalogRow, Cleaned, Journal, JournalFault, ListedCheckpoint, Reading,
+    checkpoints, rebuild,
 };
 use spinney_kernel::words::limit::CLEAN_TRIES_MAX;
 use spinney_kernel::words::{CheckpointKind, Seq, TreeId};
@@ -35,9 +36,9 @@ struct Stubborn {
 }
 
 impl Journal for Stubborn {
-    pass_on!(append, read, head, heads, catalog, blob, remove);
+    pass_on!(append, read, head, head_page, catalog, blob, remove);
 
-    fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Result<(), JournalFault> {
+    fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Reading<()> {
         let about = self.about.lock().unwrap().clone().filter(|(about, _)| *about == tree);
         if let Some((_, fault)) = about
             && self
@@ -45,7 +46,7 @@ impl Journal for Stubborn {
                 .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |times| times.checked_sub(1))
                 .is_ok()
         {
-            return Err(fault);
+            return Box::pin(std::future::ready(Err(fault)));
         }
         self.inner.replace_catalog(tree, at, rows)
     }
@@ -79,7 +80,7 @@ impl Scene {
     }
 
     fn all(&self) -> Vec<ListedCheckpoint> {
-        checkpoints(self.journal.as_ref(), None).unwrap()
+        checkpoints(self.journal.as_ref(), None).wait().unwrap()
     }
 
     /// Of the second tree nothing can be removed, for so many times.
@@ -95,7 +96,7 @@ impl Scene {
 async fn p26_a_home_is_cleaned_while_its_trees_run() {
     let scene = Scene::new().await;
     let (before, journal) = (scene.all(), scene.journal.as_ref());
-    let (names, heads) = (journal.catalog(CatalogKind::Tree, ""), journal.heads(&[]));
+    let (names, heads) = (journal.catalog(CatalogKind::Tree, "").wait(), journal.heads(&[]).wait());
     assert_eq!((before.len(), names.as_ref().map(Vec::len)), (6, Ok(2)));
     scene.pass(DAY / 2);
     let nothing = Cleaned { removed: 0, left: 4, failed: Vec::new() };
@@ -108,11 +109,11 @@ async fn p26_a_home_is_cleaned_while_its_trees_run() {
         let kinds: Vec<CheckpointKind> = scene.all().into_iter().map(|listed| listed.known.kind).collect();
         assert_eq!(kinds, [CheckpointKind::Manual; 2]);
         assert_eq!(
-            (journal.catalog(CatalogKind::Tree, ""), journal.heads(&[])),
+            (journal.catalog(CatalogKind::Tree, "").wait(), journal.heads(&[]).wait()),
             (names.clone(), heads.clone())
         );
         for tree in &scene.trees {
-            rebuild(journal, tree.id()).unwrap();
+            rebuild(journal, tree.id()).wait().unwrap();
         }
         assert_eq!(scene.all(), before);
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use spinney::tree::{RequestError, Stopped};
 use spinney::{Home, StartError};
-use spinney_journal::{Append, Appended, Journal, JournalFault};
+use spinney_journal::{Append, Appended, Blocking, Journal, JournalFault};
 use spinney_testkit::{Stage, definition};
 
 use crate::pass_on::pass_on;
@@ -23,7 +23,7 @@ impl Full {
 }
 
 impl Journal for Full {
-    pass_on!(read, head, heads, catalog, replace_catalog, blob, remove);
+    pass_on!(read, head, head_page, catalog, replace_catalog, blob, remove);
 
     fn append(&self, append: Append, done: Appended) {
         if self.room.fetch_sub(1, Ordering::Relaxed) > 0 {
@@ -49,7 +49,7 @@ async fn a_tree_that_could_not_be_written_is_not_started() {
     let (stage, home) = home(0);
     let started = home.start(definition("root turns=3")).await;
     assert_eq!(started.err(), Some(StartError::Journal(JournalFault::DiskFull)));
-    assert_eq!((stage.model().model().calls(), stage.journal().heads(&[]).unwrap()), (0, Vec::new()));
+    assert_eq!((stage.model().model().calls(), stage.journal().heads(&[]).wait().unwrap()), (0, Vec::new()));
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,5 +1,6 @@
 //! Hooks around the calls of trees: what they see, what they stop, and that none of it hurts a tree.
 
+use spinney_journal::Blocking;
 use std::sync::{Arc, Mutex, mpsc};
 
 use spinney::function_tool::Untyped;
@@ -424,7 +425,7 @@ tools: { look: { say: seen } }
     let question = settled(&tree).await.questions[0].question;
     assert_eq!(spy.seen().len(), 9);
     first.shutdown(Shutdown::Kill).await;
-    verify(stage.journal().as_ref(), tree.id(), None).unwrap();
+    verify(stage.journal().as_ref(), tree.id(), None).wait().unwrap();
     let second = home_of();
     let tree = second.resume(tree.id()).await.unwrap();
     tree.settled().await;
@@ -432,7 +433,7 @@ tools: { look: { say: seen } }
     tree.answer(question, "Yes.").await.unwrap();
     tree.ended().await;
     assert_eq!(spy.seen(), ["call root #5.1 m", "charge root #5.1 m", "result \"done\" root #5.1 m"]);
-    verify(stage.journal().as_ref(), tree.id(), None).unwrap();
+    verify(stage.journal().as_ref(), tree.id(), None).wait().unwrap();
     assert_eq!(spy.seen(), Vec::<String>::new());
 }
 

@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use spinney::function_tool::Untyped;
 use spinney::{Drivers, FunctionTool, Home, Shutdown};
-use spinney_journal::{
-    Append, Appended, CatalogKind, CatalogRow, ChainHash, Entry, Fact, Head, Journal, JournalFault, Shared,
-};
+use spinney_journal::{Append, Appended, Blocking, ChainHash, Journal, JournalFault, Shared};
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::context::{Message, offload};
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
 use spinney_kernel::record::{Event, StopReason, ToolAsk};
 use spinney_kernel::rules::request::{Cancel, Hold, HoldFor, Request};
-use spinney_kernel::words::{BlobHash, BlobRef, By, Seq, TreeId};
+use spinney_kernel::words::{BlobHash, By};
 use spinney_testkit::{Stage, definition, told};
+
+use crate::pass_on::pass_on;
 
 type Play = dyn Fn(&ModelAttempt) -> ModelAnswer + Send + Sync;
 struct Fake {
@@ -233,27 +233,7 @@ impl Journal for Swapped {
             d(r);
         }
     }
-    fn read(&self, t: TreeId, a: Seq, m: usize) -> Result<Vec<Entry>, JournalFault> {
-        self.inner.read(t, a, m)
-    }
-    fn head(&self, t: TreeId) -> Result<Option<Head>, JournalFault> {
-        self.inner.head(t)
-    }
-    fn heads(&self, s: &[&str]) -> Result<Vec<Head>, JournalFault> {
-        self.inner.heads(s)
-    }
-    fn catalog(&self, k: CatalogKind, p: &str) -> Result<Vec<Fact>, JournalFault> {
-        self.inner.catalog(k, p)
-    }
-    fn replace_catalog(&self, t: TreeId, a: Seq, r: Vec<CatalogRow>) -> Result<(), JournalFault> {
-        self.inner.replace_catalog(t, a, r)
-    }
-    fn blob(&self, b: &BlobRef) -> Result<Option<Vec<u8>>, JournalFault> {
-        self.inner.blob(b)
-    }
-    fn remove(&self, t: TreeId, s: Shared) -> Result<(), JournalFault> {
-        self.inner.remove(t, s)
-    }
+    pass_on!(read, head, head_page, catalog, replace_catalog, blob, remove);
 }
 
 #[tokio::test(start_paused = true)]
@@ -274,7 +254,7 @@ async fn confirmations_out_of_order_do_not_stop_a_tree() {
         end.is_ok(),
         "hangs at {:?}, journal at {:?}",
         tree.status().seq,
-        stage.journal().head(tree.id()).unwrap().unwrap().seq
+        stage.journal().head(tree.id()).wait().unwrap().unwrap().seq
     );
     sent.await.unwrap().unwrap();
 }
@@ -293,7 +273,7 @@ async fn a_cancel_cut_short_is_taken_up_again() {
     let cancel = Request::Cancel(Cancel { agent: "root".parse().unwrap(), reason: String::new() });
     let applied = other.home().apply(tree.id(), cancel).await;
     assert!(applied.is_err());
-    let head = inner.head(tree.id()).unwrap().unwrap();
+    let head = inner.head(tree.id()).wait().unwrap().unwrap();
     let resumed = stage.home().recover().await.unwrap();
     assert_eq!(resumed.len(), 1, "nobody takes it up: its head says {:?} at {:?}", head.state, head.seq);
 }
@@ -398,7 +378,7 @@ async fn a_tree_is_resumed_once() {
         let (a, b) = (go(), go());
         twice += usize::from(a.await.unwrap() && b.await.unwrap());
         home.shutdown(Shutdown::Kill).await;
-        stage.journal().remove(tree.id(), Shared::Refuse).unwrap();
+        stage.journal().remove(tree.id(), Shared::Refuse).wait().unwrap();
     }
     assert_eq!(twice, 0, "resumed twice at once, of 200");
 }

@@ -14,7 +14,7 @@ macro_rules! pass_on {
             tree: spinney_kernel::words::TreeId,
             after: spinney_kernel::words::Seq,
             batches_max: usize,
-        ) -> Result<Vec<spinney_journal::Entry>, spinney_journal::JournalFault> {
+        ) -> spinney_journal::Reading<Vec<spinney_journal::Entry>> {
             self.inner.read(tree, after, batches_max)
         }
     };
@@ -22,16 +22,18 @@ macro_rules! pass_on {
         fn head(
             &self,
             tree: spinney_kernel::words::TreeId,
-        ) -> Result<Option<spinney_journal::Head>, spinney_journal::JournalFault> {
+        ) -> spinney_journal::Reading<Option<spinney_journal::Head>> {
             self.inner.head(tree)
         }
     };
-    (@heads) => {
-        fn heads(
+    (@head_page) => {
+        fn head_page(
             &self,
             states: &[&str],
-        ) -> Result<Vec<spinney_journal::Head>, spinney_journal::JournalFault> {
-            self.inner.heads(states)
+            after: spinney_journal::HeadCursor,
+            heads_max: usize,
+        ) -> spinney_journal::Reading<spinney_journal::HeadPage> {
+            self.inner.head_page(states, after, heads_max)
         }
     };
     (@catalog) => {
@@ -39,7 +41,7 @@ macro_rules! pass_on {
             &self,
             kind: spinney_journal::CatalogKind,
             prefix: &str,
-        ) -> Result<Vec<spinney_journal::Fact>, spinney_journal::JournalFault> {
+        ) -> spinney_journal::Reading<Vec<spinney_journal::Fact>> {
             self.inner.catalog(kind, prefix)
         }
     };
@@ -49,7 +51,7 @@ macro_rules! pass_on {
             tree: spinney_kernel::words::TreeId,
             at: spinney_kernel::words::Seq,
             rows: Vec<spinney_journal::CatalogRow>,
-        ) -> Result<(), spinney_journal::JournalFault> {
+        ) -> spinney_journal::Reading<()> {
             self.inner.replace_catalog(tree, at, rows)
         }
     };
@@ -57,7 +59,7 @@ macro_rules! pass_on {
         fn blob(
             &self,
             blob: &spinney_kernel::words::BlobRef,
-        ) -> Result<Option<Vec<u8>>, spinney_journal::JournalFault> {
+        ) -> spinney_journal::Reading<Option<Vec<u8>>> {
             self.inner.blob(blob)
         }
     };
@@ -66,7 +68,7 @@ macro_rules! pass_on {
             &self,
             tree: spinney_kernel::words::TreeId,
             shared: spinney_journal::Shared,
-        ) -> Result<(), spinney_journal::JournalFault> {
+        ) -> spinney_journal::Reading<()> {
             self.inner.remove(tree, shared)
         }
     };

@@ -1,5 +1,6 @@
 //! A tree that is played to its end on a stage, and what must hold of it however its models behave.
 
+use spinney_journal::Blocking;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,7 +71,7 @@ impl Played {
         let Ok(status) = status else { panic!("it hangs: {:#?}", tree.look().await.unwrap().agents) };
         assert_eq!(status.stopped, None);
         let (look, told) = (tree.look().await.unwrap(), told(&tree).await);
-        let verified = verify(home.journal().as_ref(), tree.id(), None).unwrap();
+        let verified = verify(home.journal().as_ref(), tree.id(), None).wait().unwrap();
         assert!(verified.decided);
         assert_eq!(verified.look, look, "replayed");
         let played = Self { attempts: attempts(), look, told };

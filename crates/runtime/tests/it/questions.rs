@@ -1,6 +1,7 @@
 //! Questions to people on the real runtime: they survive restarts, and after their timeout the policy they were asked
 //! with applies, whoever looks and whether or not anybody runs the tree.
 
+use spinney_journal::Blocking;
 use std::time::Duration;
 
 use spinney::tree::{ApplyError, RecordedEvent};
@@ -157,9 +158,9 @@ async fn timers_that_are_due_are_decided_before_a_request_to_a_tree_that_nobody_
     let cancel = Request::Cancel(Cancel { agent: "root".parse().unwrap(), reason: "too late".to_owned() });
     let refused = home.apply(tree.id(), cancel).await.unwrap_err();
     assert!(matches!(&refused, ApplyError::Refused(_)), "{refused}");
-    let head = stage.journal().head(tree.id()).unwrap().unwrap();
+    let head = stage.journal().head(tree.id()).wait().unwrap().unwrap();
     assert_eq!(head.state, "cancelled");
-    let last = stage.journal().read(tree.id(), Seq(0), 100).unwrap().pop().unwrap();
+    let last = stage.journal().read(tree.id(), Seq(0), 100).wait().unwrap().pop().unwrap();
     let end = serde_json::to_value(last.batch.events.last().unwrap()).unwrap();
     assert_eq!(end["exit"]["reason"], "nobody answered in time");
 }

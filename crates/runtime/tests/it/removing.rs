@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use spinney::{Home, Orphan, RemoveError, Tree};
-use spinney_journal::{Append, Batch, Entry, Head, Journal, JournalFault, Shared, pages};
+use spinney_journal::{
+    Append, Batch, Blocking, Entry, HeadCursor, HeadPage, Journal, JournalFault, Reading, Shared, pages,
+};
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Checkpoint, Request};
 use spinney_kernel::rules::{Input, What};
@@ -25,11 +27,12 @@ struct Blind {
 impl Journal for Blind {
     pass_on!(append, read, head, catalog, replace_catalog, blob, remove);
 
-    fn heads(&self, states: &[&str]) -> Result<Vec<Head>, JournalFault> {
+    fn head_page(&self, states: &[&str], after: HeadCursor, heads_max: usize) -> Reading<HeadPage> {
         if self.blind.load(Ordering::Relaxed) {
-            return Err(JournalFault::Failed { reason: "the disk does not answer".to_owned() });
+            let fault = JournalFault::Failed { reason: "the disk does not answer".to_owned() };
+            return Box::pin(std::future::ready(Err(fault)));
         }
-        self.inner.heads(states)
+        self.inner.head_page(states, after, heads_max)
     }
 }
 
@@ -40,7 +43,7 @@ fn branch(journal: &dyn Journal, origin: &Tree, number: u8, state: &'static str)
     let name = format!("start-of-{number}").parse().unwrap();
     let made = Event::CheckpointMade { agent: agent.clone(), name, kind: CheckpointKind::Branch, number: 0 };
     let what = What::person(Request::Checkpoint(Checkpoint::manual(agent, None)));
-    let entries = journal.read(origin.id(), Seq(0), usize::MAX).unwrap();
+    let entries = journal.read(origin.id(), Seq(0), usize::MAX).wait().unwrap();
     let last = entries.last().unwrap();
     let input = Input { now: last.batch.input.now, draw: 1, what };
     let batch = Batch { input, events: vec![made] };
@@ -50,7 +53,7 @@ fn branch(journal: &dyn Journal, origin: &Tree, number: u8, state: &'static str)
 }
 
 fn all(journal: &dyn Journal, tree: TreeId) -> Vec<Entry> {
-    pages(journal, tree, Seq(0)).flat_map(Result::unwrap).collect()
+    pages(journal, tree, Seq(0)).blocking().flat_map(Result::unwrap).collect()
 }
 
 async fn waiting(stage: &Stage) -> (Home, Tree) {
@@ -77,7 +80,7 @@ async fn p27_what_two_branches_use_is_removed_only_by_force_and_they_are_told() 
     let before = all(journal, ended);
     let orphans = home.remove(tree.id(), Shared::HandOver).await;
     let expected = vec![Orphan { tree: living, told: true }, Orphan { tree: ended, told: false }];
-    assert_eq!((orphans, journal.head(tree.id())), (Ok(expected), Ok(None)));
+    assert_eq!((orphans, journal.head(tree.id()).wait()), (Ok(expected), Ok(None)));
     assert_eq!(all(journal, ended), before);
     let events = all(journal, living);
     let message = events.iter().flat_map(|entry| &entry.batch.events).find_map(|event| {
@@ -93,13 +96,13 @@ async fn p27_nothing_is_removed_if_the_check_fails() {
     let blind = Arc::new(Blind { inner, blind: AtomicBool::new(false) });
     let stage = Stage::on(Arc::<Blind>::clone(&blind) as Arc<dyn Journal>, ASKS);
     let (home, tree) = waiting(&stage).await;
-    let before = blind.head(tree.id()).unwrap();
+    let before = blind.head(tree.id()).wait().unwrap();
     blind.blind.store(true, Ordering::Relaxed);
     for shared in [Shared::Refuse, Shared::HandOver] {
         let failed = home.remove(tree.id(), shared).await;
         assert!(matches!(failed, Err(RemoveError::Journal(JournalFault::Failed { .. }))), "{failed:?}");
     }
-    assert_eq!(blind.head(tree.id()).unwrap(), before);
+    assert_eq!(blind.head(tree.id()).wait().unwrap(), before);
 }
 
 #[tokio::test(start_paused = true)]

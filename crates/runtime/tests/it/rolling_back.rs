@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use spinney::tree::{BranchOff, RequestError, verify};
 use spinney::{Home, Shutdown, Tree};
-use spinney_journal::{checkpoints, find, pages};
+use spinney_journal::{Blocking, checkpoints, find, pages};
 use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::context::{Contexts, Message};
 use spinney_kernel::definition::{Refusal, WindowSpec};
@@ -28,7 +28,7 @@ fn name(text: &str) -> CheckpointName {
 }
 
 fn events(stage: &Stage, tree: &Tree) -> Vec<Event> {
-    let entries = pages(stage.journal().as_ref(), tree.id(), Seq(0)).flat_map(Result::unwrap);
+    let entries = pages(stage.journal().as_ref(), tree.id(), Seq(0)).blocking().flat_map(Result::unwrap);
     entries.flat_map(|entry| entry.batch.events).collect()
 }
 
@@ -52,7 +52,7 @@ fn shown(message: &Message) -> String {
 
 /// The journal is what it says, decided anew and with what it goes back to.
 fn check(stage: &Stage, tree: &Tree) {
-    assert!(verify(stage.journal().as_ref(), tree.id(), None).unwrap().decided);
+    assert!(verify(stage.journal().as_ref(), tree.id(), None).wait().unwrap().decided);
 }
 
 fn question(look: &spinney::tree::Look) -> CallId {
@@ -105,7 +105,7 @@ async fn p23_a_rollback_leaves_exactly_the_messages_of_then() {
     let RollbackReply { agent: who, messages, cancelled, prior } = back;
     assert_eq!((who, messages, cancelled), (agent("root"), 4, Vec::new()));
     assert_eq!(texts(&stage, &tree, "root"), then);
-    let found = find(stage.journal().as_ref(), &prior).unwrap().unwrap().known;
+    let found = find(stage.journal().as_ref(), &prior).wait().unwrap().unwrap().known;
     assert_eq!((found.agent, found.kind), (agent("root"), CheckpointKind::Rollback));
 
     let (home, tree) = restart(&stage, home, &tree).await;
@@ -333,14 +333,14 @@ async fn a_tree_that_nobody_runs_is_rolled_back_where_it_lies() {
     settled(&tree).await;
     home.shutdown(Shutdown::Stop).await;
     let home = stage.home();
-    let at = find(stage.journal().as_ref(), &name("then")).unwrap().unwrap().known.seq;
+    let at = find(stage.journal().as_ref(), &name("then")).wait().unwrap().unwrap().known.seq;
     let request = Rollback::to(agent("root"), at, None);
     let Ok(RollbackReply { messages: 3, prior, .. }) = home.apply(tree.id(), request).await else { panic!() };
     let tree = home.resume(tree.id()).await.unwrap();
     settled(&tree).await;
     assert_eq!(texts(&stage, &tree, "root")[..then.len()], then);
     check(&stage, &tree);
-    let at = find(stage.journal().as_ref(), &prior).unwrap().unwrap().known.seq;
+    let at = find(stage.journal().as_ref(), &prior).wait().unwrap().unwrap().known.seq;
     let budget = Ceilings::NONE.with(Resource::Steps, 5);
     let branch = home.draw_id();
     home.branch(branch, BranchOff { from: tree.id(), at, agent: agent("root"), budget }).await.unwrap();
@@ -352,7 +352,7 @@ async fn a_tree_that_nobody_runs_is_rolled_back_where_it_lies() {
     other.roll_back(&name, None).await.unwrap();
     settled(&other).await;
     check(&stage, &other);
-    let listed = checkpoints(stage.journal().as_ref(), Some(&agent("root"))).unwrap();
+    let listed = checkpoints(stage.journal().as_ref(), Some(&agent("root"))).wait().unwrap();
     let of_branch = listed.iter().filter(|listed| listed.tree == branch);
     assert_eq!(of_branch.filter(|listed| listed.known.kind == CheckpointKind::Rollback).count(), 1);
 }
@@ -406,7 +406,7 @@ async fn what_cannot_be_rolled_back_is_refused_with_advice() {
             Err(RequestError::Refused(none))
         );
     }
-    let at = find(stage.journal().as_ref(), &name("then")).unwrap().unwrap().known.seq;
+    let at = find(stage.journal().as_ref(), &name("then")).wait().unwrap().unwrap().known.seq;
     let by_itself = ask(By::Agent(agent("root")), Rollback::to(agent("root"), at, None)).await;
     assert!(matches!(by_itself, Err(RequestError::Refused(Refusal::PersonOnly { .. }))), "{by_itself:?}");
     // Nothing of it left a trace.

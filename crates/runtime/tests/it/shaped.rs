@@ -4,6 +4,7 @@
 use serde::Deserialize;
 use spinney::StartError;
 use spinney::tree::{OutputError, RequestError, verify};
+use spinney_journal::Blocking;
 use spinney_kernel::budget::Resource;
 use spinney_kernel::context::{Frame, Message};
 use spinney_kernel::definition::{Definition, MismatchKind, OutputSchema, Refusal};
@@ -56,7 +57,7 @@ async fn a_repaired_answer_is_read_as_a_value_and_replays() {
     let end = tree.look().await.unwrap().end.unwrap();
     assert_eq!((end.shown.text.as_str(), end.spent.of(Resource::Steps)), (r#"{"rings": 70}"#, 2));
     assert_eq!(mismatches(&told(&tree).await), [MismatchKind::NotJson]);
-    assert!(verify(stage.journal().as_ref(), tree.id(), None).unwrap().decided);
+    assert!(verify(stage.journal().as_ref(), tree.id(), None).wait().unwrap().decided);
     // The model saw what it had said and what was wrong with it, in this order.
     let packet = stage.model().attempts()[1].packet.messages.clone();
     let [_, said, wrong] = packet.as_slice() else { panic!("{packet:?}") };
@@ -80,7 +81,7 @@ async fn a_parent_gets_a_typed_failure_for_a_child_that_answers_otherwise() {
     "#);
     let repairs = usize::from(limit::REPAIRS_MAX);
     assert_eq!(mismatches(&told(&tree).await), vec![MismatchKind::Value; repairs + 1]);
-    assert!(verify(stage.journal().as_ref(), tree.id(), None).unwrap().decided);
+    assert!(verify(stage.journal().as_ref(), tree.id(), None).wait().unwrap().decided);
 }
 
 /// More than an event holds is checked whole, kept as a blob and read back whole.
@@ -93,7 +94,7 @@ async fn a_long_answer_is_checked_whole_and_read_whole() {
         let tree = stage.home().start(shaped(LONG, "root", schema)).await.unwrap();
         let output = tree.output::<serde_json::Value>().await;
         assert_eq!(output.is_ok_and(|value| value["text"] == long.as_str()), fits);
-        assert!(verify(stage.journal().as_ref(), tree.id(), None).unwrap().decided);
+        assert!(verify(stage.journal().as_ref(), tree.id(), None).wait().unwrap().decided);
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use spinney::Shutdown;
 use spinney::tree::Stopped;
-use spinney_journal::JournalFault;
+use spinney_journal::{Blocking, JournalFault};
 use spinney_kernel::record::ExitKind;
 use spinney_kernel::world::TreeState;
 use spinney_testkit::Stage;
@@ -30,9 +30,9 @@ async fn a_home_whose_stop_was_given_up_can_still_be_killed() {
     let tree = stage.start(&home, ROOT).await;
     give_up_stopping(&home).await;
     home.shutdown(Shutdown::Kill).await;
-    let seq = stage.journal().head(tree.id()).unwrap().unwrap().seq;
+    let seq = stage.journal().head(tree.id()).wait().unwrap().unwrap().seq;
     tokio::time::sleep(Duration::from_millis(100)).await;
-    assert_eq!(stage.journal().head(tree.id()).unwrap().unwrap().seq, seq, "it went on");
+    assert_eq!(stage.journal().head(tree.id()).wait().unwrap().unwrap().seq, seq, "it went on");
 }
 
 /// Who is stopped in good order pauses its root. A process that dies on its way back, after the lost call was taken up

@@ -1,10 +1,14 @@
-//! A journal that takes its time: what was decided and then rolled back before it was durable is never done.
+//! A journal that takes its time: what was decided and then rolled back before it was durable is never done, and a tree
+//! that is read back slowly holds up no other.
 
 use std::sync::{Arc, Mutex};
 
-use spinney_journal::{Append, Appended, Journal};
-use spinney_kernel::words::{AgentId, CheckpointName};
+use futures::FutureExt;
+use spinney::{ResumeError, Shutdown};
+use spinney_journal::{Append, Appended, Blocking, Entry, Journal, Reading};
+use spinney_kernel::words::{AgentId, CheckpointName, Seq, TreeId};
 use spinney_testkit::{Stage, settled};
+use tokio::sync::watch;
 
 use crate::pass_on::pass_on;
 
@@ -33,7 +37,7 @@ impl Slow {
 }
 
 impl Journal for Slow {
-    pass_on!(read, head, heads, catalog, replace_catalog, blob, remove);
+    pass_on!(read, head, head_page, catalog, replace_catalog, blob, remove);
 
     fn append(&self, append: Append, done: Appended) {
         match self.kept.lock().unwrap().as_mut() {
@@ -72,5 +76,53 @@ async fn a_call_that_was_rolled_back_before_it_left_is_not_made() {
     let calls: Vec<&str> = keys.iter().map(|key| key.split_once('/').unwrap().1).collect();
     // The second turn was asked for by call 3, which was rolled back, and is taken by call 4.
     assert_eq!(calls, ["1/1", "4/1"]);
-    assert!(spinney::tree::verify(slow.as_ref(), tree.id(), None).unwrap().decided);
+    assert!(spinney::tree::verify(slow.as_ref(), tree.id(), None).wait().unwrap().decided);
+}
+
+/// Reads one tree only when it is let go.
+struct Stuck {
+    inner: Arc<dyn Journal>,
+    tree: TreeId,
+    free: watch::Sender<bool>,
+}
+
+impl Journal for Stuck {
+    pass_on!(append, head, head_page, catalog, replace_catalog, blob, remove);
+
+    fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Reading<Vec<Entry>> {
+        let (read, mut free) = (self.inner.read(tree, after, batches_max), self.free.subscribe());
+        let is_stuck = tree == self.tree;
+        Box::pin(async move {
+            if is_stuck {
+                free.wait_for(|free| *free).await.unwrap();
+            }
+            read.await
+        })
+    }
+}
+
+/// G20 (resuming): a tree whose journal takes long to read keeps no other from being resumed, started or listed.
+#[tokio::test(start_paused = true)]
+async fn a_tree_that_is_read_back_slowly_holds_up_no_other() {
+    let script = "rules: [{ call: [{ tool: ask_human, args: { question: Which? } }] }]";
+    let first = Stage::new(script);
+    let home = first.home();
+    let (slow, fast) = (first.start(&home, "root turns=9").await, first.start(&home, "root turns=9").await);
+    settled(&slow).await;
+    settled(&fast).await;
+    home.shutdown(Shutdown::Stop).await;
+    let (inner, free) = (Arc::clone(first.journal()), watch::Sender::new(false));
+    let stuck = Arc::new(Stuck { inner, tree: slow.id(), free });
+    let stage = Stage::on(Arc::<Stuck>::clone(&stuck), script);
+    let home = stage.home();
+    let mut resuming = Box::pin(home.resume(slow.id()));
+    assert!((&mut resuming).now_or_never().is_none());
+    assert_eq!(home.resume(fast.id()).await.unwrap().id(), fast.id());
+    stage.start(&home, "root turns=9").await;
+    // Whoever else wants the same tree waits for it, and finds it running.
+    let mut again = Box::pin(home.resume(slow.id()));
+    assert!((&mut again).now_or_never().is_none());
+    stuck.free.send_replace(true);
+    assert_eq!(resuming.await.unwrap().id(), slow.id());
+    assert_eq!(again.await.err(), Some(ResumeError::Running { tree: slow.id() }));
 }

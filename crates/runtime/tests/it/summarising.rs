@@ -2,6 +2,7 @@
 
 use spinney::Tree;
 use spinney::tree::verify;
+use spinney_journal::Blocking;
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::port::model::Purpose;
 use spinney_kernel::record::{Event, Exit, ExitKind, Summary, Unsummed, Work};
@@ -61,7 +62,7 @@ async fn a_tree_goes_on_from_its_own_summaries_and_replays() {
         .map(|attempt| attempt.turn)
         .collect();
     assert_eq!(turns, (1..=12).collect::<Vec<_>>());
-    assert!(verify(stage.journal().as_ref(), tree.id(), None).unwrap().decided);
+    assert!(verify(stage.journal().as_ref(), tree.id(), None).wait().unwrap().decided);
 }
 
 /// What summaries cost is spent by the agent and by all above it, no steps among it, and the ceiling holds.
@@ -136,7 +137,7 @@ async fn a_summary_that_was_cut_off_by_a_crash_is_written_again() {
         assert_eq!(summaries[0].packet, summaries[1].packet);
         assert_eq!(summaries[0].key == summaries[1].key, lost == "repeatable");
         assert!(cuts(&tree).await.iter().all(|cut| matches!(cut, Summary::By(_))));
-        assert!(verify(stage.journal().as_ref(), id, None).unwrap().decided);
+        assert!(verify(stage.journal().as_ref(), id, None).wait().unwrap().decided);
     }
 }
 

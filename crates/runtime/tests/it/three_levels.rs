@@ -1,6 +1,7 @@
 //! Three levels of real spawns: what is known above stays above, and of what happens below only answers come up. Every
 //! text of every request is searched.
 
+use spinney_journal::Blocking;
 use std::sync::Arc;
 
 use insta::assert_snapshot;
@@ -247,7 +248,7 @@ tools: { look: { think_ms: 1, say: seen } }
     let home = stage.home();
     let tree = stage.start(&home, "root $90.00 tokens=500000 steps=50 tool_calls=40 retries=9 turns=9 / helper later turns=9 / deep later turns=9").await;
     tree.ended().await;
-    let (told, head) = (told(&tree).await, stage.journal().head(tree.id()).unwrap().unwrap());
+    let (told, head) = (told(&tree).await, stage.journal().head(tree.id()).wait().unwrap().unwrap());
     let left = left_before_turns(&told, head.seed);
     let spent = |agent| spent(&told, agent);
     let turns: Vec<_> = stage.model().attempts().into_iter().filter(|a| a.origin.depth() == 0).collect();

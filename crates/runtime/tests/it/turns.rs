@@ -1,5 +1,6 @@
 //! Whole trees: a home, a scripted model, tools, a journal.
 
+use spinney_journal::Blocking;
 use std::sync::Arc;
 
 use spinney::tree::{Stored, stored};
@@ -179,7 +180,7 @@ async fn a_stored_tree_looks_as_it_did_at_its_end() {
     let stage = Stage::new("rules: [{ say: done }]");
     let tree = stage.start(&stage.home(), "root turns=3").await;
     let status = tree.ended().await;
-    let stored = stored(stage.journal().as_ref(), tree.id()).unwrap();
+    let stored = stored(stage.journal().as_ref(), tree.id()).wait().unwrap();
     assert_eq!(stored, Stored { look: tree.look().await.unwrap(), hash: status.hash.unwrap() });
     assert_eq!(stage.model().model().calls(), 1);
 }

@@ -104,7 +104,9 @@ async fn follow(mut lives: watch::Receiver<Tree>, watch: Watch, mut dice: Dice) 
 fn expected(journal: &dyn Journal, tree: TreeId, watch: &Watch) -> Vec<u64> {
     let mut trace = Trace::default();
     let mut expected = Vec::new();
-    for entry in pages(journal, tree, Seq(0)).flat_map(|page| page.unwrap_or_else(|fault| panic!("{fault}")))
+    for entry in pages(journal, tree, Seq(0))
+        .blocking()
+        .flat_map(|page| page.unwrap_or_else(|fault| panic!("{fault}")))
     {
         for told in spinney::tree::tell(entry) {
             let hop = trace.take(told.at, &told.event);

@@ -2,15 +2,16 @@
 //! wait for it, and whatever becomes of those who asked for it, nobody misses anything or hangs.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
 
 use futures::FutureExt;
 use spinney::Tree;
 use spinney::bus::{Note, Overflow, Seen, Watch, WatchFault, Watcher};
-use spinney_journal::{Entry, Journal, JournalFault};
+use spinney_journal::{Entry, Journal, JournalFault, Reading};
 use spinney_kernel::words::{By, Envelope, Seq, TreeId};
 use spinney_testkit::{Stage, settled};
+use tokio::sync::watch;
 
 use crate::pass_on::pass_on;
 
@@ -28,8 +29,7 @@ struct Gate {
     inner: Arc<dyn Journal>,
     reads: AtomicUsize,
     faults: AtomicUsize,
-    is_shut: Mutex<bool>,
-    opened: Condvar,
+    shut: watch::Sender<bool>,
 }
 
 impl Gate {
@@ -38,18 +38,16 @@ impl Gate {
             inner: Arc::clone(Stage::new(WAITING).journal()),
             reads: AtomicUsize::new(0),
             faults: AtomicUsize::new(0),
-            is_shut: Mutex::new(false),
-            opened: Condvar::new(),
+            shut: watch::Sender::new(false),
         })
     }
 
     fn shut(&self) {
-        *self.is_shut.lock().unwrap() = true;
+        self.shut.send_replace(true);
     }
 
     fn open(&self) {
-        *self.is_shut.lock().unwrap() = false;
-        self.opened.notify_all();
+        self.shut.send_replace(false);
     }
 
     fn reads(&self) -> usize {
@@ -58,16 +56,17 @@ impl Gate {
 }
 
 impl Journal for Gate {
-    pass_on!(append, head, heads, catalog, replace_catalog, blob, remove);
+    pass_on!(append, head, head_page, catalog, replace_catalog, blob, remove);
 
-    fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Result<Vec<Entry>, JournalFault> {
+    fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Reading<Vec<Entry>> {
         self.reads.fetch_add(1, Ordering::SeqCst);
-        drop(self.opened.wait_while(self.is_shut.lock().unwrap(), |is_shut| *is_shut).unwrap());
+        let (mut shut, read) = (self.shut.subscribe(), self.inner.read(tree, after, batches_max));
         let fails = |left: usize| left.checked_sub(1);
-        match self.faults.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fails) {
-            Ok(_) => Err(JournalFault::DiskFull),
-            Err(_) => self.inner.read(tree, after, batches_max),
-        }
+        let fault = self.faults.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fails).is_ok();
+        Box::pin(async move {
+            shut.wait_for(|is_shut| !is_shut).await.unwrap();
+            if fault { Err(JournalFault::DiskFull) } else { read.await }
+        })
     }
 }
 

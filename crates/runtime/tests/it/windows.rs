@@ -1,6 +1,7 @@
 //! What one call sees of what an agent knows, and how large the windows of children are, on the real runtime: every
 //! packet that a model got is looked at.
 
+use spinney_journal::Blocking;
 use std::sync::Arc;
 
 use spinney::Tree;
@@ -60,7 +61,7 @@ fn has(attempt: &ModelAttempt, mark: &str) -> bool {
 
 async fn cuts(tree: &Tree, stage: &Stage) -> usize {
     let seq = tree.look().await.unwrap().seq;
-    let batches = stage.journal().read(tree.id(), spinney_kernel::words::Seq(0), usize::MAX).unwrap();
+    let batches = stage.journal().read(tree.id(), spinney_kernel::words::Seq(0), usize::MAX).wait().unwrap();
     assert!(seq.0 > 0);
     let events = batches.iter().flat_map(|entry| &entry.batch.events);
     events.filter(|event| matches!(event, Event::ContextCut { .. })).count()

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use spinney::Shutdown;
-use spinney_journal::{Append, Appended, ChainHash, Journal};
+use spinney_journal::{Append, Appended, Blocking, ChainHash, Journal};
 use spinney_kernel::words::Seq;
 use spinney_testkit::{Stage, settled};
 
@@ -16,7 +16,7 @@ struct Noting {
 }
 
 impl Journal for Noting {
-    pass_on!(read, head, heads, catalog, replace_catalog, blob, remove);
+    pass_on!(read, head, head_page, catalog, replace_catalog, blob, remove);
 
     fn append(&self, append: Append, done: Appended) {
         self.said.lock().unwrap().push(append.before);
@@ -39,7 +39,7 @@ async fn a_batch_says_the_hash_that_it_follows() {
     let tree = again.resume(tree.id()).await.unwrap();
     tree.answer(look.questions[0].question, "blue").await.unwrap();
     settled(&tree).await;
-    let entries = noting.read(tree.id(), Seq(0), usize::MAX).unwrap();
+    let entries = noting.read(tree.id(), Seq(0), usize::MAX).wait().unwrap();
     let hashes = entries.iter().map(|entry| Some(entry.hash));
     let expected: Vec<Option<ChainHash>> = std::iter::once(None).chain(hashes).take(entries.len()).collect();
     assert!(entries.len() > 6, "{} batches", entries.len());

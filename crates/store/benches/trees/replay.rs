@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use spinney_journal::{Journal, pages};
+use spinney_journal::{Blocking, Journal, pages};
 use spinney_kernel::words::{Durability, Seq, TreeId};
 use spinney_store::MemoryJournal;
 use spinney_testkit::spinney::tree::verify;
@@ -29,7 +29,7 @@ fn line(what: &str, journal: &Arc<dyn Journal>, plan: Plan) {
     let (mut ours, mut other, mut events) = (Vec::new(), Vec::new(), 0);
     for _ in 0..ROUNDS {
         let start = Instant::now();
-        match verify(journal.as_ref(), tree, None) {
+        match verify(journal.as_ref(), tree, None).wait() {
             Ok(verified) => assert!(verified.decided),
             Err(diverged) => panic!("{diverged}"),
         }
@@ -44,7 +44,7 @@ fn line(what: &str, journal: &Arc<dyn Journal>, plan: Plan) {
 }
 
 fn read(journal: &dyn Journal, tree: TreeId) -> usize {
-    let events = pages(journal, tree, Seq(0)).map(|page| match page {
+    let events = pages(journal, tree, Seq(0)).blocking().map(|page| match page {
         Ok(page) => page.iter().map(|entry| entry.batch.events.len()).sum::<usize>(),
         Err(fault) => panic!("{fault}"),
     });

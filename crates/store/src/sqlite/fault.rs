@@ -32,9 +32,18 @@ pub(super) fn from_sqlite_at(file: &Path, error: &rusqlite::Error) -> JournalFau
             | ErrorCode::ConstraintViolation
             | ErrorCode::TypeMismatch,
         )
-        | None => JournalFault::DamagedFile { path, reason },
+        | None => damaged_file(file, &reason),
         Some(_) => JournalFault::Failed { reason: format!("{path}: {reason}") },
     }
+}
+
+/// That a file as a whole cannot be read, and how SQLite saves what is left of it.
+pub(super) fn damaged_file(file: &Path, reason: &str) -> JournalFault {
+    let path = file.display().to_string();
+    // The path as one word of a shell.
+    let word = path.replace('\'', r"'\''");
+    let salvage = Some(format!("`sqlite3 '{word}' .recover` saves what is left"));
+    JournalFault::DamagedFile { path, reason: reason.to_owned(), salvage }
 }
 
 /// What the file system says about a path.

@@ -8,7 +8,6 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use rusqlite::Connection;
 use spinney_journal::JournalFault;
@@ -23,12 +22,8 @@ const TRIES_MAX: u32 = 10;
 /// A connection that only reads.
 pub(super) struct Reader {
     home: PathBuf,
-    eye: Mutex<Eye>,
-}
-
-struct Eye {
-    connection: Connection,
     journal: PathBuf,
+    connection: Connection,
     /// How the files looked that are read without a lock.
     still: Option<Files>,
 }
@@ -60,30 +55,6 @@ impl Files {
 
 impl Reader {
     pub(super) fn open(home: &Path) -> Result<Self, JournalFault> {
-        Ok(Self { home: home.to_owned(), eye: Mutex::new(Eye::open(home)?) })
-    }
-
-    /// Reads something, as of a moment.
-    pub(super) fn read<T>(
-        &self,
-        read: impl Fn(&Connection) -> Result<T, JournalFault>,
-    ) -> Result<T, JournalFault> {
-        let mut eye = self.eye.lock().unwrap_or_else(PoisonError::into_inner);
-        for _ in 0..TRIES_MAX {
-            let found = read(&eye.connection);
-            match &eye.still {
-                None => return found,
-                Some(still) if *still == Files::now(&eye.journal) => return found,
-                Some(_) => {}
-            }
-            *eye = Eye::open(&self.home)?;
-        }
-        Err(JournalFault::Busy { path: self.home.display().to_string() })
-    }
-}
-
-impl Eye {
-    fn open(home: &Path) -> Result<Self, JournalFault> {
         let folder = HomeFolder::to_look(home)?;
         let journal = folder.journal();
         not_cut(&journal)?;
@@ -103,21 +74,42 @@ impl Eye {
         }
     }
 
+    /// Reads something, as of a moment.
+    pub(super) fn read<T>(
+        &mut self,
+        read: impl Fn(&Connection) -> Result<T, JournalFault>,
+    ) -> Result<T, JournalFault> {
+        for _ in 0..TRIES_MAX {
+            let found = read(&self.connection);
+            match &self.still {
+                None => return found,
+                Some(still) if *still == Files::now(&self.journal) => return found,
+                Some(_) => {}
+            }
+            *self = Self::open(&self.home)?;
+        }
+        Err(JournalFault::Busy { path: self.home.display().to_string() })
+    }
+
     fn shared(home: &Path, journal: &Path) -> Result<Self, JournalFault> {
-        let recorded = commit_count::recorded(home)?;
-        let connection = open(journal, READS)?;
-        loss::check(home, recorded, &connection)?;
-        schema::check(&connection, home)?;
-        Ok(Self { connection, journal: journal.to_owned(), still: None })
+        Self::checked(home, journal, None, || open(journal, READS))
     }
 
     fn still(home: &Path, journal: &Path) -> Result<Self, JournalFault> {
-        let still = Some(Files::now(journal));
+        Self::checked(home, journal, Some(Files::now(journal)), || open_still(journal))
+    }
+
+    fn checked(
+        home: &Path,
+        journal: &Path,
+        still: Option<Files>,
+        open: impl FnOnce() -> Result<Connection, JournalFault>,
+    ) -> Result<Self, JournalFault> {
         let recorded = commit_count::recorded(home)?;
-        let connection = open_still(journal)?;
+        let connection = open()?;
         loss::check(home, recorded, &connection)?;
         schema::check(&connection, home)?;
-        Ok(Self { connection, journal: journal.to_owned(), still })
+        Ok(Self { home: home.to_owned(), journal: journal.to_owned(), connection, still })
     }
 }
 
@@ -143,14 +135,14 @@ mod tests {
 
     fn look(home: &Path) -> Reader {
         let journal = HomeFolder::to_look(home).unwrap().journal();
-        Reader { home: home.to_owned(), eye: Mutex::new(Eye::still(home, &journal).unwrap()) }
+        Reader::still(home, &journal).unwrap()
     }
 
     fn is_still(reader: &Reader) -> bool {
-        reader.eye.lock().unwrap().still.is_some()
+        reader.still.is_some()
     }
 
-    fn blobs(reader: &Reader) -> i64 {
+    fn blobs(reader: &mut Reader) -> i64 {
         let count = |connection: &Connection| {
             Ok(connection.query_row("SELECT count(*) FROM blobs", [], |row| row.get(0)).unwrap())
         };
@@ -161,16 +153,16 @@ mod tests {
     fn a_look_without_a_lock_sees_what_is_written_meanwhile() {
         let home = tempfile::tempdir().unwrap();
         drop(SqliteJournal::open(home.path(), Access::Write).unwrap());
-        let reader = look(home.path());
-        assert_eq!((blobs(&reader), is_still(&reader)), (0, true));
+        let mut reader = look(home.path());
+        assert_eq!((blobs(&mut reader), is_still(&reader)), (0, true));
         let journal = SqliteJournal::open(home.path(), Access::Write).unwrap();
-        let writer = open(&reader.eye.lock().unwrap().journal, WRITES).unwrap();
+        let writer = open(&reader.journal, WRITES).unwrap();
         writer.execute_batch(ONE_MORE).unwrap();
-        assert_eq!((blobs(&reader), is_still(&reader)), (1, false));
+        assert_eq!((blobs(&mut reader), is_still(&reader)), (1, false));
         writer.execute_batch(ONE_MORE).unwrap();
-        assert_eq!(blobs(&reader), 2);
+        assert_eq!(blobs(&mut reader), 2);
         drop((writer, journal));
-        assert_eq!(blobs(&reader), 2);
+        assert_eq!(blobs(&mut reader), 2);
     }
 
     #[test]
@@ -185,16 +177,16 @@ mod tests {
             fs::copy(home.path().join(&name), dead.path().join(&name)).unwrap();
         }
         drop((writer, journal));
-        let reader = look(dead.path());
-        assert_eq!((blobs(&reader), is_still(&reader)), (1, true));
+        let mut reader = look(dead.path());
+        assert_eq!((blobs(&mut reader), is_still(&reader)), (1, true));
         assert_eq!(fs::read_dir(dead.path()).unwrap().count(), 2);
         // It is taken up by whoever opens it to write, beside those who look without a lock.
         let journal = SqliteJournal::open(dead.path(), Access::Write).unwrap();
-        let other = look(dead.path());
+        let mut other = look(dead.path());
         drop(reader);
-        let writer = open(&other.eye.lock().unwrap().journal, WRITES).unwrap();
+        let writer = open(&other.journal, WRITES).unwrap();
         writer.execute_batch(ONE_MORE).unwrap();
-        assert_eq!((blobs(&other), is_still(&other)), (2, false));
+        assert_eq!((blobs(&mut other), is_still(&other)), (2, false));
         drop(journal);
     }
 }

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
-use spinney_journal::JournalFault;
+use spinney_journal::{JournalFault, is_over};
 use spinney_kernel::words::TreeId;
 
 use super::commit_count::{self, CommitCount, Recorded, counted};
-use super::fault::{from_io, from_sqlite, from_sqlite_at};
+use super::fault::{damaged_file, from_io, from_sqlite, from_sqlite_at};
 use super::home_folder::{HomeFolder, JOURNAL, SET_ASIDE};
 use super::lock::Lock;
-use super::{read, wal};
+use super::wal;
 
 /// What was given up, and where a copy of what was found is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,9 +74,16 @@ pub(super) fn keep_wal_on_close(connection: &Connection, keep: bool) -> Result<(
 
 /// Trees that had not ended in what is left: whatever is missing was theirs, or belongs to trees that are gone whole.
 fn unfinished(connection: &Connection) -> Vec<TreeId> {
+    // Until version 8 heads stood in the rows of the trees.
+    let trees = ["heads JOIN trees ON trees.id = heads.tree", "trees"].into_iter().find_map(|from| {
+        let sql = format!("SELECT trees.tree, state FROM {from} ORDER BY id");
+        let mut found = connection.prepare(&sql).ok()?;
+        let rows = found.query_map([], |row| Ok((TreeId::new(row.get(0)?), row.get(1)?))).ok()?;
+        rows.collect::<rusqlite::Result<Vec<(TreeId, String)>>>().ok()
+    });
     // A database without our tables has no trees; of one that cannot be read nobody knows which.
-    let heads = read::heads(connection, &[]).unwrap_or_default();
-    heads.into_iter().filter(|head| !head.is_over()).map(|head| head.tree).collect()
+    let trees = trees.unwrap_or_default().into_iter();
+    trees.filter(|(_, state)| !is_over(state)).map(|(tree, _)| tree).collect()
 }
 
 /// Gives up commits that are missing from the journal of a home, so that it opens again; nothing happens if none are.
@@ -119,8 +126,7 @@ pub(super) fn accept(home: &Path) -> Result<Option<Loss>, JournalFault> {
     let without_wal = whole_count(&alone)?;
     fs::remove_file(&alone).map_err(|error| from_io(&alone, &error))?;
     if with_wal.is_none() && without_wal.is_none() {
-        let reason = "what is left is not a whole database".to_owned();
-        return Err(JournalFault::DamagedFile { path: database.display().to_string(), reason });
+        return Err(damaged_file(&database, "what is left is not a whole database"));
     }
     if without_wal > with_wal {
         remove(&wal_of(&database))?;

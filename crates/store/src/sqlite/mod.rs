@@ -14,6 +14,7 @@ mod loss;
 mod places;
 mod queue;
 mod read;
+mod readers;
 mod recent_heads;
 mod reserve;
 mod schema;
@@ -22,11 +23,12 @@ mod writer;
 
 use std::fs;
 use std::path::Path;
-use std::sync::mpsc::sync_channel;
 
+use futures::channel::oneshot;
 use rusqlite::Connection;
 use spinney_journal::{
-    Append, Appended, CatalogKind, CatalogRow, Entry, Fact, Head, Journal, JournalFault, Shared,
+    Append, Appended, CatalogKind, CatalogRow, Entry, Fact, Head, HeadCursor, HeadPage, Journal,
+    JournalFault, Reading, Shared,
 };
 use spinney_kernel::words::{BlobRef, Seq, TreeId};
 
@@ -37,8 +39,8 @@ use connection::{READS, WRITES};
 use home_folder::HomeFolder;
 use in_place::FilesInPlace;
 use lock::Lock;
-use look::Reader;
 pub use loss::Loss;
+use readers::Readers;
 use writer::{Job, WriteConnection, Writer};
 
 /// What a process wants with a home.
@@ -52,7 +54,7 @@ pub enum Access {
 
 /// A journal in SQLite.
 pub struct SqliteJournal {
-    reader: Reader,
+    readers: Readers,
     writer: Option<Writer>,
 }
 
@@ -64,7 +66,7 @@ impl SqliteJournal {
     /// says no.
     pub fn open(home: &Path, access: Access) -> Result<Self, JournalFault> {
         match access {
-            Access::Look => Ok(Self { reader: Reader::open(home)?, writer: None }),
+            Access::Look => Ok(Self { readers: Readers::open(home)?, writer: None }),
             Access::Write => Self::open_bounded(home, u64::MAX),
         }
     }
@@ -112,9 +114,9 @@ impl SqliteJournal {
         schema::bound(&connection, bytes_max)?;
         let count = CommitCount::open(folder.path())?;
         count.write(commit_count::counted(&connection)?, true)?;
-        let reader = Reader::open(home)?;
+        let readers = Readers::open(home)?;
         let connection = WriteConnection::new(connection, count, FilesInPlace::new(folder.path()));
-        Ok((Self { reader, writer: Some(Writer::start(connection, lock)) }, folder))
+        Ok((Self { readers, writer: Some(Writer::start(connection, lock)) }, folder))
     }
 
     /// Gives up confirmed commits that are missing from the journal of a home, so that it opens again. Says what was
@@ -131,12 +133,14 @@ impl SqliteJournal {
         Ok(loss)
     }
 
-    /// Changes something and waits for it.
-    fn change(&self, change: Change) -> Result<(), JournalFault> {
-        let writer = self.writer.as_ref().ok_or(JournalFault::ReadOnly)?;
-        let (answer, answered) = sync_channel(1);
+    /// Changes something.
+    fn change(&self, change: Change) -> Reading<()> {
+        let Some(writer) = &self.writer else {
+            return Box::pin(std::future::ready(Err(JournalFault::ReadOnly)));
+        };
+        let (answer, answered) = oneshot::channel();
         writer.send(Job::Change(change, answer));
-        answered.recv().unwrap_or(Err(JournalFault::Closed))
+        Box::pin(async move { answered.await.unwrap_or(Err(JournalFault::Closed)) })
     }
 }
 
@@ -178,7 +182,7 @@ fn not_cut(file: &Path) -> Result<(), JournalFault> {
         (0, 1..) => "nothing is left of it but its write-ahead file",
         _ => return Ok(()),
     };
-    Err(JournalFault::DamagedFile { path: file.display().to_string(), reason: reason.to_owned() })
+    Err(fault::damaged_file(file, reason))
 }
 
 impl Journal for SqliteJournal {
@@ -190,32 +194,37 @@ impl Journal for SqliteJournal {
         }
     }
 
-    fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Result<Vec<Entry>, JournalFault> {
-        self.reader.read(|link| read::entries(link, tree, after, batches_max))
+    fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Reading<Vec<Entry>> {
+        self.readers.read(move |connection| read::entries(connection, tree, after, batches_max))
     }
 
-    fn head(&self, tree: TreeId) -> Result<Option<Head>, JournalFault> {
-        self.reader.read(|link| read::head(link, tree))
+    fn head(&self, tree: TreeId) -> Reading<Option<Head>> {
+        self.readers.read(move |connection| read::head(connection, tree))
     }
 
-    fn heads(&self, states: &[&str]) -> Result<Vec<Head>, JournalFault> {
-        self.reader.read(|link| read::heads(link, states))
+    fn head_page(&self, states: &[&str], after: HeadCursor, heads_max: usize) -> Reading<HeadPage> {
+        let states: Vec<String> = states.iter().map(|state| (*state).to_owned()).collect();
+        self.readers.read(move |connection| read::head_page(connection, &states, after, heads_max))
     }
 
-    fn catalog(&self, kind: CatalogKind, prefix: &str) -> Result<Vec<Fact>, JournalFault> {
-        self.reader.read(|link| read::catalog(link, kind, prefix))
+    fn catalog(&self, kind: CatalogKind, prefix: &str) -> Reading<Vec<Fact>> {
+        let prefix = prefix.to_owned();
+        self.readers.read(move |connection| read::catalog(connection, kind, &prefix))
     }
 
-    fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Result<(), JournalFault> {
-        bound::check_rows(&rows)?;
-        self.change(Change::Replace(tree, at, rows))
+    fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Reading<()> {
+        match bound::check_rows(&rows) {
+            Ok(()) => self.change(Change::Replace(tree, at, rows)),
+            Err(fault) => Box::pin(std::future::ready(Err(fault))),
+        }
     }
 
-    fn blob(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalFault> {
-        self.reader.read(|link| read::blob(link, blob))
+    fn blob(&self, blob: &BlobRef) -> Reading<Option<Vec<u8>>> {
+        let blob = blob.clone();
+        self.readers.read(move |connection| read::blob(connection, &blob))
     }
 
-    fn remove(&self, tree: TreeId, shared: Shared) -> Result<(), JournalFault> {
+    fn remove(&self, tree: TreeId, shared: Shared) -> Reading<()> {
         self.change(Change::Remove(tree, shared))
     }
 }

@@ -1,10 +1,8 @@
 //! Reading, beside the writer: entries in pages, heads, blobs.
 
-use std::collections::BTreeMap;
-
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OptionalExtension, Row};
-use spinney_journal::{Base, CatalogKind, ChainHash, Entry, Fact, Head, JournalFault};
+use rusqlite::{Connection, OptionalExtension, Row, ToSql};
+use spinney_journal::{Base, CatalogKind, ChainHash, Entry, Fact, Head, HeadCursor, HeadPage, JournalFault};
 use spinney_kernel::words::{BlobRef, Seq, Time, TreeId};
 
 use super::branch::{self, Owner};
@@ -92,26 +90,34 @@ pub(super) fn head(connection: &Connection, tree: TreeId) -> Result<Option<Head>
         .map_err(|error| from_sqlite(connection, &error))
 }
 
-/// What is known of every tree in these states, the oldest first; with no state given, of every tree.
-pub(super) fn heads(connection: &Connection, states: &[&str]) -> Result<Vec<Head>, JournalFault> {
-    let all = || -> rusqlite::Result<BTreeMap<i64, Head>> {
-        if states.is_empty() {
-            let mut found = connection.prepare_cached(&format!("{HEAD} ORDER BY id"))?;
-            return found.query_map([], to_head)?.collect();
-        }
-        // Of all states as of one moment.
-        let _moment = connection.unchecked_transaction()?;
-        let mut found = connection.prepare_cached(&format!("{HEAD} WHERE state = ?1"))?;
-        let mut heads = BTreeMap::new();
-        for state in states {
-            for head in found.query_map([state], to_head)? {
-                let (id, head) = head?;
-                heads.insert(id, head);
-            }
-        }
-        Ok(heads)
+/// A page of what is known of every tree in these states, the oldest first; with no state given, of every tree.
+pub(super) fn head_page(
+    connection: &Connection,
+    states: &[String],
+    after: HeadCursor,
+    heads_max: usize,
+) -> Result<HeadPage, JournalFault> {
+    let sqlite = |error| from_sqlite(connection, &error);
+    let from = i64::try_from(after.0).unwrap_or(i64::MAX);
+    // One more shows whether another page follows.
+    let limit = i64::try_from(heads_max.saturating_add(1)).unwrap_or(i64::MAX);
+    let of_states = match states.len() {
+        0 => String::new(),
+        count => format!("AND state IN (?{})", ", ?".repeat(count - 1)),
     };
-    all().map(|heads| heads.into_values().collect()).map_err(|error| from_sqlite(connection, &error))
+    // Few trees are in a state that anybody asks for: they are found by its index, and not in the order of the list.
+    let list = if states.is_empty() { "heads.tree" } else { "+heads.tree" };
+    let sql = format!("{HEAD} WHERE {list} >= ? {of_states} ORDER BY {list} LIMIT ?");
+    let mut values: Vec<&dyn ToSql> = vec![&from];
+    values.extend(states.iter().map(|state| state as &dyn ToSql));
+    values.push(&limit);
+    let mut found: Vec<(i64, Head)> = connection
+        .prepare_cached(&sql)
+        .and_then(|mut found| found.query_map(values.as_slice(), to_head)?.collect())
+        .map_err(sqlite)?;
+    let next = found.get(heads_max).map(|(id, _)| HeadCursor(*id as u64));
+    found.truncate(heads_max);
+    Ok(HeadPage { heads: found.into_iter().map(|(_, head)| head).collect(), next })
 }
 
 /// Rows of the catalog whose keys begin so, in the order of keys.

@@ -1,10 +1,12 @@
 //! How versions 5 to 7 kept the heads of trees that were written recently: in one row, which went before what the trees'
 //! own rows said. It was the last of the batches, and no tree's. Read once, when such a file is brought up to date.
 
+use std::path::Path;
+
 use rusqlite::{Connection, OptionalExtension, params};
 use spinney_journal::JournalFault;
 
-use super::fault::from_sqlite;
+use super::fault::{damaged_file, from_sqlite};
 
 /// How many bytes of a hash the row has; all of it stands with the batch.
 const HASH_BYTES: usize = 8;
@@ -26,9 +28,9 @@ pub(super) fn fold(connection: &Connection) -> Result<(), JournalFault> {
     let found: Option<(Vec<u8>, i64)> =
         connection.query_row(row, [], |row| Ok((row.get(0)?, row.get(1)?))).optional().map_err(sqlite)?;
     let heads = found.filter(|(_, tree)| *tree == 0).and_then(|(body, _)| decode(&body));
-    let heads = heads.ok_or_else(|| JournalFault::DamagedFile {
-        path: connection.path().unwrap_or_default().to_owned(),
-        reason: "where trees stood recently cannot be read".to_owned(),
+    let heads = heads.ok_or_else(|| {
+        let file = Path::new(connection.path().unwrap_or_default());
+        damaged_file(file, "where trees stood recently cannot be read")
     })?;
     // If the last batch is not the one that is meant, the old hash stays, so that the damage is seen.
     let mut update = connection

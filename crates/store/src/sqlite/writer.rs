@@ -4,9 +4,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
 
+use futures::channel::oneshot;
 use rusqlite::Connection;
 use spinney_journal::{Appended, ChainHash, JournalFault};
 use spinney_kernel::words::Durability;
@@ -25,13 +25,13 @@ const GROUP_MAX: usize = 1_024;
 /// Something to write.
 pub(super) enum Job {
     Append(Box<Encoded>, Appended),
-    Change(Change, SyncSender<Result<(), JournalFault>>),
+    Change(Change, oneshot::Sender<Result<(), JournalFault>>),
 }
 
 /// How a job ended, and who wants to know.
 enum Answer {
     Append(Appended, Result<ChainHash, JournalFault>),
-    Change(SyncSender<Result<(), JournalFault>>, Result<(), JournalFault>),
+    Change(oneshot::Sender<Result<(), JournalFault>>, Result<(), JournalFault>),
 }
 
 /// The handle to the thread.

@@ -5,7 +5,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
 use rusqlite::Connection;
-use spinney_journal::{Append, Appended, Batch, Journal, Shared};
+use spinney_journal::{Append, Appended, Batch, Blocking, Journal, Shared};
 use spinney_kernel::words::{Durability, Seq, TreeId, limit};
 use spinney_store::{MemoryJournal, SqliteJournal};
 use spinney_testkit::conformance;
@@ -19,7 +19,7 @@ fn go_on(journal: &Arc<dyn Journal>, mut rest: Vec<Batch>, after: u64, finished:
     let end = after + batch.events.len() as u64;
     let next = Arc::clone(journal);
     let done = move |written: Result<_, _>| {
-        let head = next.head(TREE).ok().flatten();
+        let head = next.head(TREE).wait().ok().flatten();
         assert_eq!(head.map(|head| head.hash), written.ok());
         go_on(&next, rest, end, finished);
     };
@@ -86,9 +86,9 @@ fn an_answer_that_panics_stops_nobody_else() {
     });
     assert_eq!(answers.iter().take(4).collect::<Vec<_>>(), [true; 4]);
     // The thread lives.
-    assert_eq!(journal.remove(TREE, Shared::Refuse), Ok(()));
+    assert_eq!(journal.remove(TREE, Shared::Refuse).wait(), Ok(()));
     for number in 2..6 {
-        assert!(journal.head(TreeId::new([number; 16])).unwrap().is_some());
+        assert!(journal.head(TreeId::new([number; 16])).wait().unwrap().is_some());
     }
 }
 
@@ -133,5 +133,5 @@ fn appends_during_a_checkpoint_of_the_write_ahead_file_are_written() {
             });
         }
     });
-    assert_eq!(journal.heads(&[]).unwrap().len(), 8);
+    assert_eq!(journal.heads(&[]).wait().unwrap().len(), 8);
 }

@@ -1,7 +1,7 @@
 //! What a branch costs on the disk, and that a crash leaves a whole one or none.
 
 use rusqlite::Connection;
-use spinney_journal::{Append, Journal, verify_chain};
+use spinney_journal::{Append, Blocking, Journal, verify_chain};
 use spinney_kernel::words::{Seq, TreeId};
 use spinney_testkit::conformance;
 
@@ -36,8 +36,8 @@ fn pages_for_a_branch_after(batches: u64) -> Result<u64, Box<dyn std::error::Err
     let first = Append { base: Some(TREE), catalog, ..conformance::of(BRANCH, Seq(end), &batch) };
     conformance::append(&journal, first)?;
     let written = std::fs::metadata(file(home.path()).with_extension("sqlite3-wal"))?.len();
-    assert!(verify_chain(&journal, BRANCH, None).is_ok());
-    let read = journal.read(BRANCH, Seq(0), usize::MAX)?.len();
+    assert!(verify_chain(&journal, BRANCH, None).wait().is_ok());
+    let read = journal.read(BRANCH, Seq(0), usize::MAX).wait()?.len();
     assert!(read > 0);
     Ok((written - HEAD_BYTES) / (PAGE_BYTES + FRAME_BYTES))
 }

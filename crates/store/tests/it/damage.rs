@@ -3,7 +3,7 @@
 use std::fs;
 
 use rusqlite::Connection;
-use spinney_journal::{Batch, Journal, JournalFault, Shared, verify_chain};
+use spinney_journal::{Batch, Blocking, Journal, JournalFault, Shared, verify_chain};
 use spinney_kernel::words::{Durability, Seq, TreeId};
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::conformance;
@@ -52,7 +52,7 @@ fn every_change_of_a_chain_is_found_and_named() {
         let connection = Connection::open(file(home.path())).unwrap();
         assert!(connection.execute(change, []).unwrap() > 0, "{change}");
         drop(connection);
-        let found = verify_chain(&open(home.path()), TREE, None);
+        let found = verify_chain(&open(home.path()), TREE, None).wait();
         let Err(JournalFault::Damaged { tree: TREE, after, reason }) = found else {
             panic!("{change}: {found:?}")
         };
@@ -67,7 +67,7 @@ fn every_change_of_a_chain_is_found_and_named() {
 fn a_tail_that_was_cut_off_with_its_head_is_found_by_the_hash() {
     let home = tempfile::tempdir().unwrap();
     filled(home.path(), Durability::Normal);
-    let right = open(home.path()).head(TREE).unwrap().unwrap().hash;
+    let right = open(home.path()).head(TREE).wait().unwrap().unwrap().hash;
     let connection = Connection::open(file(home.path())).unwrap();
     let cut = "DELETE FROM batches WHERE id = (SELECT max(id) FROM batches);
         UPDATE heads SET last = (SELECT max(id) FROM batches);
@@ -77,9 +77,9 @@ fn a_tail_that_was_cut_off_with_its_head_is_found_by_the_hash() {
     connection.execute_batch(cut).unwrap();
     drop(connection);
     let journal = open(home.path());
-    let left = verify_chain(&journal, TREE, None).unwrap();
+    let left = verify_chain(&journal, TREE, None).wait().unwrap();
     assert_ne!(left, right);
-    let found = verify_chain(&journal, TREE, Some(right));
+    let found = verify_chain(&journal, TREE, Some(right)).wait();
     assert!(matches!(found, Err(JournalFault::Damaged { .. })), "{found:?}");
 }
 
@@ -102,7 +102,7 @@ fn a_broken_way_to_a_batch_loses_none() {
         assert!(connection.execute(change, []).unwrap() > 0, "{change}");
         drop(connection);
         assert_eq!(all(home.path()), Ok(conformance::batches()), "{change}");
-        assert_eq!(open(home.path()).remove(TREE, Shared::Refuse), Ok(()), "{change}");
+        assert_eq!(open(home.path()).remove(TREE, Shared::Refuse).wait(), Ok(()), "{change}");
     }
 }
 
@@ -120,7 +120,7 @@ fn nothing_is_written_behind_a_tail_that_was_cut_off() {
     let other = TreeId::new([2; 16]);
     let well = conformance::append(&journal, conformance::of(other, Seq(0), &conformance::batches()[0]));
     assert!(well.is_ok(), "{well:?}");
-    assert_eq!(journal.remove(TREE, Shared::Refuse), Ok(()));
+    assert_eq!(journal.remove(TREE, Shared::Refuse).wait(), Ok(()));
 }
 
 #[test]
@@ -141,11 +141,11 @@ fn a_file_that_is_no_journal_is_named() {
 /// Opens, lists and reads; gives what was read.
 fn all(home: &std::path::Path) -> Result<Vec<Batch>, JournalFault> {
     let journal = SqliteJournal::open(home, Access::Write)?;
-    journal.heads(&[])?;
-    journal.catalog(spinney_journal::CatalogKind::Tree, "")?;
-    let entries = journal.read(TREE, Seq(0), usize::MAX)?;
+    journal.heads(&[]).wait()?;
+    journal.catalog(spinney_journal::CatalogKind::Tree, "").wait()?;
+    let entries = journal.read(TREE, Seq(0), usize::MAX).wait()?;
     // A page may end early where the table is torn; the chain's head tells.
-    verify_chain(&journal, TREE, None)?;
+    verify_chain(&journal, TREE, None).wait()?;
     Ok(entries.into_iter().map(|entry| entry.batch).collect())
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use spinney_journal::{Append, ChainHash, Entry, HomeRefusal, Journal, JournalFault, Shared};
+use spinney_journal::{Append, Blocking, ChainHash, Entry, HomeRefusal, Journal, JournalFault, Shared};
 use spinney_kernel::words::{Durability, Seq, TreeId};
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::conformance;
@@ -43,19 +43,19 @@ fn on_a_full_disk_nothing_confirmed_is_lost_and_freed_room_is_used() {
     let (first, fault) = fill(&journal, TREE);
     assert_eq!(fault, JournalFault::DiskFull);
     assert!(first.len() > 1, "{}", first.len());
-    assert_eq!(hashes(journal.read(TREE, Seq(0), usize::MAX)), first);
+    assert_eq!(hashes(journal.read(TREE, Seq(0), usize::MAX).wait()), first);
     let other = TreeId::new([2; 16]);
     let (none, fault) = fill(&journal, other);
     assert_eq!((none.len(), fault), (0, JournalFault::DiskFull));
-    assert_eq!(journal.head(other), Ok(None));
+    assert_eq!(journal.head(other).wait(), Ok(None));
     // Room comes from a tree that goes …
-    assert_eq!(journal.remove(TREE, Shared::Refuse), Ok(()));
+    assert_eq!(journal.remove(TREE, Shared::Refuse).wait(), Ok(()));
     let (second, fault) = fill(&journal, other);
     assert_eq!((second.len(), fault), (first.len(), JournalFault::DiskFull));
     drop(journal);
     // … or from a disk that grows.
     let journal = SqliteJournal::open_bounded(home.path(), 2 * ROOM).unwrap();
-    assert_eq!(hashes(journal.read(other, Seq(0), usize::MAX)), second);
+    assert_eq!(hashes(journal.read(other, Seq(0), usize::MAX).wait()), second);
     let (third, fault) = fill(&journal, TREE);
     assert_eq!(fault, JournalFault::DiskFull);
     assert!(third.len() > 1, "{}", third.len());
@@ -79,7 +79,7 @@ fn on_a_full_disk_everyone_hears_exactly_once() {
     assert_eq!(answers.len(), 100);
     assert!(answers.iter().any(|(_, end)| *end == Err(JournalFault::DiskFull)));
     for (number, end) in answers {
-        let head = journal.head(TreeId::new([number; 16])).unwrap();
+        let head = journal.head(TreeId::new([number; 16])).wait().unwrap();
         assert_eq!(head.map(|head| head.hash), end.ok());
     }
 }
@@ -170,7 +170,7 @@ fn every_fault_says_what_to_do() {
         (JournalFault::NotAllowed { path: path.clone(), reason: reason.clone() }, "choose another home"),
         (JournalFault::NotAHome { path: path.clone() }, "choose another home"),
         (JournalFault::NoHome { path: path.clone() }, "run a tree there first"),
-        (JournalFault::DamagedFile { path: path.clone(), reason }, "put a copy back"),
+        (JournalFault::DamagedFile { path: path.clone(), reason, salvage: None }, "put a copy back"),
         (JournalFault::Busy { path }, "end its transaction"),
         (JournalFault::Locked { pid: 7 }, "process 7"),
         (JournalFault::Newer { found: 9, known: 8 }, "use a newer spinney"),
@@ -187,10 +187,10 @@ fn a_looker_may_not_write() {
     filled(home.path(), Durability::Normal);
     let journal = open(home.path());
     let looker = SqliteJournal::open(home.path(), Access::Look).unwrap();
-    assert_eq!(looker.heads(&[]), journal.heads(&[]));
-    assert_eq!(looker.remove(TREE, Shared::Refuse), Err(JournalFault::ReadOnly));
+    assert_eq!(looker.heads(&[]).wait(), journal.heads(&[]).wait());
+    assert_eq!(looker.remove(TREE, Shared::Refuse).wait(), Err(JournalFault::ReadOnly));
     let more = conformance::of(TREE, Seq(0), &conformance::batches()[0]);
     assert_eq!(conformance::append(&looker, more), Err(JournalFault::ReadOnly));
     drop(journal);
-    assert_eq!(open(home.path()).remove(TREE, Shared::Refuse), Ok(()));
+    assert_eq!(open(home.path()).remove(TREE, Shared::Refuse).wait(), Ok(()));
 }

@@ -5,7 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use rusqlite::Connection;
-use spinney_journal::{Append, Batch, ChainHash, Head, Journal, JournalFault, Shared, verify_chain};
+use spinney_journal::{
+    Append, Batch, Blocking, ChainHash, Head, Journal, JournalFault, Shared, verify_chain,
+};
 use spinney_kernel::words::{Seq, TreeId};
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::conformance;
@@ -58,18 +60,18 @@ fn stand(head: Head) -> (TreeId, (Seq, ChainHash, String)) {
 
 /// Everything that says where trees stand says what was confirmed.
 fn check(journal: &SqliteJournal, told: &Told) {
-    let all = journal.heads(&[]).unwrap_or_else(|fault| panic!("{fault}"));
+    let all = journal.heads(&[]).wait().unwrap_or_else(|fault| panic!("{fault}"));
     assert_eq!(&all.into_iter().map(stand).collect::<Told>(), told);
     for state in ["running", "waiting"] {
-        let found = journal.heads(&[state]).unwrap_or_else(|fault| panic!("{fault}"));
+        let found = journal.heads(&[state]).wait().unwrap_or_else(|fault| panic!("{fault}"));
         let of_state = told.iter().filter(|(_, (.., told))| told == state);
         let of_state = of_state.map(|(tree, stand)| (*tree, stand.clone()));
         assert_eq!(found.into_iter().map(stand).collect::<Told>(), of_state.collect::<Told>());
     }
     for tree in told.keys().step_by(37) {
-        let head = journal.head(*tree).unwrap_or_else(|fault| panic!("{fault}"));
+        let head = journal.head(*tree).wait().unwrap_or_else(|fault| panic!("{fault}"));
         assert_eq!(head.map(stand).as_ref().map(|(_, stand)| stand), told.get(tree));
-        assert_eq!(verify_chain(journal, *tree, None), Ok(told[tree].1));
+        assert_eq!(verify_chain(journal, *tree, None).wait(), Ok(told[tree].1));
     }
 }
 
@@ -113,7 +115,7 @@ fn a_new_tree_does_not_stand_where_a_removed_one_stood() {
     let home = tempfile::tempdir().unwrap();
     let (journal, mut told) = (open(home.path()), Told::new());
     (0..5).for_each(|_| (0..3).for_each(|number| write(&journal, &mut told, number, "running")));
-    assert_eq!(journal.remove(tree(2), Shared::Refuse), Ok(()));
+    assert_eq!(journal.remove(tree(2), Shared::Refuse).wait(), Ok(()));
     told.remove(&tree(2));
     check(&journal, &told);
     write(&journal, &mut told, 3, "running");
@@ -143,7 +145,7 @@ fn damage_to_a_home_that_was_never_closed_is_found() {
         assert_eq!(back.execute(change, []), Ok(1), "{change}");
         drop(back);
         let next = open(copy.path());
-        let found = verify_chain(&next, tree(2), None).err();
+        let found = verify_chain(&next, tree(2), None).wait().err();
         assert!(found.as_ref().is_some_and(|fault| fault.to_string().contains(said)), "{change}: {found:?}");
         let append = conformance::of(tree(2), told[&tree(2)].0, &batch());
         let refused = conformance::append(&next, append);
@@ -152,7 +154,7 @@ fn damage_to_a_home_that_was_never_closed_is_found() {
         assert!(is_damage, "{change}: {refused:?}");
         drop(next);
         // Closing the home does not cover it up.
-        let found = verify_chain(&open(copy.path()), tree(2), None).err();
+        let found = verify_chain(&open(copy.path()), tree(2), None).wait().err();
         assert!(found.is_some(), "{change}");
     }
 }

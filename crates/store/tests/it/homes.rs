@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use spinney_journal::{HomeRefusal, Journal, JournalFault, Shared};
+use spinney_journal::{Blocking, HomeRefusal, Journal, JournalFault, Shared};
 use spinney_kernel::words::Durability;
 use spinney_store::{Access, SqliteJournal};
 
@@ -78,7 +78,7 @@ fn room_is_kept_for_removing_trees() {
     assert!(is_kept());
     let journal = SqliteJournal::open_to_remove(home.path()).unwrap();
     assert!(!reserve.exists());
-    assert_eq!(journal.remove(TREE, Shared::Refuse), Ok(()));
+    assert_eq!(journal.remove(TREE, Shared::Refuse).wait(), Ok(()));
     drop(journal);
     drop(open(home.path()));
     assert!(is_kept());

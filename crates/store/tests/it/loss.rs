@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use spinney_journal::{Append, Journal, JournalFault, verify_chain};
+use spinney_journal::{Append, Blocking, Journal, JournalFault, verify_chain};
 use spinney_kernel::words::{Durability, Seq, TreeId};
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::conformance;
@@ -88,10 +88,10 @@ fn given_up(home: &Path) -> u64 {
         "what was found is kept"
     );
     let journal = open(home);
-    if journal.head(TREE).unwrap().is_some() {
-        verify_chain(&journal, TREE, None).unwrap();
+    if journal.head(TREE).wait().unwrap().is_some() {
+        verify_chain(&journal, TREE, None).wait().unwrap();
     }
-    let left = journal.read(TREE, Seq(0), usize::MAX).map_or(0, |entries| entries.len() as u64);
+    let left = journal.read(TREE, Seq(0), usize::MAX).wait().map_or(0, |entries| entries.len() as u64);
     drop(journal);
     assert_eq!(SqliteJournal::accept_loss(home), Ok(None), "nothing is missing any more");
     left
@@ -239,7 +239,7 @@ fn an_emptied_or_deleted_database_does_not_take_its_write_ahead_file_along() {
         assert!(fs::read(wal(home.path())).unwrap() == found, "it is still there");
         let loss = SqliteJournal::accept_loss(home.path()).unwrap().unwrap();
         assert!(fs::read(loss.set_aside.join("journal.sqlite3-wal")).unwrap() == found);
-        assert_eq!(open(home.path()).heads(&[]), Ok(Vec::new()));
+        assert_eq!(open(home.path()).heads(&[]).wait(), Ok(Vec::new()));
     }
     let nowhere = tempfile::tempdir().unwrap();
     assert_eq!(SqliteJournal::accept_loss(nowhere.path()), Ok(None));

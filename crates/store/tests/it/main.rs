@@ -16,7 +16,7 @@ mod process;
 
 use std::path::{Path, PathBuf};
 
-use spinney_journal::{Append, Journal};
+use spinney_journal::{Append, Blocking, Journal};
 use spinney_kernel::words::{Durability, Seq, TreeId};
 use spinney_store::{Access, MemoryJournal, SqliteJournal};
 use spinney_testkit::conformance;
@@ -66,12 +66,12 @@ fn what_was_confirmed_is_there_when_the_home_is_opened_again() {
         let home = tempfile::tempdir().unwrap();
         let events = filled(home.path(), durability);
         let journal = open(home.path());
-        let entries = journal.read(TREE, Seq(0), usize::MAX).unwrap();
+        let entries = journal.read(TREE, Seq(0), usize::MAX).wait().unwrap();
         assert_eq!(
             entries.iter().map(|entry| entry.batch.clone()).collect::<Vec<_>>(),
             conformance::batches()
         );
-        assert_eq!(journal.head(TREE).unwrap().unwrap().seq, Seq(events));
+        assert_eq!(journal.head(TREE).wait().unwrap().unwrap().seq, Seq(events));
     }
 }
 
@@ -88,7 +88,7 @@ fn both_journals_give_the_same_hash_to_the_same_batches() {
         conformance::append(&memory, append).unwrap();
         after += events;
     }
-    assert_eq!(open(home.path()).head(TREE), memory.head(TREE));
+    assert_eq!(open(home.path()).head(TREE).wait(), memory.head(TREE).wait());
 }
 
 /// Texts are stored once: an answer of 10,000 bytes takes little more than that.

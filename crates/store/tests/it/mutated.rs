@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rusqlite::{Connection, params};
-use spinney_journal::{Batch, ChainHash, Journal, JournalFault};
+use spinney_journal::{Batch, Blocking, ChainHash, Journal, JournalFault};
 use spinney_kernel::words::Seq;
 use spinney_testkit::conformance;
 use tempfile::TempDir;
@@ -79,7 +79,7 @@ impl Shelf {
         let change = "UPDATE batches SET hash = ?1, body = CAST(?2 AS TEXT) WHERE tree > 0";
         let changed = self.back.execute(change, params![hash.bytes(), bytes]);
         assert_eq!(changed, Ok(1));
-        self.journal.read(TREE, Seq(0), 1).map(|mut page| page.remove(0).batch)
+        self.journal.read(TREE, Seq(0), 1).wait().map(|mut page| page.remove(0).batch)
     }
 }
 

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use rusqlite::{Connection, params};
-use spinney_journal::{CatalogKind, ChainHash, Entry, Fact, Head, Journal, JournalFault, verify_chain};
+use spinney_journal::{
+    Blocking, CatalogKind, ChainHash, Entry, Fact, Head, Journal, JournalFault, verify_chain,
+};
 use spinney_kernel::words::{Durability, Seq};
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::conformance;
@@ -99,13 +101,13 @@ fn a_file_of_version_1_is_brought_up_to_date() {
     let looked = SqliteJournal::open(home.path(), Access::Look).err();
     assert_eq!(looked, Some(JournalFault::Older { found: 1, known: 8 }));
     let journal = open(home.path());
-    let read = journal.read(TREE, Seq(0), usize::MAX).unwrap();
+    let read = journal.read(TREE, Seq(0), usize::MAX).wait().unwrap();
     assert_eq!(read.into_iter().map(|entry| entry.batch).collect::<Vec<_>>(), conformance::batches());
     let named = Fact { key: TREE.to_string(), tree: TREE, value: "fixture".to_owned() };
-    assert_eq!(journal.catalog(CatalogKind::Tree, ""), Ok(vec![named]));
-    assert_eq!(journal.heads(&["running"]).unwrap().len(), 2);
+    assert_eq!(journal.catalog(CatalogKind::Tree, "").wait(), Ok(vec![named]));
+    assert_eq!(journal.heads(&["running"]).wait().unwrap().len(), 2);
     let looker = SqliteJournal::open(home.path(), Access::Look).unwrap();
-    assert_eq!(looker.heads(&[]), journal.heads(&[]));
+    assert_eq!(looker.heads(&[]).wait(), journal.heads(&[]).wait());
 }
 
 /// Version 4 wrote where a tree stands into its row only.
@@ -114,7 +116,7 @@ fn a_file_of_version_4_is_brought_up_to_date() {
     let home = tempfile::tempdir().unwrap();
     filled(home.path(), Durability::Normal);
     let journal = open(home.path());
-    let before = (journal.heads(&[]), journal.read(TREE, Seq(0), usize::MAX));
+    let before = (journal.heads(&[]).wait(), journal.read(TREE, Seq(0), usize::MAX).wait());
     drop(journal);
     let connection = Connection::open(file(home.path())).unwrap();
     back_to_version_7(&connection, b"").unwrap();
@@ -126,7 +128,7 @@ fn a_file_of_version_4_is_brought_up_to_date() {
     let looked = SqliteJournal::open(home.path(), Access::Look).err();
     assert_eq!(looked, Some(JournalFault::Older { found: 4, known: 8 }));
     let journal = open(home.path());
-    assert_eq!((journal.heads(&[]), journal.read(TREE, Seq(0), usize::MAX)), before);
+    assert_eq!((journal.heads(&[]).wait(), journal.read(TREE, Seq(0), usize::MAX).wait()), before);
 }
 
 /// A home with one tree of two batches that was not closed in version 7: its own row says where it stood after the first.
@@ -136,7 +138,7 @@ fn never_closed(home: &Path, recent_hash: &[u8]) -> (Option<Head>, Vec<Entry>) {
     let first = conformance::append(&journal, conformance::of(TREE, Seq(0), batch)).unwrap();
     let events = batch.events.len() as u64;
     let hash = conformance::append(&journal, conformance::of(TREE, Seq(events), batch)).unwrap();
-    let found = (journal.head(TREE).unwrap(), journal.read(TREE, Seq(0), usize::MAX).unwrap());
+    let found = (journal.head(TREE).wait().unwrap(), journal.read(TREE, Seq(0), usize::MAX).wait().unwrap());
     drop(journal);
     let connection = Connection::open(file(home)).unwrap();
     let recent_hash = if recent_hash.is_empty() { &hash.bytes()[..8] } else { recent_hash };
@@ -163,9 +165,9 @@ fn a_file_of_version_7_that_was_never_closed_is_brought_up_to_date() {
     let looked = SqliteJournal::open(home.path(), Access::Look).err();
     assert_eq!(looked, Some(JournalFault::Older { found: 7, known: 8 }));
     let journal = open(home.path());
-    assert_eq!(journal.head(TREE).unwrap(), head);
-    assert_eq!(journal.read(TREE, Seq(0), usize::MAX).unwrap(), entries);
-    assert!(verify_chain(&journal, TREE, None).is_ok());
+    assert_eq!(journal.head(TREE).wait().unwrap(), head);
+    assert_eq!(journal.read(TREE, Seq(0), usize::MAX).wait().unwrap(), entries);
+    assert!(verify_chain(&journal, TREE, None).wait().is_ok());
     let next = conformance::of(TREE, head.unwrap().seq, &conformance::batches()[3]);
     assert!(conformance::append(&journal, next).is_ok());
 }
@@ -185,8 +187,8 @@ fn a_file_of_version_5_that_was_never_closed_is_brought_up_to_date() {
     drop(connection);
     std::fs::remove_file(home.path().join("journal.head")).unwrap();
     let journal = open(home.path());
-    assert_eq!(journal.head(TREE).unwrap(), head);
-    assert_eq!(journal.read(TREE, Seq(0), usize::MAX).unwrap(), entries);
+    assert_eq!(journal.head(TREE).wait().unwrap(), head);
+    assert_eq!(journal.read(TREE, Seq(0), usize::MAX).wait().unwrap(), entries);
 }
 
 /// What was damaged in a file of version 7 is found after it was brought up to date, or keeps it from that.
@@ -195,7 +197,7 @@ fn bringing_a_file_up_to_date_covers_up_no_damage() {
     let home = tempfile::tempdir().unwrap();
     never_closed(home.path(), b"otherone");
     let journal = open(home.path());
-    let found = verify_chain(&journal, TREE, None);
+    let found = verify_chain(&journal, TREE, None).wait();
     assert!(matches!(found, Err(JournalFault::Damaged { .. })), "{found:?}");
     drop(journal);
     for change in ["UPDATE batches SET body = x'ff' WHERE tree = 0", "DELETE FROM batches WHERE tree = 0"] {

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use spinney_journal::{Append, Journal, JournalFault};
+use spinney_journal::{Append, Blocking, Journal, JournalFault};
 use spinney_kernel::words::{Durability, Seq};
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::conformance;
@@ -78,16 +78,16 @@ fn a_second_process_is_refused_with_the_pid_and_looks_while_the_first_writes() {
     let refused = || SqliteJournal::open(home.path(), Access::Write).err();
     assert_eq!(refused(), Some(JournalFault::Locked { pid }));
     let looker = SqliteJournal::open(home.path(), Access::Look).unwrap();
-    assert_eq!(looker.heads(&[]), Ok(Vec::new()));
+    assert_eq!(looker.heads(&[]).wait(), Ok(Vec::new()));
     for count in 1..=5 {
         other.append().unwrap();
-        assert_eq!(looker.read(TREE, Seq(0), usize::MAX).unwrap().len(), count);
+        assert_eq!(looker.read(TREE, Seq(0), usize::MAX).wait().unwrap().len(), count);
         assert_eq!(refused(), Some(JournalFault::Locked { pid }));
     }
     // A process that is killed lets go, and what it confirmed is there.
     other.child.kill().unwrap();
     other.child.wait().unwrap();
-    let read = open(home.path()).read(TREE, Seq(0), usize::MAX).unwrap();
+    let read = open(home.path()).read(TREE, Seq(0), usize::MAX).wait().unwrap();
     let batches: Vec<_> = read.into_iter().map(|entry| entry.batch).collect();
     assert_eq!(batches, conformance::batches()[..5]);
 }
@@ -102,7 +102,7 @@ fn what_the_killed_process_does() {
     let Some(home) = std::env::var_os(KILLED_HOME) else { return };
     let journal = open(Path::new(&home));
     let batch = conformance::batches().swap_remove(3);
-    let first = journal.head(TREE).unwrap().map_or(0, |head| head.seq.0) / batch.events.len() as u64;
+    let first = journal.head(TREE).wait().unwrap().map_or(0, |head| head.seq.0) / batch.events.len() as u64;
     for number in first.. {
         let blobs = if number % 16 == 7 { vec![vec![number as u8; 4_000_000]] } else { Vec::new() };
         let durability = if number % 3 == 0 { Durability::Full } else { Durability::Normal };
@@ -140,7 +140,7 @@ fn g13_two_hundred_plain_kills_are_never_called_damage() {
             let journal = SqliteJournal::open(home.path(), Access::Look);
             let journal = journal.unwrap_or_else(|fault| panic!("kill {kill}: {fault}"));
             let events = conformance::batches()[3].events.len() as u64;
-            assert!(journal.head(TREE).unwrap().unwrap().seq.0 >= confirmed * events, "kill {kill}");
+            assert!(journal.head(TREE).wait().unwrap().unwrap().seq.0 >= confirmed * events, "kill {kill}");
         }
     }
     assert!(confirmed > 200);

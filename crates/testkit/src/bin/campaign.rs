@@ -9,6 +9,7 @@
     reason = "it is a program, and lines are what it is for"
 )]
 
+use spinney_journal::Blocking;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -69,7 +70,7 @@ async fn run(folder: &Path, outside: &Path, seed: u64) -> Result<(), String> {
         .with_tool(name("note"), actor(OnLost::Repeatable))
         .with_tool(name("post"), actor(OnLost::Presumed));
     let home = Home::open(Arc::new(journal), drivers);
-    let known = home.journal().heads(&[]).map_err(|fault| fault.to_string())?;
+    let known = home.journal().heads(&[]).wait().map_err(|fault| fault.to_string())?;
     let tree = match known.first() {
         None => home.start(definition()).await.map_err(|error| error.to_string())?,
         Some(head) => match home.resume(head.tree).await {

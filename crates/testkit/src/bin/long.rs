@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use spinney::Shutdown;
 use spinney::tree::verify;
-use spinney_journal::{Append, Batch, Journal};
+use spinney_journal::{Append, Batch, Blocking, Journal};
 use spinney_kernel::budget::{Amounts, Used};
 use spinney_kernel::definition::OnLost;
 use spinney_kernel::record::StopReason;
@@ -136,8 +136,13 @@ fn resume(home: &Path) -> Result<u64, String> {
     let runtime = runtime.map_err(|error| error.to_string())?;
     runtime.block_on(async {
         let home = Stage::on(Arc::new(journal), "rules: [{ say: done }]").home();
-        let tree =
-            home.journal().heads(&[]).map_err(|fault| fault.to_string())?.first().map(|head| head.tree);
+        let tree = home
+            .journal()
+            .heads(&[])
+            .wait()
+            .map_err(|fault| fault.to_string())?
+            .first()
+            .map(|head| head.tree);
         let tree = tree.ok_or("there is no tree")?;
         let tree = home.resume(tree).await.map_err(|error| error.to_string())?;
         let look = tree.look().await.map_err(|error| error.to_string())?;
@@ -149,9 +154,9 @@ fn resume(home: &Path) -> Result<u64, String> {
 /// Decides every input again.
 fn replay(home: &Path) -> Result<u64, String> {
     let journal = SqliteJournal::open(home, Access::Look).map_err(|fault| fault.to_string())?;
-    let head = journal.heads(&[]).map_err(|fault| fault.to_string())?.into_iter().next();
+    let head = journal.heads(&[]).wait().map_err(|fault| fault.to_string())?.into_iter().next();
     let head = head.ok_or("there is no tree")?;
-    let verified = verify(&journal, head.tree, Some(head.hash)).map_err(|error| error.to_string())?;
+    let verified = verify(&journal, head.tree, Some(head.hash)).wait().map_err(|error| error.to_string())?;
     if verified.decided { Ok(verified.events) } else { Err("it was not decided again".to_owned()) }
 }
 

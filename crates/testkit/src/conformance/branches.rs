@@ -1,6 +1,8 @@
 //! Branches: a tree that begins with batches of another reads like any other tree, and neither sees the other's changes.
 
-use spinney_journal::{Append, Base, Batch, Entry, Journal, JournalFault, Shared, pages, verify_chain};
+use spinney_journal::{
+    Append, Base, Batch, Blocking, Entry, Journal, JournalFault, Shared, pages, verify_chain,
+};
 use spinney_kernel::words::{Seq, TreeId, limit};
 
 use super::{append, batches, last, of, reference, tree, write};
@@ -34,13 +36,14 @@ fn all(journal: &dyn Journal, tree: TreeId) -> Vec<Entry> {
     let mut read: Vec<Entry> = Vec::new();
     loop {
         let seen = read.last().map_or(Seq(0), Entry::end);
-        let page = journal.read(tree, seen, 3).unwrap_or_else(|fault| panic!("{fault}"));
+        let page = journal.read(tree, seen, 3).wait().unwrap_or_else(|fault| panic!("{fault}"));
         if page.is_empty() {
             break;
         }
         read.extend(page);
     }
     let paged: Vec<Entry> = pages(journal, tree, Seq(0))
+        .blocking()
         .flat_map(|page| page.unwrap_or_else(|fault| panic!("{fault}")))
         .collect();
     assert!(read == paged, "pages of 3 are not what large pages are");
@@ -69,10 +72,10 @@ fn a_branch_reads_what_it_shares_and_what_is_its_own(journal: &dyn Journal) {
         }
         assert!(all(journal, tree(number)) == expected, "shares {shared}");
         let middle = Seq(at.0 - 1);
-        let page = journal.read(tree(number), middle, 2).unwrap_or_else(|fault| panic!("{fault}"));
+        let page = journal.read(tree(number), middle, 2).wait().unwrap_or_else(|fault| panic!("{fault}"));
         assert_eq!(page.first(), origin.get(shared - 1));
-        assert!(verify_chain(journal, tree(number), None).is_ok(), "shares {shared}");
-        let head = journal.head(tree(number)).ok().flatten().map(|head| (head.base, head.seed));
+        assert!(verify_chain(journal, tree(number), None).wait().is_ok(), "shares {shared}");
+        let head = journal.head(tree(number)).wait().ok().flatten().map(|head| (head.base, head.seed));
         assert_eq!(head, Some((Some(Base { tree: tree(1), at }), tree(1))));
     }
     // The origin goes on, and nobody sees it.
@@ -81,7 +84,7 @@ fn a_branch_reads_what_it_shares_and_what_is_its_own(journal: &dyn Journal) {
     longer.push(must(journal, own(tree(1), after, &batches()[3])));
     assert!(all(journal, tree(1)) == longer);
     assert_eq!(all(journal, tree(6)).len(), origin.len() + 71);
-    assert_eq!(journal.heads(&[]).map(|heads| heads.len()), Ok(6));
+    assert_eq!(journal.heads(&[]).wait().map(|heads| heads.len()), Ok(6));
 }
 
 fn a_branch_of_a_branch_reads_all_the_way_down(journal: &dyn Journal) {
@@ -98,10 +101,10 @@ fn a_branch_of_a_branch_reads_all_the_way_down(journal: &dyn Journal) {
     fourth.push(must(journal, branch(tree(3), tree(4), first[1].end(), batch)));
     for (number, expected) in [(1, &first), (2, &second), (3, &third), (4, &fourth)] {
         assert_eq!(&all(journal, tree(number)), expected, "tree {number}");
-        assert!(verify_chain(journal, tree(number), None).is_ok(), "tree {number}");
+        assert!(verify_chain(journal, tree(number), None).wait().is_ok(), "tree {number}");
     }
     let bases: Vec<Option<TreeId>> = [1, 2, 3, 4]
-        .map(|number| journal.head(tree(number)).ok().flatten().and_then(|head| head.base))
+        .map(|number| journal.head(tree(number)).wait().ok().flatten().and_then(|head| head.base))
         .map(|base| base.map(|base| base.tree))
         .to_vec();
     assert_eq!(bases, [None, Some(tree(1)), Some(tree(2)), Some(tree(1))]);
@@ -133,26 +136,26 @@ fn a_tree_with_branches_is_removed_only_by_force(journal: &dyn Journal) {
     let below = must(journal, branch(tree(3), tree(4), long.end(), batch));
     let before: Vec<Vec<Entry>> = [2, 3, 4].map(|number| all(journal, tree(number))).to_vec();
     let in_use = JournalFault::InUse { tree: tree(1), by: vec![tree(2), tree(3)] };
-    assert_eq!(journal.remove(tree(1), Shared::Refuse), Err(in_use));
+    assert_eq!(journal.remove(tree(1), Shared::Refuse).wait(), Err(in_use));
     assert_eq!(all(journal, tree(1)), origin);
-    assert_eq!(journal.remove(tree(1), Shared::HandOver), Ok(()));
-    assert_eq!(journal.head(tree(1)), Ok(None));
+    assert_eq!(journal.remove(tree(1), Shared::HandOver).wait(), Ok(()));
+    assert_eq!(journal.head(tree(1)).wait(), Ok(None));
     let after: Vec<Vec<Entry>> = [2, 3, 4].map(|number| all(journal, tree(number))).to_vec();
     assert!(after == before, "a branch lost something");
     for number in [2, 3, 4] {
-        assert!(verify_chain(journal, tree(number), None).is_ok(), "tree {number}");
+        assert!(verify_chain(journal, tree(number), None).wait().is_ok(), "tree {number}");
     }
     // They go on, and the one that has it all now is guarded in its turn.
     for (number, entry) in [(2, &short), (3, &long), (4, &below)] {
         must(journal, own(tree(number), entry.end(), batch));
-        assert!(verify_chain(journal, tree(number), None).is_ok(), "tree {number}");
+        assert!(verify_chain(journal, tree(number), None).wait().is_ok(), "tree {number}");
     }
     let in_use = JournalFault::InUse { tree: tree(3), by: vec![tree(2), tree(4)] };
-    assert_eq!(journal.remove(tree(3), Shared::Refuse), Err(in_use));
+    assert_eq!(journal.remove(tree(3), Shared::Refuse).wait(), Err(in_use));
     for number in [4, 2, 3] {
-        assert_eq!(journal.remove(tree(number), Shared::Refuse), Ok(()), "tree {number}");
+        assert_eq!(journal.remove(tree(number), Shared::Refuse).wait(), Ok(()), "tree {number}");
     }
-    assert_eq!(journal.heads(&[]), Ok(Vec::new()));
+    assert_eq!(journal.heads(&[]).wait(), Ok(Vec::new()));
 }
 
 fn a_lineage_has_an_end(journal: &dyn Journal) {
@@ -172,8 +175,8 @@ fn blobs_are_handed_over_with_what_refers_to_them(journal: &dyn Journal) {
     let first = Append { blobs: vec![bytes.clone()], ..of(tree(1), Seq(0), &batches()[0]) };
     let end = must(journal, first).end();
     must(journal, branch(tree(1), tree(2), end, &batches()[1]));
-    assert_eq!(journal.remove(tree(1), Shared::HandOver), Ok(()));
-    assert_eq!(journal.blob(&reference(&bytes)), Ok(Some(bytes.clone())));
-    assert_eq!(journal.remove(tree(2), Shared::HandOver), Ok(()));
-    assert_eq!(journal.blob(&reference(&bytes)), Ok(None));
+    assert_eq!(journal.remove(tree(1), Shared::HandOver).wait(), Ok(()));
+    assert_eq!(journal.blob(&reference(&bytes)).wait(), Ok(Some(bytes.clone())));
+    assert_eq!(journal.remove(tree(2), Shared::HandOver).wait(), Ok(()));
+    assert_eq!(journal.blob(&reference(&bytes)).wait(), Ok(None));
 }

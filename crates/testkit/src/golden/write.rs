@@ -6,7 +6,7 @@ use std::time::Duration;
 use spinney::clock::Clock;
 use spinney::tree::verify;
 use spinney::{Home, Shutdown, Tree};
-use spinney_journal::{ChainHash, Journal, mended};
+use spinney_journal::{Blocking, ChainHash, Journal, mended};
 use spinney_kernel::budget::Amounts;
 use spinney_kernel::context::Contexts;
 use spinney_kernel::rules::request::{Raise, Redirect};
@@ -94,11 +94,11 @@ async fn play(tree: &Tree, act: &Act) -> Result<(), spinney::tree::RequestError>
 }
 
 fn written(journal: &dyn Journal, tree: TreeId) -> Result<Golden, String> {
-    let verified = verify(journal, tree, None).map_err(|error| error.to_string())?;
+    let verified = verify(journal, tree, None).wait().map_err(|error| error.to_string())?;
     let (mut world, mut contexts) = (World::new(tree), Contexts::new(tree));
     let (mut hash, mut lines) = (ChainHash::start(tree), String::new());
     loop {
-        let page = journal.read(tree, world.seq(), 64).map_err(|fault| fault.to_string())?;
+        let page = journal.read(tree, world.seq(), 64).wait().map_err(|fault| fault.to_string())?;
         if page.is_empty() {
             break;
         }
@@ -114,7 +114,8 @@ fn written(journal: &dyn Journal, tree: TreeId) -> Result<Golden, String> {
             lines.push('\n');
         }
     }
-    let contexts = mended(journal, tree, contexts, Contexts::new(tree)).map_err(|fault| fault.to_string())?;
+    let contexts =
+        mended(journal, tree, contexts, Contexts::new(tree)).wait().map_err(|fault| fault.to_string())?;
     let ending = Ending::at(&world, &contexts, verified.rules, hash);
     let mut ending = serde_json::to_string_pretty(&ending).map_err(|error| error.to_string())?;
     ending.push('\n');

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use spinney::draw::Draws;
 use spinney::tree::verify;
-use spinney_journal::Journal;
+use spinney_journal::{Blocking, Journal};
 use spinney_kernel::budget::Resource;
 use spinney_kernel::context::End;
 use spinney_kernel::words::CallId;
@@ -64,10 +64,10 @@ impl Ground {
     /// Everything that must hold once the tree has ended.
     fn judge(&self) -> (End, Audit) {
         let journal = SqliteJournal::open(&self.path("home"), Access::Look).unwrap();
-        let heads = journal.heads(&[]).unwrap();
+        let heads = journal.heads(&[]).wait().unwrap();
         let [head] = heads.as_slice() else { panic!("there are {} trees", heads.len()) };
         let audit = audit(&journal, head.tree).unwrap_or_else(|law| panic!("seed {}: {law}", self.seed));
-        let verified = verify(&journal, head.tree, Some(head.hash)).unwrap();
+        let verified = verify(&journal, head.tree, Some(head.hash)).wait().unwrap();
         assert!(verified.decided);
         (verified.look.end.unwrap(), audit)
     }

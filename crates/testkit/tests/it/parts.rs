@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use spinney::tree::{BranchOff, RequestError, verify};
-use spinney_journal::{Journal, JournalFault, Shared};
+use spinney_journal::{Blocking, Journal, JournalFault, Shared};
 use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::context::Shown;
 use spinney_kernel::definition::{Definition, GivenMessage, Refusal, WindowSpec};
@@ -128,7 +128,7 @@ async fn p5_the_two_oldest_of_seven_images_are_placeholders() {
         let last = stage.model().attempts().pop().unwrap();
         let eight = ["(tool-1.png)", "(tool-2.png)", "(a.png)", "b.png", "c.png", "d.png", "e.png", "f.png"];
         assert_eq!(images(&last), eight);
-        assert!(verify(stage.journal().as_ref(), tree.id(), None).unwrap().decided);
+        assert!(verify(stage.journal().as_ref(), tree.id(), None).wait().unwrap().decided);
         let held = last.packet.tokens;
         assert!((5 * limit::IMAGE_TOKENS..7 * limit::IMAGE_TOKENS).contains(&held), "{held} tokens");
     }
@@ -237,9 +237,10 @@ async fn bytes_of_parts_live_as_long_as_a_tree_that_names_them() {
     tree.send_with(name("root"), "Look.", vec![image("a.png"), file("b.csv")]).await.unwrap();
     let (sent, _) = enclose(vec![image("a.png"), file("b.csv"), image("tool-2.png")]).unwrap();
     let all = blobs(&sent);
-    assert!(all.iter().all(|blob| journal.blob(blob).unwrap().is_some()));
+    assert!(all.iter().all(|blob| journal.blob(blob).wait().unwrap().is_some()));
     let at = tree.checkpoint(name("root"), None).await.unwrap();
     let at = spinney_journal::checkpoints(journal, None)
+        .wait()
         .unwrap()
         .into_iter()
         .find(|listed| listed.name == at)
@@ -251,7 +252,7 @@ async fn bytes_of_parts_live_as_long_as_a_tree_that_names_them() {
     home.shutdown(spinney::Shutdown::Stop).await;
     let home = stage.home();
     home.remove(tree.id(), Shared::HandOver).await.unwrap();
-    assert!(all.iter().all(|blob| journal.blob(blob).unwrap().is_some()), "the branch has them");
+    assert!(all.iter().all(|blob| journal.blob(blob).wait().unwrap().is_some()), "the branch has them");
     let branched = home.resume(branch).await.unwrap();
     settled(&branched).await;
     let question = branched.look().await.unwrap().questions[0].question;
@@ -260,10 +261,10 @@ async fn bytes_of_parts_live_as_long_as_a_tree_that_names_them() {
     let last = stage.model().attempts().pop().unwrap();
     assert_eq!(images(&last), ["tool-2.png", "a.png"]);
     assert_eq!(last.bytes(&sent[0]).await.unwrap(), b"pixels of a.png");
-    assert!(verify(journal, branch, None).is_ok());
+    assert!(verify(journal, branch, None).wait().is_ok());
     home.remove(branch, Shared::Refuse).await.unwrap();
     assert_eq!(
-        all.iter().map(|blob| journal.blob(blob)).collect::<Vec<_>>(),
+        all.iter().map(|blob| journal.blob(blob).wait()).collect::<Vec<_>>(),
         vec![Ok::<_, JournalFault>(None); 3]
     );
 }
@@ -288,7 +289,7 @@ async fn events_name_parts_and_hold_no_bytes() {
         .collect();
     assert_eq!(named, blobs(&parts));
     // What an append stored is what is read: batches with parts survive the way there and back.
-    for entry in stage.journal().read(tree.id(), Seq(0), 99).unwrap() {
+    for entry in stage.journal().read(tree.id(), Seq(0), 99).wait().unwrap() {
         let json = serde_json::to_string(&entry.batch).unwrap();
         assert_eq!(serde_json::from_str::<spinney_journal::Batch>(&json).unwrap(), entry.batch);
     }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use spinney_journal::{
-    Batch, CatalogKind, CheckpointFacts, Cleaned, Journal, ListedCheckpoint, checkpoints, clean, expired,
-    rebuild,
+    Batch, Blocking, CatalogKind, CheckpointFacts, Cleaned, Journal, ListedCheckpoint, checkpoints, clean,
+    expired, rebuild,
 };
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Checkpoint, Request};
@@ -112,23 +112,23 @@ fn p26_the_count_is_what_is_gone_and_no_other_kind_goes() {
     let more = prop_oneof![3 => Just(0), 1 => CHECKPOINTS_KEPT_MAX - 30..CHECKPOINTS_KEPT_MAX + 20];
     proptest!(config, |(planned in vec(planned(), 0..60), more in more)| {
         let (journal, ends) = journal_of(&planned, more);
-        let all = || checkpoints(&journal, None).unwrap();
-        let (before, heads) = (all(), journal.heads(&[]).unwrap());
+        let all = || checkpoints(&journal, None).wait().unwrap();
+        let (before, heads) = (all(), journal.heads(&[]).wait().unwrap());
         let gone: Vec<ListedCheckpoint> = expired(&before, NOW).into_iter().cloned().collect();
         prop_assert!(gone.iter().all(|listed| listed.known.kind == Automatic));
         let kept: Vec<ListedCheckpoint> = before.iter().filter(|listed| !gone.contains(listed)).cloned().collect();
         let left = kept.iter().filter(|listed| listed.known.kind == Automatic).count();
         prop_assert!(kept.len() <= CHECKPOINTS_KEPT_MAX || left == 0);
         let expected = Cleaned { removed: gone.len(), left, failed: Vec::new() };
-        prop_assert_eq!(clean(&journal, NOW), Ok(expected.clone()));
+        prop_assert_eq!(clean(&journal, NOW).wait(), Ok(expected.clone()));
         prop_assert_eq!((all(), before.len() - all().len()), (kept.clone(), expected.removed));
-        prop_assert_eq!(journal.heads(&[]).unwrap(), heads);
+        prop_assert_eq!(journal.heads(&[]).wait().unwrap(), heads);
         // There is nothing left to do; and what comes back goes again.
-        prop_assert_eq!(clean(&journal, NOW), Ok(Cleaned { removed: 0, ..expected.clone() }));
-        ends.keys().for_each(|tree| rebuild(&journal, *tree).unwrap());
+        prop_assert_eq!(clean(&journal, NOW).wait(), Ok(Cleaned { removed: 0, ..expected.clone() }));
+        ends.keys().for_each(|tree| rebuild(&journal, *tree).wait().unwrap());
         prop_assert_eq!(all(), before);
-        prop_assert_eq!(clean(&journal, NOW), Ok(expected));
+        prop_assert_eq!(clean(&journal, NOW).wait(), Ok(expected));
         prop_assert_eq!(all(), kept);
-        prop_assert_eq!(journal.catalog(CatalogKind::Tree, ""), Ok(Vec::new()));
+        prop_assert_eq!(journal.catalog(CatalogKind::Tree, "").wait(), Ok(Vec::new()));
     });
 }

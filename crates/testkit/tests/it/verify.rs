@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use spinney::tree::{Diverged, Verified, verify};
 use spinney_journal::{
-    Append, Appended, CatalogKind, CatalogRow, ChainHash, Entry, Fact, Head, Journal, JournalFault, Shared,
+    Append, Appended, Blocking, CatalogKind, CatalogRow, ChainHash, Entry, Fact, Head, HeadCursor, HeadPage,
+    Journal, JournalFault, Reading, Shared,
 };
 use spinney_kernel::record::{Event, Restored};
 use spinney_kernel::rules::What;
@@ -55,35 +56,36 @@ impl<F: Fn(&mut Vec<Entry>) + Send + Sync> Journal for Changed<F> {
         self.inner.append(append, done);
     }
 
-    fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Result<Vec<Entry>, JournalFault> {
-        let mut entries = self.inner.read(tree, after, batches_max)?;
-        (self.change)(&mut entries);
-        Ok(entries)
+    fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Reading<Vec<Entry>> {
+        let mut read = self.inner.read(tree, after, batches_max).wait();
+        read.iter_mut().for_each(&self.change);
+        Box::pin(std::future::ready(read))
     }
 
-    fn head(&self, tree: TreeId) -> Result<Option<Head>, JournalFault> {
-        let mut head = self.inner.head(tree)?;
-        head.iter_mut().for_each(self.head);
-        Ok(head)
+    fn head(&self, tree: TreeId) -> Reading<Option<Head>> {
+        let mut head = self.inner.head(tree).wait();
+        head.iter_mut().flatten().for_each(self.head);
+        Box::pin(std::future::ready(head))
     }
 
-    fn heads(&self, states: &[&str]) -> Result<Vec<Head>, JournalFault> {
-        self.inner.heads(states)
+    fn head_page(&self, states: &[&str], after: HeadCursor, heads_max: usize) -> Reading<HeadPage> {
+        self.inner.head_page(states, after, heads_max)
     }
 
-    fn catalog(&self, kind: CatalogKind, prefix: &str) -> Result<Vec<Fact>, JournalFault> {
+    fn catalog(&self, kind: CatalogKind, prefix: &str) -> Reading<Vec<Fact>> {
         self.inner.catalog(kind, prefix)
     }
 
-    fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Result<(), JournalFault> {
+    fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Reading<()> {
         self.inner.replace_catalog(tree, at, rows)
     }
 
-    fn blob(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalFault> {
-        Ok(self.inner.blob(blob)?.and_then(self.blobs))
+    fn blob(&self, blob: &BlobRef) -> Reading<Option<Vec<u8>>> {
+        let found = self.inner.blob(blob).wait().map(|bytes| bytes.and_then(self.blobs));
+        Box::pin(std::future::ready(found))
     }
 
-    fn remove(&self, tree: TreeId, shared: Shared) -> Result<(), JournalFault> {
+    fn remove(&self, tree: TreeId, shared: Shared) -> Reading<()> {
         self.inner.remove(tree, shared)
     }
 }
@@ -94,7 +96,8 @@ impl<F: Fn(&mut Vec<Entry>) + Send + Sync> Journal for Changed<F> {
 async fn x8_a_replay_gives_the_same_hash_or_names_the_first_difference() {
     let inner = Arc::clone(Stage::new(SCRIPT).journal());
     let (tree, hash, calls) = run(Arc::clone(&inner)).await;
-    let Verified { hash: again, decided, look, .. } = verify(inner.as_ref(), tree, Some(hash)).unwrap();
+    let Verified { hash: again, decided, look, .. } =
+        verify(inner.as_ref(), tree, Some(hash)).wait().unwrap();
     assert!(decided && again == Some(hash) && calls == 3);
     assert_eq!(look.end.unwrap().shown.text, "I was told: three results for trees");
 
@@ -109,10 +112,10 @@ async fn x8_a_replay_gives_the_same_hash_or_names_the_first_difference() {
         }
     };
     let forged = Changed::new(Arc::clone(&inner), forge);
-    let entries = inner.read(tree, Seq(0), 99).unwrap();
+    let entries = inner.read(tree, Seq(0), 99).wait().unwrap();
     let is_child = |event: &Event| matches!(event, Event::AgentSpawned(spawned) if spawned.parent.is_some());
     let place = entries.iter().flat_map(|entry| &entry.batch.events).position(is_child).unwrap() as u64 + 1;
-    match verify(&forged, tree, None) {
+    match verify(&forged, tree, None).wait() {
         Err(Diverged::Event { seq, stored, decided }) => {
             assert_eq!(seq, place);
             assert!(stored.contains("Cut the oaks.") && decided.contains("Count the oaks."));
@@ -123,7 +126,7 @@ async fn x8_a_replay_gives_the_same_hash_or_names_the_first_difference() {
     let last = entries.last().unwrap().after;
     let cut = move |entries: &mut Vec<Entry>| entries.retain(|entry| entry.after != last);
     let cut = Changed::new(inner, cut);
-    let found = verify(&cut, tree, None).unwrap_err();
+    let found = verify(&cut, tree, None).wait().unwrap_err();
     assert!(matches!(found, Diverged::OtherEnd { seq, .. } if seq == last.0), "{found}");
 }
 
@@ -138,7 +141,7 @@ async fn x8_a_changed_head_and_a_missing_blob_are_found() {
     let tree = stage.home().start(definition).await.unwrap();
     tree.ended().await;
     let id = tree.id();
-    assert!(verify(inner.as_ref(), id, None).is_ok());
+    assert!(verify(inner.as_ref(), id, None).wait().is_ok());
     let unchanged = || Changed::new(Arc::clone(&inner), |_: &mut Vec<Entry>| {});
     let heads: [fn(&mut Head); 3] = [
         |head| head.seq = Seq(head.seq.0 + 300),
@@ -146,10 +149,10 @@ async fn x8_a_changed_head_and_a_missing_blob_are_found() {
         |head| head.state = "running".to_owned(),
     ];
     for head in heads {
-        let found = verify(&Changed { head, ..unchanged() }, id, None).unwrap_err();
+        let found = verify(&Changed { head, ..unchanged() }, id, None).wait().unwrap_err();
         assert!(matches!(found, Diverged::Head { .. }), "{found}");
     }
-    let found = verify(&Changed { blobs: |_| None, ..unchanged() }, id, None).unwrap_err();
+    let found = verify(&Changed { blobs: |_| None, ..unchanged() }, id, None).wait().unwrap_err();
     assert!(matches!(found, Diverged::Blob { what: "missing", .. }), "{found}");
 }
 
@@ -178,7 +181,7 @@ async fn x8_a_word_changed_in_the_file_is_found_by_the_chain() {
     }
     assert!(changed > 0, "the word is not in the file");
     let journal = SqliteJournal::open(folder.path(), Access::Look).unwrap();
-    let found = verify(&journal, tree, None).unwrap_err();
+    let found = verify(&journal, tree, None).wait().unwrap_err();
     assert!(matches!(found, Diverged::Journal(JournalFault::Damaged { after, .. }) if after > 1), "{found}");
 }
 
@@ -202,7 +205,7 @@ async fn a_rollback_to_what_never_was_is_found() {
     tree.settled().await;
     home.shutdown(spinney::Shutdown::Stop).await;
     let id = tree.id();
-    assert!(verify(inner.as_ref(), id, None).unwrap().decided);
+    assert!(verify(inner.as_ref(), id, None).wait().unwrap().decided);
     let forgeries: [Forgery; 3] = [
         (|restored| restored.standing.said_tokens += 1, "resumed"),
         (|restored| restored.standing.window.headers[1].category = Category::Output, "not as it says"),
@@ -219,7 +222,7 @@ async fn a_rollback_to_what_never_was_is_found() {
                 rollback.at = restored.at;
             }
         });
-        let found = verify(&forged, id, None).unwrap_err().to_string();
+        let found = verify(&forged, id, None).wait().unwrap_err().to_string();
         assert!(found.contains("not as it says"), "{found}");
         // Who only takes it up finds what does not fit the texts, and goes no further.
         let resumed = Stage::on(Arc::new(forged), script).home().resume(id).await;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use spinney_journal::{Batch, Journal};
+use spinney_journal::{Batch, Blocking, Journal};
 use spinney_kernel::budget::Amounts;
 use spinney_kernel::record::{Event, Outcome};
 use spinney_kernel::words::{CallId, Seq, Time, TreeId};
@@ -45,7 +45,7 @@ pub fn audit(journal: &dyn Journal, tree: TreeId) -> Result<Audit, String> {
     record.opened(Time(u64::MAX / 2));
     let (mut audit, mut after) = (Audit::default(), Seq(0));
     loop {
-        let page = journal.read(tree, after, PAGE).map_err(|fault| fault.to_string())?;
+        let page = journal.read(tree, after, PAGE).wait().map_err(|fault| fault.to_string())?;
         if page.is_empty() {
             break;
         }

@@ -9,7 +9,7 @@ use spinney::clock::Clock;
 use spinney::draw::Draws;
 use spinney::tree::{TreeStatus, verify};
 use spinney::{Home, ResumeError, Shutdown, Tree};
-use spinney_journal::Journal;
+use spinney_journal::{Blocking, Journal};
 use spinney_kernel::budget::Amounts;
 use spinney_kernel::record::{Event, Exit};
 use spinney_kernel::words::{AgentId, Seq, Time};
@@ -188,7 +188,7 @@ impl Stage {
         let Some(look) = self.record.look() else { return Err("there is no tree".to_owned()) };
         let Some(id) = self.record.tree() else { return Err("there is no tree".to_owned()) };
         let journal = self.shelf.open()?;
-        let head = journal.head(id).map_err(|fault| fault.to_string())?;
+        let head = journal.head(id).wait().map_err(|fault| fault.to_string())?;
         let Some(head) = head else { return Err("the tree is not in the journal".to_owned()) };
         hold(head.seq == look.seq, || {
             format!("the journal is at {:?}, the tree at {:?}", head.seq, look.seq)
@@ -196,9 +196,10 @@ impl Stage {
         hold(matches!(look.state, TreeState::Ended(_)) && head.state == look.state.word(), || {
             format!("the head says {}, the tree is {:?}", head.state, look.state)
         })?;
-        let heads = journal.heads(&[]).map_err(|fault| fault.to_string())?.len();
+        let heads = journal.heads(&[]).wait().map_err(|fault| fault.to_string())?.len();
         hold(heads == 1, || format!("there are {heads} trees"))?;
-        let verified = verify(journal.as_ref(), id, Some(head.hash)).map_err(|error| error.to_string())?;
+        let verified =
+            verify(journal.as_ref(), id, Some(head.hash)).wait().map_err(|error| error.to_string())?;
         hold(verified.decided, || "the journal was not decided again".to_owned())?;
         hold(verified.look == look, || format!("a replay gives {:?}, seen was {look:?}", verified.look))?;
         let Some(end) = look.end else { return Err("the tree has no end".to_owned()) };

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use spinney_journal::{
-    Append, Appended, CatalogKind, CatalogRow, ChainHash, Entry, Fact, Head, Journal, JournalFault, Shared,
+    Append, Appended, Blocking, CatalogKind, CatalogRow, ChainHash, Entry, Fact, Head, HeadCursor, HeadPage,
+    Journal, JournalFault, Reading, Shared,
 };
 use spinney_kernel::words::{BlobRef, Seq, TreeId};
 use tokio::sync::Notify;
@@ -119,7 +120,7 @@ impl Pen {
         }
         let (tree, after, batch) = (append.tree, append.after, append.batch.clone());
         if let Some(before) = append.before
-            && !self.inner.head(tree).is_ok_and(|head| head.is_some_and(|head| head.hash == before))
+            && !self.inner.head(tree).wait().is_ok_and(|head| head.is_some_and(|head| head.hash == before))
         {
             self.record.broken(format!("{tree} after {after:?} is written behind what was not there"));
         }
@@ -167,33 +168,38 @@ impl Journal for Pen {
         }
     }
 
-    fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Result<Vec<Entry>, JournalFault> {
-        self.inner.read(tree, after, batches_max)
+    fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Reading<Vec<Entry>> {
+        at_once(self.inner.read(tree, after, batches_max))
     }
 
-    fn head(&self, tree: TreeId) -> Result<Option<Head>, JournalFault> {
-        self.inner.head(tree)
+    fn head(&self, tree: TreeId) -> Reading<Option<Head>> {
+        at_once(self.inner.head(tree))
     }
 
-    fn heads(&self, states: &[&str]) -> Result<Vec<Head>, JournalFault> {
-        self.inner.heads(states)
+    fn head_page(&self, states: &[&str], after: HeadCursor, heads_max: usize) -> Reading<HeadPage> {
+        at_once(self.inner.head_page(states, after, heads_max))
     }
 
-    fn catalog(&self, kind: CatalogKind, prefix: &str) -> Result<Vec<Fact>, JournalFault> {
-        self.inner.catalog(kind, prefix)
+    fn catalog(&self, kind: CatalogKind, prefix: &str) -> Reading<Vec<Fact>> {
+        at_once(self.inner.catalog(kind, prefix))
     }
 
-    fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Result<(), JournalFault> {
-        self.inner.replace_catalog(tree, at, rows)
+    fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Reading<()> {
+        at_once(self.inner.replace_catalog(tree, at, rows))
     }
 
-    fn blob(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalFault> {
-        self.inner.blob(blob)
+    fn blob(&self, blob: &BlobRef) -> Reading<Option<Vec<u8>>> {
+        at_once(self.inner.blob(blob))
     }
 
-    fn remove(&self, tree: TreeId, shared: Shared) -> Result<(), JournalFault> {
-        self.inner.remove(tree, shared)
+    fn remove(&self, tree: TreeId, shared: Shared) -> Reading<()> {
+        at_once(self.inner.remove(tree, shared))
     }
+}
+
+/// The simulated clock moves on while nobody has anything to do, so an answer from another thread must not be waited for.
+fn at_once<T: Send + 'static>(answered: Reading<T>) -> Reading<T> {
+    Box::pin(std::future::ready(answered.wait()))
 }
 
 fn last(append: &Append) -> Seq {
