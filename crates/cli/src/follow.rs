@@ -19,7 +19,7 @@ use crate::hint::{about, go_on};
 use crate::interrupt::Interrupts;
 use crate::result::{Failure, Outcome, failed, write_questions};
 use crate::screen::{Screen, Style};
-use crate::scribing::Scribing;
+use crate::workspaces::WorkspaceWriter;
 use crate::{out, questions};
 
 /// A tree that runs here, and how it is shown.
@@ -62,12 +62,12 @@ pub(crate) async fn follow(follow: Follow) -> Result<Exit> {
     let Follow { home, path, tree, mut screen, seen, listening } = follow;
     let interrupts = Interrupts::listen(Arc::clone(&home), &path, tree.id())?;
     let server = listening.serve(Arc::clone(&home), tree.clone());
-    let scribing = Scribing::begin(&path, Arc::clone(home.journal()), &tree, seen);
+    let workspaces = WorkspaceWriter::begin(&path, Arc::clone(home.journal()), &tree, seen);
     let mut events = tree.events(seen);
     let watched = watch((&tree, &path), &mut events, (&mut screen, seen), &interrupts).await;
     server.close().await;
     home.shutdown(Shutdown::Stop).await;
-    scribing.end().await;
+    workspaces.end().await;
     let watched = match watched {
         Ok(()) => rest(&mut events, &mut screen).await,
         Err(error) => Err(error),
@@ -106,7 +106,7 @@ async fn watch(
     (screen, mut seen): (&mut Screen, Seq),
     interrupts: &Interrupts,
 ) -> Result<()> {
-    let is_attended = screen.style() == Style::Story && std::io::stdin().is_terminal();
+    let is_attended = screen.style() == Style::Lines && std::io::stdin().is_terminal();
     let mut asking: Option<Asking> = None;
     let mut told_pause = false;
     loop {
@@ -125,11 +125,11 @@ async fn watch(
         tokio::select! {
             next = events.next() => match next {
                 None => return Ok(()),
-                Some(told) => {
-                    let told = told?;
+                Some(recorded) => {
+                    let recorded = recorded?;
                     asking.iter_mut().for_each(Asking::leave_line);
-                    screen.show(&told)?;
-                    seen = told.seq;
+                    screen.show(&recorded)?;
+                    seen = recorded.seq;
                 }
             },
             Some(line) = typed(&mut asking) => {
@@ -243,8 +243,8 @@ async fn answer(tree: &Tree, asking: &mut Option<Asking>, line: &str) -> Result<
 
 /// Shows what was decided while the home was shut down.
 async fn rest(events: &mut Events, screen: &mut Screen) -> Result<()> {
-    while let Some(told) = events.next().await {
-        screen.show(&told?)?;
+    while let Some(recorded) = events.next().await {
+        screen.show(&recorded?)?;
     }
     Ok(())
 }

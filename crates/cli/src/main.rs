@@ -3,10 +3,10 @@
 mod agents;
 mod approval;
 mod args;
-mod cast;
 mod command;
 mod control;
 mod enclosing;
+mod event_text;
 mod exit;
 mod follow;
 mod hint;
@@ -14,6 +14,7 @@ mod ids;
 mod interrupt;
 mod kept;
 mod log;
+mod open_calls;
 mod out;
 mod place;
 mod private;
@@ -21,10 +22,9 @@ mod questions;
 mod recall;
 mod result;
 mod screen;
-mod scribing;
 mod source;
-mod story;
 mod wording;
+mod workspaces;
 
 use std::process::ExitCode;
 

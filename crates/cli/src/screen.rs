@@ -8,16 +8,16 @@ use spinney_kernel::definition::Tags;
 use spinney_kernel::record::Event;
 use spinney_kernel::words::{AgentId, Time, Topic, TreeId};
 
-use crate::cast::Cast;
+use crate::event_text::{Line, Weight, describe};
+use crate::open_calls::OpenCalls;
 use crate::out::{self, Unwritten};
-use crate::story::{Line, Weight, tell};
 use crate::wording::took;
 
 /// How events are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
     /// What matters, indented by depth.
-    Story,
+    Lines,
     /// Every event with its number and path.
     Log,
     /// Every event as a line of JSON.
@@ -37,9 +37,9 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    fn has(&self, hop: &EventContext) -> bool {
-        let agent = self.agent.is_none() || hop.agent == self.agent;
-        agent && self.topic.as_ref().is_none_or(|topic| topic.covers(&hop.topic))
+    fn has(&self, context: &EventContext) -> bool {
+        let agent = self.agent.is_none() || context.agent == self.agent;
+        agent && self.topic.as_ref().is_none_or(|topic| topic.covers(&context.topic))
     }
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Screen {
     tree: TreeId,
     style: Style,
     only: Wanted,
-    cast: Cast,
+    open_calls: OpenCalls,
     trace: Trace,
     started: Option<Time>,
     last: Option<Time>,
@@ -65,7 +65,7 @@ impl Screen {
             tree,
             style,
             only: Wanted::default(),
-            cast: Cast::default(),
+            open_calls: OpenCalls::default(),
             trace: Trace::default(),
             started: None,
             last: None,
@@ -101,80 +101,80 @@ impl Screen {
     }
 
     /// Takes an event in and writes it.
-    pub(crate) fn show(&mut self, told: &RecordedEvent) -> Result<(), Unwritten> {
-        let hop = self.enter(told);
-        let line = if self.only.has(&hop) { self.line(told, &hop) } else { None };
-        self.cast.leave(&told.event);
+    pub(crate) fn show(&mut self, recorded: &RecordedEvent) -> Result<(), Unwritten> {
+        let context = self.enter(recorded);
+        let line = if self.only.has(&context) { self.line(recorded, &context) } else { None };
+        self.open_calls.leave(&recorded.event);
         self.lines += u64::from(line.is_some());
         let write = if self.style == Style::Json { out::json } else { out::line };
         line.map_or(Ok(()), |line| write(&line))
     }
 
     /// Takes an event in without a word.
-    pub(crate) fn skip(&mut self, told: &RecordedEvent) {
-        self.enter(told);
-        self.cast.leave(&told.event);
+    pub(crate) fn skip(&mut self, recorded: &RecordedEvent) {
+        self.enter(recorded);
+        self.open_calls.leave(&recorded.event);
     }
 
-    fn enter(&mut self, told: &RecordedEvent) -> EventContext {
-        self.started.get_or_insert(told.at);
-        self.last = Some(told.at);
-        self.cast.enter(&told.event);
-        let hop = self.trace.take(told.at, &told.event);
-        self.met |= hop.agent == self.only.agent;
-        hop
+    fn enter(&mut self, recorded: &RecordedEvent) -> EventContext {
+        self.started.get_or_insert(recorded.at);
+        self.last = Some(recorded.at);
+        self.open_calls.enter(&recorded.event);
+        let context = self.trace.take(recorded.at, &recorded.event);
+        self.met |= context.agent == self.only.agent;
+        context
     }
 
     /// What is written about an event, if anything.
-    fn line(&self, told: &RecordedEvent, hop: &EventContext) -> Option<String> {
+    fn line(&self, recorded: &RecordedEvent, context: &EventContext) -> Option<String> {
         if self.style == Style::Json {
-            return Some(json(self.tree, told, hop));
+            return Some(json(self.tree, recorded, context));
         }
-        let Line { text, weight } = tell(&self.cast, &told.event);
-        let since = took(told.at.0.saturating_sub(self.started.unwrap_or_default().0));
+        let Line { text, weight } = describe(&self.open_calls, &recorded.event);
+        let since = took(recorded.at.0.saturating_sub(self.started.unwrap_or_default().0));
         if self.style == Style::Log {
-            let path = if hop.path().is_empty() { "-".to_owned() } else { path(hop) };
-            return Some(format!("{:>5}  {since:>7}  {path}  {text}", told.seq.0));
+            let path = if context.path().is_empty() { "-".to_owned() } else { path(context) };
+            return Some(format!("{:>5}  {since:>7}  {path}  {text}", recorded.seq.0));
         }
         if weight == Weight::Detail {
             return None;
         }
-        let indent = "  ".repeat(hop.path().len().saturating_sub(1).min(INDENT_MAX));
-        let who = hop.agent.as_ref().map(|agent| format!("{agent} ")).unwrap_or_default();
+        let indent = "  ".repeat(context.path().len().saturating_sub(1).min(INDENT_MAX));
+        let who = context.agent.as_ref().map(|agent| format!("{agent} ")).unwrap_or_default();
         Some(format!("{since:>7}  {indent}{who}{text}"))
     }
 }
 
 /// Ids from the root down, with slashes between.
-fn path(hop: &EventContext) -> String {
-    let ids: Vec<&str> = hop.path().iter().map(AgentId::as_str).collect();
+fn path(context: &EventContext) -> String {
+    let ids: Vec<&str> = context.path().iter().map(AgentId::as_str).collect();
     ids.join("/")
 }
 
 /// An event as a line of JSON: first what every event has, then where it stands in the story, then its own fields.
-fn json(tree: TreeId, told: &RecordedEvent, hop: &EventContext) -> String {
+fn json(tree: TreeId, recorded: &RecordedEvent, context: &EventContext) -> String {
     let mut line = Map::new();
-    let mut fields = fields(&told.event);
+    let mut fields = fields(&recorded.event);
     line.insert("type".to_owned(), fields.shift_remove("type").unwrap_or_default());
     line.insert("tree".to_owned(), tree.to_string().into());
-    line.insert("seq".to_owned(), told.seq.0.into());
-    line.insert("at".to_owned(), told.at.0.into());
-    line.insert("path".to_owned(), path(hop).into());
-    let since = hop.since.map(|since| since.0);
-    let ended = Some(told.at.0).filter(|_| hop.is_end);
+    line.insert("seq".to_owned(), recorded.seq.0.into());
+    line.insert("at".to_owned(), recorded.at.0.into());
+    line.insert("path".to_owned(), path(context).into());
+    let since = context.since.map(|since| since.0);
+    let ended = Some(recorded.at.0).filter(|_| context.is_end);
     let facts = [
-        ("topic", Some(hop.topic.as_str().into())),
-        ("thread", hop.thread().map(|thread| thread.as_str().into())),
-        ("caller", hop.caller.as_ref().map(|caller| caller.as_str().into())),
-        ("recipient", hop.recipient.as_ref().map(|recipient| recipient.as_str().into())),
-        ("message_type", hop.message.as_ref().map(|kind| kind.as_str().into())),
-        ("correlation", hop.correlation.as_ref().map(|correlation| correlation.as_str().into())),
+        ("topic", Some(context.topic.as_str().into())),
+        ("thread", context.thread().map(|thread| thread.as_str().into())),
+        ("caller", context.caller.as_ref().map(|caller| caller.as_str().into())),
+        ("recipient", context.recipient.as_ref().map(|recipient| recipient.as_str().into())),
+        ("message_type", context.message.as_ref().map(|kind| kind.as_str().into())),
+        ("correlation", context.correlation.as_ref().map(|correlation| correlation.as_str().into())),
         ("start", since.map(Value::from)),
         ("end", ended.map(Value::from)),
-        ("agent", hop.agent.as_ref().map(|agent| agent.as_str().into())),
-        ("tags", tags(&hop.tags)),
-        ("from", hop.switch.as_ref().map(|switch| switch.from.as_str().into())),
-        ("reason", hop.switch.as_ref().map(|switch| switch.reason().into())),
+        ("agent", context.agent.as_ref().map(|agent| agent.as_str().into())),
+        ("tags", tags(&context.tags)),
+        ("from", context.switch.as_ref().map(|switch| switch.from.as_str().into())),
+        ("reason", context.switch.as_ref().map(|switch| switch.reason().into())),
     ];
     line.extend(facts.into_iter().filter_map(|(name, fact)| Some((name.to_owned(), fact?))));
     line.extend(fields);

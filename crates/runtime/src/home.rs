@@ -127,7 +127,7 @@ pub struct Orphan {
     /// Which branch.
     pub tree: TreeId,
     /// Whether its root has a message that says so; one that has ended reads nothing any more.
-    pub told: bool,
+    pub notified: bool,
 }
 
 impl Home {
@@ -290,8 +290,8 @@ impl Home {
                     "tree {tree}, of which this one is a branch since event {}, was removed; what both shared is kept here",
                     base.at.0
                 );
-                let told = !head.is_over() && self.tell_root(head.tree, text).await;
-                orphans.push(Orphan { tree: head.tree, told });
+                let notified = !head.is_over() && self.tell_root(head.tree, text).await;
+                orphans.push(Orphan { tree: head.tree, notified });
             }
         }
         Ok(orphans)

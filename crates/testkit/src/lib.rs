@@ -21,4 +21,4 @@ pub use spinney_store;
 pub use clock::SteadyClock;
 pub use play::{Play, check};
 pub use recorder::Recorder;
-pub use stage::{Stage, definition, settled, told};
+pub use stage::{Stage, definition, recorded, settled};

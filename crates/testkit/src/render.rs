@@ -96,12 +96,12 @@ fn summed(work: &Work) -> String {
 }
 
 fn cut_text(agent: &AgentId, cut: &Cut, summary: Option<Summary>) -> String {
-    let told = match summary {
+    let recorded = match summary {
         Some(Summary::By(seq)) => format!(", told by the summary in event {}", seq.0),
         Some(Summary::Not(why)) => format!(", no summary: {why:?}"),
         None => String::new(),
     };
-    format!("{agent} cut: {} messages{told}", places(&cut.drop))
+    format!("{agent} cut: {} messages{recorded}", places(&cut.drop))
 }
 
 /// One event, as short as it can be said.

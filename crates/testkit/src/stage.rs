@@ -122,11 +122,11 @@ pub async fn settled(tree: &Tree) -> Look {
 ///
 /// # Panics
 /// If the journal cannot be read.
-pub async fn told(tree: &Tree) -> Vec<RecordedEvent> {
+pub async fn recorded(tree: &Tree) -> Vec<RecordedEvent> {
     let mut events = tree.events(Seq(0));
     let mut all = Vec::new();
-    while let Some(told) = events.next().await {
-        all.push(told.unwrap_or_else(|fault| panic!("{fault}")));
+    while let Some(recorded) = events.next().await {
+        all.push(recorded.unwrap_or_else(|fault| panic!("{fault}")));
     }
     all
 }

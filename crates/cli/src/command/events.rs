@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use spinney::tree::tell;
+use spinney::tree::recorded_events;
 use spinney_journal::{Blocking, Journal, JournalFault};
 use spinney_kernel::words::{Seq, TreeId};
 
@@ -61,7 +61,7 @@ pub(super) fn show(
         }
         // A batch whose first events were seen is read again.
         let before = seen;
-        for event in page.into_iter().flat_map(tell).filter(|event| event.seq > before) {
+        for event in page.into_iter().flat_map(recorded_events).filter(|event| event.seq > before) {
             seen = event.seq;
             if event.seq < from {
                 screen.skip(&event);

@@ -24,7 +24,7 @@ use crate::screen::Style;
 pub(crate) async fn run(args: Args) -> Result<Exit> {
     let home = args.home.as_path();
     if args.accept_loss {
-        let style = if args.command.ends_in_a_result() { Style::Json } else { Style::Story };
+        let style = if args.command.ends_in_a_result() { Style::Json } else { Style::Lines };
         let accepted = place::accept_loss(home);
         accepted
             .map_err(|error| failed(style, |failure| Outcome::without_a_look(home, None, failure), error))?;

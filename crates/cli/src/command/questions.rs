@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
-use spinney::tree::{OpenQuestion, tell};
+use spinney::tree::{OpenQuestion, recorded_events};
 use spinney_journal::{Journal, pages};
 use spinney_kernel::context::Trace;
 use spinney_kernel::record::Event;
@@ -47,17 +47,17 @@ pub(super) fn questions(home: &Path, args: &args::Questions) -> Result<Exit> {
 fn open(journal: &dyn Journal, tree: TreeId) -> Result<BTreeMap<CallId, OpenQuestion>> {
     let (mut open, mut trace) = (BTreeMap::new(), Trace::default());
     for page in pages(journal, tree, Seq(0)).blocking() {
-        for told in page?.into_iter().flat_map(tell) {
-            let hop = trace.take(told.at, &told.event);
-            if let Event::QuestionAsked { call, question, .. } = &told.event {
+        for recorded in page?.into_iter().flat_map(recorded_events) {
+            let context = trace.take(recorded.at, &recorded.event);
+            if let Event::QuestionAsked { call, question, .. } = &recorded.event {
                 let asked = OpenQuestion {
                     question: *call,
-                    path: hop.path().to_vec(),
+                    path: context.path().to_vec(),
                     text: question.text.clone(),
                     approves: question.approves.clone(),
                 };
                 open.insert(*call, asked);
-            } else if let Event::CallEnded { call, .. } = &told.event {
+            } else if let Event::CallEnded { call, .. } = &recorded.event {
                 open.remove(call);
             }
         }

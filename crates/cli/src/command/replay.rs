@@ -19,7 +19,7 @@ const TRIES_MAX: u32 = 5;
 
 /// Tells or checks a tree's journal.
 pub(super) fn replay(home: &Path, args: &args::Replay) -> Result<Exit> {
-    let style = if args.json { Style::Json } else { Style::Story };
+    let style = if args.json { Style::Json } else { Style::Lines };
     let mut tree = None;
     tell(home, args, style, &mut tree)
         .map_err(|error| failed(style, |failure| Outcome::without_a_look(home, tree, failure), error))
@@ -50,7 +50,7 @@ fn tell(home: &Path, args: &args::Replay, style: Style, found: &mut Option<TreeI
             // One that has not ended was replayed, and that is all there is to say.
             Ok(if look.end.is_some() { outcome.exit() } else { Exit::Completed })
         }
-        (Ok(verified), Style::Story | Style::Log) => {
+        (Ok(verified), Style::Lines | Style::Log) => {
             if !checks {
                 out::line("")?;
             }

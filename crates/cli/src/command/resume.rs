@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use spinney::tree::{RequestError, Stored, stored, tell};
+use spinney::tree::{RequestError, Stored, recorded_events, stored};
 use spinney::{Home, ResumeError, Tree};
 use spinney_journal::{Blocking, Journal};
 use spinney_kernel::record::Event;
@@ -18,14 +18,14 @@ use crate::ids::{find, short};
 use crate::result::{Outcome, failed};
 use crate::screen::{Screen, Style};
 use crate::wording::{counted, one_line};
-use crate::{args, kept, out, place, scribing};
+use crate::{args, kept, out, place, workspaces};
 
 /// Batches read at once.
 const PAGE: usize = 256;
 
 /// Takes a tree up where it stopped. One that has ended gives its result again.
 pub(super) async fn resume(path: &Path, args: &args::Resume) -> Result<Exit> {
-    let style = if args.json { Style::Json } else { Style::Story };
+    let style = if args.json { Style::Json } else { Style::Lines };
     let mut tree = None;
     let resumed = match take_up(path, args, style, &mut tree).await {
         Ok(Resumed::Runs(runs)) => return follow(*runs).await,
@@ -55,7 +55,7 @@ async fn take_up(
     if known.is_over() {
         // To give a result needs no right to write; to mend what people read of it does.
         match place::write_if_free(path) {
-            Ok(Some(_owned)) => scribing::mend(path, &journal, known.tree),
+            Ok(Some(_owned)) => workspaces::mend(path, &journal, known.tree),
             Ok(None) => {}
             Err(error) => out::complain(&format!("the step files could not be checked: {error:#}")),
         }
@@ -104,7 +104,7 @@ fn tell_end(path: &Path, journal: &dyn Journal, tree: TreeId, style: Style) -> R
     let outcome = Outcome::of(&look, Some(hash), journal, (path, tree)).took(screen.elapsed_ms());
     match style {
         Style::Json => outcome.write_json()?,
-        Style::Story | Style::Log => {
+        Style::Lines | Style::Log => {
             let (name, events) = (one_line(&name, 60), counted(seen.0, "event"));
             out::line(&format!("{name} · tree {} · had ended after {events}\n", short(tree)))?;
             outcome.write_plain()?;
@@ -121,7 +121,7 @@ fn past(journal: &dyn Journal, tree: TreeId, screen: &mut Screen) -> Result<(Str
         if page.is_empty() {
             return Ok((name, seen));
         }
-        for event in page.into_iter().flat_map(tell) {
+        for event in page.into_iter().flat_map(recorded_events) {
             if let Event::TreeStarted { definition, .. } = &event.event {
                 name.clone_from(&definition.name);
             }

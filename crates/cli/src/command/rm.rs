@@ -66,8 +66,8 @@ pub(super) async fn rm(path: &Path, args: &args::Rm) -> Result<Exit> {
         format!("tree {tree} is removed and its folders are not; `{again}` tries that again")
     })?;
     out::note(&format!("removed tree {tree}"));
-    for Orphan { tree, told } in orphans {
-        let how = if told { "its root is told" } else { "it has ended, and is not told" };
+    for Orphan { tree, notified } in orphans {
+        let how = if notified { "its root is told" } else { "it has ended, and is not told" };
         out::note(&format!("branch {tree} keeps what it shared with it; {how}"));
     }
     Ok(Exit::Completed)

@@ -23,7 +23,7 @@ pub(super) const SCRIPTED: &str = "SCRIPTED: answers come from a file, no model 
 
 /// Runs a tree file to its end.
 pub(super) async fn run(path: &Path, args: args::Run) -> Result<Exit> {
-    let style = if args.json { Style::Json } else { Style::Story };
+    let style = if args.json { Style::Json } else { Style::Lines };
     match start(path, args, style).await {
         Ok(started) => follow(started).await,
         Err(error) => Err(failed(style, |failure| Outcome::without_a_look(path, None, failure), error)),
@@ -72,7 +72,7 @@ async fn start(path: &Path, args: args::Run, style: Style) -> Result<Follow> {
 pub(super) fn head(style: Style, what: &str) -> Result<()> {
     match style {
         Style::Json => out::note(SCRIPTED),
-        Style::Story | Style::Log => out::line(&format!("{what}\n{SCRIPTED}\n"))?,
+        Style::Lines | Style::Log => out::line(&format!("{what}\n{SCRIPTED}\n"))?,
     }
     Ok(())
 }

@@ -63,9 +63,9 @@ pub(super) async fn refresh(home: &Path, args: args::Refresh) -> Result<Exit> {
     let (named, replace) = ([agent.clone()], args.replace);
     let done = ask((home, tree), &named, Refresh { agent, replace }).await?;
     let [agent] = named;
-    let told = if let Asked::Done { reply, .. } = &done { reply.messages } else { 0 };
-    let messages = counted(told.into(), "message");
-    let (said, next) = match (told, replace) {
+    let recorded = if let Asked::Done { reply, .. } = &done { reply.messages } else { 0 };
+    let messages = counted(recorded.into(), "message");
+    let (said, next) = match (recorded, replace) {
         (0, _) => (format!("nothing was new to `{agent}`"), Next::Nothing),
         (_, false) => (format!("`{agent}` is told {messages} that it did not know"), Next::Resume),
         (_, true) => {
@@ -82,14 +82,14 @@ pub(super) async fn broadcast(home: &Path, args: args::Broadcast) -> Result<Exit
     let categories = category.into_iter().map(args::Knowledge::category).collect();
     let done = ask((home, tree), &named, Broadcast { from, to, categories }).await?;
     let [from, to @ ..] = named.as_slice() else { unreachable!("somebody tells it") };
-    let told: &[u32] = if let Asked::Done { reply, .. } = &done { &reply.messages } else { &[] };
-    let each = to.iter().zip(told).map(|(agent, told)| match told {
+    let recorded: &[u32] = if let Asked::Done { reply, .. } = &done { &reply.messages } else { &[] };
+    let each = to.iter().zip(recorded).map(|(agent, recorded)| match recorded {
         0 => format!("`{agent}` nothing new"),
-        told => format!("`{agent}` {}", counted((*told).into(), "message")),
+        recorded => format!("`{agent}` {}", counted((*recorded).into(), "message")),
     });
     let each: Vec<String> = each.collect();
     let said = format!("told of what `{from}` knows: {}", each.join(", "));
-    let is_new = told.iter().any(|told| *told > 0);
+    let is_new = recorded.iter().any(|recorded| *recorded > 0);
     finish(done, (home, tree), &said, if is_new { Next::Resume } else { Next::Nothing }).await
 }
 

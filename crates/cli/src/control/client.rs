@@ -20,7 +20,7 @@ use super::server::apply;
 use super::{Answer, Ask, Asked, EXCHANGE_MS_MAX, LINE_BYTES_MAX, line};
 use crate::hint::{about, command};
 use crate::private::{self, Links};
-use crate::{place, scribing};
+use crate::{place, workspaces};
 
 /// How often a process that has the home open but does not answer is tried: it may be starting or ending.
 const TRIES_MAX: u32 = 40;
@@ -58,7 +58,7 @@ async fn ask_any(home: &Path, tree: TreeId, request: Request, bytes: Vec<Vec<u8>
             let opened = Home::open(Arc::new(journal), Drivers::new());
             let answer = apply(&opened, tree, request, bytes).await;
             if let Answer::Done { .. } = answer {
-                scribing::mend(home, opened.journal().as_ref(), tree);
+                workspaces::mend(home, opened.journal().as_ref(), tree);
             }
             return Ok(answer);
         }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use spinney::draw::Draws;
-use spinney_drivers::workspace::{Deed, Step, Steps};
+use spinney_drivers::workspace::{Step, StepChange, Steps};
 use spinney_journal::{Blocking, Journal, pages};
 use spinney_kernel::context::offload;
 use spinney_kernel::words::{Seq, TreeId};
@@ -32,17 +32,17 @@ fn expected(home: &Path) -> (TreeId, Files) {
     for entry in pages(&journal, head.tree, Seq(0)).blocking().flat_map(|page| page.unwrap()) {
         for event in &entry.batch.events {
             seq += 1;
-            for deed in steps.take(Seq(seq), entry.batch.input.now, event) {
-                match deed {
-                    Deed::Did { agent, step, .. } => {
+            for change in steps.take(Seq(seq), entry.batch.input.now, event) {
+                match change {
+                    StepChange::Did { agent, step, .. } => {
                         let file = format!("{agent}/history/{}.json", step.id);
                         files.insert(folder.join(file), step.bytes());
                     }
-                    Deed::Offloaded { agent, blob } => {
+                    StepChange::Offloaded { agent, blob } => {
                         let file = format!("{agent}/offload/{}", offload::name(&blob.hash));
                         files.insert(folder.join(file), journal.blob(&blob).wait().unwrap().unwrap());
                     }
-                    Deed::Born { .. } | Deed::Gone { .. } => {}
+                    StepChange::Born { .. } | StepChange::Gone { .. } => {}
                 }
             }
         }

@@ -14,9 +14,9 @@ use spinney_kernel::record::{Attachment, Event, Outcome, Spawned, ToolAsk, ToolC
 use spinney_kernel::words::{AgentId, BlobRef, CallId, Durability, Seq, Time, TreeId};
 
 use super::name::step_id;
+use super::observation::Observation;
 use super::short::{args, remark};
 use super::step::{Metadata, Step};
-use super::told::Told;
 
 /// What an agent's answer is called among its steps.
 const ANSWER: &str = "agent:answer";
@@ -32,7 +32,7 @@ const GOAL_CHARS: usize = 50;
 
 /// What an event means for the workspaces of its tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Deed {
+pub enum StepChange {
     /// An agent exists; it has no steps.
     Born { agent: AgentId },
     /// A tool returned more to an agent than a context holds: the whole is to be a file of its workspace.
@@ -131,7 +131,7 @@ impl Steps {
     }
 
     /// Takes in the next event of the tree and says what it means.
-    pub fn take(&mut self, seq: Seq, at: Time, event: &Event) -> Vec<Deed> {
+    pub fn take(&mut self, seq: Seq, at: Time, event: &Event) -> Vec<StepChange> {
         let hop = &self.trace.take(at, event);
         let now = Ended { seq, at, hop, call: None, since: None, spent: Amounts::ZERO };
         match event {
@@ -163,7 +163,12 @@ impl Steps {
                 if asked.tool == Builtin::SpawnAgent.word() && !is_error {
                     return Vec::new();
                 }
-                self.did(agent, (asked, said), Told::answer(body, *is_error, &Whole::Journal, seq), now)
+                self.did(
+                    agent,
+                    (asked, said),
+                    Observation::answer(body, *is_error, &Whole::Journal, seq),
+                    now,
+                )
             }
             Event::CallEnded { call, outcome, spent, .. } => self.ended(
                 *call,
@@ -171,36 +176,37 @@ impl Steps {
                 Ended { call: Some(*call), since: hop.since, spent: *spent, ..now },
             ),
             Event::AgentEnded { agent, exit, result, .. } => {
-                let told = result.as_ref().map(|result| Told::exit(result, exit, seq));
-                self.gone(agent, told, now)
+                let observed = result.as_ref().map(|result| Observation::exit(result, exit, seq));
+                self.gone(agent, observed, now)
             }
             _ => Vec::new(),
         }
     }
 
     /// An agent's own result is its last step.
-    fn gone(&mut self, agent: &AgentId, told: Option<Told>, now: Ended<'_>) -> Vec<Deed> {
+    fn gone(&mut self, agent: &AgentId, observed: Option<Observation>, now: Ended<'_>) -> Vec<StepChange> {
         let asked = Asked { tool: ANSWER.to_owned(), args: Map::new() };
-        let mut deeds = told.map_or_else(Vec::new, |told| self.did(agent, (asked, None), told, now));
+        let mut changes =
+            observed.map_or_else(Vec::new, |observed| self.did(agent, (asked, None), observed, now));
         let life = self.living.remove(agent);
-        let gone = |Life { steps, offloads, .. }| Deed::Gone { agent: agent.clone(), steps, offloads };
-        deeds.extend(life.map(gone));
-        deeds
+        let gone = |Life { steps, offloads, .. }| StepChange::Gone { agent: agent.clone(), steps, offloads };
+        changes.extend(life.map(gone));
+        changes
     }
 
     /// A child is a step of its parent and begins without any of its own.
-    fn spawned(&mut self, spawned: &Spawned, now: Ended<'_>) -> Vec<Deed> {
+    fn spawned(&mut self, spawned: &Spawned, now: Ended<'_>) -> Vec<StepChange> {
         let (agent, parent) = (&spawned.agent, spawned.parent.as_ref());
         self.living.insert(agent.clone(), Life::default());
-        let mut deeds = vec![Deed::Born { agent: agent.clone() }];
-        let Some(parent) = parent else { return deeds };
+        let mut changes = vec![StepChange::Born { agent: agent.clone() }];
+        let Some(parent) = parent else { return changes };
         let call = if let Attachment::Call { call, .. } = spawned.attachment { Some(call) } else { None };
         let asked = Asked { tool: SPAWN.to_owned(), args: map(json!({ "child_id": agent })) };
         let said = self.living.get_mut(parent).and_then(|life| life.said.take());
         let goal: String = spawned.goal.chars().take(GOAL_CHARS).collect();
-        let told = Told::well(format!("Spawned {agent} with goal: {goal}..."));
-        deeds.extend(self.did(parent, (asked, said), told, Ended { call, ..now }));
-        deeds
+        let observed = Observation::well(format!("Spawned {agent} with goal: {goal}..."));
+        changes.extend(self.did(parent, (asked, said), observed, Ended { call, ..now }));
+        changes
     }
 
     fn asked(&mut self, call: CallId, agent: &AgentId, work: &Work) {
@@ -233,7 +239,7 @@ impl Steps {
         Some((take(asked), life.said.take()))
     }
 
-    fn ended(&mut self, call: CallId, outcome: &Outcome, now: Ended<'_>) -> Vec<Deed> {
+    fn ended(&mut self, call: CallId, outcome: &Outcome, now: Ended<'_>) -> Vec<StepChange> {
         // The call of a spawn is not in here: its step is the spawn, and what the child has to show is its own.
         let (Some(open), Some(agent)) = (self.open.remove(&call), &now.hop.agent) else { return Vec::new() };
         let Open { is_turn, asked, said } = open;
@@ -249,22 +255,22 @@ impl Steps {
                 return Vec::new();
             }
         }
-        let (whole, mut deeds) =
+        let (whole, mut changes) =
             if is_turn { (Whole::Journal, Vec::new()) } else { self.offloaded(agent, outcome) };
-        deeds.extend(self.did(agent, (asked, said), Told::outcome(outcome, &whole, now.seq), now));
-        deeds
+        changes.extend(self.did(agent, (asked, said), Observation::outcome(outcome, &whole, now.seq), now));
+        changes
     }
 
     /// Where the whole of a tool's output is, and what that asks for.
-    fn offloaded(&mut self, agent: &AgentId, outcome: &Outcome) -> (Whole, Vec<Deed>) {
+    fn offloaded(&mut self, agent: &AgentId, outcome: &Outcome) -> (Whole, Vec<StepChange>) {
         let Outcome::Done { body, .. } = outcome else { return (Whole::Journal, Vec::new()) };
         let (Some(rest), Some(_), Some(life)) = (body.rest(), body.ends(), self.living.get_mut(agent)) else {
             return (Whole::Journal, Vec::new());
         };
         let whole = life.offloads.take(rest);
-        let deed = || Deed::Offloaded { agent: agent.clone(), blob: rest.clone() };
-        let deeds = matches!(whole, Whole::File(_)).then(deed).into_iter().collect();
-        (whole, deeds)
+        let change = || StepChange::Offloaded { agent: agent.clone(), blob: rest.clone() };
+        let changes = matches!(whole, Whole::File(_)).then(change).into_iter().collect();
+        (whole, changes)
     }
 
     /// An agent's next step.
@@ -272,9 +278,9 @@ impl Steps {
         &mut self,
         agent: &AgentId,
         (asked, said): (Asked, Option<String>),
-        told: Told,
+        observed: Observation,
         ended: Ended<'_>,
-    ) -> Vec<Deed> {
+    ) -> Vec<StepChange> {
         let Ended { seq, at, hop, call, since, spent } = ended;
         let (Some(life), Some(thread)) = (self.living.get_mut(agent), hop.thread()) else {
             return Vec::new();
@@ -296,14 +302,14 @@ impl Steps {
             id: step_id(life.steps),
             tool_name: asked.tool,
             minimal_args: asked.args,
-            observation: told.observation,
-            success: told.error.is_none(),
+            observation: observed.observation,
+            success: observed.error.is_none(),
             timestamp_ms: at.0,
-            outcome_ref: told.outcome_ref,
-            error: told.error,
+            outcome_ref: observed.outcome_ref,
+            error: observed.error,
             metadata,
         };
-        vec![Deed::Did { agent: agent.clone(), number: life.steps, step: Box::new(step) }]
+        vec![StepChange::Did { agent: agent.clone(), number: life.steps, step: Box::new(step) }]
     }
 }
 

@@ -16,21 +16,21 @@ mod fold;
 mod folder;
 mod history;
 mod name;
+mod observation;
 mod offload;
 mod outputs;
 mod place;
-mod scribe;
 mod short;
 mod step;
-mod told;
+mod step_writer;
 
 #[cfg(test)]
 pub(crate) use atomic::FLUSHES;
 pub use fault::WorkspaceFault;
-pub use fold::{Deed, Steps};
+pub use fold::{StepChange, Steps};
 pub use name::{BadName, OutputName};
 pub(crate) use outputs::{Named, Stopped};
 pub use outputs::{Over, PutError};
 pub use place::{Workspace, Workspaces};
-pub use scribe::Scribe;
 pub use step::{Metadata, Step};
+pub use step_writer::StepWriter;

@@ -151,7 +151,7 @@ async fn what_is_no_text_is_not_shown() {
 #[test]
 fn names_and_schemas_of_file_tools_are_pinned() {
     let files = Files::of(Path::new("."));
-    let told: Vec<String> = FileTool::ALL
+    let recorded: Vec<String> = FileTool::ALL
         .into_iter()
         .map(|tool| {
             let spec = tool.at(&files).spec();
@@ -159,5 +159,5 @@ fn names_and_schemas_of_file_tools_are_pinned() {
             format!("{}: {}\n{schema:#}", tool.word(), spec.description)
         })
         .collect();
-    insta::assert_snapshot!(told.join("\n\n"));
+    insta::assert_snapshot!(recorded.join("\n\n"));
 }

@@ -23,10 +23,10 @@ fn journals() -> Vec<(String, Ran)> {
         let batches = text.lines().map(batch);
         let events = batches
             .flat_map(|Batch { input, events }| events.into_iter().map(move |event| (input.now, event)));
-        let told =
+        let recorded =
             events.zip(1..).map(|((at, event), seq)| RecordedEvent { seq: Seq(seq), at, event }).collect();
         let journal = Arc::clone(Stage::new("rules: [ { say: Nothing. } ]").journal());
-        (path.display().to_string(), Ran { tree: TreeId::new([9; 16]), told, journal })
+        (path.display().to_string(), Ran { tree: TreeId::new([9; 16]), recorded, journal })
     };
     texts.map(read).collect()
 }
@@ -39,7 +39,7 @@ fn what_was_a_step_stays_that_step() {
     for (name, ran) in journals {
         let all = ran.all_steps();
         assert!(all.values().any(|steps| !steps.is_empty()), "{name}");
-        for events in 0..ran.told.len() {
+        for events in 0..ran.recorded.len() {
             for (agent, steps) in ran.steps(events) {
                 assert!(all[&agent].starts_with(&steps), "{name}: `{agent}` after {events} events");
             }
@@ -49,8 +49,10 @@ fn what_was_a_step_stays_that_step() {
 
 /// Whether a long output of a tool is a file: golden journals keep no blobs, and without its bytes it cannot be written.
 fn needs_bytes(ran: &Ran) -> bool {
-    ran.told.iter().any(|told| {
-        let Event::CallEnded { outcome: Outcome::Done { body, .. }, .. } = &told.event else { return false };
+    ran.recorded.iter().any(|recorded| {
+        let Event::CallEnded { outcome: Outcome::Done { body, .. }, .. } = &recorded.event else {
+            return false;
+        };
         body.ends().is_some()
     })
 }
@@ -67,7 +69,7 @@ fn every_golden_journal_is_mended_from_anywhere() {
     }
     for (name, ran) in whole {
         let home = tempfile::tempdir().unwrap();
-        for cut in [0, ran.told.len() / 3, ran.told.len() / 2, ran.told.len()] {
+        for cut in [0, ran.recorded.len() / 3, ran.recorded.len() / 2, ran.recorded.len()] {
             ran.write_after(home.path(), Seq(cut as u64)).unwrap();
             assert_eq!(files(home.path()), ran.files(home.path()), "{name} after {cut}");
         }

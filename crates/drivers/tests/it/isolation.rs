@@ -33,10 +33,9 @@ tools: { look: { say: "something at {{ args.at }}" } }
 "#,
     );
     let ran = Ran::play(&stage, ROOT).await;
-    let born = ran
-        .told
-        .iter()
-        .position(|told| matches!(&told.event, Event::AgentSpawned(spawned) if spawned.parent.is_some()));
+    let born = ran.recorded.iter().position(
+        |recorded| matches!(&recorded.event, Event::AgentSpawned(spawned) if spawned.parent.is_some()),
+    );
     let steps = ran.steps(born.unwrap() + 1);
     let of = |agent: &str| steps[agent].iter().map(|step| step.tool_name.as_str()).collect::<Vec<_>>();
     assert_eq!(of("root"), ["look", "look", "look", "agent:spawn"]);
@@ -166,9 +165,9 @@ async fn l9_a_name_that_is_spawned_again_starts_empty() {
     let second = Ran::play(&Stage::new(SIBLINGS).with_seed(2), ROOT).await;
     assert_ne!(first.tree, second.tree);
     let born = second
-        .told
+        .recorded
         .iter()
-        .position(|told| matches!(&told.event, Event::AgentSpawned(s) if s.agent.as_str() == "a"));
+        .position(|recorded| matches!(&recorded.event, Event::AgentSpawned(s) if s.agent.as_str() == "a"));
     second.begun(born.unwrap() + 1).write(home.path());
     assert_eq!(names(&second.agent(home.path(), "a")), ["history", "outputs"]);
     assert!(files(&second.agent(home.path(), "a")).is_empty());

@@ -23,18 +23,18 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use spinney_drivers::workspace::{Deed, Scribe, Step, Steps, WorkspaceFault, Workspaces};
+use spinney_drivers::workspace::{Step, StepChange, StepWriter, Steps, WorkspaceFault, Workspaces};
 use spinney_journal::{Blocking, Journal};
 use spinney_kernel::context::offload::name;
 use spinney_kernel::words::{AgentId, BlobRef, Seq, TreeId};
 use spinney_testkit::spinney::tree::RecordedEvent;
 use spinney_testkit::spinney::{Shutdown, Tree};
-use spinney_testkit::{Stage, SteadyClock, told};
+use spinney_testkit::{Stage, SteadyClock, recorded};
 
 /// A tree that ran until it moved no more by itself, and its events.
 pub(crate) struct Ran {
     pub(crate) tree: TreeId,
-    pub(crate) told: Vec<RecordedEvent>,
+    pub(crate) recorded: Vec<RecordedEvent>,
     /// Where its blobs are.
     pub(crate) journal: Arc<dyn Journal>,
 }
@@ -42,13 +42,13 @@ pub(crate) struct Ran {
 impl Ran {
     /// A tree of a stage that nobody runs any more.
     pub(crate) async fn of(stage: &Stage, tree: &Tree) -> Self {
-        Self { tree: tree.id(), told: told(tree).await, journal: Arc::clone(stage.journal()) }
+        Self { tree: tree.id(), recorded: recorded(tree).await, journal: Arc::clone(stage.journal()) }
     }
 
     /// Its first events.
     pub(crate) fn begun(&self, events: usize) -> Self {
-        let (told, journal) = (self.told[..events].to_vec(), Arc::clone(&self.journal));
-        Self { tree: self.tree, told, journal }
+        let (recorded, journal) = (self.recorded[..events].to_vec(), Arc::clone(&self.journal));
+        Self { tree: self.tree, recorded, journal }
     }
 
     /// Plays a fixture. Time stands still but for what the script takes, so that the same script gives the same events.
@@ -62,7 +62,7 @@ impl Ran {
 
     /// Its last event.
     pub(crate) fn last(&self) -> Seq {
-        self.told.last().map_or(Seq(0), |told| told.seq)
+        self.recorded.last().map_or(Seq(0), |recorded| recorded.seq)
     }
 
     /// Writes its workspaces into a home, as a process does that runs the tree from its first event.
@@ -77,9 +77,9 @@ impl Ran {
 
     pub(crate) fn write_after(&self, home: &Path, past: Seq) -> Result<(), WorkspaceFault> {
         let workspaces = Workspaces::open(home, self.tree)?;
-        let mut scribe = Scribe::new(workspaces, past, |blob| self.journal.blob(blob).wait());
-        let take = |told: &RecordedEvent| scribe.take(told.seq, told.at, &told.event);
-        self.told.iter().map(take).fold(Ok(()), Result::and)
+        let mut step_writer = StepWriter::new(workspaces, past, |blob| self.journal.blob(blob).wait());
+        let take = |recorded: &RecordedEvent| step_writer.take(recorded.seq, recorded.at, &recorded.event);
+        self.recorded.iter().map(take).fold(Ok(()), Result::and)
     }
 
     /// The folder of an agent in a home.
@@ -91,20 +91,20 @@ impl Ran {
     pub(crate) fn steps(&self, events: usize) -> BTreeMap<String, Vec<Step>> {
         let mut steps = Steps::new(self.tree);
         let mut by_agent = BTreeMap::new();
-        for told in &self.told[..events] {
-            for deed in steps.take(told.seq, told.at, &told.event) {
-                match deed {
-                    Deed::Born { agent } => drop(by_agent.insert(agent.to_string(), Vec::new())),
-                    Deed::Did { agent, number, step } => {
+        for recorded in &self.recorded[..events] {
+            for change in steps.take(recorded.seq, recorded.at, &recorded.event) {
+                match change {
+                    StepChange::Born { agent } => drop(by_agent.insert(agent.to_string(), Vec::new())),
+                    StepChange::Did { agent, number, step } => {
                         let steps =
                             by_agent.get_mut(agent.as_str()).unwrap_or_else(|| panic!("{agent} is not born"));
                         steps.push(*step);
                         assert_eq!(steps.len(), number as usize);
                     }
-                    Deed::Gone { agent, steps, .. } => {
+                    StepChange::Gone { agent, steps, .. } => {
                         assert_eq!(by_agent[agent.as_str()].len(), steps as usize);
                     }
-                    Deed::Offloaded { .. } => {}
+                    StepChange::Offloaded { .. } => {}
                 }
             }
         }
@@ -113,7 +113,7 @@ impl Ran {
 
     /// The steps of each agent.
     pub(crate) fn all_steps(&self) -> BTreeMap<String, Vec<Step>> {
-        self.steps(self.told.len())
+        self.steps(self.recorded.len())
     }
 
     /// Every file that the workspaces of this tree should have.
@@ -134,12 +134,13 @@ impl Ran {
     /// The long outputs of each agent.
     pub(crate) fn offloads(&self) -> Vec<(AgentId, BlobRef)> {
         let mut steps = Steps::new(self.tree);
-        let deeds = self.told.iter().flat_map(|told| steps.take(told.seq, told.at, &told.event));
-        let offloaded = |deed| match deed {
-            Deed::Offloaded { agent, blob } => Some((agent, blob)),
-            Deed::Born { .. } | Deed::Did { .. } | Deed::Gone { .. } => None,
+        let changes =
+            self.recorded.iter().flat_map(|recorded| steps.take(recorded.seq, recorded.at, &recorded.event));
+        let offloaded = |change| match change {
+            StepChange::Offloaded { agent, blob } => Some((agent, blob)),
+            StepChange::Born { .. } | StepChange::Did { .. } | StepChange::Gone { .. } => None,
         };
-        deeds.filter_map(offloaded).collect()
+        changes.filter_map(offloaded).collect()
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::sync::Arc;
 
-use spinney_drivers::workspace::{Scribe, Steps, Workspaces};
+use spinney_drivers::workspace::{StepWriter, Steps, Workspaces};
 use spinney_kernel::context::offload::name;
 use spinney_kernel::context::{Contexts, Message, Packet};
 use spinney_kernel::definition::WindowSpec;
@@ -206,8 +206,10 @@ async fn long_outputs_are_mended_from_the_journal() {
 async fn a_missing_blob_is_a_fault_that_names_the_file() {
     let (ran, _) = dumped(&[("a", 3_000)]).await;
     let home = tempfile::tempdir().unwrap();
-    let mut scribe = Scribe::new(Workspaces::open(home.path(), ran.tree).unwrap(), Seq(0), |_| Ok(None));
-    let taken = ran.told.iter().map(|told| scribe.take(told.seq, told.at, &told.event));
+    let mut step_writer =
+        StepWriter::new(Workspaces::open(home.path(), ran.tree).unwrap(), Seq(0), |_| Ok(None));
+    let taken =
+        ran.recorded.iter().map(|recorded| step_writer.take(recorded.seq, recorded.at, &recorded.event));
     let faults: Vec<String> = taken.filter_map(Result::err).map(|fault| fault.to_string()).collect();
     let hash = BlobHash::of(line("a", 3_000).as_bytes());
     assert_eq!(
@@ -228,8 +230,8 @@ async fn a_hostile_gap_harms_nobody() {
     for gap in [0, 1, 513, 1_535, 1_536, 1_537, u32::MAX] {
         let (mut contexts, mut steps) = (Contexts::new(ran.tree), Steps::new(ran.tree));
         let mut shown = 0;
-        for told in &ran.told {
-            let mut event = told.event.clone();
+        for recorded in &ran.recorded {
+            let mut event = recorded.event.clone();
             if let Event::CallEnded { outcome: Outcome::Done { body, .. }, .. } = &mut event
                 && let Some(beside) = body.beside.as_mut().filter(|beside| beside.rest.is_some())
             {
@@ -237,7 +239,7 @@ async fn a_hostile_gap_harms_nobody() {
                 shown += 1;
             }
             contexts.apply(&event);
-            steps.take(told.seq, told.at, &event);
+            steps.take(recorded.seq, recorded.at, &event);
         }
         assert_eq!(shown, 1);
     }

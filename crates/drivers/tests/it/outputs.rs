@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use insta::assert_snapshot;
-use spinney_drivers::workspace::{OutputName, Over, PutError, Scribe, Workspace, Workspaces};
+use spinney_drivers::workspace::{OutputName, Over, PutError, StepWriter, Workspace, Workspaces};
 use spinney_kernel::definition::OutputLimits;
 use spinney_kernel::words::{AgentId, TreeId};
 use spinney_testkit::{Stage, settled};
@@ -144,8 +144,10 @@ fn outputs_arrive_while_the_history_is_mended() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for _ in 0..300 {
-                let mut scribe = Scribe::new(workspaces.clone(), ran.last(), |_| Ok(None));
-                ran.told.iter().for_each(|told| scribe.take(told.seq, told.at, &told.event).unwrap());
+                let mut step_writer = StepWriter::new(workspaces.clone(), ran.last(), |_| Ok(None));
+                ran.recorded.iter().for_each(|recorded| {
+                    step_writer.take(recorded.seq, recorded.at, &recorded.event).unwrap()
+                });
             }
         });
         let workspace = workspaces.agent(&"root".parse().unwrap()).unwrap();

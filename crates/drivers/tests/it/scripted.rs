@@ -309,8 +309,8 @@ async fn a_billing_provider_can_be_played() {
     for (kind, expected) in [("cut", Used::Unknown), ("timeout", Used::Unknown), ("server", used(0, 0))] {
         assert_eq!(missed(&rules(kind), attempt()).await.used, expected, "{kind}");
     }
-    let told = "lost: presumed\nrules: [{ fail: { kind: cut }, say: hi, usage: { output: 9 } }]";
-    assert_eq!(missed(told, attempt()).await.used, used(100, 9));
+    let recorded = "lost: presumed\nrules: [{ fail: { kind: cut }, say: hi, usage: { output: 9 } }]";
+    assert_eq!(missed(recorded, attempt()).await.used, used(100, 9));
     assert_eq!(model("lost: repeatable\nrules: [{ say: hi }]").lost(), OnLost::Repeatable);
 }
 

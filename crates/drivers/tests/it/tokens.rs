@@ -13,7 +13,7 @@ use spinney_kernel::words::By;
 use spinney_kernel::world::TreeState;
 use spinney_testkit::spinney::function_tool::{FunctionTool, Untyped};
 use spinney_testkit::spinney::{Drivers, Home};
-use spinney_testkit::{Stage, definition, told};
+use spinney_testkit::{Stage, definition, recorded};
 
 use crate::corpus::{corpus, random};
 
@@ -142,19 +142,19 @@ impl Reader {
     fn tokens_in(&self, message: &Message) -> u64 {
         let count = |text: &str| self.tokenizer.count(text);
         let behind = message.facts().map(|facts| format!("\n{facts}")).unwrap_or_default();
-        let told = |text: &str| count(&[text, &behind].concat());
+        let recorded = |text: &str| count(&[text, &behind].concat());
         match message {
             Message::System(system) => 3 + count("system") + count(&system.to_string()),
             Message::Heard { from: By::Person, text, .. } => 3 + count("user") + count(text),
             Message::Heard { from: By::Agent(name), text, .. } => {
-                3 + count("user") + 1 + count(name.as_str()) + told(text)
+                3 + count("user") + 1 + count(name.as_str()) + recorded(text)
             }
             Message::Said { body, asks } => {
                 let call = |ask: &ToolAsk| 3 + count(&ask.id) + count(&ask.tool) + count(&ask.args);
                 3 + count("assistant") + count(&body.text) + asks.iter().map(call).sum::<u64>()
             }
             Message::Result { id, tool, text, .. } => {
-                3 + count("tool") + count(id) + count(tool) + told(text)
+                3 + count("tool") + count(id) + count(tool) + recorded(text)
             }
             Message::Shared { .. } | Message::Note(_) | Message::Mismatch(_) | Message::Folded(_) => {
                 3 + count("user") + count(&message.text())
@@ -261,8 +261,8 @@ async fn overrun_is_zero_over_the_corpus_for_every_counter() {
                 tree.ended().await.state,
                 TreeState::Ended(spinney_kernel::record::ExitKind::Completed)
             );
-            for told in told(&tree).await {
-                if let Event::CallEnded { overrun, .. } = told.event {
+            for recorded in recorded(&tree).await {
+                if let Event::CallEnded { overrun, .. } = recorded.event {
                     assert!(overrun.is_zero(), "{overrun:?}");
                 }
             }

@@ -63,7 +63,7 @@ async fn a_history_is_mended_from_the_journal() {
 #[tokio::test(start_paused = true)]
 async fn a_tree_that_is_taken_up_in_the_middle_ends_with_the_same_files() {
     let ran = ran().await;
-    for cut in 0..ran.told.len() {
+    for cut in 0..ran.recorded.len() {
         let home = tempfile::tempdir().unwrap();
         let begun = ran.begun(cut);
         begun.write(home.path());

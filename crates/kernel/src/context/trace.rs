@@ -126,7 +126,7 @@ impl Trace {
         let life = agent.as_ref().and_then(|agent| self.agents.get(agent)).cloned();
         let above = life.as_ref().and_then(|life| life.path.iter().rev().nth(1)).cloned();
         let since = since.or_else(|| life.as_ref().map(|life| life.since));
-        let mut hop = EventContext {
+        let mut context = EventContext {
             agent,
             life,
             caller: above.clone(),
@@ -140,15 +140,15 @@ impl Trace {
             tags: Arc::clone(&self.tags),
         };
         if let Event::AgentEnded { .. } = event {
-            hop.recipient = above;
+            context.recipient = above;
         } else if let Event::MessageSent { from, to, envelope, .. } = event {
-            hop.recipient = Some(to.clone());
-            hop.addressed(from, envelope);
+            context.recipient = Some(to.clone());
+            context.addressed(from, envelope);
         } else if let Event::MessagePublished { from, envelope, .. } = event {
-            hop.addressed(from, envelope);
+            context.addressed(from, envelope);
         }
         self.leave(event);
-        hop
+        context
     }
 
     /// Takes in who and what there is from here on; says what a call leaves that is switched.

@@ -119,8 +119,10 @@ impl Tree {
         let gathering = async {
             while !tally.is_complete() {
                 match watcher.next().await {
-                    Some(Ok(Seen::Event(sight))) if sight.hop.correlation.as_ref() == Some(&correlation) => {
-                        tally.take(&sight);
+                    Some(Ok(Seen::Event(traced)))
+                        if traced.context.correlation.as_ref() == Some(&correlation) =>
+                    {
+                        tally.take(&traced);
                     }
                     Some(Ok(_)) => {}
                     Some(Err(fault)) => return Err(Waited::Watch(fault)),
@@ -157,8 +159,8 @@ async fn until(
     let waiting = async {
         loop {
             match watcher.next().await {
-                Some(Ok(Seen::Event(sight))) if sight.hop.correlation.as_ref() == Some(correlation) => {
-                    return Ok(sight);
+                Some(Ok(Seen::Event(traced))) if traced.context.correlation.as_ref() == Some(correlation) => {
+                    return Ok(traced);
                 }
                 Some(Ok(_)) => {}
                 Some(Err(fault)) => return Err(Waited::Watch(fault)),
@@ -172,7 +174,7 @@ async fn until(
 /// The note that answers an event, if it is one that can be answered.
 #[must_use]
 pub fn reply(to: &TracedEvent, text: impl Into<String>) -> Option<Note> {
-    let (Event::MessageSent { envelope, .. } | Event::MessagePublished { envelope, .. }) = &to.told.event
+    let (Event::MessageSent { envelope, .. } | Event::MessagePublished { envelope, .. }) = &to.recorded.event
     else {
         return None;
     };
@@ -197,12 +199,12 @@ struct Tally {
 }
 
 impl Tally {
-    fn take(&mut self, sight: &TracedEvent) {
-        let (Event::MessageSent { body, .. } | Event::MessagePublished { body, .. }) = &sight.told.event
+    fn take(&mut self, traced: &TracedEvent) {
+        let (Event::MessageSent { body, .. } | Event::MessagePublished { body, .. }) = &traced.recorded.event
         else {
             return;
         };
-        let sender = &sight.hop.caller;
+        let sender = &traced.context.caller;
         if self.replies.iter().all(|(known, _)| known != sender) {
             self.replies.push((sender.clone(), body.text.clone()));
         }

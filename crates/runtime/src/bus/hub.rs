@@ -11,9 +11,9 @@ use tokio::sync::Notify;
 use super::delta::{Delta, Deltas};
 use super::index::Index;
 use super::line::Line;
-use super::story::Story;
+use super::recent::RecentEvents;
 use super::{Overflow, TracedEvent};
-use crate::tree::{RecordedEvent, tell};
+use crate::tree::{RecordedEvent, recorded_events};
 
 /// Batches read at once.
 const PAGE: usize = 256;
@@ -43,7 +43,7 @@ pub(crate) struct Hub {
 struct Inner {
     /// Nobody is live unless the story has everything that is durable.
     live: Index,
-    story: Story,
+    recent_events: RecentEvents,
     /// Whether a page is being read into it.
     is_reading: bool,
     is_over: bool,
@@ -63,8 +63,12 @@ pub(super) enum Joined {
 
 impl Hub {
     pub(crate) fn new(tree: TreeId, journal: Arc<dyn Journal>, published: Seq) -> Self {
-        let inner =
-            Inner { live: Index::default(), story: Story::default(), is_reading: false, is_over: false };
+        let inner = Inner {
+            live: Index::default(),
+            recent_events: RecentEvents::default(),
+            is_reading: false,
+            is_over: false,
+        };
         Self {
             tree,
             journal,
@@ -91,9 +95,9 @@ impl Hub {
     }
 
     /// Everything up to `end` is durable. `told` is what came since the last time, if somebody watched then already.
-    pub(crate) fn publish(&self, told: Vec<RecordedEvent>, end: Seq) {
+    pub(crate) fn publish(&self, recorded: Vec<RecordedEvent>, end: Seq) {
         let mut inner = self.inner();
-        if !inner.hear(told, end) {
+        if !inner.hear(recorded, end) {
             self.is_warm.store(false, Ordering::Release);
         }
         // Under the lock: whoever goes live sees either all of it or none.
@@ -138,12 +142,12 @@ impl Hub {
             return;
         };
         if tokio::time::timeout(patience, freed).await.is_err() {
-            let Inner { live, story, .. } = &mut *self.inner();
+            let Inner { live, recent_events, .. } = &mut *self.inner();
             let slow: Vec<(u64, Arc<Line>)> =
                 live.holding().map(|(id, line, _)| (id, Arc::clone(line))).collect();
             for (id, line) in slow {
                 live.remove(id, &line.watch);
-                line.leave(story.seen(), story.trace());
+                line.leave(recent_events.seen(), recent_events.trace());
             }
         }
     }
@@ -192,15 +196,15 @@ impl Hub {
     /// that is still far behind is not yet measured by how fast it is.
     pub(super) fn join(&self, line: &Arc<Line>, place: Seq) -> Joined {
         let mut inner = self.inner();
-        let Some(recent) = inner.story.after(place) else { return Joined::Beyond };
+        let Some(recent) = inner.recent_events.after(place) else { return Joined::Beyond };
         let missed: VecDeque<Arc<TracedEvent>> =
-            recent.filter(|sight| line.watch.wants(sight)).cloned().collect();
-        let is_current = inner.story.seen() == self.published();
+            recent.filter(|traced| line.watch.wants(traced)).cloned().collect();
+        let is_current = inner.recent_events.seen() == self.published();
         if is_current && inner.is_over {
             return Joined::Over(missed);
         }
         if !is_current || missed.len() >= line.watch.room() {
-            return Joined::Partly(inner.story.seen(), missed);
+            return Joined::Partly(inner.recent_events.seen(), missed);
         }
         self.is_warm.store(true, Ordering::Release);
         line.go_live(missed);
@@ -218,7 +222,7 @@ impl Hub {
             let read = self.read.notified();
             let page = {
                 let mut inner = self.inner();
-                if inner.story.seen() > seen {
+                if inner.recent_events.seen() > seen {
                     return Ok(());
                 }
                 let was_reading = std::mem::replace(&mut inner.is_reading, true);
@@ -254,7 +258,7 @@ impl Hub {
     fn forget(&self) {
         let mut inner = self.inner();
         if inner.is_over && !inner.is_reading && self.watchers.load(Ordering::Acquire) == 0 {
-            inner.story = Story::default();
+            inner.recent_events = RecentEvents::default();
         }
     }
 
@@ -265,30 +269,30 @@ impl Hub {
 
 impl Inner {
     /// Takes in what became durable, up to `end`; says whether the story has all of it.
-    fn hear(&mut self, told: Vec<RecordedEvent>, end: Seq) -> bool {
-        self.story.trim();
-        told.into_iter().for_each(|told| self.tell(told));
-        let is_current = self.story.seen() == end;
+    fn hear(&mut self, recorded: Vec<RecordedEvent>, end: Seq) -> bool {
+        self.recent_events.trim();
+        recorded.into_iter().for_each(|recorded| self.tell(recorded));
+        let is_current = self.recent_events.seen() == end;
         if !is_current {
             // Some of it was decided before anybody watched: everybody finds it in the journal, and comes back.
-            self.live.all().for_each(|line| line.send_away(self.story.seen()));
+            self.live.all().for_each(|line| line.send_away(self.recent_events.seen()));
             self.live.clear();
         }
         is_current
     }
 
     /// Puts an event on the lines that want it, if it is the next one.
-    fn tell(&mut self, told: RecordedEvent) {
-        let Self { live, story, .. } = self;
-        let Some(sight) = story.take(told) else { return };
+    fn tell(&mut self, recorded: RecordedEvent) {
+        let Self { live, recent_events, .. } = self;
+        let Some(traced) = recent_events.take(recorded) else { return };
         let is_full = |(_, line): &(u64, &Arc<Line>)| {
-            !line.put(&sight) && !matches!(line.watch.overflow, Overflow::Wait(_))
+            !line.put(&traced) && !matches!(line.watch.overflow, Overflow::Wait(_))
         };
         let full: Vec<(u64, Arc<Line>)> =
-            live.wanting(&sight).filter(is_full).map(|(id, line)| (id, Arc::clone(line))).collect();
+            live.wanting(&traced).filter(is_full).map(|(id, line)| (id, Arc::clone(line))).collect();
         for (id, line) in full {
             live.remove(id, &line.watch);
-            line.leave(story.seen(), story.trace());
+            line.leave(recent_events.seen(), recent_events.trace());
         }
     }
 }
@@ -299,22 +303,22 @@ struct Page(Arc<Hub>);
 impl Page {
     async fn read(self) -> Result<(), JournalFault> {
         let hub = &self.0;
-        let after = hub.inner().story.seen();
+        let after = hub.inner().recent_events.seen();
         let page = hub.page(after).await?;
-        hub.inner().story.trim();
+        hub.inner().recent_events.trim();
         // Batch by batch, so that the tree need not wait for the page.
         for entry in page {
             let mut inner = hub.inner();
-            let (seen, known) = (inner.story.seen(), hub.published());
+            let (seen, known) = (inner.recent_events.seen(), hub.published());
             // What is not confirmed yet may be read already; it is told when it is.
-            let new = |told: &RecordedEvent| told.seq > seen && told.seq <= known;
-            tell(entry).filter(new).for_each(|told| inner.tell(told));
+            let new = |recorded: &RecordedEvent| recorded.seq > seen && recorded.seq <= known;
+            recorded_events(entry).filter(new).for_each(|recorded| inner.tell(recorded));
         }
         let mut inner = hub.inner();
-        while let Some(told) = inner.story.held() {
-            inner.tell(told);
+        while let Some(recorded) = inner.recent_events.held() {
+            inner.tell(recorded);
         }
-        let has_moved = inner.story.seen() > after;
+        let has_moved = inner.recent_events.seen() > after;
         drop(inner);
         if has_moved { Ok(()) } else { Err(hub.damaged(after)) }
     }

@@ -79,17 +79,17 @@ impl Index {
     /// The lines that want an event.
     pub(super) fn wanting<'a>(
         &'a self,
-        sight: &'a TracedEvent,
+        traced: &'a TracedEvent,
     ) -> impl Iterator<Item = (u64, &'a Arc<Line>)> {
         let lines: &'a BTreeMap<Key<'a>, _> = &self.lines;
-        let agent = sight.hop.agent.as_ref().map(|agent| Key::Agent(Cow::Borrowed(agent.as_str())));
-        [Key::All, Key::Kind(Cow::Borrowed(sight.told.event.word()))]
+        let agent = traced.context.agent.as_ref().map(|agent| Key::Agent(Cow::Borrowed(agent.as_str())));
+        [Key::All, Key::Kind(Cow::Borrowed(traced.recorded.event.word()))]
             .into_iter()
             .chain(agent)
-            .chain(above(&sight.hop.topic).map(|topic| Key::Topic(Cow::Borrowed(topic))))
+            .chain(above(&traced.context.topic).map(|topic| Key::Topic(Cow::Borrowed(topic))))
             .filter_map(move |key| lines.get(&key))
             .flatten()
-            .filter(|(_, line)| line.watch.wants(sight))
+            .filter(|(_, line)| line.watch.wants(traced))
             .map(|(id, line)| (*id, line))
     }
 

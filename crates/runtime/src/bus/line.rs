@@ -18,7 +18,7 @@ pub(super) struct Line {
 }
 
 struct Queue {
-    sights: VecDeque<Arc<TracedEvent>>,
+    traced_events: VecDeque<Arc<TracedEvent>>,
     state: State,
 }
 
@@ -53,20 +53,20 @@ pub(super) enum Found {
 
 impl Line {
     pub(super) fn new(watch: Watch) -> Self {
-        let queue = Queue { sights: VecDeque::new(), state: State::Cut };
+        let queue = Queue { traced_events: VecDeque::new(), state: State::Cut };
         Self { watch, queue: Mutex::new(queue), moved: Notify::new() }
     }
 
     /// From here on a tree writes to it, after these.
-    pub(super) fn go_live(&self, sights: VecDeque<Arc<TracedEvent>>) {
-        *self.queue() = Queue { sights, state: State::Live };
+    pub(super) fn go_live(&self, traced_events: VecDeque<Arc<TracedEvent>>) {
+        *self.queue() = Queue { traced_events, state: State::Live };
     }
 
     /// Puts an event down; says whether there is room for another.
-    pub(super) fn put(&self, sight: &Arc<TracedEvent>) -> bool {
+    pub(super) fn put(&self, traced: &Arc<TracedEvent>) -> bool {
         let mut queue = self.queue();
-        queue.sights.push_back(Arc::clone(sight));
-        let has_room = queue.sights.len() < self.watch.room();
+        queue.traced_events.push_back(Arc::clone(traced));
+        let has_room = queue.traced_events.len() < self.watch.room();
         drop(queue);
         self.moved.notify_one();
         has_room
@@ -74,7 +74,7 @@ impl Line {
 
     /// Whether it holds its tree up.
     pub(super) fn is_full(&self) -> bool {
-        self.queue().sights.len() >= self.watch.room()
+        self.queue().traced_events.len() >= self.watch.room()
     }
 
     /// It is too slow, and nothing more is put down. Whoever did not want to be disconnected then reads the journal.
@@ -98,9 +98,9 @@ impl Line {
     /// The next event, and whether a tree may have waited for that.
     pub(super) fn take(&self) -> (Found, bool) {
         let mut queue = self.queue();
-        if let Some(sight) = queue.sights.pop_front() {
+        if let Some(traced) = queue.traced_events.pop_front() {
             let waits = matches!(self.watch.overflow, Overflow::Wait(_));
-            return (Found::Event(sight), waits && queue.sights.len() + 1 == self.watch.room());
+            return (Found::Event(traced), waits && queue.traced_events.len() + 1 == self.watch.room());
         }
         let found = match std::mem::replace(&mut queue.state, State::Cut) {
             State::Live => {
@@ -116,13 +116,13 @@ impl Line {
     /// The next event, if one waits, and whether all that is durable is on it.
     pub(super) fn look(&self) -> (Option<Seq>, bool) {
         let queue = self.queue();
-        let next = queue.sights.front().map(|sight| sight.told.seq);
+        let next = queue.traced_events.front().map(|traced| traced.recorded.seq);
         (next, matches!(queue.state, State::Live))
     }
 
     /// How many events wait.
     pub(super) fn len(&self) -> usize {
-        self.queue().sights.len()
+        self.queue().traced_events.len()
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {

@@ -7,7 +7,7 @@ mod gather;
 mod hub;
 mod index;
 mod line;
-mod story;
+mod recent;
 mod watcher;
 
 use std::sync::Arc;
@@ -76,9 +76,9 @@ pub enum Seen {
 #[non_exhaustive]
 pub struct TracedEvent {
     /// The event with its place and time.
-    pub told: RecordedEvent,
+    pub recorded: RecordedEvent,
     /// Whom it is about, who caused it, and since when.
-    pub hop: EventContext,
+    pub context: EventContext,
 }
 
 /// Why a watcher sees no more.
@@ -97,10 +97,10 @@ pub enum WatchFault {
 
 impl Watch {
     /// Whether an event is asked for.
-    fn wants(&self, TracedEvent { told, hop }: &TracedEvent) -> bool {
-        let agent = told.seq > self.after && (self.agent.is_none() || self.agent == hop.agent);
-        let topic = self.topic.as_ref().is_none_or(|topic| topic.covers(&hop.topic));
-        agent && topic && self.kind.as_deref().is_none_or(|kind| kind == told.event.word())
+    fn wants(&self, TracedEvent { recorded, context }: &TracedEvent) -> bool {
+        let agent = recorded.seq > self.after && (self.agent.is_none() || self.agent == context.agent);
+        let topic = self.topic.as_ref().is_none_or(|topic| topic.covers(&context.topic));
+        agent && topic && self.kind.as_deref().is_none_or(|kind| kind == recorded.event.word())
     }
 
     fn room(&self) -> usize {

@@ -13,7 +13,7 @@ use super::delta::Delta;
 use super::hub::{Hub, Joined};
 use super::line::{Found, Line, Place};
 use super::{Overflow, Seen, TracedEvent, Watch, WatchFault};
-use crate::tree::{RecordedEvent, tell};
+use crate::tree::{RecordedEvent, recorded_events};
 
 /// Somebody who watches a tree. Dropping it ends that.
 pub struct Watcher {
@@ -124,18 +124,19 @@ impl Watcher {
             return Ok(Some(Seen::Missed(std::mem::take(&mut self.missed))));
         }
         let (on_line, is_live) = self.line.look();
-        let event = self.read.front().map(|sight| sight.told.seq).or(on_line);
+        let event = self.read.front().map(|traced| traced.recorded.seq).or(on_line);
         if let Some(delta) = self.delta.take_if(|delta| is_due(delta, event, (&self.mode, is_live))) {
             self.count.deltas += 1;
             return Ok(Some(Seen::Delta(delta)));
         }
-        let Some(sight) = self.read.pop_front().map_or_else(|| self.take_live(), |sight| Ok(Some(sight)))?
+        let Some(traced) =
+            self.read.pop_front().map_or_else(|| self.take_live(), |traced| Ok(Some(traced)))?
         else {
             return Ok(None);
         };
-        self.seen = sight.told.seq;
+        self.seen = traced.recorded.seq;
         self.count.events += 1;
-        Ok(Some(Seen::Event(sight)))
+        Ok(Some(Seen::Event(traced)))
     }
 
     fn take_live(&mut self) -> Result<Option<Arc<TracedEvent>>, WatchFault> {
@@ -145,7 +146,7 @@ impl Watcher {
             self.hub.free();
         }
         match found {
-            Found::Event(sight) => return Ok(Some(sight)),
+            Found::Event(traced) => return Ok(Some(traced)),
             Found::Behind(place) => self.turn(Mode::Reading(place)),
             Found::Cut => return Err(WatchFault::TooSlow { seen: self.seen }),
             Found::Nothing if self.hub.is_over() && self.line.len() == 0 => self.turn(Mode::Over),
@@ -172,7 +173,7 @@ impl Watcher {
             Place::Own(place, _) => self.seen.max(*place),
         };
         match self.join(place) {
-            Some(story) => self.hub.read_on(story).await,
+            Some(recent_events) => self.hub.read_on(recent_events).await,
             None => self.read_alone().await,
         }
     }
@@ -186,10 +187,10 @@ impl Watcher {
             Joined::Over(missed) => (self.read, self.mode) = (missed, Mode::Over),
             // It keeps its trace until it is live: without it, it might have to begin anew.
             Joined::Partly(..) | Joined::Beyond if is_own => {}
-            Joined::Partly(story, missed) => {
-                self.mode = Mode::Reading(Place::Shared(story.max(place)));
+            Joined::Partly(recent_events, missed) => {
+                self.mode = Mode::Reading(Place::Shared(recent_events.max(place)));
                 self.read = missed;
-                return self.read.is_empty().then_some(story);
+                return self.read.is_empty().then_some(recent_events);
             }
             Joined::Beyond => self.mode = Mode::Reading(Place::Own(Seq(0), Box::default())),
         }
@@ -207,13 +208,13 @@ impl Watcher {
         }
         let page = self.hub.page(after).await?;
         // What is not confirmed yet may be read already; it is told when it is.
-        let new = |told: &RecordedEvent| told.seq > after && told.seq <= known;
-        for told in page.into_iter().flat_map(tell).filter(new) {
-            *place = told.seq;
-            let hop = trace.take(told.at, &told.event);
-            let sight = TracedEvent { told, hop };
-            if sight.told.seq > self.seen && self.line.watch.wants(&sight) {
-                self.read.push_back(Arc::new(sight));
+        let new = |recorded: &RecordedEvent| recorded.seq > after && recorded.seq <= known;
+        for recorded in page.into_iter().flat_map(recorded_events).filter(new) {
+            *place = recorded.seq;
+            let context = trace.take(recorded.at, &recorded.event);
+            let traced = TracedEvent { recorded, context };
+            if traced.recorded.seq > self.seen && self.line.watch.wants(&traced) {
+                self.read.push_back(Arc::new(traced));
             }
         }
         if *place == after { Err(self.hub.damaged(after)) } else { Ok(()) }

@@ -181,7 +181,7 @@ impl Tool for FunctionTool {
                 Err(Complaint::Said(text)) => complaint(text, unsaid),
                 Err(Complaint::Arguments(reason)) => {
                     let mut text = format!("bad arguments: {reason}");
-                    if let Some(takes) = schema::told(&spec.schema) {
+                    if let Some(takes) = schema::described(&spec.schema) {
                         text.push_str(&format!("; this tool takes {takes}"));
                     }
                     text.truncate(text.floor_char_boundary(limit::NOTE_BYTES_MAX));

@@ -63,7 +63,7 @@ fn any(schema: &Value, is: &impl Fn(&Map<String, Value>) -> bool) -> bool {
 }
 
 /// What a schema takes, in a line; nothing if it is none.
-pub(super) fn told(schema: &str) -> Option<String> {
+pub(super) fn described(schema: &str) -> Option<String> {
     let root: Value = serde_json::from_str(schema).ok()?;
     Some(shape(&root, &root, TOLD_DEPTH_MAX))
 }

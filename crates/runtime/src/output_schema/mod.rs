@@ -77,7 +77,7 @@ fn evaluate<'a>(schema: &str, answer: &'a str) -> Result<&'a str, Mismatch> {
     }
     let mut errors = validator.iter_errors(&value);
     let wrong: Vec<Wrong> =
-        errors.by_ref().take(limit::MISMATCHES_SHOWN_MAX).map(|error| told(&error)).collect();
+        errors.by_ref().take(limit::MISMATCHES_SHOWN_MAX).map(|error| described(&error)).collect();
     // How many more there are is worth a few looks, not all of them.
     let more = errors.take(MORE_MAX).count() as u32;
     Err(Mismatch { kind: MismatchKind::Value, wrong, more })
@@ -96,11 +96,11 @@ fn validator(schema: &Value) -> Result<Validator, Wrong> {
     let patterns =
         PatternOptions::regex().size_limit(limit::PATTERN_BYTES_MAX).dfa_size_limit(limit::PATTERN_BYTES_MAX);
     let options = jsonschema::options().with_pattern_options(patterns).should_validate_formats(false);
-    options.offline().build(schema).map_err(|error| told(&error))
+    options.offline().build(schema).map_err(|error| described(&error))
 }
 
 /// One thing that is wrong, without repeating the answer.
-fn told(error: &ValidationError<'_>) -> Wrong {
+fn described(error: &ValidationError<'_>) -> Wrong {
     let mut expected = error.masked().to_string();
     // That none of several fits says little: what is wrong with each says more.
     if let ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } =

@@ -13,7 +13,7 @@ const PERSON: &str = r##"{
 }"##;
 
 /// How an answer does not fit, in words; or what of it is kept.
-fn told(schema: &str, answer: &str) -> String {
+fn described(schema: &str, answer: &str) -> String {
     match fit(schema, answer) {
         Ok(bare) => format!("fits: {bare}"),
         Err(mismatch) => format!("{:?}: {}", mismatch.kind, mismatch.describe()),
@@ -35,7 +35,7 @@ fn every_way_not_to_fit_is_told_with_its_place() {
         "",
         r#"{"name": "Ann"#,
     ];
-    let all: Vec<String> = answers.iter().map(|answer| told(PERSON, answer)).collect();
+    let all: Vec<String> = answers.iter().map(|answer| described(PERSON, answer)).collect();
     insta::assert_snapshot!(all.join("\n"), @r#"
     fits: {"name": "Ann", "age": 1.0e1}
     Value: value is not of type "object"
@@ -87,7 +87,7 @@ fn what_is_no_schema_or_leads_out_of_it_is_refused_with_its_place() {
         r#"{"pattern": "(\\w{1000}){1000}"}"#,
         r#"{"type": 5}"#,
     ];
-    let all: Vec<String> = schemas.iter().map(|schema| told(schema, "5")).collect();
+    let all: Vec<String> = schemas.iter().map(|schema| described(schema, "5")).collect();
     insta::assert_snapshot!(all.join("\n"), @r#"
     Schema: at /type: value is not one of "array", "boolean" or 5 other candidates, and value is not of type "array"
     Schema: at /properties/a/minimum: value is not of type "number"

@@ -12,7 +12,7 @@ use spinney_kernel::world::AgentIx;
 use tokio::sync::oneshot;
 
 use super::enclosed::enclosed;
-use super::mind::{Decided, Mind};
+use super::live_state::{Decided, LiveState};
 use super::rollback::Back;
 use super::run::{Begin, STOPPED};
 use crate::names::Names;
@@ -50,47 +50,47 @@ pub(crate) async fn apply(
     let mut blobs = enclosed(&drivers, &mut request, bytes).map_err(ApplyError::Refused)?;
     let head = journal.head(tree).await.map_err(ApplyError::Journal)?;
     let head = head.ok_or(ApplyError::Journal(JournalFault::UnknownTree { tree }))?;
-    let mut mind = Mind::new(tree, clock, draws);
-    mind.recover(journal.as_ref(), &head).await.map_err(ApplyError::Journal)?;
+    let mut live = LiveState::new(tree, clock, draws);
+    live.recover(journal.as_ref(), &head).await.map_err(ApplyError::Journal)?;
     let mut parked = head.state == STOPPED;
     let mut written = Vec::new();
-    let resumed = mind.resumed();
-    let resumed = report(&mut mind, resumed);
+    let resumed = live.resumed();
+    let resumed = report(&mut live, resumed);
     written.extend(Some(resumed).filter(|(_, batch)| !batch.events.is_empty()));
     let opening = written.len();
-    let root = mind.world.agents().root().map(|root| mind.world.agents().id(root).clone());
+    let root = live.world.agents().root().map(|root| live.world.agents().id(root).clone());
     let aim = aim(&request, root.as_ref());
-    let late = late_answer(&mind, &request);
-    let due = due(&mind);
+    let late = late_answer(&live, &request);
+    let due = due(&live);
     if let (Aim::Other, _) | (Aim::RootEnd, true) = (aim, !due.is_empty())
         && let Some(agent) = &root
     {
-        parked |= park(&mut mind, agent, &mut written);
+        parked |= park(&mut live, agent, &mut written);
     }
     // They are decided while the root is paused, so that what they set free waits.
-    let is_paused = mind.world.agents().root().is_some_and(|root| is_paused(&mind, root));
+    let is_paused = live.world.agents().root().is_some_and(|root| is_paused(&live, root));
     let fires_before = is_paused && aim != Aim::Nothing;
-    let fired = fires_before && fire(&mut mind, &due, &mut written);
-    let (kept, state_kept) = (written.len(), state(&mind, parked));
+    let fired = fires_before && fire(&mut live, &due, &mut written);
+    let (kept, state_kept) = (written.len(), state(&live, parked));
     let request = match aim {
         Aim::RootPause => whose_pause(request, &mut parked),
         Aim::RootEnd | Aim::Nothing | Aim::Other => Ok(request),
     };
     let decided = match (late, request) {
         (Some(refusal), _) | (None, Err(refusal)) => Err(refusal),
-        (None, Ok(request)) => requested(&mut mind, request, &journal, &names, &mut written).await,
+        (None, Ok(request)) => requested(&mut live, request, &journal, &names, &mut written).await,
     };
     let place = written.len().saturating_sub(1);
     if decided.is_ok() {
         if aim == Aim::RootPause && !fires_before {
-            fire(&mut mind, &due, &mut written);
+            fire(&mut live, &due, &mut written);
         }
         if aim == Aim::RootEnd {
-            lose_all(&mut mind, &mut written);
+            lose_all(&mut live, &mut written);
         }
     }
     let last = match &decided {
-        Ok(_) => state(&mind, parked),
+        Ok(_) => state(&live, parked),
         Err(refusal) if !fired => return Err(ApplyError::Refused(refusal.clone())),
         Err(_) => {
             // What was due is a fact, whatever became of the request.
@@ -107,7 +107,7 @@ pub(crate) async fn apply(
         blobs.clear();
     }
     written.retain(|(_, batch)| !batch.events.is_empty());
-    let durability = mind.world.definition().durability;
+    let durability = live.world.definition().durability;
     // Until the last batch is written the tree is not what it will be: whoever comes after a crash takes it up.
     let count = written.len();
     let append = |(at, (after, batch)): (usize, (Seq, Batch))| {
@@ -122,57 +122,57 @@ pub(crate) async fn apply(
 
 /// Decides the request itself; a name that it asks for must be free in the whole home.
 async fn requested(
-    mind: &mut Mind,
+    live: &mut LiveState,
     mut request: Request,
     journal: &Arc<dyn Journal>,
     names: &Arc<Names>,
     written: &mut Vec<(Seq, Batch)>,
 ) -> Result<Reply, Refusal> {
-    let tree = mind.world.tree();
+    let tree = live.world.tree();
     if let Request::Rollback(rollback) = request {
         let back = Back::read(journal.as_ref(), tree, rollback).await;
-        let prior = back.prior(&mind.world, &By::Person)?;
-        let (batch, prior) = decide(mind, prior)?;
+        let prior = back.prior(&live.world, &By::Person)?;
+        let (batch, prior) = decide(live, prior)?;
         written.push(batch);
-        request = back.request(prior, &mut mind.contexts).0;
+        request = back.request(prior, &mut live.contexts).0;
     }
-    let at = Seq(mind.world.seq().0 + 1);
+    let at = Seq(live.world.seq().0 + 1);
     let reservation = names.reserve(&request, tree).await?;
-    let (batch, reply) = decide(mind, request)?;
+    let (batch, reply) = decide(live, request)?;
     reservation.give(tree, at);
     written.push(batch);
     Ok(reply)
 }
 
 /// The state that the journal's head is to show.
-fn state(mind: &Mind, parked: bool) -> &'static str {
-    if parked && !mind.world.is_over() { STOPPED } else { mind.world.state().word() }
+fn state(live: &LiveState, parked: bool) -> &'static str {
+    if parked && !live.world.is_over() { STOPPED } else { live.world.state().word() }
 }
 
 /// Why an answer comes too late. Once the question's timer is decided, nobody could say that any more.
-fn late_answer(mind: &Mind, request: &Request) -> Option<Refusal> {
+fn late_answer(live: &LiveState, request: &Request) -> Option<Refusal> {
     let Request::Answer(answer) = request else { return None };
-    mind.world.late_answer(answer.question, Time(mind.now_ms()))
+    live.world.late_answer(answer.question, Time(live.now_ms()))
 }
 
-fn is_paused(mind: &Mind, root: AgentIx) -> bool {
-    mind.world.agents().living(root).is_some_and(|root| root.paused)
+fn is_paused(live: &LiveState, root: AgentIx) -> bool {
+    live.world.agents().living(root).is_some_and(|root| root.paused)
 }
 
 /// The timers that are due, the earliest first.
-fn due(mind: &Mind) -> Vec<TimerId> {
-    let now = Time(mind.now_ms());
+fn due(live: &LiveState) -> Vec<TimerId> {
+    let now = Time(live.now_ms());
     let mut due: Vec<_> =
-        mind.world.alarms().filter(|alarm| alarm.at <= now).map(|alarm| (alarm.at, alarm.timer)).collect();
+        live.world.alarms().filter(|alarm| alarm.at <= now).map(|alarm| (alarm.at, alarm.timer)).collect();
     due.sort_unstable();
     due.into_iter().map(|(_, timer)| timer).collect()
 }
 
 /// Decides timers that are due; says whether any of them changed something.
-fn fire(mind: &mut Mind, due: &[TimerId], written: &mut Vec<(Seq, Batch)>) -> bool {
+fn fire(live: &mut LiveState, due: &[TimerId], written: &mut Vec<(Seq, Batch)>) -> bool {
     let before = written.len();
     for timer in due {
-        let fired = report(mind, Report::Timer(Timer { timer: *timer }));
+        let fired = report(live, Report::Timer(Timer { timer: *timer }));
         // One about a timer that another one made void changes nothing.
         written.extend(Some(fired).filter(|(_, batch)| !batch.events.is_empty()));
     }
@@ -180,17 +180,17 @@ fn fire(mind: &mut Mind, due: &[TimerId], written: &mut Vec<(Seq, Batch)>) -> bo
 }
 
 /// Everything that was out is lost for good.
-fn lose_all(mind: &mut Mind, written: &mut Vec<(Seq, Batch)>) {
-    let calls = mind.world.calls().all().filter(|(_, call)| call.is_running());
+fn lose_all(live: &mut LiveState, written: &mut Vec<(Seq, Batch)>) {
+    let calls = live.world.calls().all().filter(|(_, call)| call.is_running());
     let out: Vec<Lost> = calls.map(|(call, found)| Lost { call, attempt: found.attempt }).collect();
-    written.extend(out.into_iter().map(|lost| report(mind, Report::Lost(lost))));
+    written.extend(out.into_iter().map(|lost| report(live, Report::Lost(lost))));
 }
 
 /// Pauses the root for as long as nobody runs the tree; says whether that was needed.
-fn park(mind: &mut Mind, root: &AgentId, written: &mut Vec<(Seq, Batch)>) -> bool {
+fn park(live: &mut LiveState, root: &AgentId, written: &mut Vec<(Seq, Batch)>) -> bool {
     let pause = Request::Pause(Pause { agent: root.clone() });
     // One that is paused already, by whomever, stays so.
-    let decided = decide(mind, pause).ok();
+    let decided = decide(live, pause).ok();
     written.extend(decided.iter().map(|(batch, _)| batch.clone()));
     decided.is_some()
 }
@@ -233,13 +233,13 @@ fn aim(request: &Request, root: Option<&AgentId>) -> Aim {
 }
 
 /// Decides what a person asks.
-pub(super) fn decide(mind: &mut Mind, request: Request) -> Result<((Seq, Batch), Reply), Refusal> {
-    let Decided { after, batch, reply } = mind.request(By::Person, request)?;
+pub(super) fn decide(live: &mut LiveState, request: Request) -> Result<((Seq, Batch), Reply), Refusal> {
+    let Decided { after, batch, reply } = live.request(By::Person, request)?;
     Ok(((after, batch), reply))
 }
 
-fn report(mind: &mut Mind, report: Report) -> (Seq, Batch) {
-    let Decided { after, batch, .. } = mind.report(report);
+fn report(live: &mut LiveState, report: Report) -> (Seq, Batch) {
+    let Decided { after, batch, .. } = live.report(report);
     (after, batch)
 }
 

@@ -8,7 +8,7 @@ use spinney_kernel::rules::request::{Branch, Request};
 use spinney_kernel::words::{AgentId, Seq, TreeId};
 
 use super::apply::{decide, write};
-use super::mind::Mind;
+use super::live_state::LiveState;
 use super::run::{Begin, STOPPED};
 
 /// Where a branch begins and what it may use.
@@ -39,16 +39,16 @@ pub enum BranchError {
 pub(crate) async fn branch(begin: Begin, off: BranchOff) -> Result<(), BranchError> {
     let Begin { tree, journal, clock, draws, .. } = begin;
     let BranchOff { from, at, agent, budget } = off;
-    let mut mind = Mind::new(from, clock, draws);
-    let since = mind.recover_until(journal.as_ref(), at).await.map_err(BranchError::Journal)?;
-    let agents = mind.world.agents();
+    let mut live = LiveState::new(from, clock, draws);
+    let since = live.recover_until(journal.as_ref(), at).await.map_err(BranchError::Journal)?;
+    let agents = live.world.agents();
     let root = agents.root().and_then(|root| agents.living(root));
     let was_paused = root.is_some_and(|root| root.paused);
     let request = Request::Branch(Branch { tree, agent, budget, since });
-    let ((after, batch), _) = decide(&mut mind, request).map_err(BranchError::Refused)?;
-    let parked = !was_paused && !mind.world.is_over();
-    let state = if parked { STOPPED } else { mind.world.state().word() };
-    let durability = mind.world.definition().durability;
+    let ((after, batch), _) = decide(&mut live, request).map_err(BranchError::Refused)?;
+    let parked = !was_paused && !live.world.is_over();
+    let state = if parked { STOPPED } else { live.world.state().word() };
+    let durability = live.world.definition().durability;
     let (blobs, catalog) = (Vec::new(), catalog_of(tree, after, &batch));
     let append = std::iter::once(Append {
         tree,

@@ -28,7 +28,7 @@ pub struct RecordedEvent {
 }
 
 /// The events of a stored batch, each with its place and time.
-pub fn tell(entry: Entry) -> impl Iterator<Item = RecordedEvent> {
+pub fn recorded_events(entry: Entry) -> impl Iterator<Item = RecordedEvent> {
     let (at, first) = (entry.batch.input.now, entry.after.0 + 1);
     let numbered = entry.batch.events.into_iter().zip(first..);
     numbered.map(move |(event, seq)| RecordedEvent { seq: Seq(seq), at, event })
@@ -55,8 +55,8 @@ impl Events {
     /// What the journal says.
     pub async fn next(&mut self) -> Option<Result<RecordedEvent, JournalFault>> {
         loop {
-            if let Some(told) = self.read.pop_front() {
-                return Some(Ok(told));
+            if let Some(recorded) = self.read.pop_front() {
+                return Some(Ok(recorded));
             }
             let seen = self.seen;
             let known = self.hub.past(seen).await;
@@ -71,11 +71,11 @@ impl Events {
 
     async fn fetch(&mut self, known: Seq) -> Result<(), JournalFault> {
         let page = self.source.0.read(self.tree, self.seen, PAGE).await?;
-        for told in page.into_iter().flat_map(tell) {
+        for recorded in page.into_iter().flat_map(recorded_events) {
             // What is not confirmed yet may be read already; it is told when it is.
-            if told.seq > self.seen && told.seq <= known {
-                self.seen = told.seq;
-                self.read.push_back(told);
+            if recorded.seq > self.seen && recorded.seq <= known {
+                self.seen = recorded.seq;
+                self.read.push_back(recorded);
             }
         }
         Ok(())

@@ -93,22 +93,22 @@ impl Confirmations {
 }
 
 /// The answer to one append. A journal that drops it unanswered is closed.
-struct Told {
+struct Confirmation {
     confirmations: Confirmations,
     seq: Seq,
-    is_told: bool,
+    is_sent: bool,
 }
 
-impl Told {
-    fn tell(mut self, result: Result<ChainHash, JournalFault>) {
-        self.is_told = true;
+impl Confirmation {
+    fn send(mut self, result: Result<ChainHash, JournalFault>) {
+        self.is_sent = true;
         self.confirmations.take(self.seq, result);
     }
 }
 
-impl Drop for Told {
+impl Drop for Confirmation {
     fn drop(&mut self) {
-        if !self.is_told {
+        if !self.is_sent {
             self.confirmations.take(self.seq, Err(JournalFault::Closed));
         }
     }
@@ -157,8 +157,8 @@ impl Gate {
         let seq = Seq(append.after.0 + append.batch.events.len() as u64);
         self.in_flight.push_back(seq);
         let before = self.confirmations.is_awake(append.after);
-        let told = Told { confirmations: self.confirmations.clone(), seq, is_told: false };
-        self.journal.append(Append { before, ..append }, Box::new(move |result| told.tell(result)));
+        let confirmation = Confirmation { confirmations: self.confirmations.clone(), seq, is_sent: false };
+        self.journal.append(Append { before, ..append }, Box::new(move |result| confirmation.send(result)));
     }
 
     /// Holds something until the last event that was decided is durable.

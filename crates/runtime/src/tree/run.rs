@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::effects::{Brought, Effects, REPORTS_MAX, Ticket, part_reader};
 use super::events::Source;
 use super::gate::{Confirmations, Confirmed, Gate, Held};
-use super::mind::{Decided, Mind};
+use super::live_state::{Decided, LiveState};
 use super::rollback::{Back, Requested};
 use super::timers::Timers;
 use super::{Asked, Enclosing, Look, REQUESTS_MAX, RecordedEvent, Stopped, Tree, TreeStatus};
@@ -60,7 +60,7 @@ enum Mode {
 }
 
 struct Run {
-    mind: Mind,
+    live: LiveState,
     gate: Gate,
     effects: Effects,
     timers: Timers,
@@ -84,13 +84,13 @@ struct Inlets {
 pub(crate) async fn begin(begin: Begin) -> Result<Seedling, JournalFault> {
     let Begin { tree: id, journal, drivers, clock, draws, names, stop } = begin;
     let head = journal.head(id).await?;
-    let mut mind = Mind::new(id, clock, draws);
+    let mut live = LiveState::new(id, clock, draws);
     if let Some(head) = &head {
-        mind.recover(journal.as_ref(), head).await?;
+        live.recover(journal.as_ref(), head).await?;
     }
-    let durable = mind.world.seq();
+    let durable = live.world.seq();
     let hash = head.map(|head| head.hash);
-    let status = TreeStatus { seq: durable, hash, state: mind.world.state(), last: None, stopped: None };
+    let status = TreeStatus { seq: durable, hash, state: live.world.state(), last: None, stopped: None };
     let (status, watched) = watch::channel(status);
     let hub = Arc::new(Hub::new(id, Arc::clone(&journal), durable));
     let (requests, asked) = mpsc::channel(REQUESTS_MAX);
@@ -100,7 +100,7 @@ pub(crate) async fn begin(begin: Begin) -> Result<Seedling, JournalFault> {
     let parts = part_reader(Arc::clone(&journal));
     let effects = Effects::new(Arc::clone(&drivers), reports, Arc::clone(&hub), parts);
     let run = Run {
-        mind,
+        live,
         gate,
         effects,
         timers: Timers::new(),
@@ -117,7 +117,7 @@ pub(crate) async fn begin(begin: Begin) -> Result<Seedling, JournalFault> {
 impl Seedling {
     /// What it is made of, as far as it has started.
     pub(crate) fn world(&self) -> &spinney_kernel::world::World {
-        &self.run.mind.world
+        &self.run.live.world
     }
 
     /// The first request of a tree; refused, nothing was written.
@@ -130,10 +130,10 @@ impl Seedling {
     /// which its time is over.
     pub(crate) fn resume(&mut self, was: &str) {
         let run = &mut self.run;
-        let alarms: Vec<Alarm> = run.mind.world.alarms().collect();
+        let alarms: Vec<Alarm> = run.live.world.alarms().collect();
         alarms.into_iter().for_each(|alarm| run.timers.set(alarm));
         let out: Vec<Lost> = run
-            .mind
+            .live
             .world
             .calls()
             .all()
@@ -143,7 +143,7 @@ impl Seedling {
         // The head says that it was stopped until the pause is over: a crash in between must not leave it paused.
         let parked = was == STOPPED;
         run.mode = if parked { Mode::Parked } else { Mode::Running };
-        run.report(run.mind.resumed(), Vec::new());
+        run.report(run.live.resumed(), Vec::new());
         for lost in out {
             run.report(Report::Lost(lost), Vec::new());
         }
@@ -153,7 +153,7 @@ impl Seedling {
             // Whoever unpaused it meanwhile did this already.
             let _ = run.decide(By::Person, Unpause::now(agent).into(), Vec::new());
         }
-        if run.mind.world.seq() != run.durable {
+        if run.live.world.seq() != run.durable {
             // What it was is over; what it is now is told when it is durable.
             run.status.send_modify(|status| status.state = TreeState::Running);
         }
@@ -178,7 +178,7 @@ impl Run {
                 biased;
                 Confirmed { seq, hash, fault } = inlets.confirmations.next() => {
                     let events = seq.0.saturating_sub(self.durable.0);
-                    tracing::debug!(target: "spinney::journal", tree = %self.mind.world.tree(), seq = seq.0, events, "durable");
+                    tracing::debug!(target: "spinney::journal", tree = %self.live.world.tree(), seq = seq.0, events, "durable");
                     if let Some(fault) = fault {
                         return self.put_away(Some(Stopped::Journal(fault)));
                     }
@@ -189,24 +189,24 @@ impl Run {
                 () = self.hub.0.released(), if is_held => {}
                 Some(brought) = inlets.reports.recv(), if room => self.take(brought),
                 Some(asked) = inlets.requests.recv(), if room && self.mode == Mode::Running => self.asked(asked),
-                () = self.timers.next(|at| self.mind.ms_until(at)), if room && self.mode != Mode::Stopping => self.fire(),
+                () = self.timers.next(|at| self.live.ms_until(at)), if room && self.mode != Mode::Stopping => self.fire(),
                 () = &mut stop, if self.mode == Mode::Running => self.stop(),
             }
         }
-        let shut = self.mode != Mode::Running && !self.mind.world.is_over();
+        let shut = self.mode != Mode::Running && !self.live.world.is_over();
         self.put_away(shut.then_some(Stopped::Shutdown));
     }
 
     /// Whether nothing is left to do: the tree is over or stopped, and everything is durable.
     fn is_done(&self) -> bool {
-        let still = self.mind.world.is_over() || self.mode != Mode::Running;
+        let still = self.live.world.is_over() || self.mode != Mode::Running;
         still && self.gate.is_clear() && self.effects.len() == 0
     }
 
     /// The last word. What is not durable may never have been, so nobody is shown it.
     fn put_away(&self, stopped: Option<Stopped>) {
-        let whole = self.durable == self.mind.world.seq();
-        let (tree, seq, state) = (self.mind.world.tree(), self.durable.0, self.mind.world.state().word());
+        let whole = self.durable == self.live.world.seq();
+        let (tree, seq, state) = (self.live.world.tree(), self.durable.0, self.live.world.state().word());
         match &stopped {
             None => tracing::info!(%tree, seq, state, "tree ended"),
             Some(Stopped::Shutdown) => tracing::info!(%tree, seq, state, "tree stopped"),
@@ -215,7 +215,7 @@ impl Run {
             }
             Some(Stopped::Bug) => tracing::error!(%tree, seq, state, "tree stopped at a bug"),
         }
-        let look = whole.then(|| Arc::new(Look::at(&self.mind.world, &self.mind.contexts)));
+        let look = whole.then(|| Arc::new(Look::at(&self.live.world, &self.live.contexts)));
         self.status.send_modify(|status| (status.last, status.stopped) = (look, stopped));
     }
 
@@ -223,11 +223,11 @@ impl Run {
         match asked {
             Asked::Request { by, request, answer } => {
                 let decided = self.requested(by, request);
-                self.gate.hold(self.mind.world.seq(), Held::Answer(answer, decided));
+                self.gate.hold(self.live.world.seq(), Held::Answer(answer, decided));
             }
             Asked::Look(answer) => {
-                let look = Box::new(Look::at(&self.mind.world, &self.mind.contexts));
-                self.gate.hold(self.mind.world.seq(), Held::Look(answer, look));
+                let look = Box::new(Look::at(&self.live.world, &self.live.contexts));
+                self.gate.hold(self.live.world.seq(), Held::Look(answer, look));
             }
         }
         self.let_go();
@@ -239,7 +239,7 @@ impl Run {
             Requested::Plain(request, reservation) => (request, reservation),
             Requested::Rollback(rollback) => return self.roll_back(by, *rollback),
         };
-        let (tree, at) = (self.mind.world.tree(), Seq(self.mind.world.seq().0 + 1));
+        let (tree, at) = (self.live.world.tree(), Seq(self.live.world.seq().0 + 1));
         let reply = self.decide(by, *request, blobs)?;
         reservation.give(tree, at);
         Ok(reply)
@@ -247,12 +247,12 @@ impl Run {
 
     /// Keeps what is as a checkpoint, and has the agent be what it was.
     fn roll_back(&mut self, by: By, back: Back) -> Result<Reply, Refusal> {
-        let prior = back.prior(&self.mind.world, &by)?;
+        let prior = back.prior(&self.live.world, &by)?;
         let prior = self.decide(By::Person, prior, Vec::new())?;
-        let (request, at) = back.request(prior, &mut self.mind.contexts);
+        let (request, at) = back.request(prior, &mut self.live.contexts);
         let decided = self.decide(by, request, Vec::new());
         if decided.is_err() {
-            self.mind.contexts.take_back(at);
+            self.live.contexts.take_back(at);
         }
         decided
     }
@@ -276,7 +276,7 @@ impl Run {
 
     /// What an effect came to, in words that hold nothing of what it said.
     fn trace_end(&self, report: &Report) {
-        let tree = self.mind.world.tree();
+        let tree = self.live.world.tree();
         match report {
             Report::Done(Done { call, attempt, is_error, .. }) => {
                 tracing::debug!(target: "spinney::effect", %tree, %call, attempt, is_error, "call done");
@@ -291,13 +291,13 @@ impl Run {
 
     fn fire(&mut self) {
         self.fire_due();
-        let pending = self.mind.world.alarms().count();
-        self.timers.prune(self.mind.world.alarms(), 2 * pending + 64);
+        let pending = self.live.world.alarms().count();
+        self.timers.prune(self.live.world.alarms(), 2 * pending + 64);
         self.let_go();
     }
 
     fn fire_due(&mut self) {
-        let now = Time(self.mind.now_ms());
+        let now = Time(self.live.now_ms());
         while let Some(timer) = self.timers.due(now) {
             self.report(Report::Timer(Timer { timer }), Vec::new());
         }
@@ -307,7 +307,7 @@ impl Run {
     /// nothing out and is left as it is, so that whoever lists trees sees what it waits for.
     fn stop(&mut self) {
         self.mode = Mode::Stopping;
-        let state = self.mind.world.state();
+        let state = self.live.world.state();
         let moves = !matches!(state, TreeState::Waiting | TreeState::Halted | TreeState::Paused);
         if let Some(agent) = self.root().filter(|_| moves) {
             self.mode = Mode::Parked;
@@ -318,19 +318,19 @@ impl Run {
     }
 
     fn root(&self) -> Option<AgentId> {
-        let agents = self.mind.world.agents();
+        let agents = self.live.world.agents();
         agents.root().map(|root| agents.id(root).clone())
     }
 
     fn report(&mut self, report: Report, blobs: Vec<Vec<u8>>) {
-        let Decided { after, batch, .. } = self.mind.report(report);
+        let Decided { after, batch, .. } = self.live.report(report);
         self.append(after, batch, blobs);
     }
 
     /// Decides a request and sends what it decided on its way.
     fn decide(&mut self, by: By, request: Request, blobs: Vec<Vec<u8>>) -> Result<Reply, Refusal> {
-        let tree = self.mind.world.tree();
-        let Decided { after, batch, reply } = self.mind.request(by, request).inspect_err(|refusal| {
+        let tree = self.live.world.tree();
+        let Decided { after, batch, reply } = self.live.request(by, request).inspect_err(|refusal| {
             tracing::debug!(%tree, code = refusal.code(), "refused");
         })?;
         self.append(after, batch, blobs);
@@ -339,12 +339,12 @@ impl Run {
 
     /// Sends a batch on its way to the journal; its effects wait until it is durable.
     fn append(&mut self, after: Seq, batch: Batch, blobs: Vec<Vec<u8>>) {
-        let (tree, first) = (self.mind.world.tree(), batch.events.first().map(Event::word));
+        let (tree, first) = (self.live.world.tree(), batch.events.first().map(Event::word));
         tracing::debug!(%tree, after = after.0, events = batch.events.len(), first, "decided");
         if batch.events.is_empty() {
             return;
         }
-        let world = &self.mind.world;
+        let world = &self.live.world;
         for effect in batch.events.iter().filter_map(|event| world.effect_of(event)) {
             self.gate.hold(world.seq(), Held::Effect(effect));
         }
@@ -352,12 +352,12 @@ impl Run {
         let state = if parked { STOPPED } else { world.state().word() };
         if self.hub.0.is_watched() {
             let numbered = batch.events.iter().zip(after.0 + 1..);
-            let told = |(event, seq): (&Event, u64)| RecordedEvent {
+            let recorded = |(event, seq): (&Event, u64)| RecordedEvent {
                 seq: Seq(seq),
                 at: batch.input.now,
                 event: event.clone(),
             };
-            self.tail.extend(numbered.map(told));
+            self.tail.extend(numbered.map(recorded));
         }
         let (tree, durability) = (world.tree(), world.definition().durability);
         let catalog = catalog_of(tree, after, &batch);
@@ -368,19 +368,19 @@ impl Run {
 
     /// Tells whoever watches how far the tree is.
     fn tell(&mut self, hash: Option<spinney_journal::ChainHash>) {
-        let whole = self.durable == self.mind.world.seq();
+        let whole = self.durable == self.live.world.seq();
         // Whoever waits for the end need not wake up for every step.
         self.status.send_if_modified(|status| {
             let (first, before) = (status.seq == Seq(0), status.state);
             (status.seq, status.hash) = (self.durable, hash);
             if whole {
-                status.state = self.mind.world.state();
+                status.state = self.live.world.state();
             }
             first || status.state != before
         });
-        let ready = self.tail.partition_point(|told| told.seq <= self.durable);
-        let told = self.tail.drain(..ready).collect();
-        self.hub.0.publish(told, self.durable);
+        let ready = self.tail.partition_point(|recorded| recorded.seq <= self.durable);
+        let recorded = self.tail.drain(..ready).collect();
+        self.hub.0.publish(recorded, self.durable);
     }
 
     /// Lets out what waited for its events to be durable.
@@ -398,7 +398,7 @@ impl Run {
 
     fn start(&mut self, effect: Effect) {
         if let Effect::CallModel { call, attempt, .. } | Effect::CallTool { call, attempt, .. } = &effect
-            && self.mind.world.call(*call).is_some_and(Call::is_void)
+            && self.live.world.call(*call).is_some_and(Call::is_void)
         {
             // Its agent was rolled back before this could start, and would be asked about what it knows now.
             let (call, attempt, fault) = (*call, *attempt, Fault::of(FaultKind::Stopped));
@@ -408,7 +408,7 @@ impl Run {
         match effect {
             Effect::SetTimer { timer, at } => self.timers.set(Alarm { timer, at }),
             Effect::StopCalls { agent } => {
-                let world = &self.mind.world;
+                let world = &self.live.world;
                 let living = world.agents().find(&agent).and_then(|ix| world.agents().living(ix));
                 let effects = &mut self.effects;
                 living.iter().flat_map(|agent| &agent.open).for_each(|call| effects.stop(*call));
@@ -417,14 +417,14 @@ impl Run {
                 let ticket = Ticket { call, attempt };
                 if let Some(attempt) = self.model_attempt(ticket, &agent, (model, output_cap, key)) {
                     let is_turn = attempt.purpose == model::Purpose::Turn;
-                    let schema = self.mind.contexts.output_schema(&agent).filter(|_| is_turn).cloned();
-                    self.effects.call_model(ticket, attempt, schema, &self.mind.world);
+                    let schema = self.live.contexts.output_schema(&agent).filter(|_| is_turn).cloned();
+                    self.effects.call_model(ticket, attempt, schema, &self.live.world);
                 }
             }
             Effect::CallTool { call, attempt, agent, tool, ask, args, key } => {
-                let world = &self.mind.world;
-                let Some(origin) = self.mind.contexts.origin(&agent).map(Arc::clone) else { return };
-                let asked = ask.and_then(|ask| self.mind.contexts.ask(&agent, ask));
+                let world = &self.live.world;
+                let Some(origin) = self.live.contexts.origin(&agent).map(Arc::clone) else { return };
+                let asked = ask.and_then(|ask| self.live.contexts.ask(&agent, ask));
                 let args = asked.map_or(args, |ask| ask.args.clone());
                 let ticket = Ticket { call, attempt };
                 let role = world.definition().roles.get(&origin.role);
@@ -443,12 +443,12 @@ impl Run {
         agent: &AgentId,
         (model, output_cap, key): (spinney_kernel::words::ModelName, u64, String),
     ) -> Option<model::ModelAttempt> {
-        let world = &self.mind.world;
+        let world = &self.live.world;
         let ix = world.agents().find(agent)?;
         let living = world.agents().living(ix)?;
         let Work::Model(work) = &world.call(ticket.call)?.work else { return None };
         let ModelCall { input_tokens, summary, wrap_up, .. } = work;
-        let contexts = &self.mind.contexts;
+        let contexts = &self.live.contexts;
         let (purpose, packet) = match (summary, wrap_up) {
             (Some(_), _) => (model::Purpose::Summary, contexts.summary_packet(agent, *input_tokens)?),
             (None, Some(_)) => (model::Purpose::WrapUp, contexts.last_packet(agent, *input_tokens)?),

@@ -6,7 +6,7 @@ use spinney_journal::{ChainHash, Journal, JournalFault};
 use spinney_kernel::words::TreeId;
 
 use super::Look;
-use super::mind::Mind;
+use super::live_state::LiveState;
 use crate::clock::SystemClock;
 use crate::draw::Draws;
 
@@ -26,7 +26,7 @@ pub struct Stored {
 pub async fn stored(journal: &dyn Journal, tree: TreeId) -> Result<Stored, JournalFault> {
     let head = journal.head(tree).await?.ok_or(JournalFault::UnknownTree { tree })?;
     // Nothing is decided, so neither the time nor what is drawn matters.
-    let mut mind = Mind::new(tree, Arc::new(SystemClock::new()), Draws::seeded(0));
-    mind.recover(journal, &head).await?;
-    Ok(Stored { look: Look::at(&mind.world, &mind.contexts), hash: head.hash })
+    let mut live = LiveState::new(tree, Arc::new(SystemClock::new()), Draws::seeded(0));
+    live.recover(journal, &head).await?;
+    Ok(Stored { look: Look::at(&live.world, &live.contexts), hash: head.hash })
 }

@@ -16,7 +16,7 @@ pub(super) fn read(text: &str) -> Result<Node, Wrong> {
     let whole: &RawValue = serde_json::from_str(text).map_err(|error| {
         let lines_before = error.line().saturating_sub(1);
         let line_start: usize = text.split_inclusive('\n').take(lines_before).map(str::len).sum();
-        Wrong::new(told(&error)).at(source.place(line_start + error.column().saturating_sub(1)))
+        Wrong::new(described(&error)).at(source.place(line_start + error.column().saturating_sub(1)))
     })?;
     Reader { source }.node(whole, 0)
 }
@@ -59,12 +59,12 @@ impl<'a> Reader<'a> {
 
 impl From<Error> for Wrong {
     fn from(error: Error) -> Self {
-        Self::new(told(&error))
+        Self::new(described(&error))
     }
 }
 
 /// The message without its own place.
-fn told(error: &Error) -> String {
+fn described(error: &Error) -> String {
     let text = error.to_string();
     text.split(" at line ").next().unwrap_or_default().to_owned()
 }

@@ -45,11 +45,11 @@ fn wrong(error: &Error) -> Wrong {
     let place = error.location().map_or(Place::START, place);
     // What an alias brought in is told where the alias stands.
     let inner = if let Error::AliasError { error, .. } = error { error } else { error };
-    told(inner).at(place)
+    described(inner).at(place)
 }
 
 /// In our words where theirs would speak of the parser.
-fn told(error: &Error) -> Wrong {
+fn described(error: &Error) -> Wrong {
     let passes_a_bound = matches!(
         error,
         Error::Budget { .. }

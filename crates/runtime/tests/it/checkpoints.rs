@@ -8,7 +8,7 @@ use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Checkpoint, CheckpointReply};
 use spinney_kernel::words::limit::CHECKPOINT_EVERY_TURNS;
 use spinney_kernel::words::{AgentId, CheckpointKind, CheckpointName, TreeId};
-use spinney_testkit::{Stage, told};
+use spinney_testkit::{Stage, recorded};
 
 const ASKS: &str =
     "rules: [{ when: { turn: 1 }, call: [{ tool: ask_human, args: { question: Which? } }] }, { say: done }]";
@@ -106,13 +106,13 @@ async fn every_tenth_turn_leaves_an_automatic_checkpoint() {
     numbers.sort_unstable();
     assert_eq!(numbers, [1, 2]);
     assert!(listed.iter().all(|listed| listed.known.kind == CheckpointKind::Automatic));
-    let events = told(&tree).await;
-    let turns = events.iter().scan(0, |turns, told| {
-        *turns += u32::from(told.event.word() == "call_asked");
-        Some((*turns, told))
+    let events = recorded(&tree).await;
+    let turns = events.iter().scan(0, |turns, recorded| {
+        *turns += u32::from(recorded.event.word() == "call_asked");
+        Some((*turns, recorded))
     });
     let at: Vec<u32> = turns
-        .filter(|(_, told)| matches!(told.event, Event::CheckpointMade { .. }))
+        .filter(|(_, recorded)| matches!(recorded.event, Event::CheckpointMade { .. }))
         .map(|(turns, _)| turns)
         .collect();
     // Each turn asks for a model and for a tool; the eleventh and the twenty-first have just asked.

@@ -12,7 +12,7 @@ use spinney_kernel::definition::Definition;
 use spinney_kernel::port::model::ModelAttempt;
 use spinney_kernel::record::{Event, Exit};
 use spinney_kernel::words::{AgentId, By, Time};
-use spinney_testkit::{Stage, settled, told};
+use spinney_testkit::{Stage, recorded, settled};
 use tokio::sync::mpsc;
 
 const TREE: &str = "
@@ -119,11 +119,11 @@ fn spawned(event: &Event, id: &str) -> bool {
 
 /// When the child was spawned, and when and how it ended.
 async fn life(tree: &Tree, id: &str) -> (Time, Time, Exit) {
-    let told = told(tree).await;
-    let born = told.iter().find(|told| spawned(&told.event, id)).unwrap().at;
-    let end = told.iter().find_map(|told| {
-        let Event::AgentEnded { agent, exit, .. } = &told.event else { return None };
-        (agent.as_str() == id).then(|| (told.at, exit.clone()))
+    let recorded = recorded(tree).await;
+    let born = recorded.iter().find(|recorded| spawned(&recorded.event, id)).unwrap().at;
+    let end = recorded.iter().find_map(|recorded| {
+        let Event::AgentEnded { agent, exit, .. } = &recorded.event else { return None };
+        (agent.as_str() == id).then(|| (recorded.at, exit.clone()))
     });
     let (ended, exit) = end.unwrap();
     (born, ended, exit)
@@ -141,7 +141,7 @@ async fn l13_a_child_whose_tool_hangs_ends_in_time_and_leaves_no_process() {
     assert!(is_alive(process), "it runs while the tool hangs");
     let mut ends = tree.watch(Watch { kind: Some("agent_ended".to_owned()), ..Watch::default() });
     let Some(Ok(Seen::Event(first))) = ends.next().await else { panic!("an agent ends") };
-    assert_eq!(first.hop.agent.as_ref().map(|agent| agent.as_str()), Some("c"));
+    assert_eq!(first.context.agent.as_ref().map(|agent| agent.as_str()), Some("c"));
     assert!(!is_alive(process), "it is gone before anybody is told");
     tree.ended().await;
     let (born, ended, exit) = life(&tree, "c").await;

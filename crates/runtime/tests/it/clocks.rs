@@ -10,7 +10,7 @@ use spinney_kernel::record::{ClockKind, Event, Exit, ExitKind};
 use spinney_kernel::rules::request::{Raise, Request};
 use spinney_kernel::words::{AgentId, CallId, Seq};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, settled, told};
+use spinney_testkit::{Stage, recorded, settled};
 
 const MINUTE_MS: u64 = 60_000;
 
@@ -55,11 +55,14 @@ async fn pass(ms: u64) {
 }
 
 /// How long after its birth an agent ended, and how.
-fn life(told: &[RecordedEvent], agent: &str) -> (u64, Exit) {
-    let born =
-        told.iter().find(|told| matches!(&told.event, Event::AgentSpawned(born) if born.agent == id(agent)));
-    let end = told.iter().find_map(|told| match &told.event {
-        Event::AgentEnded { agent: ended, exit, .. } if *ended == id(agent) => Some((told.at, exit.clone())),
+fn life(recorded: &[RecordedEvent], agent: &str) -> (u64, Exit) {
+    let born = recorded
+        .iter()
+        .find(|recorded| matches!(&recorded.event, Event::AgentSpawned(born) if born.agent == id(agent)));
+    let end = recorded.iter().find_map(|recorded| match &recorded.event {
+        Event::AgentEnded { agent: ended, exit, .. } if *ended == id(agent) => {
+            Some((recorded.at, exit.clone()))
+        }
         _ => None,
     });
     let (ended, exit) = end.unwrap();
@@ -72,17 +75,17 @@ fn message(exit: &Exit) -> (&str, &str) {
 }
 
 /// Each start and stop of a clock: what is left, and whether it runs from there on.
-fn turns_of(told: &[RecordedEvent], whose: &str, which: ClockKind) -> Vec<(u64, bool)> {
-    let set = |told: &RecordedEvent| match &told.event {
+fn turns_of(recorded: &[RecordedEvent], whose: &str, which: ClockKind) -> Vec<(u64, bool)> {
+    let set = |recorded: &RecordedEvent| match &recorded.event {
         Event::ClockSet { agent, clock, left_ms, alarm, .. } if *agent == id(whose) && *clock == which => {
             if let Some(alarm) = alarm {
-                assert_eq!(alarm.at, told.at.after_ms(*left_ms), "an alarm is what is left from now on");
+                assert_eq!(alarm.at, recorded.at.after_ms(*left_ms), "an alarm is what is left from now on");
             }
             Some((*left_ms, alarm.is_some()))
         }
         _ => None,
     };
-    told.iter().filter_map(set).collect()
+    recorded.iter().filter_map(set).collect()
 }
 
 async fn waiting(stage: &Stage, home: &Home, fixture: &str) -> Tree {
@@ -102,7 +105,7 @@ async fn while_everybody_waits_for_a_person_no_deadline_passes() {
     assert_eq!(settled(&tree).await.state, TreeState::Waiting);
     tree.answer(CallId(2), "red").await.unwrap();
     assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));
-    let clock = turns_of(&told(&tree).await, "root", ClockKind::Timeout);
+    let clock = turns_of(&recorded(&tree).await, "root", ClockKind::Timeout);
     let [(left, false), (again, true)] = clock.as_slice() else { panic!("{clock:?}") };
     assert_eq!(left, again);
     assert!((299_000..=300_000).contains(left), "{left}");
@@ -115,11 +118,11 @@ async fn a_wall_clock_deadline_passes_while_a_person_is_awaited() {
     let home = stage.home();
     let tree = waiting(&stage, &home, "root turns=5 wall=300s").await;
     assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Failed));
-    let told = told(&tree).await;
-    let (took, exit) = life(&told, "root");
+    let recorded = recorded(&tree).await;
+    let (took, exit) = life(&recorded, "root");
     assert_eq!(took, 5 * MINUTE_MS);
     assert_eq!(message(&exit), ("timeout", "it took longer than its timeout of 5 minutes"));
-    assert_eq!(turns_of(&told, "root", ClockKind::Timeout), []);
+    assert_eq!(turns_of(&recorded, "root", ClockKind::Timeout), []);
 }
 
 /// A question that nobody answers runs out of time although the tree's own timeout stands still.
@@ -130,7 +133,7 @@ async fn the_time_of_a_question_runs_while_the_tree_waits() {
     let home = stage.home();
     let tree = waiting(&stage, &home, "root turns=5 timeout=60s").await;
     assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));
-    assert!(life(&told(&tree).await, "root").0 >= 10 * MINUTE_MS);
+    assert!(life(&recorded(&tree).await, "root").0 >= 10 * MINUTE_MS);
 }
 
 /// A paused tree has all the time in the world, and goes on with what was left.
@@ -145,7 +148,7 @@ async fn a_timeout_stands_still_while_the_tree_is_paused() {
     pass(60 * MINUTE_MS).await;
     tree.unpause(id("root")).await.unwrap();
     assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));
-    let clock = turns_of(&told(&tree).await, "root", ClockKind::Timeout);
+    let clock = turns_of(&recorded(&tree).await, "root", ClockKind::Timeout);
     assert_eq!(clock, [(8_000, false), (8_000, true)], "it worked for two of its ten seconds");
 }
 
@@ -160,7 +163,7 @@ async fn a_timeout_stands_still_while_the_tree_is_halted() {
     let add = Amounts::cost(9_000_000_000);
     tree.raise(Raise { agent: id("root"), add, add_ms: 0 }).await.unwrap();
     assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));
-    let clock = turns_of(&told(&tree).await, "root", ClockKind::Timeout);
+    let clock = turns_of(&recorded(&tree).await, "root", ClockKind::Timeout);
     assert_eq!(clock, [(10_000, false), (10_000, true)]);
 }
 
@@ -187,11 +190,11 @@ async fn a_sub_agent_works_for_ten_minutes_at_most_by_default() {
     let home = stage.home();
     let tree = stage.start(&home, "root turns=5 / child later turns=5").await;
     assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));
-    let told = told(&tree).await;
-    let (took, exit) = life(&told, "c");
+    let recorded = recorded(&tree).await;
+    let (took, exit) = life(&recorded, "c");
     assert_eq!(took, 10 * MINUTE_MS);
     assert_eq!(message(&exit), ("timeout", "it worked longer than its 10 minutes of active time"));
-    assert_eq!(turns_of(&told, "root", ClockKind::Active), [], "the root has no such clock");
+    assert_eq!(turns_of(&recorded, "root", ClockKind::Active), [], "the root has no such clock");
 
     let stage = Stage::new("rules: [{ hang: true }]");
     let home = stage.home();
@@ -225,9 +228,9 @@ rules:
     let question = tree.look().await.unwrap().questions[0].question;
     tree.answer(question, "red").await.unwrap();
     assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));
-    let told = told(&tree).await;
+    let recorded = recorded(&tree).await;
     for agent in ["l", "c"] {
-        let clock = turns_of(&told, agent, ClockKind::Active);
+        let clock = turns_of(&recorded, agent, ClockKind::Active);
         assert_eq!(clock, [(5_000, true), (4_000, false), (4_000, true)], "{agent}");
     }
 }
@@ -253,14 +256,14 @@ async fn active_time_counts_up_to_the_last_batch_before_a_crash() {
     }
     let resumed = tree.look().await.unwrap().seq;
     assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));
-    let told = told(&tree).await;
-    let (_, exit) = life(&told, "c");
+    let recorded = recorded(&tree).await;
+    let (_, exit) = life(&recorded, "c");
     assert_eq!(message(&exit), ("timeout", "it worked longer than its 10 minutes of active time"));
-    let clock = turns_of(&told, "c", ClockKind::Active);
+    let clock = turns_of(&recorded, "c", ClockKind::Active);
     let minutes: Vec<(u64, bool)> = clock.iter().map(|(left, runs)| (left / MINUTE_MS, *runs)).collect();
     assert_eq!(minutes, [(10, true), (8, true), (6, true), (4, true)]);
-    let at = |seq: Seq| told[seq.0 as usize - 1].at;
-    assert_eq!(told.last().unwrap().at.0 - at(resumed).0, 4 * MINUTE_MS);
+    let at = |seq: Seq| recorded[seq.0 as usize - 1].at;
+    assert_eq!(recorded.last().unwrap().at.0 - at(resumed).0, 4 * MINUTE_MS);
 }
 
 /// Kill and resume: the timeout of a tree that worked goes on, that of one that waited for a person does not.
@@ -290,7 +293,7 @@ async fn a_person_gives_more_time() {
     pass(5_000).await;
     tree.raise(more_time("root", 20_000)).await.unwrap();
     assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Failed));
-    let (took, exit) = life(&told(&tree).await, "root");
+    let (took, exit) = life(&recorded(&tree).await, "root");
     assert_eq!((took, message(&exit).1), (30_000, "it took longer than its timeout of 30 seconds"));
 
     let stage = Stage::new(&ASKS.replace("  - say", "  - think_ms: 15000\n    say"));
@@ -309,7 +312,7 @@ async fn a_person_gives_more_time() {
     stage.model().until_out(1).await;
     tree.raise(more_time("c", 60_000)).await.unwrap();
     tree.ended().await;
-    assert_eq!(life(&told(&tree).await, "c").0, 2 * MINUTE_MS);
+    assert_eq!(life(&recorded(&tree).await, "c").0, 2 * MINUTE_MS);
 }
 
 /// Time is not given to whoever has no timeout, nor more than a year of it; a tree whose time was up is over.
@@ -356,10 +359,10 @@ tools:
     let home = stage.home();
     let tree = home.resume(tree.id()).await.unwrap();
     assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));
-    let told = told(&tree).await;
-    let lost = |told: &RecordedEvent| {
-        matches!(&told.event, Event::CallEnded { outcome: spinney_kernel::record::Outcome::Lost, .. })
+    let recorded = recorded(&tree).await;
+    let lost = |recorded: &RecordedEvent| {
+        matches!(&recorded.event, Event::CallEnded { outcome: spinney_kernel::record::Outcome::Lost, .. })
     };
-    assert!(told.iter().any(lost));
-    assert_eq!(life(&told, "c").1, Exit::Completed);
+    assert!(recorded.iter().any(lost));
+    assert_eq!(life(&recorded, "c").1, Exit::Completed);
 }

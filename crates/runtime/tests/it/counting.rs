@@ -11,7 +11,7 @@ use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttem
 use spinney_kernel::record::{Event, StopReason, ToolAsk};
 use spinney_kernel::rules::request::{Redirect, Request, Spawn};
 use spinney_kernel::words::{By, Running};
-use spinney_testkit::{Play, Stage, definition, told};
+use spinney_testkit::{Play, Stage, definition, recorded};
 
 /// The goal of an agent that can be written to meanwhile.
 const SLOWLY: &str = "Slowly.";
@@ -183,7 +183,7 @@ async fn every_message_is_counted_on_its_way_in() {
         }
         if let Event::MessageSent { body, .. } = event { body.tokens } else { None }
     };
-    let counts = told(&tree).await.into_iter().filter_map(|told| count(&told.event));
+    let counts = recorded(&tree).await.into_iter().filter_map(|recorded| count(&recorded.event));
     assert_eq!(counts.collect::<Vec<_>>(), [6, 3]);
     assert_eq!(model.counted().get("Your task: Look."), Some(&1));
 }

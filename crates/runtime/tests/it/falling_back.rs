@@ -10,7 +10,7 @@ use spinney_kernel::record::{Event, ExitKind};
 use spinney_kernel::words::{Fault, FaultKind, ModelName, Seq, Time};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::scripted::{Script, ScriptedModel};
-use spinney_testkit::{Recorder, Stage, definition, settled, told};
+use spinney_testkit::{Recorder, Stage, definition, recorded, settled};
 
 /// Two providers of their own, as `m` and `cheap`.
 struct Providers {
@@ -53,9 +53,9 @@ async fn switches(tree: &Tree) -> Vec<(Switch, ModelName)> {
     let mut watcher = tree.watch(Watch { kind: Some("call_switched".to_owned()), ..Watch::default() });
     let mut seen = Vec::new();
     while let Some(next) = watcher.next().await {
-        let Seen::Event(sight) = next.unwrap() else { panic!("no deltas were asked for") };
-        let Event::CallSwitched { model, .. } = &sight.told.event else { panic!("{sight:?}") };
-        seen.push((Switch::clone(sight.hop.switch.as_ref().unwrap()), model.clone()));
+        let Seen::Event(traced) = next.unwrap() else { panic!("no deltas were asked for") };
+        let Event::CallSwitched { model, .. } = &traced.recorded.event else { panic!("{traced:?}") };
+        seen.push((Switch::clone(traced.context.switch.as_ref().unwrap()), model.clone()));
     }
     seen
 }
@@ -63,11 +63,11 @@ async fn switches(tree: &Tree) -> Vec<(Switch, ModelName)> {
 /// When attempts at the first call started, and when they failed.
 async fn times(tree: &Tree) -> (Vec<Time>, Vec<Time>) {
     let (mut starts, mut faults) = (Vec::new(), Vec::new());
-    for told in told(tree).await {
-        if let Event::CallStarted { .. } = told.event {
-            starts.push(told.at);
-        } else if let Event::AttemptFailed { .. } = told.event {
-            faults.push(told.at);
+    for recorded in recorded(tree).await {
+        if let Event::CallStarted { .. } = recorded.event {
+            starts.push(recorded.at);
+        } else if let Event::AttemptFailed { .. } = recorded.event {
+            faults.push(recorded.at);
         }
     }
     (starts, faults)

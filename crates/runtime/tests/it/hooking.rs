@@ -14,7 +14,7 @@ use spinney_kernel::record::{Event, Exit, ExitKind, Failure, Outcome};
 use spinney_kernel::rules::request::Redirect;
 use spinney_kernel::words::{Fault, Running};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, definition, settled, told};
+use spinney_testkit::{Stage, definition, recorded, settled};
 
 /// What a hook says.
 type Verdict = Result<(), String>;
@@ -141,12 +141,14 @@ async fn hooks_are_shown_every_call_before_it_leaves_and_before_it_is_booked() {
             "result \"seen: three trees\" root #3.1 m",
         ]
     );
-    let told = told(&tree).await;
-    let held: Vec<Amounts> = told
+    let recorded = recorded(&tree).await;
+    let held: Vec<Amounts> = recorded
         .iter()
-        .filter_map(|told| if let Event::CallStarted { held, .. } = &told.event { Some(*held) } else { None })
+        .filter_map(
+            |recorded| if let Event::CallStarted { held, .. } = &recorded.event { Some(*held) } else { None },
+        )
         .collect();
-    let spent: Vec<Amounts> = told.iter().filter_map(|told| spent(&told.event)).collect();
+    let spent: Vec<Amounts> = recorded.iter().filter_map(|recorded| spent(&recorded.event)).collect();
     assert_eq!(*spy.charged.lock().unwrap(), spent);
     assert!(spent[0].of(Resource::Cost) > 0);
     let calls = spy.calls.lock().unwrap();
@@ -182,8 +184,8 @@ async fn a_tool_that_a_hook_refuses_is_not_called_and_its_agent_reads_why() {
     );
     let seen: Vec<String> = spy.seen().into_iter().filter(|seen| seen.ends_with("look")).collect();
     assert_eq!(seen, ["call root #2.1 look"], "it is only asked about");
-    let ended = told(&tree).await.into_iter().find_map(|told| {
-        let Event::CallEnded { call, outcome: Outcome::Failed { fault }, spent, .. } = told.event else {
+    let ended = recorded(&tree).await.into_iter().find_map(|recorded| {
+        let Event::CallEnded { call, outcome: Outcome::Failed { fault }, spent, .. } = recorded.event else {
             return None;
         };
         Some((call, fault, spent))

@@ -57,7 +57,7 @@ mod turns;
 mod unruly;
 mod unruly_kin;
 mod watching;
-mod watching_crowd;
+mod watching_by_many;
 mod watching_past;
 mod windows;
 mod wrapping_up;

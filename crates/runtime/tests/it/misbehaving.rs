@@ -14,7 +14,7 @@ use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttem
 use spinney_kernel::record::{Event, StopReason, ToolAsk};
 use spinney_kernel::rules::request::{Cancel, Hold, HoldFor, Request};
 use spinney_kernel::words::{BlobHash, By};
-use spinney_testkit::{Stage, definition, told};
+use spinney_testkit::{Stage, definition, recorded};
 
 use crate::pass_on::pass_on;
 
@@ -135,7 +135,7 @@ async fn a_childs_answer_is_counted_for_whoever_reads_it() {
     let home = home(vec![("m", fine.clone()), ("cheap", coarse), ("free", fine)], vec![]);
     let tree = home.start(definition("root turns=5 / helper later turns=5")).await.unwrap();
     tree.ended().await;
-    let over: Vec<_> = told(&tree)
+    let over: Vec<_> = recorded(&tree)
         .await
         .into_iter()
         .filter_map(|t| if let Event::CallEnded { overrun, .. } = t.event { Some(overrun) } else { None })

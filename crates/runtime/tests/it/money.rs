@@ -4,7 +4,7 @@ use spinney_kernel::budget::Resource;
 use spinney_kernel::record::{Event, Exit, ExitKind};
 use spinney_kernel::words::FaultKind;
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, settled, told};
+use spinney_testkit::{Stage, recorded, settled};
 
 /// V7: attempts that failed or were cut off pay what they used and return the rest of their hold; stopped ones too.
 #[tokio::test(start_paused = true)]
@@ -25,7 +25,7 @@ rules:
     let look = settled(&tree).await;
     assert_eq!(look.state, TreeState::Ended(ExitKind::Completed));
     let paid: Vec<(Option<FaultKind>, u64)> =
-        told(&tree).await.iter().filter_map(|told| paid(&told.event)).collect();
+        recorded(&tree).await.iter().filter_map(|recorded| paid(&recorded.event)).collect();
     // Thirty tokens of the attempt that was cut, thirty at the cheap model it went to, ten of the answer.
     let nanos = spinney_testkit::fixture::NANOS_PER_TOKEN;
     assert_eq!(paid, [(Some(FaultKind::Cut), 30 * nanos), (None, 3 * nanos), (None, 10 * nanos)]);
@@ -69,7 +69,8 @@ rules:
     let nanos = spinney_testkit::fixture::NANOS_PER_TOKEN;
     assert_eq!(look.agents[1].spent.of(Resource::Cost), 90 * nanos);
     assert_eq!(end.spent.of(Resource::Cost), 105 * nanos);
-    let exits: Vec<bool> = told(&tree).await.iter().filter_map(|told| exhausted(&told.event)).collect();
+    let exits: Vec<bool> =
+        recorded(&tree).await.iter().filter_map(|recorded| exhausted(&recorded.event)).collect();
     assert_eq!(exits, [true, false]);
     // The helper's second call was never made.
     assert_eq!(stage.model().model().calls(), 3);

@@ -13,7 +13,7 @@ use spinney_kernel::definition::Definition;
 use spinney_kernel::port::model::ModelAttempt;
 use spinney_kernel::record::{Event, Exit};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, definition, told};
+use spinney_testkit::{Stage, definition, recorded};
 
 /// Longer than any wait, question and retry of these trees together: what takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -23,7 +23,7 @@ pub(crate) struct Played {
     /// Every model call that was made, in order.
     pub(crate) attempts: Vec<Arc<ModelAttempt>>,
     pub(crate) look: Look,
-    pub(crate) told: Vec<RecordedEvent>,
+    pub(crate) recorded: Vec<RecordedEvent>,
 }
 
 /// What a tool call came to, as the model reads it.
@@ -70,11 +70,11 @@ impl Played {
         let status = tokio::time::timeout(PATIENCE, tree.ended()).await;
         let Ok(status) = status else { panic!("it hangs: {:#?}", tree.look().await.unwrap().agents) };
         assert_eq!(status.stopped, None);
-        let (look, told) = (tree.look().await.unwrap(), told(&tree).await);
+        let (look, recorded) = (tree.look().await.unwrap(), recorded(&tree).await);
         let verified = verify(home.journal().as_ref(), tree.id(), None).wait().unwrap();
         assert!(verified.decided);
         assert_eq!(verified.look, look, "replayed");
-        let played = Self { attempts: attempts(), look, told };
+        let played = Self { attempts: attempts(), look, recorded };
         played.is_still();
         played.is_bounded(&definition);
         played
@@ -89,12 +89,12 @@ impl Played {
             }
         }
         let (mut asked, mut ended) = (0, 0);
-        for told in &self.told {
+        for recorded in &self.recorded {
             asked += usize::from(matches!(
-                told.event,
+                recorded.event,
                 Event::CallAsked { .. } | Event::WaitStarted { .. } | Event::QuestionAsked { .. }
             ));
-            ended += usize::from(matches!(told.event, Event::CallEnded { .. }));
+            ended += usize::from(matches!(recorded.event, Event::CallEnded { .. }));
         }
         // A child that is waited for is a call too; it is asked for by being spawned.
         let attached = self
@@ -107,8 +107,8 @@ impl Played {
         let limits = definition.limits;
         let mut live: BTreeMap<&str, u32> = BTreeMap::new();
         let mut ceilings = BTreeMap::new();
-        for told in &self.told {
-            if let Event::AgentSpawned(spawned) = &told.event {
+        for recorded in &self.recorded {
+            if let Event::AgentSpawned(spawned) = &recorded.event {
                 ceilings.insert(spawned.agent.as_str(), (spawned.terms.limit, spawned.parent.as_ref()));
                 if let Some(parent) = &spawned.parent {
                     let live = live.entry(parent.as_str()).or_default();
@@ -116,7 +116,7 @@ impl Played {
                     assert!(*live <= limits.children_max, "{live} children of {parent}");
                 }
             }
-            if let Event::AgentEnded { agent, spent, .. } = &told.event {
+            if let Event::AgentEnded { agent, spent, .. } = &recorded.event {
                 let (limit, parent) = ceilings[agent.as_str()];
                 for resource in Resource::ALL {
                     let most = limit.of(resource).unwrap_or(u64::MAX);
@@ -133,8 +133,8 @@ impl Played {
     }
 
     pub(crate) fn spawned(&self) -> impl Iterator<Item = &spinney_kernel::record::Spawned> {
-        self.told.iter().filter_map(|told| {
-            if let Event::AgentSpawned(spawned) = &told.event { Some(spawned.as_ref()) } else { None }
+        self.recorded.iter().filter_map(|recorded| {
+            if let Event::AgentSpawned(spawned) = &recorded.event { Some(spawned.as_ref()) } else { None }
         })
     }
 

@@ -11,7 +11,7 @@ use spinney_kernel::record::{Event, ExitKind};
 use spinney_kernel::rules::request::{Answer, Cancel, Request};
 use spinney_kernel::words::{Body, CallId, Seq};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, settled, told};
+use spinney_testkit::{Stage, recorded, settled};
 
 const TREE: &str = "root turns=5 tools=ask_human";
 
@@ -40,9 +40,9 @@ fn read_by(stage: &Stage) -> String {
 }
 
 /// The end of a question as the journal holds it.
-fn question_end(told: &[RecordedEvent], question: u64) -> serde_json::Value {
+fn question_end(recorded: &[RecordedEvent], question: u64) -> serde_json::Value {
     let ended = |event: &Event| matches!(event, Event::CallEnded { call, .. } if *call == CallId(question));
-    let end = told.iter().find(|told| ended(&told.event)).unwrap();
+    let end = recorded.iter().find(|recorded| ended(&recorded.event)).unwrap();
     serde_json::to_value(&end.event).unwrap()["outcome"].clone()
 }
 
@@ -72,7 +72,7 @@ async fn a_pending_question_is_answerable_after_a_restart() {
     tree.answer(CallId(2), "red").await.unwrap();
     assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));
     assert_eq!(read_by(&stage), "red");
-    let end = question_end(&told(&tree).await, 2);
+    let end = question_end(&recorded(&tree).await, 2);
     assert_eq!((&end["answer"]["text"], end.get("is_default")), (&serde_json::json!("red"), None));
 }
 
@@ -96,14 +96,14 @@ async fn after_its_timeout_a_question_ends_by_its_policy() {
         tokio::time::sleep(Duration::from_secs(11 * 60)).await;
         let (tree, ended) = resumed(&stage, &tree).await;
         assert_eq!(ended.word(), state, "{args}");
-        let told = told(&tree).await;
+        let recorded = recorded(&tree).await;
         if reads.is_empty() {
-            let exit = serde_json::to_value(&told.last().unwrap().event).unwrap()["exit"].clone();
+            let exit = serde_json::to_value(&recorded.last().unwrap().event).unwrap()["exit"].clone();
             assert_eq!(exit["reason"], "nobody answered in time", "{args}");
             continue;
         }
         assert_eq!(read_by(&stage), reads, "{args}");
-        let end = question_end(&told, 2);
+        let end = question_end(&recorded, 2);
         assert_eq!(
             end["is_default"],
             serde_json::json!(args.contains("blue").then_some(true)),
@@ -144,7 +144,7 @@ async fn an_answer_after_the_timeout_is_refused_when_nobody_runs_the_tree() {
     let (tree, state) = resumed(&stage, &tree).await;
     assert_eq!(state, TreeState::Ended(ExitKind::Completed));
     assert_eq!(read_by(&stage), "nobody answered in time; your default answer counts: blue");
-    assert_eq!(question_end(&told(&tree).await, 2)["is_default"], true);
+    assert_eq!(question_end(&recorded(&tree).await, 2)["is_default"], true);
 }
 
 /// Timers that are due come before any request to a tree that nobody runs, and are kept even if it is refused: a tree

@@ -79,7 +79,7 @@ async fn p27_what_two_branches_use_is_removed_only_by_force_and_they_are_told() 
     assert_eq!(refused, Err(RemoveError::Journal(in_use)));
     let before = all(journal, ended);
     let orphans = home.remove(tree.id(), Shared::HandOver).await;
-    let expected = vec![Orphan { tree: living, told: true }, Orphan { tree: ended, told: false }];
+    let expected = vec![Orphan { tree: living, notified: true }, Orphan { tree: ended, notified: false }];
     assert_eq!((orphans, journal.head(tree.id()).wait()), (Ok(expected), Ok(None)));
     assert_eq!(all(journal, ended), before);
     let events = all(journal, living);

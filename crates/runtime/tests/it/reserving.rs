@@ -11,7 +11,7 @@ use spinney_kernel::record::{Event, Exit, ExitKind, StopReason, ToolAsk};
 use spinney_kernel::rules::request::Raise;
 use spinney_kernel::words::{AgentId, limit};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, definition, settled, told};
+use spinney_testkit::{Stage, definition, recorded, settled};
 
 const SPAWNS: &str = "
 rules:
@@ -45,7 +45,7 @@ async fn first_result(tree: &Tree, home: Home) -> String {
         Event::ToolAnswered { body, is_error: true, .. } => Some(body.text),
         _ => None,
     };
-    told(tree).await.into_iter().find_map(|told| answered(told.event)).unwrap()
+    recorded(tree).await.into_iter().find_map(|recorded| answered(recorded.event)).unwrap()
 }
 
 /// L20: with nothing left at all, and with less than a first call needs, a child is refused because of the ceiling, and
@@ -92,7 +92,7 @@ async fn only_those_who_may_hand_work_down_keep_something_back() {
         let home = stage.home();
         let tree = stage.start(&home, fixture).await;
         settled(&tree).await;
-        let spawned = told(&tree).await.into_iter().find_map(|told| match told.event {
+        let spawned = recorded(&tree).await.into_iter().find_map(|recorded| match recorded.event {
             Event::AgentSpawned(spawned) => Some(spawned),
             _ => None,
         });
@@ -262,13 +262,13 @@ async fn every_lead_with_room_for_its_smallest_call_answers() {
         }
         home.shutdown(spinney::Shutdown::Stop).await;
         let mut texts: BTreeMap<u64, String> = BTreeMap::new();
-        for told in told(&tree).await {
+        for recorded in recorded(&tree).await {
             if let Event::CallEnded { outcome: spinney_kernel::record::Outcome::Done { body, .. }, .. } =
-                &told.event
+                &recorded.event
             {
-                texts.insert(told.seq.0, body.text.clone());
+                texts.insert(recorded.seq.0, body.text.clone());
             }
-            if let Event::AgentEnded { agent, exit, said, .. } = &told.event
+            if let Event::AgentEnded { agent, exit, said, .. } = &recorded.event
                 && agent.as_str().starts_with("lead")
                 && !matches!(exit, Exit::Cancelled { .. })
             {

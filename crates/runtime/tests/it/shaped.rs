@@ -12,7 +12,7 @@ use spinney_kernel::record::{Event, Exit, ExitKind, Outcome};
 use spinney_kernel::rules::request::{Request, Spawn};
 use spinney_kernel::words::{By, RoleName, limit};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Play, Stage, definition, settled, told};
+use spinney_testkit::{Play, Stage, definition, recorded, settled};
 
 const SCHEMA: &str = r#"{"type":"object","required":["rings"],"properties":{"rings":{"type":"integer"}}}"#;
 
@@ -44,7 +44,7 @@ fn mismatches(events: &[spinney::tree::RecordedEvent]) -> Vec<MismatchKind> {
         };
         Some(mismatch.kind)
     };
-    events.iter().filter_map(|told| kind(&told.event)).collect()
+    events.iter().filter_map(|recorded| kind(&recorded.event)).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -56,7 +56,7 @@ async fn a_repaired_answer_is_read_as_a_value_and_replays() {
     assert_eq!(tree.output::<Count>().await, Ok(Count { rings: 70 }));
     let end = tree.look().await.unwrap().end.unwrap();
     assert_eq!((end.shown.text.as_str(), end.spent.of(Resource::Steps)), (r#"{"rings": 70}"#, 2));
-    assert_eq!(mismatches(&told(&tree).await), [MismatchKind::NotJson]);
+    assert_eq!(mismatches(&recorded(&tree).await), [MismatchKind::NotJson]);
     assert!(verify(stage.journal().as_ref(), tree.id(), None).wait().unwrap().decided);
     // The model saw what it had said and what was wrong with it, in this order.
     let packet = stage.model().attempts()[1].packet.messages.clone();
@@ -80,7 +80,7 @@ async fn a_parent_gets_a_typed_failure_for_a_child_that_answers_otherwise() {
     {"rings": "many"}
     "#);
     let repairs = usize::from(limit::REPAIRS_MAX);
-    assert_eq!(mismatches(&told(&tree).await), vec![MismatchKind::Value; repairs + 1]);
+    assert_eq!(mismatches(&recorded(&tree).await), vec![MismatchKind::Value; repairs + 1]);
     assert!(verify(stage.journal().as_ref(), tree.id(), None).wait().unwrap().decided);
 }
 
@@ -105,7 +105,7 @@ async fn who_asks_for_tools_has_not_answered_yet() {
     );
     let tree = stage.home().start(shaped("root turns=5", "root", SCHEMA)).await.unwrap();
     assert_eq!(tree.output::<Count>().await, Ok(Count { rings: 1 }));
-    assert_eq!(mismatches(&told(&tree).await), []);
+    assert_eq!(mismatches(&recorded(&tree).await), []);
 }
 
 #[tokio::test(start_paused = true)]
@@ -175,12 +175,13 @@ async fn o9_an_answer_of_another_shape_fails_and_what_builds_on_it_does_not_star
         let fixture = "root $9.00 turns=5 / counter later turns=9";
         let tree = stage.home().start(shaped(fixture, "counter", SCHEMA)).await.unwrap();
         assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));
-        let events = told(&tree).await;
-        let exits = events.iter().filter_map(|told| {
-            let Event::AgentEnded { agent, exit, .. } = &told.event else { return None };
+        let events = recorded(&tree).await;
+        let exits = events.iter().filter_map(|recorded| {
+            let Event::AgentEnded { agent, exit, .. } = &recorded.event else { return None };
             (agent.as_str() == "c").then(|| exit.clone())
         });
-        let spawned = events.iter().filter(|told| matches!(told.event, Event::AgentSpawned(_))).count();
+        let spawned =
+            events.iter().filter(|recorded| matches!(recorded.event, Event::AgentSpawned(_))).count();
         let results: Vec<(String, bool)> = stage
             .model()
             .attempts()

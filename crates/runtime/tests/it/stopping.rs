@@ -9,7 +9,7 @@ use spinney_kernel::record::{Event, Exit, ExitKind};
 use spinney_kernel::rules::request::{Raise, Redirect};
 use spinney_kernel::words::{AgentId, Running};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, settled, told};
+use spinney_testkit::{Stage, recorded, settled};
 
 /// Three levels: the root spawns three, each of those two; the last ones never answer.
 const THREE_LEVELS: &str = r#"
@@ -71,11 +71,11 @@ async fn l30_cancelling_the_root_stops_every_level_and_nothing_follows_its_end()
         matches!(again, spinney::ResumeError::Ended { .. }),
         "the home does not run it any more: {again}"
     );
-    let told = told(&tree).await;
-    let ends: Vec<&AgentId> = told.iter().filter_map(|told| ended(&told.event)).collect();
+    let recorded = recorded(&tree).await;
+    let ends: Vec<&AgentId> = recorded.iter().filter_map(|recorded| ended(&recorded.event)).collect();
     assert_eq!(ends.len(), 7);
     assert_eq!(ends.iter().collect::<std::collections::BTreeSet<_>>().len(), 7, "each ends once");
-    assert_eq!(ended(&told.last().unwrap().event), Some(&root()));
+    assert_eq!(ended(&recorded.last().unwrap().event), Some(&root()));
 }
 
 fn ended(event: &Event) -> Option<&AgentId> {
@@ -123,13 +123,13 @@ async fn v6_below_a_stopped_parent_no_call_starts_at_any_depth() {
     let below: std::collections::BTreeSet<AgentId> = look_below(&tree, "l1").await;
     let mut after = 0;
     tree.pause(root()).await.unwrap();
-    while let Some(told) = events.next().await {
-        let told = told.unwrap();
-        cancelled |= matches!(&told.event, Event::AgentEnding { agent, .. } if agent.as_str() == "l1");
-        if let Event::CallAsked { agent, .. } = &told.event {
+    while let Some(recorded) = events.next().await {
+        let recorded = recorded.unwrap();
+        cancelled |= matches!(&recorded.event, Event::AgentEnding { agent, .. } if agent.as_str() == "l1");
+        if let Event::CallAsked { agent, .. } = &recorded.event {
             after += usize::from(cancelled && below.contains(agent));
         }
-        if matches!(told.event, Event::AgentPaused { .. }) {
+        if matches!(recorded.event, Event::AgentPaused { .. }) {
             break;
         }
     }
@@ -228,7 +228,7 @@ async fn a_stop_lets_running_calls_end_and_nothing_is_paid_twice() {
     let tree = home.resume(tree.id()).await.unwrap();
     let look = settled(&tree).await;
     assert_eq!((look.state, stage.model().model().calls()), (TreeState::Ended(ExitKind::Completed), 3));
-    let spent: u64 = told(&tree).await.iter().map(|told| cost(&told.event)).sum();
+    let spent: u64 = recorded(&tree).await.iter().map(|recorded| cost(&recorded.event)).sum();
     assert_eq!(look.end.unwrap().spent.of(Resource::Cost), spent);
 }
 

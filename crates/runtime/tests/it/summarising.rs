@@ -9,7 +9,7 @@ use spinney_kernel::record::{Event, Exit, ExitKind, Summary, Unsummed, Work};
 use spinney_kernel::rules::request;
 use spinney_kernel::words::Running;
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, definition, settled, told};
+use spinney_testkit::{Stage, definition, recorded, settled};
 
 /// An agent that looks twelve times and then answers, and sums up what leaves its window; `summary` is that rule.
 fn script(summary: &str) -> String {
@@ -22,13 +22,13 @@ fn script(summary: &str) -> String {
 /// How every cut of a tree is told.
 async fn cuts(tree: &Tree) -> Vec<Summary> {
     let cut = |event: &Event| if let Event::ContextCut { summary, .. } = event { *summary } else { None };
-    told(tree).await.iter().filter_map(|told| cut(&told.event)).collect()
+    recorded(tree).await.iter().filter_map(|recorded| cut(&recorded.event)).collect()
 }
 
 /// The calls of a tree that were to bring summaries.
 async fn asked(tree: &Tree) -> usize {
     let is_it = |event: &Event| matches!(event, Event::CallAsked { work: Work::Model(model), .. } if model.summary.is_some());
-    told(tree).await.iter().filter(|told| is_it(&told.event)).count()
+    recorded(tree).await.iter().filter(|recorded| is_it(&recorded.event)).count()
 }
 
 #[tokio::test(start_paused = true)]
@@ -49,10 +49,11 @@ async fn a_tree_goes_on_from_its_own_summaries_and_replays() {
     for (place, attempt) in
         attempts.iter().enumerate().filter(|(_, attempt)| attempt.purpose == Purpose::Summary)
     {
-        let told = attempts[place + 1].packet.messages[1].text().into_owned();
+        let recorded = attempts[place + 1].packet.messages[1].text().into_owned();
         assert!(
-            told.starts_with(&format!("Earlier steps, summed up by you:\nLooked before {}.", attempt.turn)),
-            "{told}"
+            recorded
+                .starts_with(&format!("Earlier steps, summed up by you:\nLooked before {}.", attempt.turn)),
+            "{recorded}"
         );
         assert_eq!(attempts[place + 1].purpose, Purpose::Turn);
     }
@@ -79,7 +80,8 @@ async fn summaries_are_paid_by_their_agent_and_no_ceiling_is_passed() {
             Amounts::ZERO
         }
     };
-    let sum = told(&tree).await.iter().fold(Amounts::ZERO, |sum, told| sum.plus(&booked(&told.event)));
+    let sum =
+        recorded(&tree).await.iter().fold(Amounts::ZERO, |sum, recorded| sum.plus(&booked(&recorded.event)));
     assert_eq!((spent, spent.of(Resource::Steps)), (sum, 12));
     for limit in 20..110 {
         let stage = Stage::new(&script("say: Looked."));

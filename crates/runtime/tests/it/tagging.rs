@@ -6,7 +6,7 @@ use spinney::bus::{Seen, TracedEvent, Watch};
 use spinney::{Shutdown, StartError, Tree};
 use spinney_kernel::definition::{Definition, Refusal, Tags};
 use spinney_kernel::words::limit;
-use spinney_testkit::{Stage, definition, told};
+use spinney_testkit::{Stage, definition, recorded};
 
 const SCRIPT: &str = "
 rules:
@@ -23,12 +23,12 @@ fn customer() -> Tags {
 }
 
 /// Everything that a watcher of the whole story sees until the tree waits or is over.
-async fn sights(tree: &Tree) -> Vec<Arc<TracedEvent>> {
+async fn traced_events(tree: &Tree) -> Vec<Arc<TracedEvent>> {
     let mut watcher = tree.watch(Watch::default());
     let mut seen = Vec::new();
     while watcher.seen() < tree.status().seq {
-        let Some(Ok(Seen::Event(sight))) = watcher.next().await else { panic!("an event") };
-        seen.push(sight);
+        let Some(Ok(Seen::Event(traced))) = watcher.next().await else { panic!("an event") };
+        seen.push(traced);
     }
     seen
 }
@@ -40,17 +40,20 @@ async fn every_event_that_is_shown_has_the_tags_of_its_tree() {
     let first = stage.home();
     let tree = first.start(tagged(customer())).await.unwrap();
     tree.settled().await;
-    let seen = sights(&tree).await;
-    assert!(seen.len() > 4 && seen.iter().all(|sight| *sight.hop.tags == customer()), "{seen:?}");
-    assert!(seen.iter().all(|sight| Arc::ptr_eq(&sight.hop.tags, &seen[0].hop.tags)), "one copy for all");
+    let seen = traced_events(&tree).await;
+    assert!(seen.len() > 4 && seen.iter().all(|traced| *traced.context.tags == customer()), "{seen:?}");
+    assert!(
+        seen.iter().all(|traced| Arc::ptr_eq(&traced.context.tags, &seen[0].context.tags)),
+        "one copy for all"
+    );
     let question = tree.look().await.unwrap().questions[0].question;
     first.shutdown(Shutdown::Kill).await;
     let second = stage.home();
     let tree = second.resume(tree.id()).await.unwrap();
     tree.answer(question, "Yes.").await.unwrap();
     tree.ended().await;
-    let all = sights(&tree).await;
-    assert!(all.len() > seen.len() && all.iter().all(|sight| *sight.hop.tags == customer()), "{all:?}");
+    let all = traced_events(&tree).await;
+    assert!(all.len() > seen.len() && all.iter().all(|traced| *traced.context.tags == customer()), "{all:?}");
 }
 
 /// Only the definition knows them: a tree without tags is written as before, and no agent reads any.
@@ -62,8 +65,9 @@ async fn tags_stand_in_the_definition_and_nowhere_else() {
     for definition in [tagged(Tags::new()), tagged(customer())] {
         let tree = home.start(definition).await.unwrap();
         tree.ended().await;
-        let written = |told: spinney::tree::RecordedEvent| serde_json::to_string(&told.event).unwrap();
-        lines.push(told(&tree).await.into_iter().map(written).collect::<Vec<_>>());
+        let written =
+            |recorded: spinney::tree::RecordedEvent| serde_json::to_string(&recorded.event).unwrap();
+        lines.push(recorded(&tree).await.into_iter().map(written).collect::<Vec<_>>());
     }
     let with: Vec<bool> = lines[1].iter().map(|line| line.contains("acme")).collect();
     assert_eq!(with.iter().filter(|has| **has).count(), 1);

@@ -14,7 +14,7 @@ use spinney_kernel::record::{Event, Outcome, ToolAsk, Work};
 use spinney_kernel::rules::request::{Request, Send};
 use spinney_kernel::words::{Body, By, Category, Envelope, TreeId};
 use spinney_kernel::world::World;
-use spinney_testkit::{Stage, definition, told};
+use spinney_testkit::{Stage, definition, recorded};
 
 const FIXTURE: &str = "root $90.00 turns=9 / helper later turns=9 / deep later turns=9 / last later turns=9 / sib later turns=9";
 
@@ -94,7 +94,7 @@ async fn played() -> (Vec<Arc<ModelAttempt>>, Vec<RecordedEvent>) {
         tree.request(By::Person, Request::Send(send)).await.unwrap();
     }
     tree.ended().await;
-    (stage.model().attempts(), told(&tree).await)
+    (stage.model().attempts(), recorded(&tree).await)
 }
 
 /// Everything that a model can read of one request: each message with what stands behind it and the calls in it, and
@@ -151,15 +151,15 @@ fn result(message: &Message) -> Option<(&str, &str)> {
 }
 
 /// What an agent's model said last.
-fn answer(told: &[RecordedEvent], agent: &str) -> String {
+fn answer(recorded: &[RecordedEvent], agent: &str) -> String {
     let (mut calls, mut said) = (Vec::new(), None);
-    for told in told {
-        if let Event::CallAsked { call, agent: by, .. } = &told.event
+    for recorded in recorded {
+        if let Event::CallAsked { call, agent: by, .. } = &recorded.event
             && by.as_str() == agent
         {
             calls.push(*call);
         }
-        if let Event::CallEnded { call, outcome: Outcome::Done { body, .. }, .. } = &told.event
+        if let Event::CallEnded { call, outcome: Outcome::Done { body, .. }, .. } = &recorded.event
             && calls.contains(call)
         {
             said = Some(body.text.clone());
@@ -169,24 +169,24 @@ fn answer(told: &[RecordedEvent], agent: &str) -> String {
 }
 
 /// What an agent and everything below it used, as its end says.
-fn spent(told: &[RecordedEvent], agent: &str) -> Amounts {
-    let ended = |told: &RecordedEvent| {
-        let Event::AgentEnded { agent: who, spent, .. } = &told.event else { return None };
+fn spent(recorded: &[RecordedEvent], agent: &str) -> Amounts {
+    let ended = |recorded: &RecordedEvent| {
+        let Event::AgentEnded { agent: who, spent, .. } = &recorded.event else { return None };
         (who.as_str() == agent).then_some(*spent)
     };
-    told.iter().find_map(ended).unwrap_or_else(|| panic!("{agent} has not ended"))
+    recorded.iter().find_map(ended).unwrap_or_else(|| panic!("{agent} has not ended"))
 }
 
 /// What the ledger had for the root just before each of its turns, from the events alone.
-fn left_before_turns(told: &[RecordedEvent], seed: TreeId) -> Vec<Ceilings> {
+fn left_before_turns(recorded: &[RecordedEvent], seed: TreeId) -> Vec<Ceilings> {
     let (mut world, mut left) = (World::new(seed), Vec::new());
-    for told in told {
-        if let Event::CallAsked { agent, work: Work::Model(_), .. } = &told.event
+    for recorded in recorded {
+        if let Event::CallAsked { agent, work: Work::Model(_), .. } = &recorded.event
             && agent.as_str() == "root"
         {
             left.extend(world.directory().next().and_then(|root| root.remaining));
         }
-        world.apply(&told.event);
+        world.apply(&recorded.event);
     }
     left
 }
@@ -213,13 +213,13 @@ rules:
     let home = stage.home();
     let tree = stage.start(&home, FIXTURE).await;
     tree.ended().await;
-    let told = told(&tree).await;
+    let recorded = recorded(&tree).await;
     let last = stage.model().attempts().pop().unwrap();
     let messages: Vec<&Message> = last.packet.messages.iter().map(AsRef::as_ref).collect();
     let [_, spoke, one, other] = messages.as_slice() else { panic!("{messages:#?}") };
     let ids: Vec<&str> = said(spoke).unwrap().iter().map(|ask| ask.id.as_str()).collect();
     assert_eq!(ids, ["first-one", "and/another"]);
-    let (slow, fast) = (answer(&told, "slow"), answer(&told, "fast"));
+    let (slow, fast) = (answer(&recorded, "slow"), answer(&recorded, "fast"));
     assert_eq!((slow.as_str(), fast.as_str()), ("  Grüße,\n\n«seven»\t ", r#"{"rings": 7}"#));
     assert_eq!(result(one), Some(("first-one", slow.as_str())));
     assert_eq!(result(other), Some(("and/another", fast.as_str())));
@@ -248,9 +248,9 @@ tools: { look: { think_ms: 1, say: seen } }
     let home = stage.home();
     let tree = stage.start(&home, "root $90.00 tokens=500000 steps=50 tool_calls=40 retries=9 turns=9 / helper later turns=9 / deep later turns=9").await;
     tree.ended().await;
-    let (told, head) = (told(&tree).await, stage.journal().head(tree.id()).wait().unwrap().unwrap());
-    let left = left_before_turns(&told, head.seed);
-    let spent = |agent| spent(&told, agent);
+    let (recorded, head) = (recorded(&tree).await, stage.journal().head(tree.id()).wait().unwrap().unwrap());
+    let left = left_before_turns(&recorded, head.seed);
+    let spent = |agent| spent(&recorded, agent);
     let turns: Vec<_> = stage.model().attempts().into_iter().filter(|a| a.origin.depth() == 0).collect();
     assert_eq!((turns.len(), left.len()), (3, 3));
     let mut lines = Vec::new();

@@ -8,7 +8,7 @@ use spinney_kernel::context::Message;
 use spinney_kernel::record::{Event, ExitKind};
 use spinney_kernel::words::limit;
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, settled, told};
+use spinney_testkit::{Stage, recorded, settled};
 
 const SCRIPT: &str = r#"
 rules:
@@ -34,10 +34,10 @@ async fn a_tree_runs_to_its_answer() {
     let status = tree.ended().await;
     assert_eq!(status.state, TreeState::Ended(ExitKind::Completed));
     assert_eq!(tree.look().await.unwrap().end.unwrap().shown.text, "I was told: three results for trees");
-    let told = told(&tree).await;
-    let places: Vec<u64> = told.iter().map(|told| told.seq.0).collect();
+    let recorded = recorded(&tree).await;
+    let places: Vec<u64> = recorded.iter().map(|recorded| recorded.seq.0).collect();
     assert_eq!(places, (1..=status.seq.0).collect::<Vec<_>>());
-    assert!(matches!(told.last().unwrap().event, Event::AgentEnded { .. }));
+    assert!(matches!(recorded.last().unwrap().event, Event::AgentEnded { .. }));
     assert_eq!(stage.model().model().calls(), 3);
 }
 

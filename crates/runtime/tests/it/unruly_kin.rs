@@ -216,9 +216,9 @@ async fn children_left_behind_are_cancelled_with_their_parent() {
     assert_eq!(ends, ["completed", "cancelled", "cancelled", "cancelled", "cancelled"]);
     let born = played.spawned().count();
     let ended = played
-        .told
+        .recorded
         .iter()
-        .filter(|told| matches!(told.event, spinney_kernel::record::Event::AgentEnded { .. }))
+        .filter(|recorded| matches!(recorded.event, spinney_kernel::record::Event::AgentEnded { .. }))
         .count();
     assert_eq!((born, ended), (5, 5));
 }

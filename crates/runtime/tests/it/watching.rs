@@ -11,7 +11,7 @@ use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::ExitKind;
 use spinney_kernel::words::{AgentId, By, Envelope, Seq, Topic};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, definition, settled, told};
+use spinney_testkit::{Stage, definition, recorded, settled};
 
 /// A root that spawns two children, each of which looks twice.
 const SCRIPT: &str = "
@@ -61,14 +61,14 @@ async fn all(mut watcher: Watcher) -> Vec<Seen> {
     seen
 }
 
-fn sights(seen: &[Seen]) -> Vec<Arc<TracedEvent>> {
+fn traced_events(seen: &[Seen]) -> Vec<Arc<TracedEvent>> {
     seen.iter()
-        .filter_map(|seen| if let Seen::Event(sight) = seen { Some(Arc::clone(sight)) } else { None })
+        .filter_map(|seen| if let Seen::Event(traced) = seen { Some(Arc::clone(traced)) } else { None })
         .collect()
 }
 
-fn seqs(sights: &[Arc<TracedEvent>]) -> Vec<u64> {
-    sights.iter().map(|sight| sight.told.seq.0).collect()
+fn seqs(traced_events: &[Arc<TracedEvent>]) -> Vec<u64> {
+    traced_events.iter().map(|traced| traced.recorded.seq.0).collect()
 }
 
 /// O16: from any event on, whether the tree runs or has ended, a watcher sees exactly what is left.
@@ -79,11 +79,11 @@ async fn o16_a_watcher_that_comes_back_sees_exactly_what_it_missed() {
     let tree = stage.start(&home, TREE).await;
     let first = tokio::spawn(all(tree.watch(Watch::default())));
     settled(&tree).await;
-    let whole: Vec<u64> = told(&tree).await.iter().map(|told| told.seq.0).collect();
-    assert_eq!(seqs(&sights(&first.await.unwrap())), whole);
+    let whole: Vec<u64> = recorded(&tree).await.iter().map(|recorded| recorded.seq.0).collect();
+    assert_eq!(seqs(&traced_events(&first.await.unwrap())), whole);
     for after in 0..=whole.len() as u64 {
         let watch = Watch { after: Seq(after), ..Watch::default() };
-        assert_eq!(seqs(&sights(&all(tree.watch(watch)).await)), whole[after as usize..]);
+        assert_eq!(seqs(&traced_events(&all(tree.watch(watch)).await)), whole[after as usize..]);
     }
 }
 
@@ -102,22 +102,22 @@ async fn a_watcher_sees_only_what_it_asked_for() {
     ];
     let live: Vec<_> = watches.iter().map(|watch| tokio::spawn(all(tree.watch(watch.clone())))).collect();
     settled(&tree).await;
-    let everything = sights(&all(tree.watch(Watch::default())).await);
+    let everything = traced_events(&all(tree.watch(Watch::default())).await);
     let expected = |wanted: &dyn Fn(&TracedEvent) -> bool| -> Vec<u64> {
-        everything.iter().filter(|sight| wanted(sight)).map(|sight| sight.told.seq.0).collect()
+        everything.iter().filter(|traced| wanted(traced)).map(|traced| traced.recorded.seq.0).collect()
     };
     let wanted: [&dyn Fn(&TracedEvent) -> bool; 5] = [
-        &|sight| sight.hop.agent == Some(name("a")),
-        &|sight| sight.told.event.word() == "agent_spawned",
-        &|sight| sight.hop.topic.as_str().starts_with("tool."),
-        &|sight| sight.told.event.word() == "call_ended",
-        &|sight| sight.hop.agent == Some(name("b")) && sight.hop.topic.as_str() == "model.call",
+        &|traced| traced.context.agent == Some(name("a")),
+        &|traced| traced.recorded.event.word() == "agent_spawned",
+        &|traced| traced.context.topic.as_str().starts_with("tool."),
+        &|traced| traced.recorded.event.word() == "call_ended",
+        &|traced| traced.context.agent == Some(name("b")) && traced.context.topic.as_str() == "model.call",
     ];
     for ((live, watch), wanted) in live.into_iter().zip(watches).zip(wanted) {
         let expected = expected(wanted);
         assert!(!expected.is_empty(), "{watch:?}");
-        assert_eq!(seqs(&sights(&live.await.unwrap())), expected, "{watch:?}");
-        assert_eq!(seqs(&sights(&all(tree.watch(watch.clone())).await)), expected, "{watch:?}");
+        assert_eq!(seqs(&traced_events(&live.await.unwrap())), expected, "{watch:?}");
+        assert_eq!(seqs(&traced_events(&all(tree.watch(watch.clone())).await)), expected, "{watch:?}");
     }
 }
 
@@ -132,13 +132,15 @@ async fn p19_nothing_is_mistagged_while_two_agents_run_at_once() {
         settled(&tree).await;
         let live = live.await.unwrap();
         let mut calls = std::collections::BTreeMap::new();
-        for sight in sights(&live) {
-            let (Some(agent), Some(of)) = (&sight.hop.agent, &sight.hop.correlation) else { continue };
+        for traced in traced_events(&live) {
+            let (Some(agent), Some(of)) = (&traced.context.agent, &traced.context.correlation) else {
+                continue;
+            };
             assert_eq!(
-                sight.hop.thread().map(|thread| thread.as_str().to_owned()),
+                traced.context.thread().map(|thread| thread.as_str().to_owned()),
                 Some(tree.id().to_string())
             );
-            assert_eq!(sight.hop.path().last(), Some(agent));
+            assert_eq!(traced.context.path().last(), Some(agent));
             // Every event of a call is about the same agent.
             assert_eq!(calls.entry(of.clone()).or_insert_with(|| agent.clone()), agent);
         }
@@ -162,7 +164,7 @@ async fn o17_s26_a_deep_agents_text_is_seen_before_it_ends() {
     settled(&tree).await;
     let seen = live.await.unwrap();
     let end = |agent: &str| {
-        let is_end = |seen: &Seen| matches!(seen, Seen::Event(sight) if sight.hop.agent == Some(name(agent)) && sight.told.event.word() == "agent_ended");
+        let is_end = |seen: &Seen| matches!(seen, Seen::Event(traced) if traced.context.agent == Some(name(agent)) && traced.recorded.event.word() == "agent_ended");
         seen.iter().position(is_end).unwrap()
     };
     for agent in ["a", "b"] {
@@ -203,9 +205,9 @@ async fn a_delta_comes_between_the_start_and_the_end_of_its_call() {
         let mut deltas = 0;
         for seen in seen {
             match seen {
-                Seen::Event(sight) => match sight.told.event.word() {
-                    "call_started" => drop(open.insert(sight.hop.correlation.clone())),
-                    "call_ended" => drop(open.remove(&sight.hop.correlation)),
+                Seen::Event(traced) => match traced.recorded.event.word() {
+                    "call_started" => drop(open.insert(traced.context.correlation.clone())),
+                    "call_ended" => drop(open.remove(&traced.context.correlation)),
                     _ => {}
                 },
                 Seen::Delta(delta) => {
@@ -246,11 +248,11 @@ async fn l36_a_watcher_that_stalls_harms_nobody_and_misses_nothing() {
     assert!(slow.waiting() <= 11, "{}", slow.waiting());
     let fast = tree.watch(Watch { topic: Some(name("flood")), ..Watch::default() });
     tree.cancel(name("root"), "enough").await.unwrap();
-    assert_eq!(sights(&all(fast).await).len(), 101);
+    assert_eq!(traced_events(&all(fast).await).len(), 101);
     let mut seen = Vec::new();
     while let Some(next) = slow.next().await {
-        let Ok(Seen::Event(sight)) = next else { panic!("{next:?}") };
-        seen.push(sight.told.seq.0);
+        let Ok(Seen::Event(traced)) = next else { panic!("{next:?}") };
+        seen.push(traced.recorded.seq.0);
     }
     assert_eq!(seen.len(), 100);
     assert!(seen.is_sorted());
@@ -276,7 +278,7 @@ async fn l36_a_watcher_that_wants_it_is_disconnected_when_it_is_too_slow() {
     // Whoever watches again after what it saw misses nothing.
     let again = tree.watch(Watch { after: slow.seen(), topic: Some(name("flood")), ..Watch::default() });
     tree.cancel(name("root"), "enough").await.unwrap();
-    assert_eq!(sights(&all(again).await).len(), 90);
+    assert_eq!(traced_events(&all(again).await).len(), 90);
 }
 
 fn drop_ok(next: Result<Seen, WatchFault>) -> Option<WatchFault> {
@@ -340,8 +342,9 @@ async fn the_depth_of_a_queue_is_true() {
 async fn pass_on(tree: Tree, (from, to): (&'static str, &'static str)) {
     let mut watcher =
         tree.watch(Watch { after: tree.status().seq, topic: Some(name(from)), ..Watch::default() });
-    while let Some(Ok(Seen::Event(sight))) = watcher.next().await {
-        let spinney_kernel::record::Event::MessagePublished { envelope, body, .. } = &sight.told.event else {
+    while let Some(Ok(Seen::Event(traced))) = watcher.next().await {
+        let spinney_kernel::record::Event::MessagePublished { envelope, body, .. } = &traced.recorded.event
+        else {
             continue;
         };
         let ttl = envelope.ttl.map(|ttl| ttl - 1);
@@ -374,13 +377,13 @@ async fn messages_are_passed_on_as_often_as_their_ttl_says() {
         for relay in circle {
             relay.await.unwrap();
         }
-        let topic = |told: &spinney::tree::RecordedEvent| match &told.event {
+        let topic = |recorded: &spinney::tree::RecordedEvent| match &recorded.event {
             spinney_kernel::record::Event::MessagePublished { envelope, .. } => {
                 envelope.topic.as_ref().map(ToString::to_string)
             }
             _ => None,
         };
-        assert_eq!(told(&tree).await.iter().filter_map(topic).collect::<Vec<_>>(), handled, "ttl {ttl}");
+        assert_eq!(recorded(&tree).await.iter().filter_map(topic).collect::<Vec<_>>(), handled, "ttl {ttl}");
     }
 }
 
@@ -428,7 +431,7 @@ async fn serve(tree: Tree, topic: &'static str, ask_first: Option<&'static str>)
         let help = match ask_first {
             Some(other) => {
                 let helped = tree.call(By::Person, to(other, "help"), Duration::from_secs(9)).await;
-                format!(" with help {:?}", helped.map(|sight| sight.hop.topic.to_string()))
+                format!(" with help {:?}", helped.map(|traced| traced.context.topic.to_string()))
             }
             None => String::new(),
         };
@@ -461,7 +464,7 @@ async fn l38_requests_find_their_replies_and_leave_nothing_behind() {
     .await;
     assert!(correlations.iter().all(Result::is_ok));
     let deep = tree.call(By::Person, to("left", "now"), Duration::from_secs(9)).await.unwrap();
-    let spinney_kernel::record::Event::MessagePublished { body, .. } = &deep.told.event else {
+    let spinney_kernel::record::Event::MessagePublished { body, .. } = &deep.recorded.event else {
         panic!("{deep:?}")
     };
     assert_eq!(body.text, "done with help Ok(\"reply.right\")");

@@ -95,7 +95,7 @@ async fn until(watcher: &mut Watcher, end: Seq) -> Vec<u64> {
     let mut seen = Vec::new();
     while seen.last() != Some(&end.0) {
         match watcher.next().await {
-            Some(Ok(Seen::Event(sight))) => seen.push(sight.told.seq.0),
+            Some(Ok(Seen::Event(traced))) => seen.push(traced.recorded.seq.0),
             other => panic!("{other:?}"),
         }
     }
@@ -124,7 +124,7 @@ async fn whoever_begins_among_what_is_remembered_reads_no_journal() {
         let mut watcher = tree.watch(after(place));
         // Even what must not be waited for is there.
         let at_once = glance(watcher.next());
-        assert!(matches!(at_once, Some(Some(Ok(Seen::Event(sight)))) if sight.told.seq.0 == place + 1));
+        assert!(matches!(at_once, Some(Some(Ok(Seen::Event(traced)))) if traced.recorded.seq.0 == place + 1));
         if place + 1 < end.0 {
             assert_eq!(until(&mut watcher, end).await, whole[place as usize + 1..]);
         }
@@ -199,7 +199,7 @@ async fn a_page_comes_whatever_becomes_of_whoever_asked_for_it() {
             gate.open();
             assert_eq!(until(&mut waits, end).await.len() as u64, end.0);
             // It goes on where it stood.
-            assert!(matches!(asking.await, Some(Ok(Seen::Event(sight))) if sight.told.seq == Seq(1)));
+            assert!(matches!(asking.await, Some(Ok(Seen::Event(traced))) if traced.recorded.seq == Seq(1)));
         }
     }
 }
@@ -260,7 +260,7 @@ async fn follow(tree: Tree, watch: Watch, mut dice: Dice) -> Vec<u64> {
             _ => Some(watcher.next().await),
         };
         match next {
-            Some(Some(Ok(Seen::Event(sight)))) => seen.push(sight.told.seq.0),
+            Some(Some(Ok(Seen::Event(traced)))) => seen.push(traced.recorded.seq.0),
             Some(Some(Ok(Seen::Delta(_) | Seen::Missed(_)))) => {}
             Some(Some(Err(WatchFault::TooSlow { seen }))) => {
                 watcher = tree.watch(Watch { after: seen, ..watch.clone() });
@@ -300,17 +300,17 @@ async fn watchers_that_begin_anywhere_see_exactly_the_journal() {
         let mut whole = Vec::new();
         let mut all = tree.watch(Watch::default());
         while let Some(next) = all.next().await {
-            let Ok(Seen::Event(sight)) = next else { panic!("{next:?}") };
-            whole.push(sight);
+            let Ok(Seen::Event(traced)) = next else { panic!("{next:?}") };
+            whole.push(traced);
         }
-        assert!(whole.iter().map(|sight| sight.told.seq.0).eq(1..=tree.status().seq.0));
+        assert!(whole.iter().map(|traced| traced.recorded.seq.0).eq(1..=tree.status().seq.0));
         drop(all);
         for (watch, watcher) in watchers {
-            let wanted = whole.iter().filter(|sight| {
-                let topic = watch.topic.as_ref().is_none_or(|topic| topic.covers(&sight.hop.topic));
-                topic && sight.told.seq > watch.after
+            let wanted = whole.iter().filter(|traced| {
+                let topic = watch.topic.as_ref().is_none_or(|topic| topic.covers(&traced.context.topic));
+                topic && traced.recorded.seq > watch.after
             });
-            let wanted: Vec<u64> = wanted.map(|sight| sight.told.seq.0).collect();
+            let wanted: Vec<u64> = wanted.map(|traced| traced.recorded.seq.0).collect();
             assert_eq!(watcher.await.unwrap(), wanted, "seed {seed}: {watch:?}");
         }
         assert_eq!(tree.watchers(), (0, 0));

@@ -12,7 +12,7 @@ use spinney_kernel::record::{Clamped, Event, Exit, ExitKind};
 use spinney_kernel::rules::request::{Collect, Request, Send, Spawn};
 use spinney_kernel::words::{Body, By, Category, Envelope};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Play, Stage, definition, settled, told};
+use spinney_testkit::{Play, Stage, definition, recorded, settled};
 
 /// Asks a person each turn, so that a test decides what comes between two packets.
 const ASKS: &str = "rules: [ { call: [ { tool: ask_human, args: { question: 'Which?' } } ] } ]";
@@ -297,7 +297,8 @@ tools: {{ look: {{ say: {result} }} }}
         Event::WindowSet { agent, size, clamped, .. } => Some((agent.to_string(), size, clamped)),
         _ => None,
     };
-    let sizes: Vec<_> = told(&tree).await.into_iter().filter_map(|told| size(told.event)).collect();
+    let sizes: Vec<_> =
+        recorded(&tree).await.into_iter().filter_map(|recorded| size(recorded.event)).collect();
     let of = |agent: &str, size, clamped| (agent.to_owned(), size, clamped);
     let clamped = Clamped { parent_size: 100_000, is_told: true };
     assert_eq!(
@@ -357,8 +358,8 @@ async fn p14_the_bound_of_a_thread_is_the_least_of_its_members_at_every_change()
     tree.cancel("root".parse().unwrap(), "enough").await.unwrap();
     let mut changes = Vec::new();
     let mut windows = Vec::new();
-    for told in told(&tree).await {
-        match told.event {
+    for recorded in recorded(&tree).await {
+        match recorded.event {
             Event::ThreadJoined { agent, bound, .. } => changes.push(format!("{agent} joins: {bound:?}")),
             Event::ThreadLeft { agent, bound, .. } => changes.push(format!("{agent} leaves: {bound:?}")),
             Event::WindowSet { agent, size, .. } => windows.push(format!("{agent}: {size}")),

@@ -9,7 +9,7 @@ use spinney_kernel::record::{Event, Exit, ExitKind};
 use spinney_kernel::rules::request::Raise;
 use spinney_kernel::words::Seq;
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, settled, told};
+use spinney_testkit::{Stage, recorded, settled};
 
 const LOOKS: &str = "
 rules:
@@ -118,14 +118,18 @@ async fn g1_whatever_runs_out_there_is_one_last_call_inside_every_limit() {
         assert!(attempts.len() <= 20 && (reason != "max_steps" || attempts.len() == 20), "{reason}");
         let spent = look.agents[1].spent.of(Resource::Tokens);
         assert!(reason != "tokens ceiling" || spent <= 3_300, "{spent}");
-        let at = |wanted: &dyn Fn(&Event) -> bool, told: &[spinney::tree::RecordedEvent]| {
-            told.iter().find(|told| wanted(&told.event)).unwrap().at.0
+        let at = |wanted: &dyn Fn(&Event) -> bool, recorded: &[spinney::tree::RecordedEvent]| {
+            recorded.iter().find(|recorded| wanted(&recorded.event)).unwrap().at.0
         };
-        let told = told(&tree).await;
-        let born =
-            at(&|event| matches!(event, Event::AgentSpawned(born) if born.agent.as_str() == "child"), &told);
-        let ended =
-            at(&|event| matches!(event, Event::AgentEnded { agent, .. } if agent.as_str() == "child"), &told);
+        let recorded = recorded(&tree).await;
+        let born = at(
+            &|event| matches!(event, Event::AgentSpawned(born) if born.agent.as_str() == "child"),
+            &recorded,
+        );
+        let ended = at(
+            &|event| matches!(event, Event::AgentEnded { agent, .. } if agent.as_str() == "child"),
+            &recorded,
+        );
         assert!(reason != "timeout" || (45_000..=50_000).contains(&(ended - born)), "{}", ended - born);
     }
 }
@@ -287,10 +291,11 @@ async fn shortly_before_its_deadline_an_agent_answers_with_what_it_has() {
         "stopped",
     ]
     "#);
-    let told = told(&tree).await;
-    let took_ms = told.last().unwrap().at.0 - told[0].at.0;
+    let recorded = recorded(&tree).await;
+    let took_ms = recorded.last().unwrap().at.0 - recorded[0].at.0;
     assert!((45_000..46_000).contains(&took_ms), "{took_ms}");
-    let begun = told.iter().filter(|told| matches!(told.event, Event::WrapUpStarted { .. })).count();
+    let begun =
+        recorded.iter().filter(|recorded| matches!(recorded.event, Event::WrapUpStarted { .. })).count();
     assert_eq!(begun, 1);
 }
 
@@ -341,14 +346,14 @@ tools: { never: { hang: true } }
     let tree = stage.start(&home, "root turns=9 / child later turns=9 wrap active=20s").await;
     let look = settled(&tree).await;
     assert_eq!(look.state, TreeState::Ended(ExitKind::Completed));
-    let told = told(&tree).await;
-    let ended = told.iter().find_map(|told| match &told.event {
-        Event::AgentEnded { agent, exit, .. } if agent.as_str() == "a" => Some((told.at, exit.clone())),
+    let recorded = recorded(&tree).await;
+    let ended = recorded.iter().find_map(|recorded| match &recorded.event {
+        Event::AgentEnded { agent, exit, .. } if agent.as_str() == "a" => Some((recorded.at, exit.clone())),
         _ => None,
     });
     let (at, exit) = ended.unwrap();
     assert_eq!(code(&exit), "timeout");
-    assert_eq!((at.0 - told[0].at.0) / 1_000, 18);
+    assert_eq!((at.0 - recorded[0].at.0) / 1_000, 18);
     assert_eq!(last_calls(&stage.model().attempts()).len(), 1);
 }
 

@@ -93,10 +93,10 @@ async fn follow(tree: &Tree) -> Result<(), String> {
         answer(tree, question.question).await;
     }
     let mut events = tree.events(look.seq);
-    while let Some(told) = events.next().await {
-        let told = told.map_err(|fault| fault.to_string())?;
-        println!("{}", told.seq.0);
-        if let Event::QuestionAsked { call, .. } = told.event {
+    while let Some(recorded) = events.next().await {
+        let recorded = recorded.map_err(|fault| fault.to_string())?;
+        println!("{}", recorded.seq.0);
+        if let Event::QuestionAsked { call, .. } = recorded.event {
             answer(tree, call).await;
         }
     }

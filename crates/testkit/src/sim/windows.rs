@@ -33,10 +33,10 @@ pub(super) fn check_windows(world: &World, contexts: &Contexts) -> Law {
         // Nobody counted tokens, so what tells the rest in short has as many as it has bytes.
         let headers = window.headers().iter().filter(|header| header.tie == Tie::Folded);
         let room = headers.map(|header| u64::from(header.tokens)).sum::<u64>();
-        let told = folded(contexts, &view.agent)
-            .map_or(0, |told| told.to_string().len() as u64 + limit::MESSAGE_TOKENS);
-        if told > room {
-            return Err(format!("{} has {told} tokens in short where {room} have room", view.agent));
+        let recorded = folded(contexts, &view.agent)
+            .map_or(0, |recorded| recorded.to_string().len() as u64 + limit::MESSAGE_TOKENS);
+        if recorded > room {
+            return Err(format!("{} has {recorded} tokens in short where {room} have room", view.agent));
         }
     }
     Ok(())

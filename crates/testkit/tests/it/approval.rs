@@ -18,7 +18,7 @@ fn play(fixture: &str, policies: &[(&str, &str, Approval)]) -> Play {
     })
 }
 
-fn told(play: &mut Play, script: &str) -> String {
+fn recorded(play: &mut Play, script: &str) -> String {
     let before = play.log().lines().count();
     play.run(script);
     play.log().lines().skip(before).filter(|line| !line.contains("asked by")).collect::<Vec<_>>().join("\n")
@@ -27,7 +27,7 @@ fn told(play: &mut Play, script: &str) -> String {
 #[test]
 fn a_tool_is_called_when_a_person_says_yes_and_the_others_do_not_wait() {
     let mut play = play("root $9.00 turns=20", &[("root", "write", Approval::Ask)]);
-    assert_snapshot!(told(&mut play, "
+    assert_snapshot!(recorded(&mut play, "
         said #1 Both. | write {\"text\":\"x\"} | read {}
         done #3
         answer #2 Yes.
@@ -50,7 +50,7 @@ fn a_tool_is_called_when_a_person_says_yes_and_the_others_do_not_wait() {
 #[test]
 fn a_no_reaches_the_model_with_the_reason_and_the_run_goes_on() {
     let mut play = play("root $9.00 turns=20", &[("root", "write", Approval::Ask)]);
-    assert_snapshot!(told(&mut play, "
+    assert_snapshot!(recorded(&mut play, "
         said #1 I write. | write {\"text\":\"x\"}
         answer #2 Not into that file
         said #3 Then not.
@@ -67,7 +67,7 @@ fn a_no_reaches_the_model_with_the_reason_and_the_run_goes_on() {
 #[test]
 fn a_tool_that_is_denied_is_refused_without_asking_anybody() {
     let mut play = play("root $9.00 turns=20", &[("root", "write", Approval::Deny)]);
-    assert_snapshot!(told(&mut play, "
+    assert_snapshot!(recorded(&mut play, "
         said #1 I write. | write {}
         said #2 Then not.
     "), @"
@@ -84,7 +84,7 @@ fn a_tool_that_is_denied_is_refused_without_asking_anybody() {
 fn a_policy_holds_for_everything_below_its_role() {
     let fixture = "root $9.00 turns=20 / helper later turns=3";
     let mut play = play(fixture, &[("root", "write", Approval::Deny), ("helper", "write", Approval::Allow)]);
-    assert_snapshot!(told(&mut play, "
+    assert_snapshot!(recorded(&mut play, "
         said #1 You write. | spawn_agent {\"agent\":\"helper\",\"goal\":\"Write.\",\"id\":\"h\"}
         said #3 I write. | write {}
     "), @"
@@ -102,7 +102,7 @@ fn a_policy_holds_for_everything_below_its_role() {
 fn a_spawn_can_need_a_persons_leave_too() {
     let fixture = "root $9.00 turns=20 / helper later turns=3";
     let mut play = play(fixture, &[("root", "spawn_agent", Approval::Ask)]);
-    assert_snapshot!(told(&mut play, "
+    assert_snapshot!(recorded(&mut play, "
         said #1 You do it. | spawn_agent {\"agent\":\"helper\",\"goal\":\"Help.\",\"id\":\"h\"} | spawn_agent {\"agent\":\"nobody\",\"goal\":\"Help.\"}
         answer #2 ok
         answer #3 ok
@@ -130,7 +130,7 @@ fn a_spawn_can_need_a_persons_leave_too() {
 #[test]
 fn nobody_who_answers_in_time_is_a_no() {
     let mut play = play("root $9.00 turns=20", &[("root", "write", Approval::Ask)]);
-    assert_snapshot!(told(&mut play, "
+    assert_snapshot!(recorded(&mut play, "
         said #1 I write. | write {}
         pass 86400s
         said #3 Then not.

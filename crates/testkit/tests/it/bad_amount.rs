@@ -262,16 +262,16 @@ fn a_definition_with_an_absurd_number_starts_no_tree() {
         |tree| tree.limits = TreeLimits { parallel_max: 0, ..tree.limits },
         |tree| tree.goal = String::new(),
     ];
-    let mut told = Vec::new();
+    let mut recorded = Vec::new();
     for damage in damages {
         let mut definition = fixture::definition(&fixture::plants("root $1.00 / a"));
         damage(&mut definition);
         let mut play = Play::seed();
         let start = Request::Start(Start { definition: definition.into(), goal_tokens: None });
-        told.push(refused(&mut play, person(start)).to_string());
+        recorded.push(refused(&mut play, person(start)).to_string());
         assert_eq!(play.world(), &World::new(play.world().tree()));
     }
-    insta::assert_snapshot!(told.join("\n"), @"
+    insta::assert_snapshot!(recorded.join("\n"), @"
     cost of 1000000000000001 is above the largest amount 1000000000000000: check the unit (cost is in nano-USD)
     retries of 18446744073709551615 is above the largest amount 1000000000000000: check the unit (cost is in nano-USD)
     a timeout of 0 ms is not between 1 and 31536000000: give one in that range or leave it out

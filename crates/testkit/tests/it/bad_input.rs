@@ -239,23 +239,23 @@ fn village() -> Play {
 /// Every refusal that bad requests meet, each of which must leave the world as it was.
 pub(crate) fn all_refusals() -> Vec<Refusal> {
     let mut play = village();
-    let mut told: Vec<Refusal> = Vec::new();
+    let mut recorded: Vec<Refusal> = Vec::new();
     for what in about_nobody().into_iter().chain(by_the_wrong_one()).chain(malformed()) {
-        told.push(refused(&mut play, what));
+        recorded.push(refused(&mut play, what));
     }
-    told
+    recorded
 }
 
 /// Everything that makes no sense is refused with its own reason, and changes nothing.
 #[test]
 fn a_request_that_makes_no_sense_is_refused_and_changes_nothing() {
-    let mut told: Vec<String> = all_refusals()
+    let mut recorded: Vec<String> = all_refusals()
         .iter()
         .map(|refusal| refusal.to_string().replace(&text(limit::NOTE_BYTES_MAX + 1), "xxx"))
         .collect();
-    told.sort();
-    told.dedup();
-    insta::assert_snapshot!(told.join("\n"), @"
+    recorded.sort();
+    recorded.dedup();
+    insta::assert_snapshot!(recorded.join("\n"), @"
     `a` is not a child of `a`: name one of your own children
     `a` is not paused: nothing to unpause
     `a` may not do this to `a`: an agent acts for itself, and signals only its descendants
@@ -304,9 +304,9 @@ fn nothing_happens(play: &mut Play, refusal: &Refusal) {
         {
             continue;
         }
-        let told = refused(play, what);
-        let other = matches!(told, Refusal::PersonOnly { .. } | Refusal::NotYours { .. });
-        assert!(told == *refusal || other, "{told:?}");
+        let recorded = refused(play, what);
+        let other = matches!(recorded, Refusal::PersonOnly { .. } | Refusal::NotYours { .. });
+        assert!(recorded == *refusal || other, "{recorded:?}");
     }
     all_reports().into_iter().for_each(|report| ignored(play, report));
     assert_eq!(play.world(), &before);
@@ -464,16 +464,16 @@ fn a_definition_that_names_what_does_not_exist_starts_no_tree() {
         |tree| tree.name = String::new(),
         |tree| tree.name = text(limit::NOTE_BYTES_MAX + 1),
     ];
-    let mut told = Vec::new();
+    let mut recorded = Vec::new();
     for damage in damages {
         let mut definition = fixture::definition(&fixture::plants("root $1.00 / a"));
         damage(&mut definition);
         let mut play = Play::seed();
         let start = Request::Start(Start { definition: definition.into(), goal_tokens: None });
-        told.push(refused(&mut play, person(start)).to_string());
+        recorded.push(refused(&mut play, person(start)).to_string());
         assert_eq!(events(&play), []);
     }
-    insta::assert_snapshot!(told.join("\n"), @"
+    insta::assert_snapshot!(recorded.join("\n"), @"
     no role is called `ghost`: choose one of `root`, `a`
     no model is called `ghost`: choose one of `m`, `cheap`, `free`
     no model is called `ghost`: choose one of `m`, `cheap`, `free`

@@ -36,8 +36,8 @@ fn v2_a_full_account_anywhere_up_the_chain_refuses_before_anything_runs() {
     ] {
         let mut play = Play::grow(fixture);
         play.run(&format!("call {spender} {spent}\ndone #1 {spent}"));
-        let told = effects(&mut play, &format!("call {asker} $0.10"));
-        assert_eq!((told, attempts(&play)), (Vec::new(), 1), "{fixture}");
+        let recorded = effects(&mut play, &format!("call {asker} $0.10"));
+        assert_eq!((recorded, attempts(&play)), (Vec::new(), 1), "{fixture}");
         let accounts: Vec<String> = refusals(&play)
             .iter()
             .filter_map(Refusal::shortfall)

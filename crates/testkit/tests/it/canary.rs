@@ -124,9 +124,9 @@ async fn l2_no_secret_of_a_parent_is_in_any_request_of_a_child() {
 #[tokio::test(start_paused = true)]
 async fn l2_a_briefing_lets_nothing_through_but_task_and_context() {
     let [child, deep] = requests(Share::Briefing).await;
-    let told =
+    let recorded =
         ["SECRET-CHILD", "SECRET-DEEP", "SECRET-FACT", "SECRET-FACT-IMAGE", "SECRET-GOAL", "SECRET-PROMPT"];
-    assert_eq!(leaked(&child).await, told);
+    assert_eq!(leaked(&child).await, recorded);
     assert_eq!(leaked(&deep).await, [""; 0]);
 }
 
@@ -143,7 +143,7 @@ async fn l2_a_thread_lets_nothing_through_but_context() {
 async fn l2_a_fork_lets_through_the_turns_that_were_named() {
     let [child, deep] = requests(Share::Fork(1)).await;
     let leaked = leaked(&child).await;
-    let told = [
+    let recorded = [
         "SECRET-ARGS-2",
         "SECRET-CHILD",
         "SECRET-DEEP",
@@ -152,7 +152,7 @@ async fn l2_a_fork_lets_through_the_turns_that_were_named() {
         "SECRET-SAID-2",
         "SECRET-SEEN-2",
     ];
-    for secret in told {
+    for secret in recorded {
         assert!(leaked.iter().any(|found| found == secret), "{secret} is missing in {leaked:?}");
     }
     for secret in
@@ -205,8 +205,8 @@ tools: { look: { say: found }, change: { say: changed } }
     );
     let tree = stage.start(&stage.home(), FIXTURE).await;
     tree.ended().await;
-    let refused = spinney_testkit::told(&tree).await.into_iter().find_map(|told| {
-        if let Event::ToolAnswered { agent, body, is_error: true, .. } = told.event {
+    let refused = spinney_testkit::recorded(&tree).await.into_iter().find_map(|recorded| {
+        if let Event::ToolAnswered { agent, body, is_error: true, .. } = recorded.event {
             Some((agent, body.text))
         } else {
             None

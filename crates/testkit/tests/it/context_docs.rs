@@ -23,7 +23,7 @@ async fn the_worked_example_is_what_happens() {
     turns.unwrap().window = Some(WindowSpec { size: Some(1_000), ..WindowSpec::default() });
     let tree = stage.home().start(plan).await.unwrap();
     tree.ended().await;
-    let mut told = String::new();
+    let mut recorded = String::new();
     for attempt in stage.model().attempts() {
         let packet = &attempt.packet;
         let short = packet.messages.iter().find_map(|message| {
@@ -31,7 +31,7 @@ async fn the_worked_example_is_what_happens() {
         });
         let short = short.map_or_else(String::new, |steps| format!(", {steps} steps in short"));
         let (turn, tokens, messages) = (attempt.turn, packet.tokens, packet.messages.len());
-        let _ = writeln!(told, "turn {turn:>2}: {tokens:>4} tokens in {messages:>2} messages{short}");
+        let _ = writeln!(recorded, "turn {turn:>2}: {tokens:>4} tokens in {messages:>2} messages{short}");
     }
-    assert!(DOCS.contains(&told), "docs/context.md has another example than this:\n{told}");
+    assert!(DOCS.contains(&recorded), "docs/context.md has another example than this:\n{recorded}");
 }

@@ -61,9 +61,9 @@ fn v6_in_a_halted_tree_nothing_starts_at_any_depth() {
 fn a_cancelled_agent_ends_with_everything_below_it() {
     let mut play = Play::grow("root $9.00 / a / b / c\nroot / a / d\nroot / e");
     play.run("call b $0.10\ncall c $0.10\ntool c write\nask d Which?\ncall e $0.10");
-    let told = effects(&mut play, "cancel a");
+    let recorded = effects(&mut play, "cancel a");
     let stops: Vec<Effect> = ["a", "b", "c"].iter().map(|id| Effect::StopCalls { agent: name(id) }).collect();
-    assert_eq!(told, stops, "everyone who has something running, or below it");
+    assert_eq!(recorded, stops, "everyone who has something running, or below it");
     play.run("failed #1 stopped $0.05\ndone #2 $0.10\nfailed #3 stopped");
     insta::assert_snapshot!(format!("{}\n{}", play.log(), play.tree()), @"
     #1 asked by b
@@ -177,7 +177,7 @@ fn o12_only_a_completed_agent_is_a_success() {
 /// waits for it.
 #[test]
 fn o12_a_parent_learns_how_its_child_really_ended() {
-    for (script, told) in [
+    for (script, recorded) in [
         ("finish a ok", "completed"),
         ("fail a quota_reached", "failed"),
         ("cancel a", "cancelled"),
@@ -191,8 +191,8 @@ fn o12_a_parent_learns_how_its_child_really_ended() {
             for outcome in waits {
                 let Outcome::Children { ended } = outcome else { panic!("{outcome:?}") };
                 let [end] = ended.as_slice() else { panic!("{ended:?}") };
-                assert_eq!((end.agent.as_str(), end.state.as_str()), ("a", told));
-                assert_eq!(exit_at(&play, end.seq).word(), told);
+                assert_eq!((end.agent.as_str(), end.state.as_str()), ("a", recorded));
+                assert_eq!(exit_at(&play, end.seq).word(), recorded);
             }
         }
     }

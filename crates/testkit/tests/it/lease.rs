@@ -198,8 +198,8 @@ fn l25_the_provider_is_never_asked_for_more_than_the_lease_has_left() {
 #[test]
 fn a_grandchild_reduces_every_view_exactly_once() {
     let mut play = Play::grow("root tokens=1000 / a tokens=800 / b tokens=600 / c");
-    let told = effects(&mut play, "call c $0.20");
-    assert_eq!(told.len(), 1);
+    let recorded = effects(&mut play, "call c $0.20");
+    assert_eq!(recorded.len(), 1);
     play.run("done #1 $0.15\nfinish c ok");
     let left = |agent: &str| play.view(agent).remaining.and_then(|left| left.of(Resource::Tokens));
     assert_eq!([left("root"), left("a"), left("b")], [Some(850), Some(650), Some(450)]);

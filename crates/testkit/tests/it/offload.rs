@@ -74,10 +74,10 @@ fn a_long_listing_shows_its_first_and_its_last_lines() {
     assert!(tail.starts_with("line 51\r\n") && tail.ends_with("line 60\r\n"), "{tail:?}");
     let body = body(head, tail, text.as_bytes());
     let file = name(&BlobHash::of(text.as_bytes()));
-    let told = shown(body, &Whole::File(file.clone()));
+    let recorded = shown(body, &Whole::File(file.clone()));
     let words =
         format!("line 20\r\n[270 of 531 bytes left out; the whole is in offload/{file}]\nline 51\r\n");
-    assert!(told.contains(&words), "{told:?}");
+    assert!(recorded.contains(&words), "{recorded:?}");
 }
 
 fn body(head: &str, tail: &str, whole: &[u8]) -> Body {
@@ -93,9 +93,9 @@ fn the_words_in_a_gap_are_bounded() {
         let wholes = [Whole::File(name(&hash)), Whole::NoRoom, Whole::Journal];
         for (whole, gap) in wholes.iter().flat_map(|whole| [(whole, Some(2)), (whole, None)]) {
             let rest = BlobRef { hash: hash.clone(), bytes };
-            let told = shown(Body::text("abc").with_rest(rest, gap), whole);
+            let recorded = shown(Body::text("abc").with_rest(rest, gap), whole);
             let most = if gap.is_some() { 128 } else { 112 };
-            assert!(told.len() <= 3 + most, "{} bytes: {told}", told.len());
+            assert!(recorded.len() <= 3 + most, "{} bytes: {recorded}", recorded.len());
         }
     }
 }

@@ -161,9 +161,9 @@ fn v19_a_fallback_without_a_price_is_never_called_under_a_ceiling() {
     let mut play = Play::grow_as("root $1.00 / a", |definition| {
         definition.models[0] = ModelSpec { fallback: vec![name("free")], ..definition.models[0].clone() };
     });
-    let told = effects(&mut play, "call a $0.10\nfailed #1 auth");
+    let recorded = effects(&mut play, "call a $0.10\nfailed #1 auth");
     assert!(
-        !told
+        !recorded
             .iter()
             .any(|effect| matches!(effect, Effect::CallModel { model, .. } if model.as_str() == "free"))
     );

@@ -155,9 +155,9 @@ fn parts_where_only_text_belongs_are_refused() {
         Request::Finish(Finish { agent: name("root"), result: body() }),
         Request::Ask(Ask { agent: name("root"), question, timeout_ms: None }),
     ];
-    let told: Vec<String> =
+    let recorded: Vec<String> =
         all.into_iter().map(|request| refused(&mut play, person(request)).to_string()).collect();
-    insta::assert_snapshot!(told.join("\n"), @"
+    insta::assert_snapshot!(recorded.join("\n"), @"
     the published message holds text only: leave the parts out, or send them as a message
     the answer holds text only: leave the parts out, or send them as a message
     the result holds text only: leave the parts out, or send them as a message

@@ -15,7 +15,7 @@ use spinney_kernel::words::{
     BadPart, BlobRef, Body, By, Category, Enclosure, Part, RoleName, Seq, enclose, limit,
 };
 use spinney_testkit::spinney::function_tool::{Answered, FunctionTool, Untyped};
-use spinney_testkit::{Play, Stage, definition, settled, told};
+use spinney_testkit::{Play, Stage, definition, recorded, settled};
 
 use crate::seen::name;
 
@@ -210,11 +210,12 @@ async fn parts_without_their_bytes_or_beyond_a_bound_are_refused() {
     let others = vec![b"other bytes".to_vec()];
     assert_eq!(refused(tree.request_with(By::Person, send(parts.clone()), others).await), stolen);
     let many = vec![parts[0].clone(); 17];
-    let told = refused(tree.request_with(By::Person, send(many), bytes.clone()).await);
-    assert_eq!(told, BadPart::TooMany { count: 17, count_max: limit::PARTS_MAX });
+    let recorded = refused(tree.request_with(By::Person, send(many), bytes.clone()).await);
+    assert_eq!(recorded, BadPart::TooMany { count: 17, count_max: limit::PARTS_MAX });
     let empty = Enclosure { bytes: Vec::new(), ..image("none.png") };
-    let told = refused(tree.send_with(name("root"), "x", vec![empty]).await.map(|()| SendReply::Delivered));
-    assert_eq!(told, BadPart::Empty { name: name("none.png") });
+    let recorded =
+        refused(tree.send_with(name("root"), "x", vec![empty]).await.map(|()| SendReply::Delivered));
+    assert_eq!(recorded, BadPart::Empty { name: name("none.png") });
     assert_eq!(tree.status().seq, before);
     // With its bytes it is welcome, and the same image twice is one blob.
     let twice = vec![parts[0].clone(); 2];
@@ -279,13 +280,16 @@ async fn events_name_parts_and_hold_no_bytes() {
     settled(&tree).await;
     tree.send_with(name("root"), "Look.", vec![image("a.png")]).await.unwrap();
     tree.cancel(name("root"), "enough").await.unwrap();
-    let told = told(&tree).await;
-    let json = told.iter().map(|told| serde_json::to_string(&told.event).unwrap()).collect::<String>();
+    let recorded = recorded(&tree).await;
+    let json =
+        recorded.iter().map(|recorded| serde_json::to_string(&recorded.event).unwrap()).collect::<String>();
     assert!(json.contains("a.png") && json.contains("tool-2.png") && !json.contains("pixels of"), "{json}");
     let (parts, _) = enclose(vec![image("tool-2.png"), image("a.png")]).unwrap();
-    let named: Vec<BlobRef> = told
+    let named: Vec<BlobRef> = recorded
         .iter()
-        .flat_map(|told| spinney_journal::blobs_of(&told.event).into_iter().cloned().collect::<Vec<_>>())
+        .flat_map(|recorded| {
+            spinney_journal::blobs_of(&recorded.event).into_iter().cloned().collect::<Vec<_>>()
+        })
         .collect();
     assert_eq!(named, blobs(&parts));
     // What an append stored is what is read: batches with parts survive the way there and back.

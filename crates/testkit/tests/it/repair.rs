@@ -102,9 +102,9 @@ fn an_agent_is_told_its_schema_and_nobody_else_is() {
 
     When you are done, answer with a clear summary of the result.
     ");
-    let told = |agent: &str| contexts(&play).output_schema(&name(agent)).map(ToString::to_string);
-    assert_eq!(told("root").as_deref(), Some(r#"{"type":"object","required":["n"]}"#));
-    assert_eq!(told("plain"), None);
+    let recorded = |agent: &str| contexts(&play).output_schema(&name(agent)).map(ToString::to_string);
+    assert_eq!(recorded("root").as_deref(), Some(r#"{"type":"object","required":["n"]}"#));
+    assert_eq!(recorded("plain"), None);
 }
 
 #[test]
@@ -112,9 +112,9 @@ fn an_answer_that_fits_at_the_second_try_is_the_result() {
     let mut play = grow("root turns=5");
     answer(&mut play, "five", Some(misfit()));
     assert_eq!(end(&play, "root"), "lives");
-    let told = shown(&play, "root");
-    assert_eq!(told[1], "five");
-    assert_snapshot!(told[2], @r#"
+    let recorded = shown(&play, "root");
+    assert_eq!(recorded[1], "five");
+    assert_snapshot!(recorded[2], @r#"
     Your answer does not fit the JSON Schema: at /n: value is not of type "integer"; and 1 more
     Answer again, with the whole JSON value and nothing else.
     "#);
@@ -217,8 +217,11 @@ fn what_is_wrong_is_told_even_when_the_window_is_full() {
     });
     answer(&mut play, &"five ".repeat(200), Some(misfit()));
     assert_eq!(end(&play, "root"), "lives");
-    let told = shown(&play, "root");
-    assert!(told.last().unwrap().starts_with("Your answer does not fit the JSON Schema: at /n"), "{told:?}");
+    let recorded = shown(&play, "root");
+    assert!(
+        recorded.last().unwrap().starts_with("Your answer does not fit the JSON Schema: at /n"),
+        "{recorded:?}"
+    );
     let cut = |event: &Event| matches!(event, Event::ContextCut { .. });
     assert!(events(&play).iter().any(cut), "the window was never full");
     let window = play.world().agents().agent(play.world().agents().root().unwrap());
@@ -235,8 +238,8 @@ fn a_spawner_may_ask_for_another_shape() {
     play.must(Request::Spawn(Spawn { id, frame, collect: Collect::Detached, ..Play::spawn("root", "b") }));
     let id = Some(name("b2"));
     play.must(Request::Spawn(Spawn { id, collect: Collect::Detached, ..Play::spawn("root", "b") }));
-    let told = |agent: &str| contexts(&play).output_schema(&name(agent)).unwrap().to_string();
-    assert_eq!((told("b1").as_str(), told("b2").contains("object")), (r#"{"type":"array"}"#, true));
+    let recorded = |agent: &str| contexts(&play).output_schema(&name(agent)).unwrap().to_string();
+    assert_eq!((recorded("b1").as_str(), recorded("b2").contains("object")), (r#"{"type":"array"}"#, true));
     assert!(births(&play)[1].output_schema.is_some() && births(&play)[2].output_schema.is_none());
 }
 
@@ -270,8 +273,11 @@ fn a_model_may_give_a_child_a_schema() {
                     let Event::ToolAnswered { body, is_error: true, .. } = event else { return None };
                     Some(body.text.clone())
                 };
-                let told = events(&play).iter().find_map(refused).unwrap();
-                assert!(told.starts_with("bad `output_schema`: ") && told.contains(why), "{told}");
+                let recorded = events(&play).iter().find_map(refused).unwrap();
+                assert!(
+                    recorded.starts_with("bad `output_schema`: ") && recorded.contains(why),
+                    "{recorded}"
+                );
             }
         }
     }

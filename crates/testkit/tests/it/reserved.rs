@@ -66,8 +66,8 @@ fn no_model_speaks_under_the_topics_of_the_trees_own_events() {
         assert_eq!(play.ask_as(by(), send(topic)), Ok(Reply::Send(SendReply::Delivered)), "{topic}");
         assert_eq!(play.ask_as(by(), publish(topic)), Ok(Reply::Accepted(Accepted {})), "{topic}");
     }
-    let told = play.ask_as(by(), send("tree.halt")).unwrap_err().to_string();
-    assert_eq!(told, "the topic `tree.halt` is for the tree's own events: choose another first word");
+    let recorded = play.ask_as(by(), send("tree.halt")).unwrap_err().to_string();
+    assert_eq!(recorded, "the topic `tree.halt` is for the tree's own events: choose another first word");
 }
 
 /// Trees go on under the rules that they started with.

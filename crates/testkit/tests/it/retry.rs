@@ -262,12 +262,12 @@ fn a_fallback_outside_the_allowlist_is_never_called() {
     };
     for failure in ["failed #1 server", "failed #1 auth", "failed #1 rate_limit", "open m\ncall a $0.10"] {
         let mut play = Play::grow_as("root / a", lists);
-        let told = effects(&mut play, &format!("call a $0.10\n{failure}\npass 60s\n{failure}\npass 60s"));
+        let recorded = effects(&mut play, &format!("call a $0.10\n{failure}\npass 60s\n{failure}\npass 60s"));
         let models = |effect: &Effect| match effect {
             Effect::CallModel { model, .. } => Some(model.to_string()),
             Effect::CallTool { .. } | Effect::StopCalls { .. } | Effect::SetTimer { .. } => None,
         };
-        assert!(told.iter().filter_map(models).all(|model| model == "m"), "{failure}");
+        assert!(recorded.iter().filter_map(models).all(|model| model == "m"), "{failure}");
         assert!(!events(&play).iter().any(|event| matches!(event, Event::CallSwitched { .. })), "{failure}");
     }
 }

@@ -81,10 +81,10 @@ fn a_tool_that_was_out_is_told_as_an_error_and_its_return_is_void() {
     #6 asked by root
     #6 started: held $0.10 tokens=915 steps=1
     ");
-    let told = texts(&play, "root");
-    assert_eq!((told.len(), headers(&play, "root")), (5, 5), "{told:?}");
-    let late = told.iter().filter(|text| text.contains("rolled back to before it ended")).count();
-    assert_eq!(late, 2, "{told:?}");
+    let recorded = texts(&play, "root");
+    assert_eq!((recorded.len(), headers(&play, "root")), (5, 5), "{recorded:?}");
+    let late = recorded.iter().filter(|text| text.contains("rolled back to before it ended")).count();
+    assert_eq!(late, 2, "{recorded:?}");
 }
 
 /// What a child was told of a past that is gone is not counted as known: what comes in its place is news.
@@ -104,8 +104,8 @@ fn what_comes_instead_is_news_to_those_who_were_told() {
     assert_eq!(play.must(refresh()), RefreshReply { messages: 0 });
     play.must(fact("FACT-3"));
     assert_eq!(play.must(refresh()), RefreshReply { messages: 1 });
-    let told = texts(&play, "b");
-    assert!(told.last().unwrap().contains("FACT-3"), "{told:?}");
+    let recorded = texts(&play, "b");
+    assert!(recorded.last().unwrap().contains("FACT-3"), "{recorded:?}");
 }
 
 /// A past that cannot have been is refused and leaves no trace, whatever is wrong with it.

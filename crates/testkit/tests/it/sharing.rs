@@ -104,12 +104,12 @@ fn a_parent_is_told_when_and_only_when_a_child_was_clamped() {
     let mut play = sizes(8_000);
     play.must(spawn("b1", Share::Goal));
     let clamped = |event: &Event| matches!(event, Event::WindowSet { clamped: Some(_), .. });
-    let told = Clamped { parent_size: 100_000, is_told: true };
+    let recorded = Clamped { parent_size: 100_000, is_told: true };
     let set = events(&play).into_iter().filter(clamped).collect::<Vec<_>>();
     let [Event::WindowSet { agent, size: 8_000, clamped: Some(by), .. }] = set.as_slice() else {
         panic!("{set:?}")
     };
-    assert_eq!((agent.as_str(), *by), ("b1", told));
+    assert_eq!((agent.as_str(), *by), ("b1", recorded));
     play.run("said #1 Hm. | read {}\ndone #3");
     assert_eq!(count(&play, "root", "the window of b1 has 8000 tokens"), 1);
     assert_eq!(packet(&play, "root").last().map(|(category, _)| *category), Some(Category::Internal));
@@ -140,10 +140,10 @@ fn the_note_can_be_switched_off() {
 fn p12_a_briefing_is_the_parents_task_and_context_once() {
     let mut play = busy();
     play.must(spawn("b1", Share::Briefing));
-    let told = packet(&play, "b1");
-    let categories: Vec<Category> = told.iter().map(|(category, _)| *category).collect();
+    let recorded = packet(&play, "b1");
+    let categories: Vec<Category> = recorded.iter().map(|(category, _)| *category).collect();
     assert_eq!(categories, [Category::System, Category::Context, Category::Context]);
-    assert_eq!(told.iter().filter(|(_, text)| text.contains("Your task: Grow.")).count(), 1);
+    assert_eq!(recorded.iter().filter(|(_, text)| text.contains("Your task: Grow.")).count(), 1);
     assert_eq!(count(&play, "b1", "FACT-1"), 1);
     for secret in ["DIALOG-1", "SAID-1", "ARGS-1"] {
         assert_eq!((secret, count(&play, "b1", secret)), (secret, 0));
@@ -158,8 +158,8 @@ fn p12_a_briefing_is_the_parents_task_and_context_once() {
 fn a_briefing_leaves_out_the_tools_of_the_parent() {
     let mut play = busy();
     play.must(spawn("b1", Share::Briefing));
-    let told = packet(&play, "b1");
-    assert_eq!(told[1].1, "[what root knows]\nYour task: Grow.");
+    let recorded = packet(&play, "b1");
+    assert_eq!(recorded[1].1, "[what root knows]\nYour task: Grow.");
     let own = packet(&play, "root")[0].1.clone();
     assert!(own.contains("Tools you may use:") && own.contains("When you are done"), "{own}");
     assert_eq!(count(&play, "b1", "Tools you may use:"), 1, "only its own");
@@ -167,8 +167,8 @@ fn a_briefing_leaves_out_the_tools_of_the_parent() {
         let agents = play.world().agents();
         agents.living(agents.find(&name(agent)).unwrap()).unwrap().progress.window.headers().to_vec()
     };
-    let (first, told) = (headers("root")[0].tokens, headers("b1")[1].tokens);
-    assert!(told < first / 4, "it counts {told} tokens, all of it {first}");
+    let (first, recorded) = (headers("root")[0].tokens, headers("b1")[1].tokens);
+    assert!(recorded < first / 4, "it counts {recorded} tokens, all of it {first}");
 }
 
 /// P13 (decision part): a refresh tells each new item once however often it runs; with replace what is no longer known
@@ -210,9 +210,9 @@ fn what_is_told_while_a_tool_is_out_comes_behind_its_result() {
     play.must(refresh());
     play.run("done #5");
     let categories: Vec<Category> = packet(&play, "b1").iter().map(|(category, _)| *category).collect();
-    let told = [Category::Context; 2];
+    let recorded = [Category::Context; 2];
     assert_eq!(categories[..3], [Category::System, Category::Dialog, Category::Output]);
-    assert_eq!(categories[3..], told);
+    assert_eq!(categories[3..], recorded);
 }
 
 /// What a forked child takes over is its own conversation, also what others had told its parent: nobody takes that away
@@ -234,8 +234,9 @@ fn what_others_told_a_parent_is_its_forked_childs_own() {
     assert_eq!(count(&play, "c1", "FACT-1"), 1);
     let agents = play.world().agents();
     let child = agents.find(&name("c1")).and_then(|ix| agents.living(ix)).unwrap();
-    let told = child.progress.window.headers().iter().filter(|header| matches!(header.tie, Tie::Shared(_)));
-    assert_eq!(told.count(), 0, "nobody told it anything");
+    let recorded =
+        child.progress.window.headers().iter().filter(|header| matches!(header.tie, Tie::Shared(_)));
+    assert_eq!(recorded.count(), 0, "nobody told it anything");
     play.must(Request::Refresh(Refresh { agent: name("c1"), replace: true }));
     assert_eq!(count(&play, "c1", "FACT-1"), 1);
 }

@@ -18,7 +18,7 @@ use spinney_kernel::words::{Body, limit};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::spinney::function_tool::{FunctionTool, Untyped};
 use spinney_testkit::spinney::tree::{Look, RecordedEvent};
-use spinney_testkit::{Stage, definition, told};
+use spinney_testkit::{Stage, definition, recorded};
 
 use crate::seen::name;
 use crate::tries::{After, Comes, TRIES};
@@ -130,7 +130,7 @@ tools: { look: { say: seen } }
 /// A tree in which somebody tried something.
 struct Tried {
     attempts: Vec<Arc<ModelAttempt>>,
-    told: Vec<RecordedEvent>,
+    recorded: Vec<RecordedEvent>,
     look: Look,
     /// How often a tool ran that nobody below the root may call.
     ran: usize,
@@ -172,7 +172,7 @@ async fn tried(role: &str, calls: &str) -> Tried {
     walk(folder.path(), &workspace, &mut found);
     Tried {
         attempts: stage.model().attempts(),
-        told: told(&tree).await,
+        recorded: recorded(&tree).await,
         look: tree.look().await.unwrap(),
         ran: ran.load(Ordering::Relaxed),
         files: found,
@@ -195,8 +195,8 @@ fn walk(at: &Path, workspace: &Path, found: &mut BTreeMap<String, String>) {
 
 impl Tried {
     fn spawned(&self) -> impl Iterator<Item = &Spawned> {
-        self.told.iter().filter_map(|told| {
-            if let Event::AgentSpawned(spawned) = &told.event { Some(spawned.as_ref()) } else { None }
+        self.recorded.iter().filter_map(|recorded| {
+            if let Event::AgentSpawned(spawned) = &recorded.event { Some(spawned.as_ref()) } else { None }
         })
     }
 
@@ -225,8 +225,8 @@ impl Tried {
             seen(attempt.origin.depth() > DEPTH_MAX as usize, format!("{who} is too deep"));
         }
         let (mut born, mut live) = (BTreeMap::new(), BTreeMap::<&str, u32>::new());
-        for told in &self.told {
-            if let Event::AgentSpawned(spawned) = &told.event {
+        for recorded in &self.recorded {
+            if let Event::AgentSpawned(spawned) = &recorded.event {
                 born.insert(spawned.agent.as_str(), spawned.as_ref());
                 let Some(parent) = &spawned.parent else { continue };
                 let (who, above) = (&spawned.agent, born[parent.as_str()]);
@@ -240,7 +240,7 @@ impl Tried {
                     format!("{parent} has {live} children"),
                 );
             }
-            if let Event::AgentEnded { agent, spent, .. } = &told.event {
+            if let Event::AgentEnded { agent, spent, .. } = &recorded.event {
                 let own = born[agent.as_str()];
                 for resource in Resource::ALL {
                     let above =

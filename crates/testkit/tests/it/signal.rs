@@ -194,9 +194,9 @@ fn a_redirect_that_lets_things_finish_stops_nothing() {
 fn a_redirect_that_stops_ends_what_is_under_way() {
     let mut play = Play::grow("root $1.00 / a / b / c\nroot / a / d");
     play.run("call c $0.10\ncall a $0.60\ncall a $0.60\nask a Which?\nwait a message\nwait a for b d");
-    let told = effects(&mut play, "redirect a elsewhere stop");
+    let recorded = effects(&mut play, "redirect a elsewhere stop");
     let stops = |agent: &str| Effect::StopCalls { agent: name(agent) };
-    assert_eq!(told, [stops("a"), stops("b"), stops("c")]);
+    assert_eq!(recorded, [stops("a"), stops("b"), stops("c")]);
     play.run("failed #2 stopped $0.20\nfailed #1 stopped $0.05\ncall a $0.30");
     insta::assert_snapshot!(format!("{}\n{}", play.log(), play.tree()), @"
     #1 asked by c

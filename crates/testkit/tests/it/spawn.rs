@@ -166,7 +166,7 @@ fn the_first_thing_wrong_with_a_spawn_is_the_refusal() {
         tools: Some(vec![name("run")]),
         ..Play::spawn("ghost", "a")
     };
-    let mut told = Vec::new();
+    let mut recorded = Vec::new();
     let mends: [(&str, Mend); 12] = [
         ("", |spawn| spawn.parent = name("b")),
         ("", |spawn| spawn.id = Some(name("x"))),
@@ -182,12 +182,12 @@ fn the_first_thing_wrong_with_a_spawn_is_the_refusal() {
         ("raise root tokens=9", |_| {}),
     ];
     for (script, mend) in mends {
-        told.push(refused(&mut play, person(Request::Spawn(spawn.clone()))).to_string());
+        recorded.push(refused(&mut play, person(Request::Spawn(spawn.clone()))).to_string());
         play.run(script);
         mend(&mut spawn);
     }
     assert!(play.ask(Request::Spawn(spawn)).is_ok(), "with all that mended it works");
-    insta::assert_snapshot!(told.join("\n"), @"
+    insta::assert_snapshot!(recorded.join("\n"), @"
     no agent is called `ghost` in this tree: its events name every agent
     the id `a` is taken: choose another one or leave it out
     the goal is empty: say something

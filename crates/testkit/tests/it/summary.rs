@@ -69,7 +69,7 @@ fn contexts(play: &Play) -> Contexts {
 }
 
 /// What tells an agent in short what was left out.
-fn told(play: &Play, agent: &str) -> String {
+fn recorded(play: &Play, agent: &str) -> String {
     let messages = contexts(play).packet(&name(agent), 0).unwrap_or_default().messages;
     messages.get(1).map(|message| message.text().into_owned()).unwrap_or_default()
 }
@@ -110,7 +110,7 @@ fn a_full_window_is_summed_up_before_it_is_cut() {
     #18 asked by root
     #18 started: held $0.10 tokens=1374 steps=1
     ");
-    assert_snapshot!(told(&play, "root"), @"
+    assert_snapshot!(recorded(&play, "root"), @"
     Earlier steps, summed up by you:
     I looked four times and found nothing.
     ");
@@ -202,7 +202,7 @@ fn without_a_summary_lines_tell_the_cut_and_the_agent_goes_on() {
         let call = until_full(&mut play, "root");
         play.run(&script.replace('N', &call.0.to_string()));
         assert_eq!(cuts(&play), [Some(Summary::Not(why))], "{script}\n{}", play.log());
-        assert!(told(&play, "root").starts_with("Earlier steps in short"), "{script}");
+        assert!(recorded(&play, "root").starts_with("Earlier steps in short"), "{script}");
         assert!(has_its_turn(&play, "root"), "{script}\n{}", play.log());
         assert_eq!(summary_of(&play, "root"), None);
     }
@@ -260,8 +260,8 @@ fn what_a_summary_does_not_cover_is_told_in_lines_behind_it() {
     play.must(send("root", fact));
     play.run(&format!("said #{} I looked.", call.0));
     assert!(matches!(cuts(&play)[..], [Some(Summary::By(_))]), "{}", play.log());
-    let told = told(&play, "root");
-    assert!(told.starts_with("Earlier steps, summed up by you:\nI looked.\nNot in it ("), "{told}");
+    let recorded = recorded(&play, "root");
+    assert!(recorded.starts_with("Earlier steps, summed up by you:\nI looked.\nNot in it ("), "{recorded}");
     let Some(Event::ContextCut { left_out, .. }) =
         events(&play).into_iter().find(|event| matches!(event, Event::ContextCut { .. }))
     else {
@@ -282,12 +282,12 @@ fn a_later_summary_is_of_the_former_one_too() {
     assert_eq!(shown[1].text(), "Earlier steps, summed up by you:\nSUMMARY-1.");
     let mut other = play.clone();
     play.run(&format!("said #{} SUMMARY-2.", call.0));
-    assert_eq!(told(&play, "root"), "Earlier steps, summed up by you:\nSUMMARY-2.");
+    assert_eq!(recorded(&play, "root"), "Earlier steps, summed up by you:\nSUMMARY-2.");
     other.run(&format!("failed #{0} invalid\nfailed #{0} invalid", call.0));
     assert!(
-        told(&other, "root").starts_with("Earlier steps, summed up by you:\nSUMMARY-1.\nNot in it ("),
+        recorded(&other, "root").starts_with("Earlier steps, summed up by you:\nSUMMARY-1.\nNot in it ("),
         "{}",
-        told(&other, "root")
+        recorded(&other, "root")
     );
 }
 
@@ -302,7 +302,7 @@ fn a_summary_of_what_was_replaced_meanwhile_is_not_used() {
     play.must(Request::Refresh(Refresh { agent: name("b"), replace: true }));
     play.run(&format!("said #{} FACT-1 holds.", call.0));
     assert_eq!(cuts(&play), [Some(Summary::Not(Unsummed::Changed))], "{}", play.log());
-    assert!(!told(&play, "b").contains("summed up"));
+    assert!(!recorded(&play, "b").contains("summed up"));
     assert!(has_its_turn(&play, "b"));
 }
 
@@ -324,8 +324,8 @@ fn a_summary_of_something_that_stays_is_not_used() {
     other.must(send("root", "y".repeat(20)));
     other.run(&format!("said #{} Three letters.", call.0));
     assert_eq!(cuts(&other), [Some(Summary::Not(Unsummed::Changed))], "{}", other.log());
-    let told = told(&other, "root");
-    assert!(told.starts_with("Earlier steps in short"), "{told}");
+    let recorded = recorded(&other, "root");
+    assert!(recorded.starts_with("Earlier steps in short"), "{recorded}");
 }
 
 /// One that is longer than there is room for is cut, and says so.
@@ -334,10 +334,10 @@ fn a_summary_that_is_too_long_is_cut_and_says_so() {
     let mut play = grow("root $9.00 turns=20");
     let call = until_full(&mut play, "root");
     play.run(&format!("said #{} {}", call.0, "word ".repeat(100)));
-    let told = told(&play, "root");
-    assert!(told.ends_with("… (cut)"), "{told}");
+    let recorded = recorded(&play, "root");
+    assert!(recorded.ends_with("… (cut)"), "{recorded}");
     let room = SIZE / 10;
-    assert!(told.len() as u64 + limit::MESSAGE_TOKENS <= room, "{} of {room}", told.len());
+    assert!(recorded.len() as u64 + limit::MESSAGE_TOKENS <= room, "{} of {room}", recorded.len());
 }
 
 /// A summary waits while its agent is paused, and goes with it.

@@ -76,14 +76,14 @@ fn the_bound_of_a_thread_follows_whoever_joins_or_leaves() {
     play.must(cancel("b1"));
     play.run("done #2");
     assert_eq!(bound(&play, "root"), None);
-    let told = |agent: &str, joined, bound| (agent.to_owned(), joined, bound);
+    let recorded = |agent: &str, joined, bound| (agent.to_owned(), joined, bound);
     assert_eq!(
         changes(&play),
         [
-            told("b1", true, Some(2_400)),
-            told("c1", true, Some(1_200)),
-            told("c1", false, Some(2_400)),
-            told("b1", false, None),
+            recorded("b1", true, Some(2_400)),
+            recorded("c1", true, Some(1_200)),
+            recorded("c1", false, Some(2_400)),
+            recorded("b1", false, None),
         ]
     );
     let sizes = |event: Event| {

@@ -17,11 +17,11 @@ fn schema(builtin: Builtin) -> Value {
 
 #[test]
 fn names_descriptions_and_schemas_of_the_built_in_tools_are_pinned() {
-    let told = |builtin: Builtin| {
+    let recorded = |builtin: Builtin| {
         let schema = serde_json::to_string_pretty(&schema(builtin)).unwrap();
         format!("{}: {}\n{schema}\n", builtin.word(), builtin.description())
     };
-    assert_snapshot!(Builtin::ALL.map(told).join("\n"));
+    assert_snapshot!(Builtin::ALL.map(recorded).join("\n"));
 }
 
 /// Every schema is strict, and so is what reads the arguments: an object with every property is taken, and one more is

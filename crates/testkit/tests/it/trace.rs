@@ -14,20 +14,20 @@ fn hops(play: &Play) -> Vec<(Event, EventContext)> {
     all.map(|(now, event)| (event.clone(), trace.take(now, event))).collect()
 }
 
-fn told(play: &Play) -> String {
+fn recorded(play: &Play) -> String {
     let mut text = String::new();
-    for (event, hop) in hops(play) {
-        let path: Vec<&str> = hop.path().iter().map(AgentId::as_str).collect();
+    for (event, context) in hops(play) {
+        let path: Vec<&str> = context.path().iter().map(AgentId::as_str).collect();
         let or_none = |word: Option<&str>| word.unwrap_or("-").to_owned();
-        let caller = or_none(hop.caller.as_ref().map(AgentId::as_str));
-        let to = or_none(hop.recipient.as_ref().map(AgentId::as_str));
-        let of = or_none(hop.correlation.as_ref().map(|of| of.as_str()));
-        let since = hop.since.map_or("-".to_owned(), |since| since.0.to_string());
-        let end = if hop.is_end { " end" } else { "" };
+        let caller = or_none(context.caller.as_ref().map(AgentId::as_str));
+        let to = or_none(context.recipient.as_ref().map(AgentId::as_str));
+        let of = or_none(context.correlation.as_ref().map(|of| of.as_str()));
+        let since = context.since.map_or("-".to_owned(), |since| since.0.to_string());
+        let end = if context.is_end { " end" } else { "" };
         let line = format!(
             "{} {}: {} by {caller} for {to} of {of} since {since}{end}",
             event.word(),
-            hop.topic,
+            context.topic,
             path.join("/")
         );
         writeln!(text, "{line}").unwrap_or_default();
@@ -40,7 +40,7 @@ fn told(play: &Play) -> String {
 fn o1_every_event_of_four_hops_says_who_caused_it_and_since_when() {
     let mut play = Play::grow("root $9.00 / a later / b later / c later");
     play.run("spawn root a\nspawn a b\nspawn b c\ncall c $0.10\ndone #1 $0.05\nsend b news\nfinish c\ntool b read\ncancel root");
-    insta::assert_snapshot!(told(&play), @"
+    insta::assert_snapshot!(recorded(&play), @"
     tree_started tree.start:  by - for - of - since -
     agent_spawned agent.spawn: root by - for - of root since 1000
     agent_spawned agent.spawn: root/a by root for - of a since 1000
@@ -67,8 +67,8 @@ fn l19_every_event_of_an_agent_carries_the_thread_of_its_tree() {
     let all = hops(&play);
     let tree = play.world().tree().to_string();
     let mut seen = 0;
-    for (event, hop) in all.iter().filter(|(_, hop)| hop.agent.is_some()) {
-        assert_eq!(hop.thread().map(|thread| thread.as_str()), Some(tree.as_str()), "{event:?}");
+    for (event, context) in all.iter().filter(|(_, context)| context.agent.is_some()) {
+        assert_eq!(context.thread().map(|thread| thread.as_str()), Some(tree.as_str()), "{event:?}");
         seen += 1;
     }
     assert!(seen >= 9, "{seen}");

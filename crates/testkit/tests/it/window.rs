@@ -76,8 +76,8 @@ fn the_least_important_goes_first_and_the_oldest_of_it() {
         };
         kinds.iter().rev().map(of).collect::<Vec<_>>().join(", ")
     };
-    let told = [3_000, 2_500, 2_000, 1_500, 1_000, 500].map(gone).join("\n");
-    insta::assert_snapshot!(told, @"
+    let recorded = [3_000, 2_500, 2_000, 1_500, 1_000, 500].map(gone).join("\n");
+    insta::assert_snapshot!(recorded, @"
     unknown 5, internal 2, error 0, output 0, dialog 0, context 0
     unknown 5, internal 5, error 1, output 0, dialog 0, context 0
     unknown 5, internal 5, error 5, output 0, dialog 0, context 0

@@ -33,9 +33,9 @@ fn a_last_call_that_says_nothing_leaves_what_was_said_before() {
         play.world().tree(),
         play.batches().iter().flat_map(|batch| &batch.events),
     );
-    let told: Vec<String> =
+    let recorded: Vec<String> =
         contexts.window(&crate::seen::name("root")).map(|message| message.text().into_owned()).collect();
-    assert_snapshot!(told.last().unwrap(), @"
+    assert_snapshot!(recorded.last().unwrap(), @"
     child failed (max_steps: no answer after 2 turns, which is all that it may take: raise `limits.max_steps`, or ask for less); partial result:
     Half.
     ");

@@ -191,14 +191,14 @@ fn every_key_of_a_budget_changes_it() {
 
 #[test]
 fn what_is_no_budget_is_refused_with_the_words_that_are() {
-    let told = |text: &str| spec(text).unwrap_err();
-    insta::assert_snapshot!(told(r#"{"cost": 1}"#), @"unknown field `cost`, expected one of `cost_usd`, `tokens`, `steps`, `tool_calls`, `retries`, `timeout`, `lend`, `answer_reserve`, `on_low`, `wrap_up`");
-    insta::assert_snapshot!(told(r#"{"cost_usd": -1}"#), @"`-1` is not an amount in USD: write a plain positive number such as 0.25, at most nine decimals");
-    insta::assert_snapshot!(told(r#"{"tokens": "many"}"#), @"`many` is not a count: write a whole number from 0 to 1000000000000000, without quotes");
-    insta::assert_snapshot!(told(r#"{"timeout": "soon"}"#), @"`soon` is not a time: write a whole number and its unit, such as 200ms, 90s, 5m, 2h or 1d; a number alone is seconds");
-    insta::assert_snapshot!(told(r#"{"lend": "yes"}"#), @r#"invalid type: string "yes", expected a boolean"#);
-    insta::assert_snapshot!(told(r#"{"answer_reserve": 100}"#), @r#"`100` is not a percent: write a whole number from 0 to 90, such as 10 or "10%""#);
-    insta::assert_snapshot!(told(r#"{"on_low": "stop"}"#), @"unknown variant `stop`, expected one of `halt`, `shrink`, `downgrade`");
-    insta::assert_snapshot!(told(r#"{"on_low": {"downgrade": "no such name!"}}"#), @"`no such name!` is not a valid model name: 1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit");
-    insta::assert_snapshot!(told(r#"{"cost_usd": 1, "cost_usd": 2}"#), @"duplicate field `cost_usd`");
+    let recorded = |text: &str| spec(text).unwrap_err();
+    insta::assert_snapshot!(recorded(r#"{"cost": 1}"#), @"unknown field `cost`, expected one of `cost_usd`, `tokens`, `steps`, `tool_calls`, `retries`, `timeout`, `lend`, `answer_reserve`, `on_low`, `wrap_up`");
+    insta::assert_snapshot!(recorded(r#"{"cost_usd": -1}"#), @"`-1` is not an amount in USD: write a plain positive number such as 0.25, at most nine decimals");
+    insta::assert_snapshot!(recorded(r#"{"tokens": "many"}"#), @"`many` is not a count: write a whole number from 0 to 1000000000000000, without quotes");
+    insta::assert_snapshot!(recorded(r#"{"timeout": "soon"}"#), @"`soon` is not a time: write a whole number and its unit, such as 200ms, 90s, 5m, 2h or 1d; a number alone is seconds");
+    insta::assert_snapshot!(recorded(r#"{"lend": "yes"}"#), @r#"invalid type: string "yes", expected a boolean"#);
+    insta::assert_snapshot!(recorded(r#"{"answer_reserve": 100}"#), @r#"`100` is not a percent: write a whole number from 0 to 90, such as 10 or "10%""#);
+    insta::assert_snapshot!(recorded(r#"{"on_low": "stop"}"#), @"unknown variant `stop`, expected one of `halt`, `shrink`, `downgrade`");
+    insta::assert_snapshot!(recorded(r#"{"on_low": {"downgrade": "no such name!"}}"#), @"`no such name!` is not a valid model name: 1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit");
+    insta::assert_snapshot!(recorded(r#"{"cost_usd": 1, "cost_usd": 2}"#), @"duplicate field `cost_usd`");
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use spinney_store::MemoryJournal;
 
 use super::super::dice::Dice;
+use super::crashing_journal::{Blow, Crash};
 use super::life::{Life, Same, Shelf, live};
-use super::pen::{Blow, Crash};
 use super::plot::{Mode, Plot};
 use super::{BrokenRun, RunTally};
 

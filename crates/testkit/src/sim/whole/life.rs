@@ -17,8 +17,8 @@ use spinney_kernel::world::{AgentStatus, TreeState};
 use spinney_store::{Access, MemoryJournal, SqliteJournal};
 
 use super::super::law::{Law, hold};
+use super::crashing_journal::{Crash, Crashes, CrashingJournal, Disk, Fate};
 use super::outside::Outside;
-use super::pen::{Crash, Crashes, Disk, Fate, Pen};
 use super::people::People;
 use super::player::Process;
 use super::plot::{Mode, Plot};
@@ -112,19 +112,19 @@ impl Stage {
             crashed: fate.crashed.clone(),
         };
         let (record, crashes) = (Arc::clone(&self.record), Arc::clone(&self.crashes));
-        let mut pen = Pen::new(self.shelf.open()?, record, crashes, fate.clone());
+        let mut journal_in_use = CrashingJournal::new(self.shelf.open()?, record, crashes, fate.clone());
         if self.plot.mode == Mode::Wild && self.plot.dice("disk").once_in(2) {
-            pen = pen.on(Disk::new(self.plot.dice(&format!("disk/{number}"))));
+            journal_in_use = journal_in_use.on(Disk::new(self.plot.dice(&format!("disk/{number}"))));
         }
-        let pen = Arc::new(pen);
+        let journal_in_use = Arc::new(journal_in_use);
         let draws = Draws::seeded(self.plot.dice(&format!("draws/{number}")).next());
-        let journal: Arc<dyn Journal> = Arc::<Pen>::clone(&pen);
+        let journal: Arc<dyn Journal> = Arc::<CrashingJournal>::clone(&journal_in_use);
         let home = Home::open_with(journal, process.drivers(), Arc::clone(&self.clock), draws);
         self.record.opened(Time(self.clock.now_ms()));
         let left = tokio::select! {
             biased;
             () = fate.crashed.cancelled() => Ok(Left::Crashed),
-            () = pen.turn() => Ok(Left::Crashed),
+            () = journal_in_use.turn() => Ok(Left::Crashed),
             left = self.run(&home, &fate) => left,
         };
         home.shutdown(Shutdown::Kill).await;

@@ -6,9 +6,9 @@
 
 mod audit;
 mod case;
+mod crashing_journal;
 mod life;
 mod outside;
-mod pen;
 mod people;
 mod player;
 mod plot;
@@ -18,7 +18,7 @@ mod seen;
 
 pub use audit::{Audit, audit};
 pub use case::{Case, Place, Try};
-pub use pen::{Blow, Crash};
+pub use crashing_journal::{Blow, Crash};
 pub use plot::Mode;
 pub use seen::TELLING;
 

@@ -12,7 +12,7 @@ use spinney_kernel::words::{
 };
 
 use crate::approval::Approval;
-use crate::cast::{Aim, Cast};
+use crate::open_calls::{Aim, OpenCalls};
 use crate::wording::{LINE_CHARS_MAX, counted, more, one_line, spent_briefly};
 
 /// An event in words.
@@ -27,13 +27,13 @@ pub(crate) struct Line {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Weight {
     /// Everybody who watches.
-    Story,
+    Main,
     /// Those who look for something.
     Detail,
 }
 
-fn story(text: String) -> Line {
-    Line { text, weight: Weight::Story }
+fn main_line(text: String) -> Line {
+    Line { text, weight: Weight::Main }
 }
 
 fn detail(text: String) -> Line {
@@ -45,7 +45,7 @@ fn short(text: &str) -> String {
 }
 
 /// An event in words. The cast has taken it in and not forgotten it yet.
-pub(crate) fn tell(cast: &Cast, event: &Event) -> Line {
+pub(crate) fn describe(open_calls: &OpenCalls, event: &Event) -> Line {
     match event {
         Event::TreeStarted { definition, rules } => {
             detail(format!("tree `{}` started, by rules {rules}", short(&definition.name)))
@@ -62,26 +62,26 @@ pub(crate) fn tell(cast: &Cast, event: &Event) -> Line {
                     format!("starts as {role}")
                 }
             };
-            story(format!("{how}: {}", short(&spawned.goal)))
+            main_line(format!("{how}: {}", short(&spawned.goal)))
         }
         Event::WindowSet { size, clamped, .. } => windowed(*size, *clamped),
-        Event::ContextShared { from, spans, as_is, .. } => told(from, spans, *as_is),
+        Event::ContextShared { from, spans, as_is, .. } => shared(from, spans, *as_is),
         Event::ThreadJoined { of, bound, .. } => reads("reads", of, *bound),
         Event::ThreadLeft { of, bound, .. } => reads("no longer reads", of, *bound),
         Event::ContextCut { left_out, summary, .. } => cut(left_out, *summary),
         Event::ContextRestored(restored) => back(restored),
-        Event::AgentPaused { .. } => story("is paused".to_owned()),
-        Event::AgentUnpaused { .. } => story("goes on".to_owned()),
+        Event::AgentPaused { .. } => main_line("is paused".to_owned()),
+        Event::AgentUnpaused { .. } => main_line("goes on".to_owned()),
         Event::AgentRedirected { instruction, .. } => {
-            story(format!("has a new instruction: {}", short(instruction)))
+            main_line(format!("has a new instruction: {}", short(instruction)))
         }
         Event::AgentEnding { exit, .. } => {
             detail(format!("is ending, {}: what it started is being stopped", exit.word()))
         }
         Event::AgentEnded { exit, spent, .. } => {
-            story(format!("{}; spent {}", how_it_ended(exit), spent_briefly(spent)))
+            main_line(format!("{}; spent {}", how_it_ended(exit), spent_briefly(spent)))
         }
-        Event::WaitStarted { wait, .. } => story(waits(wait)),
+        Event::WaitStarted { wait, .. } => main_line(waits(wait)),
         Event::QuestionAsked { call, question, .. } => {
             let text = match &question.approves {
                 Some(ask) => {
@@ -90,36 +90,38 @@ pub(crate) fn tell(cast: &Cast, event: &Event) -> Line {
                 }
                 None => short(&question.text),
             };
-            story(format!("asks a person (question {}): {text}", call.0))
+            main_line(format!("asks a person (question {}): {text}", call.0))
         }
         Event::ToolAnswered { agent, ask, body, is_error } => {
-            answered(cast, agent, *ask, (&body.text, *is_error))
+            answered(open_calls, agent, *ask, (&body.text, *is_error))
         }
         Event::Charged { amounts, note, .. } => {
-            story(format!("is charged {}: {}", spent_briefly(amounts), short(note)))
+            main_line(format!("is charged {}: {}", spent_briefly(amounts), short(note)))
         }
         Event::MessageSent { from, body, .. } => {
-            story(format!("gets a message from {}: {}{}", sender(from), short(&body.text), with(body)))
+            main_line(format!("gets a message from {}: {}{}", sender(from), short(&body.text), with(body)))
         }
         Event::MessagePublished { body, envelope, .. } => published(&body.text, envelope),
         Event::CheckpointMade { name, kind, .. } => has_checkpoint(name, *kind),
         Event::TreeBranched(branched) => branched_off(branched),
         Event::TreeHalted { account, short, .. } => {
-            story(format!("wants more than there is; the tree is halted: {}", short.describe(account)))
+            main_line(format!("wants more than there is; the tree is halted: {}", short.describe(account)))
         }
-        Event::TreeUnhalted => story("the tree goes on".to_owned()),
-        Event::LimitRaised { add, add_ms, .. } => story(format!("may {}", more(add, *add_ms))),
+        Event::TreeUnhalted => main_line("the tree goes on".to_owned()),
+        Event::LimitRaised { add, add_ms, .. } => main_line(format!("may {}", more(add, *add_ms))),
         Event::ClockSet { clock, left_ms, alarm, .. } => clock_set(*clock, *left_ms, alarm.is_some()),
-        Event::WrapUpStarted { .. } => story("its time is nearly up: the next call is its last".to_owned()),
+        Event::WrapUpStarted { .. } => {
+            main_line("its time is nearly up: the next call is its last".to_owned())
+        }
         Event::BreakerChanged { model, breaker } => broken(model, *breaker),
-        Event::RateLimited { model, .. } => story(format!("model {model} takes no calls for a while")),
+        Event::RateLimited { model, .. } => main_line(format!("model {model} takes no calls for a while")),
         Event::CallAsked { .. }
         | Event::CallWaiting { .. }
         | Event::CallStarted { .. }
         | Event::CallResumed { .. }
         | Event::CallSwitched { .. }
         | Event::AttemptFailed { .. }
-        | Event::CallEnded { .. } => tell_call(cast, event),
+        | Event::CallEnded { .. } => describe_call(open_calls, event),
     }
 }
 
@@ -137,7 +139,7 @@ fn clock_set(clock: ClockKind, left_ms: u64, runs: bool) -> Line {
 }
 
 fn broken(model: &ModelName, breaker: BreakerState) -> Line {
-    story(match breaker {
+    main_line(match breaker {
         BreakerState::Open => format!("model {model} fails too often and is left alone for a while"),
         BreakerState::Closed => format!("model {model} is tried again"),
     })
@@ -145,7 +147,7 @@ fn broken(model: &ModelName, breaker: BreakerState) -> Line {
 
 fn published(text: &str, envelope: &Envelope) -> Line {
     let topic = envelope.topic.as_ref().map_or("", Topic::as_str);
-    story(format!("to all who watch {topic}: {}", short(text)))
+    main_line(format!("to all who watch {topic}: {}", short(text)))
 }
 
 fn windowed(size: u64, clamped: Option<Clamped>) -> Line {
@@ -153,15 +155,15 @@ fn windowed(size: u64, clamped: Option<Clamped>) -> Line {
     match clamped {
         Some(clamped) => {
             let above = counted(clamped.parent_size, "token");
-            story(format!("has a window of {size}, its parent one of {above}"))
+            main_line(format!("has a window of {size}, its parent one of {above}"))
         }
         None => detail(format!("has a window of {size}")),
     }
 }
 
-fn told(from: &AgentId, spans: &[Span], as_is: bool) -> Line {
+fn shared(from: &AgentId, spans: &[Span], as_is: bool) -> Line {
     let messages = counted(Span::places(spans).count() as u64, "message");
-    story(format!("{} {messages} of {from}", if as_is { "goes on from" } else { "is told" }))
+    main_line(format!("{} {messages} of {from}", if as_is { "goes on from" } else { "is told" }))
 }
 
 /// Whether it reads a thread, and how much of it anybody's packet holds.
@@ -186,7 +188,7 @@ fn cut(left_out: &[(Category, LeftOut)], summary: Option<Summary>) -> Line {
     }
     let words: Vec<&str> = left_out.iter().map(|(category, _)| category.word()).collect();
     let (messages, tokens) = (counted(messages, "message"), counted(tokens, "token"));
-    story(match words.as_slice() {
+    main_line(match words.as_slice() {
         [] => "has more images than its window may hold: the oldest become placeholders".to_owned(),
         words => {
             let told = match summary {
@@ -209,7 +211,7 @@ fn back(restored: &Restored) -> Line {
             if children == 1 { "a child".to_owned() } else { format!("{children} children") }
         ),
     };
-    story(format!(
+    main_line(format!(
         "is rolled back to what {whose} was at event {}{without}; before that it was `{prior}`",
         at.0
     ))
@@ -217,12 +219,12 @@ fn back(restored: &Restored) -> Line {
 
 fn has_checkpoint(name: &CheckpointName, kind: CheckpointKind) -> Line {
     let line = format!("has a checkpoint: {name}, {}", kind.word());
-    if kind == CheckpointKind::Automatic { detail(line) } else { story(line) }
+    if kind == CheckpointKind::Automatic { detail(line) } else { main_line(line) }
 }
 
 fn branched_off(Branched { from, at, .. }: &Branched) -> Line {
     let (from, at) = (crate::ids::short(*from), at.0);
-    story(format!("branched off tree {from} after event {at}: what ran there does not run here"))
+    main_line(format!("branched off tree {from} after event {at}: what ran there does not run here"))
 }
 
 fn sender(from: &By) -> &str {
@@ -232,9 +234,9 @@ fn sender(from: &By) -> &str {
     }
 }
 
-fn tell_call(cast: &Cast, event: &Event) -> Line {
+fn describe_call(open_calls: &OpenCalls, event: &Event) -> Line {
     match event {
-        Event::CallAsked { agent, work: Work::Tool(tool), .. } => story(calls(cast, agent, tool)),
+        Event::CallAsked { agent, work: Work::Tool(tool), .. } => main_line(calls(open_calls, agent, tool)),
         Event::CallAsked { call, work: Work::Model(model), .. } => detail(format!(
             "asks model {}{} (call {}): {} in, at most {} out",
             model.model,
@@ -248,22 +250,26 @@ fn tell_call(cast: &Cast, event: &Event) -> Line {
             model.output_cap
         )),
         Event::CallAsked { call, .. } => detail(format!("call {} is open", call.0)),
-        Event::CallWaiting { call, why, account, .. } => waiting(cast, *call, *why, account.as_ref()),
-        Event::CallStarted { call, attempt, held } => {
-            detail(format!("starts {}, attempt {attempt}: {} held", name(cast, *call), spent_briefly(held)))
+        Event::CallWaiting { call, why, account, .. } => waiting(open_calls, *call, *why, account.as_ref()),
+        Event::CallStarted { call, attempt, held } => detail(format!(
+            "starts {}, attempt {attempt}: {} held",
+            name(open_calls, *call),
+            spent_briefly(held)
+        )),
+        Event::CallResumed { call } => {
+            main_line(format!("starts {} again after a restart", name(open_calls, *call)))
         }
-        Event::CallResumed { call } => story(format!("starts {} again after a restart", name(cast, *call))),
         Event::CallSwitched { model, output_cap, .. } => {
-            story(format!("goes on with model {model}, at most {output_cap} tokens out"))
+            main_line(format!("goes on with model {model}, at most {output_cap} tokens out"))
         }
         Event::AttemptFailed { call, fault, spent, .. } => {
-            let (name, spent) = (name(cast, *call), spent_briefly(spent));
-            story(match fault {
+            let (name, spent) = (name(open_calls, *call), spent_briefly(spent));
+            main_line(match fault {
                 Some(fault) => format!("has no luck with {name}{}; spent {spent}", why(fault)),
                 None => format!("lost its call of {name} with its process; counted as {spent}"),
             })
         }
-        Event::CallEnded { call, outcome, .. } => ended(cast, *call, outcome),
+        Event::CallEnded { call, outcome, .. } => ended(open_calls, *call, outcome),
         Event::TreeStarted { .. }
         | Event::AgentSpawned(_)
         | Event::WindowSet { .. }
@@ -321,35 +327,35 @@ fn waits(wait: &WaitFor) -> String {
     }
 }
 
-fn answered(cast: &Cast, agent: &AgentId, ask: u32, (text, is_error): (&str, bool)) -> Line {
-    let tool = cast.ask(agent, ask).map_or_else(|| "a tool".to_owned(), |ask| short(&ask.tool));
+fn answered(open_calls: &OpenCalls, agent: &AgentId, ask: u32, (text, is_error): (&str, bool)) -> Line {
+    let tool = open_calls.ask(agent, ask).map_or_else(|| "a tool".to_owned(), |ask| short(&ask.tool));
     let verb = if is_error { "is refused" } else { "gets from" };
-    story(format!("{verb} {tool}: {}", short(text)))
+    main_line(format!("{verb} {tool}: {}", short(text)))
 }
 
-fn calls(cast: &Cast, agent: &AgentId, call: &ToolCall) -> String {
-    let asked = call.ask.and_then(|ask| cast.ask(agent, ask));
+fn calls(open_calls: &OpenCalls, agent: &AgentId, call: &ToolCall) -> String {
+    let asked = call.ask.and_then(|ask| open_calls.ask(agent, ask));
     let args = asked.map_or(call.args.as_str(), |ask| ask.args.as_str());
     format!("calls {} {}", call.tool, short(args))
 }
 
-fn waiting(cast: &Cast, call: CallId, why: Why, account: Option<&AgentId>) -> Line {
-    let name = name(cast, call);
+fn waiting(open_calls: &OpenCalls, call: CallId, why: Why, account: Option<&AgentId>) -> Line {
+    let name = name(open_calls, call);
     match why {
         Why::Budget { ask } => {
             let whose = account.map(|account| format!(" of `{account}`")).unwrap_or_default();
-            story(format!("waits for {} of the budget{whose} to call {name}", spent_briefly(&ask)))
+            main_line(format!("waits for {} of the budget{whose} to call {name}", spent_briefly(&ask)))
         }
-        Why::Rate => story(format!("waits until {name} takes calls again")),
-        Why::Backoff => story(format!("tries {name} again in a moment")),
+        Why::Rate => main_line(format!("waits until {name} takes calls again")),
+        Why::Backoff => main_line(format!("tries {name} again in a moment")),
         Why::Slot | Why::Paused | Why::Halted | Why::Children | Why::Message | Why::Person => {
             detail(format!("waits with {name}: {why}"))
         }
     }
 }
 
-fn name(cast: &Cast, call: CallId) -> String {
-    match cast.call(call).map(|open| &open.aim) {
+fn name(open_calls: &OpenCalls, call: CallId) -> String {
+    match open_calls.call(call).map(|open| &open.aim) {
         Some(Aim::Model(model)) => format!("model {model}"),
         Some(Aim::Summary(model)) => format!("model {model} for a summary"),
         Some(Aim::Tool(tool)) => tool.to_string(),
@@ -362,63 +368,63 @@ fn why(fault: &Fault) -> String {
     format!(" ({}){words}", fault.kind.word())
 }
 
-fn ended(cast: &Cast, call: CallId, outcome: &Outcome) -> Line {
-    let name = name(cast, call);
+fn ended(open_calls: &OpenCalls, call: CallId, outcome: &Outcome) -> Line {
+    let name = name(open_calls, call);
     match outcome {
-        Outcome::Done { body, mismatch: Some(mismatch), .. } => story(format!(
+        Outcome::Done { body, mismatch: Some(mismatch), .. } => main_line(format!(
             "answers what does not fit its schema ({}): {}",
             short(&mismatch.describe()),
             short(&body.text)
         )),
         Outcome::Done { body, asks, is_error, mismatch: None, stop } => {
-            match (cast.call(call).map(|open| &open.aim), body.text.trim().is_empty()) {
+            match (open_calls.call(call).map(|open| &open.aim), body.text.trim().is_empty()) {
                 (Some(Aim::Tool(_)), _) if *is_error => {
-                    story(format!("gets an error from {name}: {}", returned(body)))
+                    main_line(format!("gets an error from {name}: {}", returned(body)))
                 }
                 (Some(Aim::Tool(_)), _) => {
-                    story(format!("gets from {name}: {}{}", returned(body), with(body)))
+                    main_line(format!("gets from {name}: {}{}", returned(body), with(body)))
                 }
-                (Some(Aim::Summary(_)), _) => story(format!("sums up: {}", short(&body.text))),
+                (Some(Aim::Summary(_)), _) => main_line(format!("sums up: {}", short(&body.text))),
                 (Some(Aim::Model(_)), true) => {
                     detail(format!("wants {}", counted(asks.len() as u64, "tool")))
                 }
                 (Some(Aim::Model(_)), false) if asks.is_empty() && *stop == StopReason::OutputCap => {
-                    story(format!("answers, cut at its output cap: {}", short(&body.text)))
+                    main_line(format!("answers, cut at its output cap: {}", short(&body.text)))
                 }
                 (Some(Aim::Model(_)), false) if asks.is_empty() => {
-                    story(format!("answers: {}", short(&body.text)))
+                    main_line(format!("answers: {}", short(&body.text)))
                 }
-                (Some(Aim::Model(_)), false) => story(format!("says: {}", short(&body.text))),
+                (Some(Aim::Model(_)), false) => main_line(format!("says: {}", short(&body.text))),
                 (Some(Aim::Wait) | None, _) => detail(format!("{name} is done")),
             }
         }
-        Outcome::Failed { fault } => story(format!("gives up on {name}{}", why(fault))),
+        Outcome::Failed { fault } => main_line(format!("gives up on {name}{}", why(fault))),
         Outcome::Lost => {
-            story(format!("lost its call of {name} with its process: nobody knows whether it happened"))
+            main_line(format!("lost its call of {name} with its process: nobody knows whether it happened"))
         }
         Outcome::Cancelled => detail(format!("needs {name} no more")),
-        Outcome::Approved => story("may: a person said yes".to_owned()),
+        Outcome::Approved => main_line("may: a person said yes".to_owned()),
         Outcome::Refused {
             refusal: refusal @ (Refusal::NotApproved { .. } | Refusal::ApprovalExpired { .. }),
-        } => story(format!("may not: {}", short(&refusal.to_string()))),
+        } => main_line(format!("may not: {}", short(&refusal.to_string()))),
         Outcome::Refused { refusal } => {
-            story(format!("may not call {name}: {}", short(&refusal.to_string())))
+            main_line(format!("may not call {name}: {}", short(&refusal.to_string())))
         }
         Outcome::Answered { answer, is_default: false } => {
-            story(format!("has an answer from a person: {}", short(&answer.text)))
+            main_line(format!("has an answer from a person: {}", short(&answer.text)))
         }
-        Outcome::Answered { answer, is_default: true } => story(format!(
+        Outcome::Answered { answer, is_default: true } => main_line(format!(
             "has no answer from a person in time and takes its default: {}",
             short(&answer.text)
         )),
         Outcome::Children { ended } => {
             let text = format!("has the results of {}", names(ended));
             // One alone has just said so itself.
-            if ended.len() > 1 { story(text) } else { detail(text) }
+            if ended.len() > 1 { main_line(text) } else { detail(text) }
         }
         Outcome::Message { .. } => detail("reads its message".to_owned()),
-        Outcome::Expired { ended } if ended.is_empty() => story("waited too long".to_owned()),
-        Outcome::Expired { ended } => story(format!("waited too long and goes on with {}", names(ended))),
+        Outcome::Expired { ended } if ended.is_empty() => main_line("waited too long".to_owned()),
+        Outcome::Expired { ended } => main_line(format!("waited too long and goes on with {}", names(ended))),
     }
 }
 

@@ -10,14 +10,14 @@ use spinney_kernel::words::{Body, Fault, FaultKind, Seq};
 use super::short::{OBSERVATION_BYTES_MAX, cut, remark};
 
 /// What came of something.
-pub(super) struct Told {
+pub(super) struct Observation {
     pub(super) observation: String,
     pub(super) outcome_ref: Option<String>,
     /// Why it was no success; none if it was.
     pub(super) error: Option<String>,
 }
 
-impl Told {
+impl Observation {
     /// It went well, and that is all of it.
     pub(super) fn well(observation: String) -> Self {
         Self { observation, outcome_ref: None, error: None }
@@ -50,8 +50,8 @@ impl Told {
 
     /// The same, as something that could not be done if `is_error`.
     pub(super) fn answer(body: &Body, is_error: bool, whole: &Whole, seq: Seq) -> Self {
-        let told = Self::body(body, whole, seq);
-        Self { error: is_error.then(|| remark(&told.observation)), ..told }
+        let observed = Self::body(body, whole, seq);
+        Self { error: is_error.then(|| remark(&observed.observation)), ..observed }
     }
 
     /// The end of a call, in event `seq`. `whole` is where the whole of a tool's output is.
@@ -68,9 +68,9 @@ impl Told {
             }
             Outcome::Done { body, is_error, mismatch: None, .. } => Self::answer(body, *is_error, whole, seq),
             Outcome::Answered { answer, is_default } => {
-                let told = Self::body(answer, &Whole::Journal, seq);
+                let observed = Self::body(answer, &Whole::Journal, seq);
                 let before = if *is_default { "nobody answered in time; the default: " } else { "" };
-                Self { observation: format!("{before}{}", told.observation), ..told }
+                Self { observation: format!("{before}{}", observed.observation), ..observed }
             }
             Outcome::Children { ended } => Self::well(cut(&names(ended), OBSERVATION_BYTES_MAX).0),
             Outcome::Message { seq } => {

@@ -72,7 +72,7 @@ async fn follow(mut lives: watch::Receiver<Tree>, watch: Watch, mut dice: Dice) 
         let mut taken = 0;
         let is_over = loop {
             match watcher.next().await {
-                Some(Ok(Seen::Event(sight))) => seen.push(sight.told.seq.0),
+                Some(Ok(Seen::Event(traced))) => seen.push(traced.recorded.seq.0),
                 Some(Ok(Seen::Delta(_) | Seen::Missed(_))) => {}
                 Some(Err(WatchFault::TooSlow { .. })) => break false,
                 Some(Err(WatchFault::Journal(fault))) => panic!("{fault}"),
@@ -108,11 +108,11 @@ fn expected(journal: &dyn Journal, tree: TreeId, watch: &Watch) -> Vec<u64> {
         .blocking()
         .flat_map(|page| page.unwrap_or_else(|fault| panic!("{fault}")))
     {
-        for told in spinney::tree::tell(entry) {
-            let hop = trace.take(told.at, &told.event);
-            let agent = watch.agent.is_none() || watch.agent == hop.agent;
-            if agent && watch.topic.as_ref().is_none_or(|topic| topic.covers(&hop.topic)) {
-                expected.push(told.seq.0);
+        for recorded in spinney::tree::recorded_events(entry) {
+            let context = trace.take(recorded.at, &recorded.event);
+            let agent = watch.agent.is_none() || watch.agent == context.agent;
+            if agent && watch.topic.as_ref().is_none_or(|topic| topic.covers(&context.topic)) {
+                expected.push(recorded.seq.0);
             }
         }
     }

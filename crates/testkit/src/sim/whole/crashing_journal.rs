@@ -50,7 +50,7 @@ pub(super) struct Fate {
 pub(super) type Crashes = Arc<Mutex<VecDeque<Crash>>>;
 
 /// A journal that crashes on purpose.
-pub(super) struct Pen {
+pub(super) struct CrashingJournal {
     inner: Arc<dyn Journal>,
     record: Arc<Record>,
     crashes: Crashes,
@@ -71,7 +71,7 @@ impl Disk {
     }
 }
 
-impl Pen {
+impl CrashingJournal {
     pub(super) fn new(inner: Arc<dyn Journal>, record: Arc<Record>, crashes: Crashes, fate: Fate) -> Self {
         Self { inner, record, crashes, fate, disk: None }
     }
@@ -124,9 +124,9 @@ impl Pen {
         {
             self.record.broken(format!("{tree} after {after:?} is written behind what was not there"));
         }
-        let (told, hears) = sync_channel(1);
+        let (recorded, hears) = sync_channel(1);
         // Whoever hears is here until it has heard.
-        self.inner.append(append, Box::new(move |result| drop(told.send(result))));
+        self.inner.append(append, Box::new(move |result| drop(recorded.send(result))));
         let result = hears.recv().unwrap_or(Err(JournalFault::Closed));
         match &result {
             Ok(_) => self.record.written(tree, after, &batch),
@@ -155,7 +155,7 @@ impl Pen {
     }
 }
 
-impl Journal for Pen {
+impl Journal for CrashingJournal {
     fn append(&self, append: Append, done: Appended) {
         if let Some(disk) = &self.disk {
             lock(&disk.queue).push_back((append, done));

@@ -8,7 +8,7 @@ use spinney_kernel::words::{AgentId, CallId, ModelName, ToolName};
 
 /// The living agents and their open calls.
 #[derive(Default)]
-pub(crate) struct Cast {
+pub(crate) struct OpenCalls {
     /// The tools that each one's last answer asked for.
     agents: BTreeMap<AgentId, Vec<ToolAsk>>,
     calls: BTreeMap<CallId, Open>,
@@ -34,7 +34,7 @@ pub(crate) enum Aim {
     Wait,
 }
 
-impl Cast {
+impl OpenCalls {
     /// Takes in what an event brings. Comes before anything is said about the event.
     pub(crate) fn enter(&mut self, event: &Event) {
         match event {

@@ -15,7 +15,7 @@ use crate::clock::Clock;
 use crate::draw::Draws;
 
 /// A tree's world and contexts, and what it needs to decide.
-pub(super) struct Mind {
+pub(super) struct LiveState {
     pub(super) world: World,
     pub(super) contexts: Contexts,
     clock: Arc<dyn Clock>,
@@ -34,7 +34,7 @@ pub(super) struct Decided<R> {
     pub(super) reply: R,
 }
 
-impl Mind {
+impl LiveState {
     pub(super) fn new(tree: TreeId, clock: Arc<dyn Clock>, draws: Draws) -> Self {
         let (world, contexts) = (World::new(tree), Contexts::new(tree));
         Self { world, contexts, clock, draws, now: Time(0), ahead_ms: 0 }

@@ -21,7 +21,7 @@ const HELD_MAX: usize = 1_024;
 
 /// What came so far, and the last of it in full.
 #[derive(Default)]
-pub(super) struct Story {
+pub(super) struct RecentEvents {
     seen: Seq,
     trace: Trace,
     /// The last ones, without a gap up to `seen`.
@@ -32,7 +32,7 @@ pub(super) struct Story {
     held: VecDeque<RecordedEvent>,
 }
 
-impl Story {
+impl RecentEvents {
     /// The last event that it took in.
     pub(super) const fn seen(&self) -> Seq {
         self.seen
@@ -44,17 +44,17 @@ impl Story {
     }
 
     /// Takes in the next event. One that comes after a gap is held until that is filled.
-    pub(super) fn take(&mut self, told: RecordedEvent) -> Option<Arc<TracedEvent>> {
-        if told.seq != next(self.seen) {
-            self.hold(told);
+    pub(super) fn take(&mut self, recorded: RecordedEvent) -> Option<Arc<TracedEvent>> {
+        if recorded.seq != next(self.seen) {
+            self.hold(recorded);
             return None;
         }
-        self.seen = told.seq;
-        let hop = self.trace.take(told.at, &told.event);
-        let sight = Arc::new(TracedEvent { told, hop });
-        self.recent_bytes += weight(&sight.told.event);
-        self.recent.push_back(Arc::clone(&sight));
-        Some(sight)
+        self.seen = recorded.seq;
+        let context = self.trace.take(recorded.at, &recorded.event);
+        let traced = Arc::new(TracedEvent { recorded, context });
+        self.recent_bytes += weight(&traced.recorded.event);
+        self.recent.push_back(Arc::clone(&traced));
+        Some(traced)
     }
 
     /// Forgets what is no longer recent. Before events are taken in and not after, so that whoever waited for them
@@ -62,31 +62,31 @@ impl Story {
     pub(super) fn trim(&mut self) {
         while self.recent.len() > RECENT_MAX || self.recent_bytes > RECENT_BYTES_MAX {
             let Some(oldest) = self.recent.pop_front() else { return };
-            self.recent_bytes -= weight(&oldest.told.event);
+            self.recent_bytes -= weight(&oldest.recorded.event);
         }
     }
 
     /// The sights after an event; none if that is longer ago than what is kept.
     pub(super) fn after(&self, place: Seq) -> Option<impl Iterator<Item = &Arc<TracedEvent>>> {
-        let oldest = self.recent.front().map_or(next(self.seen), |sight| sight.told.seq);
-        let known = self.recent.partition_point(|sight| sight.told.seq <= place);
+        let oldest = self.recent.front().map_or(next(self.seen), |traced| traced.recorded.seq);
+        let known = self.recent.partition_point(|traced| traced.recorded.seq <= place);
         (next(place) >= oldest).then(|| self.recent.range(known..))
     }
 
     /// The next event, if it is held.
     pub(super) fn held(&mut self) -> Option<RecordedEvent> {
-        while self.held.pop_front_if(|told| told.seq <= self.seen).is_some() {}
-        self.held.pop_front_if(|told| told.seq == next(self.seen))
+        while self.held.pop_front_if(|recorded| recorded.seq <= self.seen).is_some() {}
+        self.held.pop_front_if(|recorded| recorded.seq == next(self.seen))
     }
 
-    fn hold(&mut self, told: RecordedEvent) {
-        if self.held.back().is_some_and(|last| next(last.seq) != told.seq) {
+    fn hold(&mut self, recorded: RecordedEvent) {
+        if self.held.back().is_some_and(|last| next(last.seq) != recorded.seq) {
             self.held.clear();
         }
         if self.held.len() == HELD_MAX {
             self.held.pop_front();
         }
-        self.held.push_back(told);
+        self.held.push_back(recorded);
     }
 }
 

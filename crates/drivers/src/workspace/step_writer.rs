@@ -12,14 +12,14 @@ use spinney_kernel::words::{AgentId, BlobRef, Seq, Time};
 
 use super::atomic::Sync;
 use super::fault::WorkspaceFault;
-use super::fold::{Deed, Steps};
+use super::fold::{StepChange, Steps};
 use super::place::Workspaces;
 
 /// Gives the bytes of a blob, from wherever the tree's journal keeps them.
 type Blobs<'j> = dyn Fn(&BlobRef) -> Result<Option<Vec<u8>>, JournalFault> + 'j;
 
 /// Writes the step files and the long outputs of one tree.
-pub struct Scribe<'j> {
+pub struct StepWriter<'j> {
     steps: Steps,
     workspaces: Workspaces,
     blobs: Box<Blobs<'j>>,
@@ -27,7 +27,7 @@ pub struct Scribe<'j> {
     past: Seq,
 }
 
-impl<'j> Scribe<'j> {
+impl<'j> StepWriter<'j> {
     /// Writes into the workspaces of a tree. Whoever puts outputs there takes clones of the same. `past` is the last
     /// event that others may have written files about; `blobs` gives what the events only refer to.
     #[must_use]
@@ -45,31 +45,31 @@ impl<'j> Scribe<'j> {
     /// # Errors
     /// The first file that could not be written.
     pub fn take(&mut self, seq: Seq, at: Time, event: &Event) -> Result<(), WorkspaceFault> {
-        let deeds = self.steps.take(seq, at, event);
+        let changes = self.steps.take(seq, at, event);
         // One that cannot be done keeps none of the others from being done.
-        let done = deeds.iter().map(|deed| self.act(seq, deed)).fold(Ok(()), Result::and);
+        let done = changes.iter().map(|change| self.act(seq, change)).fold(Ok(()), Result::and);
         if seq == self.past { done.and(self.sweep()) } else { done }
     }
 
-    fn act(&self, seq: Seq, deed: &Deed) -> Result<(), WorkspaceFault> {
-        match deed {
-            Deed::Born { agent } => {
+    fn act(&self, seq: Seq, change: &StepChange) -> Result<(), WorkspaceFault> {
+        match change {
+            StepChange::Born { agent } => {
                 let workspace = self.workspaces.agent(agent)?;
                 // Whoever is new has no history; of the past, what is right stays.
                 if seq > self.past { workspace.sweep(0, &Offloads::default()) } else { Ok(()) }
             }
             // Before the step that names it.
-            Deed::Offloaded { agent, blob } => {
+            StepChange::Offloaded { agent, blob } => {
                 let (workspace, name) = (self.workspaces.found(agent)?, offload::name(&blob.hash));
                 workspace.keep(&name, || self.bytes(blob), self.sync())
             }
-            Deed::Did { agent, number, step } => {
+            StepChange::Did { agent, number, step } => {
                 self.workspaces.found(agent)?.write(*number, step, self.sync())
             }
-            Deed::Gone { agent, steps, offloads } if seq <= self.past => {
+            StepChange::Gone { agent, steps, offloads } if seq <= self.past => {
                 self.workspaces.found(agent)?.sweep(*steps, offloads)
             }
-            Deed::Gone { .. } => Ok(()),
+            StepChange::Gone { .. } => Ok(()),
         }
     }
 
@@ -98,11 +98,11 @@ impl<'j> Scribe<'j> {
     }
 }
 
-impl fmt::Debug for Scribe<'_> {
+impl fmt::Debug for StepWriter<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { steps, workspaces, past, .. } = self;
-        let mut scribe = f.debug_struct("Scribe");
-        scribe
+        let mut step_writer = f.debug_struct("Scribe");
+        step_writer
             .field("steps", steps)
             .field("workspaces", workspaces)
             .field("past", past)

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use spinney::Tree;
-use spinney::tree::{RecordedEvent, tell};
-use spinney_drivers::workspace::{Scribe, WorkspaceFault, Workspaces};
+use spinney::tree::{RecordedEvent, recorded_events};
+use spinney_drivers::workspace::{StepWriter, WorkspaceFault, Workspaces};
 use spinney_journal::{Blocking, Journal, pages};
 use spinney_kernel::words::{Seq, TreeId};
 use tokio::sync::mpsc;
@@ -20,7 +20,7 @@ use crate::out;
 const WAITING_MAX: usize = 256;
 
 /// Writes the step files of a tree that runs here, in a thread of its own.
-pub(crate) struct Scribing {
+pub(crate) struct WorkspaceWriter {
     home: PathBuf,
     tree: TreeId,
     writer: JoinHandle<Missing>,
@@ -42,7 +42,7 @@ impl Missing {
     }
 
     /// Says what is missing, if anything is, and what to do about it.
-    fn told(self, home: &Path, tree: TreeId) {
+    fn recorded(self, home: &Path, tree: TreeId) {
         let Self { first: Some(fault), count } = self else { return };
         let again = about(home, "resume", tree, &[]);
         let others = if count > 1 { format!(" (and {} more)", count - 1) } else { String::new() };
@@ -54,15 +54,15 @@ impl Missing {
     }
 }
 
-impl Scribing {
+impl WorkspaceWriter {
     /// Begins at the tree's first event. Up to `past`, an earlier process may have written before.
     pub(crate) fn begin(home: &Path, journal: Arc<dyn Journal>, tree: &Tree, past: Seq) -> Self {
         let (events, mut waiting) = mpsc::channel::<RecordedEvent>(WAITING_MAX);
         let mut all = tree.events(Seq(0));
         tokio::spawn(async move {
             // A journal that cannot be read is told by whoever follows the tree.
-            while let Some(Ok(told)) = all.next().await {
-                if events.send(told).await.is_err() {
+            while let Some(Ok(recorded)) = all.next().await {
+                if events.send(recorded).await.is_err() {
                     return;
                 }
             }
@@ -79,7 +79,7 @@ impl Scribing {
     /// Waits until everything is written. The tree is no longer run by then.
     pub(crate) async fn end(self) {
         match self.writer.await {
-            Ok(missing) => missing.told(&self.home, self.tree),
+            Ok(missing) => missing.recorded(&self.home, self.tree),
             Err(error) => out::complain(&format!("writing step files broke off: {error}")),
         }
     }
@@ -92,8 +92,9 @@ pub(crate) fn mend(home: &Path, journal: &dyn Journal, tree: TreeId) {
         Err(_) => return,
     };
     // A journal that cannot be read is told by whoever asked for the tree.
-    let events = pages(journal, tree, Seq(0)).blocking().map_while(Result::ok).flatten().flat_map(tell);
-    write(home, journal, (tree, past), events).told(home, tree);
+    let events =
+        pages(journal, tree, Seq(0)).blocking().map_while(Result::ok).flatten().flat_map(recorded_events);
+    write(home, journal, (tree, past), events).recorded(home, tree);
 }
 
 fn write(
@@ -103,9 +104,10 @@ fn write(
     events: impl Iterator<Item = RecordedEvent>,
 ) -> Missing {
     let mut missing = Missing::default();
-    let scribe = |workspaces| Scribe::new(workspaces, past, |blob| journal.blob(blob).wait());
-    match Workspaces::open(home, tree).map(scribe) {
-        Ok(mut scribe) => events.for_each(|told| missing.note(scribe.take(told.seq, told.at, &told.event))),
+    let step_writer = |workspaces| StepWriter::new(workspaces, past, |blob| journal.blob(blob).wait());
+    match Workspaces::open(home, tree).map(step_writer) {
+        Ok(mut step_writer) => events
+            .for_each(|recorded| missing.note(step_writer.take(recorded.seq, recorded.at, &recorded.event))),
         Err(fault) => missing.note(Err(fault)),
     }
     missing
