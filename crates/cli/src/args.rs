@@ -15,7 +15,7 @@ pub(crate) struct Args {
     /// Where trees are kept
     #[arg(long, global = true, env = hint::HOME_VARIABLE, default_value = hint::HOME, value_name = "DIR")]
     pub(crate) home: PathBuf,
-    /// Go on although commits that were confirmed are missing from the journal; a copy of what was found is kept
+    /// Continue although confirmed commits are missing from the journal; keeps a copy of what was found
     #[arg(long, global = true)]
     pub(crate) accept_loss: bool,
     #[command(subcommand)]
@@ -27,17 +27,17 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Run a tree file to its end
     Run(Run),
-    /// Take a tree up where it stopped
+    /// Resume a tree where it stopped
     Resume(Resume),
     /// List every tree
     Ps(Ps),
     /// Show what happened in a tree
     Events(Events),
-    /// Show everything that an agent was told or said, also what its window leaves out
+    /// Show everything an agent has read and said, including what its window leaves out
     Show(Show),
     /// Show how large an agent's window is, and what is in it
     Window(WhoseContext),
-    /// Show what people are asked, with everything that a yes would allow
+    /// Show open questions, with everything that a yes would allow
     Questions(Questions),
     /// Cancel a tree, or one agent and everything below it
     Cancel(Cancel),
@@ -45,22 +45,22 @@ pub(crate) enum Command {
     Answer(Answer),
     /// Send a message to an agent
     Send(Send),
-    /// Tell an agent what the one above it knows by now
+    /// Share with an agent what its parent knows now
     Refresh(Refresh),
-    /// Tell several agents what one of them knows
+    /// Share what one agent knows with several others
     Broadcast(Broadcast),
-    /// Let what runs end and start nothing new
+    /// Pause a tree or an agent: running calls finish, nothing new starts
     Pause(Whom),
     /// End a pause
     Unpause(Whom),
     /// Raise the ceilings of a tree
     Budget(Budget),
-    /// Name places in journals, list them, branch off there
+    /// Make, list and branch from checkpoints
     #[command(subcommand)]
     Checkpoint(Checkpoint),
     /// Remove a tree, its workspaces and its checkpoints
     Rm(Rm),
-    /// Tell a tree's story from its journal, or check it; no model and no tool is called
+    /// Print what happened in a tree from its journal, or verify it; calls no model and no tool
     Replay(Replay),
 }
 
@@ -126,7 +126,7 @@ pub(crate) struct Events {
     /// Show only events about this topic, or below it: `agent` covers `agent.spawn`
     #[arg(long, value_parser = topic)]
     pub(crate) topic: Option<Topic>,
-    /// Go on as the tree goes on, until it has ended
+    /// Follow the tree until it ends
     #[arg(long, short)]
     pub(crate) follow: bool,
     /// Write each event as a line of JSON

@@ -104,9 +104,10 @@ pub(crate) fn describe(open_calls: &OpenCalls, event: &Event) -> Line {
         Event::MessagePublished { body, envelope, .. } => published(&body.text, envelope),
         Event::CheckpointMade { name, kind, .. } => has_checkpoint(name, *kind),
         Event::TreeBranched(branched) => branched_off(branched),
-        Event::TreeHalted { account, short, .. } => {
-            main_line(format!("wants more than there is; the tree is halted: {}", short.describe(account)))
-        }
+        Event::TreeHalted { account, short, .. } => main_line(format!(
+            "needs more budget than is left; the tree is halted: {}",
+            short.describe(account)
+        )),
         Event::TreeUnhalted => main_line("the tree goes on".to_owned()),
         Event::LimitRaised { add, add_ms, .. } => main_line(format!("may {}", more(add, *add_ms))),
         Event::ClockSet { clock, left_ms, alarm, .. } => clock_set(*clock, *left_ms, alarm.is_some()),
@@ -265,8 +266,8 @@ fn describe_call(open_calls: &OpenCalls, event: &Event) -> Line {
         Event::AttemptFailed { call, fault, spent, .. } => {
             let (name, spent) = (name(open_calls, *call), spent_briefly(spent));
             main_line(match fault {
-                Some(fault) => format!("has no luck with {name}{}; spent {spent}", why(fault)),
-                None => format!("lost its call of {name} with its process; counted as {spent}"),
+                Some(fault) => format!("tried {name}, which failed{}; spent {spent}", why(fault)),
+                None => format!("lost its call to {name} with its process; counted as {spent}"),
             })
         }
         Event::CallEnded { call, outcome, .. } => ended(open_calls, *call, outcome),
@@ -400,7 +401,7 @@ fn ended(open_calls: &OpenCalls, call: CallId, outcome: &Outcome) -> Line {
         }
         Outcome::Failed { fault } => main_line(format!("gives up on {name}{}", why(fault))),
         Outcome::Lost => {
-            main_line(format!("lost its call of {name} with its process: nobody knows whether it happened"))
+            main_line(format!("lost its call to {name} with its process: nobody knows whether it happened"))
         }
         Outcome::Cancelled => detail(format!("needs {name} no more")),
         Outcome::Approved => main_line("may: a person said yes".to_owned()),

@@ -318,7 +318,7 @@ pub enum JournalFault {
         known: u32,
     },
     /// Another process has the home open.
-    #[error("process {pid} has this home open: stop it, or look without changing anything")]
+    #[error("process {pid} has this home open: stop it, use another --home, or use a read-only command")]
     Locked {
         /// Which process; 0 if it did not say.
         pid: u32,

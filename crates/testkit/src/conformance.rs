@@ -24,7 +24,7 @@ pub fn journal(open: &dyn Fn() -> Box<dyn Journal>) {
         a_page_is_bounded_in_bytes,
         a_whole_chain_is_verified,
         a_hash_does_not_depend_on_what_its_writer_knows,
-        a_stale_writer_is_told_and_writes_nothing,
+        a_stale_writer_is_refused_and_writes_nothing,
         heads_say_where_each_tree_stands,
         blobs_live_as_long_as_a_tree_that_uses_them,
         a_removed_tree_is_gone_and_may_come_again,
@@ -214,7 +214,7 @@ fn a_hash_does_not_depend_on_what_its_writer_knows(journal: &dyn Journal) {
     }
 }
 
-fn a_stale_writer_is_told_and_writes_nothing(journal: &dyn Journal) {
+fn a_stale_writer_is_refused_and_writes_nothing(journal: &dyn Journal) {
     let batches = batches();
     let written = write(journal, tree(1), &batches);
     let found = last(&batches).0;

@@ -12,6 +12,7 @@ mod layers;
 mod machine_paths;
 mod module_docs;
 mod names;
+mod pictures;
 mod public_names;
 mod sizes;
 mod sql;
@@ -28,7 +29,7 @@ pub use finding::Finding;
 
 type Rule = fn(&Workspace) -> Vec<Finding>;
 
-const RULES: [Rule; 14] = [
+const RULES: [Rule; 15] = [
     syntax::check,
     edges::check,
     layers::check,
@@ -36,6 +37,7 @@ const RULES: [Rule; 14] = [
     sizes::check,
     module_docs::check,
     names::check,
+    pictures::check,
     public_names::check,
     homes::check,
     sql::check,

@@ -9,6 +9,7 @@ mod layers;
 mod machine_paths;
 mod module_docs;
 mod names;
+mod pictures;
 mod public_names;
 mod sizes;
 mod sql;

@@ -80,7 +80,7 @@ async fn take_up(
         unpause(&tree).await;
     }
     let so_far = counted(seen.0, "event");
-    head(style, &format!("{} · tree {} · taken up after {so_far}", one_line(&name, 60), short(known.tree)))?;
+    head(style, &format!("{} · tree {} · resumed after {so_far}", one_line(&name, 60), short(known.tree)))?;
     let (home, path) = (Arc::new(home), path.to_owned());
     Ok(Resumed::Runs(Box::new(Follow { home, path, tree, screen, seen, listening })))
 }

@@ -52,7 +52,7 @@ pub(super) async fn send(home: &Path, args: args::Send) -> Result<Exit> {
     let mut next = Next::Resume;
     if let Asked::Done { reply: SendReply::Queued, .. } = done {
         let known = agents::known(&place::look(home)?, tree)?;
-        said += &format!(": no agent is called so yet ({})", agents::meant(&to, &known));
+        said += &format!(": no agent has that name yet ({})", agents::meant(&to, &known));
         next = Next::Spawn;
     }
     finish(done, (home, tree), &said, next).await

@@ -62,7 +62,7 @@ pub(crate) struct Server {
 }
 
 /// Who answers: the tree that runs here, and its home for every other one.
-struct Desk {
+struct Handler {
     home: Arc<Home>,
     tree: Tree,
 }
@@ -90,7 +90,7 @@ impl Listening {
     /// Serves it.
     pub(crate) fn serve(self, home: Arc<Home>, tree: Tree) -> Server {
         let (stop, stopped) = oneshot::channel();
-        let task = tokio::spawn(serve(self, Arc::new(Desk { home, tree }), stopped));
+        let task = tokio::spawn(serve(self, Arc::new(Handler { home, tree }), stopped));
         Server { stop, task }
     }
 }
@@ -103,7 +103,7 @@ impl Server {
     }
 }
 
-async fn serve(listening: Listening, desk: Arc<Desk>, mut stopped: oneshot::Receiver<()>) {
+async fn serve(listening: Listening, handler: Arc<Handler>, mut stopped: oneshot::Receiver<()>) {
     let Listening { listener, file } = listening;
     let mut connections = Connections::default();
     loop {
@@ -113,7 +113,7 @@ async fn serve(listening: Listening, desk: Arc<Desk>, mut stopped: oneshot::Rece
             accepted = listener.accept(), if connections.have_room() => {
                 // One that cannot be taken went away, or we are short of something that comes back.
                 if let Ok((stream, _)) = accepted {
-                    connections.add(stream, &desk);
+                    connections.add(stream, &handler);
                 }
             }
         }
@@ -147,16 +147,16 @@ impl Connections {
         self.open.len() < CONNECTIONS_MAX || self.idle().is_some()
     }
 
-    fn add(&mut self, stream: UnixStream, desk: &Arc<Desk>) {
+    fn add(&mut self, stream: UnixStream, handler: &Arc<Handler>) {
         if self.open.len() >= CONNECTIONS_MAX
             && let Some(idle) = self.idle()
         {
             self.open.remove(idle).task.abort();
         }
-        let (desk, has_asked) = (Arc::clone(desk), Arc::new(AtomicBool::new(false)));
+        let (handler, has_asked) = (Arc::clone(handler), Arc::new(AtomicBool::new(false)));
         let asked = Arc::clone(&has_asked);
         let task = self.tasks.spawn(async move {
-            let exchange = exchange(stream, &desk, &asked);
+            let exchange = exchange(stream, &handler, &asked);
             // Whoever went away, or took too long, is told nothing.
             let _ = timeout(Duration::from_millis(EXCHANGE_MS_MAX), exchange).await;
         });
@@ -177,7 +177,7 @@ impl Connections {
 }
 
 /// One line in, one line out.
-async fn exchange(stream: UnixStream, desk: &Desk, has_asked: &AtomicBool) -> io::Result<()> {
+async fn exchange(stream: UnixStream, handler: &Handler, has_asked: &AtomicBool) -> io::Result<()> {
     let (from, mut to) = stream.into_split();
     let mut line = Vec::new();
     let mut from = BufReader::new(from.take(LINE_BYTES_MAX as u64 + 1));
@@ -193,7 +193,7 @@ async fn exchange(stream: UnixStream, desk: &Desk, has_asked: &AtomicBool) -> io
                         Ask::Running => None,
                         Ask::Do { tree, .. } => Some(tracing::field::display(*tree)),
                     };
-                    let answer = desk.answer(ask, bytes).await;
+                    let answer = handler.answer(ask, bytes).await;
                     let refused = matches!(answer, Answer::Refused { .. } | Answer::Failed { .. });
                     tracing::debug!(target: "spinney::control", tree, refused, "request");
                     answer
@@ -227,7 +227,7 @@ async fn enclosed(
     Ok(Ok(all))
 }
 
-impl Desk {
+impl Handler {
     async fn answer(&self, ask: Ask, bytes: Vec<Vec<u8>>) -> Answer {
         match ask {
             Ask::Running => Answer::Running { trees: self.running().into_iter().collect() },

@@ -480,7 +480,7 @@ fn p18_an_agent_that_is_not_there_is_never_another_one() {
             spinney: no agent `nobody` in this tree: known agents: lead, one, two
             spinney: no agent `nobody` in this tree: known agents: lead, one, two
             ");
-            insta::assert_snapshot!(noted(&stage, &["send", "last", "thre", "Hi."]), @"sent to `thre`: no agent is called so yet (known agents: lead, one, two); the message waits until one is spawned");
+            insta::assert_snapshot!(noted(&stage, &["send", "last", "thre", "Hi."]), @"sent to `thre`: no agent has that name yet (known agents: lead, one, two); the message waits until one is spawned");
             running.signal("KILL");
         } else {
             assert!(told.iter().all(|told| told.starts_with("spinney: no agent `")), "{told:?}");

@@ -40,7 +40,7 @@ fn the_header_says_how_much_there_was() {
     running.kill();
     let events = stage.spinney(&["events", "last"]).out.lines().count();
     let resumed = stage.spinney(&["resume", "last"]);
-    assert!(resumed.out.lines().next().unwrap().ends_with(&format!("taken up after {events} events")));
+    assert!(resumed.out.lines().next().unwrap().ends_with(&format!("resumed after {events} events")));
     assert!(resumed.out.contains("lead starts look again after a restart"), "{}", resumed.out);
     assert!(resumed.out.contains("  answer  I saw it\n"), "{}", resumed.out);
 }

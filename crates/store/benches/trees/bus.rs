@@ -26,7 +26,7 @@ const ASKS: usize = 10_000;
 
 /// Prints the table.
 pub(crate) fn run() {
-    beside_a_crowd();
+    beside_many();
     deltas();
     requests();
     for (think, pace) in [(Duration::from_millis(10), "10 ms a call"), (Duration::ZERO, "no time a call")] {
@@ -67,12 +67,12 @@ async fn publish(tree: &Tree) -> f64 {
 }
 
 /// What a note costs while so many watch for something else, and while nobody does.
-fn beside_a_crowd() {
+fn beside_many() {
     let runtime = tree::runtime();
     let (mut with, mut without) = (Vec::new(), Vec::new());
     runtime.block_on(async {
         let ((_quiet_home, quiet), (_loud_home, loud)) = (still().await, still().await);
-        let crowd: Vec<JoinHandle<()>> =
+        let others: Vec<JoinHandle<()>> =
             (0..CROWD).map(|number| tokio::spawn(drain(watch(&loud, number)))).collect();
         while loud.watchers().1 < CROWD {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -81,7 +81,7 @@ fn beside_a_crowd() {
             without.push(publish(&quiet).await);
             with.push(publish(&loud).await);
         }
-        crowd.iter().for_each(JoinHandle::abort);
+        others.iter().for_each(JoinHandle::abort);
     });
     let (with, without) = (median(with), median(without));
     row(

@@ -60,7 +60,7 @@ fn whole_trees(seed: u64, steps: u64) -> Result<(), String> {
         }
         let tally = ran.map_err(|broken| broken.to_string())?;
         println!(
-            "whole trees, {name}: {} trees in {} cases, {} crashes, each taken up by the next process ({} of them at every position in turn), {} results compared and equal, {} batches, {} events, {} agents, {} model and {} tool calls: every law held",
+            "whole trees, {name}: {} trees in {} cases, {} crashes, each resumed by the next process ({} of them at every position in turn), {} results compared and equal, {} batches, {} events, {} agents, {} model and {} tool calls: every law held",
             tally.trees,
             tally.cases,
             tally.crashes,

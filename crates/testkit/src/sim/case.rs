@@ -18,7 +18,7 @@ use super::clocks::Alarms;
 use super::dice::Dice;
 use super::law::{Law, Witness, hold};
 use super::start::Before;
-use super::windows::{check_images, check_packet, check_told, check_windows};
+use super::windows::{check_images, check_packet, check_shared, check_windows};
 use super::wrap_up::{LastCalls, check_last_calls};
 use super::{Broken, grow, moves};
 use crate::fixture::parse;
@@ -219,7 +219,7 @@ impl Case {
                     self.contexts.apply(event);
                     check_images(&shadow, &self.contexts, event)?;
                     shadow.apply(event);
-                    check_told(&self.contexts, event)?;
+                    check_shared(&self.contexts, event)?;
                 }
                 if shadow != self.world {
                     return Err("applying the events gives another world than deciding them".to_owned());

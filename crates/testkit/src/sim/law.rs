@@ -168,7 +168,7 @@ impl Witness {
             match call.stage {
                 CallStage::Asked => return Err(format!("{id} was asked and forgotten")),
                 CallStage::Waiting(Why::Slot) => {
-                    hold(!free, || format!("{id} waits for a slot that is free"))?
+                    hold(!free, || format!("{id} waits for a slot that is free"))?;
                 }
                 CallStage::Waiting(Why::Budget { ask }) => {
                     match scan.fit(world.ledger(), agent.account, &ask) {

@@ -49,7 +49,7 @@ fn folded<'c>(contexts: &'c Contexts, agent: &AgentId) -> Option<&'c Folded> {
 }
 
 /// What a cut says it is told by is what tells it.
-pub(super) fn check_told(contexts: &Contexts, event: &Event) -> Law {
+pub(super) fn check_shared(contexts: &Contexts, event: &Event) -> Law {
     let Event::ContextCut { agent, summary: Some(Summary::By(_)), .. } = event else { return Ok(()) };
     match folded(contexts, agent).and_then(Folded::summary) {
         Some(_) => Ok(()),

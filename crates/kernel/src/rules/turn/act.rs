@@ -40,7 +40,7 @@ fn start(
 ) -> Result<Option<Body>, Refusal> {
     match known {
         Known::Builtin(builtin, _) => draft.answering(place, |draft| builtin::run(draft, ix, builtin, ask)),
-        Known::Tool(name, tool) => call(draft, ix, place, name, tool).map(|()| None),
+        Known::Tool(name, tool) => call(draft, ix, place, name, &tool).map(|()| None),
     }
 }
 
@@ -98,10 +98,10 @@ fn call(
     ix: AgentIx,
     place: u32,
     tool: ToolName,
-    spec: ToolSpec,
+    spec: &ToolSpec,
 ) -> Result<(), Refusal> {
     crate::rules::request::room_for_call(draft, ix)?;
-    let ToolSpec { cost_nanos_max, lost, .. } = spec;
+    let ToolSpec { cost_nanos_max, lost, .. } = *spec;
     let call = ToolCall { tool, ask: Some(place), args: String::new(), cost_nanos_max, lost };
     let work = Work::Tool(Box::new(call));
     let (call, agent) = (draft.calls().next_id(), draft.agent_id(ix).clone());
