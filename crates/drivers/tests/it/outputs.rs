@@ -146,7 +146,7 @@ fn outputs_arrive_while_the_history_is_mended() {
             for _ in 0..300 {
                 let mut step_writer = StepWriter::new(workspaces.clone(), ran.last(), |_| Ok(None));
                 ran.recorded.iter().for_each(|recorded| {
-                    step_writer.take(recorded.seq, recorded.at, &recorded.event).unwrap()
+                    step_writer.take(recorded.seq, recorded.at, &recorded.event).unwrap();
                 });
             }
         });

@@ -22,7 +22,7 @@ const DBOS: Script = Script { home: "dbos", packages: &["dbos==3.3.0"], path: "b
 /// Prints the table.
 pub(crate) fn run() {
     let (langgraph, dbos) = (peer::measure(&LANGGRAPH), peer::measure(&DBOS));
-    for (durability, turns, bound) in [(Durability::Normal, 500, 4.0), (Durability::Full, 100, 1.5)] {
+    for (durability, turns, bound) in [(Durability::Normal, 500, 3.0), (Durability::Full, 100, 2.0)] {
         let (ours, raw, ratio) = one_tree(durability, turns);
         let level = format!("{durability:?}").to_lowercase();
         let what = format!("one tree, one step after the other, {level}");
