@@ -1,4 +1,4 @@
-//! The scribe: keeps the histories and the long outputs of a tree's agents as the journal says. It is handed every event from the first on;
+//! The step writer: keeps the histories and the long outputs of a tree's agents as the journal says. It is handed every event from the first on;
 //! files that are right are left as they are, so taking a tree up again writes only what is missing.
 
 use std::fmt;

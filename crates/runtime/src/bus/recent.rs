@@ -1,4 +1,4 @@
-//! The story of a tree as its hub knows it: who is who as of the last event that it took in, and the sights that came
+//! The recent events of a tree as its hub knows them: who is who as of the last one, and the traced events that came
 //! last, so that whoever begins among them need not read the journal.
 
 use std::collections::VecDeque;
@@ -66,7 +66,7 @@ impl RecentEvents {
         }
     }
 
-    /// The sights after an event; none if that is longer ago than what is kept.
+    /// The traced events after an event; none if that is longer ago than what is kept.
     pub(super) fn after(&self, place: Seq) -> Option<impl Iterator<Item = &Arc<TracedEvent>>> {
         let oldest = self.recent.front().map_or(next(self.seen), |traced| traced.recorded.seq);
         let known = self.recent.partition_point(|traced| traced.recorded.seq <= place);

@@ -1,4 +1,4 @@
-//! The mind of a tree: its world and its contexts, moved only by inputs. It decides and remembers; it does nothing.
+//! The live state of a tree: its world and its contexts, changed only by inputs. It decides and remembers; it does nothing.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

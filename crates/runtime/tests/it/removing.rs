@@ -18,7 +18,7 @@ use crate::pass_on::pass_on;
 const ASKS: &str =
     "rules: [{ when: { turn: 1 }, call: [{ tool: ask_human, args: { question: Which? } }] }, { say: done }]";
 
-/// A journal that may lose its sight.
+/// A journal that may fail to list trees.
 struct Blind {
     inner: Arc<dyn Journal>,
     blind: AtomicBool,

@@ -120,7 +120,7 @@ ALTER TABLE trees ADD COLUMN seed BLOB;
 DROP INDEX IF EXISTS catalog_by_tree;
 ";
 
-/// Where the trees stand that were written lately, in one row.
+/// The heads of recently written trees, packed into one row (schema 7 and older).
 const LATELY: &str = "
 CREATE TABLE lately (
     stands BLOB NOT NULL

@@ -27,7 +27,7 @@ fn pages_for_a_branch_after(batches: u64) -> Result<u64, Box<dyn std::error::Err
         end += events;
     }
     let mover = Connection::open(file(home.path()))?;
-    // The journal's own mover may be at it, and only one can.
+    // The writer may be at a WAL checkpoint, and only one can run.
     while mover.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0))? != 0 {
         std::thread::yield_now();
     }
