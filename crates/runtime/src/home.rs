@@ -196,7 +196,8 @@ impl Home {
         self.drivers.count(&mut start);
         seedling.ask(start).map_err(StartError::Refused)?;
         tracing::info!(tree = %id, "tree started");
-        let tree = self.keep(seedling.grow());
+        let (tree, task) = seedling.grow();
+        let tree = self.keep(tree, task);
         drop((claim, door));
         match tree.begun().await {
             Ok(()) => Ok(tree),
@@ -227,7 +228,8 @@ impl Home {
         self.drivers.check(seedling.world().definition()).map_err(ResumeError::NoDriver)?;
         tracing::info!(%tree, seq = head.seq.0, state = &*head.state, "tree resumed");
         seedling.resume(&head.state);
-        Ok(self.keep(seedling.grow()))
+        let (tree, task) = seedling.grow();
+        Ok(self.keep(tree, task))
     }
 
     /// Does one thing that a person asks of a tree that nobody runs, and leaves it standing. No model and no tool is
@@ -380,7 +382,7 @@ impl Home {
         }
     }
 
-    fn keep(&self, (tree, task): (Tree, JoinHandle<()>)) -> Tree {
+    fn keep(&self, tree: Tree, task: JoinHandle<()>) -> Tree {
         let mut trees = self.trees();
         trees.retain(|_, running| !running.task.is_finished());
         let abort = task.abort_handle();

@@ -115,8 +115,8 @@ pub(crate) fn event(event: &Event) -> String {
         Event::ContextShared { from, to, spans, as_is, replaces } => {
             format!("{to} told {} of {from}{}", shared(spans, *as_is), instead(replaces))
         }
-        Event::ThreadJoined { agent, of, bound } => thread(agent, ("reads", of), *bound),
-        Event::ThreadLeft { agent, of, bound } => thread(agent, ("left", of), *bound),
+        Event::ThreadJoined { agent, of, bound } => thread(agent, "reads", of, *bound),
+        Event::ThreadLeft { agent, of, bound } => thread(agent, "left", of, *bound),
         Event::ContextCut { agent, cut, summary, .. } => cut_text(agent, cut, *summary),
         Event::ContextRestored(restored) => restored_text(restored),
         Event::AgentPaused { agent } => format!("{agent} paused"),
@@ -255,7 +255,7 @@ fn sender(from: &By) -> String {
     }
 }
 
-fn thread(agent: &AgentId, (verb, of): (&str, &AgentId), bound: Option<u64>) -> String {
+fn thread(agent: &AgentId, verb: &str, of: &AgentId, bound: Option<u64>) -> String {
     let bound = bound.map_or_else(String::new, |tokens| format!(", at most {tokens} tokens"));
     format!("{agent} {verb} thread of {of}{bound}")
 }

@@ -64,11 +64,11 @@ const fn nonblock() -> i32 {
 /// Everything below a folder, in the order of names, as far as there is room.
 pub(super) fn list(folder: &Dir, most: usize, depth_max: u32) -> io::Result<Vec<Entry>> {
     let mut found = Vec::new();
-    walk(folder, "", (most, depth_max), &mut found)?;
+    walk(folder, "", most, depth_max, &mut found)?;
     Ok(found)
 }
 
-fn walk(folder: &Dir, above: &str, (most, depth): (usize, u32), found: &mut Vec<Entry>) -> io::Result<()> {
+fn walk(folder: &Dir, above: &str, most: usize, depth: u32, found: &mut Vec<Entry>) -> io::Result<()> {
     let mut names: Vec<String> = Vec::new();
     for entry in folder.entries()? {
         // What has no name that could be asked for is not shown.
@@ -88,7 +88,7 @@ fn walk(folder: &Dir, above: &str, (most, depth): (usize, u32), found: &mut Vec<
         if about.is_dir() {
             found.push(Entry { path: format!("{path}/"), bytes: None });
             if depth > 0 {
-                walk(&folder.open_dir_nofollow(&name)?, &format!("{path}/"), (most, depth - 1), found)?;
+                walk(&folder.open_dir_nofollow(&name)?, &format!("{path}/"), most, depth - 1, found)?;
             }
         } else if about.is_file() {
             found.push(Entry { path, bytes: Some(about.len()) });

@@ -145,11 +145,11 @@ impl Steps {
                 Vec::new()
             }
             Event::WaitStarted { call, agent, ask, wait, .. } => {
-                self.opened(*call, (agent, *ask), || waits(wait));
+                self.opened(*call, agent, *ask, || waits(wait));
                 Vec::new()
             }
             Event::QuestionAsked { call, agent, ask, question, .. } => {
-                self.opened(*call, (agent, *ask), || asks(&question.text));
+                self.opened(*call, agent, *ask, || asks(&question.text));
                 Vec::new()
             }
             Event::CallSwitched { call, model, .. } => {
@@ -163,12 +163,7 @@ impl Steps {
                 if asked.tool == Builtin::SpawnAgent.word() && !is_error {
                     return Vec::new();
                 }
-                self.did(
-                    agent,
-                    (asked, said),
-                    Observation::answer(body, *is_error, &Whole::Journal, seq),
-                    now,
-                )
+                self.did(agent, asked, said, Observation::answer(body, *is_error, &Whole::Journal, seq), now)
             }
             Event::CallEnded { call, outcome, spent, .. } => self.ended(
                 *call,
@@ -187,7 +182,7 @@ impl Steps {
     fn gone(&mut self, agent: &AgentId, observed: Option<Observation>, now: Ended<'_>) -> Vec<StepChange> {
         let asked = Asked { tool: ANSWER.to_owned(), args: Map::new() };
         let mut changes =
-            observed.map_or_else(Vec::new, |observed| self.did(agent, (asked, None), observed, now));
+            observed.map_or_else(Vec::new, |observed| self.did(agent, asked, None, observed, now));
         let life = self.living.remove(agent);
         let gone = |Life { steps, offloads, .. }| StepChange::Gone { agent: agent.clone(), steps, offloads };
         changes.extend(life.map(gone));
@@ -205,7 +200,7 @@ impl Steps {
         let said = self.living.get_mut(parent).and_then(|life| life.said.take());
         let goal: String = spawned.goal.chars().take(GOAL_CHARS).collect();
         let observed = Observation::well(format!("Spawned {agent} with goal: {goal}..."));
-        changes.extend(self.did(parent, (asked, said), observed, Ended { call, ..now }));
+        changes.extend(self.did(parent, asked, said, observed, Ended { call, ..now }));
         changes
     }
 
@@ -219,14 +214,14 @@ impl Steps {
             }
             Work::Tool(tool) => {
                 let ToolCall { tool, ask, args: given, .. } = tool.as_ref();
-                self.opened(call, (agent, *ask), || Asked { tool: tool.to_string(), args: args(given) });
+                self.opened(call, agent, *ask, || Asked { tool: tool.to_string(), args: args(given) });
             }
             Work::Child(_) | Work::Wait(_) | Work::Question(_) => {}
         }
     }
 
     /// A call is open: for one of the tools that the agent's last answer asked for, or for what `other` says.
-    fn opened(&mut self, call: CallId, (agent, ask): (&AgentId, Option<u32>), other: impl FnOnce() -> Asked) {
+    fn opened(&mut self, call: CallId, agent: &AgentId, ask: Option<u32>, other: impl FnOnce() -> Asked) {
         let asked = ask.and_then(|ask| self.ask(agent, ask));
         let (asked, said) = asked.unwrap_or_else(|| (other(), None));
         self.open.insert(call, Open { is_turn: false, asked, said });
@@ -257,7 +252,7 @@ impl Steps {
         }
         let (whole, mut changes) =
             if is_turn { (Whole::Journal, Vec::new()) } else { self.offloaded(agent, outcome) };
-        changes.extend(self.did(agent, (asked, said), Observation::outcome(outcome, &whole, now.seq), now));
+        changes.extend(self.did(agent, asked, said, Observation::outcome(outcome, &whole, now.seq), now));
         changes
     }
 
@@ -277,7 +272,8 @@ impl Steps {
     fn did(
         &mut self,
         agent: &AgentId,
-        (asked, said): (Asked, Option<String>),
+        asked: Asked,
+        said: Option<String>,
         observed: Observation,
         ended: Ended<'_>,
     ) -> Vec<StepChange> {

@@ -23,7 +23,7 @@ pub(super) fn open_root(
     let mut books = Books::default();
     let (ix, number) = books.open(None, terms);
     let tree = Arc::new(Tree { books: Mutex::new(books), clock });
-    Ok(place(tree, None, (ix, AccountId::new(number, name)), limits, options))
+    Ok(place(tree, None, ix, AccountId::new(number, name), limits, options))
 }
 
 /// Opens an account below `parent`.
@@ -40,7 +40,7 @@ pub(super) fn open_child(parent: &Arc<Place>, limits: &Limits, options: Options)
             books.open(Some(parent.ix), Terms { lends, reserve: options.reserve, ..taken }),
         )
     })?;
-    Ok(place(tree, Some(parent), (ix, AccountId::new(number, name)), limits, options))
+    Ok(place(tree, Some(parent), ix, AccountId::new(number, name), limits, options))
 }
 
 /// Whether `lent` fits at every ancestor. Without lending only an account that takes no more calls refuses: one that
@@ -58,7 +58,8 @@ fn lend_fit(ledger: &Ledger, parent: AccountIx, lent: &Amounts) -> Fit {
 fn place(
     tree: Arc<Tree>,
     parent: Option<&Arc<Place>>,
-    (ix, id): (AccountIx, AccountId),
+    ix: AccountIx,
+    id: AccountId,
     limits: &Limits,
     options: Options,
 ) -> Place {

@@ -84,7 +84,8 @@ impl Tree {
         &self,
         topic: Topic,
         correlation: &Correlation,
-        (after, timeout): (Seq, Duration),
+        after: Seq,
+        timeout: Duration,
     ) -> Result<Arc<TracedEvent>, Waited> {
         let watcher = self.watch(Watch { after, topic: Some(topic), ..Watch::default() });
         until(watcher, correlation, timeout).await
@@ -110,7 +111,8 @@ impl Tree {
         &self,
         by: By,
         note: Note,
-        (need, timeout): (Need, Duration),
+        need: Need,
+        timeout: Duration,
     ) -> Result<Gathered, Waited> {
         let (note, topic, correlation) = self.correlated(note);
         let mut watcher = self.watch_replies(topic);

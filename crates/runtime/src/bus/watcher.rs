@@ -125,7 +125,7 @@ impl Watcher {
         }
         let (on_line, is_live) = self.line.look();
         let event = self.read.front().map(|traced| traced.recorded.seq).or(on_line);
-        if let Some(delta) = self.delta.take_if(|delta| is_due(delta, event, (&self.mode, is_live))) {
+        if let Some(delta) = self.delta.take_if(|delta| is_due(delta, event, &self.mode, is_live)) {
             self.count.deltas += 1;
             return Ok(Some(Seen::Delta(delta)));
         }
@@ -252,7 +252,7 @@ impl Watcher {
 }
 
 /// Whether a delta comes before whatever else there is: not before the event after which it was said.
-fn is_due(delta: &Delta, event: Option<Seq>, (mode, is_live): (&Mode, bool)) -> bool {
+fn is_due(delta: &Delta, event: Option<Seq>, mode: &Mode, is_live: bool) -> bool {
     event.map_or_else(
         || match mode {
             Mode::Live(_) => is_live,

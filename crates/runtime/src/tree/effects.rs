@@ -381,8 +381,7 @@ fn tool_report(
 ) -> Brought {
     let tool::ToolAnswer { text, is_error, parts, used } = answer;
     let count = |part: &mut Part, bytes: &[u8]| drivers.count_part(part, bytes);
-    let Payload { body, blobs } =
-        returned_with((text, parts), shown_bytes, |text| drivers.tokens(text), count);
+    let Payload { body, blobs } = returned_with(text, parts, shown_bytes, |text| drivers.tokens(text), count);
     let Ticket { call, attempt } = ticket;
     let done =
         Done { call, attempt, used, body, asks: Vec::new(), is_error, mismatch: None, stop: StopReason::End };

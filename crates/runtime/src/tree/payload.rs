@@ -38,7 +38,8 @@ fn returned(text: String, shown_bytes: Option<u32>, tokens: impl Fn(&str) -> u64
 /// What a tool returned together with images and files; `count` counts each of these. What is empty, too large or too
 /// many is left out, and the text says so: a report is not refused.
 pub(super) fn returned_with(
-    (mut text, enclosures): (String, Vec<Enclosure>),
+    mut text: String,
+    enclosures: Vec<Enclosure>,
     shown_bytes: Option<u32>,
     tokens: impl Fn(&str) -> u64,
     count: impl Fn(&mut Part, &[u8]),

@@ -415,7 +415,7 @@ impl Run {
             }
             Effect::CallModel { call, attempt, agent, model, output_cap, key } => {
                 let ticket = Ticket { call, attempt };
-                if let Some(attempt) = self.model_attempt(ticket, &agent, (model, output_cap, key)) {
+                if let Some(attempt) = self.model_attempt(ticket, &agent, model, output_cap, key) {
                     let is_turn = attempt.purpose == model::Purpose::Turn;
                     let schema = self.live.contexts.output_schema(&agent).filter(|_| is_turn).cloned();
                     self.effects.call_model(ticket, attempt, schema, &self.live.world);
@@ -441,7 +441,9 @@ impl Run {
         &self,
         ticket: Ticket,
         agent: &AgentId,
-        (model, output_cap, key): (spinney_kernel::words::ModelName, u64, String),
+        model: spinney_kernel::words::ModelName,
+        output_cap: u64,
+        key: String,
     ) -> Option<model::ModelAttempt> {
         let world = &self.live.world;
         let ix = world.agents().find(agent)?;

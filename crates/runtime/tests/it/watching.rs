@@ -522,7 +522,7 @@ async fn l34_replies_are_counted_once_per_sender() {
             }
         };
         let (gathered, ()) =
-            tokio::join!(tree.gather(By::Person, note, (need, Duration::from_secs(1))), answers);
+            tokio::join!(tree.gather(By::Person, note, need, Duration::from_secs(1)), answers);
         let gathered = gathered.unwrap();
         let counted: Vec<(Option<AgentId>, String)> =
             counted.into_iter().map(|(agent, text)| (Some(name(agent)), text.to_owned())).collect();

@@ -60,7 +60,7 @@ fn kin(connection: &Connection, tree: TreeId) -> Result<Kin, JournalFault> {
 }
 
 /// The tree above a branch. That it is not there is damage: nobody removes what a branch reads.
-fn above(connection: &Connection, (tree, at): (TreeId, i64), base: i64) -> Result<Kin, JournalFault> {
+fn above(connection: &Connection, tree: TreeId, at: i64, base: i64) -> Result<Kin, JournalFault> {
     let reason = || "the tree that it was branched from is not there".to_owned();
     connection
         .prepare_cached(&format!("{KIN} WHERE id = ?1"))
@@ -75,7 +75,7 @@ pub(super) fn owner(connection: &Connection, tree: TreeId, from: i64) -> Result<
     let (seed, mut end) = (owner.seed, i64::MAX);
     while let Some((base, at)) = owner.base.filter(|(_, at)| from < *at) {
         end = end.min(at);
-        owner = above(connection, (tree, from), base)?;
+        owner = above(connection, tree, from, base)?;
     }
     Ok(Owner { id: owner.id, last: owner.last, end, seed })
 }
@@ -92,7 +92,7 @@ pub(super) fn fork(
     let mut owner = kin(connection, origin)?;
     // What comes from further up is read there.
     while let Some((base, _)) = owner.base.filter(|(_, at)| from <= *at) {
-        owner = above(connection, (origin, from), base)?;
+        owner = above(connection, origin, from, base)?;
     }
     bound::at_most("a lineage in trees", depth(connection, &owner)?, limit::LINEAGE_MAX)?;
     // In the middle of a transaction the row does not say where the tree stands.
@@ -101,7 +101,7 @@ pub(super) fn fork(
         return Ok(Fork { base: owner.id, batch, hash: head.hash, seed: owner.seed });
     }
     let sqlite = |error| from_sqlite(connection, &error);
-    let next = places::walk(connection, (owner.id, head.last), from, 1).map_err(sqlite)?;
+    let next = places::walk(connection, owner.id, head.last, from, 1).map_err(sqlite)?;
     let next = next.into_iter().flatten().find(|place| place.after == from);
     let batch = next.and_then(|place| place.before).ok_or_else(wrong)?;
     let hash = connection
@@ -116,7 +116,7 @@ fn depth(connection: &Connection, owner: &Kin) -> Result<usize, JournalFault> {
     let (mut depth, mut base) = (1, owner.base);
     while let Some((above, at)) = base {
         depth += 1;
-        base = self::above(connection, (owner.tree, at), above)?.base;
+        base = self::above(connection, owner.tree, at, above)?.base;
     }
     Ok(depth)
 }
@@ -124,7 +124,8 @@ fn depth(connection: &Connection, owner: &Kin) -> Result<usize, JournalFault> {
 /// Before a tree is removed: what branches read of it is kept from that, or goes to the one that reads most of it.
 pub(super) fn release(
     connection: &Connection,
-    (tree, id): (TreeId, i64),
+    tree: TreeId,
+    id: i64,
     shared: Shared,
 ) -> Result<(), JournalFault> {
     let sqlite = |error| from_sqlite(connection, &error);

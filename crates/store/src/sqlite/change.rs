@@ -128,7 +128,7 @@ pub(super) fn change(connection: &Connection, heads: &mut Heads, change: Change)
     match change {
         Change::Remove(tree, shared) => {
             let head = heads.find(connection, tree)?.ok_or(JournalFault::UnknownTree { tree })?;
-            branch::release(connection, (tree, head.id), shared)?;
+            branch::release(connection, tree, head.id, shared)?;
             heads.forget(tree);
             remove(connection, head.id).map_err(|error| from_sqlite(connection, &error))
         }

@@ -29,7 +29,8 @@ fn mark(connection: &Connection, tree: i64, from: i64, batches_max: usize) -> ru
 /// and those that follow, as many as are wanted at most. None if the way back leads nowhere.
 pub(super) fn walk(
     connection: &Connection,
-    (tree, last): (i64, Option<i64>),
+    tree: i64,
+    last: Option<i64>,
     from: i64,
     batches_max: usize,
 ) -> rusqlite::Result<Option<Vec<Place>>> {

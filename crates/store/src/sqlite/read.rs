@@ -32,9 +32,9 @@ pub(super) fn entries(
     }
     let page = |mut places: Vec<Place>| {
         places.retain(|place| place.after < end);
-        at(connection, (tree, seed), after, &places)
+        at(connection, tree, seed, after, &places)
     };
-    let walked = places::walk(connection, (id, last), from, batches_max).map_err(sqlite)?;
+    let walked = places::walk(connection, id, last, from, batches_max).map_err(sqlite)?;
     match walked.map(page) {
         Some(Ok(page)) => Ok(page),
         None | Some(Err(JournalFault::Damaged { .. })) => {
@@ -47,7 +47,8 @@ pub(super) fn entries(
 /// The batches that lie at these places, in order, as far as they fit a page.
 fn at(
     connection: &Connection,
-    (tree, seed): (TreeId, TreeId),
+    tree: TreeId,
+    seed: TreeId,
     after: Seq,
     places: &[Place],
 ) -> Result<Vec<Entry>, JournalFault> {
