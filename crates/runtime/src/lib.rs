@@ -43,7 +43,7 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! spinney::block_on(async {
-//!     let model = FunctionModel::new(|_attempt| async { Ok(Answer::said("Good morning.")) });
+//!     let model = FunctionModel::new(|_attempt| async { Ok(ModelAnswer::said("Good morning.")) });
 //!     let drivers = Drivers::new().with_model("greeter".parse()?, Arc::new(model));
 //!     let home = Home::open(Arc::new(MemoryJournal::new()), drivers);
 //!     let tree = home.start(TreeFile::parse("greeting.yaml", GREETING)?.definition).await?;
@@ -70,7 +70,7 @@
 //!     let model = FunctionModel::new(|attempt| async move {
 //!         let asks = if attempt.turn == 1 { vec![ToolAsk::new("1", "clock", "{}")] } else { Vec::new() };
 //!         let heard = attempt.packet.messages.last().map(|last| last.text().into_owned());
-//!         Ok(Answer { asks, ..Answer::said(heard.unwrap_or_default()) })
+//!         Ok(ModelAnswer { asks, ..ModelAnswer::said(heard.unwrap_or_default()) })
 //!     });
 //!     let clock = FunctionTool::sync(|_: Untyped| Ok::<_, String>("It is noon.")).described("Says the time.");
 //!     let drivers = Drivers::new()
