@@ -1,6 +1,7 @@
-//! The story: each event in words. What matters to somebody who watches is marked; the rest is there for those who
+//! Each event in words. What matters to somebody who watches is marked; the rest is there for those who
 //! want every detail.
 
+use spinney_kernel::budget::Amounts;
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::{
     Attachment, Branched, BreakerState, ChildEnd, Clamped, ClockKind, Event, Exit, LeftOut, Outcome,
@@ -44,7 +45,7 @@ fn short(text: &str) -> String {
     one_line(text, LINE_CHARS_MAX)
 }
 
-/// An event in words. The cast has taken it in and not forgotten it yet.
+/// An event in words. `open_calls` has entered it and not left it yet.
 pub(crate) fn describe(open_calls: &OpenCalls, event: &Event) -> Line {
     match event {
         Event::TreeStarted { definition, rules } => {
@@ -116,13 +117,22 @@ pub(crate) fn describe(open_calls: &OpenCalls, event: &Event) -> Line {
         }
         Event::BreakerChanged { model, breaker } => broken(model, *breaker),
         Event::RateLimited { model, .. } => main_line(format!("model {model} takes no calls for a while")),
-        Event::CallAsked { .. }
-        | Event::CallWaiting { .. }
-        | Event::CallStarted { .. }
-        | Event::CallResumed { .. }
-        | Event::CallSwitched { .. }
-        | Event::AttemptFailed { .. }
-        | Event::CallEnded { .. } => describe_call(open_calls, event),
+        Event::CallAsked { call, agent, work } => asked(open_calls, *call, agent, work),
+        Event::CallWaiting { call, why, account, .. } => waiting(open_calls, *call, *why, account.as_ref()),
+        Event::CallStarted { call, attempt, held } => {
+            let (name, held) = (name(open_calls, *call), spent_briefly(held));
+            detail(format!("starts {name}, attempt {attempt}: {held} held"))
+        }
+        Event::CallResumed { call } => {
+            main_line(format!("starts {} again after a restart", name(open_calls, *call)))
+        }
+        Event::CallSwitched { model, output_cap, .. } => {
+            main_line(format!("goes on with model {model}, at most {output_cap} tokens out"))
+        }
+        Event::AttemptFailed { call, fault, spent, .. } => {
+            attempt_failed(open_calls, *call, fault.as_ref(), spent)
+        }
+        Event::CallEnded { call, outcome, .. } => ended(open_calls, *call, outcome),
     }
 }
 
@@ -235,10 +245,10 @@ fn sender(from: &By) -> &str {
     }
 }
 
-fn describe_call(open_calls: &OpenCalls, event: &Event) -> Line {
-    match event {
-        Event::CallAsked { agent, work: Work::Tool(tool), .. } => main_line(calls(open_calls, agent, tool)),
-        Event::CallAsked { call, work: Work::Model(model), .. } => detail(format!(
+fn asked(open_calls: &OpenCalls, call: CallId, agent: &AgentId, work: &Work) -> Line {
+    match work {
+        Work::Tool(tool) => main_line(calls(open_calls, agent, tool)),
+        Work::Model(model) => detail(format!(
             "asks model {}{} (call {}): {} in, at most {} out",
             model.model,
             match (&model.summary, &model.wrap_up) {
@@ -250,56 +260,16 @@ fn describe_call(open_calls: &OpenCalls, event: &Event) -> Line {
             counted(model.input_tokens, "token"),
             model.output_cap
         )),
-        Event::CallAsked { call, .. } => detail(format!("call {} is open", call.0)),
-        Event::CallWaiting { call, why, account, .. } => waiting(open_calls, *call, *why, account.as_ref()),
-        Event::CallStarted { call, attempt, held } => detail(format!(
-            "starts {}, attempt {attempt}: {} held",
-            name(open_calls, *call),
-            spent_briefly(held)
-        )),
-        Event::CallResumed { call } => {
-            main_line(format!("starts {} again after a restart", name(open_calls, *call)))
-        }
-        Event::CallSwitched { model, output_cap, .. } => {
-            main_line(format!("goes on with model {model}, at most {output_cap} tokens out"))
-        }
-        Event::AttemptFailed { call, fault, spent, .. } => {
-            let (name, spent) = (name(open_calls, *call), spent_briefly(spent));
-            main_line(match fault {
-                Some(fault) => format!("tried {name}, which failed{}; spent {spent}", why(fault)),
-                None => format!("lost its call to {name} with its process; counted as {spent}"),
-            })
-        }
-        Event::CallEnded { call, outcome, .. } => ended(open_calls, *call, outcome),
-        Event::TreeStarted { .. }
-        | Event::AgentSpawned(_)
-        | Event::WindowSet { .. }
-        | Event::ContextShared { .. }
-        | Event::ThreadJoined { .. }
-        | Event::ThreadLeft { .. }
-        | Event::ContextCut { .. }
-        | Event::ContextRestored(_)
-        | Event::AgentPaused { .. }
-        | Event::AgentUnpaused { .. }
-        | Event::AgentRedirected { .. }
-        | Event::AgentEnding { .. }
-        | Event::AgentEnded { .. }
-        | Event::WaitStarted { .. }
-        | Event::QuestionAsked { .. }
-        | Event::ToolAnswered { .. }
-        | Event::Charged { .. }
-        | Event::MessageSent { .. }
-        | Event::MessagePublished { .. }
-        | Event::TreeHalted { .. }
-        | Event::TreeUnhalted
-        | Event::WrapUpStarted { .. }
-        | Event::LimitRaised { .. }
-        | Event::ClockSet { .. }
-        | Event::BreakerChanged { .. }
-        | Event::CheckpointMade { .. }
-        | Event::TreeBranched(_)
-        | Event::RateLimited { .. } => unreachable!("the caller tells these"),
+        Work::Child(_) | Work::Wait(_) | Work::Question(_) => detail(format!("call {} is open", call.0)),
     }
+}
+
+fn attempt_failed(open_calls: &OpenCalls, call: CallId, fault: Option<&Fault>, spent: &Amounts) -> Line {
+    let (name, spent) = (name(open_calls, call), spent_briefly(spent));
+    main_line(match fault {
+        Some(fault) => format!("tried {name}, which failed{}; spent {spent}", why(fault)),
+        None => format!("lost its call to {name} with its process; counted as {spent}"),
+    })
 }
 
 fn how_it_ended(exit: &Exit) -> String {

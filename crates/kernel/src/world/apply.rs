@@ -173,7 +173,7 @@ impl World {
         progress.tokens = progress.tokens.saturating_add(progress.window.tokens() - before);
     }
 
-    /// The most tokens of an agent's first message as others are tokens_shown it. Under rules 2 they were tokens_shown all of it.
+    /// The most tokens of an agent's first message as others are shown it. Under rules 2 they were tokens_shown all of it.
     fn briefing_tokens(&self, ix: AgentIx) -> Option<u64> {
         let agent = self.agents.living(ix).filter(|_| self.rules >= 3)?;
         let turns = self.definition().roles.get(&agent.charter.role)?.turns.as_ref()?;
@@ -207,7 +207,7 @@ impl World {
         self.threads.leave(self.place(head), self.place(reader), bound);
     }
 
-    /// An agent is tokens_shown that the window of its child is smaller than its own.
+    /// An agent is told that the window of its child is smaller than its own.
     fn note_clamped(&mut self, child: &AgentId, size: u64, clamped: Clamped) {
         let Some(parent) = self.agent(self.place(child)).kin.parent else { return };
         let tokens = context::clamp_text(child.as_str(), size, clamped.parent_size).len() as u64;
@@ -459,7 +459,7 @@ impl World {
         }
     }
 
-    /// The most tokens with which an agent is tokens_shown the end of a call, with what stands behind it.
+    /// The most tokens with which an agent is shown the end of a call, with what stands behind it.
     fn outcome_tokens(&self, id: CallId, outcome: &Outcome) -> u64 {
         let tokens_shown = context::outcome_tokens(outcome, |end| self.tokens_of(end));
         let Some(Call { agent, work, .. }) = self.call(id) else { return tokens_shown };

@@ -11,7 +11,7 @@ use spinney_kernel::words::{Seq, limit};
 use super::TracedEvent;
 use crate::tree::RecordedEvent;
 
-/// Sights that are kept, besides those that came last. More than a page of the journal has as a rule, so that all who
+/// Traced events that are kept, besides those that came last. More than a page of the journal has as a rule, so that all who
 /// wait for one find it.
 const RECENT_MAX: usize = 1_024;
 /// About how many bytes they may have.

@@ -173,12 +173,12 @@ impl Watcher {
             Place::Own(place, _) => self.seen.max(*place),
         };
         match self.join(place) {
-            Some(recent_events) => self.hub.read_on(recent_events).await,
+            Some(seen) => self.hub.read_on(seen).await,
             None => self.read_alone().await,
         }
     }
 
-    /// Goes on with what the hub remembers. Gives the last event of its story if that has to go on first.
+    /// Goes on with what the hub remembers. Gives the last event that the hub knows if the hub has to read on first.
     fn join(&mut self, place: Seq) -> Option<Seq> {
         let joined = self.hub.join(&self.line, place);
         let is_own = matches!(self.mode, Mode::Reading(Place::Own(..)));
@@ -187,10 +187,10 @@ impl Watcher {
             Joined::Over(missed) => (self.read, self.mode) = (missed, Mode::Over),
             // It keeps its trace until it is live: without it, it might have to begin anew.
             Joined::Partly(..) | Joined::Beyond if is_own => {}
-            Joined::Partly(recent_events, missed) => {
-                self.mode = Mode::Reading(Place::Shared(recent_events.max(place)));
+            Joined::Partly(seen, missed) => {
+                self.mode = Mode::Reading(Place::Shared(seen.max(place)));
                 self.read = missed;
-                return self.read.is_empty().then_some(recent_events);
+                return self.read.is_empty().then_some(seen);
             }
             Joined::Beyond => self.mode = Mode::Reading(Place::Own(Seq(0), Box::default())),
         }

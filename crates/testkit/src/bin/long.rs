@@ -50,18 +50,18 @@ fn main() -> ExitCode {
 /// One agent that is charged and calls a tool, again and again: its world stays as small as it was.
 fn build(home: &Path, events: u64) -> Result<u64, String> {
     let journal = SqliteJournal::open(home, Access::Write).map_err(|fault| fault.to_string())?;
-    let mut journal_in_use = CrashingJournal { world: World::new(TreeId::new([9; 16])), journal, now: 0 };
+    let mut builder = Builder { world: World::new(TreeId::new([9; 16])), journal, now: 0 };
     let definition = Arc::new(spinney_kernel::definition::Definition {
         durability: Durability::Off,
         ..definition("root")
     });
-    journal_in_use.ask(Request::Start(Start { definition, goal_tokens: None }))?;
+    builder.ask(Request::Start(Start { definition, goal_tokens: None }))?;
     let root = || match "root".parse() {
         Ok(agent) => agent,
         Err(error) => unreachable!("{error}"),
     };
-    while journal_in_use.world.seq().0 < events {
-        journal_in_use.ask(Request::Charge(Charge {
+    while builder.world.seq().0 < events {
+        builder.ask(Request::Charge(Charge {
             agent: root(),
             amounts: Amounts::cost(3),
             note: "stamps".to_owned(),
@@ -72,22 +72,22 @@ fn build(home: &Path, events: u64) -> Result<u64, String> {
             cost_nanos_max: 5,
             lost: OnLost::Repeatable,
         };
-        let reply = journal_in_use.ask(Request::Hold(Hold { agent: root(), effect: tool }))?;
+        let reply = builder.ask(Request::Hold(Hold { agent: root(), effect: tool }))?;
         let InputReply::Request(Reply::Hold(HoldReply::Started { call })) = reply else {
             return Err(format!("the tool was not called: {reply:?}"));
         };
-        journal_in_use.done(call)?;
+        builder.done(call)?;
     }
-    Ok(journal_in_use.world.seq().0)
+    Ok(builder.world.seq().0)
 }
 
-struct CrashingJournal {
+struct Builder {
     world: World,
     journal: SqliteJournal,
     now: u64,
 }
 
-impl CrashingJournal {
+impl Builder {
     fn ask(&mut self, request: Request) -> Result<InputReply, String> {
         self.input(What::Request { by: By::Person, request: Box::new(request) })
     }

@@ -112,19 +112,19 @@ impl Stage {
             crashed: fate.crashed.clone(),
         };
         let (record, crashes) = (Arc::clone(&self.record), Arc::clone(&self.crashes));
-        let mut journal_in_use = CrashingJournal::new(self.shelf.open()?, record, crashes, fate.clone());
+        let mut crashing = CrashingJournal::new(self.shelf.open()?, record, crashes, fate.clone());
         if self.plot.mode == Mode::Wild && self.plot.dice("disk").once_in(2) {
-            journal_in_use = journal_in_use.on(Disk::new(self.plot.dice(&format!("disk/{number}"))));
+            crashing = crashing.on(Disk::new(self.plot.dice(&format!("disk/{number}"))));
         }
-        let journal_in_use = Arc::new(journal_in_use);
+        let crashing = Arc::new(crashing);
         let draws = Draws::seeded(self.plot.dice(&format!("draws/{number}")).next());
-        let journal: Arc<dyn Journal> = Arc::<CrashingJournal>::clone(&journal_in_use);
+        let journal: Arc<dyn Journal> = Arc::<CrashingJournal>::clone(&crashing);
         let home = Home::open_with(journal, process.drivers(), Arc::clone(&self.clock), draws);
         self.record.opened(Time(self.clock.now_ms()));
         let left = tokio::select! {
             biased;
             () = fate.crashed.cancelled() => Ok(Left::Crashed),
-            () = journal_in_use.turn() => Ok(Left::Crashed),
+            () = crashing.turn() => Ok(Left::Crashed),
             left = self.run(&home, &fate) => left,
         };
         home.shutdown(Shutdown::Kill).await;
