@@ -28,7 +28,7 @@ fn main() {
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
     println!("one tree, one step after the other: a step           median       p99   ratio of medians");
-    for (durability, bound) in [(Durability::Normal, 4.0), (Durability::Full, 1.5)] {
+    for (durability, bound) in [(Durability::Normal, 4.0), (Durability::Full, 2.0)] {
         let mut raw = Raw::new(durability);
         let (mut waiting, mut awaiting) = (Ours::new(durability), Ours::new(durability));
         let [raw, waiting, awaiting] =

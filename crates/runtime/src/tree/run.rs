@@ -14,6 +14,7 @@ use spinney_kernel::words::{AgentId, By, Fault, FaultKind, Seq, Time, TreeId};
 use spinney_kernel::world::{Call, TreeState};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use super::effects::{Brought, Effects, REPORTS_MAX, Ticket, part_reader};
 use super::events::Source;
@@ -162,7 +163,9 @@ impl Seedling {
     /// Runs it to its end.
     pub(crate) fn grow(self) -> (Tree, tokio::task::JoinHandle<()>) {
         let Self { run, inlets, tree } = self;
-        (tree, tokio::spawn(run.run(inlets)))
+        // A span is entered for each poll: whoever subscribes sees how long each takes.
+        let span = tracing::trace_span!(target: "spinney::tree", "poll");
+        (tree, tokio::spawn(run.run(inlets).instrument(span)))
     }
 }
 

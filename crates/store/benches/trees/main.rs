@@ -17,13 +17,14 @@ mod many;
 mod measure;
 #[path = "../../../testkit/benches/bench/peer.rs"]
 mod peer;
+mod polls;
 mod raw;
 mod replay;
 mod tree;
 mod turns;
 
-/// Each by its name, with its heading. What counts bytes comes last: counting takes time.
-const TABLES: [(&str, &str, fn()); 8] = [
+/// Each by its name, with its heading. What counts bytes or polls comes last: counting takes time.
+const TABLES: [(&str, &str, fn()); 9] = [
     ("turns", "turns, in memory", turns::run),
     ("fan", "fan-out, in memory", fan::run),
     ("durable", "durable steps", durable::run),
@@ -31,6 +32,7 @@ const TABLES: [(&str, &str, fn()); 8] = [
     ("bus", "the bus, in memory", bus::run),
     ("cancel", "cancel", cancel::run),
     ("replay", "replay", replay::run),
+    ("polls", "polls of a tree's task", polls::run),
     ("agents", "live agents", agents::run),
 ];
 

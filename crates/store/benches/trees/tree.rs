@@ -24,7 +24,7 @@ use tokio::sync::watch;
 /// What a step says and what a tool returns: 200 bytes.
 pub(crate) const STEP_BYTES: usize = 200;
 
-/// Children of each lead of a others: the most that one answer may ask for.
+/// Children of each lead of a crowd: the most that one answer may ask for.
 pub(crate) const EACH: u32 = ASKS_MAX as u32;
 
 /// What the agents of a tree do, each by its depth.
@@ -42,7 +42,7 @@ pub(crate) enum Plan {
     Crowd(u32, Pastime),
 }
 
-/// What those at the bottom of a others do for ever.
+/// What those at the bottom of a crowd do for ever.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pastime {
     /// Their model never answers.

@@ -105,7 +105,7 @@ pub(super) fn accept(home: &Path) -> Result<Option<Loss>, JournalFault> {
         let set_aside = copy_aside(home)?;
         remove(&wal_of(&database))?;
         remove(&database)?;
-        CommitCount::open(home)?.write(0, true)?;
+        CommitCount::open(home)?.write_through(0)?;
         let reason = "nothing was left of the database but its write-ahead file".to_owned();
         let path = database.display().to_string();
         return Ok(Some(Loss { fault: JournalFault::UnknownLoss { path, reason }, set_aside }));
@@ -134,7 +134,7 @@ pub(super) fn accept(home: &Path) -> Result<Option<Loss>, JournalFault> {
     // It describes the write-ahead file as it was; SQLite makes it anew.
     remove(&database.with_extension("sqlite3-shm"))?;
     let left = with_wal.max(without_wal).unwrap_or_default();
-    CommitCount::open(home)?.write(left, true)?;
+    CommitCount::open(home)?.write_through(left)?;
     Ok(Some(Loss { fault, set_aside }))
 }
 

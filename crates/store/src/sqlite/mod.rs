@@ -112,10 +112,10 @@ impl SqliteJournal {
         let connection = open_to_write(&file, |found| loss::check(folder.path(), recorded, found))?;
         schema::prepare(&connection)?;
         schema::bound(&connection, bytes_max)?;
-        let count = CommitCount::open(folder.path())?;
-        count.write(commit_count::counted(&connection)?, true)?;
+        let confirmed = CommitCount::open(folder.path())?;
+        confirmed.write_through(commit_count::counted(&connection)?)?;
         let readers = Readers::open(home)?;
-        let connection = WriteConnection::new(connection, count, FilesInPlace::new(folder.path()));
+        let connection = WriteConnection::new(connection, confirmed, FilesInPlace::new(folder.path()));
         Ok((Self { readers, writer: Some(Writer::start(connection, lock)) }, folder))
     }
 

@@ -12,7 +12,7 @@ use spinney_journal::{Appended, ChainHash, JournalFault};
 use spinney_kernel::words::Durability;
 
 use super::change::{self, Change, Encoded};
-use super::commit_count::{CommitCount, count_up};
+use super::commit_count::{self, CommitCount};
 use super::fault::from_sqlite;
 use super::heads::Heads;
 use super::in_place::FilesInPlace;
@@ -133,13 +133,16 @@ pub(super) struct WriteConnection {
     connection: Connection,
     heads: Heads,
     synced: Durability,
-    count: CommitCount,
+    /// How many commits the database counts; unknown after a commit that failed.
+    counted: Option<u64>,
+    confirmed: CommitCount,
     files: FilesInPlace,
 }
 
 impl WriteConnection {
-    pub(super) fn new(connection: Connection, count: CommitCount, files: FilesInPlace) -> Self {
-        Self { connection, heads: Heads::default(), synced: Durability::Normal, count, files }
+    pub(super) fn new(connection: Connection, confirmed: CommitCount, files: FilesInPlace) -> Self {
+        let (heads, synced) = (Heads::default(), Durability::Normal);
+        Self { connection, heads, synced, counted: None, confirmed, files }
     }
 
     /// Writes a group in one transaction. Nobody is answered yet.
@@ -197,10 +200,14 @@ impl WriteConnection {
     /// Commits, and records that before anybody is answered. If it fails after COMMIT, what was written may or may not
     /// be found by the next process; nobody is told that it is there.
     fn commit(&mut self) -> Result<(), JournalFault> {
-        let count = count_up(&self.connection)?;
+        let before = self.counted.take().map_or_else(|| commit_count::counted(&self.connection), Ok)?;
+        let count = before + 1;
+        commit_count::set(&self.connection, count)?;
         self.run("COMMIT")?;
         self.files.check()?;
-        self.count.write(count, self.synced == Durability::Full)
+        self.confirmed.write(count, self.synced)?;
+        self.counted = Some(count);
+        Ok(())
     }
 
     /// Nothing of the transaction stays, and what we thought we knew may be wrong.
