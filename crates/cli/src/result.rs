@@ -386,7 +386,17 @@ fn remedy(code: &str, (home, tree): (&Path, TreeId)) -> String {
                 .to_owned()
         }
         "model_auth" => "give the model a valid key and run it again".to_owned(),
-        "model_rate_limit" | "model_server" | "model_timeout" | "model_cut" => {
+        "model_out_of_credit" => {
+            "add credit to the provider's account, or give the model a `fallback`, and run it again".to_owned()
+        }
+        "model_context_too_long" => {
+            "set the model's `context` to what it takes, or give the agent a smaller `window.size`, and run it again"
+                .to_owned()
+        }
+        "model_content_filter" | "model_declined" => {
+            "change the prompt or the goal, or give the model a `fallback`, and run it again".to_owned()
+        }
+        "model_rate_limit" | "model_server" | "model_overloaded" | "model_timeout" | "model_cut" => {
             "try again later, or give the model a `fallback`".to_owned()
         }
         _ => format!("see what led to it: {}", about(home, "events", tree, &[])),

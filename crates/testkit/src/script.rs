@@ -219,6 +219,11 @@ fn fault_kind(word: &str) -> FaultKind {
         "cut" => FaultKind::Cut,
         "auth" => FaultKind::Auth,
         "invalid" => FaultKind::Invalid,
+        "overloaded" => FaultKind::Overloaded,
+        "out_of_credit" => FaultKind::OutOfCredit,
+        "context_too_long" => FaultKind::ContextTooLong,
+        "content_filter" => FaultKind::ContentFilter,
+        "declined" => FaultKind::Declined,
         "stopped" => FaultKind::Stopped,
         _ => panic!("`{word}` is no kind of fault"),
     }

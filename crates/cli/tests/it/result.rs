@@ -129,6 +129,30 @@ fn a_tree_that_fails_exits_with_one_and_says_why() {
     assert_eq!(ended.result()["error"]["remedy"], json!("give the model a valid key and run it again"));
 }
 
+/// Each kind of failure of a provider ends in a remedy that fits it.
+#[test]
+fn every_failure_of_a_provider_has_a_remedy() {
+    let stage = Stage::new();
+    let kinds = ["out_of_credit", "context_too_long", "content_filter", "declined", "invalid", "overloaded"];
+    let said: Vec<String> = kinds
+        .iter()
+        .map(|kind| {
+            let script = format!("rules: [ {{ say: So., fail: {{ kind: {kind}, retry_after_ms: 1 }} }} ]");
+            let error = stage.spinney(&["run", &stage.tree("", &script), "--json"]).result()["error"].clone();
+            let remedy = error["remedy"].as_str().unwrap().split(": ").next().unwrap().to_owned();
+            format!("{}: {remedy}", error["code"].as_str().unwrap())
+        })
+        .collect();
+    insta::assert_snapshot!(said.join("\n"), @"
+    model_out_of_credit: add credit to the provider's account, or give the model a `fallback`, and run it again
+    model_context_too_long: set the model's `context` to what it takes, or give the agent a smaller `window.size`, and run it again
+    model_content_filter: change the prompt or the goal, or give the model a `fallback`, and run it again
+    model_declined: change the prompt or the goal, or give the model a `fallback`, and run it again
+    model_invalid: see what led to it
+    model_overloaded: try again later, or give the model a `fallback`
+    ");
+}
+
 #[test]
 fn a_tree_at_its_ceiling_exits_with_three_and_goes_on_once_it_is_raised() {
     let stage = Stage::new();

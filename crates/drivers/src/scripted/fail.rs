@@ -21,8 +21,14 @@ pub(super) struct Fail {
 pub(super) enum FailKind {
     RateLimit,
     Server,
+    Overloaded,
     Timeout,
     Auth,
+    OutOfCredit,
+    Invalid,
+    ContextTooLong,
+    ContentFilter,
+    Declined,
     Cut,
 }
 
@@ -52,8 +58,14 @@ impl FailKind {
         match self {
             Self::RateLimit => FaultKind::RateLimit,
             Self::Server => FaultKind::Server,
+            Self::Overloaded => FaultKind::Overloaded,
             Self::Timeout => FaultKind::Timeout,
             Self::Auth => FaultKind::Auth,
+            Self::OutOfCredit => FaultKind::OutOfCredit,
+            Self::Invalid => FaultKind::Invalid,
+            Self::ContextTooLong => FaultKind::ContextTooLong,
+            Self::ContentFilter => FaultKind::ContentFilter,
+            Self::Declined => FaultKind::Declined,
             Self::Cut => FaultKind::Cut,
         }
     }

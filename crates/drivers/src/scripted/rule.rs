@@ -89,11 +89,15 @@ impl Rule {
         if let Some(fail) = self.fail.filter(|fail| fail.hits(attempt.attempt)) {
             let fault = fail.fault(attempt.attempt, &self.source);
             let (text, used) = match fail.kind {
-                FailKind::RateLimit | FailKind::Server | FailKind::Auth => {
-                    (String::new(), Used::Tokens(Usage::default()))
-                }
+                FailKind::RateLimit
+                | FailKind::Server
+                | FailKind::Overloaded
+                | FailKind::Auth
+                | FailKind::OutOfCredit
+                | FailKind::Invalid
+                | FailKind::ContextTooLong => (String::new(), Used::Tokens(Usage::default())),
                 FailKind::Timeout => (String::new(), self.used_unfinished(attempt, 0, lost)),
-                FailKind::Cut => {
+                FailKind::Cut | FailKind::ContentFilter | FailKind::Declined => {
                     let text = only_said()?;
                     let output = tokens(&text);
                     (text, self.used_unfinished(attempt, output, lost))

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::definition::{Mismatch, Refusal};
 use crate::record::ToolAsk;
-use crate::words::{AgentId, Body, Fault, Seq};
+use crate::words::{AgentId, Body, Fault, FaultKind, Seq};
 
 /// How a call ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,19 +64,36 @@ pub enum Outcome {
     },
 }
 
-/// Why a model stopped where it did. More reasons will follow.
+/// Why a model stopped where it did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StopReason {
-    /// It had said everything, or wants tools called.
+    /// It had said everything, or wants tools called and its provider does not say so.
     #[default]
     End,
+    /// It wants tools called.
+    ToolCalls,
     /// Its output cap was reached: what it said is not all of it.
     OutputCap,
+    /// Its provider held the rest back.
+    ContentFilter,
+    /// It declined to answer.
+    Refusal,
+    /// Its provider gave a reason that we do not know.
+    Other,
 }
 
 impl StopReason {
+    /// The fault that this is, if there is no answer.
+    pub(crate) const fn fault_kind(self) -> Option<FaultKind> {
+        match self {
+            Self::ContentFilter => Some(FaultKind::ContentFilter),
+            Self::Refusal => Some(FaultKind::Declined),
+            Self::End | Self::ToolCalls | Self::OutputCap | Self::Other => None,
+        }
+    }
+
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
     pub(crate) const fn is_end(&self) -> bool {
         matches!(self, Self::End)

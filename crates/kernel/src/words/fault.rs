@@ -26,14 +26,24 @@ pub enum FaultKind {
     RateLimit,
     /// The other side failed.
     Server,
+    /// The other side has more to do than it can.
+    Overloaded,
     /// No answer in time.
     Timeout,
     /// The answer broke off.
     Cut,
     /// Wrong or missing key.
     Auth,
+    /// The account behind the key has no money left.
+    OutOfCredit,
     /// The other side says the request itself is wrong.
     Invalid,
+    /// The request has more tokens than the model takes.
+    ContextTooLong,
+    /// The other side held the answer back.
+    ContentFilter,
+    /// The model declined to answer.
+    Declined,
     /// We stopped it ourselves.
     Stopped,
 }
@@ -45,10 +55,15 @@ impl FaultKind {
         match self {
             Self::RateLimit => "rate_limit",
             Self::Server => "server",
+            Self::Overloaded => "overloaded",
             Self::Timeout => "timeout",
             Self::Cut => "cut",
             Self::Auth => "auth",
+            Self::OutOfCredit => "out_of_credit",
             Self::Invalid => "invalid",
+            Self::ContextTooLong => "context_too_long",
+            Self::ContentFilter => "content_filter",
+            Self::Declined => "declined",
             Self::Stopped => "stopped",
         }
     }
@@ -71,8 +86,18 @@ impl Fault {
     #[must_use]
     pub const fn is_retryable(&self) -> bool {
         match self.kind {
-            FaultKind::RateLimit | FaultKind::Server | FaultKind::Timeout | FaultKind::Cut => true,
-            FaultKind::Auth | FaultKind::Invalid | FaultKind::Stopped => false,
+            FaultKind::RateLimit
+            | FaultKind::Server
+            | FaultKind::Overloaded
+            | FaultKind::Timeout
+            | FaultKind::Cut => true,
+            FaultKind::Auth
+            | FaultKind::OutOfCredit
+            | FaultKind::Invalid
+            | FaultKind::ContextTooLong
+            | FaultKind::ContentFilter
+            | FaultKind::Declined
+            | FaultKind::Stopped => false,
         }
     }
 

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use spinney::Tree;
 use spinney::bus::{Seen, Watch};
+use spinney::{FunctionModel, Tree};
+use spinney_kernel::budget::{Resource, Usage, Used};
 use spinney_kernel::context::Switch;
 use spinney_kernel::definition::{Allow, BudgetSpec, OnLow};
-use spinney_kernel::record::{Event, ExitKind};
+use spinney_kernel::port::model::ModelAnswer;
+use spinney_kernel::record::{Event, ExitKind, StopReason};
 use spinney_kernel::words::{Fault, FaultKind, ModelName, Seq, Time};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::scripted::{Script, ScriptedModel};
@@ -174,4 +176,31 @@ async fn a_switch_for_want_of_money_says_budget() {
     let (switch, to) = switches(&tree).await.pop().unwrap();
     assert_eq!((switch.from.as_str(), to.as_str(), switch.reason()), ("m", "cheap", "budget"));
     assert_eq!(tree.events(Seq(0)).next().await.unwrap().unwrap().seq, Seq(1));
+}
+
+/// An answer that was held back or declined is no answer: the fallback is asked, and what it used is paid.
+#[tokio::test]
+async fn an_answer_that_was_held_back_is_asked_for_elsewhere() {
+    for (stop, kind) in
+        [(StopReason::ContentFilter, FaultKind::ContentFilter), (StopReason::Refusal, FaultKind::Declined)]
+    {
+        let stage = Stage::new("rules: [{ say: from the fallback }]");
+        let home = stage.home_with(|drivers| {
+            let fallback =
+                Script::parse("provider.yaml", "rules: [{ say: from the fallback }]").unwrap().model();
+            let used = Used::Tokens(Usage { input: 10, output: 3, ..Usage::default() });
+            let answer = ModelAnswer { used, stop, ..ModelAnswer::said("I cannot") };
+            let primary = FunctionModel::new(move |_| std::future::ready(Ok(answer.clone())));
+            drivers.with_model(name("m"), Arc::new(primary)).with_model(name("cheap"), Arc::new(fallback))
+        });
+        let tree = home.start(definition("root $9.00 turns=5")).await.unwrap();
+        let end = settled(&tree).await.state;
+        let failed = recorded(&tree).await.into_iter().find_map(|recorded| match recorded.event {
+            Event::AttemptFailed { fault, spent, .. } => Some((fault?, spent.of(Resource::Tokens))),
+            _ => None,
+        });
+        let fault = Fault { message: "I cannot".to_owned(), ..Fault::of(kind) };
+        assert_eq!(failed, Some((fault, 13)), "{stop:?}");
+        assert_eq!(end, TreeState::Ended(ExitKind::Completed), "{stop:?}");
+    }
 }

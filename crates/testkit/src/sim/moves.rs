@@ -202,7 +202,7 @@ fn report_call(dice: &mut Dice, world: &World) -> What {
             asks: asks(dice, world, call),
             is_error: false,
             mismatch: dice.once_in(6).then(|| Box::new(mismatch(dice))),
-            stop: if dice.once_in(12) { StopReason::OutputCap } else { StopReason::End },
+            stop: dice.pick(&STOPS).filter(|_| dice.once_in(4)).unwrap_or_default(),
         }),
         12..18 => {
             Report::Failed(Failed { call: id, attempt, fault: fault(dice), used: used(dice, &call.work) })
@@ -249,6 +249,16 @@ fn used(dice: &mut Dice, work: &Work) -> Used {
     }
 }
 
+/// Why a model may stop.
+const STOPS: [StopReason; 6] = [
+    StopReason::ToolCalls,
+    StopReason::OutputCap,
+    StopReason::OutputCap,
+    StopReason::ContentFilter,
+    StopReason::Refusal,
+    StopReason::Other,
+];
+
 fn fault(dice: &mut Dice) -> Fault {
     let kinds = [
         FaultKind::RateLimit,
@@ -257,6 +267,11 @@ fn fault(dice: &mut Dice) -> Fault {
         FaultKind::Cut,
         FaultKind::Auth,
         FaultKind::Invalid,
+        FaultKind::Overloaded,
+        FaultKind::OutOfCredit,
+        FaultKind::ContextTooLong,
+        FaultKind::ContentFilter,
+        FaultKind::Declined,
         FaultKind::Stopped,
     ];
     let kind = dice.pick(&kinds).unwrap_or(FaultKind::Server);

@@ -419,3 +419,48 @@ fn a_lost_effect_is_repeated_only_if_that_is_the_same_as_once() {
     let second = effects(&mut play, "lost #1");
     assert_eq!(first, second, "the same attempt under the same key");
 }
+
+/// What follows from each kind of fault, with a fallback and without: again, elsewhere or not at all.
+#[test]
+fn every_kind_of_fault_has_its_decision() {
+    let kinds = [
+        "rate_limit",
+        "server",
+        "overloaded",
+        "timeout",
+        "cut",
+        "auth",
+        "out_of_credit",
+        "invalid",
+        "context_too_long",
+        "content_filter",
+        "declined",
+        "stopped",
+    ];
+    let next = |kind: &str, change: fn(&mut Definition)| {
+        let log = played("root $1.00 / a", change, &format!("call a $0.10\nfailed #1 {kind}"));
+        let follows = log.lines().find_map(|line| {
+            let words =
+                [("waiting: backoff", "again"), ("switched", "elsewhere"), ("ended: failed", "not at all")];
+            words.into_iter().find(|(text, _)| line.contains(text)).map(|(_, word)| word)
+        });
+        follows.unwrap_or("nothing").to_owned()
+    };
+    let keep = |_: &mut Definition| {};
+    let table: Vec<String> =
+        kinds.iter().map(|kind| format!("{kind}: {}, {}", next(kind, keep), next(kind, alone))).collect();
+    insta::assert_snapshot!(table.join("\n"), @"
+    rate_limit: again, again
+    server: elsewhere, again
+    overloaded: elsewhere, again
+    timeout: elsewhere, again
+    cut: elsewhere, again
+    auth: elsewhere, not at all
+    out_of_credit: elsewhere, not at all
+    invalid: elsewhere, not at all
+    context_too_long: elsewhere, not at all
+    content_filter: elsewhere, not at all
+    declined: elsewhere, not at all
+    stopped: not at all, not at all
+    ");
+}

@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::running;
+use super::{Failed, running};
 use crate::budget::Used;
 use crate::definition::Mismatch;
 use crate::record::{Outcome, StopReason, ToolAsk, Work};
 use crate::rules::agent::end_if_drained;
 use crate::rules::turn::Said;
 use crate::rules::{Draft, Receipt, call, turn};
-use crate::words::{Body, CallId};
+use crate::words::{Body, CallId, Fault};
 
 /// An effect did its work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +43,11 @@ impl Done {
     pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Receipt {
         let Some(call) = running(draft, self.call, self.attempt) else { return Receipt::Stale };
         let ix = call.agent;
+        // An answer that was held back is none: another model may do better.
+        if let (Work::Model(_), Some(kind)) = (&call.work, self.stop.fault_kind()) {
+            let fault = Fault { message: self.body.text.clone(), ..Fault::of(kind) };
+            return Failed { call: self.call, attempt: self.attempt, fault, used: self.used }.decide(draft);
+        }
         let spent = call::used(draft.definition(), call, self.used);
         let (is_model, is_void) = (matches!(call.work, Work::Model(_)), call.is_void);
         let is_turn = call.work.is_turn() && !is_void;
