@@ -79,24 +79,6 @@ impl Findings {
         self.need.is_had(self.asked(), &self.findings.iter().map(ballot).collect::<Vec<_>>())
     }
 
-    /// Whether somebody has not ended, or only got so far.
-    #[must_use]
-    pub fn is_partial(&self) -> bool {
-        !self.missing.is_empty() || self.findings.iter().any(|finding| !finding.is_completed())
-    }
-
-    /// What most of them answered, if more than half of those who were asked did.
-    #[must_use]
-    pub fn agreed(&self) -> Option<&str> {
-        let completed: Vec<&Finding> =
-            self.findings.iter().filter(|finding| finding.is_completed()).collect();
-        let votes = |vote| completed.iter().filter(|other| other.vote() == vote).count();
-        completed
-            .iter()
-            .find(|finding| votes(finding.vote()) * 2 > self.asked())
-            .map(|finding| finding.text.trim())
-    }
-
     /// Every source that they name, once: links, and the items of a list under the word `Sources`.
     #[must_use]
     pub fn sources(&self) -> Vec<Source> {

@@ -2,7 +2,6 @@
 //! results that their parent has not read.
 
 mod child;
-mod open;
 mod restore;
 
 use std::collections::BTreeMap;
@@ -11,19 +10,18 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::brief::{Briefs, Own, System};
-use super::known::{Context, Reader, Unread};
+use super::known::{Context, Reader};
+use super::message::Texts;
 use super::summary::Summarising;
 use super::text::{clamp_text, heard, outcome_text};
-use super::{Along, Message, Origin, Packet};
+use super::{Aim, Along, Message, OpenCall, OpenCalls, Origin, Packet};
 use crate::budget::Amounts;
 use crate::context::offload::Whole;
 use crate::definition::Definition;
-use crate::record::{Attachment, Event, Exit, Outcome, RULES, Span, Spawned, Summary, ToolAsk, Work};
-use crate::words::{AgentId, AnswerDigest, Body, By, ByName, CallId, Category, Seq, TreeId, make_room};
+use crate::record::{Event, Exit, Outcome, RULES, Said, Span, Spawned, Summary, ToolAsk, TurnKind, Work};
+use crate::window::{KeptChildren, MessageList};
+use crate::words::{AgentId, Body, By, ByName, Category, Seq, TreeId, make_room};
 
-use open::Kind;
-use open::Open;
-use open::Opened;
 pub use restore::ContextSnapshot;
 pub use restore::Places;
 use restore::Recall;
@@ -36,18 +34,16 @@ pub struct Contexts {
     definition: Option<Arc<Definition>>,
     briefs: Briefs,
     agents: ByName<AgentId, Context>,
-    open: Open,
+    open: OpenCalls,
     end: Option<End>,
-    /// By parent: what children knew that it may give another task, in the order in which they ended.
-    finished: BTreeMap<AgentId, Vec<(AgentId, Context)>>,
-    /// By parent: what children that completed answered, if it may compare that in a wait.
-    answers: BTreeMap<AgentId, BTreeMap<AgentId, AnswerDigest>>,
+    /// What children knew and answered that their parent may still want.
+    kept: KeptChildren<AgentId, Context>,
     /// Letters for agents that are not there yet.
     unborn: BTreeMap<AgentId, Vec<(Seq, Message)>>,
     /// Summaries in the making, by whose.
     summaries: BTreeMap<AgentId, Summarising>,
     /// What those see whose last call sees less than their window holds.
-    last_calls: BTreeMap<AgentId, Arc<Vec<Arc<Message>>>>,
+    last_calls: BTreeMap<AgentId, Texts>,
     /// Whether every message is kept, and not only what a window holds.
     keeps_all: bool,
     /// What is needed to go back. Most trees never do.
@@ -73,10 +69,9 @@ impl Contexts {
             definition: None,
             briefs: Briefs::new(RULES),
             agents: ByName::default(),
-            open: Open::default(),
+            open: OpenCalls::default(),
             end: None,
-            finished: BTreeMap::new(),
-            answers: BTreeMap::new(),
+            kept: KeptChildren::default(),
             unborn: BTreeMap::new(),
             summaries: BTreeMap::new(),
             last_calls: BTreeMap::new(),
@@ -94,6 +89,7 @@ impl Contexts {
     /// Takes in the next event of the tree.
     pub fn apply(&mut self, event: &Event) {
         self.seq = Seq(self.seq.0 + 1);
+        self.open.enter(event);
         self.take(event);
         if self.recall.is_some() {
             self.keep_known(event);
@@ -116,17 +112,15 @@ impl Contexts {
                 let (category, along) = (envelope.category, Along::boxed(None, body.parts()));
                 self.letter(to, Message::Heard { from: from.clone(), text, category, along });
             }
-            Event::CallAsked { call, agent, work } => self.asked(*call, agent, work),
-            Event::WaitStarted { call, agent, ask, wait, .. } => {
-                self.open.insert(*call, agent, Kind::of(*ask));
-                self.open.waits(*call, wait);
-            }
-            Event::QuestionAsked { call, agent, ask, .. } => self.open.insert(*call, agent, Kind::of(*ask)),
+            Event::CallAsked { agent, work, .. } => self.asked(agent, work),
             Event::ToolAnswered { agent, ask, body, is_error } => {
                 let along = Along::boxed(None, body.parts());
                 self.result(agent, *ask, body.text.clone(), *is_error, along);
             }
-            Event::CallEnded { call, outcome, .. } => self.call_ended(*call, outcome),
+            Event::CallEnded { outcome, .. } => {
+                let ended = self.open.leave(event);
+                ended.into_iter().for_each(|call| self.call_ended(call, outcome));
+            }
             Event::AgentEnded { agent, exit, result, spent, .. } => {
                 self.ended(agent, exit, result.as_ref(), spent);
             }
@@ -135,12 +129,14 @@ impl Contexts {
             }
             Event::ContextShared { from, to, spans, as_is, replaces } => {
                 let shared = |message| if *as_is { message } else { self.briefs.without_tools(message) };
-                let known = self.knows(from).map(|context| {
-                    Span::places(spans).filter_map(|place| context.at(place)).map(shared).collect::<Vec<_>>()
+                let known = self.knows(from, to).map(|context| {
+                    let messages = context.list.all();
+                    let known = Span::places(spans).filter_map(|place| messages.get(place).cloned());
+                    known.map(shared).collect::<Vec<_>>()
                 });
                 let (Some(known), Some(context)) = (known, self.agents.get_mut(to)) else { return };
-                context.forget(replaces);
-                context.receive(from, self.seq, known, *as_is);
+                context.list.remove(replaces);
+                context.receive(from, known, *as_is);
             }
             Event::ContextCut { agent, cut, summary, .. } => {
                 let summarising = self.summaries.remove(agent);
@@ -159,6 +155,8 @@ impl Contexts {
             | Event::AgentUnpaused { .. }
             | Event::AgentEnding { .. }
             | Event::CallWaiting { .. }
+            | Event::WaitStarted { .. }
+            | Event::QuestionAsked { .. }
             | Event::CallStarted { .. }
             | Event::CallResumed { .. }
             | Event::CallSwitched { .. }
@@ -198,17 +196,19 @@ impl Contexts {
     #[must_use]
     pub fn messages(&self, agent: &AgentId) -> Option<&[Arc<Message>]> {
         let context = self.agents.get(agent)?;
-        Some(context.all.as_ref().map_or(context.messages.as_slice(), |all| &all.messages))
+        Some(context.all.as_ref().map_or(context.list.read_messages(), |all| &all.messages))
     }
 
     /// What came to a living agent and its model has not been shown, in the order in which it will be.
     pub fn unread(&self, agent: &AgentId) -> impl Iterator<Item = &Message> {
-        self.agents.get(agent).into_iter().flat_map(Context::unread_messages)
+        let context = self.agents.get(agent).into_iter();
+        context.flat_map(|context| context.list.unread_messages()).map(AsRef::as_ref)
     }
 
     /// What the window of a living agent holds, read or not.
     pub fn window(&self, agent: &AgentId) -> impl Iterator<Item = &Message> {
-        self.agents.get(agent).into_iter().flat_map(Context::window)
+        let context = self.agents.get(agent).into_iter();
+        context.flat_map(|context| context.list.all()).map(AsRef::as_ref)
     }
 
     /// What the answer of a living agent must look like, if that is settled: a JSON Schema.
@@ -221,8 +221,7 @@ impl Contexts {
     #[must_use]
     pub fn packet(&self, agent: &AgentId, tokens: u64) -> Option<Packet> {
         let context = self.agents.get(agent)?;
-        let (messages, tools) = (Arc::clone(&context.messages), Arc::clone(&context.brief.tools));
-        Some(Packet { messages, tools, tokens })
+        Some(Packet { messages: context.shown(), tools: Arc::clone(&context.brief.tools), tokens })
     }
 
     /// What the model of a living agent sees that is to write a summary.
@@ -235,7 +234,7 @@ impl Contexts {
     #[must_use]
     pub fn last_packet(&self, agent: &AgentId, tokens: u64) -> Option<Packet> {
         let context = self.agents.get(agent)?;
-        let messages = Arc::clone(self.last_calls.get(agent).unwrap_or(&context.messages));
+        let messages = self.last_calls.get(agent).map_or_else(|| context.shown(), Arc::clone);
         Some(Packet { messages, tools: Arc::default(), tokens })
     }
 
@@ -266,46 +265,37 @@ impl Contexts {
             reader: Reader::of(spawned.attachment),
             brief,
             all: self.keeps_all.then(Box::default),
-            messages: Arc::default(),
-            unread: self.unborn.remove(&spawned.agent).map(Unread::with),
+            list: MessageList::default(),
+            unread: None,
             offloads: None,
         };
         first.into_iter().for_each(|first| context.push(Arc::new(first)));
+        for (seq, letter) in self.unborn.remove(&spawned.agent).unwrap_or_default() {
+            context.letter(seq, letter);
+        }
         make_room(&mut self.agents);
         self.agents.insert(spawned.agent.clone(), context);
-        if let (Attachment::Call { call, ask }, Some(parent)) = (spawned.attachment, &spawned.parent) {
-            self.open.insert(call, parent, Kind::of(ask));
-        }
     }
 
     /// An agent is told that the window of its child is smaller than its own.
     fn clamped(&mut self, child: &AgentId, size: u64, parent_size: u64) {
         let Some(context) = self.agents.get(child) else { return };
         let [.., parent, _] = context.origin.path.as_ref() else { return };
-        let (parent, seq) = (parent.clone(), self.seq);
+        let parent = parent.clone();
         let text = clamp_text(child.as_str(), size, parent_size);
         if let Some(context) = self.agents.get_mut(&parent) {
-            context.unread().letters.push((seq, Message::Note(text)));
+            context.list.push(Arc::new(Message::Note(text)));
         }
     }
 
     fn letter(&mut self, to: &AgentId, message: Message) {
-        let letters = match self.agents.get_mut(to) {
-            Some(context) => &mut context.unread().letters,
-            None => self.unborn.entry(to.clone()).or_default(),
-        };
-        letters.push((self.seq, message));
+        match self.agents.get_mut(to) {
+            Some(context) => context.letter(self.seq, message),
+            None => self.unborn.entry(to.clone()).or_default().push((self.seq, message)),
+        }
     }
 
-    fn asked(&mut self, call: CallId, agent: &AgentId, work: &Work) {
-        let kind = match work {
-            Work::Model(model) if model.summary.is_some() => Kind::Summary,
-            Work::Model(model) if model.wrap_up.is_some() => Kind::LastCall,
-            Work::Model(_) => Kind::Model,
-            Work::Tool(work) => Kind::of(work.ask),
-            Work::Child(_) | Work::Wait(_) | Work::Question(_) => Kind::Outside,
-        };
-        self.open.insert(call, agent, kind);
+    fn asked(&mut self, agent: &AgentId, work: &Work) {
         let (Work::Model(model), Some(context)) = (work, self.agents.get_mut(agent)) else { return };
         match &model.summary {
             Some(covers) => {
@@ -329,36 +319,30 @@ impl Contexts {
         let Some(context) = self.agents.get_mut(agent) else { return };
         let Some(ToolAsk { id, tool, .. }) = context.ask(ask) else { return };
         let (id, tool) = (id.as_str().into(), tool.as_str().into());
-        context.unread().answers.insert(ask, Message::Result { id, tool, text, is_error, along });
+        context.answer(ask, Message::Result { id, tool, text, is_error, along });
     }
 
-    fn call_ended(&mut self, call: CallId, outcome: &Outcome) {
-        let Some((Opened { agent, kind }, wait)) = self.open.remove(call) else { return };
-        let returned = self.returned(&agent, wait.as_ref(), outcome);
-        let Some(context) = self.agents.get_mut(&agent) else { return };
+    fn call_ended(&mut self, call: OpenCall, outcome: &Outcome) {
+        let OpenCall { agent, aim, ask, is_void: false, .. } = call else { return };
         self.last_calls.remove(&agent);
-        let is_said = match (kind, outcome) {
-            (Kind::Model, _) => true,
-            (Kind::LastCall, Outcome::Done { body, .. }) => !body.text.trim().is_empty(),
-            (Kind::LastCall | Kind::Summary | Kind::Ask(_) | Kind::Outside, _) => false,
-        };
-        if let (true, Outcome::Done { body, asks, mismatch, .. }) = (is_said, outcome) {
-            context.push(Arc::new(Message::Said { body: body.clone(), asks: asks.clone() }));
-            if let Some(mismatch) = mismatch {
-                context.unread().letters.push((self.seq, Message::Mismatch(mismatch.note())));
+        match &aim {
+            Aim::Turn(_) => return self.take_said(&agent, outcome.said(TurnKind::Ordinary)),
+            Aim::LastTurn(_) => return self.take_said(&agent, outcome.said(TurnKind::Last)),
+            Aim::Summary(_) => {
+                let summarising = self.summaries.get_mut(&agent);
+                if let (Some(summarising), Outcome::Done { body, .. }) = (summarising, outcome) {
+                    summarising.body = Some(body.clone());
+                }
+                return;
             }
+            Aim::Tool(_) | Aim::Child | Aim::Wait(_) | Aim::Question => {}
         }
-        if let (Kind::Summary, Outcome::Done { body, .. }) = (kind, outcome)
-            && let Some(summarising) = self.summaries.get_mut(&agent)
-        {
-            summarising.body = Some(body.clone());
-        }
-        if let Kind::Model | Kind::LastCall | Kind::Summary = kind {
-            return;
-        }
+        let wait = if let Aim::Wait(wait) = &aim { Some(wait.as_ref()) } else { None };
+        let returned = self.returned(&agent, wait, outcome);
+        let Some(context) = self.agents.get_mut(&agent) else { return };
         let message = if let Outcome::Message { seq } = outcome { context.taken(*seq) } else { None };
         // The tool that was approved will answer.
-        let (Kind::Ask(ask), false) = (kind, *outcome == Outcome::Approved) else { return };
+        let (Some(ask), false) = (ask, *outcome == Outcome::Approved) else { return };
         if let Some((text, is_error, facts)) = returned {
             return self.result(&agent, ask, text, is_error, Along::telling(facts));
         }
@@ -371,5 +355,16 @@ impl Contexts {
         let (text, is_error) =
             message.map_or_else(|| outcome_text(outcome, &whole), |message| (message.text, false));
         self.result(&agent, ask, text, is_error, along);
+    }
+
+    /// An agent's model said this with its turn.
+    fn take_said(&mut self, agent: &AgentId, said: Option<Said<'_>>) {
+        let (Some(context), Some(Said { body, asks, mismatch })) = (self.agents.get_mut(agent), said) else {
+            return;
+        };
+        context.push(Arc::new(Message::Said { body: body.clone(), asks: asks.to_vec() }));
+        if let Some(mismatch) = mismatch {
+            context.list.push(Arc::new(Message::Mismatch(mismatch.note())));
+        }
     }
 }

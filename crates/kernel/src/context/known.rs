@@ -1,15 +1,17 @@
-//! What one agent knows: the messages that its next packet holds, and what came and is no message yet.
+//! What one agent knows: its messages, and what is noted about those that its model has not been shown.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::brief::Brief;
 use super::folded::Folded;
+use super::message::Texts;
 use super::text::LAST_CALL;
 use super::{Message, Offloaded, Origin};
 use crate::budget::{Amounts, Ceilings};
 use crate::context::offload::{Offloads, Whole};
 use crate::record::{Attachment, Covers, Cut, Span, ToolAsk};
+use crate::window::{Inbox, MessageList, ShareTo};
 use crate::words::{AgentId, Body, Seq};
 
 #[derive(Clone, Debug)]
@@ -18,8 +20,8 @@ pub(super) struct Context {
     /// Who reads how it ended.
     pub(super) reader: Reader,
     pub(super) brief: Arc<Brief>,
-    pub(super) messages: Arc<Vec<Arc<Message>>>,
-    /// What came and is no message yet. Most agents have nothing of it most of the time.
+    pub(super) list: MessageList<Texts>,
+    /// What is noted about what came. Most agents have nothing of it most of the time.
     pub(super) unread: Option<Box<Unread>>,
     /// Long tool outputs that are files of its workspace. Most agents have none.
     pub(super) offloads: Option<Box<Offloads>>,
@@ -53,14 +55,14 @@ pub(super) struct All {
     pub(super) messages: Vec<Arc<Message>>,
 }
 
-/// What came to an agent and its model has not been shown.
+/// What came to an agent: what its list does not say about messages that its model has not been shown, and what is no
+/// message yet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Unread {
-    /// What the tools of the last answer returned, in the order they were asked for: what a model reads does not
-    /// depend on which was faster.
-    pub(super) answers: BTreeMap<u32, Message>,
-    /// Letters and notes, by the event that brought them.
-    pub(super) letters: Vec<(Seq, Message)>,
+    /// The tools of the last answer that returned, in order.
+    asks: Vec<u32>,
+    /// The events that brought the letters.
+    inbox: Inbox,
     /// Results of attached children that no call has taken yet.
     pub(super) results: BTreeMap<Seq, Returned>,
 }
@@ -79,101 +81,83 @@ impl Returned {
     }
 }
 
-impl Unread {
-    pub(super) fn with(letters: Vec<(Seq, Message)>) -> Box<Self> {
-        Box::new(Self { letters, ..Self::default() })
-    }
-
-    /// How many messages it will be.
-    pub(super) fn len(&self) -> usize {
-        self.answers.len() + self.letters.len()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.answers.is_empty() && self.letters.is_empty() && self.results.is_empty()
-    }
-}
-
 impl Context {
-    /// Adds a message. A packet that is still out keeps what it had.
-    pub(super) fn push(&mut self, message: Arc<Message>) {
-        if let Some(all) = &mut self.all {
-            all.messages.push(Arc::clone(&message));
-        }
-        let messages = Arc::make_mut(&mut self.messages);
-        // Most contexts of a large tree are short, and there are many of them.
-        if messages.len() == messages.capacity() {
-            messages.reserve_exact(messages.len() / 2 + 1);
-        }
-        messages.push(message);
-    }
-
     pub(super) fn unread(&mut self) -> &mut Unread {
         self.unread.get_or_insert_default()
     }
 
-    /// Makes messages of what came.
+    /// Adds a message that counts as read.
+    pub(super) fn push(&mut self, message: Arc<Message>) {
+        if let Some(all) = &mut self.all {
+            all.messages.push(Arc::clone(&message));
+        }
+        self.list.push_read(message);
+    }
+
+    /// A message came that an event brought.
+    pub(super) fn letter(&mut self, at: Seq, message: Message) {
+        self.unread().inbox.push(at);
+        self.list.push(Arc::new(message));
+    }
+
+    /// One of the tools that its last answer asked for returned.
+    pub(super) fn answer(&mut self, ask: u32, message: Message) {
+        let asks = &mut self.unread().asks;
+        let rank = asks.partition_point(|other| *other < ask);
+        asks.insert(rank, ask);
+        self.list.answer(rank, Arc::new(message));
+    }
+
+    /// Its model is shown everything.
     pub(super) fn read(&mut self) {
-        let Some(mut unread) = self.unread.take() else { return };
-        let answers = std::mem::take(&mut unread.answers).into_values();
-        let letters = std::mem::take(&mut unread.letters).into_iter().map(|(_, message)| message);
-        answers.chain(letters).for_each(|message| self.push(Arc::new(message)));
-        self.unread = Some(unread).filter(|unread| !unread.is_empty());
+        if let Some(all) = &mut self.all {
+            all.messages.extend_from_slice(self.list.unread_messages());
+        }
+        self.list.read();
+        let results = self.unread.take().map(|unread| unread.results).unwrap_or_default();
+        if !results.is_empty() {
+            self.unread().results = results;
+        }
+    }
+
+    /// What its model is shown.
+    pub(super) fn shown(&self) -> Texts {
+        match self.list.unread() {
+            0 => Arc::clone(self.list.store()),
+            _ => Arc::new(self.list.read_messages().to_vec()),
+        }
     }
 
     /// Its model is told that it is asked for the last time. What that sees, if it is not the whole window.
-    pub(super) fn add_last_call_note(&mut self, cut: Option<&Cut>) -> Option<Arc<Vec<Arc<Message>>>> {
+    pub(super) fn add_last_call_note(&mut self, cut: Option<&Cut>) -> Option<Texts> {
         let seen = cut.map(|cut| {
             let mut seen = Self { all: None, ..self.clone() };
             seen.cut(cut, None);
             seen.push(Arc::new(Message::Note(LAST_CALL.to_owned())));
-            seen.messages
+            seen.shown()
         });
         self.push(Arc::new(Message::Note(LAST_CALL.to_owned())));
         seen
-    }
-
-    /// The message at this place of the window, read or not.
-    pub(super) fn at(&self, place: usize) -> Option<Arc<Message>> {
-        if let Some(message) = self.messages.get(place) {
-            return Some(Arc::clone(message));
-        }
-        self.unread_messages().nth(place - self.messages.len()).cloned().map(Arc::new)
-    }
-
-    /// What came and is no message yet, in the order in which it will be.
-    pub(super) fn unread_messages(&self) -> impl Iterator<Item = &Message> {
-        let unread = self.unread.iter();
-        unread.flat_map(|unread| {
-            let letters = unread.letters.iter().map(|(_, message)| message);
-            unread.answers.values().chain(letters)
-        })
-    }
-
-    /// What the window holds, read or not.
-    pub(super) fn window(&self) -> impl Iterator<Item = &Message> {
-        self.messages.iter().map(AsRef::as_ref).chain(self.unread_messages())
     }
 
     /// Leaves out what was decided, and tells it in short behind the first message: by a summary of what that covers,
     /// if there is one, and by lines.
     pub(super) fn cut(&mut self, cut: &Cut, summary: Option<(&Covers, &Body)>) {
         self.read();
-        let messages = Arc::make_mut(&mut self.messages);
-        let mut folded = match messages.get(1).map(AsRef::as_ref) {
+        let mut folded = match self.list.folded().map(AsRef::as_ref) {
             Some(Message::Folded(folded)) => folded.as_ref().clone(),
             Some(_) | None => Folded::default(),
         };
         let is_summed = |place: u32| summary.is_some_and(|(covers, _)| Span::has(&covers.spans, place));
-        let places = (0..).zip(messages.iter()).filter(|(place, _)| cut.drops(*place));
+        let places = (0..).zip(self.list.all()).filter(|(place, _)| cut.drops(*place));
         let (summed, rest): (Vec<_>, Vec<_>) = places.partition(|(place, _)| is_summed(*place));
         let messages_of = |gone: Vec<(u32, &Arc<Message>)>| -> Vec<Arc<Message>> {
             gone.into_iter().map(|(_, message)| Arc::clone(message)).collect()
         };
         let (summed, rest) = (messages_of(summed), messages_of(rest));
-        remove(messages, &cut.drop);
+        self.list.remove(&cut.drop);
         for blank in &cut.blank {
-            let Some(message) = messages.get_mut(blank.at as usize) else { continue };
+            let Some(message) = self.list.all_mut().get_mut(blank.at as usize) else { continue };
             let all = self.all.as_mut().map_or(&mut [][..], |all| &mut all.messages);
             let kept = all.iter_mut().rfind(|kept| Arc::ptr_eq(kept, message));
             Arc::make_mut(message).blank(blank.images);
@@ -186,11 +170,7 @@ impl Context {
             folded.sum_up(body, &summed, usize::try_from(covers.room()).unwrap_or(usize::MAX));
         }
         folded.add(&rest, cut.folded as usize);
-        let folded = Arc::new(Message::Folded(Box::new(folded)));
-        match messages.get_mut(1) {
-            Some(message) if matches!(message.as_ref(), Message::Folded(_)) => *message = folded,
-            Some(_) | None => messages.insert(1.min(messages.len()), folded),
-        }
+        self.list.fold(Arc::new(Message::Folded(Box::new(folded))));
     }
 
     /// A tool of it returned this: where the whole of it is, if that is long.
@@ -204,53 +184,43 @@ impl Context {
         (whole, file)
     }
 
-    /// Takes what another agent knows. While tools are out it is unread until they are back: what they return stands
-    /// right behind the message that asked.
-    pub(super) fn receive(&mut self, from: &AgentId, at: Seq, messages: Vec<Arc<Message>>, as_is: bool) {
-        let is_asking = self.messages.last().is_some_and(|last| last.asks());
+    /// Takes what another agent knows. What is its own conversation from here on (`as_is`) stays so, unless tools are out.
+    pub(super) fn receive(&mut self, from: &AgentId, messages: Vec<Arc<Message>>, as_is: bool) {
+        let to = self.list.share_to();
         for message in messages {
-            let shared = |message| Message::Shared { from: from.clone(), message };
-            match (is_asking, as_is) {
-                (true, _) => self.unread().letters.push((at, shared(message))),
-                (false, true) => self.push(message),
-                (false, false) => self.push(Arc::new(shared(message))),
+            let message = match (to, as_is) {
+                (ShareTo::Read, true) => message,
+                _ => Arc::new(Message::Shared { from: from.clone(), message }),
+            };
+            if let (ShareTo::Read, Some(all)) = (to, &mut self.all) {
+                all.messages.push(Arc::clone(&message));
             }
+            self.list.receive(message, to);
         }
     }
 
-    /// Has this as its first message, whatever that was.
-    pub(super) fn begin_with(&mut self, first: &Arc<Message>) {
-        let put = |messages: &mut [Arc<Message>]| {
-            messages.first_mut().into_iter().for_each(|message| *message = Arc::clone(first));
-        };
-        if self.messages.first().is_some_and(|message| !Arc::ptr_eq(message, first)) {
-            let messages: &mut Vec<_> = Arc::make_mut(&mut self.messages);
-            put(messages);
+    /// Holds what one held at a checkpoint.
+    pub(super) fn restore(
+        &mut self,
+        list: MessageList<Texts>,
+        unread: Option<Box<Unread>>,
+        all: Option<Box<All>>,
+    ) {
+        self.list.restore(list);
+        self.unread = unread;
+        if self.all.is_some() {
+            self.all = all;
         }
-        self.all.iter_mut().for_each(|all| put(&mut all.messages));
-    }
-
-    /// Forgets what is at these places.
-    pub(super) fn forget(&mut self, spans: &[Span]) {
-        if spans.is_empty() {
-            return;
+        if let (Some(all), Some(first)) = (&mut self.all, self.list.all().first())
+            && let Some(message) = all.messages.first_mut()
+        {
+            message.clone_from(first);
         }
-        let read = self.messages.len();
-        remove(Arc::make_mut(&mut self.messages), spans);
-        if let Some(unread) = &mut self.unread {
-            // What tools returned is no news of anybody.
-            let mut place = (read + unread.answers.len()) as u32;
-            unread.letters.retain(|_| {
-                place += 1;
-                !Span::has(spans, place - 1)
-            });
-        }
-        self.unread = self.unread.take().filter(|unread| !unread.is_empty());
     }
 
     /// The last thing that its model said, and the tools it asked for.
     pub(super) fn said(&self) -> Option<(&Body, &[ToolAsk])> {
-        self.messages.iter().rev().find_map(|message| match message.as_ref() {
+        self.list.read_messages().iter().rev().find_map(|message| match message.as_ref() {
             Message::Said { body, asks } => Some((body, asks.as_slice())),
             Message::System(_)
             | Message::Heard { .. }
@@ -268,8 +238,8 @@ impl Context {
 
     /// Tells what is left with every result that its model has not been shown before.
     pub(super) fn tell_left(&mut self, left: &Ceilings) {
-        let said = self.messages.iter().rposition(|message| matches!(message.as_ref(), Message::Said { .. }));
-        let messages = Arc::make_mut(&mut self.messages);
+        let messages = self.list.all_mut();
+        let said = messages.iter().rposition(|message| matches!(message.as_ref(), Message::Said { .. }));
         for message in messages.iter_mut().skip(said.map_or(0, |said| said + 1)) {
             let all = self.all.as_mut().map_or(&mut [][..], |all| &mut all.messages);
             let kept = all.iter_mut().rfind(|kept| Arc::ptr_eq(kept, message));
@@ -279,12 +249,16 @@ impl Context {
     }
 }
 
-/// Takes messages out of a list.
-fn remove(messages: &mut Vec<Arc<Message>>, spans: &[Span]) {
-    let mut place = 0;
-    messages.retain(|_| {
-        let goes = Span::has(spans, place);
-        place += 1;
-        !goes
-    });
+impl Context {
+    /// What an event brought, if nobody has read it.
+    pub(super) fn taken(&mut self, seq: Seq) -> Option<Returned> {
+        let unread = self.unread.as_mut()?;
+        if let Some(returned) = unread.results.remove(&seq) {
+            return Some(returned);
+        }
+        let place = self.list.letter(unread.inbox.take(seq)?)?;
+        let letter = self.list.take_unread(place);
+        let used = letter.facts().and_then(|facts| facts.used).unwrap_or_default();
+        Some(Returned { text: letter.text().into_owned(), used })
+    }
 }

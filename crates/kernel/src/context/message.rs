@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::{Along, Facts, Folded, Shown, System, ToolDescription};
 use crate::budget::Ceilings;
+use crate::window::{ListKind, ListStore, Listed};
 use crate::words::{AgentId, Body, By, Category, RoleName, TreeId};
 
 /// One message of a context.
@@ -78,11 +79,6 @@ impl Message {
         }
     }
 
-    /// Whether what tools return comes next.
-    pub(in crate::context) fn asks(&self) -> bool {
-        matches!(self, Self::Said { asks, .. } if !asks.is_empty())
-    }
-
     /// What comes along with it.
     #[must_use]
     pub fn along(&self) -> Option<&Along> {
@@ -144,6 +140,54 @@ impl Message {
             | Self::Mismatch(_)
             | Self::Folded(_) => {}
         }
+    }
+}
+
+/// The messages of a list, shared with the packets that show them.
+pub(super) type Texts = Arc<Vec<Arc<Message>>>;
+
+impl Listed for Arc<Message> {
+    fn kind(&self) -> ListKind {
+        match self.as_ref() {
+            Message::System(_) => ListKind::First,
+            Message::Heard { .. } => ListKind::Letter,
+            Message::Said { asks, .. } if !asks.is_empty() => ListKind::Asks,
+            Message::Result { .. } => ListKind::Answers,
+            Message::Folded(_) => ListKind::Folded,
+            Message::Said { .. } | Message::Shared { .. } | Message::Note(_) | Message::Mismatch(_) => {
+                ListKind::Other
+            }
+        }
+    }
+}
+
+impl ListStore for Texts {
+    type Message = Arc<Message>;
+
+    fn all(&self) -> &[Arc<Message>] {
+        self
+    }
+
+    fn all_mut(&mut self) -> &mut [Arc<Message>] {
+        Self::make_mut(self)
+    }
+
+    /// A packet that is still out keeps what it had.
+    fn insert(&mut self, place: usize, message: Arc<Message>) {
+        let messages = Self::make_mut(self);
+        // Most contexts of a large tree are short, and there are many of them.
+        if messages.len() == messages.capacity() {
+            messages.reserve_exact(messages.len() / 2 + 1);
+        }
+        messages.insert(place, message);
+    }
+
+    fn remove(&mut self, place: usize) -> Arc<Message> {
+        Self::make_mut(self).remove(place)
+    }
+
+    fn retain(&mut self, mut stays: impl FnMut() -> bool) {
+        Self::make_mut(self).retain(|_| stays());
     }
 }
 

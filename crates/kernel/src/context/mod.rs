@@ -1,5 +1,6 @@
 //! Contexts: what an agent knows, as a list of messages that only grows, and the packet of them that one call sees.
-//! The world keeps counts; the texts stand in events, and this is the fold that reads them.
+//! The world keeps counts; the texts stand in events, and this is the fold that reads them. The list of messages itself
+//! is the window's: `window/list.rs`.
 
 mod along;
 mod brief;
@@ -13,6 +14,7 @@ mod frame;
 mod known;
 mod message;
 pub mod offload;
+mod open_calls;
 mod summary;
 mod text;
 mod trace;
@@ -29,8 +31,8 @@ pub use findings::{Finding, Findings, Late, Source};
 pub use fold::{ContextSnapshot, Contexts, End, Places};
 pub use folded::Folded;
 pub use frame::Frame;
-
 pub use message::{Message, Offloaded, Origin, Packet};
+pub use open_calls::{Aim, OpenCall, OpenCalls};
 pub(crate) use summary::summary_tokens;
 pub(crate) use text::{
     ROLLED_BACK, child_tokens, clamp_text, heard_tokens, outcome_tokens, shown_tokens, wait_tokens,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::known::Context;
 use super::{Message, Packet};
-use crate::record::{Covers, ModelCall};
+use crate::record::{Covers, ModelCall, Span};
 use crate::words::{Body, limit};
 
 /// What stands before and behind the number of characters in what asks for a summary. A change of these words is a
@@ -29,10 +29,10 @@ pub(super) struct Summarising {
 impl Summarising {
     /// Of what leaves the window of this agent.
     pub(super) fn new(context: &Context, work: &ModelCall, covers: &Covers) -> Self {
-        let is_folded = |message: &&Arc<Message>| matches!(message.as_ref(), Message::Folded(_));
-        let first = context.messages.iter().take(1);
-        let before = context.messages.get(1).filter(is_folded);
-        let goes = crate::record::Span::places(&covers.spans).filter_map(|place| context.at(place));
+        let list = &context.list;
+        let first = list.all().iter().take(1);
+        let before = list.folded();
+        let goes = Span::places(&covers.spans).filter_map(|place| list.all().get(place).cloned());
         // Images take room in a packet by their own limit; a summary does with the lines that name them.
         let goes = goes.map(|mut message| {
             if message.images() > 0 {

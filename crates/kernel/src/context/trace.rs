@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::{Aim, OpenCalls};
 use crate::definition::Tags;
-use crate::record::{Attachment, Event, Spawned, Work};
+use crate::record::{Event, Spawned};
 use crate::words::{
     AgentId, By, CallId, Correlation, Envelope, Fault, MessageKind, ModelName, ThreadId, Time, Topic,
 };
@@ -14,7 +15,7 @@ use crate::words::{
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     agents: BTreeMap<AgentId, Arc<Life>>,
-    calls: BTreeMap<CallId, Open>,
+    calls: OpenCalls<CallNote>,
     tags: Arc<Tags>,
 }
 
@@ -29,26 +30,12 @@ pub struct Life {
     pub since: Time,
 }
 
-/// A call that has not ended.
-#[derive(Clone, Debug)]
-struct Open {
-    agent: AgentId,
-    aim: Aim,
+/// What is noted about a call that has not ended.
+#[derive(Clone, Debug, Default)]
+struct CallNote {
     since: Time,
-    /// Its model, if it calls one.
-    model: Option<ModelName>,
     /// What its last attempt met, if that failed and nothing was done about it yet.
     fault: Option<Box<Fault>>,
-}
-
-/// What a call is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Aim {
-    Model,
-    Summary,
-    Tool,
-    Wait,
-    Question,
 }
 
 /// Where an event stands in the story of a tree.
@@ -157,30 +144,27 @@ impl Trace {
             self.tags = Arc::clone(&definition.tags);
         } else if let Event::AgentSpawned(spawned) = event {
             self.spawned(at, spawned);
-        } else if let Event::CallAsked { call, agent, work } = event {
-            let (aim, model) = match work {
-                Work::Model(model) if model.summary.is_some() => (Aim::Summary, Some(&model.model)),
-                Work::Model(model) => (Aim::Model, Some(&model.model)),
-                Work::Tool(_) => (Aim::Tool, None),
-                Work::Child(_) | Work::Wait(_) => (Aim::Wait, None),
-                Work::Question(_) => (Aim::Question, None),
-            };
-            self.opened(*call, Open { model: model.cloned(), ..Open::new(agent, aim, at) });
-        } else if let Event::WaitStarted { call, agent, .. } = event {
-            self.opened(*call, Open::new(agent, Aim::Wait, at));
-        } else if let Event::QuestionAsked { call, agent, .. } = event {
-            self.opened(*call, Open::new(agent, Aim::Question, at));
-        } else if let Event::AttemptFailed { call, fault, .. } = event {
-            let open = self.calls.get_mut(call);
-            open.into_iter().for_each(|open| open.fault = fault.clone().map(Box::new));
-        } else if let Event::CallStarted { call, .. } = event {
-            self.calls.get_mut(call).into_iter().for_each(|open| open.fault = None);
-        } else if let Event::CallSwitched { call, model, .. } = event {
-            let open = self.calls.get_mut(call)?;
-            let from = open.model.replace(model.clone())?;
-            return Some(Arc::new(Switch { from, fault: open.fault.take().map(|fault| *fault) }));
         }
-        None
+        let call = event.call().and_then(|call| self.calls.find_mut(call));
+        let switch = match (event, call) {
+            (Event::AttemptFailed { fault, .. }, Some(call)) => {
+                call.note.fault = fault.clone().map(Box::new);
+                None
+            }
+            (Event::CallStarted { .. }, Some(call)) => {
+                call.note.fault = None;
+                None
+            }
+            (Event::CallSwitched { .. }, Some(call)) => {
+                let fault = call.note.fault.take().map(|fault| *fault);
+                call.aim.model().map(|from| Arc::new(Switch { from: from.clone(), fault }))
+            }
+            _ => None,
+        };
+        if let Some(opened) = self.calls.enter(event) {
+            opened.note.since = at;
+        }
+        switch
     }
 
     fn spawned(&mut self, at: Time, spawned: &Spawned) {
@@ -189,19 +173,11 @@ impl Trace {
         path.push(spawned.agent.clone());
         let life = Life { path, thread: spawned.thread.clone(), since: at };
         self.agents.insert(spawned.agent.clone(), Arc::new(life));
-        if let (Attachment::Call { call, .. }, Some(parent)) = (spawned.attachment, &spawned.parent) {
-            self.opened(call, Open::new(parent, Aim::Wait, at));
-        }
-    }
-
-    fn opened(&mut self, call: CallId, open: Open) {
-        self.calls.insert(call, open);
     }
 
     fn leave(&mut self, event: &Event) {
-        if let Event::CallEnded { call, .. } = event {
-            self.calls.remove(call);
-        } else if let Event::AgentEnded { agent, .. } = event {
+        self.calls.leave(event);
+        if let Event::AgentEnded { agent, .. } = event {
             self.agents.remove(agent);
         }
     }
@@ -247,16 +223,16 @@ impl Trace {
     }
 
     fn kind_of_call(&self, call: CallId, is_end: bool) -> Kind {
-        let open = self.calls.get(&call);
-        let topic = match open.map(|open| open.aim) {
-            Some(Aim::Model) => "model.call",
-            Some(Aim::Summary) => "model.summary",
-            Some(Aim::Tool) => "tool.call",
-            Some(Aim::Wait) | None => "agent.wait",
+        let open = self.calls.find(call);
+        let topic = match open.map(|open| &open.aim) {
+            Some(Aim::Turn(_) | Aim::LastTurn(_)) => "model.call",
+            Some(Aim::Summary(_)) => "model.summary",
+            Some(Aim::Tool(_)) => "tool.call",
+            Some(Aim::Child | Aim::Wait(_)) | None => "agent.wait",
             Some(Aim::Question) => "agent.question",
         };
         let agent = open.map(|open| open.agent.clone());
-        let (since, correlation) = (open.map(|open| open.since), Some(Correlation::of_call(call)));
+        let (since, correlation) = (open.map(|open| open.note.since), Some(Correlation::of_call(call)));
         Kind { agent, topic, correlation, since, is_end }
     }
 }
@@ -266,12 +242,6 @@ fn own(topic: &'static str) -> Topic {
     let topic = Topic::of_word(topic);
     debug_assert!(topic.is_own(), "`{topic}` is missing in `OWN_TOPICS`");
     topic
-}
-
-impl Open {
-    fn new(agent: &AgentId, aim: Aim, since: Time) -> Self {
-        Self { agent: agent.clone(), aim, since, model: None, fault: None }
-    }
 }
 
 impl Kind {

@@ -220,15 +220,4 @@ impl Caps {
     fn child_models(&self, wanted: &Self) -> Allow<ModelName> {
         self.models.and(&self.below).and(&wanted.models)
     }
-
-    /// Whether every right in here is also in `other`.
-    #[must_use]
-    pub fn is_within(&self, other: &Self) -> bool {
-        matches!(self.models.beyond(&other.models), Beyond::Nothing)
-            && matches!(self.below.beyond(&other.below), Beyond::Nothing)
-            && matches!(self.tools.beyond(&other.tools), Beyond::Nothing)
-            && matches!(self.spawn.beyond(&other.spawn), Beyond::Nothing)
-            && self.network <= other.network
-            && self.depth_max <= other.depth_max
-    }
 }

@@ -42,9 +42,4 @@ impl Shares {
     pub const fn get(&self, category: Category) -> u64 {
         self.0[category.place()]
     }
-
-    #[must_use]
-    pub fn total(&self) -> u64 {
-        self.0.iter().sum()
-    }
 }

@@ -26,6 +26,7 @@ pub use exit::{Exit, ExitKind, Failure};
 pub use header::{Header, Tie};
 pub use holding::{Holding, Teller};
 pub use outcome::{ChildEnd, Outcome, StopReason};
+pub(crate) use outcome::{Said, TurnKind};
 pub use spawned::{Attachment, Due, Spawned};
 pub use standing::Standing;
 pub use summary::{Covers, Summary, Unsummed};

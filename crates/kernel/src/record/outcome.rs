@@ -131,4 +131,31 @@ impl Outcome {
             | Self::Expired { .. } => None,
         }
     }
+
+    /// What a model said with its turn. One that is asked for the last time and has no words says nothing: what it said
+    /// before counts.
+    pub(crate) fn said(&self, turn: TurnKind) -> Option<Said<'_>> {
+        match self {
+            Self::Done { body, .. } if turn == TurnKind::Last && body.text.trim().is_empty() => None,
+            Self::Done { body, asks, mismatch, .. } => {
+                Some(Said { body, asks, mismatch: mismatch.as_deref() })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Which turn of its agent a model takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TurnKind {
+    Ordinary,
+    Last,
+}
+
+/// What a model said.
+pub(crate) struct Said<'o> {
+    pub(crate) body: &'o Body,
+    pub(crate) asks: &'o [ToolAsk],
+    /// How it does not fit its agent's schema.
+    pub(crate) mismatch: Option<&'o Mismatch>,
 }

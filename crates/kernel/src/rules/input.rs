@@ -27,13 +27,6 @@ pub enum What {
     Report(Report),
 }
 
-impl What {
-    #[must_use]
-    pub fn person(request: Request) -> Self {
-        Self::Request { by: By::Person, request: Box::new(request) }
-    }
-}
-
 const fn is_zero(draw: &u64) -> bool {
     *draw == 0
 }

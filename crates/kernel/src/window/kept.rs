@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
+use super::list::{ListKind, ListStore, Listed, MessageList, ShareTo};
 use super::summary::Draft;
 use crate::record::{Cut, Header, LeftOut, Span, Summary, Tie};
 use crate::words::{AgentId, Category};
@@ -15,15 +16,15 @@ use crate::words::{AgentId, Category};
 /// The messages that the next packet of an agent holds, by their headers. What it has not read stands at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    /// Most agents of a large tree wait with two messages.
-    headers: SmallVec<[Header; 2]>,
-    /// How many at the end came after the model was asked last.
-    unread: u32,
+    list: MessageList<Headers>,
     /// The most tokens of a packet; everything is shown if absent.
     size: Option<NonZeroU32>,
     /// What most windows have nothing of.
     seldom: Option<Box<Seldom>>,
 }
+
+/// Most agents of a large tree wait with two messages.
+type Headers = SmallVec<[Header; 2]>;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Seldom {
@@ -50,30 +51,23 @@ impl Window {
     pub fn of(headers: Vec<Header>, unread: usize) -> Self {
         let unread = u32::try_from(unread.min(headers.len())).unwrap_or(u32::MAX);
         let images = headers.iter().map(|header| usize::from(header.images)).sum();
-        let mut window = Self { headers: headers.into(), unread, ..Self::default() };
+        let mut window = Self { list: MessageList::new(headers.into(), unread), ..Self::default() };
         if images > 0 {
             window.seldom().images = vec![0; images];
         }
         window
     }
 
-    /// This, with at most so many tokens in a packet.
-    #[must_use]
-    pub fn with_size(mut self, size: u32) -> Self {
-        self.size = NonZeroU32::new(size);
-        self
-    }
-
     /// What it holds, the oldest first.
     #[must_use]
     pub fn headers(&self) -> &[Header] {
-        &self.headers
+        self.list.all()
     }
 
     /// How many of them, at the end, came after the model was asked last.
     #[must_use]
     pub const fn unread(&self) -> usize {
-        self.unread as usize
+        self.list.unread()
     }
 
     /// The most tokens of a packet, if there is a bound.
@@ -85,7 +79,7 @@ impl Window {
     /// How many tokens it holds.
     #[must_use]
     pub fn tokens(&self) -> u64 {
-        self.headers.iter().map(|header| u64::from(header.tokens)).sum()
+        self.headers().iter().map(|header| u64::from(header.tokens)).sum()
     }
 
     /// How many images it shows.
@@ -105,14 +99,14 @@ impl Window {
     /// Where the images of a message stand among all that are shown.
     fn image_places(&self, place: usize) -> Range<usize> {
         let count = |header: &Header| usize::from(header.images);
-        let first = self.headers.iter().take(place).map(count).sum();
-        first..first + self.headers.get(place).map_or(0, count)
+        let first = self.headers().iter().take(place).map(count).sum();
+        first..first + self.headers().get(place).map_or(0, count)
     }
 
     /// How many tokens of one category it holds.
     #[must_use]
     pub fn tokens_of(&self, category: Category) -> u64 {
-        let of = self.headers.iter().filter(|header| header.category == category);
+        let of = self.headers().iter().filter(|header| header.category == category);
         of.map(|header| u64::from(header.tokens)).sum()
     }
 
@@ -126,7 +120,7 @@ impl Window {
     #[must_use]
     pub fn dropped(&self, cut: &Cut) -> Vec<(Category, LeftOut)> {
         let mut left_out = [LeftOut::default(); Category::COUNT];
-        for (_, header) in (0..).zip(&self.headers).filter(|(place, _)| cut.drops(*place)) {
+        for (_, header) in (0..).zip(self.headers()).filter(|(place, _)| cut.drops(*place)) {
             left_out[header.category.place()].add(header);
         }
         Category::ALL.into_iter().zip(left_out).filter(|(_, left)| left.messages > 0).collect()
@@ -138,11 +132,11 @@ impl Window {
     pub fn news(&self, for_whom: &Self, from: &AgentId, news: News) -> Vec<Span> {
         let teller = for_whom.teller(from).map(|(_, teller)| teller);
         let (known, knows_system) = teller.map_or((0, false), |teller| (teller.contexts, teller.system));
-        let kept = self.headers.iter().filter(|header| header.is_own_context()).count() as u32;
+        let kept = self.headers().iter().filter(|header| header.is_own_context()).count() as u32;
         let gone = self.context_messages() - kept;
         let mut skip = known.saturating_sub(gone);
         let mut spans = Vec::new();
-        for (place, header) in (0..).zip(&self.headers) {
+        for (place, header) in (0..).zip(self.headers()) {
             let is_own = header.is_own_context();
             let is_news =
                 if place == 0 { news == News::Briefing && !knows_system } else { is_own && skip == 0 };
@@ -163,11 +157,12 @@ impl Window {
         let said = |header: &Header| {
             header.category == Category::Dialog && matches!(header.tie, Tie::Asks | Tie::Free)
         };
-        let mut places = (0..self.headers.len()).rev().filter(|place| said(&self.headers[*place]));
+        let headers = self.headers();
+        let mut places = (0..headers.len()).rev().filter(|place| said(&headers[*place]));
         let to = places.next().unwrap_or(1);
         let from = places.take(turns as usize).last().unwrap_or(to);
         // What was written to the agent before the first of these turns belongs to it.
-        let letters = self.headers[..from].iter().rev();
+        let letters = headers[..from].iter().rev();
         let from = from - letters.take_while(|header| header.tie == Tie::Letter).count();
         let span = Span { from: from as u32, to: to as u32 };
         if from < to && turns > 0 { vec![span] } else { Vec::new() }
@@ -178,7 +173,7 @@ impl Window {
     pub fn shared_places(&self, from: &AgentId) -> Vec<Span> {
         let Some((place, _)) = self.teller(from) else { return Vec::new() };
         let mut spans = Vec::new();
-        for (at, header) in (0..).zip(&self.headers) {
+        for (at, header) in (0..).zip(self.headers()) {
             if header.tie == Tie::Shared(place) {
                 Span::join(&mut spans, at, at + 1);
             }
@@ -196,7 +191,7 @@ impl Window {
     pub(crate) fn context_messages(&self) -> u32 {
         let gone =
             self.seldom.as_ref().map_or(0, |seldom| seldom.left_out[Category::Context.place()].messages);
-        gone + self.headers.iter().filter(|header| header.is_own_context()).count() as u32
+        gone + self.headers().iter().filter(|header| header.is_own_context()).count() as u32
     }
 
     /// The place of somebody among those who told something.
@@ -218,18 +213,18 @@ impl Window {
 
     /// Its first message has at most so many tokens.
     pub(crate) fn begin_with(&mut self, tokens: u64) {
-        if let Some(header) = self.headers.first_mut() {
+        if let Some(header) = self.list.all_mut().first_mut() {
             header.tokens = u32::try_from(tokens).unwrap_or(u32::MAX);
         }
     }
 
     /// Whether its agent takes turns: only then is anything kept.
     pub(crate) fn is_open(&self) -> bool {
-        !self.headers.is_empty()
+        !self.headers().is_empty()
     }
 
     pub(crate) fn open(&mut self, tokens: u64) {
-        self.insert(0, Header::new(tokens, Category::System, Tie::Free), &[]);
+        self.list.push_read(Header::new(tokens, Category::System, Tie::Free));
     }
 
     /// The next message; it is unread.
@@ -240,49 +235,46 @@ impl Window {
     /// The same with images that have so many tokens.
     pub fn push_with(&mut self, header: Header, images: &[u32]) {
         if self.is_open() {
-            self.insert(self.headers.len(), header, images);
-            self.unread += 1;
+            let place = self.list.push(header.with_images(images.len()));
+            self.note_images(place, images);
         }
     }
 
-    /// What its model said: before everything that came meanwhile.
+    /// What its model said.
     pub(crate) fn said(&mut self, header: Header) {
         if self.is_open() {
-            self.insert(self.headers.len() - self.unread(), header, &[]);
+            self.list.push_read(header);
         }
     }
 
-    /// What a tool returned: before everything else that came meanwhile, and behind what so many others returned that
-    /// were asked for before it. So they stand as the model will read them, whichever was faster.
+    /// What a tool returned, and how many others returned that were asked for before it.
     pub(crate) fn answer(&mut self, rank: usize, header: Header, images: &[u32]) {
-        if !self.is_open() {
-            return;
+        if self.is_open() {
+            let place = self.list.answer(rank, header.with_images(images.len()));
+            self.note_images(place, images);
         }
-        let read = self.headers.len() - self.unread();
-        let answers = self.headers[read..].iter().take_while(|header| header.tie == Tie::Answers).count();
-        self.insert(read + rank.min(answers), header, images);
-        self.unread += 1;
     }
 
     /// The model reads everything.
     pub const fn read(&mut self) {
-        self.unread = 0;
+        self.list.read();
     }
 
     /// Whether something that tools or children returned is unread.
     pub(crate) fn reads_results(&self) -> bool {
-        let read = self.headers.len() - self.unread();
-        self.headers[read..].iter().any(|header| header.category == Category::Output)
+        self.list.unread_messages().iter().any(|header| header.category == Category::Output)
+    }
+
+    /// Whether its agent, which has completed, can be given another task.
+    pub(crate) fn can_go_on(&self) -> bool {
+        self.list.can_go_on()
     }
 
     /// A letter was taken from the inbox, where it had this place.
-    pub(crate) fn take_letter(&mut self, place: usize) {
-        let first = self.headers.len() - self.unread();
-        let unread = self.headers.iter().enumerate().skip(first);
-        if let Some((at, _)) = unread.filter(|(_, header)| header.tie == Tie::Letter).nth(place) {
-            self.blank(at, u8::MAX);
-            self.headers.remove(at);
-            self.unread -= 1;
+    pub(crate) fn take_letter(&mut self, in_inbox: usize) {
+        if let Some(place) = self.list.letter(in_inbox) {
+            self.blank(place, u8::MAX);
+            self.list.take_unread(place);
         }
     }
 
@@ -321,7 +313,9 @@ impl Window {
         for blank in &cut.blank {
             self.blank(blank.at as usize, blank.images);
         }
-        self.fold(cut.folded);
+        if cut.folded > 0 {
+            self.list.fold(Header::new(cut.folded.into(), Category::Context, Tie::Folded));
+        }
     }
 
     /// Takes what another agent knows: of those the headers at these places. `as_is` if it is its own conversation from
@@ -340,8 +334,8 @@ impl Window {
         }
         let (contexts, system) = (window.context_messages(), Span::has(spans, 0));
         let tie = if as_is { None } else { Some(Tie::Shared(self.note_teller(from, contexts, system))) };
-        let known = Span::places(spans).filter_map(|place| Some((place, window.headers.get(place)?)));
-        let was_asking = self.is_asking();
+        let known = Span::places(spans).filter_map(|place| Some((place, window.headers().get(place)?)));
+        let mut to = self.list.share_to();
         for (place, header) in known {
             let header = match tie {
                 Some(tie) => {
@@ -351,18 +345,12 @@ impl Window {
                 None => header.forked(),
             };
             let images = window.images_at(place);
-            if was_asking || is_old && self.is_asking() {
-                self.push_with(header, images);
-            } else {
-                self.insert(self.headers.len() - self.unread(), header, images);
+            if is_old && to == ShareTo::Read {
+                to = self.list.share_to();
             }
+            let place = self.list.receive(header.with_images(images.len()), to);
+            self.note_images(place, images);
         }
-    }
-
-    /// Whether the last message that its model has read asks for tools: what they return stands right behind it.
-    pub(crate) fn is_asking(&self) -> bool {
-        let read = self.headers.len() - self.unread();
-        self.headers[..read].last().is_some_and(|header| header.tie == Tie::Asks)
     }
 
     /// Forgets what is at these places.
@@ -373,16 +361,7 @@ impl Window {
         if self.images() > 0 {
             Span::places(spans).for_each(|place| self.blank(place, u8::MAX));
         }
-        let mut place = 0;
-        let read = self.headers.len() - self.unread();
-        let mut gone_unread = 0;
-        self.headers.retain(|_| {
-            let goes = Span::has(spans, place);
-            gone_unread += u32::from(goes && place as usize >= read);
-            place += 1;
-            !goes
-        });
-        self.unread -= gone_unread;
+        self.list.remove(spans);
     }
 
     fn note_teller(&mut self, from: &AgentId, contexts: u32, system: bool) -> u8 {
@@ -395,22 +374,12 @@ impl Window {
         u8::try_from(place).unwrap_or(u8::MAX)
     }
 
-    /// Behind the first message stands what tells in short what was left out.
-    fn fold(&mut self, tokens: u32) {
-        let folded = Header::new(tokens.into(), Category::Context, Tie::Folded);
-        match self.headers.get_mut(1) {
-            Some(header) if header.tie == Tie::Folded => *header = folded,
-            Some(_) | None if tokens > 0 => self.insert(1.min(self.headers.len()), folded, &[]),
-            Some(_) | None => {}
-        }
-    }
-
     fn seldom(&mut self) -> &mut Seldom {
         self.seldom.get_or_insert_default()
     }
 
-    fn insert(&mut self, place: usize, header: Header, images: &[u32]) {
-        self.headers.insert(place, header.with_images(images.len()));
+    /// The message at this place, which is new, shows images with so many tokens.
+    fn note_images(&mut self, place: usize, images: &[u32]) {
         if !images.is_empty() {
             let first = self.image_places(place).start;
             self.seldom().images.splice(first..first, images.iter().copied());
@@ -420,12 +389,51 @@ impl Window {
     /// The oldest images of a message are no longer shown, and give back what they have.
     fn blank(&mut self, place: usize, images: u8) {
         let Range { start, end } = self.image_places(place);
-        let Some(header) = self.headers.get_mut(place).filter(|header| header.images > 0) else { return };
+        let Some(header) = self.list.all_mut().get_mut(place).filter(|header| header.images > 0) else {
+            return;
+        };
         let Some(seldom) = &mut self.seldom else { return };
         let end = end.min(start + usize::from(images)).min(seldom.images.len());
         for tokens in seldom.images.drain(start.min(end)..end) {
             header.tokens = header.tokens.saturating_sub(tokens);
             header.images -= 1;
         }
+    }
+}
+
+impl Listed for Header {
+    fn kind(&self) -> ListKind {
+        match self.tie {
+            Tie::Free if self.category == Category::System => ListKind::First,
+            Tie::Free | Tie::Shared(_) => ListKind::Other,
+            Tie::Letter => ListKind::Letter,
+            Tie::Asks => ListKind::Asks,
+            Tie::Answers => ListKind::Answers,
+            Tie::Folded => ListKind::Folded,
+        }
+    }
+}
+
+impl ListStore for Headers {
+    type Message = Header;
+
+    fn all(&self) -> &[Header] {
+        self
+    }
+
+    fn all_mut(&mut self) -> &mut [Header] {
+        self
+    }
+
+    fn insert(&mut self, place: usize, header: Header) {
+        Self::insert(self, place, header);
+    }
+
+    fn remove(&mut self, place: usize) -> Header {
+        Self::remove(self, place)
+    }
+
+    fn retain(&mut self, mut stays: impl FnMut() -> bool) {
+        Self::retain(self, |_| stays());
     }
 }

@@ -4,7 +4,8 @@
 pub(super) use crate::record::{Covers, Summary, Unsummed};
 
 use super::Window;
-use crate::record::{Cut, Header, Outcome, Span, Tie};
+use super::trim::units;
+use crate::record::{Cut, Outcome, Span, Tie};
 use crate::words::Seq;
 
 /// A summary that was asked for and not used yet.
@@ -61,29 +62,25 @@ pub(crate) fn came_to(outcome: &Outcome, seq: Seq) -> Summary {
     }
 }
 
-/// What of a cut one packet of the window's size can show for a summary, and how many tokens that packet has: the
+/// What of a cut one packet of this size can show for a summary, and how many tokens that packet has: the
 /// first message, what tells in short what was left out before, the oldest that goes, and `asking` tokens that ask for
 /// the summary. A message that asks for tools is never without their results, and what nobody has read is not covered.
 /// None if nothing can be.
 #[must_use]
-pub fn covers(window: &Window, cut: &Cut, asking: u64) -> Option<(Covers, u64)> {
-    let (headers, size) = (window.headers(), window.size().unwrap_or(u64::MAX));
+pub fn covers(window: &Window, cut: &Cut, size: u64, asking: u64) -> Option<(Covers, u64)> {
+    let headers = window.headers();
     let is_kept = |place: usize| place == 0 || place == 1 && headers[1].tie == Tie::Folded;
     let always = headers.iter().enumerate().filter(|(place, _)| is_kept(*place));
     let mut tokens = always.map(|(_, header)| u64::from(header.tokens)).sum::<u64>().saturating_add(asking);
     let read = headers.len() - window.unread();
-    let (mut spans, mut at) = (Vec::new(), 1);
-    while at < read {
-        let answers = headers[at + 1..].iter().take_while(|header| header.tie == Tie::Answers);
-        let to = at + 1 + answers.count();
-        let unit = &headers[at..to];
-        let goes = (at..to).all(|place| u32::try_from(place).is_ok_and(|place| cut.drops(place)));
-        let of = unit.iter().map(|header: &Header| u64::from(header.tokens)).sum::<u64>();
-        if goes && to <= read && tokens.saturating_add(of) <= size {
+    let mut spans = Vec::new();
+    for places in units(headers).skip(1) {
+        let goes = places.clone().all(|place| u32::try_from(place).is_ok_and(|place| cut.drops(place)));
+        let of = headers[places.clone()].iter().map(|header| u64::from(header.tokens)).sum::<u64>();
+        if goes && places.end <= read && tokens.saturating_add(of) <= size {
             tokens += of;
-            Span::join(&mut spans, at as u32, to as u32);
+            Span::join(&mut spans, places.start as u32, places.end as u32);
         }
-        at = to;
     }
     (!spans.is_empty() && tokens <= size).then_some((Covers { spans, folded: cut.folded }, tokens))
 }

@@ -4,6 +4,7 @@
 
 pub(super) use crate::record::{Blank, Cut, Span};
 use std::borrow::Cow;
+use std::ops::Range;
 
 use super::Window;
 use crate::definition::{Compact, Preset, Shares};
@@ -147,7 +148,18 @@ fn among_staying(Blank { at, images }: Blank, cut: &Cut) -> Option<Blank> {
     (!cut.drops(at)).then(|| Blank { at: at - before as u32, images })
 }
 
-/// What goes or stays as one: a message, or one that asks with all that answer it.
+/// The places of what goes or stays as one: a message, or one that asks with all that answer it.
+pub(super) fn units(headers: &[Header]) -> impl Iterator<Item = Range<usize>> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let from = at;
+        let answers = headers.get(from + 1..)?.iter().take_while(|header| header.tie == Tie::Answers);
+        at = from + 1 + answers.count();
+        Some(from..at)
+    })
+}
+
+/// What goes or stays as one.
 struct Unit {
     from: u32,
     to: u32,
@@ -176,30 +188,25 @@ impl Units {
         } else {
             fresh
         };
-        let (mut units, mut of): (Vec<Unit>, _) = (Vec::new(), [0; Category::COUNT]);
-        for (place, header) in headers.iter().enumerate() {
-            let (from, tokens) = (place as u32, u64::from(header.tokens));
-            let is_pinned = header.category == Category::System
+        let pins = |place: usize| {
+            let header = &headers[place];
+            header.category == Category::System
                 || header.tie == Tie::Folded
                 || place >= fresh && is_written(header)
-                || Some(place) == user;
-            match (header.tie, units.last_mut()) {
-                (Tie::Answers, Some(unit)) if unit.category == Category::Output || unit.to == from => {
-                    // Together they are what tools returned.
-                    of[unit.category.place()] -= unit.tokens;
-                    unit.category = Category::Output;
-                    unit.tokens += tokens;
-                    unit.to = from + 1;
-                    unit.is_pinned |= is_pinned;
-                    of[unit.category.place()] += unit.tokens;
-                }
-                (Tie::Free | Tie::Letter | Tie::Asks | Tie::Answers | Tie::Shared(_) | Tie::Folded, _) => {
-                    let category = header.category;
-                    of[category.place()] += tokens;
-                    units.push(Unit { from, to: from + 1, tokens, category, is_pinned, is_gone: false });
-                }
-            }
-        }
+                || Some(place) == user
+        };
+        let unit = |places: Range<usize>| Unit {
+            from: places.start as u32,
+            to: places.end as u32,
+            tokens: headers[places.clone()].iter().map(|header| u64::from(header.tokens)).sum(),
+            // One that asks and what answers it are together what tools returned.
+            category: if places.len() > 1 { Category::Output } else { headers[places.start].category },
+            is_pinned: places.into_iter().any(pins),
+            is_gone: false,
+        };
+        let units: Vec<Unit> = units(headers).map(unit).collect();
+        let mut of = [0; Category::COUNT];
+        units.iter().for_each(|unit| of[unit.category.place()] += unit.tokens);
         Self { units, total: of.iter().sum(), of }
     }
 

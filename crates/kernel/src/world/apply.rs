@@ -8,8 +8,8 @@ use crate::budget::{AccountIx, Amounts, Waiter};
 use crate::context::Goal;
 use crate::definition::Builtin;
 use crate::record::{
-    Alarm, Attachment, ChildCall, ChildEnd, Clamped, Event, Exit, Header, ModelCall, Outcome, Span, Spawned,
-    Tie, WaitFor, Why, Work,
+    Alarm, Attachment, ChildCall, ChildEnd, Clamped, Event, Exit, Header, ModelCall, Outcome, Said, Span,
+    Spawned, Tie, TurnKind, WaitFor, Why, Work,
 };
 use crate::window::{Room, Window};
 use crate::words::{AgentId, Body, CallId, Category, ModelName, Running, Seq, TimerId, limit};
@@ -282,13 +282,11 @@ impl World {
         }
     }
 
-    /// Whether a parent may give a child another task after it has completed. The fold of the texts asks the same.
+    /// Whether a parent may give a child another task after it has completed.
     fn follows_up(&self, parent: AgentIx, child: AgentIx) -> bool {
         let caps = self.agents.living(parent).map(|parent| &parent.charter.caps.tools);
         caps.is_some_and(|tools| tools.has(Builtin::FollowupTask.word()))
-            && self.agent(child).progress.window.is_open()
-            // One that somebody finished while its tools were out would wait for them.
-            && !self.agent(child).progress.window.is_asking()
+            && self.agent(child).progress.window.can_go_on()
     }
 
     fn asked(&mut self, id: CallId, ask: Option<u32>, agent: &AgentId, work: Work, alarm: Option<Alarm>) {
@@ -400,7 +398,7 @@ impl World {
         let (is_wait, is_void) = (matches!(call.work, Work::Wait(_)), call.is_void);
         let (is_model, ask) = (matches!(call.work, Work::Model(_)), call.ask());
         let is_summary = is_model && !call.work.is_turn();
-        let is_last = call.work.wrap_up().is_some();
+        let turn = if call.work.wrap_up().is_some() { TurnKind::Last } else { TurnKind::Ordinary };
         if is_running {
             self.settled(id, spent);
         }
@@ -427,24 +425,22 @@ impl World {
             agent.progress.answered(rank, &Room::new(tokens_shown, parts));
         } else if !is_model {
             agent.progress.read(tokens_shown);
-        } else if let (true, Outcome::Done { body, .. }) = (is_last, outcome)
-            && body.text.trim().is_empty()
-        {
-            agent.progress.said_nothing();
-        } else if let Outcome::Done { asks, mismatch, .. } = outcome {
+        } else if let Some(Said { asks, mismatch, .. }) = outcome.said(turn) {
             agent.progress.said(self.seq, tokens_shown, !asks.is_empty());
             is_answer = asks.is_empty() && mismatch.is_none();
             if let Some(mismatch) = mismatch {
                 agent.progress.missed(mismatch.note().len() as u64);
             }
+        } else if let Outcome::Done { .. } = outcome {
+            agent.progress.said_nothing();
         } else {
             agent.progress.set_failed(Some(outcome.clone()));
         }
         match outcome {
-            Outcome::Message { seq } => agent.put_away(|letter| letter == *seq),
+            Outcome::Message { seq } => agent.put_away(*seq),
             // What a wait brought need not be read a second time.
             Outcome::Children { ended } | Outcome::Expired { ended } => {
-                agent.put_away(|letter| ended.iter().any(|end| end.seq == letter));
+                ended.iter().for_each(|end| agent.put_away(end.seq));
             }
             Outcome::Done { .. }
             | Outcome::Failed { .. }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Subject, TreeState, World};
 use crate::record::{Alarm, ClockKind};
-use crate::words::{AgentId, Time};
+use crate::words::AgentId;
 use crate::world::{AgentClock, AgentClocks, AgentIx};
 
 /// Agents with a timeout that can stand still.
@@ -41,15 +41,6 @@ impl World {
     #[must_use]
     pub fn is_by_the_wall(&self, ix: AgentIx) -> bool {
         self.agents.living(ix).and_then(|agent| agent.clocks.as_deref()).is_some_and(|clocks| clocks.is_wall)
-    }
-
-    /// When an agent's time is up as things are: by its own clocks that run, or a timeout above it.
-    #[must_use]
-    pub fn deadline(&self, ix: AgentIx) -> Option<Time> {
-        let at = |ix, kind| self.clock(ix, kind).and_then(AgentClock::end);
-        let above = std::iter::once(ix).chain(self.agents.above(ix));
-        let timeouts = above.filter_map(|ix| at(ix, ClockKind::Timeout));
-        timeouts.chain(at(ix, ClockKind::Active)).min()
     }
 
     /// Whether timeouts stand still: only a person brings the tree on.

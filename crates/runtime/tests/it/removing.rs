@@ -10,7 +10,7 @@ use spinney_journal::{
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Checkpoint, Request};
 use spinney_kernel::rules::{Input, What};
-use spinney_kernel::words::{CheckpointKind, Seq, TreeId};
+use spinney_kernel::words::{By, CheckpointKind, Seq, TreeId};
 use spinney_testkit::{Stage, conformance};
 
 use crate::pass_on::pass_on;
@@ -42,7 +42,10 @@ fn branch(journal: &dyn Journal, origin: &Tree, number: u8, state: &'static str)
     let agent: spinney_kernel::words::AgentId = "root".parse().unwrap();
     let name = format!("start-of-{number}").parse().unwrap();
     let made = Event::CheckpointMade { agent: agent.clone(), name, kind: CheckpointKind::Branch, number: 0 };
-    let what = What::person(Request::Checkpoint(Checkpoint::manual(agent, None)));
+    let what = What::Request {
+        by: By::Person,
+        request: Box::new(Request::Checkpoint(Checkpoint::manual(agent, None))),
+    };
     let entries = journal.read(origin.id(), Seq(0), usize::MAX).wait().unwrap();
     let last = entries.last().unwrap();
     let input = Input { now: last.batch.input.now, draw: 1, what };

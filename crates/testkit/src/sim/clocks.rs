@@ -5,9 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use spinney_kernel::record::{Alarm, ClockKind, Event, Exit, Outcome};
 use spinney_kernel::words::{AgentId, CallId, Time, TimerId};
-use spinney_kernel::world::{AgentState, TreeState, World};
+use spinney_kernel::world::{AgentClock, AgentIx, AgentState, TreeState, World};
 
 use super::law::{Law, hold};
+
+/// When an agent's time is up as things are: by its own clocks that run, or a timeout above it.
+#[must_use]
+pub fn deadline(world: &World, ix: AgentIx) -> Option<Time> {
+    let at = |ix, kind| world.clock(ix, kind).and_then(AgentClock::end);
+    let above = std::iter::once(ix).chain(world.agents().above(ix));
+    let timeouts = above.filter_map(|ix| at(ix, ClockKind::Timeout));
+    timeouts.chain(at(ix, ClockKind::Active)).min()
+}
 
 /// The alarms that the events of a tree set, counted independently of the world.
 #[derive(Clone, Debug, Default)]

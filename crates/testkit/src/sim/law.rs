@@ -4,10 +4,28 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use spinney_kernel::budget::{Account, Amounts, Fit, Resource, Scan};
-use spinney_kernel::definition::Caps;
+use spinney_kernel::definition::{Allow, Caps};
 use spinney_kernel::record::{Event, Spawned, Why, Work};
 use spinney_kernel::words::{AgentId, CallId, Time};
 use spinney_kernel::world::{AgentIx, AgentState, CallStage, World};
+
+/// Whether every right in `caps` is also in `other`.
+#[must_use]
+pub fn is_within(caps: &Caps, other: &Caps) -> bool {
+    fn all<T: Ord>(allowed: &Allow<T>, other: &Allow<T>) -> bool {
+        match (allowed, other) {
+            (_, Allow::All) => true,
+            (Allow::All, Allow::Only(_)) => false,
+            (Allow::Only(these), Allow::Only(others)) => these.is_subset(others),
+        }
+    }
+    all(&caps.models, &other.models)
+        && all(&caps.below, &other.below)
+        && all(&caps.tools, &other.tools)
+        && all(&caps.spawn, &other.spawn)
+        && caps.network <= other.network
+        && caps.depth_max <= other.depth_max
+}
 
 /// What the events of a tree say, counted independently of the world.
 #[derive(Clone, Debug, Default)]
@@ -203,7 +221,7 @@ impl Witness {
 
     fn spawned(&mut self, spawned: &Spawned) -> Law {
         if let Some(parent) = &spawned.parent {
-            let within = self.caps.get(parent).is_some_and(|caps| spawned.caps.is_within(caps));
+            let within = self.caps.get(parent).is_some_and(|caps| is_within(&spawned.caps, caps));
             hold(within, || format!("{} may do more than its parent", spawned.agent))?;
             hold(!self.ended.contains(parent), || format!("{} has a dead parent", spawned.agent))?;
         }

@@ -16,6 +16,8 @@ mod windows;
 mod wrap_up;
 
 pub use case::{Tally, run_case};
+pub use clocks::deadline;
+pub use law::is_within;
 
 /// A law that did not hold, and how to see it again.
 #[derive(Clone, Debug, PartialEq, Eq)]

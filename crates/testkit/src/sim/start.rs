@@ -6,6 +6,7 @@ use spinney_kernel::record::{Event, Spawned, Work};
 use spinney_kernel::words::{CallId, Time};
 use spinney_kernel::world::{Agent, AgentIx, Call, World};
 
+use super::clocks::deadline;
 use super::law::{Law, hold};
 
 /// What was true just before an event.
@@ -55,7 +56,7 @@ impl Before<'_> {
     }
 
     fn in_time(&self, ix: AgentIx) -> bool {
-        self.world.deadline(ix).is_none_or(|at| at > self.now)
+        deadline(self.world, ix).is_none_or(|at| at > self.now)
     }
 
     /// Nothing that keeps calls from starting is in force.

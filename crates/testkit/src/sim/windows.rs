@@ -7,7 +7,8 @@ use spinney_kernel::world::World;
 
 use super::law::Law;
 
-/// The headers of each living agent stand for its messages: as many, in the same order, with the same images.
+/// The headers of each living agent stand for its messages: as many, in the same order, as many of them unread, tied in
+/// the same way, with the same images.
 pub(super) fn check_windows(world: &World, contexts: &Contexts) -> Law {
     for view in world.directory() {
         let Some(ix) = world.agents().find(&view.agent) else { continue };
@@ -21,6 +22,10 @@ pub(super) fn check_windows(world: &World, contexts: &Contexts) -> Law {
         if messages.len() != window.headers().len() {
             let counted = window.headers().len();
             return Err(format!("{} has {} messages and {counted} are counted", view.agent, messages.len()));
+        }
+        let unread = contexts.unread(&view.agent).count();
+        if unread != window.unread() {
+            return Err(format!("{} has {unread} unread and {} are counted", view.agent, window.unread()));
         }
         for (place, (header, message)) in window.headers().iter().zip(&messages).enumerate() {
             check_header(header, message)
@@ -65,17 +70,18 @@ fn check_header(header: &Header, message: &Message) -> Law {
     if category != message.category() {
         return Err(format!("it counts as {}", category.word()));
     }
-    let (asks, answers) = match message {
-        Message::Said { asks, .. } => (!asks.is_empty(), false),
-        Message::Result { .. } => (false, true),
-        Message::System(_)
-        | Message::Heard { .. }
-        | Message::Shared { .. }
-        | Message::Note(_)
-        | Message::Mismatch(_)
-        | Message::Folded(_) => (false, false),
+    let is_tied = match message {
+        Message::Said { asks, .. } if !asks.is_empty() => tie == Tie::Asks,
+        Message::Result { .. } => tie == Tie::Answers,
+        Message::Heard { .. } => tie == Tie::Letter,
+        Message::Folded(_) => tie == Tie::Folded,
+        // A fork has what was shared with another agent as its own.
+        Message::Shared { .. } => matches!(tie, Tie::Shared(_) | Tie::Free),
+        Message::System(_) | Message::Said { .. } | Message::Note(_) | Message::Mismatch(_) => {
+            tie == Tie::Free
+        }
     };
-    if (asks, answers) != (tie == Tie::Asks, tie == Tie::Answers) {
+    if !is_tied {
         return Err(format!("it is tied as {tie:?}"));
     }
     // Its parts alone: what texts have somebody may have counted.

@@ -16,6 +16,7 @@ use spinney_kernel::port::model::ModelAttempt;
 use spinney_kernel::record::{Event, ExitKind, Spawned};
 use spinney_kernel::words::{Body, limit};
 use spinney_kernel::world::TreeState;
+use spinney_testkit::sim::is_within;
 use spinney_testkit::spinney::function_tool::{FunctionTool, Untyped};
 use spinney_testkit::spinney::tree::{Look, RecordedEvent};
 use spinney_testkit::{Stage, definition, recorded};
@@ -230,7 +231,7 @@ impl Tried {
                 born.insert(spawned.agent.as_str(), spawned.as_ref());
                 let Some(parent) = &spawned.parent else { continue };
                 let (who, above) = (&spawned.agent, born[parent.as_str()]);
-                seen(!spawned.caps.is_within(&above.caps), format!("{who} has more rights than {parent}"));
+                seen(!is_within(&spawned.caps, &above.caps), format!("{who} has more rights than {parent}"));
                 seen(!above.caps.spawn.has(&spawned.role), format!("{parent} spawned {}", spawned.role));
                 seen(spawned.due.deadline > above.due.deadline, format!("{who} may take longer"));
                 let live = live.entry(parent.as_str()).or_default();

@@ -8,7 +8,7 @@ use crate::context::known::Returned;
 use crate::context::{Along, Facts, Finding, Late, Message};
 use crate::definition::Builtin;
 use crate::record::{ChildEnd, Exit, Outcome, WaitFor};
-use crate::words::{AgentId, Body, By, Category, Seq, answer_digest, limit};
+use crate::words::{AgentId, Body, By, Category, answer_digest};
 
 impl Contexts {
     pub(super) fn ended(&mut self, agent: &AgentId, exit: &Exit, result: Option<&Body>, spent: &Amounts) {
@@ -16,8 +16,7 @@ impl Contexts {
         let Some(context) = self.agents.swap_remove(agent) else { return };
         self.summaries.remove(agent);
         self.last_calls.remove(agent);
-        self.finished.remove(agent);
-        self.answers.remove(agent);
+        self.kept.forget(agent);
         let body = result.or_else(|| Some(context.said()?.0)).cloned().unwrap_or_default();
         let [.., parent, _] = context.origin.path.as_ref() else {
             self.end = Some(End { exit: exit.clone(), shown: body, spent: *spent });
@@ -27,7 +26,7 @@ impl Contexts {
         let (seq, text) = (self.seq, child_text(agent.as_str(), exit, shown(body)));
         let Some(above) = self.agents.get_mut(parent) else { return };
         if *exit == Exit::Completed && above.brief.may_call(Builtin::WaitAgent) {
-            self.answers.entry(parent.clone()).or_default().insert(agent.clone(), answer);
+            self.kept.answered(parent.clone(), agent.clone(), answer);
         }
         match context.reader {
             Reader::Call => drop(above.unread().results.insert(seq, Returned { text, used: *spent })),
@@ -35,30 +34,22 @@ impl Contexts {
                 let used = above.brief.tells_facts.then_some(*spent);
                 let (from, category, along) =
                     (By::Agent(agent.clone()), Category::Output, Along::telling(Facts { used, left: None }));
-                above.unread().letters.push((seq, Message::Heard { from, text, category, along }));
+                above.letter(seq, Message::Heard { from, text, category, along });
             }
             Reader::Nobody => {}
         }
         let follows = above.brief.may_call(Builtin::FollowupTask);
-        let is_asking = context.messages.last().is_none_or(|last| last.asks());
-        if follows && *exit == Exit::Completed && !is_asking {
-            self.finish(&parent.clone(), agent, context);
+        if follows && *exit == Exit::Completed && context.list.can_go_on() {
+            self.kept.finish(parent.clone(), agent.clone(), context);
         }
     }
 
-    /// Keeps what a child knew; for that the one goes that ended first, if there are too many. The world does the same.
-    fn finish(&mut self, parent: &AgentId, agent: &AgentId, context: Context) {
-        let all = self.finished.entry(parent.clone()).or_default();
-        if all.len() == limit::FINISHED_KEPT_MAX {
-            all.remove(0);
-        }
-        all.push((agent.clone(), context));
-    }
-
-    /// What an agent knows, or knew that can be given another task.
-    pub(super) fn knows(&self, agent: &AgentId) -> Option<&Context> {
-        let finished =
-            || self.finished.values().flatten().find(|(of, _)| of == agent).map(|(_, known)| known);
+    /// What an agent knows, or knew that is given to another as its task.
+    pub(super) fn knows(&self, agent: &AgentId, to: &AgentId) -> Option<&Context> {
+        let finished = || match self.agents.get(to)?.origin.path.as_ref() {
+            [.., parent, _] => self.kept.finished(parent, agent),
+            _ => None,
+        };
         self.agents.get(agent).or_else(finished)
     }
 
@@ -72,14 +63,14 @@ impl Contexts {
         let (Outcome::Children { ended } | Outcome::Expired { ended }) = outcome else { return None };
         let is_late = matches!(outcome, Outcome::Expired { .. });
         let context = self.agents.get_mut(agent)?;
-        let answers = self.answers.get(agent);
+        let kept = &self.kept;
         let tells = context.brief.tells_facts;
         let mut finding = |end: &ChildEnd| {
             let known = || Returned::of(format!("{} {}, as you know", end.agent, end.state));
             let Returned { text, used } = context.taken(end.seq).unwrap_or_else(known);
+            let answer = kept.answer(agent, &end.agent).copied();
             let (agent, state) = (end.agent.clone(), end.state.clone());
             let used = Some(used).filter(|used| tells && !used.is_zero());
-            let answer = answers.and_then(|answers| answers.get(&agent)).copied();
             Finding { agent, state, text, used, answer }
         };
         let mut findings: Vec<Finding> = ended.iter().map(&mut finding).collect();
@@ -95,21 +86,5 @@ impl Contexts {
         let facts = Facts { used: alone.and_then(|one| one.used), left: None };
         let is_error = is_late || !findings.iter().any(Finding::is_completed);
         Some((wait_text(agents, *need, *sources, findings, late), is_error, facts))
-    }
-}
-
-impl Context {
-    /// What an event brought, if nobody has read it.
-    pub(super) fn taken(&mut self, seq: Seq) -> Option<Returned> {
-        let unread = self.unread.as_mut()?;
-        if let Some(returned) = unread.results.remove(&seq) {
-            return Some(returned);
-        }
-        let is_it =
-            |(letter, message): &(Seq, Message)| *letter == seq && matches!(message, Message::Heard { .. });
-        let place = unread.letters.iter().position(is_it)?;
-        let (_, letter) = unread.letters.remove(place);
-        let used = letter.facts().and_then(|facts| facts.used).unwrap_or_default();
-        Some(Returned { text: letter.text().into_owned(), used })
     }
 }

@@ -3,20 +3,20 @@
 //! what those need is kept on the way. A fold that was not told so says at which event it lacks something.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use super::super::known::{All, Unread};
+use super::super::message::Texts;
 use super::super::text::ROLLED_BACK;
-use super::{Contexts, Kind, Reader};
-use crate::context::Message;
+use super::{Contexts, Reader};
 use crate::record::{Event, Restored, Standing};
+use crate::window::MessageList;
 use crate::words::{AgentId, CallId, Seq, TreeId};
 
 /// What an agent knew at one moment, with its texts. Shared with the context that it was taken from.
 #[derive(Clone, Debug)]
 pub struct ContextSnapshot {
     agent: AgentId,
-    messages: Arc<Vec<Arc<Message>>>,
+    list: MessageList<Texts>,
     unread: Option<Box<Unread>>,
     all: Option<Box<All>>,
     open: Vec<(CallId, u32)>,
@@ -33,12 +33,12 @@ impl ContextSnapshot {
     #[must_use]
     pub fn fits(&self, agent: &AgentId, standing: &Standing) -> bool {
         let window = &standing.window;
-        let unread = self.unread.as_ref().map_or(0, |unread| unread.len());
-        let categories = self.messages.iter().map(|message| message.category());
+        let read = self.list.read_messages();
+        let categories = read.iter().map(|message| message.category());
         self.agent == *agent
-            && self.messages.len() + unread == window.headers.len()
-            && unread == window.unread as usize
-            && categories.eq(window.headers.iter().take(self.messages.len()).map(|header| header.category))
+            && self.list.all().len() == window.headers.len()
+            && self.list.unread() == window.unread as usize
+            && categories.eq(window.headers.iter().take(read.len()).map(|header| header.category))
             && self.open == standing.open
     }
 }
@@ -123,17 +123,12 @@ impl Contexts {
     #[must_use]
     pub fn known(&self, agent: &AgentId) -> Option<ContextSnapshot> {
         let context = self.agents.get(agent)?;
-        let open = self.open.calls.iter().filter(|(_, opened)| opened.agent == *agent);
-        let asks = open.filter_map(|(call, opened)| match opened.kind {
-            Kind::Ask(ask) => Some((*call, ask)),
-            Kind::Model | Kind::LastCall | Kind::Summary | Kind::Outside => None,
-        });
         Some(ContextSnapshot {
             agent: agent.clone(),
-            messages: Arc::clone(&context.messages),
+            list: context.list.clone(),
             unread: context.unread.clone(),
             all: context.all.clone(),
-            open: asks.collect(),
+            open: self.open.asks_of(agent).collect(),
         })
     }
 
@@ -169,34 +164,13 @@ impl Contexts {
     }
 
     fn go_back(&mut self, restored: &Restored, known: ContextSnapshot) {
-        // What these still bring nobody reads. A tool's long output becomes a file all the same, and a model said nothing.
-        let is_left =
-            |call: &CallId, agent: &AgentId| *agent == restored.agent && !restored.stays.contains(call);
-        self.open.calls.retain(|call, opened| {
-            !is_left(call, &opened.agent)
-                || !matches!(opened.kind, Kind::Model | Kind::LastCall | Kind::Summary)
-        });
-        for (call, opened) in &mut self.open.calls {
-            if is_left(call, &opened.agent) {
-                opened.kind = Kind::Outside;
-            }
-        }
         for child in &restored.cancelled {
             self.agents.get_mut(child).into_iter().for_each(|child| child.reader = Reader::Nobody);
         }
         self.summaries.remove(&restored.agent);
         self.last_calls.remove(&restored.agent);
         let Some(context) = self.agents.get_mut(&restored.agent) else { return };
-        let ContextSnapshot { messages, unread, all, .. } = known;
-        // What an agent is was settled at its birth.
-        let first = context.messages.first().cloned();
-        (context.messages, context.unread) = (messages, unread);
-        if context.all.is_some() {
-            context.all = all;
-        }
-        if let Some(first) = first {
-            context.begin_with(&first);
-        }
+        context.restore(known.list, known.unread, known.all);
         for ask in &restored.unanswered {
             self.result(&restored.agent, *ask, ROLLED_BACK.to_owned(), true, None);
         }

@@ -39,7 +39,8 @@ fn work(draft: &Draft<'_>, ix: AgentIx, cut: &Cut) -> Result<Work, Unsummed> {
     let agent = draft.agent(ix);
     let (window, model) = (&agent.progress.window, &agent.charter.model);
     let turn_cap = draft.turns_of(ix).ok_or(Unsummed::Refused)?.output_cap;
-    let (covers, tokens) = window::covers(window, cut, summary_tokens()).ok_or(Unsummed::NoRoom)?;
+    let size = window.size().unwrap_or(u64::MAX);
+    let (covers, tokens) = window::covers(window, cut, size, summary_tokens()).ok_or(Unsummed::NoRoom)?;
     let mut left = window.clone();
     left.cut(cut);
     let asks = |tokens, output_cap| call::model_work(draft, ix, model, tokens, output_cap);

@@ -3,7 +3,7 @@
 
 pub(crate) use crate::record::Holding;
 
-use super::{Seldom, Window};
+use super::{MessageList, Seldom, Window};
 use crate::record::Tie;
 use crate::words::AgentId;
 
@@ -11,22 +11,18 @@ impl Window {
     #[must_use]
     pub(crate) fn holding(&self) -> Holding {
         Holding {
-            headers: self.headers.to_vec(),
-            unread: self.unread,
+            headers: self.headers().to_vec(),
+            unread: self.unread() as u32,
             images: self.seldom.as_ref().map(|seldom| seldom.images.clone()).unwrap_or_default(),
             left_out: self.left_out().collect(),
             tellers: self.seldom.as_ref().map(|seldom| seldom.tellers.clone()).unwrap_or_default(),
         }
     }
 
-    /// Holds this from now on. Its first message is its own: what an agent is was settled at its birth.
+    /// Holds this from now on.
     pub(crate) fn restore(&mut self, holding: &Holding) {
-        let first = self.headers.first().copied();
-        self.headers = holding.headers.iter().copied().collect();
-        if let (Some(first), Some(header)) = (first, self.headers.first_mut()) {
-            *header = first;
-        }
-        self.unread = holding.unread;
+        let headers = holding.headers.iter().copied().collect();
+        self.list.restore(MessageList::new(headers, holding.unread));
         let (tellers, images) = (holding.tellers.clone(), holding.images.clone());
         let mut seldom = Seldom { tellers, images, ..Seldom::default() };
         for (category, left) in &holding.left_out {
@@ -47,7 +43,7 @@ impl Window {
     /// How many messages its agent's context has, those that were left out too.
     #[must_use]
     pub fn messages(&self) -> u64 {
-        let held = self.headers.iter().filter(|header| header.tie != Tie::Folded).count() as u64;
+        let held = self.headers().iter().filter(|header| header.tie != Tie::Folded).count() as u64;
         held + self.left_out().map(|(_, left)| u64::from(left.messages)).sum::<u64>()
     }
 }

@@ -10,12 +10,12 @@ use super::finished::Kept;
 use crate::budget::{AccountIx, Amounts};
 use crate::definition::{Caps, OnLow, Recursion, WrapUp};
 use crate::record::{Attachment, ExitKind, Header, Spawned, Tie};
-use crate::window::Room;
+use crate::window::{Inbox, Room};
 use crate::words::{
-    AgentId, AnswerDigest, Body, ByName, CallId, Category, ModelName, RoleName, Seq, ThreadId, Time, digest,
-    limit, make_room,
+    AgentId, AnswerDigest, Body, ByName, CallId, Category, ModelName, RoleName, Seq, ThreadId, Time,
+    answer_digest, digest, limit, make_room,
 };
-use crate::world::{AgentClocks, AgentState, Finished, Inbox, Phase, Progress};
+use crate::world::{AgentClocks, AgentState, Finished, Phase, Progress};
 
 /// The place of an agent in its tree. Never used again for another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -95,13 +95,10 @@ impl Agent {
         self.progress.window.push_with(Header::new(tokens, category, Tie::Letter), &room.images);
     }
 
-    /// Takes messages out of its inbox that it need not read a second time.
-    pub(crate) fn put_away(&mut self, is_known: impl Fn(Seq) -> bool) {
-        for place in (0..self.inbox.all().len()).rev() {
-            if is_known(self.inbox.all()[place]) {
-                self.inbox.remove(place);
-                self.progress.window.take_letter(place);
-            }
+    /// Takes a message out of its inbox that it need not read a second time.
+    pub(crate) fn put_away(&mut self, letter: Seq) {
+        if let Some(place) = self.inbox.take(letter) {
+            self.progress.window.take_letter(place);
         }
     }
 }
@@ -266,13 +263,13 @@ impl Agents {
     /// What a child that completed knew, if its parent may give it another task.
     #[must_use]
     pub fn finished(&self, parent: AgentIx, child: AgentIx) -> Option<&Finished> {
-        self.kept.finished(parent, child)
+        self.kept.children.finished(&parent, &child)
     }
 
     /// A digest of what a child answered, if its parent may compare it.
     #[must_use]
     pub fn answer(&self, ix: AgentIx) -> Option<&AnswerDigest> {
-        self.kept.answer(self.parent(ix)?, ix)
+        self.kept.children.answer(&self.parent(ix)?, &ix)
     }
 
     /// The children of a living agent that a ceiling stopped, since that was raised last.
@@ -295,7 +292,7 @@ impl Agents {
     pub(crate) fn answered(&mut self, ix: AgentIx, body: &Body) {
         let agent = self.agent(ix);
         if let (Some(parent), Attachment::Detached) = (agent.kin.parent, agent.attachment) {
-            self.kept.answered(parent, ix, body);
+            self.kept.children.answered(parent, ix, answer_digest(body));
         }
     }
 
@@ -304,7 +301,7 @@ impl Agents {
         let agent = self.agent_mut(ix);
         let window = std::mem::take(&mut agent.progress.window);
         let finished = Finished { charter: Arc::clone(&agent.charter), window };
-        self.kept.finish(parent, ix, finished);
+        self.kept.children.finish(parent, ix, finished);
     }
 
     /// Who spawned the agent at `ix`, living or not.
@@ -383,7 +380,7 @@ impl Agents {
         let agent = self.agent_mut(ix);
         assert!(agent.state.phase().may_become(Phase::Ended), "the end of an agent is final");
         let kin = std::mem::take(&mut agent.kin);
-        self.kept.forget_children(ix);
+        self.kept.forget(ix);
         if let Some(previous) = kin.previous {
             self.agent_mut(previous).kin.next = kin.next;
         }

@@ -3,7 +3,6 @@
 mod arena;
 mod clocks;
 mod finished;
-mod inbox;
 mod progress;
 mod standing;
 mod state;
@@ -13,7 +12,5 @@ pub use arena::{Agent, AgentIx, Agents, Charter, Ended, Letter};
 pub use clocks::AgentClock;
 pub(crate) use clocks::AgentClocks;
 pub use finished::Finished;
-
-pub use inbox::Inbox;
 pub use progress::Progress;
 pub use state::{AgentState, AgentStatus, Farewell, Phase};

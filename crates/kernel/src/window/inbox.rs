@@ -35,14 +35,15 @@ impl Inbox {
         self.0.get_or_insert_default().at.push(at);
     }
 
-    /// Takes out what has this place.
-    pub(crate) fn remove(&mut self, place: usize) {
-        if let Some(letters) = &mut self.0 {
-            letters.at.remove(place);
-            if letters.at.is_empty() {
-                self.0 = None;
-            }
+    /// Takes out what this event brought, and says which place that had.
+    pub(crate) fn take(&mut self, at: Seq) -> Option<usize> {
+        let letters = &mut self.0.as_mut()?.at;
+        let place = letters.iter().position(|letter| *letter == at)?;
+        letters.remove(place);
+        if letters.is_empty() {
+            self.0 = None;
         }
+        Some(place)
     }
 
     pub(crate) fn clear(&mut self) {
