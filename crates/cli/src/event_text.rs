@@ -2,6 +2,7 @@
 //! want every detail.
 
 use spinney_kernel::budget::Amounts;
+use spinney_kernel::context::Aim;
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::{
     Attachment, Branched, BreakerState, ChildEnd, Clamped, ClockKind, Event, Exit, LeftOut, Outcome,
@@ -13,7 +14,7 @@ use spinney_kernel::words::{
 };
 
 use crate::approval::Approval;
-use crate::open_calls::{Aim, OpenCalls};
+use crate::event_names::EventNames;
 use crate::wording::{LINE_CHARS_MAX, counted, more, one_line, spent_briefly};
 
 /// An event in words.
@@ -45,8 +46,8 @@ fn short(text: &str) -> String {
     one_line(text, LINE_CHARS_MAX)
 }
 
-/// An event in words. `open_calls` has entered it and not left it yet.
-pub(crate) fn describe(open_calls: &OpenCalls, event: &Event) -> Line {
+/// An event in words. `names` has entered it and not left it yet.
+pub(crate) fn describe(names: &EventNames, event: &Event) -> Line {
     match event {
         Event::TreeStarted { definition, rules } => {
             detail(format!("tree `{}` started, by rules {rules}", short(&definition.name)))
@@ -94,7 +95,7 @@ pub(crate) fn describe(open_calls: &OpenCalls, event: &Event) -> Line {
             main_line(format!("asks a person (question {}): {text}", call.0))
         }
         Event::ToolAnswered { agent, ask, body, is_error } => {
-            answered(open_calls, agent, *ask, (&body.text, *is_error))
+            answered(names, agent, *ask, (&body.text, *is_error))
         }
         Event::Charged { amounts, note, .. } => {
             main_line(format!("is charged {}: {}", spent_briefly(amounts), short(note)))
@@ -117,22 +118,22 @@ pub(crate) fn describe(open_calls: &OpenCalls, event: &Event) -> Line {
         }
         Event::BreakerChanged { model, breaker } => broken(model, *breaker),
         Event::RateLimited { model, .. } => main_line(format!("model {model} takes no calls for a while")),
-        Event::CallAsked { call, agent, work } => asked(open_calls, *call, agent, work),
-        Event::CallWaiting { call, why, account, .. } => waiting(open_calls, *call, *why, account.as_ref()),
+        Event::CallAsked { call, agent, work } => asked(names, *call, agent, work),
+        Event::CallWaiting { call, why, account, .. } => waiting(names, *call, *why, account.as_ref()),
         Event::CallStarted { call, attempt, held } => {
-            let (name, held) = (name(open_calls, *call), spent_briefly(held));
+            let (name, held) = (name(names, *call), spent_briefly(held));
             detail(format!("starts {name}, attempt {attempt}: {held} held"))
         }
         Event::CallResumed { call } => {
-            main_line(format!("starts {} again after a restart", name(open_calls, *call)))
+            main_line(format!("starts {} again after a restart", name(names, *call)))
         }
         Event::CallSwitched { model, output_cap, .. } => {
             main_line(format!("goes on with model {model}, at most {output_cap} tokens out"))
         }
         Event::AttemptFailed { call, fault, spent, .. } => {
-            attempt_failed(open_calls, *call, fault.as_ref(), spent)
+            attempt_failed(names, *call, fault.as_ref(), spent)
         }
-        Event::CallEnded { call, outcome, .. } => ended(open_calls, *call, outcome),
+        Event::CallEnded { call, outcome, .. } => ended(names, *call, outcome),
     }
 }
 
@@ -245,9 +246,9 @@ fn sender(from: &By) -> &str {
     }
 }
 
-fn asked(open_calls: &OpenCalls, call: CallId, agent: &AgentId, work: &Work) -> Line {
+fn asked(names: &EventNames, call: CallId, agent: &AgentId, work: &Work) -> Line {
     match work {
-        Work::Tool(tool) => main_line(calls(open_calls, agent, tool)),
+        Work::Tool(tool) => main_line(calls(names, agent, tool)),
         Work::Model(model) => detail(format!(
             "asks model {}{} (call {}): {} in, at most {} out",
             model.model,
@@ -264,8 +265,8 @@ fn asked(open_calls: &OpenCalls, call: CallId, agent: &AgentId, work: &Work) -> 
     }
 }
 
-fn attempt_failed(open_calls: &OpenCalls, call: CallId, fault: Option<&Fault>, spent: &Amounts) -> Line {
-    let (name, spent) = (name(open_calls, call), spent_briefly(spent));
+fn attempt_failed(names: &EventNames, call: CallId, fault: Option<&Fault>, spent: &Amounts) -> Line {
+    let (name, spent) = (name(names, call), spent_briefly(spent));
     main_line(match fault {
         Some(fault) => format!("tried {name}, which failed{}; spent {spent}", why(fault)),
         None => format!("lost its call to {name} with its process; counted as {spent}"),
@@ -298,20 +299,20 @@ fn waits(wait: &WaitFor) -> String {
     }
 }
 
-fn answered(open_calls: &OpenCalls, agent: &AgentId, ask: u32, (text, is_error): (&str, bool)) -> Line {
-    let tool = open_calls.ask(agent, ask).map_or_else(|| "a tool".to_owned(), |ask| short(&ask.tool));
+fn answered(names: &EventNames, agent: &AgentId, ask: u32, (text, is_error): (&str, bool)) -> Line {
+    let tool = names.ask(agent, ask).map_or_else(|| "a tool".to_owned(), |ask| short(&ask.tool));
     let verb = if is_error { "is refused" } else { "gets from" };
     main_line(format!("{verb} {tool}: {}", short(text)))
 }
 
-fn calls(open_calls: &OpenCalls, agent: &AgentId, call: &ToolCall) -> String {
-    let asked = call.ask.and_then(|ask| open_calls.ask(agent, ask));
+fn calls(names: &EventNames, agent: &AgentId, call: &ToolCall) -> String {
+    let asked = call.ask.and_then(|ask| names.ask(agent, ask));
     let args = asked.map_or(call.args.as_str(), |ask| ask.args.as_str());
     format!("calls {} {}", call.tool, short(args))
 }
 
-fn waiting(open_calls: &OpenCalls, call: CallId, why: Why, account: Option<&AgentId>) -> Line {
-    let name = name(open_calls, call);
+fn waiting(names: &EventNames, call: CallId, why: Why, account: Option<&AgentId>) -> Line {
+    let name = name(names, call);
     match why {
         Why::Budget { ask } => {
             let whose = account.map(|account| format!(" of `{account}`")).unwrap_or_default();
@@ -325,12 +326,12 @@ fn waiting(open_calls: &OpenCalls, call: CallId, why: Why, account: Option<&Agen
     }
 }
 
-fn name(open_calls: &OpenCalls, call: CallId) -> String {
-    match open_calls.call(call).map(|open| &open.aim) {
-        Some(Aim::Model(model)) => format!("model {model}"),
+fn name(names: &EventNames, call: CallId) -> String {
+    match names.calls.find(call).map(|open| &open.aim) {
+        Some(Aim::Turn(model) | Aim::LastTurn(model)) => format!("model {model}"),
         Some(Aim::Summary(model)) => format!("model {model} for a summary"),
         Some(Aim::Tool(tool)) => tool.to_string(),
-        Some(Aim::Wait) | None => format!("call {}", call.0),
+        Some(Aim::Child | Aim::Wait(_) | Aim::Question) | None => format!("call {}", call.0),
     }
 }
 
@@ -339,8 +340,8 @@ fn why(fault: &Fault) -> String {
     format!(" ({}){words}", fault.kind.word())
 }
 
-fn ended(open_calls: &OpenCalls, call: CallId, outcome: &Outcome) -> Line {
-    let name = name(open_calls, call);
+fn ended(names: &EventNames, call: CallId, outcome: &Outcome) -> Line {
+    let name = name(names, call);
     match outcome {
         Outcome::Done { body, mismatch: Some(mismatch), .. } => main_line(format!(
             "answers what does not fit its schema ({}): {}",
@@ -348,7 +349,7 @@ fn ended(open_calls: &OpenCalls, call: CallId, outcome: &Outcome) -> Line {
             short(&body.text)
         )),
         Outcome::Done { body, asks, is_error, mismatch: None, stop } => {
-            match (open_calls.call(call).map(|open| &open.aim), body.text.trim().is_empty()) {
+            match (names.calls.find(call).map(|open| &open.aim), body.text.trim().is_empty()) {
                 (Some(Aim::Tool(_)), _) if *is_error => {
                     main_line(format!("gets an error from {name}: {}", returned(body)))
                 }
@@ -356,17 +357,23 @@ fn ended(open_calls: &OpenCalls, call: CallId, outcome: &Outcome) -> Line {
                     main_line(format!("gets from {name}: {}{}", returned(body), with(body)))
                 }
                 (Some(Aim::Summary(_)), _) => main_line(format!("sums up: {}", short(&body.text))),
-                (Some(Aim::Model(_)), true) => {
+                (Some(Aim::Turn(_) | Aim::LastTurn(_)), true) => {
                     detail(format!("wants {}", counted(asks.len() as u64, "tool")))
                 }
-                (Some(Aim::Model(_)), false) if asks.is_empty() && *stop == StopReason::OutputCap => {
+                (Some(Aim::Turn(_) | Aim::LastTurn(_)), false)
+                    if asks.is_empty() && *stop == StopReason::OutputCap =>
+                {
                     main_line(format!("answers, cut at its output cap: {}", short(&body.text)))
                 }
-                (Some(Aim::Model(_)), false) if asks.is_empty() => {
+                (Some(Aim::Turn(_) | Aim::LastTurn(_)), false) if asks.is_empty() => {
                     main_line(format!("answers: {}", short(&body.text)))
                 }
-                (Some(Aim::Model(_)), false) => main_line(format!("says: {}", short(&body.text))),
-                (Some(Aim::Wait) | None, _) => detail(format!("{name} is done")),
+                (Some(Aim::Turn(_) | Aim::LastTurn(_)), false) => {
+                    main_line(format!("says: {}", short(&body.text)))
+                }
+                (Some(Aim::Child | Aim::Wait(_) | Aim::Question) | None, _) => {
+                    detail(format!("{name} is done"))
+                }
             }
         }
         Outcome::Failed { fault } => main_line(format!("gives up on {name}{}", why(fault))),
@@ -389,13 +396,15 @@ fn ended(open_calls: &OpenCalls, call: CallId, outcome: &Outcome) -> Line {
             short(&answer.text)
         )),
         Outcome::Children { ended } => {
-            let text = format!("has the results of {}", names(ended));
+            let text = format!("has the results of {}", agents_of(ended));
             // One alone has just said so itself.
             if ended.len() > 1 { main_line(text) } else { detail(text) }
         }
         Outcome::Message { .. } => detail("reads its message".to_owned()),
         Outcome::Expired { ended } if ended.is_empty() => main_line("waited too long".to_owned()),
-        Outcome::Expired { ended } => main_line(format!("waited too long and goes on with {}", names(ended))),
+        Outcome::Expired { ended } => {
+            main_line(format!("waited too long and goes on with {}", agents_of(ended)))
+        }
     }
 }
 
@@ -411,7 +420,7 @@ fn returned(body: &Body) -> String {
     body.ends().map_or_else(|| short(&body.text), |(head, _)| short(&format!("{head} …")))
 }
 
-fn names(ended: &[ChildEnd]) -> String {
+fn agents_of(ended: &[ChildEnd]) -> String {
     let names: Vec<String> = ended.iter().map(|end| format!("{} ({})", end.agent, end.state)).collect();
     short(&names.join(", "))
 }

@@ -8,8 +8,8 @@ use spinney_kernel::definition::Tags;
 use spinney_kernel::record::Event;
 use spinney_kernel::words::{AgentId, Time, Topic, TreeId};
 
+use crate::event_names::EventNames;
 use crate::event_text::{Line, Weight, describe};
-use crate::open_calls::OpenCalls;
 use crate::out::{self, Unwritten};
 use crate::wording::took;
 
@@ -48,7 +48,7 @@ pub(crate) struct Screen {
     tree: TreeId,
     style: Style,
     only: Wanted,
-    open_calls: OpenCalls,
+    names: EventNames,
     trace: Trace,
     started: Option<Time>,
     last: Option<Time>,
@@ -65,7 +65,7 @@ impl Screen {
             tree,
             style,
             only: Wanted::default(),
-            open_calls: OpenCalls::default(),
+            names: EventNames::default(),
             trace: Trace::default(),
             started: None,
             last: None,
@@ -104,7 +104,7 @@ impl Screen {
     pub(crate) fn show(&mut self, recorded: &RecordedEvent) -> Result<(), Unwritten> {
         let context = self.enter(recorded);
         let line = if self.only.has(&context) { self.line(recorded, &context) } else { None };
-        self.open_calls.leave(&recorded.event);
+        self.names.leave(&recorded.event);
         self.lines += u64::from(line.is_some());
         let write = if self.style == Style::Json { out::json } else { out::line };
         line.map_or(Ok(()), |line| write(&line))
@@ -113,13 +113,13 @@ impl Screen {
     /// Takes an event in without a word.
     pub(crate) fn skip(&mut self, recorded: &RecordedEvent) {
         self.enter(recorded);
-        self.open_calls.leave(&recorded.event);
+        self.names.leave(&recorded.event);
     }
 
     fn enter(&mut self, recorded: &RecordedEvent) -> EventContext {
         self.started.get_or_insert(recorded.at);
         self.last = Some(recorded.at);
-        self.open_calls.enter(&recorded.event);
+        self.names.enter(&recorded.event);
         let context = self.trace.take(recorded.at, &recorded.event);
         self.met |= context.agent == self.only.agent;
         context
@@ -130,7 +130,7 @@ impl Screen {
         if self.style == Style::Json {
             return Some(json(self.tree, recorded, context));
         }
-        let Line { text, weight } = describe(&self.open_calls, &recorded.event);
+        let Line { text, weight } = describe(&self.names, &recorded.event);
         let since = took(recorded.at.0.saturating_sub(self.started.unwrap_or_default().0));
         if self.style == Style::Log {
             let path = if context.path().is_empty() { "-".to_owned() } else { path(context) };

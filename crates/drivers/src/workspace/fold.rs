@@ -8,9 +8,9 @@ use std::mem::take;
 use serde_json::{Map, Value, json};
 use spinney_kernel::budget::Amounts;
 use spinney_kernel::context::offload::{Offloads, Whole};
-use spinney_kernel::context::{EventContext, Trace};
+use spinney_kernel::context::{EventContext, OpenCall, OpenCalls, Trace};
 use spinney_kernel::definition::Builtin;
-use spinney_kernel::record::{Attachment, Event, Outcome, Spawned, ToolAsk, ToolCall, WaitFor, Work};
+use spinney_kernel::record::{Attachment, Event, Outcome, Spawned, ToolAsk, WaitFor, Work};
 use spinney_kernel::words::{AgentId, BlobRef, CallId, Durability, Seq, Time, TreeId};
 
 use super::name::step_id;
@@ -66,7 +66,7 @@ pub struct Steps {
     /// Whom each event is about, and since when.
     trace: Trace,
     living: BTreeMap<AgentId, Life>,
-    open: BTreeMap<CallId, Open>,
+    open: OpenCalls<Option<OpenStep>>,
 }
 
 /// What is known of a living agent beside its trace.
@@ -86,10 +86,9 @@ struct Asked {
     args: Map<String, Value>,
 }
 
-/// A call that has not ended.
+/// The step that an open call will be.
 #[derive(Clone, Debug)]
-struct Open {
-    is_turn: bool,
+struct OpenStep {
     asked: Asked,
     said: Option<String>,
 }
@@ -115,7 +114,7 @@ impl Steps {
             durability: Durability::default(),
             trace: Trace::default(),
             living: BTreeMap::new(),
-            open: BTreeMap::new(),
+            open: OpenCalls::default(),
         }
     }
 
@@ -132,6 +131,7 @@ impl Steps {
 
     /// Takes in the next event of the tree and says what it means.
     pub fn take(&mut self, seq: Seq, at: Time, event: &Event) -> Vec<StepChange> {
+        self.open(event);
         let hop = &self.trace.take(at, event);
         let now = Ended { seq, at, hop, call: None, since: None, spent: Amounts::ZERO };
         match event {
@@ -140,36 +140,19 @@ impl Steps {
                 Vec::new()
             }
             Event::AgentSpawned(spawned) => self.spawned(spawned, now),
-            Event::CallAsked { call, agent, work } => {
-                self.asked(*call, agent, work);
-                Vec::new()
-            }
-            Event::WaitStarted { call, agent, ask, wait, .. } => {
-                self.opened(*call, agent, *ask, || waits(wait));
-                Vec::new()
-            }
-            Event::QuestionAsked { call, agent, ask, question, .. } => {
-                self.opened(*call, agent, *ask, || asks(&question.text));
-                Vec::new()
-            }
-            Event::CallSwitched { call, model, .. } => {
-                let open = self.open.get_mut(call);
-                open.into_iter().for_each(|open| open.asked.args = map(json!({ "model": model })));
-                Vec::new()
-            }
             Event::ToolAnswered { agent, ask, body, is_error } => {
-                let Some((asked, said)) = self.ask(agent, *ask) else { return Vec::new() };
+                let asked = self.living.get_mut(agent).and_then(|life| life.ask(*ask));
+                let Some((asked, said)) = asked else { return Vec::new() };
                 // A spawn that worked has its step already.
                 if asked.tool == Builtin::SpawnAgent.word() && !is_error {
                     return Vec::new();
                 }
                 self.did(agent, asked, said, Observation::answer(body, *is_error, &Whole::Journal, seq), now)
             }
-            Event::CallEnded { call, outcome, spent, .. } => self.ended(
-                *call,
-                outcome,
-                Ended { call: Some(*call), since: hop.since, spent: *spent, ..now },
-            ),
+            Event::CallEnded { call, outcome, spent, .. } => {
+                let Some(open) = self.open.leave(event) else { return Vec::new() };
+                self.ended(open, outcome, Ended { call: Some(*call), since: hop.since, spent: *spent, ..now })
+            }
             Event::AgentEnded { agent, exit, result, .. } => {
                 let observed = result.as_ref().map(|result| Observation::exit(result, exit, seq));
                 self.gone(agent, observed, now)
@@ -204,45 +187,46 @@ impl Steps {
         changes
     }
 
-    fn asked(&mut self, call: CallId, agent: &AgentId, work: &Work) {
-        match work {
-            Work::Model(model) => {
-                let is_turn = model.summary.is_none();
-                let tool = if is_turn { ANSWER } else { SUMMARY }.to_owned();
-                let asked = Asked { tool, args: map(json!({ "model": model.model })) };
-                self.open.insert(call, Open { is_turn, asked, said: None });
+    /// Takes in the call that an event opens. It will be the step of one of the tools that the agent's last answer asked
+    /// for, or of what the event says itself. The step of a spawn is there already, and what the child has to show is its own.
+    fn open(&mut self, event: &Event) {
+        let Some(call) = self.open.enter(event) else { return };
+        let tool = |tool: &str, args| Asked { tool: tool.to_owned(), args };
+        let other = match event {
+            Event::CallAsked { work: Work::Model(model), .. } => {
+                let name = if call.aim.is_turn() { ANSWER } else { SUMMARY };
+                tool(name, map(json!({ "model": model.model })))
             }
-            Work::Tool(tool) => {
-                let ToolCall { tool, ask, args: given, .. } = tool.as_ref();
-                self.opened(call, agent, *ask, || Asked { tool: tool.to_string(), args: args(given) });
-            }
-            Work::Child(_) | Work::Wait(_) | Work::Question(_) => {}
+            Event::CallAsked { work: Work::Tool(work), .. } => tool(work.tool.as_str(), args(&work.args)),
+            Event::WaitStarted { wait, .. } => waits(wait),
+            Event::QuestionAsked { question, .. } => asks(&question.text),
+            _ => return,
+        };
+        let life = self.living.get_mut(&call.agent);
+        let asked = call.ask.and_then(|ask| life?.ask(ask));
+        let (asked, said) = asked.unwrap_or((other, None));
+        call.note = Some(OpenStep { asked, said });
+    }
+
+    fn ended(
+        &mut self,
+        open: OpenCall<Option<OpenStep>>,
+        outcome: &Outcome,
+        now: Ended<'_>,
+    ) -> Vec<StepChange> {
+        let OpenCall { agent, aim, note: Some(OpenStep { mut asked, said }), .. } = open else {
+            return Vec::new();
+        };
+        let agent = &agent;
+        // What it was switched to, if it was.
+        if let Some(model) = aim.model() {
+            asked.args = map(json!({ "model": model }));
         }
-    }
-
-    /// A call is open: for one of the tools that the agent's last answer asked for, or for what `other` says.
-    fn opened(&mut self, call: CallId, agent: &AgentId, ask: Option<u32>, other: impl FnOnce() -> Asked) {
-        let asked = ask.and_then(|ask| self.ask(agent, ask));
-        let (asked, said) = asked.unwrap_or_else(|| (other(), None));
-        self.open.insert(call, Open { is_turn: false, asked, said });
-    }
-
-    /// One of the tools that the agent's last answer asked for. Each is asked for once.
-    fn ask(&mut self, agent: &AgentId, ask: u32) -> Option<(Asked, Option<String>)> {
-        let life = self.living.get_mut(agent)?;
-        let asked = life.asks.get_mut(ask as usize)?;
-        Some((take(asked), life.said.take()))
-    }
-
-    fn ended(&mut self, call: CallId, outcome: &Outcome, now: Ended<'_>) -> Vec<StepChange> {
-        // The call of a spawn is not in here: its step is the spawn, and what the child has to show is its own.
-        let (Some(open), Some(agent)) = (self.open.remove(&call), &now.hop.agent) else { return Vec::new() };
-        let Open { is_turn, asked, said } = open;
         // The tool that was approved is the step.
         if *outcome == Outcome::Approved {
             return Vec::new();
         }
-        if let (true, Outcome::Done { body, asks, .. }) = (is_turn, outcome) {
+        if let (true, Outcome::Done { body, asks, .. }) = (aim.is_turn(), outcome) {
             let Some(life) = self.living.get_mut(agent) else { return Vec::new() };
             life.asks = asks.iter().map(Asked::from).collect();
             life.said = (!body.text.trim().is_empty() && !asks.is_empty()).then(|| remark(&body.text));
@@ -251,7 +235,7 @@ impl Steps {
             }
         }
         let (whole, mut changes) =
-            if is_turn { (Whole::Journal, Vec::new()) } else { self.offloaded(agent, outcome) };
+            if aim.is_turn() { (Whole::Journal, Vec::new()) } else { self.offloaded(agent, outcome) };
         changes.extend(self.did(agent, asked, said, Observation::outcome(outcome, &whole, now.seq), now));
         changes
     }
@@ -306,6 +290,14 @@ impl Steps {
             metadata,
         };
         vec![StepChange::Did { agent: agent.clone(), number: life.steps, step: Box::new(step) }]
+    }
+}
+
+impl Life {
+    /// One of the tools that the last answer asked for. Each is asked for once.
+    fn ask(&mut self, ask: u32) -> Option<(Asked, Option<String>)> {
+        let asked = self.asks.get_mut(ask as usize)?;
+        Some((take(asked), self.said.take()))
     }
 }
 

@@ -1,0 +1,42 @@
+//! What the text of an event needs to know of the events before it: what each open call is for, and which tools the last
+//! answer of each agent asked for. Events name calls by number and tools by their place in an answer.
+
+use std::collections::BTreeMap;
+
+use spinney_kernel::context::OpenCalls;
+use spinney_kernel::record::{Event, Outcome, ToolAsk};
+use spinney_kernel::words::AgentId;
+
+/// The open calls of a tree, and what living agents asked for.
+#[derive(Default)]
+pub(crate) struct EventNames {
+    pub(crate) calls: OpenCalls,
+    /// The tools that each one's last answer asked for.
+    asks: BTreeMap<AgentId, Vec<ToolAsk>>,
+}
+
+impl EventNames {
+    /// Takes in what an event brings. Comes before anything is said about the event.
+    pub(crate) fn enter(&mut self, event: &Event) {
+        self.calls.enter(event);
+        if let Event::CallEnded { call, outcome: Outcome::Done { asks, .. }, .. } = event
+            && let Some(open) = self.calls.find(*call)
+            && open.aim.is_turn()
+        {
+            self.asks.insert(open.agent.clone(), asks.clone());
+        }
+    }
+
+    /// Forgets what an event ended. Comes after everything was said about it.
+    pub(crate) fn leave(&mut self, event: &Event) {
+        self.calls.leave(event);
+        if let Event::AgentEnded { agent, .. } = event {
+            self.asks.remove(agent);
+        }
+    }
+
+    /// One of the tools that an agent's last answer asked for.
+    pub(crate) fn ask(&self, agent: &AgentId, ask: u32) -> Option<&ToolAsk> {
+        self.asks.get(agent)?.get(ask as usize)
+    }
+}
