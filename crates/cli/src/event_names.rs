@@ -40,3 +40,34 @@ impl EventNames {
         self.asks.get(agent)?.get(ask as usize)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use spinney_kernel::budget::Amounts;
+    use spinney_kernel::record::{ModelCall, Work};
+    use spinney_kernel::words::CallId;
+
+    use super::*;
+    use crate::event_text::describe;
+
+    #[test]
+    fn a_call_that_goes_on_with_another_model_is_named_after_that_one() {
+        let call = CallId(1);
+        let [first, other] = ["first", "other"].map(|name| name.parse().unwrap());
+        let model = ModelCall {
+            model: first,
+            input_tokens: 1,
+            output_cap: 1,
+            summary: None,
+            left: None,
+            wrap_up: None,
+        };
+        let asked = Event::CallAsked { call, agent: "root".parse().unwrap(), work: Work::Model(model) };
+        let switched = Event::CallSwitched { call, model: other, output_cap: 1 };
+        let started = Event::CallStarted { call, attempt: 2, held: Amounts::ZERO };
+        let mut names = EventNames::default();
+        [&asked, &switched, &started].into_iter().for_each(|event| names.enter(event));
+        let text = describe(&names, &started).text;
+        assert!(text.starts_with("starts model other, attempt 2"), "{text}");
+    }
+}

@@ -5,6 +5,7 @@
 
 mod clock;
 pub mod conformance;
+mod contexts;
 pub mod fixture;
 pub mod golden;
 pub mod play;
@@ -19,6 +20,7 @@ pub use spinney_drivers::scripted;
 pub use spinney_store;
 
 pub use clock::SteadyClock;
+pub use contexts::contexts_of;
 pub use play::{Play, check};
 pub use recorder::Recorder;
 pub use stage::{Stage, definition, recorded, settled};

@@ -205,12 +205,6 @@ impl Contexts {
         context.flat_map(|context| context.list.unread_messages()).map(AsRef::as_ref)
     }
 
-    /// What the window of a living agent holds, read or not.
-    pub fn window(&self, agent: &AgentId) -> impl Iterator<Item = &Message> {
-        let context = self.agents.get(agent).into_iter();
-        context.flat_map(|context| context.list.all()).map(AsRef::as_ref)
-    }
-
     /// What the answer of a living agent must look like, if that is settled: a JSON Schema.
     #[must_use]
     pub fn output_schema(&self, agent: &AgentId) -> Option<&Arc<str>> {

@@ -222,13 +222,7 @@ impl Context {
     pub(super) fn said(&self) -> Option<(&Body, &[ToolAsk])> {
         self.list.read_messages().iter().rev().find_map(|message| match message.as_ref() {
             Message::Said { body, asks } => Some((body, asks.as_slice())),
-            Message::System(_)
-            | Message::Heard { .. }
-            | Message::Result { .. }
-            | Message::Shared { .. }
-            | Message::Note(_)
-            | Message::Mismatch(_)
-            | Message::Folded(_) => None,
+            _ => None,
         })
     }
 

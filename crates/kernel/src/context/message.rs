@@ -100,13 +100,7 @@ impl Message {
         let along = match self {
             Self::Result { along, .. } => along,
             Self::Heard { category: Category::Output, along, .. } => along,
-            Self::System(_)
-            | Self::Heard { .. }
-            | Self::Said { .. }
-            | Self::Shared { .. }
-            | Self::Note(_)
-            | Self::Mismatch(_)
-            | Self::Folded(_) => return,
+            _ => return,
         };
         let facts = along.get_or_insert_default().facts.get_or_insert_default();
         facts.left.get_or_insert(*left);
@@ -132,13 +126,7 @@ impl Message {
             }
             // Whoever told it goes on seeing them.
             Self::Shared { message, .. } => Arc::make_mut(message).blank(images),
-            Self::Heard { along: None, .. }
-            | Self::Result { along: None, .. }
-            | Self::System(_)
-            | Self::Said { .. }
-            | Self::Note(_)
-            | Self::Mismatch(_)
-            | Self::Folded(_) => {}
+            _ => {}
         }
     }
 }
@@ -180,10 +168,6 @@ impl ListStore for Texts {
             messages.reserve_exact(messages.len() / 2 + 1);
         }
         messages.insert(place, message);
-    }
-
-    fn remove(&mut self, place: usize) -> Arc<Message> {
-        Self::make_mut(self).remove(place)
     }
 
     fn retain(&mut self, mut stays: impl FnMut() -> bool) {

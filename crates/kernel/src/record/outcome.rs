@@ -121,14 +121,7 @@ impl Outcome {
         match self {
             Self::Done { body, .. } => Some(body),
             Self::Answered { answer, .. } => Some(answer),
-            Self::Failed { .. }
-            | Self::Lost
-            | Self::Cancelled
-            | Self::Refused { .. }
-            | Self::Approved
-            | Self::Children { .. }
-            | Self::Message { .. }
-            | Self::Expired { .. } => None,
+            _ => None,
         }
     }
 

@@ -429,10 +429,6 @@ impl ListStore for Headers {
         Self::insert(self, place, header);
     }
 
-    fn remove(&mut self, place: usize) -> Header {
-        Self::remove(self, place)
-    }
-
     fn retain(&mut self, mut stays: impl FnMut() -> bool) {
         Self::retain(self, |_| stays());
     }

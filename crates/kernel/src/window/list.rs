@@ -31,7 +31,6 @@ pub(crate) trait ListStore: Default {
     fn all(&self) -> &[Self::Message];
     fn all_mut(&mut self) -> &mut [Self::Message];
     fn insert(&mut self, place: usize, message: Self::Message);
-    fn remove(&mut self, place: usize) -> Self::Message;
     /// Asks for each message, the oldest first, whether it stays.
     fn retain(&mut self, stays: impl FnMut() -> bool);
 }
@@ -151,8 +150,9 @@ impl<S: ListStore> MessageList<S> {
 
     /// Takes out an unread message.
     pub(crate) fn take_unread(&mut self, place: usize) -> S::Message {
-        self.unread -= 1;
-        self.store.remove(place)
+        let message = self.all()[place].clone();
+        self.remove(&[Span { from: place as u32, to: place as u32 + 1 }]);
+        message
     }
 
     /// Takes out what is at these places.

@@ -33,7 +33,7 @@ fn events(stage: &Stage, tree: &Tree) -> Vec<Event> {
 }
 
 fn contexts(stage: &Stage, tree: &Tree) -> Contexts {
-    let contexts = Contexts::of(tree.id(), events(stage, tree).iter());
+    let contexts = spinney_testkit::contexts_of(tree.id(), events(stage, tree).iter());
     assert_eq!(contexts.lacks(), None);
     contexts
 }

@@ -1,7 +1,6 @@
 //! Reading a golden journal: every batch is decoded, chained, applied and decided again.
 
 use spinney_journal::{Batch, ChainHash};
-use spinney_kernel::context::Contexts;
 use spinney_kernel::record::are_decided;
 use spinney_kernel::rules::decide;
 use spinney_kernel::words::Seq;
@@ -64,7 +63,7 @@ pub fn check(lines: &str, ending: &str) -> Result<Ending, Unlike> {
         batch.events.iter().for_each(|event| world.apply(event));
         events.extend(batch.events);
     }
-    let contexts = Contexts::of(tree, events.iter());
+    let contexts = crate::contexts_of(tree, events.iter());
     let found = Ending::at(&world, &contexts, expected.rules, hash);
     if found == expected && (!are_decided(expected.rules) || decided == world) {
         Ok(found)

@@ -294,7 +294,7 @@ impl Case {
         self.witness = Witness::default();
         self.alarms = Alarms::default();
         self.last_calls = LastCalls::new(self.orderly);
-        self.contexts = Contexts::of(TREE, self.events());
+        self.contexts = crate::contexts_of(TREE, self.events());
         for batch in self.batches.clone() {
             for event in &batch.events {
                 self.last_calls.see(&self.world, event)?;

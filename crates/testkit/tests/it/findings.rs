@@ -1,7 +1,7 @@
 //! What several agents found, for the one who asked them.
 
 use insta::assert_snapshot;
-use spinney_kernel::context::{Contexts, Finding, Findings, Late, Message};
+use spinney_kernel::context::{Finding, Findings, Late, Message};
 use spinney_kernel::record::{Ballot, WaitNeed};
 use spinney_testkit::{Play, check};
 
@@ -105,9 +105,13 @@ fn spawned(names: &[&str]) -> String {
 
 /// What the last tool of the root returned, as its model reads it.
 fn result(play: &Play) -> String {
-    let contexts = Contexts::of(play.world().tree(), play.batches().iter().flat_map(|batch| &batch.events));
+    let contexts = spinney_testkit::contexts_of(
+        play.world().tree(),
+        play.batches().iter().flat_map(|batch| &batch.events),
+    );
     let root = name("root");
-    let texts = contexts.window(&root).filter(|message| matches!(message, Message::Result { .. }));
+    let texts =
+        crate::seen::window(&contexts, &root).filter(|message| matches!(message, Message::Result { .. }));
     texts.last().map(|message| message.text().into_owned()).unwrap_or_default()
 }
 

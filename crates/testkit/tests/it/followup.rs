@@ -1,7 +1,6 @@
 //! A child that has completed takes one more task, and still knows what it did.
 
 use insta::assert_snapshot;
-use spinney_kernel::context::Contexts;
 use spinney_kernel::words::limit;
 use spinney_testkit::{Play, check};
 
@@ -61,9 +60,12 @@ fn what_it_knows_is_what_the_other_knew_and_its_new_task() {
         said #6 Which ones? | followup_task {\"agent\":\"h\",\"task\":\"Name them.\"}
         ",
     );
-    let contexts = Contexts::of(play.world().tree(), play.batches().iter().flat_map(|batch| &batch.events));
+    let contexts = spinney_testkit::contexts_of(
+        play.world().tree(),
+        play.batches().iter().flat_map(|batch| &batch.events),
+    );
     let texts: Vec<String> =
-        contexts.window(&name("h-2")).map(|message| message.text().into_owned()).collect();
+        crate::seen::window(&contexts, &name("h-2")).map(|message| message.text().into_owned()).collect();
     assert!(texts[0].contains("Your task: Name them."), "{}", texts[0]);
     assert_eq!(texts[1], "I look.");
     assert_eq!(texts[3], "There are seven.");

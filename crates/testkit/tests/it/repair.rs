@@ -59,7 +59,7 @@ fn answer_of(play: &mut Play, call: CallId, text: &str, mismatch: Option<Mismatc
 }
 
 fn contexts(play: &Play) -> Contexts {
-    Contexts::of(play.world().tree(), events(play).iter())
+    spinney_testkit::contexts_of(play.world().tree(), events(play).iter())
 }
 
 /// What an agent's model was shown last.

@@ -1,7 +1,7 @@
 //! Rolling back, as the kernel decides it: what is stopped, what is void, what is told, and what past is none.
 
 use spinney_journal::Batch;
-use spinney_kernel::context::{ContextSnapshot, Contexts};
+use spinney_kernel::context::ContextSnapshot;
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::{Header, Standing, Tie};
 use spinney_kernel::rules::request::{Checkpoint, Refresh, RefreshReply, Request, Rollback, Send};
@@ -15,7 +15,7 @@ const FIXTURE: &str = "root $9.00 turns=9 / b turns=9";
 /// How an agent stands now, as whoever reads a journal finds it.
 fn stands(play: &Play, agent: &str) -> (Standing, ContextSnapshot) {
     let agent: AgentId = name(agent);
-    let contexts = Contexts::of(play.world().tree(), events(play).iter());
+    let contexts = spinney_testkit::contexts_of(play.world().tree(), events(play).iter());
     let known = contexts.known(&agent).unwrap();
     (Standing::of(play.world(), &agent, &known).unwrap(), known)
 }
@@ -30,7 +30,7 @@ fn checkpoint(play: &mut Play, agent: &str) -> Rollback {
 }
 
 fn texts(play: &Play, agent: &str) -> Vec<String> {
-    let contexts = Contexts::of(play.world().tree(), events(play).iter());
+    let contexts = spinney_testkit::contexts_of(play.world().tree(), events(play).iter());
     assert_eq!(contexts.lacks(), None);
     let agent: AgentId = name(agent);
     let read = contexts.messages(&agent).unwrap().iter().map(|message| message.text().into_owned());

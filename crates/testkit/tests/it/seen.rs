@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::str::FromStr;
 
 use spinney_kernel::budget::{Amounts, Resource};
+use spinney_kernel::context::{Contexts, Message};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::{Effect, Event, Exit, Outcome, Spawned};
 use spinney_kernel::rules::report::Report;
@@ -116,4 +117,10 @@ pub(crate) fn turn(tokens: u64) -> Amounts {
 pub(crate) fn taken(play: &Play, agent: &str, resource: Resource) -> u64 {
     let view = play.view(agent);
     view.spent.of(resource) + view.held.of(resource)
+}
+
+/// What the window of a living agent holds, read or not.
+pub(crate) fn window<'c>(contexts: &'c Contexts, agent: &AgentId) -> impl Iterator<Item = &'c Message> {
+    let read = contexts.messages(agent).unwrap_or_default().iter().map(AsRef::as_ref);
+    read.chain(contexts.unread(agent))
 }

@@ -38,7 +38,8 @@ fn count(play: &Play, agent: &str, text: &str) -> usize {
     let mut contexts = Contexts::new(play.world().tree());
     events(play).iter().for_each(|event| contexts.apply(event));
     let agent = name(agent);
-    let whole = contexts.window(&agent).filter(|message| !matches!(message, Message::Folded(_)));
+    let whole =
+        crate::seen::window(&contexts, &agent).filter(|message| !matches!(message, Message::Folded(_)));
     whole.filter(|message| message.text().contains(text)).count()
 }
 

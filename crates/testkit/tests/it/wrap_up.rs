@@ -29,12 +29,13 @@ fn a_last_call_that_says_nothing_leaves_what_was_said_before() {
         done #4
         said #5 | read {}",
     );
-    let contexts = spinney_kernel::context::Contexts::of(
+    let contexts = spinney_testkit::contexts_of(
         play.world().tree(),
         play.batches().iter().flat_map(|batch| &batch.events),
     );
-    let recorded: Vec<String> =
-        contexts.window(&crate::seen::name("root")).map(|message| message.text().into_owned()).collect();
+    let recorded: Vec<String> = crate::seen::window(&contexts, &crate::seen::name("root"))
+        .map(|message| message.text().into_owned())
+        .collect();
     assert_snapshot!(recorded.last().unwrap(), @"
     child failed (max_steps: no answer after 2 turns, which is all that it may take: raise `limits.max_steps`, or ask for less); partial result:
     Half.

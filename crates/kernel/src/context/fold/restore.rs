@@ -10,7 +10,7 @@ use super::super::text::ROLLED_BACK;
 use super::{Contexts, Reader};
 use crate::record::{Event, Restored, Standing};
 use crate::window::MessageList;
-use crate::words::{AgentId, CallId, Seq, TreeId};
+use crate::words::{AgentId, CallId, Seq};
 
 /// What an agent knew at one moment, with its texts. Shared with the context that it was taken from.
 #[derive(Clone, Debug)]
@@ -81,16 +81,6 @@ pub(super) struct Recall {
 }
 
 impl Contexts {
-    /// Folds the events of a tree, all of which are at hand.
-    #[must_use]
-    pub fn of<'e>(tree: TreeId, events: impl Iterator<Item = &'e Event> + Clone) -> Self {
-        let (mut contexts, mut places) = (Self::new(tree), Places::default());
-        events.clone().for_each(|event| places.note(event));
-        contexts.keep(places);
-        events.for_each(|event| contexts.apply(event));
-        contexts
-    }
-
     /// Keeps what agents know at these checkpoints, for later events that go back there.
     pub fn keep(&mut self, places: Places) {
         self.recall().places = places;

@@ -1,21 +1,21 @@
 //! The arena: every agent of a tree by place and by id. Living agents are linked to parent and siblings; an ended
 //! one is unlinked and keeps only its totals.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::finished::Kept;
 use crate::budget::{AccountIx, Amounts};
 use crate::definition::{Caps, OnLow, Recursion, WrapUp};
 use crate::record::{Attachment, ExitKind, Header, Spawned, Tie};
-use crate::window::{Inbox, Room};
+use crate::window::{Inbox, KeptChildren, Room, Window};
 use crate::words::{
     AgentId, AnswerDigest, Body, ByName, CallId, Category, ModelName, RoleName, Seq, ThreadId, Time,
     answer_digest, digest, limit, make_room,
 };
-use crate::world::{AgentClocks, AgentState, Finished, Phase, Progress};
+use crate::world::{AgentClocks, AgentState, Phase, Progress};
 
 /// The place of an agent in its tree. Never used again for another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -180,17 +180,28 @@ enum Slot {
     Ended(Box<Ended>),
 }
 
+/// A child that completed and can be given another task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// What was fixed at its birth.
+    pub charter: Arc<Charter>,
+    /// What it knew, by its headers.
+    pub window: Window,
+}
+
 /// Every agent of a tree.
 #[derive(Clone, Debug, Default)]
 pub struct Agents {
     slots: ByName<AgentId, Slot>,
-    kept: Kept,
+    kept: KeptChildren<AgentIx, Finished>,
+    /// By parent: children that a ceiling stopped, since that was raised last.
+    lost: BTreeMap<AgentIx, Vec<AgentIx>>,
 }
 
 impl PartialEq for Agents {
     /// The order of birth counts too.
     fn eq(&self, other: &Self) -> bool {
-        self.kept == other.kept && self.slots.iter().eq(other.slots.iter())
+        self.kept == other.kept && self.lost == other.lost && self.slots.iter().eq(other.slots.iter())
     }
 }
 
@@ -263,36 +274,36 @@ impl Agents {
     /// What a child that completed knew, if its parent may give it another task.
     #[must_use]
     pub fn finished(&self, parent: AgentIx, child: AgentIx) -> Option<&Finished> {
-        self.kept.children.finished(&parent, &child)
+        self.kept.finished(&parent, &child)
     }
 
     /// A digest of what a child answered, if its parent may compare it.
     #[must_use]
     pub fn answer(&self, ix: AgentIx) -> Option<&AnswerDigest> {
-        self.kept.children.answer(&self.parent(ix)?, &ix)
+        self.kept.answer(&self.parent(ix)?, &ix)
     }
 
     /// The children of a living agent that a ceiling stopped, since that was raised last.
     #[must_use]
     pub fn lost(&self, parent: AgentIx) -> &[AgentIx] {
-        self.kept.lost(parent)
+        self.lost.get(&parent).map_or(&[], Vec::as_slice)
     }
 
     /// A ceiling stopped a child.
     pub(crate) fn lose(&mut self, parent: AgentIx, child: AgentIx) {
-        self.kept.lose(parent, child);
+        self.lost.entry(parent).or_default().push(child);
     }
 
     /// An agent may give the tasks of such children again.
     pub(crate) fn forget_lost(&mut self, parent: AgentIx) {
-        self.kept.forget_lost(parent);
+        self.lost.remove(&parent);
     }
 
     /// A child said this, and asked for nothing. Only what a parent does not wait for with a call of its own is compared.
     pub(crate) fn answered(&mut self, ix: AgentIx, body: &Body) {
         let agent = self.agent(ix);
         if let (Some(parent), Attachment::Detached) = (agent.kin.parent, agent.attachment) {
-            self.kept.children.answered(parent, ix, answer_digest(body));
+            self.kept.answered(parent, ix, answer_digest(body));
         }
     }
 
@@ -301,7 +312,7 @@ impl Agents {
         let agent = self.agent_mut(ix);
         let window = std::mem::take(&mut agent.progress.window);
         let finished = Finished { charter: Arc::clone(&agent.charter), window };
-        self.kept.children.finish(parent, ix, finished);
+        self.kept.finish(parent, ix, finished);
     }
 
     /// Who spawned the agent at `ix`, living or not.
@@ -380,7 +391,8 @@ impl Agents {
         let agent = self.agent_mut(ix);
         assert!(agent.state.phase().may_become(Phase::Ended), "the end of an agent is final");
         let kin = std::mem::take(&mut agent.kin);
-        self.kept.forget(ix);
+        self.kept.forget(&ix);
+        self.lost.remove(&ix);
         if let Some(previous) = kin.previous {
             self.agent_mut(previous).kin.next = kin.next;
         }

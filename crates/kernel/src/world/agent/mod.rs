@@ -2,15 +2,13 @@
 
 mod arena;
 mod clocks;
-mod finished;
 mod progress;
 mod standing;
 mod state;
 
 pub(crate) use arena::Birth;
-pub use arena::{Agent, AgentIx, Agents, Charter, Ended, Letter};
+pub use arena::{Agent, AgentIx, Agents, Charter, Ended, Finished, Letter};
 pub use clocks::AgentClock;
 pub(crate) use clocks::AgentClocks;
-pub use finished::Finished;
 pub use progress::Progress;
 pub use state::{AgentState, AgentStatus, Farewell, Phase};

@@ -52,7 +52,8 @@ impl Case {
         }
         let is_still =
             now.open.iter().any(|call| self.world.call(*call).is_some_and(|call| call.is_running()));
-        let count = self.contexts.window(&target).count();
+        let count =
+            self.contexts.messages(&target).map_or(0, <[_]>::len) + self.contexts.unread(&target).count();
         if is_still && before.running > 0 && count != messages + restored.unanswered.len() {
             return Err(format!("`{target}` has {count} messages and was rolled back to {messages}"));
         }
@@ -89,7 +90,7 @@ impl Case {
         if !is_its {
             return None;
         }
-        let contexts = Contexts::of(TREE, events.clone());
+        let contexts = crate::contexts_of(TREE, events.clone());
         let mut world = World::new(TREE);
         events.for_each(|event| world.apply(event));
         let known = contexts.known(agent)?;

@@ -162,7 +162,7 @@ impl Record {
         let Some(fold) = &kept.tree else { return Err("there is a look and no tree".to_owned()) };
         let mut world = World::new(fold.world.tree());
         let events = kept.events.iter().take(look.seq.0 as usize);
-        let contexts = Contexts::of(fold.world.tree(), events.clone());
+        let contexts = crate::contexts_of(fold.world.tree(), events.clone());
         events.for_each(|event| world.apply(event));
         let expected = Look::at(&world, &contexts);
         if expected == *look { Ok(()) } else { Err(format!("seen {look:?}, the journal says {expected:?}")) }
@@ -238,7 +238,7 @@ impl Kept {
             self.seen.extend(shown(event));
             self.events.push(event.clone());
             if fold.contexts.lacks().is_some() {
-                fold.contexts = Contexts::of(tree, self.events.iter());
+                fold.contexts = crate::contexts_of(tree, self.events.iter());
             }
             if let Some(seq) = fold.contexts.lacks() {
                 return Err(format!("event {} goes back to what was not so", seq.0));

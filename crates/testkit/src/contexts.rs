@@ -1,0 +1,15 @@
+//! The contexts that some events lead to.
+
+use spinney_kernel::context::{Contexts, Places};
+use spinney_kernel::record::Event;
+use spinney_kernel::words::TreeId;
+
+/// Folds the events of a tree, all of which are at hand: what later ones go back to is kept on the way.
+#[must_use]
+pub fn contexts_of<'e>(tree: TreeId, events: impl Iterator<Item = &'e Event> + Clone) -> Contexts {
+    let (mut contexts, mut places) = (Contexts::new(tree), Places::default());
+    events.clone().for_each(|event| places.note(event));
+    contexts.keep(places);
+    events.for_each(|event| contexts.apply(event));
+    contexts
+}
