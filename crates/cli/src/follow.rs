@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Result;
-use spinney::tree::{Events, Look, RequestError, Stopped, Stored, stored};
+use spinney::bus::{Watch, WatchFault, Watcher};
+use spinney::tree::{Look, RequestError, Stopped, Stored, stored};
 use spinney::{Home, Shutdown, Tree};
 use spinney_journal::{Blocking, Journal};
 use spinney_kernel::words::{AgentId, CallId, Seq, TreeId};
@@ -30,10 +31,10 @@ pub(crate) struct Follow {
     pub(crate) path: PathBuf,
     /// It.
     pub(crate) tree: Tree,
-    /// Where its events go.
-    pub(crate) screen: Screen,
-    /// The last event that the screen knows.
-    pub(crate) seen: Seq,
+    /// How its events are written.
+    pub(crate) style: Style,
+    /// The last event that an earlier process recorded.
+    pub(crate) past: Seq,
     /// Where other processes reach it.
     pub(crate) listening: Listening,
 }
@@ -59,12 +60,13 @@ impl Asking {
 
 /// Follows a tree and says how the process ends. When it returns, nothing of the tree runs and the home is closed.
 pub(crate) async fn follow(follow: Follow) -> Result<Exit> {
-    let Follow { home, path, tree, mut screen, seen, listening } = follow;
+    let Follow { home, path, tree, style, past, listening } = follow;
     let interrupts = Interrupts::listen(Arc::clone(&home), &path, tree.id())?;
     let server = listening.serve(Arc::clone(&home), tree.clone());
-    let workspaces = WorkspaceWriter::begin(&path, Arc::clone(home.journal()), &tree, seen);
-    let mut events = tree.events(seen);
-    let watched = watch((&tree, &path), &mut events, (&mut screen, seen), &interrupts).await;
+    let workspaces = WorkspaceWriter::begin(&path, Arc::clone(home.journal()), &tree, past);
+    let mut screen = Screen::new(tree.id(), style).from(Seq(past.0 + 1));
+    let mut events = tree.watch(Watch::default());
+    let watched = watch((&tree, &path), &mut events, &mut screen, &interrupts).await;
     server.close().await;
     home.shutdown(Shutdown::Stop).await;
     workspaces.end().await;
@@ -102,14 +104,15 @@ pub(crate) async fn follow(follow: Follow) -> Result<Exit> {
 /// Shows events until the tree ends, is stopped, or moves no more by itself.
 async fn watch(
     (tree, path): (&Tree, &Path),
-    events: &mut Events,
-    (screen, mut seen): (&mut Screen, Seq),
+    events: &mut Watcher,
+    screen: &mut Screen,
     interrupts: &Interrupts,
 ) -> Result<()> {
     let is_attended = screen.style() == Style::Lines && std::io::stdin().is_terminal();
     let mut asking: Option<Asking> = None;
     let mut told_pause = false;
     loop {
+        let seen = events.seen();
         let paused = tree.status().state == TreeState::Paused && tree.status().seq == seen;
         // An interrupt pauses the root too. That pause is not a person's, and `resume` ends it.
         if paused && !told_pause && !interrupts.came() {
@@ -123,13 +126,12 @@ async fn watch(
             }
         }
         tokio::select! {
-            next = events.next() => match next {
+            next = events.next_event() => match next {
                 None => return Ok(()),
-                Some(recorded) => {
-                    let recorded = recorded?;
+                Some(traced) => {
+                    let traced = traced.map_err(watch_error)?;
                     asking.iter_mut().for_each(Asking::leave_line);
-                    screen.show(&recorded)?;
-                    seen = recorded.seq;
+                    screen.show(&traced)?;
                 }
             },
             Some(line) = typed(&mut asking) => {
@@ -242,9 +244,10 @@ async fn answer(tree: &Tree, asking: &mut Option<Asking>, line: &str) -> Result<
 }
 
 /// Shows what was decided while the home was shut down.
-async fn rest(events: &mut Events, screen: &mut Screen) -> Result<()> {
-    while let Some(recorded) = events.next().await {
-        screen.show(&recorded?)?;
+async fn rest(events: &mut Watcher, screen: &mut Screen) -> Result<()> {
+    while let Some(traced) = events.next_event().await {
+        let traced = traced.map_err(watch_error)?;
+        screen.show(&traced)?;
     }
     Ok(())
 }
@@ -309,5 +312,12 @@ fn stop_error(stopped: Stopped) -> anyhow::Error {
     match stopped {
         Stopped::Journal(fault) => fault.into(),
         Stopped::Shutdown | Stopped::Bug => stopped.into(),
+    }
+}
+
+fn watch_error(fault: WatchFault) -> anyhow::Error {
+    match fault {
+        WatchFault::Journal(fault) => fault.into(),
+        WatchFault::TooSlow { .. } => fault.into(),
     }
 }

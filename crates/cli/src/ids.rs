@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use spinney_journal::{Blocking, Head, Journal};
+use spinney_journal::{Blocking, CatalogKind, Head, Journal};
 use spinney_kernel::words::TreeId;
 
 use crate::hint::{YOUR_FILE, command};
@@ -16,6 +16,12 @@ const LISTED_MAX: usize = 8;
 /// The beginning of an id, enough to name the tree.
 pub(crate) fn short(tree: TreeId) -> String {
     tree.to_string().chars().take(SHORT_DIGITS).collect()
+}
+
+/// The name that its file gave a tree.
+pub(crate) fn name(journal: &dyn Journal, tree: TreeId) -> Result<String> {
+    let facts = journal.catalog(CatalogKind::Tree, &tree.to_string()).wait()?;
+    Ok(facts.into_iter().next().map(|fact| fact.value).unwrap_or_default())
 }
 
 /// The tree of a home that a text names.

@@ -1,12 +1,13 @@
-//! The screen: events as they reach standard output, as lines of a story or as lines of JSON. `run`, `resume`, `events`
-//! and `replay` all write through here.
+//! The screen: events as they reach standard output, as lines of text or of JSON. `run`, `resume`, `events` and `replay`
+//! all write through here. It is given every event from the first on: the earlier ones name the calls of the later.
 
 use serde_json::{Map, Value};
-use spinney::tree::RecordedEvent;
-use spinney_kernel::context::{EventContext, Trace};
+use spinney::bus::{Tail, TracedEvent};
+use spinney_journal::{Blocking, Journal};
+use spinney_kernel::context::EventContext;
 use spinney_kernel::definition::Tags;
 use spinney_kernel::record::Event;
-use spinney_kernel::words::{AgentId, Time, Topic, TreeId};
+use spinney_kernel::words::{AgentId, Seq, Time, Topic, TreeId};
 
 use crate::event_names::EventNames;
 use crate::event_text::{Line, Weight, describe};
@@ -48,8 +49,9 @@ pub(crate) struct Screen {
     tree: TreeId,
     style: Style,
     only: Wanted,
+    /// The first event that is written.
+    from: Seq,
     names: EventNames,
-    trace: Trace,
     started: Option<Time>,
     last: Option<Time>,
     /// Whether the agent that was asked for has appeared.
@@ -65,8 +67,8 @@ impl Screen {
             tree,
             style,
             only: Wanted::default(),
+            from: Seq(0),
             names: EventNames::default(),
-            trace: Trace::default(),
             started: None,
             last: None,
             met: false,
@@ -77,6 +79,12 @@ impl Screen {
     /// Only what is wanted.
     pub(crate) fn only(mut self, wanted: Wanted) -> Self {
         self.only = wanted;
+        self
+    }
+
+    /// Nothing before this event.
+    pub(crate) const fn from(mut self, from: Seq) -> Self {
+        self.from = from;
         self
     }
 
@@ -100,35 +108,35 @@ impl Screen {
         self.last.unwrap_or_default().0.saturating_sub(self.started.unwrap_or_default().0)
     }
 
-    /// Takes an event in and writes it.
-    pub(crate) fn show(&mut self, recorded: &RecordedEvent) -> Result<(), Unwritten> {
-        let context = self.enter(recorded);
-        let line = if self.only.has(&context) { self.line(recorded, &context) } else { None };
+    /// Takes an event in, and writes it if it is wanted.
+    pub(crate) fn show(&mut self, traced: &TracedEvent) -> Result<(), Unwritten> {
+        let TracedEvent { recorded, context, .. } = traced;
+        self.started.get_or_insert(recorded.at);
+        self.last = Some(recorded.at);
+        self.met |= context.agent == self.only.agent;
+        self.names.enter(&recorded.event);
+        let is_wanted = recorded.seq >= self.from && self.only.has(context);
+        let line = if is_wanted { self.line(traced) } else { None };
         self.names.leave(&recorded.event);
         self.lines += u64::from(line.is_some());
         let write = if self.style == Style::Json { out::json } else { out::line };
         line.map_or(Ok(()), |line| write(&line))
     }
 
-    /// Takes an event in without a word.
-    pub(crate) fn skip(&mut self, recorded: &RecordedEvent) {
-        self.enter(recorded);
-        self.names.leave(&recorded.event);
-    }
-
-    fn enter(&mut self, recorded: &RecordedEvent) -> EventContext {
-        self.started.get_or_insert(recorded.at);
-        self.last = Some(recorded.at);
-        self.names.enter(&recorded.event);
-        let context = self.trace.take(recorded.at, &recorded.event);
-        self.met |= context.agent == self.only.agent;
-        context
+    /// Takes in every event that the journal of its tree has.
+    pub(crate) fn show_stored(&mut self, journal: &dyn Journal) -> anyhow::Result<()> {
+        let mut tail = Tail::new(journal, self.tree);
+        while let Some(traced) = tail.next().wait()? {
+            self.show(&traced)?;
+        }
+        Ok(())
     }
 
     /// What is written about an event, if anything.
-    fn line(&self, recorded: &RecordedEvent, context: &EventContext) -> Option<String> {
+    fn line(&self, traced: &TracedEvent) -> Option<String> {
+        let TracedEvent { recorded, context, .. } = traced;
         if self.style == Style::Json {
-            return Some(json(self.tree, recorded, context));
+            return Some(json(self.tree, traced));
         }
         let Line { text, weight } = describe(&self.names, &recorded.event);
         let since = took(recorded.at.0.saturating_sub(self.started.unwrap_or_default().0));
@@ -151,8 +159,8 @@ fn path(context: &EventContext) -> String {
     ids.join("/")
 }
 
-/// An event as a line of JSON: first what every event has, then where it stands in the story, then its own fields.
-fn json(tree: TreeId, recorded: &RecordedEvent, context: &EventContext) -> String {
+/// An event as a line of JSON: first what every event has, then its context, then its own fields.
+fn json(tree: TreeId, TracedEvent { recorded, context, .. }: &TracedEvent) -> String {
     let mut line = Map::new();
     let mut fields = fields(&recorded.event);
     line.insert("type".to_owned(), fields.shift_remove("type").unwrap_or_default());

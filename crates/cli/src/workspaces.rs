@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use spinney::Tree;
-use spinney::tree::{RecordedEvent, recorded_events};
+use spinney::bus::{Tail, TracedEvent, Watch};
+use spinney::tree::RecordedEvent;
 use spinney_drivers::workspace::{StepWriter, WorkspaceFault, Workspaces};
-use spinney_journal::{Blocking, Journal, pages};
+use spinney_journal::{Blocking, Journal};
 use spinney_kernel::words::{Seq, TreeId};
-use tokio::sync::mpsc;
+use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use crate::hint::about;
@@ -57,21 +58,13 @@ impl Missing {
 impl WorkspaceWriter {
     /// Begins at the tree's first event. Up to `past`, an earlier process may have written before.
     pub(crate) fn begin(home: &Path, journal: Arc<dyn Journal>, tree: &Tree, past: Seq) -> Self {
-        let (events, mut waiting) = mpsc::channel::<RecordedEvent>(WAITING_MAX);
-        let mut all = tree.events(Seq(0));
-        tokio::spawn(async move {
-            // A journal that cannot be read is told by whoever follows the tree.
-            while let Some(Ok(recorded)) = all.next().await {
-                if events.send(recorded).await.is_err() {
-                    return;
-                }
-            }
-        });
+        let mut events = tree.watch(Watch { room: Some(WAITING_MAX), ..Watch::default() });
         let (home, tree) = (home.to_owned(), tree.id());
-        let folder = home.clone();
+        let (folder, runtime) = (home.clone(), Handle::current());
         let writer = tokio::task::spawn_blocking(move || {
-            let next = std::iter::from_fn(|| waiting.blocking_recv());
-            write(&folder, journal.as_ref(), (tree, past), next)
+            // Whoever follows the tree reports a journal that cannot be read.
+            let next = || runtime.block_on(events.next_event())?.ok();
+            write(&folder, journal.as_ref(), (tree, past), std::iter::from_fn(next))
         });
         Self { home, tree, writer }
     }
@@ -91,23 +84,25 @@ pub(crate) fn mend(home: &Path, journal: &dyn Journal, tree: TreeId) {
         Ok(head) => head.map_or(Seq(0), |head| head.seq),
         Err(_) => return,
     };
-    // A journal that cannot be read is told by whoever asked for the tree.
-    let events =
-        pages(journal, tree, Seq(0)).blocking().map_while(Result::ok).flatten().flat_map(recorded_events);
-    write(home, journal, (tree, past), events).recorded(home, tree);
+    let mut tail = Tail::new(journal, tree);
+    // Whoever asked for the tree reports a journal that cannot be read.
+    let next = || tail.next().wait().ok().flatten().map(Arc::new);
+    write(home, journal, (tree, past), std::iter::from_fn(next)).recorded(home, tree);
 }
 
 fn write(
     home: &Path,
     journal: &dyn Journal,
     (tree, past): (TreeId, Seq),
-    events: impl Iterator<Item = RecordedEvent>,
+    events: impl Iterator<Item = Arc<TracedEvent>>,
 ) -> Missing {
     let mut missing = Missing::default();
     let step_writer = |workspaces| StepWriter::new(workspaces, past, |blob| journal.blob(blob).wait());
     match Workspaces::open(home, tree).map(step_writer) {
-        Ok(mut step_writer) => events
-            .for_each(|recorded| missing.note(step_writer.take(recorded.seq, recorded.at, &recorded.event))),
+        Ok(mut step_writer) => events.for_each(|traced| {
+            let RecordedEvent { seq, at, event } = &traced.recorded;
+            missing.note(step_writer.take(*seq, *at, event));
+        }),
         Err(fault) => missing.note(Err(fault)),
     }
     missing

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use spinney::bus::Watch;
 use spinney::clock::{Clock, SystemClock};
 use spinney::draw::Draws;
 use spinney::tree::{Look, RecordedEvent};
@@ -9,7 +10,7 @@ use spinney::{Drivers, Home, Tree};
 use spinney_journal::Journal;
 use spinney_kernel::definition::Definition;
 use spinney_kernel::port::tool::Tool;
-use spinney_kernel::words::{Seq, ToolName};
+use spinney_kernel::words::ToolName;
 use spinney_store::MemoryJournal;
 
 use crate::fixture::{self, parse};
@@ -123,10 +124,10 @@ pub async fn settled(tree: &Tree) -> Look {
 /// # Panics
 /// If the journal cannot be read.
 pub async fn recorded(tree: &Tree) -> Vec<RecordedEvent> {
-    let mut events = tree.events(Seq(0));
+    let mut events = tree.watch(Watch::default());
     let mut all = Vec::new();
-    while let Some(recorded) = events.next().await {
-        all.push(recorded.unwrap_or_else(|fault| panic!("{fault}")));
+    while let Some(traced) = events.next_event().await {
+        all.push(traced.unwrap_or_else(|fault| panic!("{fault}")).recorded.clone());
     }
     all
 }

@@ -7,7 +7,6 @@ use spinney::tree::{Diverged, Verified, verify};
 use spinney_journal::{Blocking, ChainHash, Journal};
 use spinney_kernel::words::{Seq, TreeId};
 
-use super::events;
 use crate::exit::Exit;
 use crate::ids::find;
 use crate::result::{Failure, Outcome, failed, label, whole};
@@ -32,17 +31,18 @@ fn tell(home: &Path, args: &args::Replay, style: Style, found: &mut Option<TreeI
     *found = Some(tree);
     let expect = args.expect.as_deref().map(hash).transpose()?;
     let checks = args.verify || expect.is_some();
-    let mut screen = Screen::new(tree, style);
+    // Where the journal is only checked no event is written, but they say how long the tree took.
+    let from = if checks { Seq(u64::MAX) } else { Seq(0) };
+    let mut screen = Screen::new(tree, style).from(from);
     if !checks {
-        events::show(&journal, tree, &mut screen, (Seq(0), Seq(0)))?;
+        screen.show_stored(&journal)?;
     }
     let how = if checks { "verified" } else { "replayed" };
     match (checked(&journal, tree, expect)?, style) {
         (Ok(verified), Style::Json) => {
             out::note(&said(&verified, how));
             if checks {
-                // Nobody sees them, but they say how long it took.
-                events::show(&journal, tree, &mut screen, (Seq(0), Seq(u64::MAX)))?;
+                screen.show_stored(&journal)?;
             }
             let Verified { look, hash, .. } = verified;
             let outcome = Outcome::of(&look, hash, &journal, (home, tree)).took(screen.elapsed_ms());

@@ -4,24 +4,20 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use spinney::tree::{RequestError, Stored, recorded_events, stored};
+use spinney::tree::{RequestError, Stored, stored};
 use spinney::{Home, ResumeError, Tree};
 use spinney_journal::{Blocking, Journal};
-use spinney_kernel::record::Event;
 use spinney_kernel::words::{Seq, TreeId};
 use spinney_kernel::world::{AgentStatus, AgentView};
 
 use super::run::{head, listen};
 use crate::exit::Exit;
 use crate::follow::{Follow, follow};
-use crate::ids::{find, short};
+use crate::ids::{find, name, short};
 use crate::result::{Outcome, failed};
 use crate::screen::{Screen, Style};
 use crate::wording::{counted, one_line};
 use crate::{args, kept, out, place, workspaces};
-
-/// Batches read at once.
-const PAGE: usize = 256;
 
 /// Takes a tree up where it stopped. One that has ended gives its result again.
 pub(super) async fn resume(path: &Path, args: &args::Resume) -> Result<Exit> {
@@ -64,8 +60,8 @@ async fn take_up(
     drop(journal);
     let journal = Arc::new(place::write(path)?);
     let listening = listen(path)?;
-    let mut screen = Screen::new(known.tree, style);
-    let (name, seen) = past(journal.as_ref(), known.tree, &mut screen)?;
+    let past = journal.head(known.tree).wait()?.map_or(Seq(0), |head| head.seq);
+    let name = name(journal.as_ref(), known.tree)?;
     let home = Home::open(Arc::clone(&journal) as Arc<dyn Journal>, kept::drivers(path, known.tree)?);
     let tree = match home.resume(known.tree).await {
         Ok(tree) => tree,
@@ -79,10 +75,10 @@ async fn take_up(
     if args.unpause {
         unpause(&tree).await;
     }
-    let so_far = counted(seen.0, "event");
+    let so_far = counted(past.0, "event");
     head(style, &format!("{} · tree {} · resumed after {so_far}", one_line(&name, 60), short(known.tree)))?;
     let (home, path) = (Arc::new(home), path.to_owned());
-    Ok(Resumed::Runs(Box::new(Follow { home, path, tree, screen, seen, listening })))
+    Ok(Resumed::Runs(Box::new(Follow { home, path, tree, style, past, listening })))
 }
 
 /// Ends every pause in a tree. What is refused was not paused; a tree that is no longer run is told by whoever follows it.
@@ -98,35 +94,18 @@ async fn unpause(tree: &Tree) {
 
 /// Writes the result of a tree that has ended, as the process did that brought it to its end, or would have.
 fn tell_end(path: &Path, journal: &dyn Journal, tree: TreeId, style: Style) -> Result<Exit> {
-    let mut screen = Screen::new(tree, style);
-    let (name, seen) = past(journal, tree, &mut screen)?;
+    // No event is written, but they say how long it took.
+    let mut screen = Screen::new(tree, style).from(Seq(u64::MAX));
+    screen.show_stored(journal)?;
     let Stored { look, hash } = stored(journal, tree).wait()?;
     let outcome = Outcome::of(&look, Some(hash), journal, (path, tree)).took(screen.elapsed_ms());
     match style {
         Style::Json => outcome.write_json()?,
         Style::Lines | Style::Log => {
-            let (name, events) = (one_line(&name, 60), counted(seen.0, "event"));
+            let (name, events) = (one_line(&name(journal, tree)?, 60), counted(look.seq.0, "event"));
             out::line(&format!("{name} · tree {} · had ended after {events}\n", short(tree)))?;
             outcome.write_plain()?;
         }
     }
     Ok(outcome.exit())
-}
-
-/// Lets the screen know what happened so far: the tree's name and its last event.
-fn past(journal: &dyn Journal, tree: TreeId, screen: &mut Screen) -> Result<(String, Seq)> {
-    let (mut name, mut seen) = (String::new(), Seq(0));
-    loop {
-        let page = journal.read(tree, seen, PAGE).wait()?;
-        if page.is_empty() {
-            return Ok((name, seen));
-        }
-        for event in page.into_iter().flat_map(recorded_events) {
-            if let Event::TreeStarted { definition, .. } = &event.event {
-                name.clone_from(&definition.name);
-            }
-            seen = event.seq;
-            screen.skip(&event);
-        }
-    }
 }

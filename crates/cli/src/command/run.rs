@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::follow::{Follow, follow};
 use crate::ids::short;
 use crate::result::{Outcome, failed};
-use crate::screen::{Screen, Style};
+use crate::screen::Style;
 use crate::source::Scripts;
 use crate::wording::one_line;
 use crate::{args, kept, out, place, source};
@@ -64,8 +64,7 @@ async fn start(path: &Path, args: args::Run, style: Style) -> Result<Follow> {
         }
     };
     head(style, &format!("{} · tree {}", one_line(&name, 60), short(tree.id())))?;
-    let screen = Screen::new(tree.id(), style);
-    Ok(Follow { home, path: path.to_owned(), tree, screen, seen: Seq(0), listening })
+    Ok(Follow { home, path: path.to_owned(), tree, style, past: Seq(0), listening })
 }
 
 /// Says what runs, and that no model is called. JSON has this in its events.

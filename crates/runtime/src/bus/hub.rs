@@ -29,8 +29,6 @@ pub(crate) struct Hub {
     is_warm: AtomicBool,
     /// The last durable event.
     published: AtomicU64,
-    /// Something became durable, or nothing will.
-    moved: Notify,
     /// A page was read into the story, or could not be.
     read: Notify,
     /// A line that held the tree up may have room.
@@ -76,7 +74,6 @@ impl Hub {
             watchers: AtomicUsize::new(0),
             is_warm: AtomicBool::new(false),
             published: AtomicU64::new(published.0),
-            moved: Notify::new(),
             read: Notify::new(),
             freed: Notify::new(),
             deltas: Deltas::new(),
@@ -102,8 +99,6 @@ impl Hub {
         }
         // Under the lock: whoever goes live sees either all of it or none.
         self.published.store(end.0, Ordering::Release);
-        drop(inner);
-        self.moved.notify_waiters();
     }
 
     /// Nothing more will come.
@@ -112,22 +107,7 @@ impl Hub {
         inner.is_over = true;
         inner.live.all().for_each(|line| line.moved.notify_one());
         drop(inner);
-        self.moved.notify_waiters();
         self.forget();
-    }
-
-    /// Waits until there is something after `seen`, or nothing more will come; says how far it is.
-    pub(crate) async fn past(&self, seen: Seq) -> Seq {
-        loop {
-            // Registered before looking, so that nothing in between is missed.
-            let moved = self.moved.notified();
-            let is_over = self.inner().is_over;
-            let published = self.published();
-            if published > seen || is_over {
-                return published;
-            }
-            moved.await;
-        }
     }
 
     /// Whether a watcher that the tree waits for has no room.

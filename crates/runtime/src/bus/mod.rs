@@ -8,6 +8,7 @@ mod hub;
 mod index;
 mod line;
 mod recent;
+mod tail;
 mod watcher;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use crate::tree::RecordedEvent;
 pub use delta::Delta;
 pub use gather::{Gathered, Need, Note, Waited, reply};
 pub(crate) use hub::{EndOnDrop, Hub};
+pub use tail::Tail;
 pub use watcher::{Watcher, WatcherCount};
 
 /// Default number of events that wait for one watcher before it has to read the journal.
@@ -96,6 +98,12 @@ pub enum WatchFault {
 }
 
 impl Watch {
+    /// Every event after this one.
+    #[must_use]
+    pub fn after(after: Seq) -> Self {
+        Self { after, ..Self::default() }
+    }
+
     /// Whether an event is asked for.
     fn wants(&self, TracedEvent { recorded, context }: &TracedEvent) -> bool {
         let agent = recorded.seq > self.after && (self.agent.is_none() || self.agent == context.agent);

@@ -95,6 +95,20 @@ impl Watcher {
         }
     }
 
+    /// The next event. Deltas before it are dropped.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    pub async fn next_event(&mut self) -> Option<Result<Arc<TracedEvent>, WatchFault>> {
+        loop {
+            match self.next().await? {
+                Ok(Seen::Event(traced)) => return Some(Ok(traced)),
+                Ok(Seen::Delta(_) | Seen::Missed(_)) => {}
+                Err(fault) => return Some(Err(fault)),
+            }
+        }
+    }
+
     /// The last event that it took; whoever watches again after it misses nothing and sees nothing twice.
     #[must_use]
     pub const fn seen(&self) -> Seq {

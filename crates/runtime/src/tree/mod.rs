@@ -5,13 +5,13 @@ mod ask;
 mod branch;
 mod effects;
 mod enclosed;
-mod events;
 mod gate;
 mod hooked;
 mod live_state;
 mod look;
 mod output;
 mod payload;
+mod recorded_event;
 mod replay;
 mod rollback;
 mod run;
@@ -39,9 +39,9 @@ pub use apply::ApplyError;
 pub(crate) use apply::apply;
 pub(crate) use branch::branch;
 pub use branch::{BranchError, BranchOff};
-pub use events::{Events, RecordedEvent, recorded_events};
 pub use look::{Look, OpenQuestion};
 pub use output::OutputError;
+pub use recorded_event::{RecordedEvent, recorded_events};
 pub use replay::{Diverged, Verified, verify};
 pub(crate) use run::{Begin, begin};
 pub use stored::{Stored, stored};
@@ -56,7 +56,7 @@ pub struct Tree {
     requests: mpsc::Sender<Asked>,
     status: watch::Receiver<TreeStatus>,
     hub: Arc<Hub>,
-    events: events::Source,
+    journal: Arc<dyn Journal>,
     /// They count what is asked, in the task of whoever asks.
     drivers: Arc<Drivers>,
     names: Arc<Names>,
@@ -310,13 +310,8 @@ impl Tree {
         last
     }
 
-    /// Its events after `after`, and then those to come, each once and in order, until it is no longer run.
-    #[must_use]
-    pub fn events(&self, after: Seq) -> Events {
-        Events::new(self.events.clone(), self.id, after, Arc::clone(&self.hub))
-    }
-
-    /// Watches it: what was asked for, from any event on, each once and in order, until it is no longer run.
+    /// Follows its events, the only way to do so: what was asked for, from any event on, each once and in order, until it
+    /// is no longer run. A tree that another process runs is followed by [`Tail`](crate::bus::Tail).
     #[must_use]
     pub fn watch(&self, watch: Watch) -> Watcher {
         Watcher::new(Arc::clone(&self.hub), watch)
@@ -329,7 +324,7 @@ impl Tree {
     }
 
     pub(crate) fn journal(&self) -> &Arc<dyn Journal> {
-        &self.events.0
+        &self.journal
     }
 
     pub(crate) fn draw_correlation(&self) -> Correlation {

@@ -17,7 +17,6 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::effects::{Brought, Effects, REPORTS_MAX, Ticket, part_reader};
-use super::events::Source;
 use super::gate::{Confirmations, Confirmed, Gate, Held};
 use super::live_state::{Decided, LiveState};
 use super::rollback::{Back, Requested};
@@ -111,7 +110,7 @@ pub(crate) async fn begin(begin: Begin) -> Result<Seedling, JournalFault> {
         tail: VecDeque::new(),
         mode: Mode::Running,
     };
-    let tree = Tree { id, requests, status: watched, hub, events: Source(journal), drivers, names };
+    let tree = Tree { id, requests, status: watched, hub, journal, drivers, names };
     Ok(Seedling { run, inlets, tree })
 }
 

@@ -175,7 +175,7 @@ async fn a_switch_for_want_of_money_says_budget() {
     assert_eq!(providers.calls(), (0, 1));
     let (switch, to) = switches(&tree).await.pop().unwrap();
     assert_eq!((switch.from.as_str(), to.as_str(), switch.reason()), ("m", "cheap", "budget"));
-    assert_eq!(tree.events(Seq(0)).next().await.unwrap().unwrap().seq, Seq(1));
+    assert_eq!(tree.watch(Watch::default()).next_event().await.unwrap().unwrap().recorded.seq, Seq(1));
 }
 
 /// An answer that was held back or declined is no answer: the fallback is asked, and what it used is paid.

@@ -1,10 +1,10 @@
 //! What children use of what they were lent, and what comes back, on the real runtime.
 
 use spinney::Tree;
+use spinney::bus::Watch;
 use spinney::tree::Look;
 use spinney_kernel::budget::Resource;
 use spinney_kernel::record::{Event, Work};
-use spinney_kernel::words::Seq;
 use spinney_kernel::world::{AgentView, TreeState};
 use spinney_testkit::{Stage, settled};
 
@@ -21,9 +21,9 @@ fn tokens(look: &Look, agent: &str) -> (u64, u64, Option<u64>) {
 
 /// Waits until a tool of this agent is called.
 async fn until_tool(tree: &Tree, of: &str) {
-    let mut events = tree.events(Seq(0));
+    let mut events = tree.watch(Watch::default());
     loop {
-        let event = events.next().await.unwrap().unwrap().event;
+        let event = events.next_event().await.unwrap().unwrap().recorded.event.clone();
         if matches!(&event, Event::CallAsked { agent, work: Work::Tool(_), .. } if agent.as_str() == of) {
             return;
         }
@@ -70,9 +70,9 @@ async fn l24_a_child_that_ends_badly_has_used_what_it_used_and_returns_the_rest(
         assert_eq!((look.state, view(&look, "c").status.to_string().as_str()), (TreeState::Waiting, status));
         assert_eq!(tokens(&look, "c"), (200, 0, None), "{tool} {code}");
         assert_eq!(tokens(&look, "root"), (240, 0, Some(19_760)), "{tool} {code}");
-        let mut events = tree.events(Seq(0));
+        let mut events = tree.watch(Watch::default());
         let exit = loop {
-            let event = events.next().await.unwrap().unwrap().event;
+            let event = events.next_event().await.unwrap().unwrap().recorded.event.clone();
             if let Event::AgentEnded { agent, exit, .. } = event {
                 assert_eq!(agent.as_str(), "c");
                 break serde_json::to_string(&exit).unwrap();

@@ -50,6 +50,7 @@ mod spawning;
 mod stopping;
 mod summarising;
 mod tagging;
+mod tailing;
 mod three_levels;
 mod tree_file;
 mod tree_file_errors;

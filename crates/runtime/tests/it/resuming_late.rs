@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use spinney::Shutdown;
+use spinney::bus::Watch;
 use spinney::tree::Tree;
 use spinney_kernel::record::{Event, ExitKind, OnTimeout, Outcome, Question};
 use spinney_kernel::rules::request::{Ask, Request};
-use spinney_kernel::words::{By, CallId, Seq};
+use spinney_kernel::words::{By, CallId};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Stage, settled};
 
@@ -23,9 +24,9 @@ async fn resumed_after(stage: &Stage, tree: &Tree, seconds: u64) -> Tree {
 
 /// How a question ended.
 async fn outcome(tree: &Tree, question: CallId) -> String {
-    let mut events = tree.events(Seq(0));
+    let mut events = tree.watch(Watch::default());
     loop {
-        let event = events.next().await.unwrap().unwrap().event;
+        let event = events.next_event().await.unwrap().unwrap().recorded.event.clone();
         if let Event::CallEnded { call, outcome, .. } = event
             && call == question
         {

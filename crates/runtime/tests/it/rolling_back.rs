@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use spinney::bus::Watch;
 use spinney::tree::{BranchOff, RequestError, verify};
 use spinney::{Home, Shutdown, Tree};
 use spinney_journal::{Blocking, checkpoints, find, pages};
@@ -61,9 +62,10 @@ fn question(look: &spinney::tree::Look) -> CallId {
 
 /// Waits until so many calls have started after an event.
 async fn started(tree: &Tree, after: Seq, calls: usize) {
-    let mut seen = tree.events(after);
+    let mut seen = tree.watch(Watch::after(after));
     for _ in 0..calls {
-        while !matches!(seen.next().await.unwrap().unwrap().event, Event::CallStarted { .. }) {}
+        while !matches!(seen.next_event().await.unwrap().unwrap().recorded.event, Event::CallStarted { .. }) {
+        }
     }
 }
 
@@ -297,8 +299,8 @@ async fn a_child_that_is_waited_for_stays_so() {
     let stage = Stage::new(script);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=9 / old later turns=9").await;
-    let mut seen = tree.events(Seq(0));
-    while !matches!(seen.next().await.unwrap().unwrap().event, Event::QuestionAsked { .. }) {}
+    let mut seen = tree.watch(Watch::default());
+    while !matches!(seen.next_event().await.unwrap().unwrap().recorded.event, Event::QuestionAsked { .. }) {}
     tree.checkpoint(agent("root"), Some(name("then"))).await.unwrap();
     let look = settled(&tree).await;
     let back = tree.roll_back(&name("then"), None).await.unwrap();

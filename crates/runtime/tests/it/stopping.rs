@@ -1,5 +1,6 @@
 //! Stopping: cancel reaches the bottom at once, nothing follows the root's end, and shutting down loses nothing.
 
+use spinney::bus::Watch;
 use spinney::clock::{Clock, SystemClock};
 use spinney::{Shutdown, Tree};
 use spinney_journal::Blocking;
@@ -118,13 +119,13 @@ async fn v6_below_a_stopped_parent_no_call_starts_at_any_depth() {
     let home = stage.home();
     let tree = busy(&stage, &home, 4).await;
     tree.cancel("l1".parse().unwrap(), "not this way").await.unwrap();
-    let mut events = tree.events(spinney_kernel::words::Seq(0));
+    let mut events = tree.watch(Watch::default());
     let mut cancelled = false;
     let below: std::collections::BTreeSet<AgentId> = look_below(&tree, "l1").await;
     let mut after = 0;
     tree.pause(root()).await.unwrap();
-    while let Some(recorded) = events.next().await {
-        let recorded = recorded.unwrap();
+    while let Some(traced) = events.next_event().await {
+        let recorded = &traced.unwrap().recorded;
         cancelled |= matches!(&recorded.event, Event::AgentEnding { agent, .. } if agent.as_str() == "l1");
         if let Event::CallAsked { agent, .. } = &recorded.event {
             after += usize::from(cancelled && below.contains(agent));

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use spinney::bus::Watch;
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::context::Message;
 use spinney_kernel::port::model::{ModelAttempt, Purpose};
 use spinney_kernel::record::{Event, Exit, ExitKind};
 use spinney_kernel::rules::request::Raise;
-use spinney_kernel::words::Seq;
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Stage, recorded, settled};
 
@@ -370,8 +370,9 @@ tools: { look: { say: seen } }
     let stage = Stage::new(script);
     let home = stage.home();
     let tree = stage.start(&home, "root timeout=100s turns=9 wrap tools=look").await;
-    let mut events = tree.events(Seq(0));
-    while !matches!(events.next().await.unwrap().unwrap().event, Event::WrapUpStarted { .. }) {}
+    let mut events = tree.watch(Watch::default());
+    while !matches!(events.next_event().await.unwrap().unwrap().recorded.event, Event::WrapUpStarted { .. }) {
+    }
     let raise = Raise { agent: "root".parse().unwrap(), add: Amounts::ZERO, add_ms: 60_000 };
     tree.raise(raise).await.unwrap();
     let look = settled(&tree).await;
@@ -395,10 +396,10 @@ tools: { never: { hang: true } }
     let stage = Stage::new(script);
     let home = stage.home();
     let tree = stage.start(&home, "root timeout=50s turns=9 wrap tools=never").await;
-    let mut events = tree.events(Seq(0));
+    let mut events = tree.watch(Watch::default());
     let is_last_call =
         |event: &Event| matches!(event, Event::CallAsked { work, .. } if work.wrap_up().is_some());
-    while !is_last_call(&events.next().await.unwrap().unwrap().event) {}
+    while !is_last_call(&events.next_event().await.unwrap().unwrap().recorded.event) {}
     tree.raise(Raise { agent: "root".parse().unwrap(), add: Amounts::ZERO, add_ms: 60_000 }).await.unwrap();
     let end = settled(&tree).await.end.unwrap();
     assert_eq!(end.exit, Exit::Completed);

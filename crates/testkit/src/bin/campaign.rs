@@ -17,6 +17,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use spinney::bus::Watch;
 use spinney::{Drivers, Home, Tree};
 use spinney_kernel::budget::{Price, Usage, Used};
 use spinney_kernel::context::Message;
@@ -92,9 +93,10 @@ async fn follow(tree: &Tree) -> Result<(), String> {
     for question in &look.questions {
         answer(tree, question.question).await;
     }
-    let mut events = tree.events(look.seq);
-    while let Some(recorded) = events.next().await {
-        let recorded = recorded.map_err(|fault| fault.to_string())?;
+    let mut events = tree.watch(Watch::after(look.seq));
+    while let Some(traced) = events.next_event().await {
+        let traced = traced.map_err(|fault| fault.to_string())?;
+        let recorded = &traced.recorded;
         println!("{}", recorded.seq.0);
         if let Event::QuestionAsked { call, .. } = recorded.event {
             answer(tree, call).await;

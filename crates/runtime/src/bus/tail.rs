@@ -1,0 +1,68 @@
+//! Following a tree that this process does not run: its journal is read from the first event on, a page at a time, also
+//! while another process writes it.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use spinney_journal::{Journal, JournalFault};
+use spinney_kernel::context::Trace;
+use spinney_kernel::words::{Seq, TreeId, limit};
+
+use super::TracedEvent;
+use crate::tree::{RecordedEvent, recorded_events};
+
+/// How long it waits before it reads again: fast to the eye, next to nothing to the machine.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The events of a tree that another process runs, or nobody. They come as a [`Watcher`](super::Watcher) gives them.
+pub struct Tail<'j> {
+    journal: &'j dyn Journal,
+    tree: TreeId,
+    /// The last event that was read.
+    seen: Seq,
+    trace: Trace,
+    read: VecDeque<RecordedEvent>,
+}
+
+impl<'j> Tail<'j> {
+    /// From the first event on.
+    #[must_use]
+    pub fn new(journal: &'j dyn Journal, tree: TreeId) -> Self {
+        Self { journal, tree, seen: Seq(0), trace: Trace::default(), read: VecDeque::new() }
+    }
+
+    /// The next event that is stored; none if there is none yet.
+    ///
+    /// # Errors
+    /// If the tree is not there, or its journal cannot be read.
+    pub async fn next(&mut self) -> Result<Option<TracedEvent>, JournalFault> {
+        if self.read.is_empty() {
+            let page = self.journal.read(self.tree, self.seen, limit::PAGE_BATCHES_MAX).await?;
+            let seen = self.seen;
+            // A batch whose first events were seen is read again.
+            self.read = page.into_iter().flat_map(recorded_events).filter(|event| event.seq > seen).collect();
+            self.seen = self.read.back().map_or(seen, |last| last.seq);
+        }
+        let Some(recorded) = self.read.pop_front() else { return Ok(None) };
+        let context = self.trace.take(recorded.at, &recorded.event);
+        Ok(Some(TracedEvent { recorded, context }))
+    }
+
+    /// Waits for the next event, whoever runs the tree and however often that process dies; none once the tree has ended.
+    ///
+    /// # Errors
+    /// If the tree is not there, or its journal cannot be read.
+    pub async fn wait_for_next(&mut self) -> Result<Option<TracedEvent>, JournalFault> {
+        loop {
+            if let Some(traced) = self.next().await? {
+                return Ok(Some(traced));
+            }
+            let head = self.journal.head(self.tree).await?;
+            let head = head.ok_or(JournalFault::UnknownTree { tree: self.tree })?;
+            if head.is_over() && head.seq == self.seen {
+                return Ok(None);
+            }
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+    }
+}
