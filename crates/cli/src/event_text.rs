@@ -5,17 +5,17 @@ use spinney_kernel::budget::Amounts;
 use spinney_kernel::context::Aim;
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::{
-    Attachment, Branched, BreakerState, ChildEnd, Clamped, ClockKind, Event, Exit, LeftOut, Outcome,
-    Restored, Span, StopReason, Summary, ToolCall, WaitFor, WaitNeed, Why, Work,
+    Attachment, Branched, BreakerState, ChildEnd, Clamped, ClockKind, Event, LeftOut, Outcome, Restored,
+    Span, StopReason, Summary, ToolCall, WaitFor, WaitNeed, Why, Work,
 };
 use spinney_kernel::words::{
-    AgentId, Body, By, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault, ModelName, Topic,
-    spoken,
+    AgentId, Body, By, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault, Millis, ModelName,
+    Topic,
 };
 
 use crate::approval::Approval;
 use crate::event_names::EventNames;
-use crate::wording::{LINE_CHARS_MAX, counted, more, one_line, spent_briefly};
+use crate::wording::{LINE_CHARS_MAX, counted, more, one_line};
 
 /// An event in words.
 pub(crate) struct Line {
@@ -81,7 +81,7 @@ pub(crate) fn describe(names: &EventNames, event: &Event) -> Line {
             detail(format!("is ending, {}: what it started is being stopped", exit.word()))
         }
         Event::AgentEnded { exit, spent, .. } => {
-            main_line(format!("{}; spent {}", how_it_ended(exit), spent_briefly(spent)))
+            main_line(format!("{}; spent {spent:#}", one_line(&exit.to_string(), 2 * LINE_CHARS_MAX)))
         }
         Event::WaitStarted { wait, .. } => main_line(waits(wait)),
         Event::QuestionAsked { call, question, .. } => {
@@ -97,9 +97,7 @@ pub(crate) fn describe(names: &EventNames, event: &Event) -> Line {
         Event::ToolAnswered { agent, ask, body, is_error } => {
             answered(names, agent, *ask, (&body.text, *is_error))
         }
-        Event::Charged { amounts, note, .. } => {
-            main_line(format!("is charged {}: {}", spent_briefly(amounts), short(note)))
-        }
+        Event::Charged { amounts, note, .. } => main_line(format!("is charged {amounts:#}: {}", short(note))),
         Event::MessageSent { from, body, .. } => {
             main_line(format!("gets a message from {}: {}{}", sender(from), short(&body.text), with(body)))
         }
@@ -121,8 +119,7 @@ pub(crate) fn describe(names: &EventNames, event: &Event) -> Line {
         Event::CallAsked { call, agent, work } => asked(names, *call, agent, work),
         Event::CallWaiting { call, why, account, .. } => waiting(names, *call, *why, account.as_ref()),
         Event::CallStarted { call, attempt, held } => {
-            let (name, held) = (name(names, *call), spent_briefly(held));
-            detail(format!("starts {name}, attempt {attempt}: {held} held"))
+            detail(format!("starts {}, attempt {attempt}: {held:#} held", name(names, *call)))
         }
         Event::CallResumed { call } => {
             main_line(format!("starts {} again after a restart", name(names, *call)))
@@ -139,7 +136,7 @@ pub(crate) fn describe(names: &EventNames, event: &Event) -> Line {
 
 /// A clock that starts or stops. What an agent does in detail is for those who look for something.
 fn clock_set(clock: ClockKind, left_ms: u64, runs: bool) -> Line {
-    let left = spoken(left_ms);
+    let left = Millis(left_ms);
     match (clock, runs) {
         (ClockKind::Timeout, true) => detail(format!("has {left} left until its timeout")),
         (ClockKind::Timeout, false) => {
@@ -266,21 +263,11 @@ fn asked(names: &EventNames, call: CallId, agent: &AgentId, work: &Work) -> Line
 }
 
 fn attempt_failed(names: &EventNames, call: CallId, fault: Option<&Fault>, spent: &Amounts) -> Line {
-    let (name, spent) = (name(names, call), spent_briefly(spent));
+    let name = name(names, call);
     main_line(match fault {
-        Some(fault) => format!("tried {name}, which failed{}; spent {spent}", why(fault)),
-        None => format!("lost its call to {name} with its process; counted as {spent}"),
+        Some(fault) => format!("tried {name}, which failed{}; spent {spent:#}", why(fault)),
+        None => format!("lost its call to {name} with its process; counted as {spent:#}"),
     })
-}
-
-fn how_it_ended(exit: &Exit) -> String {
-    match exit {
-        Exit::Completed => "completed".to_owned(),
-        Exit::Exhausted { account, short } => format!("exhausted: {}", short.describe(account)),
-        Exit::Failed { error } => format!("failed ({}): {}", error.code, short(&error.message)),
-        Exit::Cancelled { reason } if reason.is_empty() => "cancelled".to_owned(),
-        Exit::Cancelled { reason } => format!("cancelled: {}", short(reason)),
-    }
 }
 
 fn waits(wait: &WaitFor) -> String {
@@ -316,7 +303,7 @@ fn waiting(names: &EventNames, call: CallId, why: Why, account: Option<&AgentId>
     match why {
         Why::Budget { ask } => {
             let whose = account.map(|account| format!(" of `{account}`")).unwrap_or_default();
-            main_line(format!("waits for {} of the budget{whose} to call {name}", spent_briefly(&ask)))
+            main_line(format!("waits for {ask:#} of the budget{whose} to call {name}"))
         }
         Why::Rate => main_line(format!("waits until {name} takes calls again")),
         Why::Backoff => main_line(format!("tries {name} again in a moment")),

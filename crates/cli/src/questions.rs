@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 use spinney::tree::OpenQuestion;
-use spinney_kernel::words::AgentId;
+use spinney_kernel::words::{AgentId, grouped};
 
 use crate::approval::{Approval, Extent};
-use crate::wording::{LINE_CHARS_MAX, grouped, one_line};
+use crate::wording::{LINE_CHARS_MAX, one_line};
 
 /// Above so many lines, what is asked stands below them once more, next to where the answer is typed.
 const SCREEN_LINES: usize = 16;

@@ -11,7 +11,7 @@ use spinney::tree::{Diverged, Look, OpenQuestion, Stopped};
 
 use spinney_journal::{Blocking, ChainHash, Journal, JournalFault};
 use spinney_kernel::budget::{Amounts, Resource, Shortfall, usd};
-use spinney_kernel::words::{AgentId, Body, TreeId};
+use spinney_kernel::words::{AgentId, Body, Millis, TreeId, grouped};
 use spinney_kernel::world::TreeState;
 
 use crate::approval::Extent;
@@ -19,7 +19,7 @@ use crate::exit::Exit;
 use crate::hint::{YOUR_ANSWER, about, go_on};
 use crate::out::{self, Unwritten};
 use crate::screen::Style;
-use crate::wording::{amount, counted, grouped, spent, took};
+use crate::wording::counted;
 use crate::{place, questions};
 
 /// What became of a tree.
@@ -50,7 +50,7 @@ impl Trouble {
     /// Why, for people. Programs have the numbers beside the message.
     fn why(&self) -> String {
         let Some((account, short)) = &self.numbers else { return self.message.clone() };
-        let show = |shown| amount(short.resource, shown);
+        let show = |shown| format!("{:#}", short.resource.amount(shown));
         let spent = if short.resource == Resource::Cost { usd(short.spent) } else { grouped(short.spent) };
         let mut why = format!("`{account}` has spent {spent} of its {}", show(short.limit));
         for (amount, words) in [
@@ -161,7 +161,7 @@ impl Outcome {
 
     /// As a block of words.
     pub(crate) fn write_plain(&self) -> Result<(), Unwritten> {
-        out::line(&format!("{} after {}", self.state, took(self.elapsed_ms)))?;
+        out::line(&format!("{} after {:#}", self.state, Millis(self.elapsed_ms)))?;
         if !self.output.trim().is_empty() {
             block(label(self.exit), &self.output)?;
         }
@@ -170,7 +170,8 @@ impl Outcome {
             block("remedy", &trouble.remedy)?;
         }
         if let Some((amounts, agents)) = &self.usage {
-            block("spent", &spent(amounts))?;
+            let spent = Resource::ALL.map(|resource| format!("{:#}", resource.amount(amounts.of(resource))));
+            block("spent", &spent.join(" · "))?;
             block("agents", &agents.to_string())?;
         }
         let Some(tree) = self.tree else { return Ok(()) };

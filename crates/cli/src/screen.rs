@@ -7,12 +7,11 @@ use spinney_journal::{Blocking, Journal};
 use spinney_kernel::context::EventContext;
 use spinney_kernel::definition::Tags;
 use spinney_kernel::record::Event;
-use spinney_kernel::words::{AgentId, Seq, Time, Topic, TreeId};
+use spinney_kernel::words::{AgentId, Millis, Seq, Time, Topic, TreeId};
 
 use crate::event_names::EventNames;
 use crate::event_text::{Line, Weight, describe};
 use crate::out::{self, Unwritten};
-use crate::wording::took;
 
 /// How events are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,17 +138,17 @@ impl Screen {
             return Some(json(self.tree, traced));
         }
         let Line { text, weight } = describe(&self.names, &recorded.event);
-        let since = took(recorded.at.0.saturating_sub(self.started.unwrap_or_default().0));
+        let since = Millis(recorded.at.0.saturating_sub(self.started.unwrap_or_default().0));
         if self.style == Style::Log {
             let path = if context.path().is_empty() { "-".to_owned() } else { path(context) };
-            return Some(format!("{:>5}  {since:>7}  {path}  {text}", recorded.seq.0));
+            return Some(format!("{:>5}  {since:>#7}  {path}  {text}", recorded.seq.0));
         }
         if weight == Weight::Detail {
             return None;
         }
         let indent = "  ".repeat(context.path().len().saturating_sub(1).min(INDENT_MAX));
         let who = context.agent.as_ref().map(|agent| format!("{agent} ")).unwrap_or_default();
-        Some(format!("{since:>7}  {indent}{who}{text}"))
+        Some(format!("{since:>#7}  {indent}{who}{text}"))
     }
 }
 

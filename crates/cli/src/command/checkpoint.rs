@@ -109,9 +109,8 @@ async fn clean(path: &Path) -> Result<Exit> {
     let home = Home::open(Arc::new(place::write(path)?), Drivers::new());
     let Cleaned { removed, left, failed } = home.clean_checkpoints().await?;
     if removed > 0 {
-        let s = if removed == 1 { "" } else { "s" };
-        let are = if left == 1 { "is" } else { "are" };
-        out::line(&format!("removed {removed} automatic checkpoint{s}, {left} {are} left"))?;
+        let removed = counted(removed as u64, "automatic checkpoint");
+        out::line(&format!("removed {removed}, {left} left"))?;
     } else if failed.is_empty() {
         out::line("nothing to remove")?;
     }

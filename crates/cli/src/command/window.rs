@@ -6,13 +6,13 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use spinney_kernel::definition::{Preset, Shares};
 use spinney_kernel::record::{LeftOut, Tie};
-use spinney_kernel::words::{AgentId, Category, TreeId};
+use spinney_kernel::words::{AgentId, Category, TreeId, grouped};
 
 use crate::exit::Exit;
 use crate::ids::{find, short};
 use crate::out::{self, Unwritten};
 use crate::recall::{Recalled, Shared, recall};
-use crate::wording::{LINE_CHARS_MAX, counted, grouped, one_line};
+use crate::wording::{LINE_CHARS_MAX, counted, one_line};
 use crate::{args, place};
 
 /// One line of the table.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use spinney::{Drivers, Home};
 use spinney_kernel::rules::request::{Request, Verb};
-use spinney_kernel::words::TreeId;
+use spinney_kernel::words::{Millis, TreeId};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::time::{sleep, timeout};
@@ -196,6 +196,6 @@ async fn exchange(home: &Path, ask: &Ask, bytes: &[Vec<u8>]) -> Result<Answer, U
         Ok(Err(error)) => Err(unknown(format!(
             "the process that has this home open could not be asked to the end ({error})"
         ))),
-        Err(_) => Err(unknown(format!("no answer after {} seconds", EXCHANGE_MS_MAX / 1_000))),
+        Err(_) => Err(unknown(format!("no answer after {}", Millis(EXCHANGE_MS_MAX)))),
     }
 }

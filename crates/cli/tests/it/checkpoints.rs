@@ -184,7 +184,7 @@ fn p26_clean_removes_what_has_expired_and_says_how_many() {
         })
         .to_vec();
     insta::assert_snapshot!(told.join(""), @"
-    removed 2 automatic checkpoints, 2 are left
+    removed 2 automatic checkpoints, 2 left
     nothing to remove
     ");
     let left = stage.spinney(&["checkpoint", "ls", "--json"]).json();
@@ -193,7 +193,7 @@ fn p26_clean_removes_what_has_expired_and_says_how_many() {
     assert_eq!(left, ["c2", "c3", "c4", "c5", "c6"]);
     plant(&stage, &[(Automatic, 1, old), (Automatic, 1, new)]);
     let one = stage.spinney(&["checkpoint", "clean"]);
-    insta::assert_snapshot!(one.out, @"removed 1 automatic checkpoint, 1 is left");
+    insta::assert_snapshot!(one.out, @"removed 1 automatic checkpoint, 1 left");
     assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
     assert!(stage.spinney(&["ps"]).out.contains("test"));
 }

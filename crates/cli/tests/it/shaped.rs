@@ -56,7 +56,7 @@ fn a_run_in_which_nothing_fits_fails_with_code_and_remedy() {
      9    0.00s  lead  asks model fast (call 3): 393 tokens in, at most 2000 out
     10    0.00s  lead  starts model fast, attempt 1: $0.00259825, 2,393 tokens, 1 step held
     11    0.00s  lead  answers what does not fit its schema (at /n: value is not of type "integer"): {"n": "five"}
-    12    0.00s  lead  failed (output_mismatch): at /n: value is not of type "integer": the answer still does not fit `output_schema` after 2 repairs; say in the goal what is wanted, or ask …; spent $0.000192, 720 tokens, 3 steps
+    12    0.00s  lead  failed (output_mismatch: at /n: value is not of type "integer": the answer still does not fit `output_schema` after 2 repairs; say in the goal what is wanted, or ask for less in the schema); spent $0.000192, 720 tokens, 3 steps
     "#);
     let step = stage.home().join("workspace");
     let mut files: Vec<_> = walk(&step).into_iter().filter(|path| path.ends_with("step_001.json")).collect();

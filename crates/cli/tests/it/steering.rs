@@ -39,7 +39,7 @@ fn a_running_tree_takes_every_request_from_another_process() {
     ok(&stage.spinney(&["unpause", "last", "lead"]));
     running.until("goes on");
     ok(&stage.spinney(&["cancel", "last"]));
-    running.until("cancelled: a person cancelled it");
+    running.until("cancelled (a person cancelled it)");
     assert_eq!(running.end().code, Some(4));
     assert!(!stage.home().join("control").exists());
 }

@@ -89,13 +89,8 @@ impl Observation {
 
     /// What an agent had to show when it ended.
     pub(super) fn exit(result: &Body, exit: &Exit, seq: Seq) -> Self {
-        let error = match exit {
-            Exit::Completed => None,
-            Exit::Exhausted { account, short } => Some(short.describe(account)),
-            Exit::Failed { error } => Some(format!("{}: {}", error.code, error.message)),
-            Exit::Cancelled { reason } => Some(format!("cancelled: {reason}")),
-        };
-        Self { error: error.map(|error| remark(&error)), ..Self::body(result, &Whole::Journal, seq) }
+        let error = (!exit.is_success()).then(|| remark(&exit.to_string()));
+        Self { error, ..Self::body(result, &Whole::Journal, seq) }
     }
 }
 

@@ -185,7 +185,7 @@ tools:
     step_001 serach {"query":"trees"} no: no tool is called `serach`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `fetch`, `hang` | no tool is called `serach`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `fetch`, `hang`
     step_002 spawn_agent {"agent":"nobody","goal":"x"} no: no role is called `nobody`: choose one of `root` | no role is called `nobody`: choose one of `root`
     step_003 fetch {"url":"http://example.org"} no: no such host | no such host
-    step_004 hang {} no: timeout: no end after 60000 ms | timeout: no end after 60000 ms
+    step_004 hang {} no: timeout: no end after 1 minute | timeout: no end after 1 minute
     step_005 agent:answer {"model":"cheap"} no: auth: rule 2 of script.yaml: attempt 2 fails as scripted | auth: rule 2 of script.yaml: attempt 2 fails as scripted
     "#);
     assert_snapshot!(shown(&steps[0]), @r#"

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::words::Counted;
+
 /// The largest single amount anyone may ask, give or report: a million dollars, or 10^15 tokens.
 /// Above it a number is a mistake, and it keeps every sum far from overflow.
 pub const AMOUNT_MAX: u64 = 1_000_000_000_000_000;
@@ -37,7 +39,13 @@ impl Resource {
         ResourceSet::MEASURED.has(self)
     }
 
-    /// The amount as people read it: dollars for cost, a plain number otherwise.
+    /// So much of it, with its unit.
+    #[must_use]
+    pub const fn amount(self, amount: u64) -> Amount {
+        Amount { resource: self, amount }
+    }
+
+    /// Dollars for cost, a plain number otherwise. Refusals stand in journals with it.
     #[must_use]
     pub fn show(self, amount: u64) -> String {
         match self {
@@ -46,7 +54,7 @@ impl Resource {
         }
     }
 
-    /// The same with what it is an amount of, where that does not stand beside it.
+    /// The same with the resource's name, as refusals stand in journals. Other texts use [`amount`](Self::amount).
     #[must_use]
     pub fn counted(self, amount: u64) -> String {
         match self {
@@ -65,6 +73,56 @@ impl fmt::Display for Resource {
             Self::ToolCalls => "tool_calls",
             Self::Retries => "retries",
         })
+    }
+}
+
+/// So much of one resource: `$0.25`, `1234 tokens`, `1 retry`; with `{:#}`, digits are grouped for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Amount {
+    resource: Resource,
+    amount: u64,
+}
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let one = match self.resource {
+            Resource::Cost => return f.write_str(&usd(self.amount)),
+            Resource::Tokens => "token",
+            Resource::Steps => "step",
+            Resource::ToolCalls => "tool call",
+            Resource::Retries => "retry",
+        };
+        fmt::Display::fmt(&Counted::new(self.amount, one), f)
+    }
+}
+
+/// Amounts with commas between, each as [`Amount`] is written.
+fn write_list(f: &mut fmt::Formatter<'_>, amounts: impl Iterator<Item = Amount>) -> fmt::Result {
+    for (at, amount) in amounts.enumerate() {
+        if at > 0 {
+            f.write_str(", ")?;
+        }
+        fmt::Display::fmt(&amount, f)?;
+    }
+    Ok(())
+}
+
+impl fmt::Display for Amounts {
+    /// What there is of each resource, or `nothing`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_zero() {
+            return f.write_str("nothing");
+        }
+        let present = Resource::ALL.into_iter().filter(|resource| self.of(*resource) > 0);
+        write_list(f, present.map(|resource| resource.amount(self.of(resource))))
+    }
+}
+
+impl fmt::Display for Ceilings {
+    /// Whatever has a ceiling.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bounded = Resource::ALL.into_iter().filter_map(|resource| Some((resource, self.of(resource)?)));
+        write_list(f, bounded.map(|(resource, amount)| resource.amount(amount)))
     }
 }
 

@@ -14,7 +14,9 @@ mod seldom;
 mod used;
 
 pub use account::{Account, Terms};
-pub use amount::{AMOUNT_MAX, AmountError, Amounts, Ceilings, Resource, ResourceSet, nanos_from_usd, usd};
+pub use amount::{
+    AMOUNT_MAX, Amount, AmountError, Amounts, Ceilings, Resource, ResourceSet, nanos_from_usd, usd,
+};
 
 pub use fit::{Fit, Shortfall};
 pub use ledger::{AccountIx, Ledger};

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::budget::{AMOUNT_MAX, Amounts, Ceilings, Resource, usd};
+use crate::budget::{AMOUNT_MAX, Amounts, Ceilings, Resource};
 
 /// What stands behind a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,8 +17,8 @@ pub struct Facts {
 impl fmt::Display for Facts {
     /// The line that a driver writes behind the text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let used = self.used.map(|used| format!("used {}", used_text(&used)));
-        let left = self.left.map(|left| format!("{LEFT} {}", left_text(&left)));
+        let used = self.used.map(|used| format!("used {used}"));
+        let left = self.left.map(|left| format!("{LEFT} {left}"));
         let parts: Vec<String> = used.into_iter().chain(left).collect();
         if parts.is_empty() { Ok(()) } else { write!(f, "[{}]", parts.join("; ")) }
     }
@@ -26,35 +26,9 @@ impl fmt::Display for Facts {
 
 const LEFT: &str = "you have left";
 
-/// What was used, or that it was nothing.
-pub(crate) fn used_text(used: &Amounts) -> String {
-    let shown = Resource::ALL.into_iter().filter(|resource| used.of(*resource) > 0);
-    let shown: Vec<String> = shown.map(|resource| amount(resource, used.of(resource))).collect();
-    if shown.is_empty() { "nothing".to_owned() } else { shown.join(", ") }
-}
-
-/// What is left of whatever has a ceiling.
-fn left_text(left: &Ceilings) -> String {
-    let bounded = left.bounded();
-    let shown = bounded.iter().map(|resource| amount(resource, left.of(resource).unwrap_or_default()));
-    shown.collect::<Vec<_>>().join(", ")
-}
-
-fn amount(resource: Resource, amount: u64) -> String {
-    let word = match resource {
-        Resource::Cost => return usd(amount),
-        Resource::Tokens => "token",
-        Resource::Steps => "step",
-        Resource::ToolCalls => "tool call",
-        Resource::Retries if amount == 1 => return "1 retry".to_owned(),
-        Resource::Retries => return format!("{amount} retries"),
-    };
-    format!("{amount} {word}{}", if amount == 1 { "" } else { "s" })
-}
-
 /// The most tokens that one half of the line has: it is counted with the longest numbers, each digit in turn.
 pub(crate) fn facts_tokens(tokens: &dyn Fn(&str) -> u64) -> u64 {
-    let all = Resource::ALL.map(|resource| amount(resource, AMOUNT_MAX)).join(", ");
+    let all = Resource::ALL.map(|resource| resource.amount(AMOUNT_MAX).to_string()).join(", ");
     let line = format!("\n[{LEFT} {all}; ");
     let with = |digit: char| -> String {
         line.chars().map(|c| if c.is_ascii_digit() { digit } else { c }).collect()

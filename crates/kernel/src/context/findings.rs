@@ -7,7 +7,6 @@ pub(super) use crate::record::{Ballot, WaitNeed};
 use std::fmt;
 
 use crate::budget::Amounts;
-use crate::context::used_text;
 use crate::words::{AgentId, AnswerDigest, cut, digest, limit};
 
 /// What one agent found.
@@ -157,7 +156,7 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "[{} {}", self.agent, self.state)?;
         if let Some(used) = &self.used {
-            write!(f, ", used {}", used_text(used))?;
+            write!(f, ", used {used}")?;
         }
         write!(f, "]\n{}", self.text)
     }

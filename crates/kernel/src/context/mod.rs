@@ -26,7 +26,7 @@ pub(crate) use builtin_args::{
     AskArgs, CancelArgs, FollowupArgs, ListArgs, SendArgs, SpawnArgs, WaitArgs, read,
 };
 pub use facts::Facts;
-pub(crate) use facts::{facts_tokens, used_text};
+pub(crate) use facts::facts_tokens;
 pub use findings::{Finding, Findings, Late, Source};
 pub use fold::{ContextSnapshot, Contexts, End, Places};
 pub use folded::Folded;

@@ -148,11 +148,13 @@ pub(crate) fn child_tokens(state: &str, shown: u64) -> u64 {
 
 /// A child's end, as its parent reads it.
 pub(crate) fn child_text(agent: &str, exit: &Exit, shown: String) -> String {
+    if exit.is_success() {
+        return shown;
+    }
     let why = match exit {
-        Exit::Completed => return shown,
-        Exit::Exhausted { account, short } => format!("exhausted ({})", short.describe(account)),
-        Exit::Failed { error } => format!("failed ({}: {})", error.code, error.message),
-        Exit::Cancelled { reason } => format!("cancelled ({reason})"),
+        // Models have read it so: what a packet held once stays the same, byte for byte.
+        Exit::Cancelled { reason } if reason.is_empty() => "cancelled ()".to_owned(),
+        other => other.to_string(),
     };
     let why = cut(&why, limit::NOTICE_BYTES_MAX - 128);
     if shown.is_empty() {

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::{AmountError, Resource, Shortfall};
 use crate::words::{
-    AgentId, BadPart, CallId, Category, CheckpointName, ModelName, RoleName, Time, ToolName, Topic, TreeId,
-    check_parts, spoken,
+    AgentId, BadPart, CallId, Category, CheckpointName, Millis, ModelName, RoleName, Time, ToolName, Topic,
+    TreeId, check_parts,
 };
 
 /// Why a request was refused. The world is as it was before.
@@ -124,7 +124,7 @@ pub enum Refusal {
     UnknownQuestion { question: CallId, open: Vec<CallId> },
     #[error(
         "question {question} timed out {} ago: what it says about a timeout counts, and your answer does not",
-        spoken(*late_ms)
+        Millis(*late_ms)
     )]
     AnswerLate { question: CallId, late_ms: u64 },
 

@@ -67,6 +67,20 @@ impl Exit {
     }
 }
 
+impl fmt::Display for Exit {
+    /// How it ended, and why if that is not a success: `failed (timeout: it took longer than its timeout of 5 seconds)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = self.word();
+        match self {
+            Self::Completed => f.write_str(word),
+            Self::Exhausted { account, short } => write!(f, "{word} ({})", short.describe(account)),
+            Self::Failed { error: Failure { code, message } } => write!(f, "{word} ({code}: {message})"),
+            Self::Cancelled { reason } if reason.is_empty() => f.write_str(word),
+            Self::Cancelled { reason } => write!(f, "{word} ({reason})"),
+        }
+    }
+}
+
 /// The four ways to end, without what belongs to each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -7,7 +7,7 @@
 use crate::definition::{BudgetSpec, Refusal, Role, WrapUp};
 use crate::record::{Alarm, ClockKind, Due, Event, Exit};
 use crate::rules::{Draft, agent, turn};
-use crate::words::{AgentId, Time, limit, spoken};
+use crate::words::{AgentId, Millis, Time, limit};
 use crate::world::{AgentIx, AgentState, World};
 
 /// Whether the clocks of a tree under these rules can stand still.
@@ -144,7 +144,7 @@ pub(crate) fn too_late(draft: &Draft<'_>, ix: AgentIx, late: &AgentId) -> Option
 }
 
 fn up(who: &str, kind: ClockKind, given_ms: u64) -> Exit {
-    let given = spoken(given_ms);
+    let given = Millis(given_ms);
     let message = match kind {
         ClockKind::Timeout => format!("{who} took longer than its timeout of {given}"),
         ClockKind::Active => format!("{who} worked longer than its {given} of active time"),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Accepted, Publish, Send, SendReply};
-use spinney_kernel::words::{AgentId, Body, By, Correlation, Envelope, Seq, Topic};
+use spinney_kernel::words::{AgentId, Body, By, Correlation, Envelope, Millis, Seq, Topic};
 
 use super::{Seen, TracedEvent, Watch, WatchFault, Watcher};
 use crate::tree::{RequestError, Tree};
@@ -46,7 +46,7 @@ pub struct Gathered {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Waited {
     /// It took too long.
-    #[error("nothing came within {} ms: wait longer, or look who is there", timeout.as_millis())]
+    #[error("no reply within {}: wait longer, or check who watches the topic", millis(*timeout))]
     TooLong {
         /// How long was waited.
         timeout: Duration,
@@ -187,6 +187,10 @@ pub fn reply(to: &TracedEvent, text: impl Into<String>) -> Option<Note> {
         envelope: Envelope { topic, correlation, ..Envelope::default() },
         text: text.into(),
     })
+}
+
+fn millis(timeout: Duration) -> Millis {
+    Millis(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// The topic on which replies to a note come.

@@ -14,7 +14,7 @@ use spinney_kernel::port::parts::{PartReader, missed};
 use spinney_kernel::port::{Pending, model, tool};
 use spinney_kernel::record::ToolAsk;
 use spinney_kernel::rules::report::{Done, Failed, Report};
-use spinney_kernel::words::{CallId, Fault, FaultKind, Part, limit};
+use spinney_kernel::words::{CallId, Fault, FaultKind, Millis, Part, limit};
 use spinney_kernel::world::World;
 use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
@@ -303,7 +303,7 @@ pub(super) fn stopped_with(used: Used) -> Missed {
 }
 
 fn late(timeout_ms: u64) -> Missed {
-    let message = format!("no end after {timeout_ms} ms");
+    let message = format!("no end after {}", Millis(timeout_ms));
     Missed { fault: Fault { message, ..Fault::of(FaultKind::Timeout) }, used: Used::Unknown }
 }
 

@@ -12,7 +12,7 @@ use super::{RequestError, Stopped, Tree};
 #[non_exhaustive]
 pub enum OutputError {
     /// The root ended without an answer, or with one that does not fit its schema.
-    #[error("the root {}: there is no answer, only what it got to", ended(exit))]
+    #[error("the root has no answer: {exit}")]
     NoAnswer {
         /// How it ended.
         exit: Exit,
@@ -31,15 +31,6 @@ pub enum OutputError {
     /// A long answer could not be read.
     #[error(transparent)]
     Journal(JournalFault),
-}
-
-fn ended(exit: &Exit) -> String {
-    match exit {
-        Exit::Completed => "completed".to_owned(),
-        Exit::Failed { error } => format!("failed ({}: {})", error.code, error.message),
-        Exit::Exhausted { account, short } => format!("is exhausted ({})", short.describe(account)),
-        Exit::Cancelled { reason } => format!("was cancelled ({reason})"),
-    }
 }
 
 impl Tree {
