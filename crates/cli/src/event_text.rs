@@ -95,7 +95,8 @@ pub(crate) fn describe(names: &EventNames, event: &Event) -> Line {
             main_line(format!("asks a person (question {}): {text}", call.0))
         }
         Event::ToolAnswered { agent, ask, body, is_error } => {
-            answered(names, agent, *ask, (&body.text, *is_error))
+            let verb = if *is_error { "is refused" } else { "gets from" };
+            answered(names, agent, *ask, verb, &body.text)
         }
         Event::Charged { amounts, note, .. } => main_line(format!("is charged {amounts:#}: {}", short(note))),
         Event::MessageSent { from, body, .. } => {
@@ -286,9 +287,8 @@ fn waits(wait: &WaitFor) -> String {
     }
 }
 
-fn answered(names: &EventNames, agent: &AgentId, ask: u32, (text, is_error): (&str, bool)) -> Line {
+fn answered(names: &EventNames, agent: &AgentId, ask: u32, verb: &str, text: &str) -> Line {
     let tool = names.ask(agent, ask).map_or_else(|| "a tool".to_owned(), |ask| short(&ask.tool));
-    let verb = if is_error { "is refused" } else { "gets from" };
     main_line(format!("{verb} {tool}: {}", short(text)))
 }
 

@@ -9,7 +9,7 @@ use spinney::bus::{Watch, WatchFault, Watcher};
 use spinney::tree::{Look, RequestError, Stopped, Stored, stored};
 use spinney::{Home, Shutdown, Tree};
 use spinney_journal::{Blocking, Journal};
-use spinney_kernel::words::{AgentId, CallId, Seq, TreeId};
+use spinney_kernel::words::{AgentId, CallId, Seq};
 use spinney_kernel::world::{AgentStatus, TreeState};
 use tokio::task::JoinHandle;
 
@@ -17,6 +17,7 @@ use crate::approval::Extent;
 use crate::control::Listening;
 use crate::exit::Exit;
 use crate::hint::{about, go_on};
+use crate::ids::TreeInHome;
 use crate::interrupt::Interrupts;
 use crate::result::{Failure, Outcome, failed, write_questions};
 use crate::screen::{Screen, Style};
@@ -66,7 +67,7 @@ pub(crate) async fn follow(follow: Follow) -> Result<Exit> {
     let workspaces = WorkspaceWriter::begin(&path, Arc::clone(home.journal()), &tree, past);
     let mut screen = Screen::new(tree.id(), style).from(Seq(past.0 + 1));
     let mut events = tree.watch(Watch::default());
-    let watched = watch((&tree, &path), &mut events, &mut screen, &interrupts).await;
+    let watched = watch(&tree, &path, &mut events, &mut screen, &interrupts).await;
     server.close().await;
     home.shutdown(Shutdown::Stop).await;
     workspaces.end().await;
@@ -77,6 +78,7 @@ pub(crate) async fn follow(follow: Follow) -> Result<Exit> {
     let interrupted = interrupts.came();
     interrupts.close().await;
     let journal = home.journal().as_ref();
+    let place = TreeInHome { home: &path, tree: tree.id() };
     let look = match watched {
         Ok(()) => last_look(&tree).await,
         Err(error) => {
@@ -91,19 +93,20 @@ pub(crate) async fn follow(follow: Follow) -> Result<Exit> {
         }
     };
     let look = look.map_err(|error| {
-        let outcome = |failure: &Failure<'_>| failed_at(failure, journal, &screen, (&path, tree.id()));
+        let outcome = |failure: &Failure<'_>| failed_at(failure, journal, &screen, place);
         failed(screen.style(), outcome, error)
     })?;
-    let outcome = Outcome::of(&look, tree.status().hash, journal, (&path, tree.id()));
+    let outcome = Outcome::of(&look, tree.status().hash, journal, place);
     let outcome = outcome.took(screen.elapsed_ms());
     let outcome = if interrupted { outcome.interrupted() } else { outcome };
-    write(&outcome, &look, &screen, (&path, tree.id()))?;
+    write(&outcome, &look, &screen, place)?;
     Ok(outcome.exit())
 }
 
 /// Shows events until the tree ends, is stopped, or moves no more by itself.
 async fn watch(
-    (tree, path): (&Tree, &Path),
+    tree: &Tree,
+    path: &Path,
     events: &mut Watcher,
     screen: &mut Screen,
     interrupts: &Interrupts,
@@ -265,21 +268,21 @@ fn failed_at(
     failure: &Failure<'_>,
     journal: &dyn Journal,
     screen: &Screen,
-    (path, tree): (&Path, TreeId),
+    place: TreeInHome<'_>,
 ) -> Outcome {
-    match stored(journal, tree).wait() {
+    match stored(journal, place.tree).wait() {
         Ok(Stored { look, hash }) => {
-            Outcome::of(&look, Some(hash), journal, (path, tree)).took(screen.elapsed_ms()).failed(failure)
+            Outcome::of(&look, Some(hash), journal, place).took(screen.elapsed_ms()).failed(failure)
         }
         // The message says what is wrong with the journal already.
-        Err(_) => Outcome::without_a_look(path, Some(tree), failure),
+        Err(_) => Outcome::without_a_look(place.home, Some(place.tree), failure),
     }
 }
 
-fn write(outcome: &Outcome, look: &Look, screen: &Screen, tree: (&Path, TreeId)) -> Result<()> {
+fn write(outcome: &Outcome, look: &Look, screen: &Screen, place: TreeInHome<'_>) -> Result<()> {
     let questions = match outcome.exit() {
         Exit::Waiting | Exit::Interrupted if !look.questions.is_empty() => {
-            write_questions(look, outcome.state(), tree)
+            write_questions(look, outcome.state(), place)
         }
         _ => Vec::new(),
     };

@@ -8,6 +8,14 @@ use spinney_kernel::words::TreeId;
 
 use crate::hint::{YOUR_FILE, command};
 
+/// One tree of one home: what every command about a tree needs.
+#[derive(Clone, Copy)]
+pub(crate) struct TreeInHome<'a> {
+    /// The home's folder, as it was named.
+    pub(crate) home: &'a Path,
+    pub(crate) tree: TreeId,
+}
+
 /// So much of an id is shown: the moment it started. Two trees of one home hardly ever share it.
 const SHORT_DIGITS: usize = 12;
 /// Most ids that an error lists.

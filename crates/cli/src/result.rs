@@ -17,6 +17,7 @@ use spinney_kernel::world::TreeState;
 use crate::approval::Extent;
 use crate::exit::Exit;
 use crate::hint::{YOUR_ANSWER, about, go_on};
+use crate::ids::TreeInHome;
 use crate::out::{self, Unwritten};
 use crate::screen::Style;
 use crate::wording::counted;
@@ -75,10 +76,10 @@ impl Outcome {
         look: &Look,
         hash: Option<ChainHash>,
         journal: &dyn Journal,
-        (home, tree): (&Path, TreeId),
+        place: TreeInHome<'_>,
     ) -> Self {
         let (mut state, exit) = state(look);
-        if look.state == TreeState::Paused && is_paused_by_a_person(journal, tree) {
+        if look.state == TreeState::Paused && is_paused_by_a_person(journal, place.tree) {
             state = PAUSED;
         }
         let root = look.agents.first();
@@ -87,15 +88,15 @@ impl Outcome {
         let output = look.end.as_ref().map(|end| &end.shown).or(halted);
         let output = output.map(|body| whole(body, journal)).unwrap_or_default();
         Self {
-            home: home.to_owned(),
-            tree: Some(tree),
+            home: place.home.to_owned(),
+            tree: Some(place.tree),
             state,
             exit,
             output,
             usage: Some((root.map(|root| root.spent).unwrap_or_default(), look.agents.len())),
             elapsed_ms: 0,
             event_hash: hash.map(|hash| hash.to_string()).unwrap_or_default(),
-            error: trouble(look, (home, tree)),
+            error: trouble(look, place),
             questions: look.questions.clone(),
         }
     }
@@ -316,14 +317,14 @@ fn state(look: &Look) -> (&'static str, Exit) {
     }
 }
 
-fn trouble(look: &Look, tree: (&Path, TreeId)) -> Option<Trouble> {
+fn trouble(look: &Look, place: TreeInHome<'_>) -> Option<Trouble> {
     if let Some(end) = &look.end {
         return match &end.exit {
             record::Exit::Completed | record::Exit::Cancelled { .. } => None,
             record::Exit::Failed { error } => Some(Trouble {
                 code: error.code.clone(),
                 message: error.message.clone(),
-                remedy: remedy(&error.code, tree),
+                remedy: remedy(&error.code, place),
                 numbers: None,
             }),
             record::Exit::Exhausted { account, short } => Some(Trouble {
@@ -338,13 +339,13 @@ fn trouble(look: &Look, tree: (&Path, TreeId)) -> Option<Trouble> {
     Some(Trouble {
         code: "ceiling".to_owned(),
         message: halt.short.describe(&halt.account),
-        remedy: raise(&halt.short, tree),
+        remedy: raise(&halt.short, place),
         numbers: Some((halt.account.clone(), halt.short)),
     })
 }
 
 /// How a ceiling is raised by what is missing, and the tree taken up again.
-fn raise(numbers: &Shortfall, (home, tree): (&Path, TreeId)) -> String {
+fn raise(numbers: &Shortfall, TreeInHome { home, tree }: TreeInHome<'_>) -> String {
     let missing = missing(numbers);
     let (flag, missing) = match numbers.resource {
         Resource::Cost => ("--add-usd", usd(missing).trim_start_matches('$').to_owned()),
@@ -366,7 +367,7 @@ fn missing(numbers: &Shortfall) -> u64 {
     u64::try_from(whole.saturating_sub(u128::from(limit))).unwrap_or(u64::MAX).max(1)
 }
 
-fn remedy(code: &str, (home, tree): (&Path, TreeId)) -> String {
+fn remedy(code: &str, TreeInHome { home, tree }: TreeInHome<'_>) -> String {
     match code {
         "timeout" => {
             "give it more time with `budget.timeout` or `limits.timeout` and run it again; while a tree runs, the command `budget` adds time with `--add-time`"
@@ -489,7 +490,8 @@ impl Serialize for Trouble {
 }
 
 /// What a person is to do about open questions.
-pub(crate) fn write_questions(look: &Look, state: &str, (home, tree): (&Path, TreeId)) -> Vec<String> {
+pub(crate) fn write_questions(look: &Look, state: &str, place: TreeInHome<'_>) -> Vec<String> {
+    let TreeInHome { home, tree } = place;
     let mut lines = vec![format!("{} to answer:", counted(look.questions.len() as u64, "question"))];
     let show_all = about(home, "questions", tree, &[]);
     for question in &look.questions {

@@ -64,7 +64,7 @@ impl WorkspaceWriter {
         let writer = tokio::task::spawn_blocking(move || {
             // Whoever follows the tree reports a journal that cannot be read.
             let next = || runtime.block_on(events.next_event())?.ok();
-            write(&folder, journal.as_ref(), (tree, past), std::iter::from_fn(next))
+            write(&folder, journal.as_ref(), tree, past, std::iter::from_fn(next))
         });
         Self { home, tree, writer }
     }
@@ -87,13 +87,14 @@ pub(crate) fn mend(home: &Path, journal: &dyn Journal, tree: TreeId) {
     let mut tail = Tail::new(journal, tree);
     // Whoever asked for the tree reports a journal that cannot be read.
     let next = || tail.next().wait().ok().flatten().map(Arc::new);
-    write(home, journal, (tree, past), std::iter::from_fn(next)).recorded(home, tree);
+    write(home, journal, tree, past, std::iter::from_fn(next)).recorded(home, tree);
 }
 
 fn write(
     home: &Path,
     journal: &dyn Journal,
-    (tree, past): (TreeId, Seq),
+    tree: TreeId,
+    past: Seq,
     events: impl Iterator<Item = Arc<TracedEvent>>,
 ) -> Missing {
     let mut missing = Missing::default();

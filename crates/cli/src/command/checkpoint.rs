@@ -18,7 +18,7 @@ use super::steer::{Next, ask, finish};
 use crate::control::{self, Asked};
 use crate::exit::Exit;
 use crate::hint::{about, command};
-use crate::ids::{find, short};
+use crate::ids::{TreeInHome, find, short};
 use crate::wording::{ago, counted};
 use crate::{agents, args, kept, out, place};
 
@@ -42,7 +42,7 @@ async fn make(home: &Path, args: args::CheckpointMake) -> Result<Exit> {
     if let Asked::Done { reply, .. } = &answer {
         out::line(reply.name.as_str())?;
     }
-    finish(answer, (home, tree), &said, Next::Nothing).await
+    finish(answer, TreeInHome { home, tree }, &said, Next::Nothing).await
 }
 
 /// Makes a branch. It stands still until somebody resumes it.
@@ -80,7 +80,8 @@ async fn rollback(home: &Path, args: args::CheckpointRollback) -> Result<Exit> {
     let ListedCheckpoint { name, tree, known } = named(home, &args.name)?;
     let asked: Vec<AgentId> = args.into.iter().cloned().collect();
     let request = Rollback::to(known.agent.clone(), known.seq, args.into);
-    let answer = ask((home, tree), &asked, request).await?;
+    let place = TreeInHome { home, tree };
+    let answer = ask(place, &asked, request).await?;
     let mut said = String::new();
     if let Asked::Done { reply: RollbackReply { agent, messages, cancelled, prior }, .. } = &answer {
         out::line(prior.as_str())?;
@@ -100,7 +101,7 @@ async fn rollback(home: &Path, args: args::CheckpointRollback) -> Result<Exit> {
         out::complain(&format!("{message}, such as: {branch}"));
         return Ok(Exit::Usage);
     }
-    finish(answer, (home, tree), &said, Next::Resume).await
+    finish(answer, place, &said, Next::Resume).await
 }
 
 /// Removes automatic checkpoints that have expired, and says how many that were, also if some could not be.

@@ -8,7 +8,7 @@ use spinney_journal::{Blocking, ChainHash, Journal};
 use spinney_kernel::words::{Seq, TreeId};
 
 use crate::exit::Exit;
-use crate::ids::find;
+use crate::ids::{TreeInHome, find};
 use crate::result::{Failure, Outcome, failed, label, whole};
 use crate::screen::{Screen, Style};
 use crate::{args, out, place};
@@ -45,7 +45,8 @@ fn tell(home: &Path, args: &args::Replay, style: Style, found: &mut Option<TreeI
                 screen.show_stored(&journal)?;
             }
             let Verified { look, hash, .. } = verified;
-            let outcome = Outcome::of(&look, hash, &journal, (home, tree)).took(screen.elapsed_ms());
+            let outcome =
+                Outcome::of(&look, hash, &journal, TreeInHome { home, tree }).took(screen.elapsed_ms());
             outcome.write_json()?;
             // One that has not ended was replayed, and that is all there is to say.
             Ok(if look.end.is_some() { outcome.exit() } else { Exit::Completed })

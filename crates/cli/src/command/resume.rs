@@ -13,7 +13,7 @@ use spinney_kernel::world::{AgentStatus, AgentView};
 use super::run::{head, listen};
 use crate::exit::Exit;
 use crate::follow::{Follow, follow};
-use crate::ids::{find, name, short};
+use crate::ids::{TreeInHome, find, name, short};
 use crate::result::{Outcome, failed};
 use crate::screen::{Screen, Style};
 use crate::wording::{counted, one_line};
@@ -98,7 +98,8 @@ fn tell_end(path: &Path, journal: &dyn Journal, tree: TreeId, style: Style) -> R
     let mut screen = Screen::new(tree, style).from(Seq(u64::MAX));
     screen.show_stored(journal)?;
     let Stored { look, hash } = stored(journal, tree).wait()?;
-    let outcome = Outcome::of(&look, Some(hash), journal, (path, tree)).took(screen.elapsed_ms());
+    let outcome =
+        Outcome::of(&look, Some(hash), journal, TreeInHome { home: path, tree }).took(screen.elapsed_ms());
     match style {
         Style::Json => outcome.write_json()?,
         Style::Lines | Style::Log => {

@@ -16,27 +16,27 @@ use spinney_kernel::world::TreeState;
 use crate::control::{self, Asked, GoesOn, Running, running};
 use crate::exit::Exit;
 use crate::hint::{about, go_on};
-use crate::ids::find;
+use crate::ids::{TreeInHome, find};
 use crate::wording::counted;
 use crate::{agents, args, enclosing, out, place};
 
 pub(super) async fn cancel(home: &Path, args: args::Cancel) -> Result<Exit> {
-    let (tree, agent) = whom(home, &args.id, args.agent)?;
+    let (place, agent) = whom(home, &args.id, args.agent)?;
     let said = format!("cancelled `{agent}`");
     let named = [agent.clone()];
-    let done = ask((home, tree), &named, Cancel { agent, reason: args.reason }).await?;
-    finish(done, (home, tree), &said, Next::Nothing).await
+    let done = ask(place, &named, Cancel { agent, reason: args.reason }).await?;
+    finish(done, place, &said, Next::Nothing).await
 }
 
 pub(super) async fn answer(home: &Path, args: args::Answer) -> Result<Exit> {
-    let (tree, _) = whom(home, &args.id, None)?;
+    let (place, _) = whom(home, &args.id, None)?;
     let (question, answer) = (CallId(args.question), Body::text(args.text));
-    let done = ask((home, tree), &[], Answer { question, answer }).await?;
-    finish(done, (home, tree), &format!("answered question {}", args.question), Next::Resume).await
+    let done = ask(place, &[], Answer { question, answer }).await?;
+    finish(done, place, &format!("answered question {}", args.question), Next::Resume).await
 }
 
 pub(super) async fn send(home: &Path, args: args::Send) -> Result<Exit> {
-    let (tree, to) = whom(home, &args.id, Some(args.agent))?;
+    let (place, to) = whom(home, &args.id, Some(args.agent))?;
     let named = [to.clone()];
     let envelope = Envelope { category: args.category.category(), ..Envelope::default() };
     let enclosures = args.files.iter().map(|path| enclosing::read(path)).collect::<Result<Vec<_>>>()?;
@@ -46,22 +46,22 @@ pub(super) async fn send(home: &Path, args: args::Send) -> Result<Exit> {
         count => format!(" with {}", counted(count as u64, "file")),
     };
     let send = Send { to, body: Body::text(args.text).with_parts(parts), envelope };
-    let done = ask_with((home, tree), &named, (send, bytes)).await?;
+    let done = ask_with(place, &named, send, bytes).await?;
     let [to] = named;
     let mut said = format!("sent to `{to}`{with}");
     let mut next = Next::Resume;
     if let Asked::Done { reply: SendReply::Queued, .. } = done {
-        let known = agents::known(&place::look(home)?, tree)?;
+        let known = agents::known(&place::look(home)?, place.tree)?;
         said += &format!(": no agent has that name yet ({})", agents::meant(&to, &known));
         next = Next::Spawn;
     }
-    finish(done, (home, tree), &said, next).await
+    finish(done, place, &said, next).await
 }
 
 pub(super) async fn refresh(home: &Path, args: args::Refresh) -> Result<Exit> {
-    let (tree, agent) = whom(home, &args.id, Some(args.agent))?;
+    let (place, agent) = whom(home, &args.id, Some(args.agent))?;
     let (named, replace) = ([agent.clone()], args.replace);
-    let done = ask((home, tree), &named, Refresh { agent, replace }).await?;
+    let done = ask(place, &named, Refresh { agent, replace }).await?;
     let [agent] = named;
     let recorded = if let Asked::Done { reply, .. } = &done { reply.messages } else { 0 };
     let messages = counted(recorded.into(), "message");
@@ -72,15 +72,15 @@ pub(super) async fn refresh(home: &Path, args: args::Refresh) -> Result<Exit> {
             (format!("`{agent}` is told {messages} instead of what it was told before"), Next::Resume)
         }
     };
-    finish(done, (home, tree), &said, next).await
+    finish(done, place, &said, next).await
 }
 
 pub(super) async fn broadcast(home: &Path, args: args::Broadcast) -> Result<Exit> {
     let args::Broadcast { id, from, to, category } = args;
-    let (tree, from) = whom(home, &id, Some(from))?;
+    let (place, from) = whom(home, &id, Some(from))?;
     let named: Vec<AgentId> = [&from].into_iter().chain(&to).cloned().collect();
     let categories = category.into_iter().map(args::Knowledge::category).collect();
-    let done = ask((home, tree), &named, Broadcast { from, to, categories }).await?;
+    let done = ask(place, &named, Broadcast { from, to, categories }).await?;
     let [from, to @ ..] = named.as_slice() else { unreachable!("somebody tells it") };
     let recorded: &[u32] = if let Asked::Done { reply, .. } = &done { &reply.messages } else { &[] };
     let each = to.iter().zip(recorded).map(|(agent, recorded)| match recorded {
@@ -90,27 +90,27 @@ pub(super) async fn broadcast(home: &Path, args: args::Broadcast) -> Result<Exit
     let each: Vec<String> = each.collect();
     let said = format!("told of what `{from}` knows: {}", each.join(", "));
     let is_new = recorded.iter().any(|recorded| *recorded > 0);
-    finish(done, (home, tree), &said, if is_new { Next::Resume } else { Next::Nothing }).await
+    finish(done, place, &said, if is_new { Next::Resume } else { Next::Nothing }).await
 }
 
 pub(super) async fn pause(home: &Path, args: args::Whom) -> Result<Exit> {
-    let (tree, agent) = whom(home, &args.id, args.agent)?;
+    let (place, agent) = whom(home, &args.id, args.agent)?;
     let said = format!("paused `{agent}`: what runs may end, nothing new starts");
     let named = [agent.clone()];
-    let done = ask((home, tree), &named, Pause { agent }).await?;
-    finish(done, (home, tree), &said, Next::ResumeUnpaused).await
+    let done = ask(place, &named, Pause { agent }).await?;
+    finish(done, place, &said, Next::ResumeUnpaused).await
 }
 
 pub(super) async fn unpause(home: &Path, args: args::Whom) -> Result<Exit> {
-    let (tree, agent) = whom(home, &args.id, args.agent)?;
+    let (place, agent) = whom(home, &args.id, args.agent)?;
     let said = format!("unpaused `{agent}`");
     let named = [agent.clone()];
-    let done = ask((home, tree), &named, Unpause::now(agent)).await?;
-    finish(done, (home, tree), &said, Next::Resume).await
+    let done = ask(place, &named, Unpause::now(agent)).await?;
+    finish(done, place, &said, Next::Resume).await
 }
 
 pub(super) async fn budget(home: &Path, args: args::Budget) -> Result<Exit> {
-    let (tree, agent) = whom(home, &args.id, args.agent)?;
+    let (place, agent) = whom(home, &args.id, args.agent)?;
     let given = [
         (Resource::Cost, args.add_usd.map(|usd| usd.nanos())),
         (Resource::Tokens, args.add_tokens),
@@ -123,8 +123,8 @@ pub(super) async fn budget(home: &Path, args: args::Budget) -> Result<Exit> {
     let add_ms = args.add_time.map_or(0, |span| span.ms());
     let said = format!("`{agent}` may {}", crate::wording::more(&add, add_ms));
     let named = [agent.clone()];
-    let done = ask((home, tree), &named, Raise { agent, add, add_ms }).await?;
-    finish(done, (home, tree), &said, Next::Resume).await
+    let done = ask(place, &named, Raise { agent, add, add_ms }).await?;
+    finish(done, place, &said, Next::Resume).await
 }
 
 /// What is left to do if nobody runs the tree.
@@ -140,18 +140,19 @@ pub(super) enum Next {
 
 /// Has it done. If it is refused and one of the agents that it names is not there, that is why, with those that are.
 pub(super) async fn ask<V: Verb>(
-    place: (&Path, TreeId),
+    place: TreeInHome<'_>,
     named: &[AgentId],
     verb: V,
 ) -> Result<Asked<V::Reply>> {
-    ask_with(place, named, (verb, Vec::new())).await
+    ask_with(place, named, verb, Vec::new()).await
 }
 
 /// The same with the bytes of the request's parts.
 async fn ask_with<V: Verb>(
-    (home, tree): (&Path, TreeId),
+    TreeInHome { home, tree }: TreeInHome<'_>,
     named: &[AgentId],
-    (verb, bytes): (V, Vec<Vec<u8>>),
+    verb: V,
+    bytes: Vec<Vec<u8>>,
 ) -> Result<Asked<V::Reply>> {
     let answer = control::ask_with(home, tree, verb, bytes).await?;
     if named.is_empty() || !matches!(answer, Asked::Refused { .. }) {
@@ -170,10 +171,11 @@ async fn ask_with<V: Verb>(
 /// Says what came of a request, with the command that comes next.
 pub(super) async fn finish<R>(
     answer: Asked<R>,
-    (home, tree): (&Path, TreeId),
+    place: TreeInHome<'_>,
     said: &str,
     next: Next,
 ) -> Result<Exit> {
+    let TreeInHome { home, tree } = place;
     match answer {
         Asked::Done { goes_on, .. } => {
             out::note(&match (goes_on, next) {
@@ -190,7 +192,7 @@ pub(super) async fn finish<R>(
         }
         Asked::Refused { message, refusal } => {
             let way = match refusal {
-                Some(refusal) => way_out(&refusal, (home, tree)).await?,
+                Some(refusal) => way_out(&refusal, place).await?,
                 None => None,
             };
             out::complain(&way.map_or_else(|| message.clone(), |way| format!("{message}; {way}")));
@@ -209,7 +211,7 @@ fn state(home: &Path, tree: TreeId) -> Result<String> {
 }
 
 /// Which command helps whoever was refused, if one does.
-async fn way_out(refusal: &Refusal, (home, tree): (&Path, TreeId)) -> Result<Option<String>> {
+async fn way_out(refusal: &Refusal, TreeInHome { home, tree }: TreeInHome<'_>) -> Result<Option<String>> {
     let runs = async || match running(home).await {
         Running::Trees(trees) => trees.contains(&tree),
         Running::Silent(_) | Running::Unknown => true,
@@ -231,13 +233,11 @@ async fn way_out(refusal: &Refusal, (home, tree): (&Path, TreeId)) -> Result<Opt
 }
 
 /// The tree that is meant, and the agent: its root if none is named.
-fn whom(home: &Path, id: &str, agent: Option<AgentId>) -> Result<(TreeId, AgentId)> {
+fn whom<'a>(home: &'a Path, id: &str, agent: Option<AgentId>) -> Result<(TreeInHome<'a>, AgentId)> {
     let journal = place::look(home)?;
     let tree = find(home, &journal, id)?.tree;
-    match agent {
-        Some(agent) => Ok((tree, agent)),
-        None => Ok((tree, root(&journal, tree)?)),
-    }
+    let agent = agent.map_or_else(|| root(&journal, tree), Ok)?;
+    Ok((TreeInHome { home, tree }, agent))
 }
 
 /// A tree's root: its first batch spawns it.

@@ -30,7 +30,7 @@ pub(super) fn window(home: &Path, args: &args::WhoseContext) -> Result<Exit> {
     let recalled = recall(&journal, tree, &args.agent)?;
     let (rows, left_out) = (rows(&recalled), left_out(&recalled));
     if args.json {
-        out::json(&line(&recalled, &rows, (tree, &args.agent)))?;
+        out::json(&line(&recalled, &rows, tree, &args.agent))?;
         return Ok(Exit::Completed);
     }
     let Recalled { state, seq, .. } = &recalled;
@@ -160,7 +160,7 @@ fn table(rows: &[Row], is_bound: bool) -> Result<(), Unwritten> {
     Ok(())
 }
 
-fn line(recalled: &Recalled, rows: &[Row], (tree, agent): (TreeId, &AgentId)) -> String {
+fn line(recalled: &Recalled, rows: &[Row], tree: TreeId, agent: &AgentId) -> String {
     let window = &recalled.window;
     let categories: Vec<Value> = rows
         .iter()

@@ -339,7 +339,7 @@ async fn the_depth_of_a_queue_is_true() {
 }
 
 /// Somebody who passes on every message of a topic to another one, until the tree refuses that.
-async fn pass_on(tree: Tree, (from, to): (&'static str, &'static str)) {
+async fn pass_on(tree: Tree, from: &'static str, to: &'static str) {
     let mut watcher =
         tree.watch(Watch { after: tree.status().seq, topic: Some(name(from)), ..Watch::default() });
     while let Some(Ok(Seen::Event(traced))) = watcher.next().await {
@@ -363,8 +363,8 @@ async fn messages_are_passed_on_as_often_as_their_ttl_says() {
         let tree = stage.start(&home, "root $9.00 turns=9").await;
         settled(&tree).await;
         // In a circle: only the ttl ends it.
-        let circle =
-            [("left", "right"), ("right", "left")].map(|way| tokio::spawn(pass_on(tree.clone(), way)));
+        let circle = [("left", "right"), ("right", "left")]
+            .map(|(from, to)| tokio::spawn(pass_on(tree.clone(), from, to)));
         while tree.watchers().0 < 2 {
             tokio::task::yield_now().await;
         }

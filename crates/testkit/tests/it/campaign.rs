@@ -122,19 +122,19 @@ impl Traces {
     }
 }
 
-fn compare(ground: &Ground, whole: &(End, Audit)) -> Audit {
+fn compare(ground: &Ground, whole_end: &End, whole_audit: &Audit) -> Audit {
     let (end, audit) = ground.judge();
     let seed = ground.seed;
-    assert_eq!((&end.exit, &end.shown), (&whole.0.exit, &whole.0.shown), "seed {seed}");
+    assert_eq!((&end.exit, &end.shown), (&whole_end.exit, &whole_end.shown), "seed {seed}");
     // Nobody and nothing is lost.
     let counts =
         |audit: &Audit| [audit.agents, audit.completed, audit.messages, audit.questions, audit.answers];
-    assert_eq!(counts(&audit), counts(&whole.1), "seed {seed}");
+    assert_eq!(counts(&audit), counts(whole_audit), "seed {seed}");
     assert_eq!([audit.agents, audit.completed, audit.messages], [50, 50, 42], "seed {seed}");
     assert_eq!(audit.questions, audit.answers, "seed {seed}");
     // Every call is paid once; what a kill cut off is presumed spent and stands apart.
     let cost = |audit: &Audit| audit.spent.of(Resource::Cost) - audit.presumed.of(Resource::Cost);
-    assert_eq!(cost(&audit), cost(&whole.1), "seed {seed}");
+    assert_eq!(cost(&audit), cost(whole_audit), "seed {seed}");
     // A keyed effect begins again only where that was decided; an unkeyed one never does.
     for ((tool, key), starts) in ground.starts() {
         let call: u64 = key.rsplit('/').next().unwrap().parse().unwrap();
@@ -161,10 +161,10 @@ fn x2_two_hundred_kills_lose_nothing_and_repeat_nothing() {
         for seed in (first..).step_by(2) {
             let whole = Ground::new(seed);
             assert!(whole.process(None));
-            let whole = whole.judge();
+            let (whole_end, whole_audit) = whole.judge();
             let ground = Ground::new(seed);
             let kills = campaign(&ground, &mut draws);
-            traces.add(kills, &compare(&ground, &whole));
+            traces.add(kills, &compare(&ground, &whole_end, &whole_audit));
             if traces.kills >= KILLS / 2 {
                 break;
             }
