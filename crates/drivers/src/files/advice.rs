@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 
 use super::path::FilePath;
-use crate::workspace::{PutError, WorkspaceFault};
+use crate::workspace::WorkspaceFault;
 
 /// What the operating system says, and what that means to a model.
 const KNOWN: [(ErrorKind, &str); 6] = [
@@ -36,17 +36,6 @@ impl Refused {
     /// It is there and is no plain file of this agent.
     pub(super) fn not_plain(path: &FilePath) -> Self {
         Self(format!("`{path}` is no plain file of yours: links, devices and pipes are not opened"))
-    }
-}
-
-impl From<PutError> for Refused {
-    fn from(error: PutError) -> Self {
-        match error {
-            PutError::Limit { over, limit, used, asked, .. } => Self(format!(
-                "{over} would be passed: limit {limit}, there {used}, asked {asked}: write less, or write over what is not needed"
-            )),
-            PutError::Fault(fault) => fault.into(),
-        }
     }
 }
 

@@ -35,6 +35,8 @@ pub(super) fn act(
     match workspace.write_output(named, args.text.as_bytes(), limits, durability) {
         Ok(()) => Ok(format!("wrote {} bytes to {path}", args.text.len())),
         Err(Stopped::Io(error)) => Err(Refused::io(&path, &error)),
-        Err(limit @ Stopped::Limit { .. }) => Err(limit.at("outputs").into()),
+        Err(Stopped::Limit { over, limit, used, asked }) => Err(Refused::new(format!(
+            "{over} would be passed: limit {limit}, there {used}, asked {asked}: write less, or write over what is not needed"
+        ))),
     }
 }

@@ -8,21 +8,17 @@ use cap_std::fs::Dir;
 use spinney_kernel::definition::OutputLimits;
 
 use super::atomic::{self, Sync};
-use super::fault::WorkspaceFault;
-use super::name::OutputName;
-use super::{folder, history};
+use super::folder;
 
 const OUTPUTS: &str = "outputs";
-/// The name of an output that is not whole yet. It stands in `history/`, where leftovers are ours to remove.
-const UNFINISHED: &str = ".unfinished-output";
-/// The name of a file that an agent writes and that is not whole yet. It stands beside `outputs/`.
-const UNFINISHED_FILE: &str = ".unfinished-file";
+/// The name of a file that an agent writes and that is not whole yet. It is beside `outputs/`.
+const UNFINISHED: &str = ".unfinished-file";
 /// Deepest folder below `outputs/` that is counted: what nests deeper nobody looks through.
 const DEPTH_MAX: u32 = 32;
 
 /// A limit that an output would pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Over {
+pub(crate) enum Over {
     /// `max_output_files`.
     Files,
     /// `max_output_size_bytes`.
@@ -42,41 +38,11 @@ impl fmt::Display for Over {
 }
 
 /// Why an output was not written.
-#[derive(Debug, thiserror::Error)]
-pub enum PutError {
-    /// It would pass a limit.
-    #[error(
-        "{over} of `{place}`: limit {limit}, there {used}, asked {asked}: write less, or remove what is not needed"
-    )]
-    Limit {
-        over: Over,
-        place: String,
-        /// The most there may be.
-        limit: u64,
-        used: u64,
-        /// What was to come.
-        asked: u64,
-    },
-    /// It could not be written.
-    #[error(transparent)]
-    Fault(WorkspaceFault),
-}
-
-/// Why nothing was written, before anybody knows whose workspace it is.
 pub(crate) enum Stopped {
+    /// It would pass a limit: the most there may be, what there is, and what was to come.
     Limit { over: Over, limit: u64, used: u64, asked: u64 },
+    /// It could not be written.
     Io(io::Error),
-}
-
-impl Stopped {
-    pub(crate) fn at(self, place: &str) -> PutError {
-        match self {
-            Self::Limit { over, limit, used, asked } => {
-                PutError::Limit { over, place: place.to_owned(), limit, used, asked }
-            }
-            Self::Io(error) => PutError::Fault(WorkspaceFault::at(format!("{place}/{OUTPUTS}"))(error)),
-        }
-    }
 }
 
 impl From<io::Error> for Stopped {
@@ -88,27 +54,6 @@ impl From<io::Error> for Stopped {
 /// Makes the folder. Whatever has its name already is the agent's, and is found out about when something is written.
 pub(super) fn make(agent: &Dir) -> io::Result<()> {
     folder::make(agent, OUTPUTS)
-}
-
-/// Writes one more output.
-pub(super) fn put(
-    agent: &Dir,
-    name: &OutputName,
-    bytes: &[u8],
-    limits: OutputLimits,
-) -> Result<String, Stopped> {
-    make(agent)?;
-    let (outputs, history) = (agent.open_dir_nofollow(OUTPUTS)?, history::open(agent)?);
-    let mut used = Used::default();
-    used.count(&outputs, limits, 0)?;
-    used.check(limits, 1, bytes.len() as u64)?;
-    let first = 1 + last(&outputs, name)?;
-    atomic::create(&history, UNFINISHED, bytes, Sync::No)?;
-    let linked = link(&history, &outputs, name, first);
-    let removed = atomic::remove(&history, UNFINISHED);
-    let file = linked?;
-    removed?;
-    Ok(format!("{OUTPUTS}/{file}"))
 }
 
 /// Writes an output under the name that the agent gave it, in place of what has that name.
@@ -132,10 +77,10 @@ pub(super) fn write(
         atomic::keep_names(&above, sync)?;
         io::Result::Ok(folder)
     })?;
-    atomic::create(agent, UNFINISHED_FILE, bytes, sync)?;
-    let renamed = agent.rename(UNFINISHED_FILE, &folder, named.file);
+    atomic::create(agent, UNFINISHED, bytes, sync)?;
+    let renamed = agent.rename(UNFINISHED, &folder, named.file);
     if renamed.is_err() {
-        atomic::remove(agent, UNFINISHED_FILE)?;
+        atomic::remove(agent, UNFINISHED)?;
     }
     renamed?;
     Ok(atomic::keep_names(&folder, sync)?)
@@ -166,29 +111,6 @@ impl Named<'_> {
             found => Ok(Some(found?.len())),
         }
     }
-}
-
-/// Gives the file that is whole the next free name. A link to it, unlike a rename, replaces nothing.
-fn link(history: &Dir, outputs: &Dir, name: &OutputName, first: u32) -> io::Result<String> {
-    let mut number = first;
-    loop {
-        let file = name.file(number);
-        match history.hard_link(UNFINISHED, outputs, &file) {
-            // The agent's own tools were faster.
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
-            linked => return linked.map(|()| file),
-        }
-    }
-}
-
-/// The highest number of a name so far.
-fn last(outputs: &Dir, name: &OutputName) -> io::Result<u32> {
-    let mut last = 0;
-    for entry in outputs.entries()? {
-        let number = entry?.file_name().to_str().and_then(|file| name.number(file));
-        last = last.max(number.unwrap_or_default());
-    }
-    Ok(last)
 }
 
 #[derive(Clone, Copy, Default)]

@@ -13,8 +13,7 @@ use spinney_kernel::words::{AgentId, Durability, TreeId};
 
 use super::atomic::{self, Sync};
 use super::fault::WorkspaceFault;
-use super::name::OutputName;
-use super::outputs::{self, Named, PutError, Stopped};
+use super::outputs::{self, Named, Stopped};
 use super::step::Step;
 use super::{folder, history, offload};
 
@@ -98,18 +97,6 @@ impl Workspaces {
 }
 
 impl Workspace {
-    /// Writes an output as the next one of its name, or refuses before anything is written. The file is there whole or
-    /// not at all, and replaces nothing. The name it got is returned, as `outputs/page_001.html`.
-    ///
-    /// # Errors
-    /// The limit with its numbers, or what the operating system says.
-    pub fn put(&self, name: &OutputName, bytes: &[u8], limits: OutputLimits) -> Result<String, PutError> {
-        let putting = self.putting.lock().unwrap_or_else(PoisonError::into_inner);
-        let put = outputs::put(&self.folder, name, bytes, limits);
-        drop(putting);
-        put.map_err(|stopped| stopped.at(&self.place))
-    }
-
     /// Writes an output under the name that the agent gave it, in place of what has that name, or refuses before
     /// anything is written. The file is there whole or as it was.
     pub(crate) fn write_output(

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use spinney_drivers::files::{FileTool, Files};
+use spinney_journal::Blocking;
 use spinney_kernel::context::Origin;
 use spinney_kernel::definition::OutputLimits;
 use spinney_kernel::port::tool::{ToolAnswer, ToolAttempt};
@@ -17,9 +18,35 @@ pub(crate) const TREE: TreeId = TreeId::new([8; 16]);
 
 /// Calls a file tool for the last of these agents.
 pub(crate) async fn called(home: &Path, path: &[&str], tool: FileTool, args: &Value) -> ToolAnswer {
+    let attempt = attempt(TREE, path, tool, args);
+    let called = tool.at(&Files::of(home)).call(attempt).await;
+    called.unwrap_or_else(|missed| panic!("{missed:?}"))
+}
+
+/// An agent that writes files, with the limits that it has.
+pub(crate) struct Author<'a> {
+    pub(crate) files: Files,
+    pub(crate) tree: TreeId,
+    pub(crate) agent: &'a str,
+    pub(crate) limits: OutputLimits,
+}
+
+impl Author<'_> {
+    /// Writes a file as the agent's tool does; the error is what its model reads.
+    pub(crate) fn write(&self, path: &str, text: &str) -> Result<String, String> {
+        let args = json!({ "path": path, "text": text });
+        let attempt =
+            ToolAttempt { outputs: self.limits, ..attempt(self.tree, &[self.agent], FileTool::Write, &args) };
+        let called = FileTool::Write.at(&self.files).call(attempt).wait();
+        let answer = called.unwrap_or_else(|missed| panic!("{missed:?}"));
+        if answer.is_error { Err(answer.text) } else { Ok(answer.text) }
+    }
+}
+
+fn attempt(tree: TreeId, path: &[&str], tool: FileTool, args: &Value) -> ToolAttempt {
     let path = path.iter().copied().map(parsed::<AgentId>).collect();
-    let origin = Origin { tree: TREE, path, role: parsed("helper"), goal: "Write.".into() };
-    let attempt = ToolAttempt {
+    let origin = Origin { tree, path, role: parsed("helper"), goal: "Write.".into() };
+    ToolAttempt {
         origin: Arc::new(origin),
         tool: parsed(tool.word()),
         args: args.to_string(),
@@ -27,9 +54,7 @@ pub(crate) async fn called(home: &Path, path: &[&str], tool: FileTool, args: &Va
         key: String::new(),
         outputs: OutputLimits::default(),
         durability: spinney_kernel::words::Durability::Normal,
-    };
-    let called = tool.at(&Files::of(home)).call(attempt).await;
-    called.unwrap_or_else(|missed| panic!("{missed:?}"))
+    }
 }
 
 fn parsed<T: FromStr<Err: Debug>>(text: &str) -> T {

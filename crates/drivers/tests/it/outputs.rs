@@ -1,99 +1,72 @@
-//! Outputs: numbered, whole, and within limits.
+//! Outputs: whole, and within limits.
 
 use std::fs;
 use std::path::Path;
 
 use insta::assert_snapshot;
-use spinney_drivers::workspace::{OutputName, Over, PutError, StepWriter, Workspace, Workspaces};
+use spinney_drivers::files::Files;
+use spinney_drivers::workspace::{StepWriter, Workspaces};
 use spinney_kernel::definition::OutputLimits;
-use spinney_kernel::words::{AgentId, TreeId};
+use spinney_kernel::words::TreeId;
 use spinney_testkit::{Stage, settled};
 
+use crate::files::Author;
 use crate::{files, names};
 
 const TREE: TreeId = TreeId::new([7; 16]);
 
-fn agent() -> AgentId {
-    "a".parse().unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn workspace(home: &Path) -> Workspace {
-    let opened = Workspaces::open(home, TREE).and_then(|workspaces| workspaces.agent(&agent()));
-    opened.unwrap_or_else(|fault| panic!("{fault}"))
+fn author(home: &Path) -> Author<'static> {
+    Author { files: Files::of(home), tree: TREE, agent: "a", limits: OutputLimits::default() }
 }
 
 fn outputs(home: &Path) -> std::path::PathBuf {
     home.join("workspace").join(TREE.to_string()).join("a/outputs")
 }
 
-fn name(kind: &str, ext: &str) -> OutputName {
-    OutputName::new(kind, ext).unwrap_or_else(|bad| panic!("{bad}"))
-}
-
-fn over(put: Result<String, PutError>) -> (Over, u64, u64, u64) {
-    match put {
-        Err(PutError::Limit { over, limit, used, asked, .. }) => (over, limit, used, asked),
-        other => panic!("{other:?}"),
-    }
-}
-
+/// An agent may remove the whole folder.
 #[test]
-fn outputs_are_numbered_by_their_kind() {
+fn an_output_is_written_where_its_folder_was_removed() {
     let home = tempfile::tempdir().unwrap();
-    let workspace = workspace(home.path());
-    let put = |kind: &str, ext: &str| workspace.put(&name(kind, ext), b"x", OutputLimits::default()).unwrap();
-    assert_eq!(
-        [put("page", "html"), put("page", "html"), put("search", "json"), put("page", "json")],
-        [
-            "outputs/page_001.html",
-            "outputs/page_002.html",
-            "outputs/search_001.json",
-            "outputs/page_003.json"
-        ]
-    );
-    // What was made with numbers that are used is not written over, and nothing is left where it was made.
-    fs::remove_file(outputs(home.path()).join("page_001.html")).unwrap();
-    assert_eq!(put("page", "html"), "outputs/page_004.html");
-    assert_eq!(names(&outputs(home.path()).with_file_name("history")), [""; 0]);
-    // An agent may remove the whole folder.
+    let author = author(home.path());
+    author.write("outputs/a.txt", "x").unwrap();
     fs::remove_dir_all(outputs(home.path())).unwrap();
-    assert_eq!(put("page", "html"), "outputs/page_001.html");
+    author.write("outputs/b.txt", "x").unwrap();
+    assert_eq!(names(&outputs(home.path())), ["b.txt"]);
+    assert_eq!(names(&outputs(home.path()).with_file_name("history")), [""; 0]);
 }
 
 /// L12: ten files and no more, in sub-folders too; a million bytes and no more; two thousand tokens of a step.
 #[tokio::test(start_paused = true)]
 async fn l12_what_would_pass_a_limit_is_refused_before_it_is_written() {
     let home = tempfile::tempdir().unwrap();
-    let workspace = workspace(home.path());
-    let limits = OutputLimits::default();
+    let author = author(home.path());
+    let limits = author.limits;
     assert_eq!((limits.files_max, limits.bytes_max), (10, 1_000_000));
     let deep = outputs(home.path()).join("a/b/c");
     fs::create_dir_all(&deep).unwrap();
     for number in 0..4 {
         fs::write(deep.join(format!("{number}.txt")), [b'x'; 100_000]).unwrap();
     }
-    let page = name("page", "html");
-    for _ in 0..5 {
-        workspace.put(&page, &[b'y'; 100_000], limits).unwrap();
+    let most = "y".repeat(100_000);
+    for number in 0..5 {
+        author.write(&format!("outputs/{number}.txt"), &most).unwrap();
     }
     // 900,000 bytes in nine files: one byte too many, and then exactly as many as there may be.
     let before = files(home.path());
-    assert_eq!(
-        over(workspace.put(&page, &[b'z'; 100_001], limits)),
-        (Over::Bytes, 1_000_000, 900_000, 100_001)
-    );
+    let refused = author.write("outputs/5.txt", &"z".repeat(100_001)).unwrap_err();
+    assert_snapshot!(refused, @"max_output_size_bytes would be passed: limit 1000000, there 900000, asked 100001: write less, or write over what is not needed");
     assert_eq!(files(home.path()), before);
-    workspace.put(&page, &[b'z'; 100_000], limits).unwrap();
+    author.write("outputs/5.txt", &most).unwrap();
     let before = files(home.path());
-    let refused = workspace.put(&page, b"", limits);
-    assert_snapshot!(refused.as_ref().unwrap_err(), @"max_output_files of `07070707070707070707070707070707/a`: limit 10, there 10, asked 1: write less, or remove what is not needed");
-    assert_eq!(over(refused), (Over::Files, 10, 10, 1));
+    let refused = author.write("outputs/6.txt", "").unwrap_err();
+    assert_snapshot!(refused, @"max_output_files would be passed: limit 10, there 10, asked 1: write less, or write over what is not needed");
     assert_eq!(files(home.path()), before);
     // Whoever wrote past the limits by other means finds them shut.
     fs::write(deep.join("more.txt"), [b'x'; 100_000]).unwrap();
-    assert_eq!(over(workspace.put(&page, b"", limits)).0, Over::Files);
-    let wide = OutputLimits { files_max: 100, ..limits };
-    assert_eq!(over(workspace.put(&page, b"", wide)), (Over::Bytes, 1_000_000, 1_100_000, 0));
+    assert!(author.write("outputs/6.txt", "").unwrap_err().starts_with("max_output_files"));
+    let wide = Author { limits: OutputLimits { files_max: 100, ..limits }, ..author };
+    let refused = wide.write("outputs/6.txt", "").unwrap_err();
+    assert_snapshot!(refused, @"max_output_size_bytes would be passed: limit 1000000, there 1100000, asked 0: write less, or write over what is not needed");
 
     let stage = Stage::new("rules: [ { say: Done. } ]");
     let home = stage.home();
@@ -109,24 +82,23 @@ async fn l12_what_would_pass_a_limit_is_refused_before_it_is_written() {
 #[test]
 fn folders_without_end_are_not_walked_without_end() {
     let home = tempfile::tempdir().unwrap();
-    let workspace = workspace(home.path());
+    let author = author(home.path());
     fs::create_dir_all(outputs(home.path()).join("d/".repeat(40))).unwrap();
-    let put = workspace.put(&name("page", "html"), b"x", OutputLimits::default());
-    assert_eq!(over(put).0, Over::Depth);
+    let refused = author.write("outputs/a.txt", "x").unwrap_err();
+    assert!(refused.starts_with("depth of folders would be passed"), "{refused}");
 }
 
 #[test]
 fn parallel_outputs_of_one_agent_keep_to_the_limit_together() {
     let home = tempfile::tempdir().unwrap();
-    let workspaces = Workspaces::open(home.path(), TREE).unwrap();
+    let author = author(home.path());
     let written: usize = std::thread::scope(|scope| {
-        let one = || {
-            let workspace = workspaces.agent(&agent()).unwrap();
-            (0..8)
-                .filter(|_| workspace.put(&name("page", "html"), b"x", OutputLimits::default()).is_ok())
-                .count()
+        let author = &author;
+        let many = |thread: usize| {
+            let path = move |number| format!("outputs/{thread}-{number}.txt");
+            (0..8).filter(|number| author.write(&path(*number), "x").is_ok()).count()
         };
-        let threads: Vec<_> = (0..4).map(|_| scope.spawn(one)).collect();
+        let threads: Vec<_> = (0..4).map(|thread| scope.spawn(move || many(thread))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).sum()
     });
     assert_eq!((written, names(&outputs(home.path())).len()), (10, 10));
@@ -150,8 +122,10 @@ fn outputs_arrive_while_the_history_is_mended() {
                 });
             }
         });
-        let workspace = workspaces.agent(&"root".parse().unwrap()).unwrap();
-        (0..300).for_each(|_| drop(workspace.put(&name("page", "html"), b"x", limits).unwrap()));
+        let author = Author { files: Files::of(home.path()), tree: ran.tree, agent: "root", limits };
+        for number in 0..300 {
+            author.write(&format!("outputs/{number}.txt"), "x").unwrap();
+        }
     });
     assert_eq!(names(&ran.agent(home.path(), "root").join("history")), ["step_001.json"]);
     assert_eq!(names(&ran.agent(home.path(), "root").join("outputs")).len(), 300);

@@ -5,10 +5,12 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use spinney_drivers::workspace::{OutputName, Workspaces};
+use spinney_drivers::files::Files;
+use spinney_drivers::workspace::Workspaces;
 use spinney_kernel::definition::OutputLimits;
 use spinney_testkit::Stage;
 
+use crate::files::Author;
 use crate::{Ran, files};
 
 /// How the workspace is planted: from the agent's folder, and a folder outside that must stay as it is.
@@ -147,11 +149,10 @@ rules:
         if then == Then::Mended {
             assert_eq!(files(&home), ran.files(&home), "{what}");
         }
-        let workspace = Workspaces::open(&home, ran.tree).unwrap().agent(&"root".parse().unwrap());
-        let put = workspace.map(|workspace| {
-            workspace.put(&OutputName::new("page", "html").unwrap(), b"new", OutputLimits::default())
-        });
-        assert_eq!(put.is_ok_and(|put| put.is_ok()), then == Then::Mended, "{what}");
+        let limits = OutputLimits::default();
+        let author = Author { files: Files::of(&home), tree: ran.tree, agent: "root", limits };
+        let written = author.write("outputs/page.html", "new");
+        assert_eq!(written.is_ok(), then == Then::Mended, "{what}: {written:?}");
         assert_eq!(files(&outside), before, "{what}");
         assert!(outside.join("step_007.json").is_dir(), "{what}");
         assert_eq!(files(&ran.agent(&home, "h")), sibling, "{what}");
@@ -178,11 +179,12 @@ fn outputs_that_are_planted_refuse_what_is_to_be_written() {
         fs::create_dir_all(&outside).unwrap();
         let tree = "7".repeat(32);
         let workspaces = Workspaces::open(&home, tree.parse().unwrap()).unwrap();
-        let workspace = workspaces.agent(&"a".parse().unwrap()).unwrap();
+        workspaces.agent(&"a".parse().unwrap()).unwrap();
         workspaces.agent(&"b".parse().unwrap()).unwrap();
         plant(&home.join("workspace").join(&tree).join("a"), &outside);
-        let put = workspace.put(&OutputName::new("page", "html").unwrap(), b"new", OutputLimits::default());
-        assert!(put.is_err(), "{what}");
+        let (tree_id, limits) = (tree.parse().unwrap(), OutputLimits::default());
+        let author = Author { files: Files::of(&home), tree: tree_id, agent: "a", limits };
+        assert!(author.write("outputs/page.html", "new").is_err(), "{what}");
         assert!(files(&outside).is_empty(), "{what}");
         assert!(files(&home.join("workspace").join(&tree).join("b")).is_empty(), "{what}");
     }
@@ -199,13 +201,16 @@ fn a_link_among_the_outputs_counts_as_a_file_and_leads_nowhere() {
     let home = ground.path().join("home");
     fs::create_dir(&home).unwrap();
     let workspaces = Workspaces::open(&home, tree.parse().unwrap()).unwrap();
-    let workspace = workspaces.agent(&"a".parse().unwrap()).unwrap();
+    workspaces.agent(&"a".parse().unwrap()).unwrap();
     let outputs = ground.path().join("home/workspace").join(&tree).join("a/outputs");
     symlink(&outside, outputs.join("folder")).unwrap();
     symlink(outside.join("huge"), outputs.join("page_001.html")).unwrap();
     symlink("..", outputs.join("loop")).unwrap();
-    let put = |limits| workspace.put(&OutputName::new("page", "html").unwrap(), b"new", limits);
-    assert!(put(OutputLimits { files_max: 3, ..OutputLimits::default() }).is_err());
-    assert_eq!(put(OutputLimits::default()).unwrap(), "outputs/page_002.html");
+    let (tree, limits) = (tree.parse().unwrap(), OutputLimits::default());
+    let author = Author { files: Files::of(&home), tree, agent: "a", limits };
+    let narrow =
+        Author { limits: OutputLimits { files_max: 3, ..limits }, files: author.files.clone(), ..author };
+    assert!(narrow.write("outputs/page.html", "new").is_err());
+    author.write("outputs/page.html", "new").unwrap();
     assert_eq!(fs::metadata(outside.join("huge")).unwrap().len(), 2_000_000);
 }
