@@ -78,8 +78,9 @@ impl Interrupts {
 impl Listener {
     async fn run(mut self) {
         self.next().await;
-        self.tell.send_replace(true);
+        // Looked at before anybody is told: whoever is told may close at once, and still has the result to write.
         if !self.is_closed.load(Ordering::SeqCst) {
+            self.tell.send_replace(true);
             let stopping = || {
                 out::note("stopping: what runs may end, nothing new starts. Ctrl-C again ends it at once.");
             };
