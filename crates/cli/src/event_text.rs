@@ -110,6 +110,8 @@ pub(crate) fn describe(names: &EventNames, event: &Event) -> Line {
             short.describe(account)
         )),
         Event::TreeUnhalted => main_line("the tree goes on".to_owned()),
+        Event::TreeSuspended => main_line("the tree is suspended until somebody resumes it".to_owned()),
+        Event::TreeContinued => main_line("the tree goes on".to_owned()),
         Event::LimitRaised { add, add_ms, .. } => main_line(format!("may {}", more(add, *add_ms))),
         Event::ClockSet { clock, left_ms, alarm, .. } => clock_set(*clock, *left_ms, alarm.is_some()),
         Event::WrapUpStarted { .. } => {
@@ -307,9 +309,13 @@ fn waiting(names: &EventNames, call: CallId, why: Why, account: Option<&AgentId>
         }
         Why::Rate => main_line(format!("waits until {name} takes calls again")),
         Why::Backoff => main_line(format!("tries {name} again in a moment")),
-        Why::Slot | Why::Paused | Why::Halted | Why::Children | Why::Message | Why::Person => {
-            detail(format!("waits with {name}: {why}"))
-        }
+        Why::Slot
+        | Why::Paused
+        | Why::Suspended
+        | Why::Halted
+        | Why::Children
+        | Why::Message
+        | Why::Person => detail(format!("waits with {name}: {why}")),
     }
 }
 

@@ -67,7 +67,7 @@ pub(crate) async fn follow(follow: Follow) -> Result<Exit> {
     let workspaces = WorkspaceWriter::begin(&path, Arc::clone(home.journal()), &tree, past);
     let mut screen = Screen::new(tree.id(), style).from(Seq(past.0 + 1));
     let mut events = tree.watch(Watch::default());
-    let watched = watch(&tree, &path, &mut events, &mut screen, &interrupts).await;
+    let watched = watch(&tree, &path, &mut events, &mut screen).await;
     server.close().await;
     home.shutdown(Shutdown::Stop).await;
     workspaces.end().await;
@@ -109,7 +109,6 @@ async fn watch(
     path: &Path,
     events: &mut Watcher,
     screen: &mut Screen,
-    interrupts: &Interrupts,
 ) -> Result<()> {
     let is_attended = screen.style() == Style::Lines && std::io::stdin().is_terminal();
     let mut asking: Option<Asking> = None;
@@ -117,8 +116,7 @@ async fn watch(
     loop {
         let seen = events.seen();
         let paused = tree.status().state == TreeState::Paused && tree.status().seq == seen;
-        // An interrupt pauses the root too. That pause is not a person's, and `resume` ends it.
-        if paused && !told_pause && !interrupts.came() {
+        if paused && !told_pause {
             tell_pause(tree, path).await;
         }
         told_pause = paused;
@@ -184,7 +182,11 @@ const fn rests(state: TreeState) -> bool {
     match state {
         TreeState::Waiting | TreeState::Halted => true,
         // Whoever paused it may unpause it from where they did that.
-        TreeState::New | TreeState::Running | TreeState::Paused | TreeState::Ended(_) => false,
+        TreeState::New
+        | TreeState::Running
+        | TreeState::Paused
+        | TreeState::Suspended
+        | TreeState::Ended(_) => false,
     }
 }
 

@@ -280,7 +280,7 @@ pub(crate) fn failed(
     }
 }
 
-/// Whether a tree that is paused was so before it was stopped: a stop pauses trees, too, and says `stopped` then.
+/// Whether it was a person who paused a tree: older versions paused a tree to stop it, and its head said `stopped` then.
 fn is_paused_by_a_person(journal: &dyn Journal, tree: TreeId) -> bool {
     journal
         .head(tree)
@@ -311,9 +311,14 @@ fn state(look: &Look) -> (&'static str, Exit) {
         },
         (None, TreeState::Halted) => ("halted", Exit::Halted),
         (None, TreeState::Waiting) => ("waiting", Exit::Waiting),
-        (None, TreeState::New | TreeState::Running | TreeState::Paused | TreeState::Ended(_)) => {
-            ("stopped", Exit::Interrupted)
-        }
+        (
+            None,
+            TreeState::New
+            | TreeState::Running
+            | TreeState::Paused
+            | TreeState::Suspended
+            | TreeState::Ended(_),
+        ) => ("stopped", Exit::Interrupted),
     }
 }
 

@@ -227,7 +227,7 @@ impl Home {
         }
         self.drivers.check(seedling.world().definition()).map_err(ResumeError::NoDriver)?;
         tracing::info!(%tree, seq = head.seq.0, state = &*head.state, "tree resumed");
-        seedling.resume(&head.state);
+        seedling.resume(&head);
         let (tree, task) = seedling.grow();
         Ok(self.keep(tree, task))
     }

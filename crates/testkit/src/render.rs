@@ -168,6 +168,8 @@ pub(crate) fn event(event: &Event) -> String {
         }
         Event::TreeHalted { account, short, .. } => format!("tree halted: {} of {account}", short.resource),
         Event::TreeUnhalted => "tree unhalted".to_owned(),
+        Event::TreeSuspended => "tree suspended".to_owned(),
+        Event::TreeContinued => "tree continued".to_owned(),
         Event::LimitRaised { agent, add, add_ms: 0 } => format!("{agent} raised by {}", amounts(add)),
         Event::LimitRaised { agent, add, add_ms } => {
             format!("{agent} raised by {} and {add_ms}ms", amounts(add))

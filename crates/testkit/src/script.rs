@@ -10,6 +10,7 @@
 //! send a hello · wait a for b c [any] · wait a message · ask a Which? [default=x] [timeout=5s] · answer #3 yes
 //! finish a done · fail a broken · cancel a · pause a · unpause a · redirect a elsewhere [stop]
 //! open m · close m · rate m 5s   breaker and rate limit of a model
+//! suspend [was-pause] · continue  nobody runs the tree; somebody does again
 //! pass 5s                        time goes by and timers that are due fire
 //! ```
 
@@ -18,7 +19,7 @@ use spinney_kernel::definition::OnLost;
 use spinney_kernel::record::{
     BreakerState as Gate, Failure, OnTimeout, Question, Sources, StopReason, ToolAsk, WaitFor, WaitNeed, Work,
 };
-use spinney_kernel::rules::report::{Breaker, Done, Failed, Lost, Rate, Report, Timer};
+use spinney_kernel::rules::report::{Breaker, Continued, Done, Failed, Lost, Rate, Report, Suspended, Timer};
 use spinney_kernel::rules::request::{
     Answer, Ask, Cancel, Charge, Fail, Finish, Hold, HoldFor, Pause, Raise, Redirect, Request, Send, Spawn,
     Unpause, Wait,
@@ -39,6 +40,13 @@ pub(crate) fn run_line(play: &mut Play, line: &str) {
             let stop = if *verb == "cut" { StopReason::OutputCap } else { StopReason::End };
             let report = said(play, line, stop);
             play.report(report);
+        }
+        "suspend" => {
+            let was_pause = rest.contains(&"was-pause");
+            play.report(Report::Suspended(Suspended { was_pause }));
+        }
+        "continue" => {
+            play.report(Report::Continued(Continued {}));
         }
         "done" | "failed" | "lost" | "open" | "close" | "rate" => {
             let report = report(play, verb, rest);

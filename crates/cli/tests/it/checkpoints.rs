@@ -128,12 +128,12 @@ fn p24_a_branch_is_made_run_listed_and_guards_its_origin() {
     insta::assert_snapshot!(steady(&stage.spinney(&["events", branch, "--from", "7"]).out), @"
      7    0.00s  lead  has a checkpoint: fork, manual
      8    0.00s  -  branched off tree [id] after event 7: what ran there does not run here
-     9    0.00s  lead  is paused
+     9    0.00s  -  the tree is suspended until somebody resumes it
     10    0.00s  lead  has a checkpoint: [name], branch
     11    0.00s  lead  has an answer from a person: left
     12    0.00s  lead  asks model fast (call 3): 332 tokens in, at most 2000 out
-    13    0.00s  lead  waits with model fast: paused
-    14    0.00s  lead  goes on
+    13    0.00s  lead  waits with model fast: suspended
+    14    0.00s  -  the tree goes on
     15    0.00s  lead  starts model fast, attempt 1: $0.002583, 2,332 tokens, 1 step held
     16    0.00s  lead  answers: done
     17    0.00s  lead  completed; spent $0.00008425, 333 tokens, 1 step

@@ -12,7 +12,7 @@ fn a_journal_is_verified_without_a_model() {
     let result = stage.spinney(&["run", &stage.tree("", SAYS), "--json"]).result();
     let verified = stage.spinney(&["replay", "last", "--verify"]);
     insta::assert_snapshot!(steady(&verified.out), @"
-    verified: 6 events; every input was decided again by rules 3, and nothing differs
+    verified: 6 events; every input was decided again by rules 4, and nothing differs
       hash    [hash]
       state   completed
       answer  an unmistakable answer
@@ -35,7 +35,7 @@ fn a_story_is_told_again_from_the_journal() {
       0.00s  lead answers: an unmistakable answer
       0.00s  lead completed; spent $0.00001875, 51 tokens, 1 step
 
-    replayed: 6 events; every input was decided again by rules 3, and nothing differs
+    replayed: 6 events; every input was decided again by rules 4, and nothing differs
       hash    [hash]
       state   completed
       answer  an unmistakable answer

@@ -45,7 +45,7 @@ fn a_run_in_which_nothing_fits_fails_with_code_and_remedy() {
     assert_eq!(result["output"], json!(r#"{"n": "five"}"#));
     let told = stage.spinney(&["events", "last"]).out;
     insta::assert_snapshot!(steady(&told), @r#"
-     1    0.00s  -  tree `test` started, by rules 3
+     1    0.00s  -  tree `test` started, by rules 4
      2    0.00s  lead  starts: Try it.
      3    0.00s  lead  asks model fast (call 1): 79 tokens in, at most 2000 out
      4    0.00s  lead  starts model fast, attempt 1: $0.00251975, 2,079 tokens, 1 step held

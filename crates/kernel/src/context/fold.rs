@@ -165,6 +165,8 @@ impl Contexts {
             | Event::WrapUpStarted { .. }
             | Event::TreeHalted { .. }
             | Event::TreeUnhalted
+            | Event::TreeSuspended
+            | Event::TreeContinued
             | Event::LimitRaised { .. }
             | Event::ClockSet { .. }
             | Event::BreakerChanged { .. }

@@ -216,6 +216,8 @@ impl Trace {
             Event::TreeStarted { .. } => "tree.start",
             Event::TreeBranched(_) => "tree.branch",
             Event::TreeUnhalted => "tree.unhalt",
+            Event::TreeSuspended => "tree.suspend",
+            Event::TreeContinued => "tree.continue",
             Event::BreakerChanged { .. } => "model.breaker",
             Event::RateLimited { .. } => "model.rate",
         };

@@ -18,7 +18,7 @@ use crate::words::{
 
 /// The version of the rules under which new trees start. A journal names the one it was written under, and its tree
 /// goes on under it.
-pub const RULES: u32 = 3;
+pub const RULES: u32 = 4;
 
 /// Whether this kernel still decides by a version of the rules. Journals of the others can be read and continued, but
 /// their decisions cannot be made again.
@@ -280,6 +280,10 @@ pub enum Event {
     },
     /// The tree goes on.
     TreeUnhalted,
+    /// Whoever runs the tree is stopping: nothing new starts until somebody runs it again.
+    TreeSuspended,
+    /// Somebody runs the tree again.
+    TreeContinued,
     /// From here on it is another tree, which shares everything before with its origin.
     TreeBranched(Box<Branched>),
     /// A person raised ceilings.
@@ -337,6 +341,8 @@ impl Event {
             Self::WrapUpStarted { .. } => "wrap_up_started",
             Self::TreeHalted { .. } => "tree_halted",
             Self::TreeUnhalted => "tree_unhalted",
+            Self::TreeSuspended => "tree_suspended",
+            Self::TreeContinued => "tree_continued",
             Self::TreeBranched(_) => "tree_branched",
             Self::LimitRaised { .. } => "limit_raised",
             Self::BreakerChanged { .. } => "breaker_changed",
@@ -383,6 +389,8 @@ impl Event {
             | Self::AttemptFailed { .. }
             | Self::CallEnded { .. }
             | Self::TreeUnhalted
+            | Self::TreeSuspended
+            | Self::TreeContinued
             | Self::TreeBranched(_)
             | Self::BreakerChanged { .. }
             | Self::RateLimited { .. } => None,
@@ -444,6 +452,8 @@ impl Event {
             | Self::Charged { .. }
             | Self::TreeHalted { .. }
             | Self::TreeUnhalted
+            | Self::TreeSuspended
+            | Self::TreeContinued
             | Self::WrapUpStarted { .. }
             | Self::LimitRaised { .. }
             | Self::ClockSet { .. }

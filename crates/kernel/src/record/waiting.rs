@@ -22,6 +22,8 @@ pub enum Why {
     Backoff,
     /// Somebody to unpause the agent.
     Paused,
+    /// Somebody to run the tree again.
+    Suspended,
     /// Somebody to raise the tree's ceiling.
     Halted,
     Children,
@@ -35,7 +37,9 @@ impl Why {
     /// Whether the call may start as soon as something else changes, without a report of its own.
     pub(crate) const fn is_startable(self) -> bool {
         match self {
-            Self::Budget { .. } | Self::Slot | Self::Rate | Self::Paused | Self::Halted => true,
+            Self::Budget { .. } | Self::Slot | Self::Rate | Self::Paused | Self::Suspended | Self::Halted => {
+                true
+            }
             Self::Backoff | Self::Children | Self::Message | Self::Person => false,
         }
     }
@@ -49,6 +53,7 @@ impl fmt::Display for Why {
             Self::Rate => "rate",
             Self::Backoff => "backoff",
             Self::Paused => "paused",
+            Self::Suspended => "suspended",
             Self::Halted => "halted",
             Self::Children => "children",
             Self::Message => "message",

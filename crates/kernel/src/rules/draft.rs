@@ -147,11 +147,12 @@ fn stirs(event: &Event) -> bool {
         | Event::AgentUnpaused { .. }
         | Event::Charged { .. }
         | Event::TreeUnhalted
+        | Event::TreeContinued
         | Event::LimitRaised { .. }
         | Event::BreakerChanged { .. }
         | Event::RateLimited { .. } => true,
         // Who leaves the line lets others pass.
-        Event::CallWaiting { why, .. } => *why == Why::Paused,
+        Event::CallWaiting { why, .. } => matches!(why, Why::Paused | Why::Suspended),
         Event::TreeStarted { .. }
         | Event::AgentSpawned(_)
         | Event::AgentPaused { .. }
@@ -176,6 +177,7 @@ fn stirs(event: &Event) -> bool {
         | Event::MessagePublished { .. }
         | Event::CheckpointMade { .. }
         | Event::TreeBranched(_)
+        | Event::TreeSuspended
         | Event::TreeHalted { .. } => false,
     }
 }

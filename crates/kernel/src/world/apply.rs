@@ -84,6 +84,8 @@ impl World {
                 self.halted = Some(Halt { call: *call, account: account.clone(), short: *short });
             }
             Event::TreeUnhalted => self.halted = None,
+            Event::TreeSuspended => self.suspended = true,
+            Event::TreeContinued => self.suspended = false,
             Event::TreeBranched(branched) => self.branched(branched),
             Event::LimitRaised { agent, add, add_ms } => self.raised(agent, add, *add_ms),
             Event::BreakerChanged { model, breaker } => {

@@ -48,6 +48,7 @@ impl World {
     pub fn stands_still(&self) -> bool {
         let is_still = match self.state() {
             TreeState::Waiting | TreeState::Paused | TreeState::Halted => true,
+            TreeState::Suspended => self.calls.running() == 0,
             TreeState::New | TreeState::Running | TreeState::Ended(_) => false,
         };
         // A call that sleeps before a retry finds the root paused when it wakes up.

@@ -43,6 +43,8 @@ impl World {
             | Event::WrapUpStarted { stops: false, .. }
             | Event::TreeHalted { .. }
             | Event::TreeUnhalted
+            | Event::TreeSuspended
+            | Event::TreeContinued
             | Event::LimitRaised { .. }
             | Event::BreakerChanged { .. }
             | Event::CheckpointMade { .. }

@@ -45,6 +45,8 @@ pub struct World {
     timeouts: Timeouts,
     gates: BTreeMap<ModelName, Gate>,
     halted: Option<Halt>,
+    /// Whether nobody runs the tree, or whoever does is stopping. A crash leaves no such trace.
+    suspended: bool,
     /// Messages for agents that are not there yet.
     unborn: BTreeMap<AgentId, Vec<Letter>>,
     threads: Threads,
@@ -103,6 +105,7 @@ impl World {
             timeouts: Timeouts::default(),
             gates: BTreeMap::new(),
             halted: None,
+            suspended: false,
             unborn: BTreeMap::new(),
             threads: Threads::default(),
         }
@@ -163,6 +166,12 @@ impl World {
     #[must_use]
     pub const fn halted(&self) -> Option<&Halt> {
         self.halted.as_ref()
+    }
+
+    /// Whether nothing starts until somebody runs the tree again.
+    #[must_use]
+    pub const fn is_suspended(&self) -> bool {
+        self.suspended
     }
 
     /// Whether the root has ended; nothing follows.

@@ -46,6 +46,8 @@ pub enum TreeState {
     Waiting,
     /// Nothing runs, and something waits for a person to unpause it.
     Paused,
+    /// Nobody runs it, or whoever does is stopping: it goes on when it is resumed.
+    Suspended,
     /// Its ceiling is reached.
     Halted,
     /// It is over.
@@ -61,6 +63,8 @@ impl TreeState {
             Self::Running => "running",
             Self::Waiting => "waiting",
             Self::Paused => "paused",
+            // The word that heads and results have had from the first version on.
+            Self::Suspended => "stopped",
             Self::Halted => "halted",
             Self::Ended(exit) => exit.word(),
         }
@@ -117,6 +121,10 @@ impl World {
         let Some(root) = self.agents.root() else { return TreeState::New };
         if let Some(ended) = self.agents.ended(root) {
             return TreeState::Ended(ended.exit);
+        }
+        // What a person paused is paused, whoever runs it.
+        if self.suspended && !self.agent(root).paused {
+            return TreeState::Suspended;
         }
         if self.calls.running() > 0 {
             return TreeState::Running;

@@ -5,11 +5,12 @@ use spinney_journal::{Append, JournalFault, catalog_of};
 use spinney_kernel::budget::Ceilings;
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::request::{Branch, Request};
-use spinney_kernel::words::{AgentId, Seq, TreeId};
+use spinney_kernel::words::{AgentId, By, Seq, TreeId};
+use spinney_kernel::world::TreeState;
 
-use super::apply::{decide, write};
-use super::live_state::LiveState;
-use super::run::{Begin, STOPPED};
+use super::apply::write;
+use super::live_state::{Decided, LiveState};
+use super::run::Begin;
 
 /// Where a branch begins and what it may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,9 +46,9 @@ pub(crate) async fn branch(begin: Begin, off: BranchOff) -> Result<(), BranchErr
     let root = agents.root().and_then(|root| agents.living(root));
     let was_paused = root.is_some_and(|root| root.paused);
     let request = Request::Branch(Branch { tree, agent, budget, since });
-    let ((after, batch), _) = decide(&mut live, request).map_err(BranchError::Refused)?;
-    let parked = !was_paused && !live.world.is_over();
-    let state = if parked { STOPPED } else { live.world.state().word() };
+    let Decided { after, batch, .. } = live.request(By::Person, request).map_err(BranchError::Refused)?;
+    // Under rules before 4 the root is paused for it, and only the head says that no person did.
+    let state = if was_paused { live.world.state() } else { TreeState::Suspended }.word();
     let durability = live.world.definition().durability;
     let (blobs, catalog) = (Vec::new(), catalog_of(tree, after, &batch));
     let append = std::iter::once(Append {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use spinney_journal::{Batch, Entry, Head, Journal, JournalFault, mended, pages};
 use spinney_kernel::context::Contexts;
 use spinney_kernel::definition::Refusal;
-use spinney_kernel::rules::report::{Report, Resumed};
+use spinney_kernel::rules::report::{Lost, Report, Resumed, Suspended};
 use spinney_kernel::rules::{Decision, Input, Receipt, Reply, Request, What, decide_report, decide_request};
 use spinney_kernel::words::{By, Seq, Time, TreeId};
 use spinney_kernel::world::{TreeState, World};
@@ -142,9 +142,20 @@ impl LiveState {
         self.draws.next() & u64::from(u32::MAX)
     }
 
-    /// That somebody takes the tree up again, and when its journal ends.
-    pub(super) fn resumed(&self) -> Report {
-        Report::Resumed(Resumed { since: self.now })
+    /// The reports with which somebody takes the tree up where its journal ends.
+    pub(super) fn taken_up(&self, head: &Head) -> Vec<Report> {
+        let root = self.world.agents().root().and_then(|root| self.world.agents().living(root));
+        // Versions before rules 4 stopped a tree by pausing its root, and only the head said that no person did. It comes
+        // first: a crash after any other batch would leave a person's pause.
+        let was_pause = head.state == TreeState::Suspended.word() && root.is_some_and(|root| root.paused);
+        let suspended = was_pause.then_some(Report::Suspended(Suspended { was_pause }));
+        suspended.into_iter().chain([Report::Resumed(Resumed { since: self.now })]).collect()
+    }
+
+    /// Every effect that is out, for whoever does not run it.
+    pub(super) fn lost(&self) -> Vec<Lost> {
+        let out = self.world.calls().all().filter(|(_, call)| call.is_running());
+        out.map(|(call, found)| Lost { call, attempt: found.attempt }).collect()
     }
 
     /// This moment. It goes on from where the journal ends.

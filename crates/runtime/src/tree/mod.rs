@@ -283,7 +283,10 @@ impl Tree {
     /// Waits until it moves no more by itself: it has ended, is halted or paused, waits for a person, or is no longer
     /// run.
     pub async fn settled(&self) -> TreeStatus {
-        let moves = |status: &TreeStatus| matches!(status.state, TreeState::New | TreeState::Running);
+        // One that is being stopped is no longer run when what is out has ended.
+        let moves = |status: &TreeStatus| {
+            matches!(status.state, TreeState::New | TreeState::Running | TreeState::Suspended)
+        };
         self.until(|status| !moves(status)).await
     }
 
@@ -343,6 +346,7 @@ impl Tree {
                 | TreeState::Running
                 | TreeState::Waiting
                 | TreeState::Paused
+                | TreeState::Suspended
                 | TreeState::Halted,
             ) => RequestError::Stopped(Stopped::Bug),
         }

@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use spinney_journal::{Append, Batch, Journal, JournalFault, catalog_of};
+use spinney_journal::{Append, Batch, Head, Journal, JournalFault, catalog_of};
 use spinney_kernel::budget::Used;
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::port::{model, tool};
 use spinney_kernel::record::{Alarm, Effect, Event, ModelCall, Work};
-use spinney_kernel::rules::report::{Done, Failed, Lost, Report, Timer};
-use spinney_kernel::rules::request::{Pause, Reply, Request, Unpause};
+use spinney_kernel::rules::report::{Continued, Done, Failed, Report, Suspended, Timer};
+use spinney_kernel::rules::request::{Reply, Request};
 use spinney_kernel::words::{AgentId, By, Fault, FaultKind, Seq, Time, TreeId};
 use spinney_kernel::world::{Call, TreeState};
 use tokio::sync::{mpsc, watch};
@@ -27,9 +27,6 @@ use crate::clock::Clock;
 use crate::draw::Draws;
 use crate::drivers::Drivers;
 use crate::names::Names;
-
-/// The state that a journal's head shows for a tree whose home was shut down in good order.
-pub(super) const STOPPED: &str = "stopped";
 
 /// What a tree needs from its home.
 pub(crate) struct Begin {
@@ -55,8 +52,6 @@ enum Mode {
     Running,
     /// No effect starts any more; those that are out may end.
     Stopping,
-    /// The same, and the root was paused for it.
-    Parked,
 }
 
 struct Run {
@@ -128,31 +123,19 @@ impl Seedling {
     /// Takes up what was left: every effect that was out is lost, and every timer that came due meanwhile fires. Whoever
     /// holds the tree sees it only after that. Timers fire before a stopped tree goes on, so that it starts nothing for
     /// which its time is over.
-    pub(crate) fn resume(&mut self, was: &str) {
+    pub(crate) fn resume(&mut self, head: &Head) {
         let run = &mut self.run;
         let alarms: Vec<Alarm> = run.live.world.alarms().collect();
         alarms.into_iter().for_each(|alarm| run.timers.set(alarm));
-        let out: Vec<Lost> = run
-            .live
-            .world
-            .calls()
-            .all()
-            .filter(|(_, call)| call.is_running())
-            .map(|(id, call)| Lost { call: id, attempt: call.attempt })
-            .collect();
-        // The head says that it was stopped until the pause is over: a crash in between must not leave it paused.
-        let parked = was == STOPPED;
-        run.mode = if parked { Mode::Parked } else { Mode::Running };
-        run.report(run.live.resumed(), Vec::new());
-        for lost in out {
+        let lost = run.live.lost();
+        for report in run.live.taken_up(head) {
+            run.report(report, Vec::new());
+        }
+        for lost in lost {
             run.report(Report::Lost(lost), Vec::new());
         }
         run.fire_due();
-        run.mode = Mode::Running;
-        if parked && let Some(agent) = run.root() {
-            // Whoever unpaused it meanwhile did this already.
-            let _ = run.decide(By::Person, Unpause::now(agent).into(), Vec::new());
-        }
+        run.report(Report::Continued(Continued {}), Vec::new());
         if run.live.world.seq() != run.durable {
             // What it was is over; what it is now is told when it is durable.
             run.status.send_modify(|status| status.state = TreeState::Running);
@@ -191,7 +174,7 @@ impl Run {
                 () = self.hub.0.released(), if is_held => {}
                 Some(brought) = inlets.reports.recv(), if room => self.take(brought),
                 Some(asked) = inlets.requests.recv(), if room && self.mode == Mode::Running => self.asked(asked),
-                () = self.timers.next(|at| self.live.ms_until(at)), if room && self.mode != Mode::Stopping => self.fire(),
+                () = self.timers.next(|at| self.live.ms_until(at)), if room && self.may_fire() => self.fire(),
                 () = &mut stop, if self.mode == Mode::Running => self.stop(),
             }
         }
@@ -310,18 +293,14 @@ impl Run {
     fn stop(&mut self) {
         self.mode = Mode::Stopping;
         let state = self.live.world.state();
-        let moves = !matches!(state, TreeState::Waiting | TreeState::Halted | TreeState::Paused);
-        if let Some(agent) = self.root().filter(|_| moves) {
-            self.mode = Mode::Parked;
-            if self.decide(By::Person, Pause { agent }.into(), Vec::new()).is_err() {
-                self.mode = Mode::Stopping;
-            }
+        if !matches!(state, TreeState::Waiting | TreeState::Halted | TreeState::Paused) {
+            self.report(Report::Suspended(Suspended::default()), Vec::new());
         }
     }
 
-    fn root(&self) -> Option<AgentId> {
-        let agents = self.live.world.agents();
-        agents.root().map(|root| agents.id(root).clone())
+    /// Whether timers may fire: what they let go on must not start in a tree that is being stopped.
+    fn may_fire(&self) -> bool {
+        self.mode == Mode::Running || self.live.world.is_suspended()
     }
 
     fn report(&mut self, report: Report, blobs: Vec<Vec<u8>>) {
@@ -350,8 +329,7 @@ impl Run {
         for effect in batch.events.iter().filter_map(|event| world.effect_of(event)) {
             self.gate.hold(world.seq(), Held::Effect(effect));
         }
-        let parked = self.mode == Mode::Parked && !world.is_over();
-        let state = if parked { STOPPED } else { world.state().word() };
+        let state = world.state().word();
         if self.hub.0.is_watched() {
             let numbered = batch.events.iter().zip(after.0 + 1..);
             let recorded = |(event, seq): (&Event, u64)| RecordedEvent {

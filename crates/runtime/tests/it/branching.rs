@@ -111,7 +111,7 @@ async fn p24_a_branch_in_the_middle_of_a_turn_takes_it_again_and_pays_once() {
     let journal = stage.journal().as_ref();
     let words: Vec<String> =
         all(journal, id).pop().unwrap().batch.events.iter().map(|event| event.word().to_owned()).collect();
-    insta::assert_snapshot!(words.join(" "), @"tree_branched agent_paused attempt_failed call_waiting checkpoint_made");
+    insta::assert_snapshot!(words.join(" "), @"tree_branched tree_suspended attempt_failed call_waiting checkpoint_made");
     let other = home.resume(id).await.unwrap();
     stage.model().until_out(2).await;
     let (one, two) = (tree.ended().await, other.ended().await);

@@ -49,6 +49,7 @@ mod snapshots;
 mod spawning;
 mod stopping;
 mod summarising;
+mod suspending;
 mod tagging;
 mod tailing;
 mod three_levels;

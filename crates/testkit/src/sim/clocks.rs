@@ -161,5 +161,6 @@ fn stands(world: &World) -> bool {
     let is_paused = world.agents().root().and_then(|root| world.agents().living(root));
     world.calls().running() == 0
         && (is_paused.is_some_and(|root| root.paused)
+            || world.is_suspended()
             || matches!(world.state(), TreeState::Waiting | TreeState::Paused | TreeState::Halted))
 }

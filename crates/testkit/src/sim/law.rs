@@ -111,6 +111,8 @@ impl Witness {
             | Event::MessagePublished { .. }
             | Event::TreeHalted { .. }
             | Event::TreeUnhalted
+            | Event::TreeSuspended
+            | Event::TreeContinued
             | Event::WrapUpStarted { .. }
             | Event::LimitRaised { .. }
             | Event::ClockSet { .. }
@@ -197,6 +199,11 @@ impl Witness {
                             })?;
                         }
                     }
+                }
+                CallStage::Waiting(Why::Suspended) => {
+                    hold(!free || world.is_suspended(), || {
+                        format!("{id} waits although somebody runs the tree")
+                    })?;
                 }
                 CallStage::Waiting(Why::Message) => {
                     hold(agent.inbox.is_empty(), || format!("{id} waits for a message that came"))?;

@@ -7,7 +7,7 @@ use spinney_kernel::record::{
     BreakerState as Gate, Failure, OnTimeout, Question, Sources, StopReason, WaitFor, WaitNeed, Work,
 };
 use spinney_kernel::rules::What;
-use spinney_kernel::rules::report::{Breaker, Done, Failed, Lost, Rate, Report, Timer};
+use spinney_kernel::rules::report::{Breaker, Continued, Done, Failed, Lost, Rate, Report, Suspended, Timer};
 use spinney_kernel::rules::request::{
     Answer, Ask, Broadcast, Cancel, Charge, Collect, Fail, Finish, Followup, Hold, HoldFor, Pause, Raise,
     Redirect, Refresh, Request, Send, Spawn, Unpause, Wait,
@@ -28,10 +28,14 @@ pub(super) fn next(dice: &mut Dice, world: &World, now: Time) -> What {
     if world.halted().is_some() && dice.once_in(3) {
         return What::Request { by: By::Person, request: Box::new(raise(dice, parse("lead"))) };
     }
+    if world.is_suspended() && dice.once_in(4) {
+        return What::Report(Report::Continued(Continued {}));
+    }
     match dice.below(100) {
         0..35 => report_call(dice, world),
         35..40 => What::Report(Report::Timer(Timer { timer: a_timer(dice, world) })),
         40..42 => gate(dice, now),
+        42..43 => What::Report(Report::Suspended(Suspended { was_pause: dice.once_in(4) })),
         _ => {
             let agent = an_agent(dice, world);
             let by = if dice.once_in(8) { By::Agent(an_agent(dice, world)) } else { By::Person };

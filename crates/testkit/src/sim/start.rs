@@ -66,6 +66,7 @@ impl Before<'_> {
             std::iter::once(call.agent).chain(world.agents().above(call.agent)).collect();
         let limits = world.definition().limits;
         hold(world.halted().is_none(), || format!("{id} started in a halted tree"))?;
+        hold(!world.is_suspended(), || format!("{id} started in a tree that nobody runs"))?;
         hold(!line.iter().any(|ix| world.agents().agent(*ix).paused), || {
             format!("{id} started while paused")
         })?;

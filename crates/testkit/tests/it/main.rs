@@ -43,6 +43,7 @@ mod slot;
 mod snapshot;
 mod spawn;
 mod summary;
+mod suspend;
 mod thread;
 mod tools;
 mod trace;

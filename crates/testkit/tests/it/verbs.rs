@@ -74,7 +74,8 @@ fn a_verb_is_closed_to_other_processes_unless_it_opens_itself() {
         Checkpoint::manual(name("a"), None).into(),
         Broadcast { from: name("a"), to: vec![name("b")], categories: Vec::new() }.into(),
     ];
-    let closed = [Request::from(Play::spawn("a", "b")), Unpause::when_resumed(name("a")).into()];
+    let closed =
+        [Request::from(Play::spawn("a", "b")), Unpause { agent: name("a"), until_resumed: true }.into()];
     assert!(open.iter().all(|request| request.outside() == Outside::Open));
     assert!(closed.iter().all(|request| request.outside() == Outside::Closed));
     open.iter().chain(&closed).for_each(again);

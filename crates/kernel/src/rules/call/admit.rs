@@ -92,11 +92,27 @@ pub(crate) fn pump(draft: &mut Draft<'_>) {
 
 /// Takes every call of `ix` and below that could start out of the running, for as long as the agent is paused.
 pub(crate) fn park(draft: &mut Draft<'_>, ix: AgentIx) {
+    hold_back(draft, ix, Why::Paused);
+}
+
+/// Takes every call that could start out of the running, for as long as nobody runs the tree.
+pub(crate) fn suspend(draft: &mut Draft<'_>) {
+    if draft.is_suspended() {
+        return;
+    }
+    draft.record(Event::TreeSuspended);
+    if let Some(root) = draft.agents().root() {
+        hold_back(draft, root, Why::Suspended);
+    }
+}
+
+fn hold_back(draft: &mut Draft<'_>, ix: AgentIx, until: Why) {
     for member in draft.agents().subtree(ix) {
         for id in draft.agent(member).open.clone() {
             let Some(CallStage::Waiting(why)) = draft.call(id).map(|call| call.stage) else { continue };
-            if matches!(why, Why::Budget { .. } | Why::Slot | Why::Rate) {
-                wait(draft, id, Pause::on(Why::Paused));
+            // Whoever is paused while nobody runs the tree waits for a person first.
+            if matches!(why, Why::Budget { .. } | Why::Slot | Why::Rate | Why::Suspended) {
+                wait(draft, id, Pause::on(until));
             }
         }
     }
@@ -107,6 +123,9 @@ fn verdict(draft: &Draft<'_>, id: CallId, scan: Option<&Scan>) -> Verdict {
     let ix = call.agent;
     if draft.is_paused(ix) {
         return Verdict::Wait(Pause::on(Why::Paused));
+    }
+    if draft.is_suspended() {
+        return Verdict::Wait(Pause::on(Why::Suspended));
     }
     if draft.halted().is_some() {
         return Verdict::Wait(Pause::on(Why::Halted));

@@ -7,7 +7,7 @@ mod cost;
 mod end;
 mod wake;
 
-pub(crate) use admit::{Admitted, admit, park, pump};
+pub(crate) use admit::{Admitted, admit, park, pump, suspend};
 pub(crate) use choose::{affordable_input, affordable_output, check_model, fallback, model_work};
 pub(crate) use cost::{first_attempt, used, used_in_vain};
 pub(crate) use end::{attempt_failed, end, end_running};

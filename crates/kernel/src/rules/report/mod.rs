@@ -3,21 +3,25 @@
 
 pub use crate::budget::Used;
 mod breaker;
+mod continued;
 mod done;
 mod failed;
 mod lost;
 mod rate;
 mod resumed;
+mod suspended;
 mod timer;
 
 use serde::{Deserialize, Serialize};
 
 pub use breaker::Breaker;
+pub use continued::Continued;
 pub use done::Done;
 pub use failed::Failed;
 pub use lost::Lost;
 pub use rate::Rate;
 pub use resumed::Resumed;
+pub use suspended::Suspended;
 pub use timer::Timer;
 
 use crate::rules::{Draft, Receipt};
@@ -35,6 +39,8 @@ pub enum Report {
     Breaker(Breaker),
     Rate(Rate),
     Resumed(Resumed),
+    Suspended(Suspended),
+    Continued(Continued),
 }
 
 impl Report {
@@ -50,6 +56,8 @@ impl Report {
             Self::Breaker(report) => report.decide(draft),
             Self::Rate(report) => report.decide(draft),
             Self::Resumed(report) => report.decide(draft),
+            Self::Suspended(report) => report.decide(draft),
+            Self::Continued(report) => report.decide(draft),
         }
     }
 }

@@ -50,8 +50,11 @@ impl Branch {
             later_ms: draft.now().0.saturating_sub(self.since.0),
         };
         draft.record(Event::TreeBranched(Box::new(branched)));
-        // Nothing starts before somebody runs it; that it was parked and not paused by a person, its head says.
-        if !draft.agent(root).paused {
+        // Nothing starts before somebody runs it.
+        if draft.rules() >= 4 {
+            call::suspend(draft);
+        } else if !draft.is_suspended() && !draft.agent(root).paused {
+            // That no person paused it, its head says.
             draft.record(Event::AgentPaused { agent: draft.agent_id(root).clone() });
             call::park(draft, root);
         }

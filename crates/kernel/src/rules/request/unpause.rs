@@ -12,8 +12,7 @@ use crate::words::{AgentId, By};
 #[serde(deny_unknown_fields)]
 pub struct Unpause {
     pub agent: AgentId,
-    /// Nobody runs the tree: one pause ends and the next begins in the same decision, so that nothing starts that nobody
-    /// would carry out. Only the runtime asks for this.
+    /// In journals before rules 4: nobody ran the tree, so one pause ended and the next began in the same decision.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub until_resumed: bool,
 }
@@ -22,7 +21,6 @@ impl Verb for Unpause {
     type Reply = Accepted;
 
     fn outside(&self) -> Outside {
-        // Only the runtime knows whether anybody runs the tree.
         if self.until_resumed { Outside::Closed } else { Outside::Open }
     }
 }
@@ -32,12 +30,6 @@ impl Unpause {
     #[must_use]
     pub const fn now(agent: AgentId) -> Self {
         Self { agent, until_resumed: false }
-    }
-
-    /// Ends a pause of a tree that nobody runs: it stays paused until it is resumed.
-    #[must_use]
-    pub const fn when_resumed(agent: AgentId) -> Self {
-        Self { agent, until_resumed: true }
     }
 
     pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Accepted, Refusal> {

@@ -134,6 +134,8 @@ impl People {
             | Event::ThreadLeft { .. }
             | Event::ContextCut { .. }
             | Event::AgentPaused { .. }
+            | Event::TreeSuspended
+            | Event::TreeContinued
             | Event::CallAsked { .. }
             | Event::CallWaiting { .. }
             | Event::CallStarted { .. }

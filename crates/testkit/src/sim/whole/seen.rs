@@ -101,7 +101,13 @@ fn waiting(why: Why) -> Option<&'static str> {
         Why::Budget { .. } => Some("a call waited for budget"),
         Why::Slot => Some("a call waited for a slot"),
         Why::Backoff => Some("a call backed off"),
-        Why::Rate | Why::Paused | Why::Halted | Why::Children | Why::Message | Why::Person => None,
+        Why::Rate
+        | Why::Paused
+        | Why::Suspended
+        | Why::Halted
+        | Why::Children
+        | Why::Message
+        | Why::Person => None,
     }
 }
 
