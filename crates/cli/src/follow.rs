@@ -85,8 +85,8 @@ pub(crate) async fn follow(follow: Follow) -> Result<Exit> {
             if !matches!(tree.status().state, TreeState::Ended(_)) {
                 // Where the journal cannot be read, that is the error which is told below.
                 let head = journal.head(tree.id()).wait().ok().flatten();
-                let state = head.map(|head| head.state).unwrap_or_default();
-                let resume = go_on(&path, tree.id(), &state);
+                let state = head.map_or(TreeState::New, |head| head.state);
+                let resume = go_on(&path, tree.id(), state);
                 out::note(&format!("the tree is stopped. Go on with: {resume}"));
             }
             Err(error)

@@ -33,8 +33,8 @@ pub(crate) fn about(home: &Path, verb: &str, tree: TreeId, more: &[&str]) -> Str
 }
 
 /// The command that goes on with a tree that nobody runs, by the state that its journal shows.
-pub(crate) fn go_on(home: &Path, tree: TreeId, state: &str) -> String {
-    if state == TreeState::Paused.word() {
+pub(crate) fn go_on(home: &Path, tree: TreeId, state: TreeState) -> String {
+    if state == TreeState::Paused {
         return about(home, "resume", tree, &["--unpause"]);
     }
     about(home, "resume", tree, &[])

@@ -9,17 +9,17 @@ use anyhow::{Result, bail};
 use spinney_journal::{Blocking, Journal, damaged, pages, places};
 use spinney_kernel::context::{Contexts, Message, Places, Shown};
 use spinney_kernel::definition::Preset;
-use spinney_kernel::record::{Event, Exit};
+use spinney_kernel::record::{Event, ExitKind};
 use spinney_kernel::window::{Because, Window};
 use spinney_kernel::words::{AgentId, Seq, TreeId, limit};
-use spinney_kernel::world::{Agent, AgentIx, World};
+use spinney_kernel::world::{Agent, AgentIx, AgentStatus, World};
 
 use crate::agents::unknown;
 
 /// What an agent knows.
 pub(crate) struct Recalled {
     /// What it is doing, or how it ended.
-    pub(crate) state: String,
+    pub(crate) state: AgentStatus,
     /// The last event that was taken in.
     pub(crate) seq: Seq,
     /// Every message, the oldest first.
@@ -99,7 +99,7 @@ pub(crate) fn recall(journal: &dyn Journal, tree: TreeId, agent: &AgentId) -> Re
     }
     match fold.contexts.lacks() {
         Some(seq) => Err(damaged(tree, seq).into()),
-        None => fold.recalled(ended.as_ref().map(Exit::word)),
+        None => fold.recalled(ended),
     }
 }
 
@@ -109,7 +109,7 @@ fn read<'a>(
     tree: TreeId,
     agent: &'a AgentId,
     places: Places,
-) -> Result<(Fold<'a>, Option<Exit>)> {
+) -> Result<(Fold<'a>, Option<ExitKind>)> {
     let mut contexts = Contexts::whole(tree);
     contexts.keep(places);
     let (world, tokens, seen, last_cut) = (World::new(tree), BTreeMap::new(), 0, None);
@@ -119,7 +119,7 @@ fn read<'a>(
             if let Event::AgentEnded { agent: ended, exit, .. } = &event
                 && ended == agent
             {
-                return Ok((fold, Some(exit.clone())));
+                return Ok((fold, Some(exit.kind())));
             }
             fold.take(&event);
         }
@@ -204,7 +204,7 @@ impl Fold<'_> {
         headers.iter().skip(self.read()).map(|header| header.tokens.into()).collect()
     }
 
-    fn recalled(self, ended: Option<&str>) -> Result<Recalled> {
+    fn recalled(self, ended: Option<ExitKind>) -> Result<Recalled> {
         let agents = self.world.agents();
         let Some(ix) = agents.find(self.agent) else {
             bail!(unknown(self.agent, agents.all().map(|ix| agents.id(ix))))
@@ -225,9 +225,8 @@ impl Fold<'_> {
                 Because::Spawner => "what its spawner says".to_owned(),
             }
         });
-        let status = || self.world.view(ix).status.to_string();
         Ok(Recalled {
-            state: ended.map_or_else(status, str::to_owned),
+            state: ended.map_or_else(|| self.world.view(ix).status, AgentStatus::Ended),
             seq: self.world.seq(),
             messages: self.known(),
             window,

@@ -1,6 +1,6 @@
 //! The result of a run: what became of the tree, as one JSON object or as a block of words.
 
-use spinney_kernel::record;
+use spinney_kernel::record::{self, ExitKind};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -28,7 +28,7 @@ pub(crate) struct Outcome {
     home: PathBuf,
     /// None if there is no tree.
     tree: Option<TreeId>,
-    state: &'static str,
+    state: TreeState,
     exit: Exit,
     output: String,
     /// What it spent and how many agents it had; none if that could not be read.
@@ -80,11 +80,11 @@ impl Outcome {
     ) -> Self {
         let (mut state, exit) = state(look);
         if look.state == TreeState::Paused && is_paused_by_a_person(journal, place.tree) {
-            state = PAUSED;
+            state = TreeState::Paused;
         }
         let root = look.agents.first();
         // What a halted tree has said so far is kept; one that waits or was stopped is under way.
-        let halted = look.so_far.as_ref().filter(|_| state == "halted");
+        let halted = look.so_far.as_ref().filter(|_| state == TreeState::Halted);
         let output = look.end.as_ref().map(|end| &end.shown).or(halted);
         let output = output.map(|body| whole(body, journal)).unwrap_or_default();
         Self {
@@ -137,16 +137,15 @@ impl Outcome {
     pub(crate) fn interrupted(mut self) -> Self {
         match self.exit {
             Exit::Completed | Exit::Failed | Exit::Cancelled => {}
-            Exit::Interrupted if self.state == PAUSED => {}
+            Exit::Interrupted if self.state == TreeState::Paused => {}
             _ => {
-                (self.state, self.exit, self.error) = ("stopped", Exit::Interrupted, None);
+                (self.state, self.exit, self.error) = (TreeState::Suspended, Exit::Interrupted, None);
             }
         }
         self
     }
 
-    /// What became of it, as one word.
-    pub(crate) const fn state(&self) -> &'static str {
+    pub(crate) const fn state(&self) -> TreeState {
         self.state
     }
 
@@ -187,8 +186,8 @@ impl Outcome {
     }
 }
 
-const FAILED: &str = "failed";
-const PAUSED: &str = "paused";
+/// A tree that a ceiling stopped has failed, too: its error says how.
+const FAILED: TreeState = TreeState::Ended(ExitKind::Failed);
 
 /// Why there is no result of a tree, although one was asked for.
 pub(crate) enum Failure<'a> {
@@ -282,10 +281,7 @@ pub(crate) fn failed(
 
 /// Whether it was a person who paused a tree: older versions paused a tree to stop it, and its head said `stopped` then.
 fn is_paused_by_a_person(journal: &dyn Journal, tree: TreeId) -> bool {
-    journal
-        .head(tree)
-        .wait()
-        .is_ok_and(|head| head.is_some_and(|head| head.state == TreeState::Paused.word()))
+    journal.head(tree).wait().is_ok_and(|head| head.is_some_and(|head| head.state == TreeState::Paused))
 }
 
 /// What the text of a tree is that ended so: only one that completed has answered.
@@ -302,15 +298,17 @@ fn block(label: &str, text: &str) -> Result<(), Unwritten> {
     Ok(())
 }
 
-fn state(look: &Look) -> (&'static str, Exit) {
+fn state(look: &Look) -> (TreeState, Exit) {
     match (&look.end, look.state) {
         (Some(end), _) => match &end.exit {
-            record::Exit::Completed => ("completed", Exit::of_end(&end.exit)),
-            record::Exit::Cancelled { .. } => ("cancelled", Exit::of_end(&end.exit)),
+            record::Exit::Completed => (TreeState::Ended(ExitKind::Completed), Exit::of_end(&end.exit)),
+            record::Exit::Cancelled { .. } => {
+                (TreeState::Ended(ExitKind::Cancelled), Exit::of_end(&end.exit))
+            }
             record::Exit::Failed { .. } | record::Exit::Exhausted { .. } => (FAILED, Exit::of_end(&end.exit)),
         },
-        (None, TreeState::Halted) => ("halted", Exit::Halted),
-        (None, TreeState::Waiting) => ("waiting", Exit::Waiting),
+        (None, TreeState::Halted) => (TreeState::Halted, Exit::Halted),
+        (None, TreeState::Waiting) => (TreeState::Waiting, Exit::Waiting),
         (
             None,
             TreeState::New
@@ -318,7 +316,7 @@ fn state(look: &Look) -> (&'static str, Exit) {
             | TreeState::Paused
             | TreeState::Suspended
             | TreeState::Ended(_),
-        ) => ("stopped", Exit::Interrupted),
+        ) => (TreeState::Suspended, Exit::Interrupted),
     }
 }
 
@@ -430,7 +428,7 @@ impl Serialize for Outcome {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("type", "result")?;
         map.serialize_entry("tree", &self.tree)?;
-        map.serialize_entry("state", self.state)?;
+        map.serialize_entry("state", &self.state)?;
         map.serialize_entry("output", &self.output)?;
         map.serialize_entry("outputs", &serde_json::Map::new())?;
         for list in ["succeeded", "failed", "skipped"] {
@@ -495,7 +493,7 @@ impl Serialize for Trouble {
 }
 
 /// What a person is to do about open questions.
-pub(crate) fn write_questions(look: &Look, state: &str, place: TreeInHome<'_>) -> Vec<String> {
+pub(crate) fn write_questions(look: &Look, state: TreeState, place: TreeInHome<'_>) -> Vec<String> {
     let TreeInHome { home, tree } = place;
     let mut lines = vec![format!("{} to answer:", counted(look.questions.len() as u64, "question"))];
     let show_all = about(home, "questions", tree, &[]);

@@ -23,7 +23,7 @@ pub use home_refusal::HomeRefusal;
 pub use page::{Pages, pages};
 pub use port::{
     Append, Appended, Base, ChainHash, Entry, Head, HeadCursor, HeadPage, Journal, JournalFault, Reading,
-    Shared, is_over,
+    Shared,
 };
 pub use recall::{damaged, mended, places, recall};
 pub use retention::{Cleaned, clean, expired};

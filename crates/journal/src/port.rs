@@ -5,12 +5,12 @@
 //! changed, lost or reordered by accident is found and named. The hashes hold no secret: whoever can write the journal
 //! can write all of them anew. Only a hash that was kept elsewhere shows that.
 
-use spinney_kernel::record::ExitKind;
 use std::fmt;
 use std::pin::Pin;
 
 use spinney_kernel::port::Pending;
 use spinney_kernel::words::{BlobRef, Durability, Seq, Time, TreeId, limit};
+use spinney_kernel::world::TreeState;
 
 use crate::Batch;
 
@@ -42,7 +42,7 @@ pub trait Journal: Send + Sync {
     ///
     /// # Errors
     /// If the store cannot be read.
-    fn head_page(&self, states: &[&str], after: HeadCursor, heads_max: usize) -> Reading<HeadPage>;
+    fn head_page(&self, states: &[TreeState], after: HeadCursor, heads_max: usize) -> Reading<HeadPage>;
 
     /// All of them, read page by page.
     ///
@@ -50,7 +50,7 @@ pub trait Journal: Send + Sync {
     /// If the store cannot be read.
     fn heads<'j>(
         &'j self,
-        states: &'j [&'j str],
+        states: &'j [TreeState],
     ) -> Pin<Box<dyn Future<Output = Result<Vec<Head>, JournalFault>> + Send + 'j>> {
         Box::pin(async move {
             let (mut heads, mut next) = (Vec::new(), Some(HeadCursor::START));
@@ -115,8 +115,8 @@ pub struct Append {
     pub blobs: Vec<Vec<u8>>,
     /// What its events change in the catalog.
     pub catalog: Vec<CatalogRow>,
-    /// The tree's state from here on, as one word.
-    pub state: &'static str,
+    /// The tree's state from here on.
+    pub state: TreeState,
     /// What "durable" means for this tree.
     pub durability: Durability,
 }
@@ -146,8 +146,7 @@ pub struct Head {
     pub seq: Seq,
     /// The hash over all of it.
     pub hash: ChainHash,
-    /// Its state, as one word.
-    pub state: String,
+    pub state: TreeState,
     /// When its first batch arrived.
     pub started: Time,
     /// When its last batch arrived.
@@ -192,20 +191,6 @@ pub enum Shared {
     /// They go to the branch that reads most of them, and the others read them there: nothing is copied, and nobody
     /// sees a difference.
     HandOver,
-}
-
-impl Head {
-    /// Whether its state is one that nothing follows.
-    #[must_use]
-    pub fn is_over(&self) -> bool {
-        ExitKind::of_word(&self.state).is_some()
-    }
-}
-
-/// Whether a tree's state is one that nothing follows.
-#[must_use]
-pub fn is_over(state: &str) -> bool {
-    matches!(state, "completed" | "failed" | "cancelled" | "exhausted")
 }
 
 /// A hash over a batch and everything before it. Kept away from the journal it proves what the journal was; beside it,

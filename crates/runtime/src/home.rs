@@ -226,7 +226,7 @@ impl Home {
             return Err(ResumeError::Ended { tree, state });
         }
         self.drivers.check(seedling.world().definition()).map_err(ResumeError::NoDriver)?;
-        tracing::info!(%tree, seq = head.seq.0, state = &*head.state, "tree resumed");
+        tracing::info!(%tree, seq = head.seq.0, state = head.state.word(), "tree resumed");
         seedling.resume(&head);
         let (tree, task) = seedling.grow();
         Ok(self.keep(tree, task))
@@ -292,7 +292,7 @@ impl Home {
                     "tree {tree}, of which this one is a branch since event {}, was removed; what both shared is kept here",
                     base.at.0
                 );
-                let notified = !head.is_over() && self.tell_root(head.tree, text).await;
+                let notified = !head.state.is_over() && self.tell_root(head.tree, text).await;
                 orphans.push(Orphan { tree: head.tree, notified });
             }
         }
@@ -331,7 +331,7 @@ impl Home {
     pub async fn recover(&self) -> Result<Vec<(TreeId, Result<Tree, ResumeError>)>, JournalFault> {
         let mut resumed = Vec::new();
         for head in self.journal.heads(&[]).await? {
-            if !head.is_over() {
+            if !head.state.is_over() {
                 resumed.push((head.tree, self.resume(head.tree).await));
             }
         }

@@ -4,6 +4,7 @@
 #![expect(clippy::float_arithmetic, reason = "ratios are for people; no money is counted here")]
 #![expect(clippy::unwrap_used, reason = "a bench that cannot run has nothing else to say")]
 
+use spinney_kernel::world::TreeState;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Instant;
@@ -174,7 +175,7 @@ impl Ours {
             batch,
             blobs,
             catalog,
-            state: "running",
+            state: TreeState::Running,
             durability,
         }
     }

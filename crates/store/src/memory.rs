@@ -8,6 +8,7 @@ use spinney_journal::{
     Journal, JournalFault, Reading, Shared,
 };
 use spinney_kernel::words::{BlobRef, Seq, Time, TreeId, limit};
+use spinney_kernel::world::TreeState;
 
 use crate::bound;
 use crate::codec::{self, Found, Link, Page};
@@ -74,7 +75,7 @@ struct Encoded {
     bytes: Vec<u8>,
     blobs: Vec<Vec<u8>>,
     catalog: Vec<CatalogRow>,
-    state: &'static str,
+    state: TreeState,
 }
 
 impl Encoded {
@@ -107,8 +108,8 @@ impl Shelf {
         Ok(page.after(after))
     }
 
-    fn head_page(&self, states: &[&str], after: HeadCursor, heads_max: usize) -> HeadPage {
-        let asked = |head: &Head| states.is_empty() || states.contains(&head.state.as_str());
+    fn head_page(&self, states: &[TreeState], after: HeadCursor, heads_max: usize) -> HeadPage {
+        let asked = |head: &Head| states.is_empty() || states.contains(&head.state);
         let trees =
             self.order.range(after.0..).filter_map(|(number, tree)| Some((number, self.trees.get(tree)?)));
         let mut found = trees.filter(|(_, stored)| asked(&stored.head));
@@ -146,17 +147,13 @@ impl Shelf {
         let stored = self.trees.entry(tree).or_insert_with(|| {
             let number = self.order.last_key_value().map_or(0, |(last, _)| last + 1);
             self.order.insert(number, tree);
-            let state = String::new();
             let head = Head { tree, seq: after, hash, state, started: now, changed: now, base: prefix, seed };
             let (batches, blobs, keys) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
             Stored { number, head, before, batches, blobs, keys }
         });
         stored.batches.push((after, hash, bytes));
         (stored.head.seq, stored.head.hash) = (Seq(after.0 + events), hash);
-        stored.head.changed = now;
-        if stored.head.state != state {
-            state.clone_into(&mut stored.head.state);
-        }
+        (stored.head.state, stored.head.changed) = (state, now);
         for bytes in blobs {
             let name = *blake3::hash(&bytes).as_bytes();
             if stored.blobs.insert(name) {
@@ -316,7 +313,7 @@ impl Journal for MemoryJournal {
         answer(Ok(self.shelf().trees.get(&tree).map(|stored| stored.head.clone())))
     }
 
-    fn head_page(&self, states: &[&str], after: HeadCursor, heads_max: usize) -> Reading<HeadPage> {
+    fn head_page(&self, states: &[TreeState], after: HeadCursor, heads_max: usize) -> Reading<HeadPage> {
         answer(Ok(self.shelf().head_page(states, after, heads_max.min(limit::HEADS_MAX))))
     }
 

@@ -2,6 +2,8 @@
 
 mod branches;
 
+use spinney_kernel::record::ExitKind;
+use spinney_kernel::world::TreeState;
 use std::sync::mpsc::sync_channel;
 
 use spinney_journal::{
@@ -89,7 +91,7 @@ fn write(journal: &dyn Journal, tree: TreeId, batches: &[Batch]) -> Vec<Entry> {
 #[must_use]
 pub fn of(tree: TreeId, after: Seq, batch: &Batch) -> Append {
     let (batch, catalog) = (batch.clone(), catalog_of(tree, after, batch));
-    let (state, durability) = ("running", Durability::Normal);
+    let (state, durability) = (TreeState::Running, Durability::Normal);
     Append { tree, after, base: None, before: None, batch, blobs: Vec::new(), catalog, state, durability }
 }
 
@@ -238,18 +240,24 @@ fn heads_say_where_each_tree_stands(journal: &dyn Journal) {
     assert_eq!(order, [tree(3), tree(1), tree(2)]);
     let entries = journal.read(tree(1), Seq(0), usize::MAX).wait().unwrap_or_default();
     let head = journal.head(tree(1)).wait().unwrap_or_default();
-    let expected = entries.last().map(|entry| (last(&batches), entry.hash, "running".to_owned()));
+    let expected = entries.last().map(|entry| (last(&batches), entry.hash, TreeState::Running));
     assert_eq!(head.map(|head| (head.seq, head.hash, head.state)), expected);
 }
 
 fn heads_are_listed_page_by_page(journal: &dyn Journal) {
     let batch = &batches()[0];
     for number in 1..=9 {
-        let state = if number % 3 == 0 { "waiting" } else { "running" };
+        let state = if number % 3 == 0 { TreeState::Waiting } else { TreeState::Running };
         let appended = append(journal, Append { state, ..of(tree(number), Seq(0), batch) });
         assert!(appended.is_ok(), "{appended:?}");
     }
-    for states in [&[][..], &["waiting"], &["running"], &["running", "waiting"], &["failed"]] {
+    for states in [
+        &[][..],
+        &[TreeState::Waiting],
+        &[TreeState::Running],
+        &[TreeState::Running, TreeState::Waiting],
+        &[TreeState::Ended(ExitKind::Failed)],
+    ] {
         let all = journal.heads(states).wait().unwrap_or_else(|fault| panic!("{fault}"));
         for heads_max in [1, 2, 3, 100] {
             let (mut listed, mut next) = (Vec::new(), Some(HeadCursor::START));
@@ -367,22 +375,30 @@ fn trees_do_not_mix(journal: &dyn Journal) {
 fn heads_are_listed_by_state(journal: &dyn Journal) {
     let batches = batches();
     let events = batches[0].events.len() as u64;
-    for (number, state) in [(4, "running"), (3, "completed"), (2, "waiting"), (1, "running")] {
-        let append = Append { state: "new", ..of(tree(number), Seq(0), &batches[0]) };
+    for (number, state) in [
+        (4, TreeState::Running),
+        (3, TreeState::Ended(ExitKind::Completed)),
+        (2, TreeState::Waiting),
+        (1, TreeState::Running),
+    ] {
+        let append = Append { state: TreeState::New, ..of(tree(number), Seq(0), &batches[0]) };
         self::append(journal, append).unwrap_or_else(|fault| panic!("{fault}"));
         let append = Append { state, ..of(tree(number), Seq(events), &batches[1]) };
         self::append(journal, append).unwrap_or_else(|fault| panic!("{fault}"));
     }
-    let listed = |states: &[&str]| -> Vec<TreeId> {
+    let listed = |states: &[TreeState]| -> Vec<TreeId> {
         let heads = journal.heads(states).wait().unwrap_or_else(|fault| panic!("{fault}"));
         heads.iter().map(|head| head.tree).collect()
     };
     assert_eq!(listed(&[]), [tree(4), tree(3), tree(2), tree(1)]);
-    assert_eq!(listed(&["running"]), [tree(4), tree(1)]);
-    assert_eq!(listed(&["waiting", "running", "running"]), [tree(4), tree(2), tree(1)]);
-    assert_eq!(listed(&["new"]), []);
+    assert_eq!(listed(&[TreeState::Running]), [tree(4), tree(1)]);
+    assert_eq!(
+        listed(&[TreeState::Waiting, TreeState::Running, TreeState::Running]),
+        [tree(4), tree(2), tree(1)]
+    );
+    assert_eq!(listed(&[TreeState::New]), []);
     assert_eq!(journal.remove(tree(4), Shared::Refuse).wait(), Ok(()));
-    assert_eq!(listed(&["running"]), [tree(1)]);
+    assert_eq!(listed(&[TreeState::Running]), [tree(1)]);
 }
 
 fn a_row_of_the_catalog_lives_with_its_tree(journal: &dyn Journal) {

@@ -143,7 +143,7 @@ fn named(home: &Path, text: &str) -> Result<ListedCheckpoint> {
 /// The command that makes a checkpoint: of this agent, or of the newest tree's root. None where no tree has it.
 fn makes_one(home: &Path, agent: Option<&AgentId>) -> Result<Option<String>> {
     let journal = place::look(home)?;
-    let Some(newest) = journal.heads(&[]).wait()?.into_iter().rfind(|head| !head.is_over()) else {
+    let Some(newest) = journal.heads(&[]).wait()?.into_iter().rfind(|head| !head.state.is_over()) else {
         return Ok(None);
     };
     let known = agents::known(&journal, newest.tree)?;

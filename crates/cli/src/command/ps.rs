@@ -8,6 +8,7 @@ use serde_json::json;
 use spinney::clock::{Clock, SystemClock};
 use spinney_journal::{Blocking, CatalogKind, Head, Journal};
 use spinney_kernel::words::TreeId;
+use spinney_kernel::world::TreeState;
 
 use crate::control::{Running, running};
 use crate::exit::Exit;
@@ -48,7 +49,7 @@ pub(super) async fn ps(home: &Path, args: &args::Ps) -> Result<Exit> {
     for head in &heads {
         let columns = [
             short(head.tree),
-            state(head, &running).to_owned(),
+            state(head, &running).word().to_owned(),
             one_line(name(head.tree), NAME_CHARS_MAX),
             head.seq.0.to_string(),
             since(head.started.0),
@@ -57,7 +58,8 @@ pub(super) async fn ps(home: &Path, args: &args::Ps) -> Result<Exit> {
         let base = head.base.map(|base| format!("  branch of {} at {}", short(base.tree), base.at.0));
         out::line(&(row(&columns) + &base.unwrap_or_default()))?;
     }
-    let interrupted: Vec<&Head> = heads.iter().filter(|head| state(head, &running) == INTERRUPTED).collect();
+    let interrupted: Vec<&Head> =
+        heads.iter().filter(|head| state(head, &running) == ListedState::Interrupted).collect();
     for head in interrupted.iter().rev().take(RESUMES_MAX) {
         let (id, resume) = (short(head.tree), about(home, "resume", head.tree, &[]));
         out::note(&format!("{id} was interrupted, its process is gone; go on with: {resume}"));
@@ -70,17 +72,35 @@ pub(super) async fn ps(home: &Path, args: &args::Ps) -> Result<Exit> {
 
 /// Most interrupted trees for which it says how to go on, the newest first.
 const RESUMES_MAX: usize = 8;
-const INTERRUPTED: &str = "interrupted";
 
-/// The stored state; one that says "running" although no process runs it was interrupted. If the process that could
-/// say so does not, the stored state stands.
-fn state<'a>(head: &'a Head, running: &Running) -> &'a str {
+/// What a list says of a tree.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ListedState {
+    Stored(TreeState),
+    /// Its journal says that it runs, and no process runs it.
+    Interrupted,
+}
+
+impl ListedState {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Stored(state) => state.word(),
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// The state of a tree. If the process that could say whether it runs does not, the stored state stands.
+fn state(head: &Head, running: &Running) -> ListedState {
     let is_run = match running {
         Running::Trees(trees) => trees.contains(&head.tree),
         Running::Silent(_) | Running::Unknown => true,
         Running::Nobody => false,
     };
-    if head.state == "running" && !is_run { INTERRUPTED } else { &head.state }
+    match head.state {
+        TreeState::Running if !is_run => ListedState::Interrupted,
+        state => ListedState::Stored(state),
+    }
 }
 
 fn row([tree, state, name, events, started, changed]: &[String; 6]) -> String {
@@ -91,7 +111,7 @@ fn line(head: &Head, name: &str, running: &Running) -> String {
     let base = head.base.map(|base| json!({ "tree": base.tree, "seq": base.at }));
     let mut line = json!({
         "tree": head.tree,
-        "state": state(head, running),
+        "state": state(head, running).word(),
         "name": name,
         "events": head.seq,
         "started": head.started,

@@ -48,7 +48,7 @@ async fn take_up(
     let journal = place::look(path)?;
     let known = find(path, &journal, &args.id)?;
     *tree = Some(known.tree);
-    if known.is_over() {
+    if known.state.is_over() {
         // To give a result needs no right to write; to mend what people read of it does.
         match place::write_if_free(path) {
             Ok(Some(_owned)) => workspaces::mend(path, &journal, known.tree),

@@ -19,7 +19,7 @@ const ANSWER_BYTES_MAX: u64 = 64;
 
 /// Asks whether a tree that could go on is to be removed for good. Where nobody can be asked, says how to insist.
 fn confirmed(path: &Path, head: &Head) -> bool {
-    let (id, state) = (short(head.tree), &head.state);
+    let (id, state) = (short(head.tree), head.state);
     let resume = go_on(path, head.tree, state);
     let what = format!("tree {id} has not ended ({state}); `{resume}` goes on with it");
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
@@ -42,7 +42,7 @@ pub(super) async fn rm(path: &Path, args: &args::Rm) -> Result<Exit> {
     {
         bail!("tree {tree} is running: `{}` first", about(path, "cancel", tree, &[]));
     }
-    if !head.is_over() && !args.force && !confirmed(path, &head) {
+    if !head.state.is_over() && !args.force && !confirmed(path, &head) {
         return Ok(Exit::Usage);
     }
     let home = Home::open(Arc::new(place::write_to_remove(path)?), Drivers::new());

@@ -159,7 +159,7 @@ async fn ask_with<V: Verb>(
         return Ok(answer);
     }
     let journal = place::look(home)?;
-    if journal.head(tree).wait()?.is_none_or(|head| head.is_over()) {
+    if journal.head(tree).wait()?.is_none_or(|head| head.state.is_over()) {
         return Ok(answer);
     }
     let known = agents::known(&journal, tree)?;
@@ -180,10 +180,10 @@ pub(super) async fn finish<R>(
         Asked::Done { goes_on, .. } => {
             out::note(&match (goes_on, next) {
                 (GoesOn::WhenResumed, Next::Resume) => {
-                    format!("{said}; go on with: {}", go_on(home, tree, &state(home, tree)?))
+                    format!("{said}; go on with: {}", go_on(home, tree, state(home, tree)?))
                 }
                 (GoesOn::WhenResumed, Next::ResumeUnpaused) => {
-                    format!("{said}; go on with: {}", go_on(home, tree, TreeState::Paused.word()))
+                    format!("{said}; go on with: {}", go_on(home, tree, TreeState::Paused))
                 }
                 (_, Next::Spawn) => format!("{said}; the message waits until one is spawned"),
                 (GoesOn::Now | GoesOn::WhenResumed, _) => said.to_owned(),
@@ -206,8 +206,8 @@ pub(super) async fn finish<R>(
 }
 
 /// The state that a tree's journal shows.
-fn state(home: &Path, tree: TreeId) -> Result<String> {
-    Ok(place::look(home)?.head(tree).wait()?.map(|head| head.state).unwrap_or_default())
+fn state(home: &Path, tree: TreeId) -> Result<TreeState> {
+    Ok(place::look(home)?.head(tree).wait()?.map_or(TreeState::New, |head| head.state))
 }
 
 /// Which command helps whoever was refused, if one does.
@@ -219,7 +219,7 @@ async fn way_out(refusal: &Refusal, TreeInHome { home, tree }: TreeInHome<'_>) -
     };
     Ok(match refusal {
         Refusal::NotPaused { .. } if !runs().await => {
-            Some(format!("go on with: {}", go_on(home, tree, &state(home, tree)?)))
+            Some(format!("go on with: {}", go_on(home, tree, state(home, tree)?)))
         }
         Refusal::AlreadyPaused { agent } => {
             Some(format!("end the pause with: {}", about(home, "unpause", tree, &[agent.as_str()])))

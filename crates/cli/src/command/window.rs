@@ -171,7 +171,7 @@ fn line(recalled: &Recalled, rows: &[Row], tree: TreeId, agent: &AgentId) -> Str
     let line = json!({
         "tree": tree,
         "agent": agent,
-        "state": recalled.state,
+        "state": recalled.state.to_string(),
         "seq": recalled.seq,
         "size": window.size(),
         "because": recalled.because,

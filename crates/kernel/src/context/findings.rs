@@ -3,7 +3,7 @@
 //!
 //! It decides nothing and forgets nothing: what to make of it is for the one who reads it.
 
-pub(super) use crate::record::{Ballot, WaitNeed};
+pub(super) use crate::record::{Ballot, ExitKind, WaitNeed};
 use std::fmt;
 
 use crate::budget::Amounts;
@@ -13,8 +13,7 @@ use crate::words::{AgentId, AnswerDigest, cut, digest, limit};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     pub agent: AgentId,
-    /// How it ended, as one word.
-    pub state: String,
+    pub state: ExitKind,
     /// Its answer, or as far as it got.
     pub text: String,
     /// What it used, if that is told.
@@ -27,7 +26,7 @@ impl Finding {
     /// Whether it is an answer, and not only as far as somebody got.
     #[must_use]
     pub fn is_completed(&self) -> bool {
-        self.state == "completed"
+        self.state == ExitKind::Completed
     }
 
     /// What its answer is compared by: never the text of an answer that was read before, which only says so.

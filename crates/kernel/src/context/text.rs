@@ -2,7 +2,7 @@
 
 use crate::context::offload::Whole;
 use crate::context::{Finding, Findings, Late, offload};
-use crate::record::{ChildEnd, Exit, Outcome, Sources, WaitFor, WaitNeed};
+use crate::record::{ChildEnd, Exit, ExitKind, Outcome, Sources, WaitFor, WaitNeed};
 use crate::words::{AgentId, Body, Envelope, FaultKind, cut, limit};
 
 /// The most bytes that name a child, its end, and that this is known.
@@ -126,9 +126,9 @@ pub(crate) fn outcome_tokens(outcome: &Outcome, child: impl Fn(&ChildEnd) -> u64
             let before = if *is_default { DEFAULT_ANSWER.len() } else { 0 };
             shown_tokens(answer).saturating_add(before as u64)
         }
-        Outcome::Children { ended } => ended.iter().map(|end| child_tokens(&end.state, child(end))).sum(),
+        Outcome::Children { ended } => ended.iter().map(|end| child_tokens(end.state, child(end))).sum(),
         Outcome::Expired { ended } => {
-            notice + ended.iter().map(|end| child_tokens(&end.state, child(end))).sum::<u64>()
+            notice + ended.iter().map(|end| child_tokens(end.state, child(end))).sum::<u64>()
         }
         Outcome::Approved => 0,
         Outcome::Message { .. }
@@ -141,8 +141,8 @@ pub(crate) fn outcome_tokens(outcome: &Outcome, child: impl Fn(&ChildEnd) -> u64
 
 /// The most tokens that a child's end can have, told in full or as something that is known: what it shows, and how it
 /// ended if that needs words.
-pub(crate) fn child_tokens(state: &str, shown: u64) -> u64 {
-    let words = if state == Exit::Completed.word() { KNOWN_BYTES_MAX } else { limit::NOTICE_BYTES_MAX };
+pub(crate) fn child_tokens(state: ExitKind, shown: u64) -> u64 {
+    let words = if state == ExitKind::Completed { KNOWN_BYTES_MAX } else { limit::NOTICE_BYTES_MAX };
     shown.saturating_add(words as u64)
 }
 

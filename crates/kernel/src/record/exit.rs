@@ -92,7 +92,7 @@ pub enum ExitKind {
 }
 
 impl ExitKind {
-    const ALL: [Self; 4] = [Self::Completed, Self::Exhausted, Self::Failed, Self::Cancelled];
+    pub(crate) const ALL: [Self; 4] = [Self::Completed, Self::Exhausted, Self::Failed, Self::Cancelled];
 
     /// The word that journals, results and people use for it.
     #[must_use]
@@ -103,12 +103,6 @@ impl ExitKind {
             Self::Failed => "failed",
             Self::Cancelled => "cancelled",
         }
-    }
-
-    /// The kind with this word.
-    #[must_use]
-    pub fn of_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.word() == word)
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::definition::{Mismatch, Refusal};
-use crate::record::ToolAsk;
+use crate::record::{ExitKind, ToolAsk};
 use crate::words::{AgentId, Body, Fault, FaultKind, Seq};
 
 /// How a call ended.
@@ -108,8 +108,7 @@ const fn is_false(flag: &bool) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChildEnd {
     pub agent: AgentId,
-    /// How, as one word.
-    pub state: String,
+    pub state: ExitKind,
     /// The `agent_ended` event.
     pub seq: Seq,
 }

@@ -273,7 +273,7 @@ impl World {
         match parent {
             Some(parent) if detached => {
                 let facts = 2 * self.facts_tokens(parent);
-                let tokens_shown = context::child_tokens(exit.word(), tokens).saturating_add(facts);
+                let tokens_shown = context::child_tokens(exit.kind(), tokens).saturating_add(facts);
                 let room = Room::from(tokens_shown).plus(limit::SENDER_TOKENS);
                 let letter = Letter { seq: self.seq, room, category: Category::Output };
                 self.agents.agent_mut(parent).take(letter);

@@ -1,5 +1,7 @@
 //! Looking at a world: the directory of its agents and the state of the whole. Costs nothing per call ever made.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::World;
@@ -36,7 +38,7 @@ pub struct AgentView {
 
 /// The state of a whole tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(into = "&'static str", try_from = "String")]
 pub enum TreeState {
     /// It has not begun.
     New,
@@ -68,6 +70,40 @@ impl TreeState {
             Self::Halted => "halted",
             Self::Ended(exit) => exit.word(),
         }
+    }
+
+    /// The state with this word.
+    #[must_use]
+    pub fn of_word(word: &str) -> Option<Self> {
+        let living = [Self::New, Self::Running, Self::Waiting, Self::Paused, Self::Suspended, Self::Halted]
+            .into_iter();
+        living.chain(ExitKind::ALL.map(Self::Ended)).find(|state| state.word() == word)
+    }
+
+    /// Whether nothing follows.
+    #[must_use]
+    pub const fn is_over(self) -> bool {
+        matches!(self, Self::Ended(_))
+    }
+}
+
+impl fmt::Display for TreeState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.word())
+    }
+}
+
+impl From<TreeState> for &'static str {
+    fn from(state: TreeState) -> Self {
+        state.word()
+    }
+}
+
+impl TryFrom<String> for TreeState {
+    type Error = String;
+
+    fn try_from(word: String) -> Result<Self, String> {
+        Self::of_word(&word).ok_or_else(|| format!("no tree is `{word}`"))
     }
 }
 

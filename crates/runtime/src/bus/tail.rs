@@ -59,7 +59,7 @@ impl<'j> Tail<'j> {
             }
             let head = self.journal.head(self.tree).await?;
             let head = head.ok_or(JournalFault::UnknownTree { tree: self.tree })?;
-            if head.is_over() && head.seq == self.seen {
+            if head.state.is_over() && head.seq == self.seen {
                 return Ok(None);
             }
             tokio::time::sleep(POLL_INTERVAL).await;

@@ -8,6 +8,7 @@ use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::report::{Report, Suspended, Timer};
 use spinney_kernel::rules::request::{OtherReply, Reply, Request};
 use spinney_kernel::words::{AgentId, By, Seq, Time, TimerId, TreeId};
+use spinney_kernel::world::TreeState;
 use tokio::sync::oneshot;
 
 use super::enclosed::enclosed;
@@ -168,7 +169,7 @@ fn aim(request: &Request, root: Option<&AgentId>) -> Aim {
 struct Written {
     after: Seq,
     batch: Batch,
-    state: &'static str,
+    state: TreeState,
 }
 
 /// Decides what a person asks.
@@ -185,7 +186,7 @@ fn report(live: &mut LiveState, report: Report, written: &mut Vec<Written>) {
 
 fn keep(live: &LiveState, after: Seq, batch: Batch, written: &mut Vec<Written>) {
     if !batch.events.is_empty() {
-        written.push(Written { after, batch, state: live.world.state().word() });
+        written.push(Written { after, batch, state: live.world.state() });
     }
 }
 

@@ -48,7 +48,7 @@ pub(crate) async fn branch(begin: Begin, off: BranchOff) -> Result<(), BranchErr
     let request = Request::Branch(Branch { tree, agent, budget, since });
     let Decided { after, batch, .. } = live.request(By::Person, request).map_err(BranchError::Refused)?;
     // Under rules before 4 the root is paused for it, and only the head says that no person did.
-    let state = if was_paused { live.world.state() } else { TreeState::Suspended }.word();
+    let state = if was_paused { live.world.state() } else { TreeState::Suspended };
     let durability = live.world.definition().durability;
     let (blobs, catalog) = (Vec::new(), catalog_of(tree, after, &batch));
     let append = std::iter::once(Append {

@@ -147,7 +147,7 @@ impl LiveState {
         let root = self.world.agents().root().and_then(|root| self.world.agents().living(root));
         // Versions before rules 4 stopped a tree by pausing its root, and only the head said that no person did. It comes
         // first: a crash after any other batch would leave a person's pause.
-        let was_pause = head.state == TreeState::Suspended.word() && root.is_some_and(|root| root.paused);
+        let was_pause = head.state == TreeState::Suspended && root.is_some_and(|root| root.paused);
         let suspended = was_pause.then_some(Report::Suspended(Suspended { was_pause }));
         suspended.into_iter().chain([Report::Resumed(Resumed { since: self.now })]).collect()
     }

@@ -139,12 +139,12 @@ async fn check_blobs(journal: &dyn Journal, entry: &Entry) -> Result<(), Diverge
 /// The head must be where the journal ends, and say that the tree is over if and only if it is.
 fn check_head(head: &Head, world: &World) -> Result<(), Diverged> {
     let state = world.state();
-    let over = matches!(state, TreeState::Ended(_)) || head.is_over();
-    if head.seq == world.seq() && (!over || head.state == state.word()) {
+    let over = state.is_over() || head.state.is_over();
+    if head.seq == world.seq() && (!over || head.state == state) {
         return Ok(());
     }
-    let said = |seq: Seq, state: &str| format!("event {}, {state}", seq.0);
-    Err(Diverged::Head { head: said(head.seq, &head.state), journal: said(world.seq(), state.word()) })
+    let said = |seq: Seq, state: TreeState| format!("event {}, {state}", seq.0);
+    Err(Diverged::Head { head: said(head.seq, head.state), journal: said(world.seq(), state) })
 }
 
 struct Replay {

@@ -329,7 +329,7 @@ impl Run {
         for effect in batch.events.iter().filter_map(|event| world.effect_of(event)) {
             self.gate.hold(world.seq(), Held::Effect(effect));
         }
-        let state = world.state().word();
+        let state = world.state();
         if self.hub.0.is_watched() {
             let numbered = batch.events.iter().zip(after.0 + 1..);
             let recorded = |(event, seq): (&Event, u64)| RecordedEvent {

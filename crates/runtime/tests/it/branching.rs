@@ -64,7 +64,7 @@ async fn p24_a_branch_and_its_origin_go_their_own_ways() {
     let origin = all(journal, tree.id());
     let at = origin.last().unwrap().end();
     let head = journal.head(id).wait().unwrap().unwrap();
-    assert_eq!((head.base, head.state.as_str()), (Some(Base { tree: tree.id(), at }), "stopped"));
+    assert_eq!((head.base, head.state), (Some(Base { tree: tree.id(), at }), TreeState::Suspended));
     let other = home.resume(id).await.unwrap();
     let look = settled(&other).await;
     // Nothing was spent here so far, and there are two dollars.

@@ -29,7 +29,7 @@ macro_rules! pass_on {
     (@head_page) => {
         fn head_page(
             &self,
-            states: &[&str],
+            states: &[spinney_kernel::world::TreeState],
             after: spinney_journal::HeadCursor,
             heads_max: usize,
         ) -> spinney_journal::Reading<spinney_journal::HeadPage> {

@@ -159,7 +159,7 @@ async fn timers_that_are_due_are_decided_before_a_request_to_a_tree_that_nobody_
     let refused = home.apply(tree.id(), cancel).await.unwrap_err();
     assert!(matches!(&refused, ApplyError::Refused(_)), "{refused}");
     let head = stage.journal().head(tree.id()).wait().unwrap().unwrap();
-    assert_eq!(head.state, "cancelled");
+    assert_eq!(head.state, TreeState::Ended(ExitKind::Cancelled));
     let last = stage.journal().read(tree.id(), Seq(0), 100).wait().unwrap().pop().unwrap();
     let end = serde_json::to_value(last.batch.events.last().unwrap()).unwrap();
     assert_eq!(end["exit"]["reason"], "nobody answered in time");

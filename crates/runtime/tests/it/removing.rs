@@ -1,5 +1,6 @@
 //! Removing a tree that others use.
 
+use spinney_kernel::world::TreeState;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,7 +8,7 @@ use spinney::{Home, Orphan, RemoveError, Tree};
 use spinney_journal::{
     Append, Batch, Blocking, Entry, HeadCursor, HeadPage, Journal, JournalFault, Reading, Shared, pages,
 };
-use spinney_kernel::record::Event;
+use spinney_kernel::record::{Event, ExitKind};
 use spinney_kernel::rules::request::{Checkpoint, Request};
 use spinney_kernel::rules::{Input, What};
 use spinney_kernel::words::{By, CheckpointKind, Seq, TreeId};
@@ -27,7 +28,7 @@ struct Blind {
 impl Journal for Blind {
     pass_on!(append, read, head, catalog, replace_catalog, blob, remove);
 
-    fn head_page(&self, states: &[&str], after: HeadCursor, heads_max: usize) -> Reading<HeadPage> {
+    fn head_page(&self, states: &[TreeState], after: HeadCursor, heads_max: usize) -> Reading<HeadPage> {
         if self.blind.load(Ordering::Relaxed) {
             let fault = JournalFault::Failed { reason: "the disk does not answer".to_owned() };
             return Box::pin(std::future::ready(Err(fault)));
@@ -37,7 +38,7 @@ impl Journal for Blind {
 }
 
 /// A branch as the store knows it, of a tree that stands still.
-fn branch(journal: &dyn Journal, origin: &Tree, number: u8, state: &'static str) -> TreeId {
+fn branch(journal: &dyn Journal, origin: &Tree, number: u8, state: TreeState) -> TreeId {
     let tree = TreeId::new([number; 16]);
     let agent: spinney_kernel::words::AgentId = "root".parse().unwrap();
     let name = format!("start-of-{number}").parse().unwrap();
@@ -74,7 +75,10 @@ async fn p27_what_two_branches_use_is_removed_only_by_force_and_they_are_told() 
     let stage = Stage::new(ASKS);
     let (home, tree) = waiting(&stage).await;
     let journal = stage.journal().as_ref();
-    let (living, ended) = (branch(journal, &tree, 1, "waiting"), branch(journal, &tree, 2, "completed"));
+    let (living, ended) = (
+        branch(journal, &tree, 1, TreeState::Waiting),
+        branch(journal, &tree, 2, TreeState::Ended(ExitKind::Completed)),
+    );
     let refused = home.remove(tree.id(), Shared::Refuse).await;
     let in_use = JournalFault::InUse { tree: tree.id(), by: vec![living, ended] };
     let words = in_use.to_string();

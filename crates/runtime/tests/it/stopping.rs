@@ -224,7 +224,7 @@ async fn a_stop_lets_running_calls_end_and_nothing_is_paid_twice() {
     let status = tree.status();
     assert_eq!(status.stopped, Some(spinney::tree::Stopped::Shutdown));
     assert_eq!((stage.model().out(), stage.model().model().calls()), (0, 1));
-    assert_eq!(stage.journal().head(tree.id()).wait().unwrap().unwrap().state, "stopped");
+    assert_eq!(stage.journal().head(tree.id()).wait().unwrap().unwrap().state, TreeState::Suspended);
     let home = stage.home();
     let tree = home.resume(tree.id()).await.unwrap();
     let look = settled(&tree).await;

@@ -21,7 +21,7 @@ fn name(text: &str) -> CheckpointName {
     text.parse().unwrap()
 }
 
-fn state(stage: &Stage, tree: TreeId) -> String {
+fn state(stage: &Stage, tree: TreeId) -> TreeState {
     stage.journal().head(tree).wait().unwrap().unwrap().state
 }
 
@@ -31,7 +31,7 @@ fn stopped_by_an_older_version(stage: &Stage) -> TreeId {
     for line in include_str!("stopped_under_rules_3.jsonl").lines() {
         let mut batch: Batch = serde_json::from_str(line).unwrap();
         batch.unfold();
-        let append = Append { state: "stopped", ..conformance::of(tree, after, &batch) };
+        let append = Append { state: TreeState::Suspended, ..conformance::of(tree, after, &batch) };
         conformance::append(stage.journal().as_ref(), append).unwrap();
         after = Seq(after.0 + batch.events.len() as u64);
     }
@@ -70,7 +70,7 @@ fn events(stage: &Stage, tree: TreeId) -> Vec<Event> {
 async fn a_stop_pauses_nobody() {
     let stage = Stage::new(WORKS);
     let (home, tree) = stopped(&stage).await;
-    assert_eq!((tree.status().state.word(), state(&stage, tree.id()).as_str()), ("stopped", "stopped"));
+    assert_eq!((tree.status().state, state(&stage, tree.id())), (TreeState::Suspended, TreeState::Suspended));
     completes(&stage, &home, tree.id()).await;
     assert!(!events(&stage, tree.id()).iter().any(|event| matches!(event, Event::AgentPaused { .. })));
 }
@@ -82,7 +82,7 @@ async fn p24_a_branch_of_a_stopped_tree_goes_on_when_it_is_resumed() {
     let (home, tree) = stopped(&stage).await;
     home.apply(tree.id(), Checkpoint::manual(root(), Some(name("then")))).await.unwrap();
     let id = branch(&stage, &home, tree.id(), &name("then")).await;
-    assert_eq!(state(&stage, id), "stopped");
+    assert_eq!(state(&stage, id), TreeState::Suspended);
     completes(&stage, &home, id).await;
     completes(&stage, &home, tree.id()).await;
 }
@@ -103,7 +103,7 @@ async fn p24_a_branch_at_a_rollbacks_checkpoint_goes_on_when_it_is_resumed() {
     let at = find(stage.journal().as_ref(), &name("then")).wait().unwrap().unwrap().known.seq;
     let back = home.apply(tree.id(), Rollback::to(root(), at, None)).await.unwrap();
     let id = branch(&stage, &home, tree.id(), &back.prior).await;
-    assert_eq!(state(&stage, id), "stopped");
+    assert_eq!(state(&stage, id), TreeState::Suspended);
     let other = home.resume(id).await.unwrap();
     let question = settled(&other).await.questions[0].question;
     other.answer(question, "this").await.unwrap();
@@ -121,7 +121,7 @@ async fn p24_a_branch_of_a_tree_that_a_person_paused_is_paused() {
     assert_eq!(settled(&tree).await.state, TreeState::Paused);
     tree.checkpoint(root(), Some(name("then"))).await.unwrap();
     let id = branch(&stage, &home, tree.id(), &name("then")).await;
-    assert_eq!(state(&stage, id), "paused");
+    assert_eq!(state(&stage, id), TreeState::Paused);
     let other = home.resume(id).await.unwrap();
     assert_eq!(settled(&other).await.state, TreeState::Paused);
     other.unpause(root()).await.unwrap();
@@ -134,13 +134,13 @@ async fn a_stopped_tree_can_be_paused_and_unpaused() {
     let stage = Stage::new(WORKS);
     let (home, tree) = stopped(&stage).await;
     home.apply(tree.id(), Pause { agent: root() }).await.unwrap();
-    assert_eq!(state(&stage, tree.id()), "paused");
+    assert_eq!(state(&stage, tree.id()), TreeState::Paused);
     let resumed = home.resume(tree.id()).await.unwrap();
     assert_eq!(settled(&resumed).await.state, TreeState::Paused);
     home.shutdown(Shutdown::Stop).await;
     let home = stage.home();
     home.apply(tree.id(), Unpause::now(root())).await.unwrap();
-    assert_eq!(state(&stage, tree.id()), "stopped");
+    assert_eq!(state(&stage, tree.id()), TreeState::Suspended);
     completes(&stage, &home, tree.id()).await;
 }
 
@@ -158,13 +158,13 @@ async fn g20_a_tree_that_an_older_version_stopped_can_be_steered_and_paused() {
     let stage = Stage::new(WORKS);
     let (home, tree) = (stage.home(), stopped_by_an_older_version(&stage));
     home.apply(tree, Send::plain(root(), Body::text("hurry"))).await.unwrap();
-    assert_eq!(state(&stage, tree), "stopped");
+    assert_eq!(state(&stage, tree), TreeState::Suspended);
     home.apply(tree, Checkpoint::manual(root(), Some(name("then")))).await.unwrap();
     let id = branch(&stage, &home, tree, &name("then")).await;
-    assert_eq!(state(&stage, id), "stopped");
+    assert_eq!(state(&stage, id), TreeState::Suspended);
     completes(&stage, &home, id).await;
     home.apply(tree, Pause { agent: root() }).await.unwrap();
-    assert_eq!(state(&stage, tree), "paused");
+    assert_eq!(state(&stage, tree), TreeState::Paused);
     let resumed = home.resume(tree).await.unwrap();
     assert_eq!(settled(&resumed).await.state, TreeState::Paused);
     resumed.unpause(root()).await.unwrap();

@@ -4,6 +4,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 use spinney_journal::{Append, CatalogRow, ChainHash, JournalFault, Shared};
 use spinney_kernel::words::{Durability, Seq, Time, TreeId};
+use spinney_kernel::world::TreeState;
 
 use super::branch::{self, Fork};
 use super::fault::from_sqlite;
@@ -24,7 +25,7 @@ pub(super) struct Encoded {
     /// Blobs with their hashes.
     blobs: Vec<(blake3::Hash, Vec<u8>)>,
     catalog: Vec<CatalogRow>,
-    state: &'static str,
+    state: TreeState,
     pub(super) durability: Durability,
 }
 
@@ -204,7 +205,7 @@ fn insert_tree(connection: &Connection, encoded: &Encoded, fork: Option<&Fork>) 
         .prepare_cached(
             "INSERT INTO heads (tree, seq, hash, state, changed) VALUES (?1, 0, zeroblob(32), ?2, ?3)",
         )?
-        .execute(params![id, encoded.state, now])?;
+        .execute(params![id, encoded.state.word(), now])?;
     Ok(id)
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, OptionalExtension, params};
 use spinney_journal::{ChainHash, JournalFault};
 use spinney_kernel::words::{Seq, Time, TreeId};
+use spinney_kernel::world::TreeState;
 
 use super::fault::from_sqlite;
 use super::schema::MARK_EVERY;
@@ -34,7 +35,7 @@ pub(super) struct KnownHead {
     /// How many batches it had since one was marked.
     pub(super) unmarked: u32,
     /// Its state, if this process wrote it.
-    pub(super) state: Option<&'static str>,
+    pub(super) state: Option<TreeState>,
     /// What its row does not say yet.
     pub(super) unwritten: Unwritten,
 }
@@ -116,9 +117,14 @@ impl KnownHead {
         let (seq, hash, changed) = (self.seq.0 as i64, self.hash.bytes(), self.changed.0 as i64);
         // A state that did not change is not named: its index would be written too.
         let updated = match (self.unwritten, self.state) {
-            (Unwritten::All, Some(state)) => connection
-                .prepare_cached(ALL)?
-                .execute(params![self.id, seq, hash, changed, self.last, state])?,
+            (Unwritten::All, Some(state)) => connection.prepare_cached(ALL)?.execute(params![
+                self.id,
+                seq,
+                hash,
+                changed,
+                self.last,
+                state.word()
+            ])?,
             _ => {
                 connection.prepare_cached(PLACE)?.execute(params![self.id, seq, hash, changed, self.last])?
             }

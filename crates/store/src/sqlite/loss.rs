@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
-use spinney_journal::{JournalFault, is_over};
+use spinney_journal::JournalFault;
 use spinney_kernel::words::TreeId;
+use spinney_kernel::world::TreeState;
 
 use super::commit_count::{self, CommitCount, Recorded, counted};
 use super::fault::{damaged_file, from_io, from_sqlite, from_sqlite_at};
@@ -83,7 +84,10 @@ fn unfinished(connection: &Connection) -> Vec<TreeId> {
     });
     // A database without our tables has no trees; of one that cannot be read nobody knows which.
     let trees = trees.unwrap_or_default().into_iter();
-    trees.filter(|(_, state)| !is_over(state)).map(|(tree, _)| tree).collect()
+    trees
+        .filter(|(_, state)| !TreeState::of_word(state).is_some_and(TreeState::is_over))
+        .map(|(tree, _)| tree)
+        .collect()
 }
 
 /// Gives up commits that are missing from the journal of a home, so that it opens again; nothing happens if none are.

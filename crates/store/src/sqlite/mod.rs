@@ -31,6 +31,7 @@ use spinney_journal::{
     JournalFault, Reading, Shared,
 };
 use spinney_kernel::words::{BlobRef, Seq, TreeId};
+use spinney_kernel::world::TreeState;
 
 use crate::bound;
 use change::{Change, Encoded};
@@ -202,8 +203,8 @@ impl Journal for SqliteJournal {
         self.readers.read(move |connection| read::head(connection, tree))
     }
 
-    fn head_page(&self, states: &[&str], after: HeadCursor, heads_max: usize) -> Reading<HeadPage> {
-        let states: Vec<String> = states.iter().map(|state| (*state).to_owned()).collect();
+    fn head_page(&self, states: &[TreeState], after: HeadCursor, heads_max: usize) -> Reading<HeadPage> {
+        let states = states.to_vec();
         self.readers.read(move |connection| read::head_page(connection, &states, after, heads_max))
     }
 

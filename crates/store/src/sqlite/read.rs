@@ -1,9 +1,10 @@
 //! Reading, beside the writer: entries in pages, heads, blobs.
 
-use rusqlite::types::ValueRef;
+use rusqlite::types::{Type, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql};
 use spinney_journal::{Base, CatalogKind, ChainHash, Entry, Fact, Head, HeadCursor, HeadPage, JournalFault};
 use spinney_kernel::words::{BlobRef, Seq, Time, TreeId};
+use spinney_kernel::world::TreeState;
 
 use super::branch::{self, Owner};
 use super::fault::from_sqlite;
@@ -94,7 +95,7 @@ pub(super) fn head(connection: &Connection, tree: TreeId) -> Result<Option<Head>
 /// A page of what is known of every tree in these states, the oldest first; with no state given, of every tree.
 pub(super) fn head_page(
     connection: &Connection,
-    states: &[String],
+    states: &[TreeState],
     after: HeadCursor,
     heads_max: usize,
 ) -> Result<HeadPage, JournalFault> {
@@ -109,8 +110,9 @@ pub(super) fn head_page(
     // Few trees are in a state that anybody asks for: they are found by its index, and not in the order of the list.
     let list = if states.is_empty() { "heads.tree" } else { "+heads.tree" };
     let sql = format!("{HEAD} WHERE {list} >= ? {of_states} ORDER BY {list} LIMIT ?");
+    let words: Vec<&'static str> = states.iter().map(|state| state.word()).collect();
     let mut values: Vec<&dyn ToSql> = vec![&from];
-    values.extend(states.iter().map(|state| state as &dyn ToSql));
+    values.extend(words.iter().map(|word| word as &dyn ToSql));
     values.push(&limit);
     let mut found: Vec<(i64, Head)> = connection
         .prepare_cached(&sql)
@@ -154,6 +156,12 @@ pub(super) fn blob(connection: &Connection, blob: &BlobRef) -> Result<Option<Vec
     bytes.map(|bytes| codec::check_blob(blob, bytes)).transpose()
 }
 
+fn state(row: &Row<'_>) -> rusqlite::Result<TreeState> {
+    let word: String = row.get(3)?;
+    TreeState::try_from(word)
+        .map_err(|reason| rusqlite::Error::FromSqlConversionFailure(3, Type::Text, reason.into()))
+}
+
 /// A head as a tree's row says it, and the row's number.
 fn to_head(row: &Row<'_>) -> rusqlite::Result<(i64, Head)> {
     let tree = TreeId::new(row.get(0)?);
@@ -165,7 +173,7 @@ fn to_head(row: &Row<'_>) -> rusqlite::Result<(i64, Head)> {
         seed: row.get::<_, Option<[u8; 16]>>(7)?.map_or(tree, TreeId::new),
         seq: Seq(row.get::<_, i64>(1)? as u64),
         hash: ChainHash::from_bytes(row.get(2)?),
-        state: row.get(3)?,
+        state: state(row)?,
         started: Time(row.get::<_, i64>(4)? as u64),
         changed: Time(row.get::<_, i64>(5)? as u64),
     };

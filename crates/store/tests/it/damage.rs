@@ -5,6 +5,7 @@ use std::fs;
 use rusqlite::Connection;
 use spinney_journal::{Batch, Blocking, Journal, JournalFault, Shared, verify_chain};
 use spinney_kernel::words::{Durability, Seq, TreeId};
+use spinney_kernel::world::TreeState;
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::conformance;
 
@@ -183,4 +184,22 @@ fn a_flipped_bit_never_gives_another_journal() {
         }
     }
     assert!(found > 50, "{found}");
+}
+
+/// States are words in the file, and only words that we write are read.
+#[test]
+fn a_state_that_no_tree_can_have_is_damage() {
+    let home = tempfile::tempdir().unwrap();
+    filled(home.path(), Durability::Normal);
+    let connection = Connection::open(file(home.path())).unwrap();
+    let set = |word: &str| connection.execute("UPDATE heads SET state = ?1", [word]).unwrap();
+    set("stopped");
+    let head = open(home.path()).head(TREE).wait().unwrap().unwrap();
+    assert_eq!(head.state, TreeState::Suspended);
+    set("sleeping");
+    let fault = open(home.path()).head(TREE).wait().unwrap_err();
+    assert!(
+        matches!(&fault, JournalFault::DamagedFile { reason, .. } if reason.contains("sleeping")),
+        "{fault}"
+    );
 }

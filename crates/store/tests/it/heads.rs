@@ -1,5 +1,6 @@
 //! Heads: where trees stand, also in a home that was never closed, as one that crashed.
 
+use spinney_kernel::world::TreeState;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -18,7 +19,7 @@ use super::{file, open};
 const TREES: u64 = 400;
 const ROUNDS: u64 = 12;
 
-type Told = BTreeMap<TreeId, (Seq, ChainHash, String)>;
+type Told = BTreeMap<TreeId, (Seq, ChainHash, TreeState)>;
 
 fn tree(number: u64) -> TreeId {
     let mut bytes = [3; 16];
@@ -46,15 +47,15 @@ pub(crate) fn crashed(home: &Path) -> Result<TempDir, std::io::Error> {
 }
 
 /// Appends another batch to a tree and notes what was said.
-fn write(journal: &SqliteJournal, told: &mut Told, number: u64, state: &'static str) {
+fn write(journal: &SqliteJournal, told: &mut Told, number: u64, state: TreeState) {
     let (tree, batch) = (tree(number), batch());
     let after = told.get(&tree).map_or(Seq(0), |(seq, ..)| *seq);
     let append = Append { state, ..conformance::of(tree, after, &batch) };
     let hash = conformance::append(journal, append).unwrap_or_else(|fault| panic!("{fault}"));
-    told.insert(tree, (Seq(after.0 + batch.events.len() as u64), hash, state.to_owned()));
+    told.insert(tree, (Seq(after.0 + batch.events.len() as u64), hash, state));
 }
 
-fn stand(head: Head) -> (TreeId, (Seq, ChainHash, String)) {
+fn stand(head: Head) -> (TreeId, (Seq, ChainHash, TreeState)) {
     (head.tree, (head.seq, head.hash, head.state))
 }
 
@@ -62,9 +63,9 @@ fn stand(head: Head) -> (TreeId, (Seq, ChainHash, String)) {
 fn check(journal: &SqliteJournal, told: &Told) {
     let all = journal.heads(&[]).wait().unwrap_or_else(|fault| panic!("{fault}"));
     assert_eq!(&all.into_iter().map(stand).collect::<Told>(), told);
-    for state in ["running", "waiting"] {
+    for state in [TreeState::Running, TreeState::Waiting] {
         let found = journal.heads(&[state]).wait().unwrap_or_else(|fault| panic!("{fault}"));
-        let of_state = told.iter().filter(|(_, (.., told))| told == state);
+        let of_state = told.iter().filter(|(_, (.., told))| *told == state);
         let of_state = of_state.map(|(tree, stand)| (*tree, stand.clone()));
         assert_eq!(found.into_iter().map(stand).collect::<Told>(), of_state.collect::<Told>());
     }
@@ -94,7 +95,7 @@ fn a_home_that_was_never_closed_says_where_every_tree_stands() {
     for round in 0..ROUNDS {
         // Fewer and fewer write, and now and then one waits.
         for number in (0..TREES).filter(|number| number % (round + 1) == 0) {
-            let state = if (number + round) % 7 == 3 { "waiting" } else { "running" };
+            let state = if (number + round) % 7 == 3 { TreeState::Waiting } else { TreeState::Running };
             write(&journal, &mut told, number, state);
         }
         let copy = crashed(home.path()).unwrap();
@@ -104,7 +105,7 @@ fn a_home_that_was_never_closed_says_where_every_tree_stands() {
         check(&journal, &told);
         let (next, mut told) = (open(copy.path()), told.clone());
         check(&next, &told);
-        (0..TREES).step_by(61).for_each(|number| write(&next, &mut told, number, "running"));
+        (0..TREES).step_by(61).for_each(|number| write(&next, &mut told, number, TreeState::Running));
         check(&next, &told);
     }
 }
@@ -114,11 +115,11 @@ fn a_home_that_was_never_closed_says_where_every_tree_stands() {
 fn a_new_tree_does_not_stand_where_a_removed_one_stood() {
     let home = tempfile::tempdir().unwrap();
     let (journal, mut told) = (open(home.path()), Told::new());
-    (0..5).for_each(|_| (0..3).for_each(|number| write(&journal, &mut told, number, "running")));
+    (0..5).for_each(|_| (0..3).for_each(|number| write(&journal, &mut told, number, TreeState::Running)));
     assert_eq!(journal.remove(tree(2), Shared::Refuse).wait(), Ok(()));
     told.remove(&tree(2));
     check(&journal, &told);
-    write(&journal, &mut told, 3, "running");
+    write(&journal, &mut told, 3, TreeState::Running);
     check(&journal, &told);
     let copy = crashed(home.path()).unwrap();
     let numbers: i64 = Connection::open(file(copy.path()))
@@ -134,7 +135,7 @@ fn a_new_tree_does_not_stand_where_a_removed_one_stood() {
 fn damage_to_a_home_that_was_never_closed_is_found() {
     let home = tempfile::tempdir().unwrap();
     let (journal, mut told) = (open(home.path()), Told::new());
-    (0..5).for_each(|_| (0..3).for_each(|number| write(&journal, &mut told, number, "running")));
+    (0..5).for_each(|_| (0..3).for_each(|number| write(&journal, &mut told, number, TreeState::Running)));
     let changes = [
         ("DELETE FROM batches WHERE id = (SELECT max(id) FROM batches)", "its head is at event"),
         ("UPDATE batches SET hash = zeroblob(32) WHERE id = (SELECT max(id) FROM batches)", "their hash"),

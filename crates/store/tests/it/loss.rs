@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use spinney_journal::{Append, Blocking, Journal, JournalFault, verify_chain};
+use spinney_kernel::record::ExitKind;
 use spinney_kernel::words::{Durability, Seq, TreeId};
+use spinney_kernel::world::TreeState;
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::conformance;
 use tempfile::TempDir;
@@ -198,7 +200,7 @@ fn what_is_missing_names_the_trees_that_can_have_lost_events() {
     let journal = open(home.path());
     let batch = conformance::batches().swap_remove(3);
     let (ended, running) = (TreeId::new([2; 16]), TreeId::new([3; 16]));
-    for (tree, state) in [(ended, "completed"), (running, "running")] {
+    for (tree, state) in [(ended, TreeState::Ended(ExitKind::Completed)), (running, TreeState::Running)] {
         let append = Append { state, catalog: Vec::new(), ..conformance::of(tree, Seq(0), &batch) };
         conformance::append(&journal, append).unwrap();
     }

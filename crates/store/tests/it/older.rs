@@ -7,6 +7,7 @@ use spinney_journal::{
     Blocking, CatalogKind, ChainHash, Entry, Fact, Head, Journal, JournalFault, verify_chain,
 };
 use spinney_kernel::words::{Durability, Seq};
+use spinney_kernel::world::TreeState;
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::conformance;
 
@@ -105,7 +106,7 @@ fn a_file_of_version_1_is_brought_up_to_date() {
     assert_eq!(read.into_iter().map(|entry| entry.batch).collect::<Vec<_>>(), conformance::batches());
     let named = Fact { key: TREE.to_string(), tree: TREE, value: "fixture".to_owned() };
     assert_eq!(journal.catalog(CatalogKind::Tree, "").wait(), Ok(vec![named]));
-    assert_eq!(journal.heads(&["running"]).wait().unwrap().len(), 2);
+    assert_eq!(journal.heads(&[TreeState::Running]).wait().unwrap().len(), 2);
     let looker = SqliteJournal::open(home.path(), Access::Look).unwrap();
     assert_eq!(looker.heads(&[]).wait(), journal.heads(&[]).wait());
 }

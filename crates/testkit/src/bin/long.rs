@@ -120,7 +120,7 @@ impl Builder {
             batch: Batch { input, events: decision.events },
             blobs: Vec::new(),
             catalog: Vec::new(),
-            state: self.world.state().word(),
+            state: self.world.state(),
             durability: Durability::Off,
         };
         // One that fails makes the next one stale, and the count at the end says so.

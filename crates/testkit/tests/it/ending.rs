@@ -191,7 +191,7 @@ fn o12_a_parent_learns_how_its_child_really_ended() {
             for outcome in waits {
                 let Outcome::Children { ended } = outcome else { panic!("{outcome:?}") };
                 let [end] = ended.as_slice() else { panic!("{ended:?}") };
-                assert_eq!((end.agent.as_str(), end.state.as_str()), ("a", recorded));
+                assert_eq!((end.agent.as_str(), end.state.word()), ("a", recorded));
                 assert_eq!(exit_at(&play, end.seq).word(), recorded);
             }
         }

@@ -2,25 +2,25 @@
 
 use insta::assert_snapshot;
 use spinney_kernel::context::{Finding, Findings, Late, Message};
-use spinney_kernel::record::{Ballot, WaitNeed};
+use spinney_kernel::record::{Ballot, ExitKind, WaitNeed};
 use spinney_testkit::{Play, check};
 
 use crate::seen::name;
 
-fn finding(agent: &str, state: &str, text: &str) -> Finding {
-    Finding { agent: name(agent), state: state.to_owned(), text: text.to_owned(), used: None, answer: None }
+fn finding(agent: &str, state: ExitKind, text: &str) -> Finding {
+    Finding { agent: name(agent), state, text: text.to_owned(), used: None, answer: None }
 }
 
 fn three() -> Findings {
     let asked = ["a", "b", "c"].map(name);
     let a = finding(
         "a",
-        "completed",
+        ExitKind::Completed,
         "Ash is common (https://trees.example/ash#top).\nSources:\n- The Wood Book\n- www stuff",
     );
     let b = finding(
         "b",
-        "completed",
+        ExitKind::Completed,
         "So it is: http://www.Trees.example/ash/, and the\n## Sources\n* the  wood book",
     );
     Findings::new(WaitNeed::All, &asked, vec![a, b])
@@ -45,26 +45,26 @@ fn l33_sources_are_listed_once_with_everybody_who_names_them() {
 /// What most agree on is an answer that more than half of those asked gave, however few have ended.
 #[test]
 fn what_most_agree_on_is_the_answer_of_more_than_half_of_those_asked() {
-    let of = |asked: &[&str], answers: &[(&str, &str, &str)]| {
+    let of = |asked: &[&str], answers: &[(&str, ExitKind, &str)]| {
         let asked: Vec<_> = asked.iter().map(|id| name(id)).collect();
-        let answers = answers.iter().map(|(id, state, text)| finding(id, state, text)).collect();
+        let answers = answers.iter().map(|(id, state, text)| finding(id, *state, text)).collect();
         Findings::new(WaitNeed::Majority, &asked, answers).is_had()
     };
-    let (a, b) = (("a", "completed", "blue"), ("b", "completed", " blue\n"));
+    let (a, b) = (("a", ExitKind::Completed, "blue"), ("b", ExitKind::Completed, " blue\n"));
     assert!(of(&["a", "b", "c"], &[a, b]));
     assert!(!of(&["a", "b", "c", "d"], &[a, b]));
-    assert!(!of(&["a", "b", "c"], &[a, ("b", "failed", "blue")]));
+    assert!(!of(&["a", "b", "c"], &[a, ("b", ExitKind::Failed, "blue")]));
 }
 
 #[test]
 fn a_list_of_sources_has_a_bound_and_says_so() {
     let long: String =
         (0..200).map(|n| format!("- https://trees.example/{n}/{}\n", "x".repeat(60))).collect();
-    let findings = Findings::new(WaitNeed::All, &[name("a")], vec![finding("a", "completed", &long)]);
+    let findings = Findings::new(WaitNeed::All, &[name("a")], vec![finding("a", ExitKind::Completed, &long)]);
     let lines = findings.source_lines();
     assert!(lines.len() <= spinney_kernel::words::limit::SOURCES_BYTES_MAX, "{}", lines.len());
     assert!(lines.lines().last().unwrap().starts_with("… and "), "{lines}");
-    let endless = finding("a", "completed", &format!("https://{}", "y".repeat(100_000)));
+    let endless = finding("a", ExitKind::Completed, &format!("https://{}", "y".repeat(100_000)));
     assert_eq!(Findings::new(WaitNeed::All, &[name("a")], vec![endless]).sources(), []);
 }
 

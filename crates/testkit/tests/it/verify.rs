@@ -1,5 +1,6 @@
 //! Replay: a journal is what it says, or the first place where it is not is named.
 
+use spinney_kernel::world::TreeState;
 use std::sync::Arc;
 
 use spinney::tree::{Diverged, Verified, verify};
@@ -68,7 +69,7 @@ impl<F: Fn(&mut Vec<Entry>) + Send + Sync> Journal for Changed<F> {
         Box::pin(std::future::ready(head))
     }
 
-    fn head_page(&self, states: &[&str], after: HeadCursor, heads_max: usize) -> Reading<HeadPage> {
+    fn head_page(&self, states: &[TreeState], after: HeadCursor, heads_max: usize) -> Reading<HeadPage> {
         self.inner.head_page(states, after, heads_max)
     }
 
@@ -146,7 +147,7 @@ async fn x8_a_changed_head_and_a_missing_blob_are_found() {
     let heads: [fn(&mut Head); 3] = [
         |head| head.seq = Seq(head.seq.0 + 300),
         |head| head.seq = Seq(head.seq.0 - 1),
-        |head| head.state = "running".to_owned(),
+        |head| head.state = TreeState::Running,
     ];
     for head in heads {
         let found = verify(&Changed { head, ..unchanged() }, id, None).wait().unwrap_err();

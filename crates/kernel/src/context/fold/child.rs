@@ -69,7 +69,7 @@ impl Contexts {
             let known = || Returned::of(format!("{} {}, as you know", end.agent, end.state));
             let Returned { text, used } = context.taken(end.seq).unwrap_or_else(known);
             let answer = kept.answer(agent, &end.agent).copied();
-            let (agent, state) = (end.agent.clone(), end.state.clone());
+            let (agent, state) = (end.agent.clone(), end.state);
             let used = Some(used).filter(|used| tells && !used.is_zero());
             Finding { agent, state, text, used, answer }
         };

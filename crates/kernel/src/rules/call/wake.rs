@@ -42,11 +42,7 @@ fn places(world: &World, agents: &[AgentId]) -> Vec<AgentIx> {
 
 fn child_end(world: &World, ix: AgentIx) -> Option<ChildEnd> {
     let ended = world.agents().ended(ix)?;
-    Some(ChildEnd {
-        agent: world.agents().id(ix).clone(),
-        state: ended.exit.word().to_owned(),
-        seq: ended.at,
-    })
+    Some(ChildEnd { agent: world.agents().id(ix).clone(), state: ended.exit, seq: ended.at })
 }
 
 fn satisfied(world: &World, ix: AgentIx, id: CallId) -> Option<Outcome> {

@@ -1,5 +1,6 @@
 //! A journal that crashes on purpose: before a batch is written, or after it is and before anybody hears of it.
 
+use spinney_kernel::world::TreeState;
 use std::collections::VecDeque;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -176,7 +177,7 @@ impl Journal for CrashingJournal {
         at_once(self.inner.head(tree))
     }
 
-    fn head_page(&self, states: &[&str], after: HeadCursor, heads_max: usize) -> Reading<HeadPage> {
+    fn head_page(&self, states: &[TreeState], after: HeadCursor, heads_max: usize) -> Reading<HeadPage> {
         at_once(self.inner.head_page(states, after, heads_max))
     }
 

@@ -13,7 +13,7 @@ use spinney_journal::{Blocking, Journal};
 use spinney_kernel::budget::Amounts;
 use spinney_kernel::record::{Event, Exit};
 use spinney_kernel::words::{AgentId, Seq, Time};
-use spinney_kernel::world::{AgentStatus, TreeState};
+use spinney_kernel::world::AgentStatus;
 use spinney_store::{Access, MemoryJournal, SqliteJournal};
 
 use super::super::law::{Law, hold};
@@ -193,7 +193,7 @@ impl Stage {
         hold(head.seq == look.seq, || {
             format!("the journal is at {:?}, the tree at {:?}", head.seq, look.seq)
         })?;
-        hold(matches!(look.state, TreeState::Ended(_)) && head.state == look.state.word(), || {
+        hold(look.state.is_over() && head.state == look.state, || {
             format!("the head says {}, the tree is {:?}", head.state, look.state)
         })?;
         let heads = journal.heads(&[]).wait().map_err(|fault| fault.to_string())?.len();
