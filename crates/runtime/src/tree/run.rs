@@ -1,6 +1,7 @@
 //! The one loop of a tree: input, decide, append, apply, effects, reports. One task, no locks.
 
 use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use spinney_journal::{Append, Batch, Head, Journal, JournalFault, catalog_of};
@@ -13,7 +14,7 @@ use spinney_kernel::rules::request::{Reply, Request};
 use spinney_kernel::words::{AgentId, By, Fault, FaultKind, Seq, Time, TreeId};
 use spinney_kernel::world::{Call, TreeState};
 use tokio::sync::{mpsc, watch};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tracing::Instrument as _;
 
 use super::effects::{Brought, Effects, REPORTS_MAX, Ticket, part_reader};
@@ -72,7 +73,8 @@ struct Inlets {
     requests: mpsc::Receiver<Asked>,
     reports: mpsc::Receiver<Brought>,
     confirmations: Confirmations,
-    stop: CancellationToken,
+    /// Made once and not in every round: to begin waiting for it takes a lock.
+    stop: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
 /// Prepares a tree: empty, or as far as its journal goes.
@@ -91,6 +93,7 @@ pub(crate) async fn begin(begin: Begin) -> Result<Seedling, JournalFault> {
     let (requests, asked) = mpsc::channel(REQUESTS_MAX);
     let (reports, brought) = mpsc::channel(REPORTS_MAX);
     let gate = Gate::new(Arc::clone(&journal), Confirmed { seq: durable, hash, fault: None });
+    let stop = Box::pin(stop.cancelled_owned());
     let inlets = Inlets { requests: asked, reports: brought, confirmations: gate.confirmations(), stop };
     let parts = part_reader(Arc::clone(&journal));
     let effects = Effects::new(Arc::clone(&drivers), reports, Arc::clone(&hub), parts);
@@ -151,35 +154,72 @@ impl Seedling {
     }
 }
 
+/// What a tree's loop waits for.
+enum NextInput {
+    /// Batches are durable up to here, or the journal failed.
+    Confirmed(Confirmed),
+    /// Watchers have taken what kept the tree waiting.
+    Released,
+    Brought(Brought),
+    Asked(Asked),
+    TimerDue,
+    /// The home is being shut down.
+    Stop,
+}
+
 impl Run {
     async fn run(mut self, mut inlets: Inlets) {
-        // Asked for once and not in every round: to begin waiting for it takes a lock.
-        let mut stop = std::pin::pin!(inlets.stop.cancelled());
         self.let_go();
         while !self.is_done() {
-            let is_held = self.hub.0.is_held();
-            let room = self.gate.has_room() && !is_held;
-            tokio::select! {
-                biased;
-                Confirmed { seq, hash, fault } = inlets.confirmations.next() => {
-                    let events = seq.0.saturating_sub(self.durable.0);
-                    tracing::debug!(target: "spinney::journal", tree = %self.live.world.tree(), seq = seq.0, events, "durable");
-                    if let Some(fault) = fault {
-                        return self.put_away(Some(Stopped::Journal(fault)));
-                    }
-                    self.durable = seq;
-                    self.tell(hash);
-                    self.let_go();
-                }
-                () = self.hub.0.released(), if is_held => {}
-                Some(brought) = inlets.reports.recv(), if room => self.take(brought),
-                Some(asked) = inlets.requests.recv(), if room && self.mode == Mode::Running => self.asked(asked),
-                () = self.timers.next(|at| self.live.ms_until(at)), if room && self.may_fire() => self.fire(),
-                () = &mut stop, if self.mode == Mode::Running => self.stop(),
+            let input = self.next_input(&mut inlets).await;
+            if let Err(fault) = self.handle(input) {
+                return self.put_away(Some(Stopped::Journal(fault)));
             }
         }
         let shut = self.mode != Mode::Running && !self.live.world.is_over();
         self.put_away(shut.then_some(Stopped::Shutdown));
+    }
+
+    /// Waits for the next input. What is durable comes first; while the journal or a watcher is behind, nothing else does.
+    async fn next_input(&mut self, inlets: &mut Inlets) -> NextInput {
+        let is_held = self.hub.0.is_held();
+        let room = self.gate.has_room() && !is_held;
+        let is_running = self.mode == Mode::Running;
+        // What timers let go on must not start in a tree that is being stopped.
+        let may_fire = room && (is_running || self.live.world.is_suspended());
+        tokio::select! {
+            biased;
+            confirmed = inlets.confirmations.next() => NextInput::Confirmed(confirmed),
+            () = self.hub.0.released(), if is_held => NextInput::Released,
+            Some(brought) = inlets.reports.recv(), if room => NextInput::Brought(brought),
+            Some(asked) = inlets.requests.recv(), if room && is_running => NextInput::Asked(asked),
+            () = self.timers.next(|at| self.live.ms_until(at)), if may_fire => NextInput::TimerDue,
+            () = &mut inlets.stop, if is_running => NextInput::Stop,
+        }
+    }
+
+    fn handle(&mut self, input: NextInput) -> Result<(), JournalFault> {
+        match input {
+            NextInput::Confirmed(confirmed) => self.confirmed(confirmed)?,
+            NextInput::Released => {}
+            NextInput::Brought(brought) => self.take(brought),
+            NextInput::Asked(asked) => self.asked(asked),
+            NextInput::TimerDue => self.fire(),
+            NextInput::Stop => self.stop(),
+        }
+        Ok(())
+    }
+
+    fn confirmed(&mut self, Confirmed { seq, hash, fault }: Confirmed) -> Result<(), JournalFault> {
+        let events = seq.0.saturating_sub(self.durable.0);
+        tracing::debug!(target: "spinney::journal", tree = %self.live.world.tree(), seq = seq.0, events, "durable");
+        if let Some(fault) = fault {
+            return Err(fault);
+        }
+        self.durable = seq;
+        self.tell(hash);
+        self.let_go();
+        Ok(())
     }
 
     /// Whether nothing is left to do: the tree is over or stopped, and everything is durable.
@@ -296,11 +336,6 @@ impl Run {
         if !matches!(state, TreeState::Waiting | TreeState::Halted | TreeState::Paused) {
             self.report(Report::Suspended(Suspended::default()), Vec::new());
         }
-    }
-
-    /// Whether timers may fire: what they let go on must not start in a tree that is being stopped.
-    fn may_fire(&self) -> bool {
-        self.mode == Mode::Running || self.live.world.is_suspended()
     }
 
     fn report(&mut self, report: Report, blobs: Vec<Vec<u8>>) {

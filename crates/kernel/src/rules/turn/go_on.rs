@@ -1,0 +1,46 @@
+//! An answer that was cut at its output cap goes on in one more turn, if that fits: its agent is told so as by a user, and
+//! the two texts are one answer. Only once: an answer that is cut again is partial.
+
+use super::{ask, telling_left, wrap_up};
+use crate::budget::Fit;
+use crate::record::{Event, Work};
+use crate::rules::{Draft, call};
+use crate::words::{Body, By, Envelope, limit};
+use crate::world::AgentIx;
+
+/// What the agent reads.
+const NOTE: &str = "Your answer was cut at its output cap. Go on exactly where it stopped: do not repeat anything, do not explain, and be brief.";
+
+/// Asks an agent's model to go on, if it may and there is room for it. Says whether it was asked.
+pub(super) fn go_on(draft: &mut Draft<'_>, ix: AgentIx, continued: bool) -> bool {
+    if draft.rules() < 4 || continued {
+        return false;
+    }
+    let Some(work) = room(draft, ix) else { return false };
+    let (from, to, envelope) = (By::Person, draft.agent_id(ix).clone(), Envelope::default());
+    draft.record(Event::MessageSent { from, to, body: Body::text(NOTE), envelope });
+    let work = telling_left(draft, ix, work);
+    ask(draft, ix, work);
+    true
+}
+
+/// The call, if turns, budget and window have room for it as they are. Nothing is cut from the window for it: that might be
+/// the text to go on from.
+fn room(draft: &Draft<'_>, ix: AgentIx) -> Option<Work> {
+    let (agent, turns) = (draft.agent(ix), draft.turns_of(ix)?);
+    if agent.progress.turns >= turns.turns_max || wrap_up::is_due(draft, ix) {
+        return None;
+    }
+    let note = (NOTE.len() as u64).saturating_add(limit::MESSAGE_TOKENS);
+    let window = &agent.progress.window;
+    let fits = window.size().is_none_or(|size| window.tokens().saturating_add(note) <= size);
+    let tokens = if window.size().is_some() { window.tokens() } else { agent.progress.tokens };
+    let model = &agent.charter.model;
+    let Work::Model(call) = call::model_work(draft, ix, model, tokens.saturating_add(note), turns.output_cap).ok()? else {
+        return None;
+    };
+    let work = Work::Model(crate::record::ModelCall { continues: true, ..call });
+    let asked = call::first_attempt(draft.definition(), &work);
+    let is_affordable = matches!(draft.ledger().fit(agent.account, &asked), Fit::Yes | Fit::Wait(..));
+    (fits && is_affordable).then_some(work)
+}
