@@ -428,7 +428,7 @@ impl Serialize for Outcome {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("type", "result")?;
         map.serialize_entry("tree", &self.tree)?;
-        map.serialize_entry("state", &self.state)?;
+        map.serialize_entry("state", self.state.word())?;
         map.serialize_entry("output", &self.output)?;
         map.serialize_entry("outputs", &serde_json::Map::new())?;
         for list in ["succeeded", "failed", "skipped"] {

@@ -38,7 +38,7 @@ pub struct AgentView {
 
 /// The state of a whole tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "&'static str", try_from = "String")]
+#[serde(rename_all = "snake_case")]
 pub enum TreeState {
     /// It has not begun.
     New,
@@ -49,6 +49,7 @@ pub enum TreeState {
     /// Nothing runs, and something waits for a person to unpause it.
     Paused,
     /// Nobody runs it, or whoever does is stopping: it goes on when it is resumed.
+    #[serde(rename = "stopped")]
     Suspended,
     /// Its ceiling is reached.
     Halted,
@@ -90,20 +91,6 @@ impl TreeState {
 impl fmt::Display for TreeState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.word())
-    }
-}
-
-impl From<TreeState> for &'static str {
-    fn from(state: TreeState) -> Self {
-        state.word()
-    }
-}
-
-impl TryFrom<String> for TreeState {
-    type Error = String;
-
-    fn try_from(word: String) -> Result<Self, String> {
-        Self::of_word(&word).ok_or_else(|| format!("no tree is `{word}`"))
     }
 }
 

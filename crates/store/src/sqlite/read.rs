@@ -158,8 +158,10 @@ pub(super) fn blob(connection: &Connection, blob: &BlobRef) -> Result<Option<Vec
 
 fn state(row: &Row<'_>) -> rusqlite::Result<TreeState> {
     let word: String = row.get(3)?;
-    TreeState::try_from(word)
-        .map_err(|reason| rusqlite::Error::FromSqlConversionFailure(3, Type::Text, reason.into()))
+    TreeState::of_word(&word).ok_or_else(|| {
+        let reason = format!("no tree is `{word}`");
+        rusqlite::Error::FromSqlConversionFailure(3, Type::Text, reason.into())
+    })
 }
 
 /// A head as a tree's row says it, and the row's number.

@@ -20,7 +20,7 @@ use spinney_kernel::budget::Amounts;
 use spinney_kernel::context::Contexts;
 use spinney_kernel::record::Exit;
 use spinney_kernel::words::{AgentId, TreeId};
-use spinney_kernel::world::{TreeState, World};
+use spinney_kernel::world::World;
 
 /// What a golden journal leads to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,8 +33,8 @@ pub struct Ending {
     pub events: u64,
     /// The hash over all of it.
     pub hash: String,
-    /// The state that the whole tree is in.
-    pub state: TreeState,
+    /// Its state, as one word.
+    pub state: String,
     /// How each agent stands, and what it and all below it used.
     pub agents: BTreeMap<AgentId, (String, Amounts)>,
     /// What people are asked.
@@ -52,7 +52,7 @@ impl Ending {
             rules,
             events: look.seq.0,
             hash: hash.to_string(),
-            state: look.state,
+            state: look.state.word().to_owned(),
             agents: look
                 .agents
                 .into_iter()
