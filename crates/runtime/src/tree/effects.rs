@@ -9,6 +9,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use spinney_journal::Journal;
 use spinney_kernel::budget::Used;
+use spinney_kernel::context::Contexts;
 use spinney_kernel::port::model::{Deltas, Missed, Model};
 use spinney_kernel::port::parts::{PartReader, missed};
 use spinney_kernel::port::{Pending, model, tool};
@@ -20,11 +21,12 @@ use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
-use super::hooked::{Ended, Hooked, Verdict, Veto};
+use super::hooked::{Ended, Verdict, Veto};
 use super::payload::{Payload, returned_with, said};
+use super::prepared::{ModelStart, Preparing, ToolStart};
 use crate::bus::{Delta, Hub};
 use crate::drivers::Drivers;
-use crate::hooks::{Returned, Target};
+use crate::hooks::Returned;
 use crate::output_schema;
 
 /// Most reports that wait for a tree; then effects that ended wait too.
@@ -49,7 +51,7 @@ pub(super) struct Effects {
     out: VecDeque<Out>,
     hub: Arc<Hub>,
     /// Where the bytes of parts are.
-    pub(super) parts: PartReader,
+    parts: PartReader,
 }
 
 struct Out {
@@ -84,18 +86,16 @@ impl Effects {
         self.out.len()
     }
 
-    /// Starts an attempt at a model call. What it answers must fit the schema, if there is one.
-    pub(super) fn call_model(
-        &mut self,
-        ticket: Ticket,
-        attempt: model::ModelAttempt,
-        schema: Option<Arc<str>>,
-        world: &World,
-    ) {
+    /// What every effect of this tree is prepared with.
+    pub(super) fn preparing<'a>(&'a self, world: &'a World, contexts: &'a Contexts) -> Preparing<'a> {
+        Preparing { world, contexts, parts: &self.parts, hooks: self.drivers.hooks() }
+    }
+
+    /// Starts an attempt at a model call.
+    pub(super) fn call_model(&mut self, start: ModelStart) {
+        let ModelStart { ticket, attempt, schema, hooked } = start;
         let Ticket { call, attempt: number } = ticket;
-        tracing::debug!(target: "spinney::effect", tree = %world.tree(), %call, attempt = number, model = %attempt.model, "call started");
-        let about = (&attempt.origin, Target::Model(attempt.model.clone()), attempt.key.as_str());
-        let hooked = Hooked::around(self.drivers.hooks(), world, ticket, about);
+        tracing::debug!(target: "spinney::effect", tree = %attempt.origin.tree, %call, attempt = number, model = %attempt.model, "call started");
         // A task is moved several times before it runs: what it carries is small.
         let (drivers, attempt) = (Arc::clone(&self.drivers), Arc::new(attempt));
         let (stop, mut stopped) = oneshot::channel();
@@ -121,14 +121,11 @@ impl Effects {
     }
 
     /// Starts an attempt at a tool call.
-    pub(super) fn call_tool(&mut self, ticket: Ticket, attempt: tool::ToolAttempt, world: &World) {
-        let spec = world.definition().tools.get(&attempt.tool);
-        let timeout_ms = spec.and_then(|spec| spec.timeout_ms).unwrap_or(limit::TOOL_TIMEOUT_MS);
-        let expected = Expected { shown_bytes: spec.and_then(|spec| spec.shown_bytes), schema: None };
+    pub(super) fn call_tool(&mut self, start: ToolStart) {
+        let ToolStart { ticket, attempt, timeout_ms, shown_bytes, hooked } = start;
+        let expected = Expected { shown_bytes, schema: None };
         let Ticket { call, attempt: number } = ticket;
-        tracing::debug!(target: "spinney::effect", tree = %world.tree(), %call, attempt = number, tool = %attempt.tool, "call started");
-        let about = (&attempt.origin, Target::Tool(attempt.tool.clone()), attempt.key.as_str());
-        let hooked = Hooked::around(self.drivers.hooks(), world, ticket, about);
+        tracing::debug!(target: "spinney::effect", tree = %attempt.origin.tree, %call, attempt = number, tool = %attempt.tool, "call started");
         let drivers = Arc::clone(&self.drivers);
         let (stop, mut stopped) = oneshot::channel();
         self.start(ticket, stop, async move {

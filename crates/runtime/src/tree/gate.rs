@@ -7,10 +7,11 @@ use std::task::{Context, Poll, Waker};
 
 use spinney_journal::{Append, ChainHash, Journal, JournalFault};
 use spinney_kernel::definition::Refusal;
-use spinney_kernel::record::Effect;
 use spinney_kernel::rules::request::Reply;
 use spinney_kernel::words::Seq;
 use tokio::sync::oneshot;
+
+use super::prepared::Prepared;
 
 /// Most batches of one tree that are on their way to the journal.
 pub(super) const IN_FLIGHT_MAX: usize = 256;
@@ -21,7 +22,7 @@ const HELD_KEPT: usize = 64;
 /// Something that waits for its events to be durable.
 pub(super) enum Held {
     /// An effect to start.
-    Effect(Effect),
+    Effect(Prepared),
     /// A caller to answer.
     Answer(oneshot::Sender<Result<Reply, Refusal>>, Result<Reply, Refusal>),
     /// Somebody who only looks.

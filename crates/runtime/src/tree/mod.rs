@@ -11,6 +11,7 @@ mod live_state;
 mod look;
 mod output;
 mod payload;
+mod prepared;
 mod recorded_event;
 mod replay;
 mod rollback;

@@ -7,11 +7,10 @@ use std::sync::Arc;
 use spinney_journal::{Append, Batch, Head, Journal, JournalFault, catalog_of};
 use spinney_kernel::budget::Used;
 use spinney_kernel::definition::Refusal;
-use spinney_kernel::port::{model, tool};
-use spinney_kernel::record::{Alarm, Effect, Event, ModelCall, Work};
+use spinney_kernel::record::{Alarm, Event};
 use spinney_kernel::rules::report::{Continued, Done, Failed, Report, Suspended, Timer};
 use spinney_kernel::rules::request::{Reply, Request};
-use spinney_kernel::words::{AgentId, By, Fault, FaultKind, Seq, Time, TreeId};
+use spinney_kernel::words::{By, Fault, FaultKind, Seq, Time, TreeId};
 use spinney_kernel::world::{Call, TreeState};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
@@ -20,6 +19,7 @@ use tracing::Instrument as _;
 use super::effects::{Brought, Effects, REPORTS_MAX, Ticket, part_reader};
 use super::gate::{Confirmations, Confirmed, Gate, Held};
 use super::live_state::{Decided, LiveState};
+use super::prepared::Prepared;
 use super::rollback::{Back, Requested};
 use super::timers::Timers;
 use super::{Asked, Enclosing, Look, REQUESTS_MAX, RecordedEvent, Stopped, Tree, TreeStatus};
@@ -361,8 +361,12 @@ impl Run {
             return;
         }
         let world = &self.live.world;
+        let preparing = self.effects.preparing(world, &self.live.contexts);
         for effect in batch.events.iter().filter_map(|event| world.effect_of(event)) {
-            self.gate.hold(world.seq(), Held::Effect(effect));
+            // Whoever is gone by the end of the decision has nothing left to start or stop.
+            if let Some(prepared) = preparing.prepare(effect) {
+                self.gate.hold(world.seq(), Held::Effect(prepared));
+            }
         }
         let state = world.state();
         if self.hub.0.is_watched() {
@@ -411,77 +415,20 @@ impl Run {
         }
     }
 
-    fn start(&mut self, effect: Effect) {
-        if let Effect::CallModel { call, attempt, .. } | Effect::CallTool { call, attempt, .. } = &effect
-            && self.live.world.call(*call).is_some_and(Call::is_void)
+    fn start(&mut self, effect: Prepared) {
+        if let Some(Ticket { call, attempt }) = effect.ticket()
+            && self.live.world.call(call).is_some_and(Call::is_void)
         {
-            // Its agent was rolled back before this could start, and would be asked about what it knows now.
-            let (call, attempt, fault) = (*call, *attempt, Fault::of(FaultKind::Stopped));
+            // Its agent was rolled back since, and would be asked about what it no longer knows.
+            let fault = Fault::of(FaultKind::Stopped);
             return self
                 .report(Report::Failed(Failed { call, attempt, fault, used: Used::NOTHING }), Vec::new());
         }
         match effect {
-            Effect::SetTimer { timer, at } => self.timers.set(Alarm { timer, at }),
-            Effect::StopCalls { agent } => {
-                let world = &self.live.world;
-                let living = world.agents().find(&agent).and_then(|ix| world.agents().living(ix));
-                let effects = &mut self.effects;
-                living.iter().flat_map(|agent| &agent.open).for_each(|call| effects.stop(*call));
-            }
-            Effect::CallModel { call, attempt, agent, model, output_cap, key } => {
-                let ticket = Ticket { call, attempt };
-                if let Some(attempt) = self.model_attempt(ticket, &agent, model, output_cap, key) {
-                    let is_turn = attempt.purpose == model::Purpose::Turn;
-                    let schema = self.live.contexts.output_schema(&agent).filter(|_| is_turn).cloned();
-                    self.effects.call_model(ticket, attempt, schema, &self.live.world);
-                }
-            }
-            Effect::CallTool { call, attempt, agent, tool, ask, args, key } => {
-                let world = &self.live.world;
-                let Some(origin) = self.live.contexts.origin(&agent).map(Arc::clone) else { return };
-                let asked = ask.and_then(|ask| self.live.contexts.ask(&agent, ask));
-                let args = asked.map_or(args, |ask| ask.args.clone());
-                let ticket = Ticket { call, attempt };
-                let role = world.definition().roles.get(&origin.role);
-                let outputs = role.and_then(|role| role.turns.as_ref()).map(|turns| turns.outputs);
-                let outputs = outputs.unwrap_or_default();
-                let durability = world.definition().durability;
-                let attempt = tool::ToolAttempt { origin, tool, args, attempt, key, outputs, durability };
-                self.effects.call_tool(ticket, attempt, world);
-            }
+            Prepared::SetTimer(alarm) => self.timers.set(alarm),
+            Prepared::StopCalls(calls) => calls.into_iter().for_each(|call| self.effects.stop(call)),
+            Prepared::CallModel(start) => self.effects.call_model(*start),
+            Prepared::CallTool(start) => self.effects.call_tool(*start),
         }
-    }
-
-    fn model_attempt(
-        &self,
-        ticket: Ticket,
-        agent: &AgentId,
-        model: spinney_kernel::words::ModelName,
-        output_cap: u64,
-        key: String,
-    ) -> Option<model::ModelAttempt> {
-        let world = &self.live.world;
-        let ix = world.agents().find(agent)?;
-        let living = world.agents().living(ix)?;
-        let Work::Model(work) = &world.call(ticket.call)?.work else { return None };
-        let ModelCall { input_tokens, summary, wrap_up, .. } = work;
-        let contexts = &self.live.contexts;
-        let (purpose, packet) = match (summary, wrap_up) {
-            (Some(_), _) => (model::Purpose::Summary, contexts.summary_packet(agent, *input_tokens)?),
-            (None, Some(_)) => (model::Purpose::WrapUp, contexts.last_packet(agent, *input_tokens)?),
-            (None, None) => (model::Purpose::Turn, contexts.packet(agent, *input_tokens)?),
-        };
-        Some(model::ModelAttempt {
-            origin: Arc::clone(contexts.origin(agent)?),
-            model,
-            turn: living.progress.turns + 1,
-            purpose,
-            attempt: ticket.attempt,
-            key,
-            output_cap,
-            packet,
-            parts: self.effects.parts.clone(),
-            remaining: world.ledger().remaining(living.account),
-        })
     }
 }

@@ -55,23 +55,23 @@ fn write(journal: &SqliteJournal, told: &mut Told, number: u64, state: TreeState
     told.insert(tree, (Seq(after.0 + batch.events.len() as u64), hash, state));
 }
 
-fn stand(head: Head) -> (TreeId, (Seq, ChainHash, TreeState)) {
+fn stand(head: &Head) -> (TreeId, (Seq, ChainHash, TreeState)) {
     (head.tree, (head.seq, head.hash, head.state))
 }
 
 /// Everything that says where trees stand says what was confirmed.
 fn check(journal: &SqliteJournal, told: &Told) {
     let all = journal.heads(&[]).wait().unwrap_or_else(|fault| panic!("{fault}"));
-    assert_eq!(&all.into_iter().map(stand).collect::<Told>(), told);
+    assert_eq!(&all.iter().map(stand).collect::<Told>(), told);
     for state in [TreeState::Running, TreeState::Waiting] {
         let found = journal.heads(&[state]).wait().unwrap_or_else(|fault| panic!("{fault}"));
         let of_state = told.iter().filter(|(_, (.., told))| *told == state);
-        let of_state = of_state.map(|(tree, stand)| (*tree, stand.clone()));
-        assert_eq!(found.into_iter().map(stand).collect::<Told>(), of_state.collect::<Told>());
+        let of_state = of_state.map(|(tree, stand)| (*tree, *stand));
+        assert_eq!(found.iter().map(stand).collect::<Told>(), of_state.collect::<Told>());
     }
     for tree in told.keys().step_by(37) {
         let head = journal.head(*tree).wait().unwrap_or_else(|fault| panic!("{fault}"));
-        assert_eq!(head.map(stand).as_ref().map(|(_, stand)| stand), told.get(tree));
+        assert_eq!(head.as_ref().map(stand).as_ref().map(|(_, stand)| stand), told.get(tree));
         assert_eq!(verify_chain(journal, *tree, None).wait(), Ok(told[tree].1));
     }
 }

@@ -1,0 +1,125 @@
+//! Effects with everything that they need, made from the tree as it is when they are decided. Most wait for their events to
+//! be durable, and the tree goes on meanwhile: whoever starts one then looks at nothing else.
+
+use std::sync::Arc;
+
+use spinney_kernel::context::Contexts;
+use spinney_kernel::port::parts::PartReader;
+use spinney_kernel::port::{model, tool};
+use spinney_kernel::record::{Alarm, Effect, ModelCall, Work};
+use spinney_kernel::words::{CallId, limit};
+use spinney_kernel::world::World;
+
+use super::effects::Ticket;
+use super::hooked::Hooked;
+use crate::hooks::{Target, TreeHooks};
+
+/// An effect that can start.
+pub(super) enum Prepared {
+    SetTimer(Alarm),
+    /// Each still ends in its own report.
+    StopCalls(Vec<CallId>),
+    CallModel(Box<ModelStart>),
+    CallTool(Box<ToolStart>),
+}
+
+/// One attempt at a model call.
+pub(super) struct ModelStart {
+    pub(super) ticket: Ticket,
+    pub(super) attempt: model::ModelAttempt,
+    /// What the answer must fit.
+    pub(super) schema: Option<Arc<str>>,
+    pub(super) hooked: Option<Box<Hooked>>,
+}
+
+/// One attempt at a tool call.
+pub(super) struct ToolStart {
+    pub(super) ticket: Ticket,
+    pub(super) attempt: tool::ToolAttempt,
+    pub(super) timeout_ms: u64,
+    /// How many bytes of the output are shown whole, if the tool says so.
+    pub(super) shown_bytes: Option<u32>,
+    pub(super) hooked: Option<Box<Hooked>>,
+}
+
+/// Where effects are prepared: a tree, just after it decided them, and what its home gives to every call.
+pub(super) struct Preparing<'a> {
+    pub(super) world: &'a World,
+    pub(super) contexts: &'a Contexts,
+    pub(super) parts: &'a PartReader,
+    pub(super) hooks: Option<&'a Arc<dyn TreeHooks>>,
+}
+
+impl Prepared {
+    /// The attempt that it makes, if it makes one.
+    pub(super) const fn ticket(&self) -> Option<Ticket> {
+        match self {
+            Self::CallModel(start) => Some(start.ticket),
+            Self::CallTool(start) => Some(start.ticket),
+            Self::SetTimer(_) | Self::StopCalls(_) => None,
+        }
+    }
+}
+
+impl Preparing<'_> {
+    pub(super) fn prepare(&self, effect: Effect) -> Option<Prepared> {
+        match effect {
+            Effect::SetTimer { timer, at } => Some(Prepared::SetTimer(Alarm { timer, at })),
+            Effect::StopCalls { agent } => {
+                let agents = self.world.agents();
+                let living = agents.living(agents.find(&agent)?)?;
+                Some(Prepared::StopCalls(living.open.iter().copied().collect()))
+            }
+            Effect::CallModel { call, attempt, agent, model, output_cap, key } => {
+                let ix = self.world.agents().find(&agent)?;
+                let living = self.world.agents().living(ix)?;
+                let Work::Model(work) = &self.world.call(call)?.work else { return None };
+                let ModelCall { input_tokens, summary, wrap_up, .. } = work;
+                let contexts = self.contexts;
+                let (purpose, packet) = match (summary, wrap_up) {
+                    (Some(_), _) => {
+                        (model::Purpose::Summary, contexts.summary_packet(&agent, *input_tokens)?)
+                    }
+                    (None, Some(_)) => (model::Purpose::WrapUp, contexts.last_packet(&agent, *input_tokens)?),
+                    (None, None) => (model::Purpose::Turn, contexts.packet(&agent, *input_tokens)?),
+                };
+                let is_turn = purpose == model::Purpose::Turn;
+                let ticket = Ticket { call, attempt };
+                let attempt = model::ModelAttempt {
+                    origin: Arc::clone(contexts.origin(&agent)?),
+                    model,
+                    turn: living.progress.turns + 1,
+                    purpose,
+                    attempt,
+                    key,
+                    output_cap,
+                    packet,
+                    parts: self.parts.clone(),
+                    remaining: self.world.ledger().remaining(living.account),
+                };
+                let about = (&attempt.origin, Target::Model(attempt.model.clone()), attempt.key.as_str());
+                let hooked = Hooked::around(self.hooks, self.world, ticket, about);
+                let schema = contexts.output_schema(&agent).filter(|_| is_turn).cloned();
+                Some(Prepared::CallModel(Box::new(ModelStart { ticket, attempt, schema, hooked })))
+            }
+            Effect::CallTool { call, attempt, agent, tool, ask, args, key } => {
+                let origin = self.contexts.origin(&agent).map(Arc::clone)?;
+                let asked = ask.and_then(|ask| self.contexts.ask(&agent, ask));
+                let args = asked.map_or(args, |ask| ask.args.clone());
+                let definition = self.world.definition();
+                let role = definition.roles.get(&origin.role);
+                let outputs = role.and_then(|role| role.turns.as_ref()).map(|turns| turns.outputs);
+                let (outputs, durability) = (outputs.unwrap_or_default(), definition.durability);
+                let spec = definition.tools.get(&tool);
+                let timeout_ms = spec.and_then(|spec| spec.timeout_ms).unwrap_or(limit::TOOL_TIMEOUT_MS);
+                let shown_bytes = spec.and_then(|spec| spec.shown_bytes);
+                let ticket = Ticket { call, attempt };
+                let attempt = tool::ToolAttempt { origin, tool, args, attempt, key, outputs, durability };
+                let about = (&attempt.origin, Target::Tool(attempt.tool.clone()), attempt.key.as_str());
+                let hooked = Hooked::around(self.hooks, self.world, ticket, about);
+                let start = ToolStart { ticket, attempt, timeout_ms, shown_bytes, hooked };
+                Some(Prepared::CallTool(Box::new(start)))
+            }
+        }
+    }
+}
