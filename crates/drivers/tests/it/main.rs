@@ -1,4 +1,4 @@
-//! Workspaces and tokens, with whole trees from scripts and real folders; scripts by themselves.
+//! Workspaces and tokens, with whole trees from scripts and real folders; scripts and wire formats by themselves.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod bad_script;
@@ -17,6 +17,7 @@ mod scripted_docs;
 mod scripted_tool;
 mod steps;
 mod tokens;
+mod wire;
 mod writing;
 
 use std::collections::BTreeMap;

@@ -1,0 +1,109 @@
+//! What a provider answered, the same for all of them, and the pieces in which it comes.
+
+use super::continuation::Continuation;
+
+/// An answer, as far as it came.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WireAnswer {
+    /// The provider's id of it.
+    pub id: Option<String>,
+    /// Which model answered, as the provider says.
+    pub model: Option<String>,
+    pub text: String,
+    /// What the model thought, as far as the provider shows it. It is no part of the answer.
+    pub reasoning: String,
+    pub calls: Vec<WireToolCall>,
+    /// Why the model stopped there, if the provider said.
+    pub stop: Option<WireStop>,
+    pub usage: WireUsage,
+    /// What the provider wants back unchanged.
+    pub continuation: Option<Continuation>,
+    pub end: StreamEnd,
+}
+
+/// How a stream ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StreamEnd {
+    /// It had its last event.
+    Whole,
+    /// It broke off, or failed: something is missing, and the final usage is.
+    #[default]
+    Cut,
+}
+
+/// A tool that the model wants called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WireToolCall {
+    pub id: String,
+    pub name: String,
+    /// The arguments as the model wrote them: a JSON object, unless `is_whole` is false.
+    pub arguments: String,
+    /// Whether the arguments are a whole JSON object. A cap can cut them.
+    pub is_whole: bool,
+}
+
+/// Why a model stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WireStop {
+    /// It had said everything, or met a text at which it was to stop.
+    End,
+    ToolCalls,
+    /// Its output cap or its context is full: what it said is not all of it.
+    OutputCap,
+    /// The provider's filter held back the rest.
+    ContentFilter,
+    /// The model declined. Its text says so, if there is any.
+    Refusal,
+    /// A reason that we do not know, in the provider's word.
+    Other(String),
+}
+
+/// What a call used, in tokens; what the provider did not say is missing. `input`, `cache_read` and the two writes do
+/// not overlap, whatever the provider's own way to count. `reasoning` is a part of `output`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WireUsage {
+    /// Input that no cache knew.
+    pub input: Option<u64>,
+    /// Everything that the model wrote, reasoning included.
+    pub output: Option<u64>,
+    pub cache_read: Option<u64>,
+    /// Written to a cache that lasts for five minutes, or for a time that the provider does not name.
+    pub cache_written_5m: Option<u64>,
+    /// Written to a cache that lasts for an hour.
+    pub cache_written_1h: Option<u64>,
+    pub reasoning: Option<u64>,
+}
+
+/// A piece of an answer, as it comes. Calls are named by their place among the calls of the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WireDelta<'d> {
+    Text(&'d str),
+    Reasoning(&'d str),
+    CallStarted {
+        call: usize,
+        id: &'d str,
+        name: &'d str,
+    },
+    CallArguments {
+        call: usize,
+        text: &'d str,
+    },
+    /// The provider sends no more of its arguments.
+    CallFinished {
+        call: usize,
+    },
+}
+
+/// Takes pieces of an answer.
+pub type OnDelta<'f> = dyn FnMut(WireDelta<'_>) + 'f;
+
+impl WireStop {
+    /// A reason in the provider's word, cut to a bound.
+    pub(super) fn other(word: &str) -> Self {
+        let letters = word.chars().filter(|letter| !letter.is_control());
+        Self::Other(letters.take(STOP_CHARS_MAX).collect())
+    }
+}
+
+/// Longest reason that is kept, in characters.
+const STOP_CHARS_MAX: usize = 64;

@@ -1,0 +1,7 @@
+//! Anthropic's messages.
+
+mod read;
+mod write;
+
+pub(super) use read::AnthropicReader;
+pub(super) use write::write;

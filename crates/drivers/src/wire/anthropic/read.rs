@@ -1,0 +1,316 @@
+//! Anthropic's messages, read. An answer is a list of blocks; thinking is signed, and goes back in its place.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::wire::answer::{WireDelta, WireStop, WireUsage};
+use crate::wire::bounds::{BLOCKS_MAX, RAW_BYTES_MAX};
+use crate::wire::continuation::Piece;
+use crate::wire::fault::{WireFault, WireFaultKind};
+use crate::wire::json::{Kind, count, read};
+use crate::wire::stream::Reading;
+
+#[derive(Debug, Default)]
+pub(in crate::wire) struct AnthropicReader {
+    /// Blocks whose end has not come, by their number.
+    open: BTreeMap<u64, Block>,
+    blocks: usize,
+}
+
+#[derive(Debug)]
+enum Block {
+    Text {
+        bytes: usize,
+    },
+    Thinking(Thinking),
+    /// Thinking that only Anthropic can read.
+    Redacted(Box<RawValue>),
+    Call {
+        call: usize,
+        /// Whether its beginning had all of its arguments.
+        is_given: bool,
+    },
+    /// A kind that we do not know.
+    Unknown,
+}
+
+/// A thinking block as it goes back.
+#[derive(Debug, Serialize)]
+struct Thinking {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    thinking: String,
+    signature: String,
+}
+
+#[derive(Deserialize)]
+struct Event {
+    message: Option<Message>,
+    #[serde(default)]
+    index: u64,
+    content_block: Option<Box<RawValue>>,
+    delta: Option<Delta>,
+    usage: Option<Usage>,
+}
+
+/// The beginning of a streamed answer, or a whole one.
+#[derive(Deserialize)]
+struct Message {
+    id: Option<String>,
+    model: Option<String>,
+    #[serde(default)]
+    content: Vec<Box<RawValue>>,
+    stop_reason: Option<String>,
+    usage: Option<Usage>,
+}
+
+#[derive(Deserialize)]
+struct Delta {
+    #[serde(default, rename = "type")]
+    kind: String,
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    thinking: String,
+    #[serde(default)]
+    signature: String,
+    #[serde(default)]
+    partial_json: String,
+    stop_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Started {
+    #[serde(default, rename = "type")]
+    kind: String,
+    #[serde(default)]
+    id: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    thinking: String,
+    #[serde(default)]
+    signature: String,
+    input: Option<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct Usage {
+    #[serde(default, deserialize_with = "count")]
+    input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    output_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    cache_read_input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    cache_creation_input_tokens: Option<u64>,
+    cache_creation: Option<CacheCreation>,
+}
+
+#[derive(Deserialize)]
+struct CacheCreation {
+    #[serde(default, deserialize_with = "count")]
+    ephemeral_5m_input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    ephemeral_1h_input_tokens: Option<u64>,
+}
+
+impl AnthropicReader {
+    pub(in crate::wire) fn event(&mut self, data: &str, mut reading: Reading<'_>) -> Result<(), WireFault> {
+        let kind = read::<Kind>("an event", data)?.kind;
+        match kind.as_str() {
+            "message_start"
+            | "content_block_start"
+            | "content_block_delta"
+            | "content_block_stop"
+            | "message_delta"
+            | "message_stop" => {}
+            "error" => return Err(reading.faults.event(&read("an error", data)?)),
+            _ => return Ok(()),
+        }
+        let event: Event = read(&format!("a `{kind}` event"), data)?;
+        match kind.as_str() {
+            "message_start" => {
+                let Some(message) = event.message else { return Ok(()) };
+                reading.draft.named(message.id, message.model);
+                if let Some(usage) = message.usage {
+                    // The output counted here is that of the first token.
+                    usage.add_to(&mut reading.draft.answer.usage, None);
+                }
+                Ok(())
+            }
+            "content_block_start" => match event.content_block {
+                Some(block) => self.start(event.index, block, &mut reading),
+                None => Ok(()),
+            },
+            "content_block_delta" => match event.delta {
+                Some(delta) => self.delta(event.index, &delta, &mut reading),
+                None => Ok(()),
+            },
+            "content_block_stop" => self.stop(event.index, &mut reading),
+            "message_delta" => {
+                if let Some(usage) = event.usage {
+                    let output = usage.output_tokens;
+                    usage.add_to(&mut reading.draft.answer.usage, output);
+                }
+                let reason = event.delta.and_then(|delta| delta.stop_reason);
+                reading.draft.answer.stop =
+                    reason.map(|reason| stop(&reason)).or(reading.draft.answer.stop.take());
+                Ok(())
+            }
+            _ => {
+                self.end(&mut reading);
+                Ok(())
+            }
+        }
+    }
+
+    /// A whole message.
+    pub(in crate::wire) fn whole(&mut self, body: &str, mut reading: Reading<'_>) -> Result<(), WireFault> {
+        if read::<Kind>("an answer", body)?.kind == "error" {
+            return Err(reading.faults.event(&read::<Value>("an error", body)?));
+        }
+        let message: Message = read("an answer", body)?;
+        reading.draft.named(message.id, message.model);
+        if let Some(usage) = message.usage {
+            let output = usage.output_tokens;
+            usage.add_to(&mut reading.draft.answer.usage, output);
+        }
+        for (index, block) in (0..).zip(message.content) {
+            self.start(index, block, &mut reading)?;
+            self.stop(index, &mut reading)?;
+        }
+        reading.draft.answer.stop = message.stop_reason.map(|reason| stop(&reason));
+        self.end(&mut reading);
+        Ok(())
+    }
+
+    fn start(&mut self, index: u64, raw: Box<RawValue>, reading: &mut Reading<'_>) -> Result<(), WireFault> {
+        self.blocks += 1;
+        if self.blocks > BLOCKS_MAX {
+            let message = format!("the answer has more than {BLOCKS_MAX} content blocks");
+            return Err(WireFault::new(WireFaultKind::TooLarge, message));
+        }
+        let known = read::<Kind>("a content block", raw.get())?.kind;
+        let block = match known.as_str() {
+            "redacted_thinking" => Block::Redacted(raw),
+            "text" | "thinking" | "tool_use" => Self::known(&raw, reading)?,
+            _ => Block::Unknown,
+        };
+        self.open.insert(index, block);
+        Ok(())
+    }
+
+    /// A block of a kind that we read. Some servers put all of it into its beginning.
+    fn known(raw: &RawValue, reading: &mut Reading<'_>) -> Result<Block, WireFault> {
+        let started: Started = read("a content block", raw.get())?;
+        Ok(match started.kind.as_str() {
+            "text" => {
+                reading.draft.text(&started.text, reading.on_delta)?;
+                Block::Text { bytes: started.text.len() }
+            }
+            "thinking" => {
+                reading.draft.reasoning(&started.thinking, reading.on_delta)?;
+                let Started { thinking, signature, .. } = started;
+                Block::Thinking(Thinking { kind: "thinking", thinking, signature })
+            }
+            _ => {
+                let call = reading.draft.start_call(Some(&started.id), &started.name, reading.on_delta)?;
+                let whole =
+                    started.input.as_ref().map(|input| input.get()).filter(|input| !is_empty_object(input));
+                reading.draft.arguments(call, whole.unwrap_or_default(), reading.on_delta)?;
+                Block::Call { call, is_given: whole.is_some() }
+            }
+        })
+    }
+
+    fn delta(&mut self, index: u64, delta: &Delta, reading: &mut Reading<'_>) -> Result<(), WireFault> {
+        let Reading { draft, on_delta, .. } = reading;
+        match (self.open.get_mut(&index), delta.kind.as_str()) {
+            (Some(Block::Text { bytes }), "text_delta") => {
+                *bytes += delta.text.len();
+                draft.text(&delta.text, on_delta)
+            }
+            (Some(Block::Thinking(block)), "thinking_delta") => {
+                draft.reasoning(&delta.thinking, on_delta)?;
+                if draft.keeps_everything() { grow(&mut block.thinking, &delta.thinking) } else { Ok(()) }
+            }
+            (Some(Block::Thinking(block)), "signature_delta") => grow(&mut block.signature, &delta.signature),
+            (Some(Block::Call { call, is_given: false }), "input_json_delta") => {
+                draft.arguments(*call, &delta.partial_json, on_delta)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn stop(&mut self, index: u64, reading: &mut Reading<'_>) -> Result<(), WireFault> {
+        match self.open.remove(&index) {
+            Some(Block::Text { bytes }) => reading.draft.piece(Piece { text: bytes, ..Piece::default() }),
+            // Without a signature it is not Anthropic that answers, and nobody wants it back.
+            Some(Block::Thinking(block)) if block.signature.is_empty() => Ok(()),
+            Some(Block::Thinking(block)) => {
+                let raw = to_raw_value(&block).map_err(|error| WireFault::malformed("thinking", &error))?;
+                reading.draft.opaque_piece(Piece { raw: Some(raw), ..Piece::default() })
+            }
+            Some(Block::Redacted(raw)) => {
+                reading.draft.opaque_piece(Piece { raw: Some(raw), ..Piece::default() })
+            }
+            Some(Block::Call { call, .. }) => {
+                (reading.on_delta)(WireDelta::CallFinished { call });
+                let call = reading.draft.call_id(call);
+                reading.draft.piece(Piece { call, ..Piece::default() })
+            }
+            Some(Block::Unknown) | None => Ok(()),
+        }
+    }
+
+    fn end(&mut self, reading: &mut Reading<'_>) {
+        let stop = reading.draft.answer.stop.take();
+        reading.draft.stopped(stop.unwrap_or_else(|| WireStop::other("no reason")));
+    }
+}
+
+impl Usage {
+    /// What is said later replaces what was said before.
+    fn add_to(self, usage: &mut WireUsage, output: Option<u64>) {
+        let (five_minutes, hour) = self
+            .cache_creation
+            .map_or((None, None), |known| (known.ephemeral_5m_input_tokens, known.ephemeral_1h_input_tokens));
+        let undivided = self.cache_creation_input_tokens.filter(|_| five_minutes.is_none() && hour.is_none());
+        // A later event repeats the sum without its parts.
+        let is_known = usage.cache_written_1h.is_some();
+        usage.input = self.input_tokens.or(usage.input);
+        usage.output = output.or(usage.output);
+        usage.cache_read = self.cache_read_input_tokens.or(usage.cache_read);
+        usage.cache_written_5m = five_minutes.or(undivided.filter(|_| !is_known)).or(usage.cache_written_5m);
+        usage.cache_written_1h = hour.or(usage.cache_written_1h);
+    }
+}
+
+fn grow(text: &mut String, more: &str) -> Result<(), WireFault> {
+    if more.len() > RAW_BYTES_MAX.saturating_sub(text.len()) {
+        let message = format!("a thinking block has more than {RAW_BYTES_MAX} bytes");
+        return Err(WireFault::new(WireFaultKind::TooLarge, message));
+    }
+    text.push_str(more);
+    Ok(())
+}
+
+fn is_empty_object(json: &str) -> bool {
+    json.bytes().filter(|byte| !byte.is_ascii_whitespace()).eq(*b"{}")
+}
+
+fn stop(reason: &str) -> WireStop {
+    match reason {
+        "end_turn" | "stop_sequence" => WireStop::End,
+        "tool_use" => WireStop::ToolCalls,
+        "max_tokens" | "model_context_window_exceeded" => WireStop::OutputCap,
+        "refusal" => WireStop::Refusal,
+        other => WireStop::other(other),
+    }
+}

@@ -1,0 +1,218 @@
+//! Chat completions, read. Servers differ in where they put usage, in how they number calls and in what they call
+//! reasoning; all that is read here is what more than one of them sends.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::wire::answer::{StreamEnd, WireDelta, WireStop, WireUsage};
+use crate::wire::fault::WireFault;
+use crate::wire::json::{count, read};
+use crate::wire::stream::Reading;
+
+/// What is sent after the last chunk.
+const DONE: &str = "[DONE]";
+
+#[derive(Debug, Default)]
+pub(in crate::wire) struct ChatReader {
+    /// The newest call of each number.
+    calls: BTreeMap<u64, KnownCall>,
+    has_refused: bool,
+}
+
+#[derive(Debug)]
+struct KnownCall {
+    call: usize,
+    /// As the provider names it; empty if it does not.
+    id: String,
+}
+
+#[derive(Deserialize)]
+struct Chunk {
+    id: Option<String>,
+    model: Option<String>,
+    choices: Option<Vec<Choice>>,
+    usage: Option<Usage>,
+    x_groq: Option<Elsewhere>,
+    error: Option<Value>,
+}
+
+/// Where one server puts what it used.
+#[derive(Deserialize)]
+struct Elsewhere {
+    usage: Option<Usage>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    #[serde(default)]
+    index: u64,
+    #[serde(alias = "message")]
+    delta: Option<Said>,
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Said {
+    content: Option<Value>,
+    refusal: Option<String>,
+    reasoning_content: Option<String>,
+    reasoning: Option<Value>,
+    tool_calls: Option<Vec<ToolCall>>,
+}
+
+#[derive(Deserialize)]
+struct ToolCall {
+    index: Option<u64>,
+    id: Option<String>,
+    function: Option<Function>,
+}
+
+#[derive(Deserialize)]
+struct Function {
+    name: Option<String>,
+    arguments: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Usage {
+    #[serde(default, deserialize_with = "count")]
+    prompt_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    completion_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    total_tokens: Option<u64>,
+    prompt_tokens_details: Option<InputDetails>,
+    completion_tokens_details: Option<OutputDetails>,
+}
+
+#[derive(Default, Deserialize)]
+struct InputDetails {
+    #[serde(default, deserialize_with = "count")]
+    cached_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    cache_write_tokens: Option<u64>,
+}
+
+#[derive(Default, Deserialize)]
+struct OutputDetails {
+    #[serde(default, deserialize_with = "count")]
+    reasoning_tokens: Option<u64>,
+}
+
+impl ChatReader {
+    pub(in crate::wire) fn event(&mut self, data: &str, mut reading: Reading<'_>) -> Result<(), WireFault> {
+        if data.trim() == DONE {
+            if reading.draft.answer.end == StreamEnd::Cut {
+                reading.draft.stopped(WireStop::Other("no reason".to_owned()));
+            }
+            return Ok(());
+        }
+        let chunk: Chunk = read("a chunk", data)?;
+        reading.draft.named(chunk.id, chunk.model);
+        if let Some(usage) = chunk.usage.or(chunk.x_groq.and_then(|elsewhere| elsewhere.usage)) {
+            reading.draft.answer.usage = usage.normal();
+        }
+        if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
+            return Err(reading.faults.event(&error));
+        }
+        // We ask for one answer; others that a server sends all the same are not ours.
+        for choice in chunk.choices.into_iter().flatten().filter(|choice| choice.index == 0) {
+            if let Some(said) = choice.delta {
+                self.said(said, &mut reading)?;
+            }
+            if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
+                for known in std::mem::take(&mut self.calls).into_values() {
+                    (reading.on_delta)(WireDelta::CallFinished { call: known.call });
+                }
+                reading.draft.stopped(self.stop(&reason));
+            }
+        }
+        Ok(())
+    }
+
+    fn said(&mut self, said: Said, reading: &mut Reading<'_>) -> Result<(), WireFault> {
+        let reasoning = said.reasoning_content.or_else(|| Some(said.reasoning?.as_str()?.to_owned()));
+        reading.draft.reasoning(&reasoning.unwrap_or_default(), reading.on_delta)?;
+        match said.content {
+            Some(Value::String(text)) => reading.draft.text(&text, reading.on_delta)?,
+            Some(Value::Array(parts)) => {
+                for text in parts.iter().filter_map(|part| part.get("text")?.as_str()) {
+                    reading.draft.text(text, reading.on_delta)?;
+                }
+            }
+            _ => {}
+        }
+        if let Some(refusal) = said.refusal.filter(|refusal| !refusal.is_empty()) {
+            self.has_refused = true;
+            reading.draft.text(&refusal, reading.on_delta)?;
+        }
+        for call in said.tool_calls.into_iter().flatten() {
+            self.call(call, reading)?;
+        }
+        Ok(())
+    }
+
+    /// A call begins with an unknown number, with another id under a known number (some servers number all of them 0),
+    /// or with a name and no number at all.
+    fn call(&mut self, part: ToolCall, reading: &mut Reading<'_>) -> Result<(), WireFault> {
+        let (name, arguments) =
+            part.function.map_or((None, None), |function| (function.name, function.arguments));
+        let (name, id) = (name.unwrap_or_default(), part.id.unwrap_or_default());
+        let number = part.index.unwrap_or_default();
+        let known = self.calls.get(&number).filter(|known| {
+            let is_other = !id.is_empty() && !known.id.is_empty() && id != known.id;
+            let is_unnumbered = part.index.is_none() && id.is_empty();
+            name.is_empty() || !(is_other || is_unnumbered)
+        });
+        let call = match known {
+            Some(known) => known.call,
+            None => {
+                let call = reading.draft.start_call(Some(&id), &name, reading.on_delta)?;
+                if let Some(replaced) = self.calls.insert(number, KnownCall { call, id }) {
+                    (reading.on_delta)(WireDelta::CallFinished { call: replaced.call });
+                }
+                call
+            }
+        };
+        match arguments {
+            Some(Value::String(text)) => reading.draft.arguments(call, &text, reading.on_delta),
+            Some(whole @ Value::Object(_)) => {
+                reading.draft.arguments(call, &whole.to_string(), reading.on_delta)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn stop(&self, reason: &str) -> WireStop {
+        match reason {
+            "stop" | "end_turn" | "eos" if self.has_refused => WireStop::Refusal,
+            "stop" | "end_turn" | "eos" => WireStop::End,
+            "tool_calls" | "function_call" => WireStop::ToolCalls,
+            "length" | "max_tokens" => WireStop::OutputCap,
+            "content_filter" => WireStop::ContentFilter,
+            "refusal" => WireStop::Refusal,
+            other => WireStop::other(other),
+        }
+    }
+}
+
+impl Usage {
+    /// Input counts include what was cached; some servers leave reasoning out of the output, and only the total has it.
+    fn normal(self) -> WireUsage {
+        let details = self.prompt_tokens_details.unwrap_or_default();
+        let (cache_read, written) = (details.cached_tokens, details.cache_write_tokens);
+        let cached = cache_read.unwrap_or_default().saturating_add(written.unwrap_or_default());
+        let beyond_input =
+            self.total_tokens.zip(self.prompt_tokens).map(|(all, input)| all.saturating_sub(input));
+        WireUsage {
+            input: self.prompt_tokens.map(|input| input.saturating_sub(cached)),
+            output: self.completion_tokens.map(|output| output.max(beyond_input.unwrap_or_default())),
+            cache_read,
+            cache_written_5m: written,
+            cache_written_1h: None,
+            reasoning: self.completion_tokens_details.unwrap_or_default().reasoning_tokens,
+        }
+    }
+}

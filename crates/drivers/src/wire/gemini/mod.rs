@@ -1,0 +1,7 @@
+//! Gemini's `generateContent`.
+
+mod read;
+mod write;
+
+pub(super) use read::GeminiReader;
+pub(super) use write::write;

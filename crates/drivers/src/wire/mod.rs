@@ -1,0 +1,37 @@
+//! The providers' wire formats: bytes in, values out. Nothing here opens a connection, reads a clock or knows a tree.
+//!
+//! A [`StreamReader`] takes the bytes of one streamed answer as they arrive and gives deltas, and at the end the
+//! answer: text, tool calls, reasoning, why it stopped, usage, and what the provider wants back unchanged. Unknown
+//! events and fields are skipped. [`write`] makes the body of a request. [`FaultReader`] says what an error means.
+//! Everything that is read has a bound in [`bounds`].
+
+mod answer;
+mod anthropic;
+pub mod bounds;
+mod chat;
+mod continuation;
+mod draft;
+mod fault;
+mod format;
+mod gemini;
+mod instant;
+mod json;
+mod pause;
+mod request;
+mod responses;
+mod secrets;
+mod sse;
+mod stream;
+mod turns;
+
+pub use answer::{OnDelta, StreamEnd, WireAnswer, WireDelta, WireStop, WireToolCall, WireUsage};
+pub use continuation::{Continuation, ContinuationError};
+pub use fault::{ErrorResponse, FaultReader, WireFault, WireFaultKind, WireHeader};
+pub use format::WireFormat;
+pub use request::{
+    BodyError, CacheTime, StructuredOutput, Thinking, WireMessage, WireParams, WirePart, WireRequest,
+    WireTool, write,
+};
+pub use secrets::Secrets;
+pub use sse::{SseDecoder, SseEvent, SseFault};
+pub use stream::{Keep, ReadAs, StreamReader, read_whole};

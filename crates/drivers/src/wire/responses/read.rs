@@ -1,0 +1,272 @@
+//! OpenAI's responses, read. An answer is a list of items; each comes in pieces and once more as a whole, and the whole
+//! is what goes back.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::wire::answer::{WireDelta, WireStop, WireUsage};
+use crate::wire::bounds::BLOCKS_MAX;
+use crate::wire::continuation::Piece;
+use crate::wire::fault::{WireFault, WireFaultKind};
+use crate::wire::json::{Kind, count, read};
+use crate::wire::stream::Reading;
+
+#[derive(Debug, Default)]
+pub(in crate::wire) struct ResponsesReader {
+    /// Items whose end has not come, by their number.
+    open: BTreeMap<u64, OpenItem>,
+    items_done: usize,
+    has_reasoned: bool,
+    has_refused: bool,
+}
+
+#[derive(Debug, Default)]
+struct OpenItem {
+    call: Option<usize>,
+    /// How much of its text or of its arguments came in pieces.
+    bytes: usize,
+}
+
+#[derive(Deserialize)]
+struct Event {
+    #[serde(default)]
+    output_index: u64,
+    item: Option<Box<RawValue>>,
+    delta: Option<String>,
+    response: Option<Response>,
+}
+
+#[derive(Deserialize)]
+struct Response {
+    id: Option<String>,
+    model: Option<String>,
+    status: Option<String>,
+    error: Option<Value>,
+    incomplete_details: Option<Incomplete>,
+    output: Option<Vec<Box<RawValue>>>,
+    usage: Option<Usage>,
+}
+
+#[derive(Deserialize)]
+struct Incomplete {
+    reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    call_id: Option<String>,
+    name: Option<String>,
+    arguments: Option<String>,
+    content: Option<Vec<Content>>,
+    encrypted_content: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Content {
+    text: Option<String>,
+    refusal: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Usage {
+    #[serde(default, deserialize_with = "count")]
+    input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    output_tokens: Option<u64>,
+    input_tokens_details: Option<InputDetails>,
+    output_tokens_details: Option<OutputDetails>,
+}
+
+#[derive(Default, Deserialize)]
+struct InputDetails {
+    #[serde(default, deserialize_with = "count")]
+    cached_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    cache_write_tokens: Option<u64>,
+}
+
+#[derive(Default, Deserialize)]
+struct OutputDetails {
+    #[serde(default, deserialize_with = "count")]
+    reasoning_tokens: Option<u64>,
+}
+
+impl ResponsesReader {
+    pub(in crate::wire) fn event(&mut self, data: &str, mut reading: Reading<'_>) -> Result<(), WireFault> {
+        let kind = read::<Kind>("an event", data)?.kind;
+        match kind.as_str() {
+            "response.created"
+            | "response.output_item.added"
+            | "response.output_item.done"
+            | "response.output_text.delta"
+            | "response.refusal.delta"
+            | "response.reasoning_summary_part.added"
+            | "response.reasoning_summary_text.delta"
+            | "response.reasoning_text.delta"
+            | "response.function_call_arguments.delta"
+            | "response.completed"
+            | "response.incomplete"
+            | "response.failed"
+            | "response.cancelled" => {}
+            "error" => return Err(reading.faults.event(&read("an error", data)?)),
+            _ => return Ok(()),
+        }
+        let event: Event = read(&format!("a `{kind}` event"), data)?;
+        let delta = event.delta.unwrap_or_default();
+        match kind.as_str() {
+            "response.output_item.added" => match event.item {
+                Some(item) => self.start(event.output_index, &item, &mut reading),
+                None => Ok(()),
+            },
+            "response.output_item.done" => match event.item {
+                Some(item) => self.done(event.output_index, item, &mut reading),
+                None => Ok(()),
+            },
+            "response.output_text.delta" | "response.refusal.delta" => {
+                self.has_refused |= kind == "response.refusal.delta";
+                self.open(event.output_index)?.bytes += delta.len();
+                reading.draft.text(&delta, reading.on_delta)
+            }
+            "response.reasoning_summary_part.added" => {
+                let between = if self.has_reasoned { "\n\n" } else { "" };
+                reading.draft.reasoning(between, reading.on_delta)
+            }
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                self.has_reasoned = true;
+                reading.draft.reasoning(&delta, reading.on_delta)
+            }
+            "response.function_call_arguments.delta" => {
+                let open = self.open(event.output_index)?;
+                let Some(call) = open.call else { return Ok(()) };
+                open.bytes += delta.len();
+                reading.draft.arguments(call, &delta, reading.on_delta)
+            }
+            "response.created" => {
+                let response = event.response.map_or((None, None), |response| (response.id, response.model));
+                let (id, model) = response;
+                reading.draft.named(id, model);
+                Ok(())
+            }
+            _ => match event.response {
+                Some(response) => self.end(response, kind.trim_start_matches("response."), &mut reading),
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// A whole response.
+    pub(in crate::wire) fn whole(&mut self, body: &str, mut reading: Reading<'_>) -> Result<(), WireFault> {
+        let response: Response = read("an answer", body)?;
+        let status = response.status.clone().unwrap_or_default();
+        self.end(response, &status, &mut reading)
+    }
+
+    fn open(&mut self, index: u64) -> Result<&mut OpenItem, WireFault> {
+        if self.open.len() + self.items_done >= BLOCKS_MAX && !self.open.contains_key(&index) {
+            let message = format!("the answer has more than {BLOCKS_MAX} items");
+            return Err(WireFault::new(WireFaultKind::TooLarge, message));
+        }
+        Ok(self.open.entry(index).or_default())
+    }
+
+    fn start(&mut self, index: u64, raw: &RawValue, reading: &mut Reading<'_>) -> Result<(), WireFault> {
+        self.open(index)?;
+        if read::<Kind>("an item", raw.get())?.kind != "function_call" {
+            return Ok(());
+        }
+        let item: Item = read("an item", raw.get())?;
+        let name = item.name.unwrap_or_default();
+        let call = reading.draft.start_call(item.call_id.as_deref(), &name, reading.on_delta)?;
+        self.open(index)?.call = Some(call);
+        Ok(())
+    }
+
+    fn done(&mut self, index: u64, raw: Box<RawValue>, reading: &mut Reading<'_>) -> Result<(), WireFault> {
+        let kind = read::<Kind>("an item", raw.get())?.kind;
+        if !self.open.contains_key(&index) {
+            self.start(index, &raw, reading)?;
+        }
+        let open = self.open.remove(&index).unwrap_or_default();
+        self.items_done += 1;
+        if !matches!(kind.as_str(), "message" | "function_call" | "reasoning") {
+            return Ok(());
+        }
+        let item: Item = read("an item", raw.get())?;
+        match (kind.as_str(), open.call) {
+            ("message", _) => {
+                let text = self.message_text(item.content.unwrap_or_default());
+                let missed = if open.bytes == 0 { text.as_str() } else { "" };
+                reading.draft.text(missed, reading.on_delta)?;
+                reading.draft.piece(Piece { raw: Some(raw), text: open.bytes + missed.len(), call: None })
+            }
+            ("function_call", Some(call)) => {
+                let whole = item.arguments.filter(|_| open.bytes == 0).unwrap_or_default();
+                reading.draft.arguments(call, &whole, reading.on_delta)?;
+                (reading.on_delta)(WireDelta::CallFinished { call });
+                reading.draft.piece(Piece { raw: Some(raw), text: 0, call: reading.draft.call_id(call) })
+            }
+            // We ask that nothing is stored, so reasoning without its content would name an item that nobody has.
+            ("reasoning", _) if item.encrypted_content.is_some_and(|content| !content.is_empty()) => {
+                reading.draft.opaque_piece(Piece { raw: Some(raw), ..Piece::default() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn message_text(&mut self, content: Vec<Content>) -> String {
+        let mut text = String::new();
+        for part in content {
+            self.has_refused |= part.refusal.is_some();
+            text.extend(part.text);
+            text.extend(part.refusal);
+        }
+        text
+    }
+
+    fn end(&mut self, response: Response, status: &str, reading: &mut Reading<'_>) -> Result<(), WireFault> {
+        reading.draft.named(response.id, response.model);
+        if let Some(usage) = response.usage {
+            reading.draft.answer.usage = usage.normal();
+        }
+        if self.items_done == 0 {
+            for (index, item) in (0..).zip(response.output.unwrap_or_default()) {
+                self.done(index, item, reading)?;
+            }
+        }
+        let reason = response.incomplete_details.and_then(|details| details.reason).unwrap_or_default();
+        let stop = match (status, reason.as_str()) {
+            ("completed", _) if self.has_refused => WireStop::Refusal,
+            ("completed", _) if reading.draft.has_calls() => WireStop::ToolCalls,
+            ("completed", _) => WireStop::End,
+            ("incomplete", "max_output_tokens" | "max_tokens") => WireStop::OutputCap,
+            ("incomplete", "content_filter") => WireStop::ContentFilter,
+            ("incomplete", other) => WireStop::other(other),
+            ("cancelled", _) => {
+                return Err(WireFault::new(WireFaultKind::Cut, "the provider cancelled the answer"));
+            }
+            _ => return Err(reading.faults.event(&response.error.unwrap_or_default())),
+        };
+        reading.draft.stopped(stop);
+        Ok(())
+    }
+}
+
+impl Usage {
+    /// Input counts include what was cached.
+    fn normal(self) -> WireUsage {
+        let details = self.input_tokens_details.unwrap_or_default();
+        let (cache_read, written) = (details.cached_tokens, details.cache_write_tokens);
+        let cached = cache_read.unwrap_or_default().saturating_add(written.unwrap_or_default());
+        WireUsage {
+            input: self.input_tokens.map(|input| input.saturating_sub(cached)),
+            output: self.output_tokens,
+            cache_read,
+            cache_written_5m: written,
+            cache_written_1h: None,
+            reasoning: self.output_tokens_details.unwrap_or_default().reasoning_tokens,
+        }
+    }
+}

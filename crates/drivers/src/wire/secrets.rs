@@ -1,0 +1,80 @@
+//! Keys that must not be shown: providers repeat them in errors, whole or in part.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::bounds::FAULT_TEXT_BYTES_MAX;
+
+/// What stands in place of a key.
+const HIDDEN: &str = "[key]";
+/// A word of at least so many bytes that is a part of a key is hidden like the key.
+const PART_BYTES_MIN: usize = 8;
+/// How keys of providers begin.
+const KEY_BEGINNINGS: [&str; 7] = ["sk-", "sk_", "AIza", "gsk_", "xai-", "hf_", "pk-"];
+
+/// The keys of one call.
+#[derive(Clone, Default)]
+pub struct Secrets(Arc<[String]>);
+
+impl Secrets {
+    /// These keys. Empty ones hide nothing.
+    pub fn new(keys: impl IntoIterator<Item = String>) -> Self {
+        Self(keys.into_iter().filter(|key| !key.is_empty()).collect())
+    }
+
+    /// A text of a stranger as one line for people: bounded, without control characters, without keys.
+    pub(super) fn clean(&self, text: &str) -> String {
+        // Keys go before the text is cut: a cut key would not be found.
+        let line = one_line(text);
+        let whole = self.0.iter().fold(line, |line, key| line.replace(key.as_str(), HIDDEN));
+        let mut clean = String::new();
+        for piece in whole.split_inclusive(|c: char| !is_key_letter(c)) {
+            let word = piece.trim_end_matches(|c: char| !is_key_letter(c));
+            let shown = if self.is_key(word) { HIDDEN } else { word };
+            for text in [shown, &piece[word.len()..]] {
+                if clean.len() + text.len() > FAULT_TEXT_BYTES_MAX {
+                    clean.push('…');
+                    return clean;
+                }
+                clean.push_str(text);
+            }
+        }
+        clean
+    }
+
+    fn is_key(&self, word: &str) -> bool {
+        let part = word.trim_matches('.');
+        let is_masked = word.contains("***") || part.contains("...");
+        part.len() >= PART_BYTES_MIN
+            && (is_masked
+                || KEY_BEGINNINGS.iter().any(|beginning| part.starts_with(beginning))
+                || self.0.iter().any(|key| key.contains(part)))
+    }
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secrets({})", self.0.len())
+    }
+}
+
+const fn is_key_letter(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '*' | '.' | '+' | '/' | '=')
+}
+
+/// Without control characters and the invisible ones that change how a terminal shows the rest.
+fn one_line(text: &str) -> String {
+    let mut line = String::new();
+    for letter in text.chars() {
+        let is_space = letter.is_whitespace();
+        let is_hidden = letter.is_control()
+            || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+        if is_space && !line.is_empty() && !line.ends_with(' ') {
+            line.push(' ');
+        } else if !is_space && !is_hidden {
+            line.push(letter);
+        }
+    }
+    line.truncate(line.trim_end().len());
+    line
+}
