@@ -3,6 +3,8 @@
 //! formats of the models that come here. Nothing in here decides, reads the time or knows how a tree is run or stored.
 
 pub mod files;
+#[cfg(feature = "http")]
+pub mod http;
 pub mod scripted;
 pub mod tokens;
 pub mod wire;

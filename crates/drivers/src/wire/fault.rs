@@ -127,6 +127,12 @@ impl FaultReader {
         WireFault { kind, message, retry_after_ms, status: Some(status) }
     }
 
+    /// A failure on our side of the wire, with words that may come from outside.
+    #[cfg(feature = "http")]
+    pub(crate) fn local(&self, kind: WireFaultKind, words: &str) -> WireFault {
+        WireFault::new(kind, self.secrets.clean(words))
+    }
+
     /// What an error in the middle of a stream means. `error` is the object that the provider sent for it.
     #[must_use]
     pub fn event(&self, error: &Value) -> WireFault {

@@ -11,6 +11,7 @@ pub mod bounds;
 mod chat;
 mod continuation;
 mod draft;
+mod endpoint;
 mod fault;
 mod format;
 mod gemini;
@@ -26,6 +27,7 @@ mod turns;
 
 pub use answer::{OnDelta, StreamEnd, WireAnswer, WireDelta, WireStop, WireToolCall, WireUsage};
 pub use continuation::{Continuation, ContinuationError};
+pub use endpoint::{Endpoint, VersionHeader};
 pub use fault::{ErrorResponse, FaultReader, WireFault, WireFaultKind, WireHeader};
 pub use format::WireFormat;
 pub use request::{

@@ -7,6 +7,8 @@ use super::bounds::FAULT_TEXT_BYTES_MAX;
 
 /// What stands in place of a key.
 const HIDDEN: &str = "[key]";
+/// The shortest word that is taken for a key, in bytes.
+const KEY_BYTES_MIN: usize = 4;
 /// A word of at least so many bytes that is a part of a key is hidden like the key.
 const PART_BYTES_MIN: usize = 8;
 /// How keys of providers begin.
@@ -17,9 +19,9 @@ const KEY_BEGINNINGS: [&str; 7] = ["sk-", "sk_", "AIza", "gsk_", "xai-", "hf_", 
 pub struct Secrets(Arc<[String]>);
 
 impl Secrets {
-    /// These keys. Empty ones hide nothing.
+    /// These keys. A word that is shorter than any key hides nothing: it would make every text unreadable.
     pub fn new(keys: impl IntoIterator<Item = String>) -> Self {
-        Self(keys.into_iter().filter(|key| !key.is_empty()).collect())
+        Self(keys.into_iter().filter(|key| key.len() >= KEY_BYTES_MIN).collect())
     }
 
     /// A text of a stranger as one line for people: bounded, without control characters, without keys.

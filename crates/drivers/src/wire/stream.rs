@@ -1,7 +1,7 @@
 //! Reads one answer: a stream as it arrives, or a whole body.
 
 use super::WireFormat;
-use super::answer::{OnDelta, WireAnswer};
+use super::answer::{OnDelta, StreamEnd, WireAnswer, WireDelta};
 use super::anthropic::AnthropicReader;
 use super::chat::ChatReader;
 use super::draft::AnswerDraft;
@@ -76,14 +76,20 @@ impl StreamReader {
         }
         let Self { sse, reader, draft, faults, .. } = self;
         let read = sse.feed(bytes, &mut |event| {
-            let mut hand_over = |delta: super::WireDelta<'_>| on_delta(delta);
+            let mut hand_over = |delta: WireDelta<'_>| on_delta(delta);
             reader.event(event, Reading { draft, faults, on_delta: &mut hand_over })
         });
         if let Err(fault) = &read {
-            self.draft.answer.end = super::StreamEnd::Cut;
+            self.draft.answer.end = StreamEnd::Cut;
             self.fault = Some(fault.clone());
         }
         read
+    }
+
+    /// Whether nothing is missing but perhaps the usage.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.draft.answer.end == StreamEnd::Whole
     }
 
     /// The answer, as far as it came. Whether it is whole stands in it.
@@ -100,7 +106,7 @@ impl StreamReader {
 pub fn read_whole(read_as: &ReadAs, body: &str, on_delta: &mut OnDelta<'_>) -> Result<WireAnswer, WireFault> {
     let mut draft = AnswerDraft::new(read_as.keep);
     let faults = FaultReader::new(read_as.secrets.clone());
-    let mut hand_over = |delta: super::WireDelta<'_>| on_delta(delta);
+    let mut hand_over = |delta: WireDelta<'_>| on_delta(delta);
     let reading = Reading { draft: &mut draft, faults: &faults, on_delta: &mut hand_over };
     Reader::new(read_as.format).whole(body, reading)?;
     Ok(draft.finish(read_as))

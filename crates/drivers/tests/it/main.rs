@@ -6,6 +6,8 @@ mod corpus;
 mod escapes;
 mod files;
 mod golden;
+#[cfg(feature = "http")]
+mod http;
 mod isolation;
 mod killed;
 mod offload;

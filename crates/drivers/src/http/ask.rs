@@ -1,0 +1,168 @@
+//! One attempt at a model: the request is written, sent, and its answer read as it comes.
+
+use std::fmt;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::body::HttpBody;
+use super::client::HttpClient;
+use super::post::{HttpHeader, HttpPost};
+use crate::wire::bounds::EVENT_BYTES_MAX;
+use crate::wire::{
+    Endpoint, Keep, ReadAs, Secrets, StreamEnd, StreamReader, WireAnswer, WireDelta, WireFault,
+    WireFaultKind, WireFormat, WireRequest, read_whole, write,
+};
+
+/// One attempt.
+#[derive(Clone, Debug)]
+pub struct WireCall {
+    pub format: WireFormat,
+    pub endpoint: Endpoint,
+    pub request: WireRequest,
+    /// The key; a server of one's own may need none.
+    pub key: Option<ModelKey>,
+    /// Headers beyond those of the format.
+    pub extra: Vec<HttpHeader>,
+    pub keep: Keep,
+}
+
+/// An attempt that came to nothing, and what had come before.
+#[derive(Debug)]
+pub struct WireMissed {
+    pub fault: WireFault,
+    /// As far as it came: what it used may be known in part.
+    pub answer: WireAnswer,
+}
+
+/// The key of a provider. It is never printed.
+#[derive(Clone)]
+pub struct ModelKey(String);
+
+impl ModelKey {
+    #[must_use]
+    pub const fn new(key: String) -> Self {
+        Self(key)
+    }
+}
+
+impl fmt::Debug for ModelKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ModelKey")
+    }
+}
+
+/// Takes pieces of an answer, from whatever thread reads it.
+pub type SendDelta<'f> = dyn FnMut(WireDelta<'_>) + Send + 'f;
+
+/// How long is waited for more after the last event: usage can follow it, and a connection that ends can be used again.
+const AFTER_END: Duration = Duration::from_secs(5);
+
+impl HttpClient {
+    /// Makes one attempt.
+    ///
+    /// # Errors
+    /// If there is no whole answer.
+    pub async fn ask(
+        &self,
+        call: WireCall,
+        on_delta: &mut SendDelta<'_>,
+    ) -> Result<WireAnswer, Box<WireMissed>> {
+        let total = self.limits().total;
+        let Ok(answered) = timeout(total, self.attempt(call, on_delta)).await else {
+            let message = format!("the answer did not end within {} s", total.as_secs());
+            return Err(missed(WireFault::new(WireFaultKind::Timeout, message)));
+        };
+        answered
+    }
+
+    async fn attempt(
+        &self,
+        call: WireCall,
+        on_delta: &mut SendDelta<'_>,
+    ) -> Result<WireAnswer, Box<WireMissed>> {
+        let secrets = call.secrets();
+        let post = call.post(secrets.clone()).map_err(missed)?;
+        let read_as = ReadAs { format: call.format, model: call.request.model, keep: call.keep, secrets };
+        let body = self.post(post).await.map_err(missed)?;
+        if body.is_json() {
+            let whole = whole(body).await.map_err(missed)?;
+            return read_whole(&read_as, &whole, on_delta).map_err(missed);
+        }
+        let mut reader = StreamReader::new(read_as);
+        let read = stream(body, &mut reader, on_delta).await;
+        let answer = reader.finish();
+        match read {
+            Err(fault) => Err(Box::new(WireMissed { fault, answer })),
+            Ok(()) if answer.end == StreamEnd::Cut => {
+                let fault = WireFault::new(WireFaultKind::Cut, "the answer ended before its last event");
+                Err(Box::new(WireMissed { fault, answer }))
+            }
+            Ok(()) => Ok(answer),
+        }
+    }
+}
+
+fn missed(fault: WireFault) -> Box<WireMissed> {
+    Box::new(WireMissed { fault, answer: WireAnswer::default() })
+}
+
+/// Reads a stream to its last event, and what follows it for a short time.
+async fn stream(
+    mut body: HttpBody,
+    reader: &mut StreamReader,
+    on_delta: &mut SendDelta<'_>,
+) -> Result<(), WireFault> {
+    while !reader.is_whole() {
+        match body.next().await? {
+            Some(chunk) => reader.feed(&chunk, on_delta)?,
+            None => return Ok(()),
+        }
+    }
+    let rest = async {
+        // A connection that breaks now takes nothing away.
+        while let Ok(Some(chunk)) = body.next().await {
+            reader.feed(&chunk, on_delta)?;
+        }
+        Ok(())
+    };
+    timeout(AFTER_END, rest).await.unwrap_or(Ok(()))
+}
+
+/// Reads a body that is no stream.
+async fn whole(mut body: HttpBody) -> Result<String, WireFault> {
+    let mut whole = Vec::new();
+    while let Some(chunk) = body.next().await? {
+        if chunk.len() > EVENT_BYTES_MAX - whole.len() {
+            let message = format!("the answer has more than {EVENT_BYTES_MAX} bytes");
+            return Err(WireFault::new(WireFaultKind::TooLarge, message));
+        }
+        whole.extend_from_slice(&chunk);
+    }
+    String::from_utf8(whole).map_err(|_| WireFault::new(WireFaultKind::Malformed, "the answer is not UTF-8"))
+}
+
+impl WireCall {
+    fn secrets(&self) -> Secrets {
+        let extra = self.extra.iter().filter_map(|header| match header {
+            HttpHeader::Secret { value, .. } => Some(value.clone()),
+            HttpHeader::Plain { .. } => None,
+        });
+        Secrets::new(self.key.iter().map(|key| key.0.clone()).chain(extra))
+    }
+
+    fn post(&self, secrets: Secrets) -> Result<HttpPost, WireFault> {
+        let body = write(self.format, &self.request)
+            .map_err(|error| WireFault::new(WireFaultKind::BadRequest, error.to_string()))?;
+        let version = self.endpoint.version.map(|version| HttpHeader::Plain {
+            name: version.name.to_owned(),
+            value: version.value.to_owned(),
+        });
+        let key = self.key.as_ref().map(|key| HttpHeader::Secret {
+            name: self.endpoint.key_header.to_owned(),
+            value: format!("{}{}", self.endpoint.key_prefix, key.0),
+        });
+        let headers = version.into_iter().chain(key).chain(self.extra.iter().cloned()).collect();
+        Ok(HttpPost { url: self.endpoint.url.clone(), headers, body, secrets })
+    }
+}

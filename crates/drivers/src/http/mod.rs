@@ -1,0 +1,14 @@
+//! Calls to models over HTTP: one request, one streamed answer, and a bound on every wait and every size. What the bytes
+//! mean is for `wire`; whether to try again is for the kernel.
+
+mod ask;
+mod body;
+mod client;
+mod limits;
+mod post;
+
+pub use ask::{ModelKey, SendDelta, WireCall, WireMissed};
+pub use body::HttpBody;
+pub use client::{HttpClient, HttpSetupError, Proxies};
+pub use limits::HttpLimits;
+pub use post::{HttpHeader, HttpPost};

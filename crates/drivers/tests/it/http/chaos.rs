@@ -1,0 +1,159 @@
+//! Servers that misbehave: each call ends, is bounded, and says what happened.
+
+use std::time::Duration;
+
+use spinney_drivers::http::HttpLimits;
+use spinney_drivers::wire::{StreamEnd, WireDelta, WireFault, WireFaultKind, WireFormat};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpListener;
+
+use super::super::wire::stream;
+use super::upstream::{Step, Upstream};
+use super::{SHORT, ask, call, client};
+
+const CHAT: WireFormat = WireFormat::OpenAiChat;
+const SOON: Duration = Duration::from_millis(50);
+
+async fn fault(limits: HttpLimits, upstream: &Upstream) -> WireFault {
+    ask(limits, call(CHAT, &upstream.url)).await.0.unwrap_err().fault
+}
+
+fn begun() -> Step {
+    Step::Send(b"data: {\"choices\":[{\"delta\":{\"content\":\"so far\"}}]}\n\n".to_vec())
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_is_a_cut_with_what_came_before() {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+    let event = "data: {\"choices\":[{\"delta\":{\"content\":\"so far\"}}]}\n\n";
+    let broken = format!("{head}{:x}\r\n{event}\r\n", event.len());
+    for bytes in [broken.clone(), format!("{broken}ff\r\nhalf"), format!("{broken}no number\r\n")] {
+        let upstream = Upstream::play(vec![Step::Send(bytes.into_bytes())]).await;
+        let (answer, streamed) = ask(SHORT, call(CHAT, &upstream.url)).await;
+        let missed = answer.unwrap_err();
+        assert_eq!(missed.fault.kind, WireFaultKind::Cut, "{}", missed.fault);
+        assert_eq!((missed.answer.text.as_str(), missed.answer.end), ("so far", StreamEnd::Cut));
+        assert_eq!(streamed, "so far");
+    }
+}
+
+#[tokio::test]
+async fn silence_is_a_timeout_before_the_head_and_in_the_body() {
+    let silent = Upstream::play(vec![Step::Hold]).await;
+    let no_head = fault(HttpLimits { head: SOON, ..SHORT }, &silent).await;
+    assert_eq!(no_head.kind, WireFaultKind::Timeout);
+    silent.closed().await;
+    let stuck = Upstream::stream(vec![begun(), Step::Hold]).await;
+    let no_more = fault(HttpLimits { idle: SOON, ..SHORT }, &stuck).await;
+    assert_eq!(no_more.kind, WireFaultKind::Timeout);
+    stuck.closed().await;
+}
+
+#[tokio::test]
+async fn a_server_that_stays_connected_after_the_last_event_is_left() {
+    let whole = Step::Send(stream(WireFormat::AnthropicMessages, "plain_text").bytes);
+    let upstream = Upstream::stream(vec![whole, Step::Hold]).await;
+    let limits = HttpLimits { idle: SOON, ..SHORT };
+    let answer = ask(limits, call(WireFormat::AnthropicMessages, &upstream.url)).await.0.unwrap();
+    assert_eq!(answer.end, StreamEnd::Whole);
+    upstream.closed().await;
+}
+
+#[tokio::test]
+async fn bodies_without_end_are_stopped() {
+    let text =
+        Step::Endless(format!("data: {{\"choices\":[]}}\n: {}\n\n", "x".repeat(64 * 1024)).into_bytes());
+    let line = Step::Endless(vec![b'x'; 64 * 1024]);
+    for endless in [text, line] {
+        let upstream = Upstream::stream(vec![endless]).await;
+        assert_eq!(fault(SHORT, &upstream).await.kind, WireFaultKind::TooLarge);
+        upstream.closed().await;
+    }
+    let one_line = Upstream::stream(vec![Step::Endless(vec![b'x'; 64 * 1024])]).await;
+    let wide = HttpLimits { body_bytes_max: u64::MAX, ..SHORT };
+    assert_eq!(fault(wide, &one_line).await.kind, WireFaultKind::TooLarge);
+    let json = Upstream::respond(
+        "200 OK",
+        "content-type: application/json\r\n",
+        vec![Step::Endless(vec![b' '; 64 * 1024])],
+    )
+    .await;
+    assert_eq!(fault(wide, &json).await.kind, WireFaultKind::TooLarge);
+}
+
+#[tokio::test]
+async fn a_stream_of_pings_without_end_is_a_timeout() {
+    let upstream = Upstream::stream(vec![Step::Endless(b": ping\n\n".to_vec())]).await;
+    let limits = HttpLimits { total: Duration::from_millis(200), body_bytes_max: u64::MAX, ..SHORT };
+    assert_eq!(fault(limits, &upstream).await.kind, WireFaultKind::Timeout);
+    upstream.closed().await;
+}
+
+#[tokio::test]
+async fn an_error_without_end_still_has_its_status() {
+    let upstream =
+        Upstream::respond("503 Service Unavailable", "", vec![Step::Endless(vec![b'e'; 64 * 1024])]).await;
+    let endless = fault(SHORT, &upstream).await;
+    assert_eq!((endless.kind, endless.status), (WireFaultKind::Overload, Some(503)));
+    let stuck = Upstream::respond("429 Too Many Requests", "retry-after: 1\r\n", vec![Step::Hold]).await;
+    let stuck = fault(HttpLimits { idle: SOON, ..SHORT }, &stuck).await;
+    assert_eq!((stuck.kind, stuck.retry_after_ms), (WireFaultKind::RateLimit, Some(1_000)));
+}
+
+#[tokio::test]
+async fn a_redirect_is_a_fault_and_the_key_goes_nowhere() {
+    let elsewhere = Upstream::stream(vec![]).await;
+    for status in ["301 Moved", "302 Found", "307 Temporary Redirect", "308 Permanent Redirect"] {
+        let upstream = Upstream::respond(status, &format!("location: {}\r\n", elsewhere.url), vec![]).await;
+        assert_eq!(fault(SHORT, &upstream).await.kind, WireFaultKind::BadRequest);
+    }
+    assert_eq!(elsewhere.requests(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn what_is_no_http_and_no_tls_is_a_fault_of_the_server() {
+    let noise = Upstream::play(vec![Step::Send(b"220 mail ready\r\n".to_vec())]).await;
+    assert_eq!(fault(SHORT, &noise).await.kind, WireFaultKind::Server);
+    let mail = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = mail.local_addr().unwrap();
+    tokio::spawn(async move {
+        let (mut connection, _) = mail.accept().await.unwrap();
+        connection.write_all(b"220 mail ready\r\n").await.unwrap();
+    });
+    let missed = ask(SHORT, call(CHAT, &format!("https://{address}"))).await.0.unwrap_err();
+    assert_eq!(missed.fault.kind, WireFaultKind::Server, "{}", missed.fault);
+    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let missed = ask(SHORT, call(CHAT, &format!("http://{nobody}"))).await.0.unwrap_err();
+    assert_eq!(missed.fault.kind, WireFaultKind::Server, "{}", missed.fault);
+}
+
+#[tokio::test]
+async fn an_address_or_a_key_that_cannot_be_sent_is_refused_before_anything_is() {
+    for address in ["not an address", "file:///etc/passwd", "http://me:secret@127.0.0.1:1/v1"] {
+        let missed = ask(SHORT, call(CHAT, address)).await.0.unwrap_err();
+        assert_eq!(missed.fault.kind, WireFaultKind::BadRequest, "{}", missed.fault);
+        assert!(!missed.fault.message.contains("secret"));
+    }
+    let mut broken = call(CHAT, "http://127.0.0.1:1");
+    broken.key = Some(spinney_drivers::http::ModelKey::new("two\nlines".to_owned()));
+    let missed = ask(SHORT, broken).await.0.unwrap_err();
+    assert_eq!(missed.fault.message, "the header `authorization` has letters that no header can have");
+}
+
+#[tokio::test]
+async fn dropping_a_call_closes_its_connection() {
+    let upstream = Upstream::stream(vec![begun(), Step::Hold]).await;
+    let (began, seen) = tokio::sync::oneshot::channel();
+    let (url, mut began) = (upstream.url.clone(), Some(began));
+    let running = tokio::spawn(async move {
+        let mut on_delta = |_: WireDelta<'_>| {
+            if let Some(began) = began.take() {
+                began.send(()).unwrap();
+            }
+        };
+        client(SHORT).ask(call(CHAT, &url), &mut on_delta).await.map(|_| ())
+    });
+    seen.await.unwrap();
+    running.abort();
+    upstream.closed().await;
+}

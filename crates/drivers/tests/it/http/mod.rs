@@ -1,0 +1,51 @@
+//! Calls over HTTP, against an upstream of our own that plays raw bytes.
+
+mod calls;
+mod chaos;
+mod upstream;
+
+use std::time::Duration;
+
+use spinney_drivers::http::{HttpClient, HttpLimits, ModelKey, Proxies, WireCall, WireMissed};
+use spinney_drivers::wire::{Keep, WireAnswer, WireDelta, WireFormat, WireMessage, WirePart, WireRequest};
+
+use super::wire::KEY;
+
+/// Bounds that a test can wait for.
+const SHORT: HttpLimits = HttpLimits {
+    connect: Duration::from_secs(5),
+    head: Duration::from_secs(5),
+    idle: Duration::from_secs(5),
+    total: Duration::from_secs(20),
+    body_bytes_max: 8 * 1024 * 1024,
+};
+
+fn client(limits: HttpLimits) -> HttpClient {
+    HttpClient::new(limits, Proxies::None).unwrap()
+}
+
+fn call(format: WireFormat, base_url: &str) -> WireCall {
+    let messages = vec![WireMessage::User(vec![WirePart::Text("hi".into())])];
+    let request = WireRequest { model: "asked".into(), messages, output_cap: 100, ..WireRequest::default() };
+    WireCall {
+        format,
+        endpoint: format.endpoint(base_url, "asked"),
+        request,
+        key: Some(ModelKey::new(KEY.to_owned())),
+        extra: Vec::new(),
+        keep: Keep::Everything,
+    }
+}
+
+/// One attempt, and the text that was streamed.
+async fn ask(limits: HttpLimits, call: WireCall) -> (Result<WireAnswer, Box<WireMissed>>, String) {
+    let mut streamed = String::new();
+    let answer = client(limits)
+        .ask(call, &mut |delta| {
+            if let WireDelta::Text(text) = delta {
+                streamed.push_str(text);
+            }
+        })
+        .await;
+    (answer, streamed)
+}
