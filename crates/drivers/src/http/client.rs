@@ -9,6 +9,9 @@ use super::post::HttpPost;
 use crate::wire::bounds::ERROR_BODY_BYTES_MAX;
 use crate::wire::{ErrorResponse, FaultReader, WireFault, WireFaultKind, WireHeader};
 
+/// What we call ourselves. Some gateways refuse whoever does not.
+const USER_AGENT: &str = concat!("spinney/", env!("CARGO_PKG_VERSION"));
+
 /// Posts requests. Cheap to clone; clones share connections.
 #[derive(Clone, Debug)]
 pub struct HttpClient {
@@ -41,7 +44,7 @@ impl HttpClient {
             Proxies::System => builder,
             Proxies::None => builder.no_proxy(),
         };
-        let client = builder.referer(false).build().map_err(HttpSetupError)?;
+        let client = builder.referer(false).user_agent(USER_AGENT).build().map_err(HttpSetupError)?;
         Ok(Self { client, limits })
     }
 

@@ -5,10 +5,12 @@ mod ask;
 mod body;
 mod client;
 mod limits;
+mod packet;
 mod post;
 
 pub use ask::{ModelKey, SendDelta, WireCall, WireMissed};
 pub use body::HttpBody;
 pub use client::{HttpClient, HttpSetupError, Proxies};
 pub use limits::HttpLimits;
+pub use packet::wire_request;
 pub use post::{HttpHeader, HttpPost};

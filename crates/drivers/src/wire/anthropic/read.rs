@@ -61,8 +61,7 @@ struct Event {
 struct Message {
     id: Option<String>,
     model: Option<String>,
-    #[serde(default)]
-    content: Vec<Box<RawValue>>,
+    content: Option<Vec<Box<RawValue>>>,
     stop_reason: Option<String>,
     usage: Option<Usage>,
 }
@@ -181,7 +180,7 @@ impl AnthropicReader {
             let output = usage.output_tokens;
             usage.add_to(&mut reading.draft.answer.usage, output);
         }
-        for (index, block) in (0..).zip(message.content) {
+        for (index, block) in (0..).zip(message.content.into_iter().flatten()) {
             self.start(index, block, &mut reading)?;
             self.stop(index, &mut reading)?;
         }

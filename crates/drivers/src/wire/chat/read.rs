@@ -46,10 +46,10 @@ struct Elsewhere {
 
 #[derive(Deserialize)]
 struct Choice {
-    #[serde(default)]
-    index: u64,
-    #[serde(alias = "message")]
+    index: Option<u64>,
     delta: Option<Said>,
+    /// What an answer has that is not streamed.
+    message: Option<Said>,
     finish_reason: Option<String>,
 }
 
@@ -118,8 +118,10 @@ impl ChatReader {
             return Err(reading.faults.event(&error));
         }
         // We ask for one answer; others that a server sends all the same are not ours.
-        for choice in chunk.choices.into_iter().flatten().filter(|choice| choice.index == 0) {
-            if let Some(said) = choice.delta {
+        for choice in
+            chunk.choices.into_iter().flatten().filter(|choice| matches!(choice.index, None | Some(0)))
+        {
+            if let Some(said) = choice.delta.or(choice.message) {
                 self.said(said, &mut reading)?;
             }
             if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {

@@ -28,8 +28,7 @@ struct Chunk {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Candidate {
-    #[serde(default)]
-    index: u64,
+    index: Option<u64>,
     content: Option<Content>,
     finish_reason: Option<String>,
 }
@@ -94,7 +93,12 @@ impl GeminiReader {
         if blocked.is_some_and(|reason| reason != "BLOCK_REASON_UNSPECIFIED") {
             reading.draft.stopped(WireStop::ContentFilter);
         }
-        for candidate in chunk.candidates.into_iter().flatten().filter(|candidate| candidate.index == 0) {
+        for candidate in chunk
+            .candidates
+            .into_iter()
+            .flatten()
+            .filter(|candidate| matches!(candidate.index, None | Some(0)))
+        {
             for raw in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
                 Self::part(raw, &mut reading)?;
             }

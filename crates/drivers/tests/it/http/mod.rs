@@ -2,6 +2,7 @@
 
 mod calls;
 mod chaos;
+mod packets;
 mod upstream;
 
 use std::time::Duration;

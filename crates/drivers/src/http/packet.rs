@@ -1,0 +1,97 @@
+//! A packet of the kernel as a request to a provider: who speaks, what stands behind a text, and parts with their bytes.
+
+use spinney_kernel::context::{Message, Shown, ToolDescription};
+use spinney_kernel::port::model::{Missed, ModelAttempt};
+use spinney_kernel::record::ToolAsk;
+use spinney_kernel::words::{By, PartKind};
+
+use crate::wire::{WireMessage, WireParams, WirePart, WireRequest, WireTool, WireToolCall};
+
+/// What a model is asked in this attempt. `model` is the provider's name of it.
+///
+/// # Errors
+/// If the bytes of a part that is shown cannot be read.
+pub async fn wire_request(
+    attempt: &ModelAttempt,
+    model: &str,
+    params: WireParams,
+) -> Result<WireRequest, Missed> {
+    let mut request = WireRequest {
+        model: model.to_owned(),
+        tools: attempt.packet.tools.iter().map(tool).collect(),
+        output_cap: attempt.output_cap,
+        params,
+        ..WireRequest::default()
+    };
+    for message in attempt.packet.messages.iter() {
+        match message.as_ref() {
+            // It stands first in every packet.
+            Message::System(system) if request.messages.is_empty() && request.system.is_empty() => {
+                request.system = system.to_string();
+            }
+            Message::Said { body, asks } => request.messages.push(WireMessage::Assistant {
+                text: body.text.clone(),
+                calls: asks.iter().map(call).collect(),
+                continuation: None,
+            }),
+            Message::Result { id, tool, is_error, .. } => request.messages.push(WireMessage::Result {
+                id: id.to_string(),
+                tool: tool.to_string(),
+                text: text(message),
+                is_error: *is_error,
+                parts: parts(attempt, message).await?,
+            }),
+            Message::System(_)
+            | Message::Heard { .. }
+            | Message::Shared { .. }
+            | Message::Note(_)
+            | Message::Mismatch(_)
+            | Message::Folded(_) => {
+                let mut all = vec![WirePart::Text(text(message))];
+                all.extend(parts(attempt, message).await?);
+                request.messages.push(WireMessage::User(all));
+            }
+        }
+    }
+    Ok(request)
+}
+
+fn tool(tool: &ToolDescription) -> WireTool {
+    let (description, schema) = (tool.description.clone(), tool.schema.clone());
+    WireTool { name: tool.name.to_string(), description, schema }
+}
+
+fn call(ask: &ToolAsk) -> WireToolCall {
+    WireToolCall { id: ask.id.clone(), name: ask.tool.clone(), arguments: ask.args.clone(), is_whole: true }
+}
+
+/// The text, with the sender before it if that is an agent, and what stands behind it on a line of its own.
+fn text(message: &Message) -> String {
+    let mut text = match message {
+        Message::Heard { from: By::Agent(agent), text, .. } => format!("{agent}: {text}"),
+        _ => message.text().into_owned(),
+    };
+    if let Some(facts) = message.facts().map(ToString::to_string).filter(|facts| !facts.is_empty()) {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&facts);
+    }
+    text
+}
+
+/// Each part that is shown whole after the line that names it, and of the others the line in their place.
+async fn parts(attempt: &ModelAttempt, message: &Message) -> Result<Vec<WirePart>, Missed> {
+    let mut parts = Vec::new();
+    for shown in message.parts() {
+        parts.push(WirePart::Text(shown.to_string()));
+        if let Shown::Whole(part) = shown {
+            let (media, bytes) = (part.media().to_string(), attempt.bytes(part).await?);
+            parts.push(match part.kind() {
+                PartKind::Image => WirePart::Image { media, bytes },
+                PartKind::File => WirePart::File { name: part.name().to_string(), media, bytes },
+            });
+        }
+    }
+    Ok(parts)
+}

@@ -1,0 +1,103 @@
+//! A packet of the kernel, as a provider is asked with it.
+
+use std::sync::Arc;
+
+use spinney_drivers::http::wire_request;
+use spinney_drivers::wire::{WireMessage, WireParams, WirePart, WireToolCall};
+use spinney_kernel::context::{Along, Message};
+use spinney_kernel::port::model::ModelAttempt;
+use spinney_kernel::port::parts::PartReader;
+use spinney_kernel::record::ToolAsk;
+use spinney_kernel::words::{Body, By, Category, Enclosure, PartKind, enclose};
+
+use crate::scene::{attempt, packet};
+
+fn text(text: &str) -> WirePart {
+    WirePart::Text(text.to_owned())
+}
+
+#[tokio::test]
+async fn messages_keep_their_order_their_senders_and_their_parts() {
+    let enclosure = |kind, media: &str, name: &str| Enclosure {
+        kind,
+        media: media.parse().unwrap(),
+        name: name.parse().unwrap(),
+        bytes: name.as_bytes().to_vec(),
+    };
+    let enclosed = vec![
+        enclosure(PartKind::Image, "image/png", "old.png"),
+        enclosure(PartKind::Image, "image/png", "new.png"),
+        enclosure(PartKind::File, "text/plain", "notes.txt"),
+    ];
+    let (parts, _) = enclose(enclosed).unwrap();
+    let lines: Vec<String> = parts.iter().map(ToString::to_string).collect();
+    // The oldest image is not shown any more.
+    let along = Some(Box::new(Along { parts, blank: 1, ..Along::default() }));
+    let heard = |from, text: &str, along| Message::Heard {
+        from,
+        text: text.into(),
+        category: Category::Dialog,
+        along,
+    };
+    let ask =
+        ToolAsk { id: "c1".into(), tool: "now".into(), args: "{}".into(), tokens: None, told_tokens: None };
+    let messages = vec![
+        heard(By::Person, "hello", along),
+        heard(By::Agent("helper-1".parse().unwrap()), "I am done", None),
+        Message::Said { body: Body::text("let me see"), asks: vec![ask] },
+        Message::Result {
+            id: "c1".into(),
+            tool: "now".into(),
+            text: "noon".into(),
+            is_error: true,
+            along: None,
+        },
+        Message::Note("be quick".into()),
+    ];
+    let read = |part: &spinney_kernel::words::Part| {
+        let bytes = part.name().to_string().into_bytes();
+        Box::pin(std::future::ready(Ok(bytes))) as spinney_kernel::port::Pending<_>
+    };
+    let attempt =
+        ModelAttempt { packet: packet(messages), parts: PartReader::new(read), output_cap: 77, ..attempt() };
+    let request = wire_request(&attempt, "some-model", WireParams::default()).await.unwrap();
+    let image = WirePart::Image { media: "image/png".into(), bytes: b"new.png".to_vec() };
+    let file =
+        WirePart::File { name: "notes.txt".into(), media: "text/plain".into(), bytes: b"notes.txt".to_vec() };
+    let left_out = format!("{}", attempt.packet.messages[0].parts().next().unwrap());
+    let call = WireToolCall { id: "c1".into(), name: "now".into(), arguments: "{}".into(), is_whole: true };
+    let expected = vec![
+        WireMessage::User(vec![
+            text("hello"),
+            text(&left_out),
+            text(&lines[1]),
+            image,
+            text(&lines[2]),
+            file,
+        ]),
+        WireMessage::User(vec![text("helper-1: I am done")]),
+        WireMessage::Assistant { text: "let me see".into(), calls: vec![call], continuation: None },
+        WireMessage::Result {
+            id: "c1".into(),
+            tool: "now".into(),
+            text: "noon".into(),
+            is_error: true,
+            parts: vec![],
+        },
+        WireMessage::User(vec![text("be quick")]),
+    ];
+    assert_eq!(request.messages, expected);
+    assert_eq!((request.model.as_str(), request.output_cap), ("some-model", 77));
+}
+
+#[tokio::test]
+async fn a_part_that_cannot_be_read_is_a_fault() {
+    let bytes = b"x".to_vec();
+    let name = "a.txt".parse().unwrap();
+    let enclosure = Enclosure { kind: PartKind::File, media: "text/plain".parse().unwrap(), name, bytes };
+    let along = Some(Box::new(Along { parts: enclose(vec![enclosure]).unwrap().0, ..Along::default() }));
+    let heard = Message::Heard { from: By::Person, text: "hi".into(), category: Category::Dialog, along };
+    let attempt = ModelAttempt { packet: packet(vec![heard]), ..attempt() };
+    let missed = wire_request(&Arc::new(attempt), "m", WireParams::default()).await.unwrap_err();
+    assert_eq!(missed.fault.message, "`a.txt` is not shown in this packet");
+}
