@@ -2,7 +2,7 @@
 //!
 //! A [`StreamReader`] takes the bytes of one streamed answer as they arrive and gives deltas, and at the end the
 //! answer: text, tool calls, reasoning, why it stopped, usage, and what the provider wants back unchanged. Unknown
-//! events and fields are skipped. [`write`] makes the body of a request. [`FaultReader`] says what an error means.
+//! events and fields are skipped. [`write()`] makes the body of a request. [`FaultReader`] says what an error means.
 //! Everything that is read has a bound in [`bounds`].
 
 mod answer;
