@@ -2,5 +2,6 @@
 //!
 //! This crate knows the shape of the workspace and depends on none of its packages.
 
+pub mod prices;
 pub mod tidy;
 pub mod workspace;

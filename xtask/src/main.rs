@@ -1,9 +1,10 @@
-//! `cargo run -p xtask -- tidy [--root DIR]`: prints what is untidy and exits 1 if anything is, 2 if it
-//! could not look.
+//! `cargo xtask tidy [--root DIR]` prints what is untidy and exits 1 if anything is, 2 if it could not look.
+//! `cargo xtask prices` writes the price table of the binary anew from the committed source.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use xtask::prices;
 use xtask::tidy::{EXCEPTIONS, check, summary};
 use xtask::workspace::Workspace;
 
@@ -18,10 +19,19 @@ fn main() -> ExitCode {
 fn run() -> anyhow::Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["tidy"] => tidy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..")),
+        ["tidy"] => tidy(&root()),
         ["tidy", "--root", root] => tidy(&PathBuf::from(root)),
-        _ => anyhow::bail!("usage: cargo run -p xtask -- tidy [--root DIR]"),
+        ["prices"] => {
+            let table = prices::table(&root())?;
+            std::fs::write(root().join(prices::TABLE), table)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        _ => anyhow::bail!("usage: cargo xtask tidy [--root DIR] | cargo xtask prices"),
     }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 #[expect(clippy::print_stdout, reason = "the findings are this program's output")]

@@ -1,4 +1,5 @@
-//! Tidy from outside: the real workspace, and for each rule a text to find and one to leave alone.
+//! The chores from outside. Tidy: the real workspace, and for each rule a text to find and one to leave alone. Prices: the
+//! committed table, and what becomes of each kind of price.
 
 mod comments;
 mod edges;
@@ -10,6 +11,7 @@ mod machine_paths;
 mod module_docs;
 mod names;
 mod pictures;
+mod prices;
 mod public_names;
 mod sizes;
 mod sql;

@@ -1,0 +1,123 @@
+//! The price table of the binary, from the committed copy of genai-prices' data.
+//!
+//! Decimal dollars become whole nano-dollars per million tokens, rounded up; tiers of single prices become whole sets of
+//! rates; a model whose bill can have a unit that no hold bounds is written down as unpriced, with the reason. Whatever
+//! this does not understand is an error: a person looks at it before it becomes a price. Decision 0027 says which units
+//! count and why.
+
+mod calendar;
+mod decimal;
+mod rates;
+mod source;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, bail, ensure};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use rates::Card;
+use source::{Constraint, Dated, Model, Provider};
+
+const FOLDER: &str = "crates/drivers/prices";
+
+/// Where the table lies, below the root of the workspace.
+pub const TABLE: &str = "crates/drivers/prices/table.jsonl";
+
+/// What `source.toml` says.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Origin {
+    package: String,
+    version: String,
+    date: String,
+}
+
+/// The text of the table, from the files below the root of the workspace.
+///
+/// # Errors
+/// Names the file, and the provider and model where something is not understood.
+pub fn table(root: &Path) -> anyhow::Result<String> {
+    let read = |name: &str| {
+        let path = root.join(FOLDER).join(name);
+        fs::read_to_string(&path).with_context(|| format!("cannot read {FOLDER}/{name}"))
+    };
+    convert(&read("source.toml")?, &read("source.json")?)
+}
+
+/// The text of the table: a line about the source, then for each provider a line, followed by one for each model.
+///
+/// # Errors
+/// Names the provider and model where something is not understood.
+pub fn convert(origin: &str, source: &str) -> anyhow::Result<String> {
+    let Origin { package, version, date } = toml::from_str(origin).context("bad source.toml")?;
+    calendar::midnight_ms(&date).context("bad date in source.toml")?;
+    let providers: Vec<Provider> = serde_json::from_str(source).context("bad source.json")?;
+    let mut lines = String::new();
+    let mut push = |line: &Value| writeln!(lines, "{line}");
+    push(&json!({ "source": format!("{package} {version}"), "date": date }))?;
+    for provider in &providers {
+        let mut line = Map::from_iter([("provider".to_owned(), json!(provider.id))]);
+        if !provider.fallback_model_providers.is_empty() {
+            line.insert("fallback".to_owned(), json!(provider.fallback_model_providers));
+        }
+        push(&Value::Object(line))?;
+        for model in &provider.models {
+            let line = model_line(model).with_context(|| format!("{} / {}", provider.id, model.id))?;
+            push(&Value::Object(line))?;
+        }
+    }
+    Ok(lines)
+}
+
+fn model_line(model: &Model) -> anyhow::Result<Map<String, Value>> {
+    model.check_variants()?;
+    let mut line = Map::from_iter([("model".to_owned(), json!(model.id))]);
+    let rule = source::rule(&model.matches)?;
+    // Most models are called by their own name alone.
+    if rule != json!({ "equals": model.id.to_lowercase() }) {
+        line.insert("match".to_owned(), rule);
+    }
+    if let Some(context) = model.context_window {
+        line.insert("context".to_owned(), json!(context));
+    }
+    let (key, value) = match price(&model.dated()?)? {
+        Ok(price) => ("price", Value::Object(price)),
+        Err(reason) => ("unpriced", json!(reason)),
+    };
+    line.insert(key.to_owned(), value);
+    Ok(line)
+}
+
+/// A price as the kernel reads it, or why nobody can say what a call costs at most.
+fn price(dated: &[Dated]) -> anyhow::Result<Result<Map<String, Value>, String>> {
+    let Some((first, later)) = dated.split_first() else { bail!("no prices at all") };
+    ensure!(first.constraint.is_none(), "the first price is not the one that holds without a condition");
+    let mut price = match Card::of(&first.prices)? {
+        Ok(card) => card.object(),
+        Err(reason) => return Ok(Err(reason)),
+    };
+    let mut changes = Vec::with_capacity(later.len());
+    for Dated { constraint, prices } in later {
+        let Some(constraint) = constraint else { bail!("two prices hold without a condition") };
+        let active = match constraint {
+            Constraint { start_date: Some(date), start_time: None, end_time: None } => {
+                json!({ "from": calendar::midnight_ms(date)? })
+            }
+            Constraint { start_date: None, start_time: Some(start), end_time: Some(end) } => {
+                json!({ "daily": { "start_s": calendar::second_of_day(start)?, "end_s": calendar::second_of_day(end)? } })
+            }
+            Constraint { .. } => bail!("a condition that is neither a date nor a time of day"),
+        };
+        match Card::of(prices)? {
+            Ok(card) => changes.push(card.change(active)),
+            Err(reason) => return Ok(Err(reason)),
+        }
+    }
+    if !changes.is_empty() {
+        price.insert("changes".to_owned(), Value::Array(changes));
+    }
+    Ok(Ok(price))
+}
