@@ -121,7 +121,7 @@ pub(crate) fn describe(names: &EventNames, event: &Event) -> Line {
         Event::RateLimited { model, .. } => main_line(format!("model {model} takes no calls for a while")),
         Event::CallAsked { call, agent, work } => asked(names, *call, agent, work),
         Event::CallWaiting { call, why, account, .. } => waiting(names, *call, *why, account.as_ref()),
-        Event::CallStarted { call, attempt, held } => {
+        Event::CallStarted { call, attempt, held, .. } => {
             detail(format!("starts {}, attempt {attempt}: {held:#} held", name(names, *call)))
         }
         Event::CallResumed { call } => {

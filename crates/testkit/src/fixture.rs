@@ -142,14 +142,7 @@ pub fn budget(words: &str) -> (BudgetSpec, Collect) {
 pub fn definition(plants: &[Plant]) -> Definition {
     let root = plants.first();
     let roles = plants.iter().map(|plant| (parse(&plant.name), role(plant))).collect();
-    let price = |output_per_mtok| {
-        Some(Price {
-            input_per_mtok: 0,
-            output_per_mtok,
-            cached_input_per_mtok: None,
-            cache_write_per_mtok: None,
-        })
-    };
+    let price = |output_per_mtok| Some(Price::flat(0, output_per_mtok));
     let per_mtok = NANOS_PER_TOKEN * 1_000_000;
     let m = ModelSpec { price: price(per_mtok), fallback: vec![parse("cheap")], ..ModelSpec::default() };
     let cheap = ModelSpec { price: price(per_mtok / 10), ..ModelSpec::default() };

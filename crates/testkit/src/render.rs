@@ -136,7 +136,7 @@ pub(crate) fn event(event: &Event) -> String {
             let until = alarm.map_or_else(String::new, |alarm| format!(" until {}", alarm.at.0));
             format!("{call} waiting: {why}{of}{until}")
         }
-        Event::CallStarted { call, attempt, held } => {
+        Event::CallStarted { call, attempt, held, .. } => {
             let again = if *attempt > 1 { format!(" again ({attempt})") } else { String::new() };
             format!("{call} started{again}: held {}", amounts(held))
         }

@@ -23,6 +23,13 @@ use source::{Constraint, Dated, Model, Provider};
 
 const FOLDER: &str = "crates/drivers/prices";
 
+/// Providers of which the source itself says that its prices are no bound, and why.
+const NO_BOUND: [(&str, &str); 3] = [
+    ("azure", "the source has the prices of global deployments only, and regional ones cost more"),
+    ("databricks", "the source has the prices of some regions only, and others cost more"),
+    ("zhipuai", "the source has the cheapest tier only, converted from another currency"),
+];
+
 /// Where the table lies, below the root of the workspace.
 pub const TABLE: &str = "crates/drivers/prices/table.jsonl";
 
@@ -65,14 +72,16 @@ pub fn convert(origin: &str, source: &str) -> anyhow::Result<String> {
         }
         push(&Value::Object(line))?;
         for model in &provider.models {
-            let line = model_line(model).with_context(|| format!("{} / {}", provider.id, model.id))?;
+            let no_bound = NO_BOUND.iter().find(|(id, _)| *id == provider.id).map(|(_, reason)| *reason);
+            let line =
+                model_line(model, no_bound).with_context(|| format!("{} / {}", provider.id, model.id))?;
             push(&Value::Object(line))?;
         }
     }
     Ok(lines)
 }
 
-fn model_line(model: &Model) -> anyhow::Result<Map<String, Value>> {
+fn model_line(model: &Model, no_bound: Option<&str>) -> anyhow::Result<Map<String, Value>> {
     model.check_variants()?;
     let mut line = Map::from_iter([("model".to_owned(), json!(model.id))]);
     let rule = source::rule(&model.matches)?;
@@ -83,7 +92,8 @@ fn model_line(model: &Model) -> anyhow::Result<Map<String, Value>> {
     if let Some(context) = model.context_window {
         line.insert("context".to_owned(), json!(context));
     }
-    let (key, value) = match price(&model.dated()?)? {
+    let known = price(&model.dated()?)?;
+    let (key, value) = match no_bound.map_or(known, |reason| Err(reason.to_owned())) {
         Ok(price) => ("price", Value::Object(price)),
         Err(reason) => ("unpriced", json!(reason)),
     };

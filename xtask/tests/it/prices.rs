@@ -75,6 +75,14 @@ fn units_that_no_hold_bounds_make_a_model_unpriced() {
 }
 
 #[test]
+fn prices_that_the_source_does_not_call_a_bound_are_none() {
+    let source = r#"[{"id":"zhipuai","models":[{"id":"m","match":{"equals":"m"},"prices":{"input_mtok":1,"output_mtok":2}}]}]"#;
+    let table = convert(ORIGIN, source).unwrap();
+    let reason = "the source has the cheapest tier only, converted from another currency";
+    assert!(table.ends_with(&format!("{{\"model\":\"m\",\"unpriced\":\"{reason}\"}}\n")), "{table}");
+}
+
+#[test]
 fn units_that_a_call_of_ours_cannot_have_leave_a_model_priced() {
     let plain = line(r#""prices":{"input_mtok":1,"output_mtok":2}"#);
     for more in ["web_searches_kcount", "storage_searches_kcount", "input_audio_mtok", "input_image_mtok"] {

@@ -179,7 +179,7 @@ fn api_and_reports() {
             assert!(root.child(Limits::none().with(resource, amount)).is_err());
         }
         assert_eq!(root.snapshot(), before);
-        let split = Usage { input: amount, cached_input: amount, cache_write: amount, output: amount };
+        let split = Usage { input: amount, cached_input: amount, output: amount, ..Usage::default() };
         for used in [Used::Tokens(split), Used::CostNanos(amount)] {
             runtime.block_on(reported(used, amount));
         }

@@ -2,7 +2,7 @@
 //!
 //! The rule in one sentence: before an effect starts, its worst case is held at every account up the chain in one
 //! decision; when it ends, the hold is settled at the true usage and the rest returns. So spent + held + lent
-//! never passes a ceiling, whatever runs in parallel. Nothing in here knows agents, calls or time.
+//! never passes a ceiling, whatever runs in parallel. Nothing in here knows agents or calls, and only prices know time.
 
 mod account;
 mod amount;
@@ -10,7 +10,9 @@ mod fit;
 mod ledger;
 mod line;
 mod price;
+mod rates;
 mod seldom;
+mod usage;
 mod used;
 
 pub use account::{Account, Terms};
@@ -21,6 +23,8 @@ pub use amount::{
 pub use fit::{Fit, Shortfall};
 pub use ledger::{AccountIx, Ledger};
 pub use line::{Line, Scan, Waiter};
-pub use price::{Price, Usage};
+pub use price::{Price, PriceActive, PriceChange, PriceTier};
+pub use rates::Rates;
 pub use seldom::Seldom;
+pub use usage::Usage;
 pub use used::Used;

@@ -1,128 +1,247 @@
-//! Prices: from token counts to nano-USD, rounded up once per call.
+//! Prices: what a call can cost at most, and what it did cost. A price has rates, dearer ones for long inputs, and changes
+//! by date or time of day. Providers do not say whether they bill by the beginning or the end of a call, so a hold takes the
+//! dearest rates that can be active until the call's latest end; what is booked goes by its start (decision 0027).
 
 use serde::{Deserialize, Serialize};
 
-use super::{AMOUNT_MAX, AmountError, Amounts};
+use super::{AmountError, Rates, Usage};
+use crate::words::{Time, limit};
 
-const MTOK: u128 = 1_000_000;
+const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
-/// What a model costs, in nano-USD per million tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Every time of day comes once in a call's longest time, so a hold looks at each of them once.
+const _: () = assert!(limit::MODEL_CALL_MS_MAX <= DAY_MS);
+
+/// What a model costs. Rates are in nano-USD per million tokens.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
     /// Input that no cache knew.
     pub input_per_mtok: u64,
     pub output_per_mtok: u64,
-    /// Input read from a cache; the input price if absent.
+    /// Input read from a cache; the input rate if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_input_per_mtok: Option<u64>,
-    /// Input written to a cache; the input price if absent.
+    /// Input written to a cache that keeps it for minutes; the input rate if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write_per_mtok: Option<u64>,
+    /// Input written to a cache that keeps it for an hour; the rate of the shorter one if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write_1h_per_mtok: Option<u64>,
+    /// Output that is reasoning; the output rate if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning_per_mtok: Option<u64>,
+    /// Other rates for calls with long inputs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tiers: Vec<PriceTier>,
+    /// Other prices at other times. The last one that is active holds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<PriceChange>,
+}
+
+/// Rates of a whole call, input and output, whose input is longer than a threshold. The highest threshold that is passed
+/// holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PriceTier {
+    pub input_above: u64,
+    pub rates: Rates,
+}
+
+/// A price that is active at some times only.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PriceChange {
+    pub active: PriceActive,
+    pub rates: Rates,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tiers: Vec<PriceTier>,
+}
+
+/// When a price is active.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum PriceActive {
+    /// From a moment on.
+    From(Time),
+    /// From one second of each day up to another, in UTC; over midnight if the end comes first.
+    Daily { start_s: u32, end_s: u32 },
+}
+
+impl From<Rates> for Price {
+    fn from(rates: Rates) -> Self {
+        Self {
+            input_per_mtok: rates.input_per_mtok,
+            output_per_mtok: rates.output_per_mtok,
+            cached_input_per_mtok: rates.cached_input_per_mtok,
+            cache_write_per_mtok: rates.cache_write_per_mtok,
+            cache_write_1h_per_mtok: rates.cache_write_1h_per_mtok,
+            reasoning_per_mtok: rates.reasoning_per_mtok,
+            tiers: Vec::new(),
+            changes: Vec::new(),
+        }
+    }
 }
 
 impl Price {
-    /// The most a call can cost: all input at the dearest input rate, all of the output cap.
+    /// The same at all times and for every length: one rate for all input and one for all output.
     #[must_use]
-    pub fn worst_case(&self, input_tokens: u64, output_cap: u64) -> u64 {
-        let dearest = self.input_per_mtok.max(self.cached_input()).max(self.cache_write());
-        rounded_up(&[(input_tokens, dearest), (output_cap, self.output_per_mtok)])
+    pub fn flat(input_per_mtok: u64, output_per_mtok: u64) -> Self {
+        Rates::flat(input_per_mtok, output_per_mtok).into()
     }
 
-    /// What a call did cost.
+    /// Whether what a call costs depends on when it started.
     #[must_use]
-    pub fn cost(&self, usage: &Usage) -> u64 {
-        rounded_up(&[
-            (usage.input, self.input_per_mtok),
-            (usage.cached_input, self.cached_input()),
-            (usage.cache_write, self.cache_write()),
-            (usage.output, self.output_per_mtok),
-        ])
+    pub const fn is_dated(&self) -> bool {
+        !self.changes.is_empty()
+    }
+
+    /// The most a call can cost that starts now: whatever it reads from caches or writes to them, however long its input
+    /// is within the bound, whichever rates are active until its latest end.
+    #[must_use]
+    pub fn worst_case(&self, input_tokens: u64, output_cap: u64, now: Time) -> u64 {
+        let reached = self.cards(now).flat_map(|card| card.reached(input_tokens));
+        reached.map(|rates| rates.worst_case(input_tokens, output_cap)).max().unwrap_or_default()
+    }
+
+    /// What a call did cost that started at `start`.
+    #[must_use]
+    pub fn cost(&self, usage: &Usage, start: Time) -> u64 {
+        self.rates_at(start, usage.input_tokens()).cost(usage)
     }
 
     /// The largest output cap whose worst case is within `nanos`, or none if the input alone is dearer.
     #[must_use]
-    pub fn output_within(&self, nanos: u64, input_tokens: u64) -> Option<u64> {
-        let input = u128::from(self.worst_case(input_tokens, 0));
-        let rest = u128::from(nanos).checked_sub(input)?;
-        let cap = (rest * MTOK).checked_div(u128::from(self.output_per_mtok)).unwrap_or(u128::from(u64::MAX));
-        Some(u64::try_from(cap).unwrap_or(u64::MAX))
+    pub fn output_within(&self, nanos: u64, input_tokens: u64, now: Time) -> Option<u64> {
+        let reached = self.cards(now).flat_map(|card| card.reached(input_tokens));
+        reached.map(|rates| rates.output_within(nanos, input_tokens)).min().flatten()
     }
 
     /// The largest input whose worst case is within `nanos` beside so much output, or none if that alone is dearer.
     #[must_use]
-    pub fn input_within(&self, nanos: u64, output_cap: u64) -> Option<u64> {
-        let dearest = self.input_per_mtok.max(self.cached_input()).max(self.cache_write());
-        let rest = u128::from(nanos).checked_sub(u128::from(self.worst_case(0, output_cap)))?;
-        let input = (rest * MTOK).checked_div(u128::from(dearest)).unwrap_or(u128::from(u64::MAX));
-        Some(u64::try_from(input).unwrap_or(u64::MAX))
+    pub fn input_within(&self, nanos: u64, output_cap: u64, now: Time) -> Option<u64> {
+        self.cards(now).map(|card| card.input_within(nanos, output_cap)).min().flatten()
+    }
+
+    /// The rates of a call that starts at a moment and has so much input.
+    #[must_use]
+    pub fn rates_at(&self, at: Time, input_tokens: u64) -> Rates {
+        self.card_at(at).rates_for(input_tokens)
+    }
+
+    /// The date since when the rates of a moment hold, if they have one.
+    #[must_use]
+    pub fn since(&self, at: Time) -> Option<Time> {
+        let dates = self.changes.iter().filter_map(|change| match change.active {
+            PriceActive::From(from) => Some(from),
+            PriceActive::Daily { .. } => None,
+        });
+        dates.filter(|from| *from <= at).max()
     }
 
     /// Refuses absurd rates.
     ///
     /// # Errors
     /// Names the rate and the largest one allowed.
-    pub fn checked(self) -> Result<Self, AmountError> {
-        let rates = [
-            ("input price", self.input_per_mtok),
-            ("output price", self.output_per_mtok),
-            ("cached input price", self.cached_input()),
-            ("cache write price", self.cache_write()),
-        ];
-        match rates.into_iter().find(|(_, amount)| *amount > AMOUNT_MAX) {
-            Some((what, amount)) => Err(AmountError::TooLarge { what: what.to_owned(), amount }),
-            None => Ok(self),
+    pub fn check(&self) -> Result<(), AmountError> {
+        let changed = self.changes.iter().flat_map(PriceChange::all);
+        let all =
+            std::iter::once(self.rates()).chain(self.tiers.iter().map(|tier| tier.rates)).chain(changed);
+        all.into_iter().try_for_each(|rates| rates.check())
+    }
+
+    /// How many sets of rates it has.
+    pub(crate) fn rates_count(&self) -> usize {
+        let changed: usize = self.changes.iter().map(|change| 1 + change.tiers.len()).sum();
+        1 + self.tiers.len() + changed
+    }
+
+    const fn rates(&self) -> Rates {
+        Rates {
+            input_per_mtok: self.input_per_mtok,
+            output_per_mtok: self.output_per_mtok,
+            cached_input_per_mtok: self.cached_input_per_mtok,
+            cache_write_per_mtok: self.cache_write_per_mtok,
+            cache_write_1h_per_mtok: self.cache_write_1h_per_mtok,
+            reasoning_per_mtok: self.reasoning_per_mtok,
         }
     }
 
-    fn cached_input(&self) -> u64 {
-        self.cached_input_per_mtok.unwrap_or(self.input_per_mtok)
+    /// Every card that is active at some moment of a call that starts now. What is active changes at no other moments
+    /// than these.
+    fn cards(&self, now: Time) -> impl Iterator<Item = Card<'_>> {
+        let until = now.after_ms(limit::MODEL_CALL_MS_MAX);
+        let turns = self.changes.iter().flat_map(move |change| change.active.turns_after(now));
+        let moments = std::iter::once(now).chain(turns.filter(move |at| *at <= until));
+        moments.map(|at| self.card_at(at))
     }
 
-    fn cache_write(&self) -> u64 {
-        self.cache_write_per_mtok.unwrap_or(self.input_per_mtok)
-    }
-}
-
-/// What a model call used, in tokens. The four parts do not overlap.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Usage {
-    /// Input that no cache knew.
-    pub input: u64,
-    /// Input read from a cache.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub cached_input: u64,
-    /// Input written to a cache.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub cache_write: u64,
-    pub output: u64,
-}
-
-impl Usage {
-    #[must_use]
-    pub fn tokens(&self) -> u64 {
-        [self.cached_input, self.cache_write, self.output].into_iter().fold(self.input, u64::saturating_add)
-    }
-
-    /// Refuses absurd counts.
-    ///
-    /// # Errors
-    /// Names the number and the largest one allowed.
-    pub fn checked(self) -> Result<Self, AmountError> {
-        Amounts::ZERO.with(super::Resource::Tokens, self.tokens()).checked().map(|_| self)
+    fn card_at(&self, at: Time) -> Card<'_> {
+        match self.changes.iter().rev().find(|change| change.active.holds_at(at)) {
+            Some(change) => Card { rates: change.rates, tiers: &change.tiers },
+            None => Card { rates: self.rates(), tiers: &self.tiers },
+        }
     }
 }
 
-/// Sums tokens times rate exactly and rounds up once. A sum no ledger could hold stops at [`AMOUNT_MAX`] + 1,
-/// which every check refuses.
-fn rounded_up(parts: &[(u64, u64)]) -> u64 {
-    let sum = parts
-        .iter()
-        .fold(0_u128, |sum, (tokens, rate)| sum.saturating_add(u128::from(*tokens) * u128::from(*rate)));
-    u64::try_from(sum.div_ceil(MTOK)).unwrap_or(u64::MAX).min(AMOUNT_MAX + 1)
+impl PriceChange {
+    fn all(&self) -> impl Iterator<Item = Rates> {
+        std::iter::once(self.rates).chain(self.tiers.iter().map(|tier| tier.rates))
+    }
 }
 
-const fn is_zero(tokens: &u64) -> bool {
-    *tokens == 0
+impl PriceActive {
+    fn holds_at(self, at: Time) -> bool {
+        match self {
+            Self::From(from) => at >= from,
+            Self::Daily { start_s, end_s } => {
+                let (start, end) = (u64::from(start_s) * 1_000, u64::from(end_s) * 1_000);
+                let ms = at.0 % DAY_MS;
+                if end < start { ms >= start || ms < end } else { ms >= start && ms < end }
+            }
+        }
+    }
+
+    /// The moments after `now` at which it begins or ends next.
+    fn turns_after(self, now: Time) -> impl Iterator<Item = Time> {
+        let next = |second: u32| {
+            let at = Time(now.0 - now.0 % DAY_MS).after_ms(u64::from(second) * 1_000);
+            if at > now { at } else { at.after_ms(DAY_MS) }
+        };
+        let turns = match self {
+            Self::From(from) => [Some(from), None],
+            Self::Daily { start_s, end_s } => [Some(next(start_s)), Some(next(end_s))],
+        };
+        turns.into_iter().flatten().filter(move |at| *at > now)
+    }
+}
+
+/// What is active at one moment.
+#[derive(Clone, Copy)]
+struct Card<'a> {
+    rates: Rates,
+    tiers: &'a [PriceTier],
+}
+
+impl<'a> Card<'a> {
+    fn rates_for(&self, input_tokens: u64) -> Rates {
+        let passed = self.tiers.iter().filter(|tier| tier.input_above < input_tokens);
+        passed.max_by_key(|tier| tier.input_above).map_or(self.rates, |tier| tier.rates)
+    }
+
+    /// The rates of every call whose input is within a bound. A shorter one may be dearer.
+    fn reached(self, input_tokens_max: u64) -> impl Iterator<Item = Rates> + 'a {
+        let passed = self.tiers.iter().filter(move |tier| tier.input_above < input_tokens_max);
+        std::iter::once(self.rates).chain(passed.map(|tier| tier.rates))
+    }
+
+    fn input_within(&self, nanos: u64, output_cap: u64) -> Option<u64> {
+        let most = self.rates.input_within(nanos, output_cap)?;
+        // Where a tier cannot be paid for, the input ends at its threshold.
+        let tiers = self
+            .tiers
+            .iter()
+            .map(|tier| tier.rates.input_within(nanos, output_cap).unwrap_or_default().max(tier.input_above));
+        Some(tiers.fold(most, u64::min))
+    }
 }

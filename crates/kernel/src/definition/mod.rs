@@ -251,6 +251,12 @@ impl Definition {
         self.models.get(name).ok_or_else(|| Refusal::UnknownModel { model: name.clone(), known: known() })
     }
 
+    /// What a model costs, if somebody knows.
+    #[must_use]
+    pub fn price(&self, model: &ModelName) -> Option<&Price> {
+        self.models.get(model)?.price.as_ref()
+    }
+
     /// The names of all tools: those that the kernel itself answers first.
     pub fn tool_names(&self) -> impl Iterator<Item = ToolName> {
         let builtin = Builtin::ALL.into_iter().map(|builtin| ToolName::of_builtin(builtin.word()));
@@ -268,7 +274,7 @@ impl Definition {
         bounded("models", self.models.len())?;
         bounded("roles", self.roles.len())?;
         for model in self.models.values() {
-            model.price.map(Price::checked).transpose()?;
+            model.price.as_ref().map_or(Ok(()), check_price)?;
             bounded("fallback", model.fallback.len())?;
             model.fallback.iter().try_for_each(|name| self.model(name).map(|_| ()))?;
         }
@@ -323,6 +329,15 @@ fn check_tags(tags: &Tags) -> Result<(), Refusal> {
         check_said("name of a tag", name, limit::TAG_NAME_BYTES_MAX)?;
         check_text("tag", value, limit::TAG_BYTES_MAX)
     })
+}
+
+fn check_price(price: &Price) -> Result<(), Refusal> {
+    price.check()?;
+    let (count, count_max) = (price.rates_count(), limit::PRICE_RATES_MAX);
+    if count > count_max {
+        return Err(Refusal::TooMany { what: "rates of a price".to_owned(), count, count_max });
+    }
+    Ok(())
 }
 
 /// Refuses a list that nobody would write.

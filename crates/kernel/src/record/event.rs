@@ -160,6 +160,9 @@ pub enum Event {
         /// Which attempt; the first is 1.
         attempt: u32,
         held: Amounts,
+        /// When it started, if what its model costs depends on that.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<Time>,
     },
     /// After a restart, the same attempt was started again under the same key and hold.
     CallResumed { call: CallId },

@@ -104,6 +104,11 @@ pub const REPAIRS_MAX: u8 = 2;
 pub const MISMATCHES_SHOWN_MAX: usize = 3;
 /// Longest description of one of them, in bytes.
 pub const MISMATCH_BYTES_MAX: usize = 160;
+/// Longest time that a model call is taken to last, in milliseconds: a day, far above what providers keep a stream open for.
+/// A hold covers every rate that is active in that time.
+pub const MODEL_CALL_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
+/// Most sets of rates that a price has, tiers and changes included: a price that changed every month for years.
+pub const PRICE_RATES_MAX: usize = 256;
 /// Default time one tool call may take.
 pub const TOOL_TIMEOUT_MS: u64 = 60_000;
 /// Most calls of one agent that have not ended: bounds a tool storm in one answer.

@@ -12,7 +12,7 @@ use crate::record::{
     Spawned, Tie, TurnKind, WaitFor, Why, Work,
 };
 use crate::window::{Room, Window};
-use crate::words::{AgentId, Body, CallId, Category, ModelName, Running, Seq, TimerId, limit};
+use crate::words::{AgentId, Body, CallId, Category, ModelName, Running, Seq, Time, TimerId, limit};
 use crate::world::{
     Agent, AgentIx, AgentState, Birth, Call, CallStage, Ended, Farewell, Letter, Phase, Progress,
 };
@@ -66,7 +66,7 @@ impl World {
                 self.waiting(*call, *why, *alarm);
                 self.in_line(*call, account.as_ref(), *why);
             }
-            Event::CallStarted { call, attempt, held } => self.started(*call, *attempt, held),
+            Event::CallStarted { call, attempt, held, at } => self.started(*call, *attempt, held, *at),
             Event::CallResumed { call } => self.calls.call_mut(*call).past_mut().losses += 1,
             Event::CallSwitched { call, model, output_cap } => self.switched(*call, model, *output_cap),
             Event::AttemptFailed { call, fault, spent, .. } => {
@@ -357,9 +357,9 @@ impl World {
         self.ledger.line_join(id.0, Waiter { at, blocked, ask });
     }
 
-    fn started(&mut self, id: CallId, attempt: u32, held: &Amounts) {
+    fn started(&mut self, id: CallId, attempt: u32, held: &Amounts, start: Option<Time>) {
         self.ledger.line_leave(id.0);
-        self.calls.move_to(id, CallStage::Running { held: *held });
+        self.calls.move_to(id, CallStage::Running { held: *held, start });
         let call = self.calls.call_mut(id);
         call.attempt = attempt;
         let (ix, timer) = (call.agent, call.timer.take());

@@ -6,7 +6,7 @@ use std::num::NonZeroU16;
 
 use crate::budget::Amounts;
 use crate::record::Work;
-use crate::words::{CallId, Fault, ModelName, TimerId};
+use crate::words::{CallId, Fault, ModelName, Time, TimerId};
 use crate::world::AgentIx;
 
 /// A call that has not ended.
@@ -95,8 +95,17 @@ impl Call {
     #[must_use]
     pub const fn held(&self) -> Amounts {
         match self.stage {
-            CallStage::Running { held } => held,
+            CallStage::Running { held, .. } => held,
             CallStage::Asked | CallStage::Waiting(_) => Amounts::ZERO,
+        }
+    }
+
+    /// When the running attempt started, if what its model costs depends on that.
+    #[must_use]
+    pub const fn start(&self) -> Option<Time> {
+        match self.stage {
+            CallStage::Running { start, .. } => start,
+            CallStage::Asked | CallStage::Waiting(_) => None,
         }
     }
 }
@@ -109,7 +118,7 @@ pub enum CallStage {
     /// It cannot go on yet.
     Waiting(Why),
     /// An attempt is out.
-    Running { held: Amounts },
+    Running { held: Amounts, start: Option<Time> },
 }
 
 /// Every open call of a tree.

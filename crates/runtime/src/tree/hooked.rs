@@ -10,7 +10,7 @@ use spinney_kernel::context::Origin;
 use spinney_kernel::port::model::Missed;
 use spinney_kernel::record::Failure;
 use spinney_kernel::rules::request::{Fail, Request};
-use spinney_kernel::words::{AgentId, Fault, FaultKind, limit};
+use spinney_kernel::words::{AgentId, Fault, FaultKind, Time, limit};
 use spinney_kernel::world::World;
 use tokio::task::{JoinHandle, spawn_blocking};
 
@@ -22,7 +22,8 @@ use crate::hooks::{Calling, Returned, Target, TreeHooks};
 pub(super) struct Hooked {
     hooks: Arc<dyn TreeHooks>,
     calling: Arc<Calling>,
-    price: Option<Price>,
+    /// What the model costs, and when the attempt started.
+    price: Option<(Price, Time)>,
 }
 
 /// How an attempt ended.
@@ -65,11 +66,12 @@ impl Hooked {
     ) -> Option<Box<Self>> {
         let hooks = Arc::clone(hooks?);
         let definition = world.definition();
+        let running = world.call(call)?;
+        let (held, start) = (running.held(), running.start().unwrap_or_default());
         let price = match &target {
-            Target::Model(model) => definition.models.get(model).and_then(|model| model.price),
+            Target::Model(model) => definition.price(model).map(|price| (price.clone(), start)),
             Target::Tool(_) => None,
         };
-        let held = world.call(call)?.held();
         let (origin, key, tags) = (Arc::clone(origin), key.to_owned(), Arc::clone(&definition.tags));
         let calling = Arc::new(Calling { origin, call, attempt, target, key, held, tags });
         Some(Box::new(Self { hooks, calling, price }))
@@ -151,7 +153,7 @@ impl Hooked {
             Used::Unknown => self.calling.held.only(ResourceSet::MEASURED),
             Used::CostNanos(nanos) => Amounts::cost(nanos),
             Used::Tokens(usage) => {
-                let cost = self.price.map_or(0, |price| price.cost(&usage));
+                let cost = self.price.as_ref().map_or(0, |(price, start)| price.cost(&usage, *start));
                 Amounts::cost(cost).with(Resource::Tokens, usage.tokens())
             }
         }

@@ -391,10 +391,9 @@ impl Reader<'_> {
 
 fn price(keys: &PriceKeys) -> Price {
     Price {
-        input_per_mtok: keys.input_per_mtok_usd.nanos(),
-        output_per_mtok: keys.output_per_mtok_usd.nanos(),
         cached_input_per_mtok: keys.cached_input_per_mtok_usd.map(Usd::nanos),
         cache_write_per_mtok: keys.cache_write_per_mtok_usd.map(Usd::nanos),
+        ..Price::flat(keys.input_per_mtok_usd.nanos(), keys.output_per_mtok_usd.nanos())
     }
 }
 

@@ -140,7 +140,7 @@ rules:
     });
     let mut plan = definition("root $9.00 turns=5 tools=spawn_agent / child later turns=5 tools=spawn_agent");
     plan.models.get_mut("cheap").unwrap().fallback = vec![name("free"), name("m")];
-    let price = plan.models["cheap"].price;
+    let price = plan.models["cheap"].price.clone();
     plan.models.get_mut("free").unwrap().price = price;
     plan.roles.get_mut("root").unwrap().caps.models = Allow::only([name("m"), name("cheap")]);
     let child = plan.roles.get_mut("child").unwrap();

@@ -193,10 +193,9 @@ fn every_key() -> Definition {
             .fold(Ceilings::NONE, |limits, (r, amount)| limits.with(r, amount))
     };
     let price = Price {
-        input_per_mtok: 250_000_000,
-        output_per_mtok: 1_250_000_000,
         cached_input_per_mtok: Some(1),
         cache_write_per_mtok: Some(300_000_000),
+        ..Price::flat(250_000_000, 1_250_000_000)
     };
     let fast = ModelSpec {
         price: Some(price),

@@ -118,13 +118,9 @@ async fn answer(tree: &Tree, question: id::CallId) {
 }
 
 fn definition() -> Definition {
-    let price = Price {
-        input_per_mtok: 0,
-        output_per_mtok: 1_000_000,
-        cached_input_per_mtok: None,
-        cache_write_per_mtok: None,
+    let model = |name: &str| {
+        (self::name(name), ModelSpec { price: Some(Price::flat(0, 1_000_000)), ..ModelSpec::default() })
     };
-    let model = |name: &str| (self::name(name), ModelSpec { price: Some(price), ..ModelSpec::default() });
     let role = |model: &str| Role {
         model: name(model),
         caps: Caps::all(2),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use spinney_kernel::budget::{Ceilings, Price, Resource};
+use spinney_kernel::budget::{Ceilings, Price, PriceTier, Rates, Resource};
 use spinney_kernel::definition::{
     Allow, Approval, BudgetSpec, Builtin, Caps, Compact, Definition, Lend, ModelSpec, Network, OnLost, OnLow,
     Preset, Recursion, Role, Share, ToolSpec, TreeLimits, Turns, Unpriced, WindowSpec, WrapUp,
@@ -94,12 +94,10 @@ pub(super) fn budget(dice: &mut Dice, scale: u64) -> BudgetSpec {
 }
 
 fn model(dice: &mut Dice, name: &str) -> ModelSpec {
-    let price = Price {
-        input_per_mtok: dice.below(1_500_000_000),
-        output_per_mtok: dice.below(3_000_000_000),
-        cached_input_per_mtok: dice.once_in(2).then(|| dice.below(1_000_000_000)),
-        cache_write_per_mtok: dice.once_in(2).then(|| dice.below(2_000_000_000)),
-    };
+    let mut price = Price::from(rates(dice));
+    if dice.once_in(3) {
+        price.tiers = vec![PriceTier { input_above: dice.below(1_000), rates: rates(dice) }];
+    }
     ModelSpec {
         price: (name != "odd").then_some(price),
         output_max: dice.once_in(2).then(|| dice.between(20, 300)),
@@ -107,6 +105,16 @@ fn model(dice: &mut Dice, name: &str) -> ModelSpec {
         lost: if dice.once_in(3) { OnLost::Repeatable } else { OnLost::Presumed },
         context: dice.once_in(3).then(|| dice.between(700, 5_000)),
         losses_max: None,
+    }
+}
+
+fn rates(dice: &mut Dice) -> Rates {
+    Rates {
+        cached_input_per_mtok: dice.once_in(2).then(|| dice.below(1_000_000_000)),
+        cache_write_per_mtok: dice.once_in(2).then(|| dice.below(2_000_000_000)),
+        cache_write_1h_per_mtok: dice.once_in(2).then(|| dice.below(2_000_000_000)),
+        reasoning_per_mtok: dice.once_in(3).then(|| dice.below(4_000_000_000)),
+        ..Rates::flat(dice.below(1_500_000_000), dice.below(3_000_000_000))
     }
 }
 

@@ -241,11 +241,15 @@ fn used(dice: &mut Dice, work: &Work) -> Used {
         Work::Model(work) => {
             let cap = if dice.once_in(6) { work.output_cap * 6 + 50 } else { work.output_cap };
             let cached = dice.below(work.input_tokens + 1);
+            let written = dice.below(work.input_tokens - cached + 1);
+            let (output, reasoning) = (dice.below(cap / 2 + 1), dice.below(cap / 2 + 1));
             Used::Tokens(Usage {
-                input: work.input_tokens - cached,
+                input: work.input_tokens - cached - written,
                 cached_input: cached,
-                cache_write: 0,
-                output: dice.below(cap + 1),
+                cache_write: written / 2,
+                cache_write_1h: written - written / 2,
+                output,
+                reasoning,
             })
         }
         Work::Tool(work) => Used::CostNanos(dice.below(work.cost_nanos_max + 1)),

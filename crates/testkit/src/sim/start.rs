@@ -1,6 +1,6 @@
 //! The laws of starting: whether an attempt or an agent was allowed to start, looked at from the world just before.
 
-use spinney_kernel::budget::{Amounts, Resource, ResourceSet};
+use spinney_kernel::budget::{Amounts, Price, Resource, ResourceSet};
 use spinney_kernel::definition::{Recursion, Unpriced};
 use spinney_kernel::record::{Event, Spawned, Work};
 use spinney_kernel::words::{CallId, Time};
@@ -8,6 +8,22 @@ use spinney_kernel::world::{Agent, AgentIx, Call, World};
 
 use super::clocks::deadline;
 use super::law::{Law, hold};
+
+/// The most that a call can cost, reckoned by its definition alone: of the rates for short inputs and of each tier that its
+/// input can reach, the dearest kind of input and of output. Prices of the simulator have no dates.
+fn dearest(price: &Price, input_tokens: u64, output_cap: u64) -> u64 {
+    let tiers = price.tiers.iter().filter(|tier| input_tokens > tier.input_above).map(|tier| tier.rates);
+    let costs = std::iter::once(price.rates_at(Time(0), 0)).chain(tiers).map(|rates| {
+        let write = rates.cache_write_per_mtok.unwrap_or(rates.input_per_mtok);
+        let cached = rates.cached_input_per_mtok.unwrap_or(rates.input_per_mtok);
+        let hour = rates.cache_write_1h_per_mtok.unwrap_or(write);
+        let input = u128::from(rates.input_per_mtok.max(cached).max(write).max(hour));
+        let output = u128::from(rates.reasoning_per_mtok.unwrap_or(0).max(rates.output_per_mtok));
+        let sum = u128::from(input_tokens) * input + u128::from(output_cap) * output;
+        u64::try_from(sum.div_ceil(1_000_000)).unwrap_or(u64::MAX)
+    });
+    costs.max().unwrap_or_default()
+}
 
 /// What was true just before an event.
 pub(super) struct Before<'w> {
@@ -100,15 +116,8 @@ impl Before<'_> {
         let retries = u64::from(call.is_retry());
         match &call.work {
             Work::Model(work) => {
-                let price = self.world.definition().models.get(&work.model).and_then(|model| model.price);
-                let nanos = price.map_or(0, |price| {
-                    let cached = price.cached_input_per_mtok.unwrap_or(price.input_per_mtok);
-                    let write = price.cache_write_per_mtok.unwrap_or(price.input_per_mtok);
-                    let dearest = price.input_per_mtok.max(cached).max(write);
-                    let (input, output) = (u128::from(work.input_tokens), u128::from(work.output_cap));
-                    let sum = input * u128::from(dearest) + output * u128::from(price.output_per_mtok);
-                    u64::try_from(sum.div_ceil(1_000_000)).unwrap_or(u64::MAX)
-                });
+                let price = self.world.definition().price(&work.model);
+                let nanos = price.map_or(0, |price| dearest(price, work.input_tokens, work.output_cap));
                 let tokens = work.input_tokens + work.output_cap;
                 // A summary is no step.
                 let steps = u64::from(work.summary.is_none());

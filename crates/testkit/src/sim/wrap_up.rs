@@ -8,7 +8,7 @@ use spinney_kernel::definition::WrapUp;
 use spinney_kernel::record::{Exit, Outcome, Work};
 use spinney_kernel::window::Bounds;
 use spinney_kernel::window::trim;
-use spinney_kernel::words::{AgentId, CallId, ModelName};
+use spinney_kernel::words::{AgentId, CallId, ModelName, Time};
 use spinney_kernel::world::{AgentIx, AgentState};
 
 use spinney_kernel::record::Event;
@@ -128,7 +128,8 @@ impl LastCalls {
         if agent.progress.window.size().is_some_and(|size| size < input) {
             return Ok(());
         }
-        let cost = spec.price.map_or(0, |price| price.worst_case(input, output));
+        // Prices of the simulator have no dates.
+        let cost = spec.price.as_ref().map_or(0, |price| price.worst_case(input, output, Time(0)));
         let ask = Amounts::cost(cost).with(Resource::Tokens, input + output).with(Resource::Steps, 1);
         let never = matches!(world.ledger().fit(agent.account, &ask), Fit::Never(..) | Fit::Shut(_));
         hold(never, || format!("{id} {how} without a last call, for which there was room: {ask:?}"))

@@ -1,13 +1,14 @@
 //! Absurd numbers, wherever they come from: a clear error, and nothing changes.
 
 use spinney_kernel::budget::{
-    AMOUNT_MAX, AmountError, Amounts, Ceilings, Price, Resource, Usage, Used, nanos_from_usd, usd,
+    AMOUNT_MAX, AmountError, Amounts, Ceilings, Price, PriceActive, PriceChange, PriceTier, Rates, Resource,
+    Usage, Used, nanos_from_usd, usd,
 };
 use spinney_kernel::definition::{BudgetSpec, Definition, Refusal, TreeLimits};
 use spinney_kernel::record::{Event, StopReason};
 use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::{Charge, Hold, HoldFor, Raise, Request, Spawn, Start, Wait};
-use spinney_kernel::words::{Body, CallId};
+use spinney_kernel::words::{Body, CallId, Time, limit};
 use spinney_kernel::world::World;
 use spinney_testkit::{Play, fixture};
 
@@ -213,14 +214,14 @@ fn a_call_whose_price_makes_it_absurd_is_refused() {
 #[test]
 fn timeouts_of_nothing_or_for_ever_are_refused() {
     let mut play = Play::grow("root / a");
-    for ms in [0, spinney_kernel::words::limit::TIMEOUT_MS_MAX + 1, u64::MAX] {
+    for ms in [0, limit::TIMEOUT_MS_MAX + 1, u64::MAX] {
         let wait = spinney_kernel::record::WaitFor::Message;
         let budget = BudgetSpec { timeout_ms: Some(ms), ..BudgetSpec::default() };
         for request in [
             Request::Wait(Wait { agent: name("a"), wait, timeout_ms: Some(ms) }),
             Request::Spawn(Spawn { budget, ..Play::spawn("root", "a") }),
         ] {
-            let ms_max = spinney_kernel::words::limit::TIMEOUT_MS_MAX;
+            let ms_max = limit::TIMEOUT_MS_MAX;
             assert_eq!(refused(&mut play, person(request)), Refusal::BadTimeout { ms, ms_max });
         }
     }
@@ -236,19 +237,23 @@ type Damage = fn(&mut Definition);
 fn a_definition_with_an_absurd_number_starts_no_tree() {
     const TOO_MUCH: u64 = AMOUNT_MAX + 1;
     let absurd = |price: fn(&mut Price)| {
-        let mut one = Price {
-            input_per_mtok: 1,
-            output_per_mtok: 1,
-            cached_input_per_mtok: None,
-            cache_write_per_mtok: None,
-        };
+        let mut one = Price::flat(1, 1);
         price(&mut one);
-        one.checked()
+        one.check()
     };
     assert!(absurd(|price| price.input_per_mtok = TOO_MUCH).is_err());
     assert!(absurd(|price| price.cached_input_per_mtok = Some(TOO_MUCH)).is_err());
     assert!(absurd(|price| price.cache_write_per_mtok = Some(u64::MAX)).is_err());
-    let damages: [Damage; 12] = [
+    assert!(absurd(|price| price.cache_write_1h_per_mtok = Some(TOO_MUCH)).is_err());
+    assert!(absurd(|price| price.reasoning_per_mtok = Some(TOO_MUCH)).is_err());
+    let rates = Rates::flat(1, TOO_MUCH);
+    assert!(
+        absurd(|price| price.tiers.push(PriceTier { input_above: 1, rates: Rates::flat(TOO_MUCH, 1) }))
+            .is_err()
+    );
+    let change = PriceChange { active: PriceActive::From(Time(1)), rates, tiers: Vec::new() };
+    assert!(Price { changes: vec![change], ..Price::flat(1, 1) }.check().is_err());
+    let damages: [Damage; 13] = [
         |tree| tree.budget.limit = tree.budget.limit.with(Resource::Cost, TOO_MUCH),
         |tree| tree.budget.limit = tree.budget.limit.with(Resource::Retries, u64::MAX),
         |tree| tree.budget.timeout_ms = Some(0),
@@ -256,6 +261,10 @@ fn a_definition_with_an_absurd_number_starts_no_tree() {
         |tree| tree.roles[1].budget.limit = Ceilings::NONE.with(Resource::Tokens, TOO_MUCH),
         |tree| tree.roles[1].budget.timeout_ms = Some(u64::MAX),
         |tree| tree.models[0].price.as_mut().unwrap().output_per_mtok = TOO_MUCH,
+        |tree| {
+            let tier = PriceTier { input_above: 1, rates: Rates::flat(1, 1) };
+            tree.models[0].price.as_mut().unwrap().tiers = vec![tier; limit::PRICE_RATES_MAX];
+        },
         |tree| tree.limits = TreeLimits { depth_max: u32::MAX, ..tree.limits },
         |tree| tree.limits = TreeLimits { children_max: u32::MAX, ..tree.limits },
         |tree| tree.limits = TreeLimits { agents_max: 0, ..tree.limits },
@@ -279,6 +288,7 @@ fn a_definition_with_an_absurd_number_starts_no_tree() {
     tokens of 1000000000000001 is above the largest amount 1000000000000000: check the unit (cost is in nano-USD)
     a timeout of 18446744073709551615 ms is not between 1 and 31536000000: give one in that range or leave it out
     output price of 1000000000000001 is above the largest amount 1000000000000000: check the unit (cost is in nano-USD)
+    rates of a price: 257 is above the limit 256: use fewer
     limits.depth: 4294967295 is above the limit 100000: use fewer
     limits.children: 4294967295 is above the limit 1000000: use fewer
     limits.agents, limits.parallel and max_steps must be at least 1: with 0 the tree could never move
@@ -298,7 +308,7 @@ fn an_absurd_report_never_reaches_an_account() {
             let error = serde_json::from_str::<Used>(&json).unwrap_err().to_string();
             assert!(error.contains(&AMOUNT_MAX.to_string()), "{error}");
         }
-        let split = Usage { input: amount, cached_input: amount, cache_write: amount, output: amount };
+        let split = Usage { input: amount, cached_input: amount, output: amount, ..Usage::default() };
         for used in [Used::Tokens(split), Used::CostNanos(amount)] {
             assert!(used.checked().is_err());
             let mut play = Play::grow("root $1.00 / a");

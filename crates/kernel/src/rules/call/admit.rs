@@ -5,7 +5,7 @@ use super::{choose, cost, end};
 use crate::record::{Outcome, Why, Work};
 use crate::world::{Call, CallStage};
 
-use crate::budget::{AccountIx, Amounts, Fit, Scan, Shortfall};
+use crate::budget::{AccountIx, Amounts, Fit, Price, Scan, Shortfall};
 use crate::definition::Refusal;
 use crate::record::{Alarm, Event, Exit};
 use crate::rules::{Draft, agent, clock, turn};
@@ -48,7 +48,8 @@ pub(crate) fn admit(draft: &mut Draft<'_>, id: CallId, scan: Option<&mut Scan>) 
         match verdict(draft, id, scan.as_deref()) {
             Verdict::Start(held) => {
                 let attempt = draft.call(id).map_or(0, |call| call.attempt) + 1;
-                draft.record(Event::CallStarted { call: id, attempt, held });
+                let at = is_dated(draft, id).then(|| draft.now());
+                draft.record(Event::CallStarted { call: id, attempt, held, at });
                 return Admitted::Started;
             }
             Verdict::Wait(pause) => {
@@ -149,7 +150,7 @@ fn verdict(draft: &Draft<'_>, id: CallId, scan: Option<&Scan>) -> Verdict {
     if taken || (scan.is_none() && draft.calls().is_behind(id)) {
         return Verdict::Wait(Pause::on(Why::Slot));
     }
-    let ask = cost::worst_case(draft.definition(), call);
+    let ask = cost::worst_case(draft.definition(), call, draft.now());
     let at = draft.agent(ix).account;
     let fit = scan.map_or_else(|| draft.ledger().fit(at, &ask), |scan| scan.fit(draft.ledger(), at, &ask));
     match fit {
@@ -164,6 +165,12 @@ fn verdict(draft: &Draft<'_>, id: CallId, scan: Option<&Scan>) -> Verdict {
             None => Verdict::Refuse(Refusal::Ceiling { account: draft.owner(by), short }),
         },
     }
+}
+
+/// Whether what a call costs depends on when it starts.
+fn is_dated(draft: &Draft<'_>, id: CallId) -> bool {
+    let Some(Call { work: Work::Model(work), .. }) = draft.call(id) else { return false };
+    draft.definition().price(&work.model).is_some_and(Price::is_dated)
 }
 
 /// Records that a call waits, unless it does so already for the same thing.

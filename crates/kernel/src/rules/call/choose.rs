@@ -3,8 +3,8 @@
 use crate::budget::{Amounts, Price, Resource, Shortfall};
 use crate::definition::{ModelSpec, OnLow, Refusal, Unpriced};
 use crate::record::{ModelCall, Work};
-use crate::rules::turn;
-use crate::words::{CallId, ModelName, limit};
+use crate::rules::{Draft, turn};
+use crate::words::{CallId, ModelName, Time, limit};
 use crate::world::{AgentIx, Call, World};
 
 /// The model called `name`. Refuses one that does not exist, is not allowed to this agent, or has no price while money is limited.
@@ -27,15 +27,15 @@ pub(crate) fn check_model<'w>(
 
 /// A call to a model, as far as the agent may make it and the numbers can be believed.
 pub(crate) fn model_work(
-    world: &World,
+    draft: &Draft<'_>,
     ix: AgentIx,
     model: &ModelName,
     input_tokens: u64,
     output_cap: u64,
 ) -> Result<Work, Refusal> {
-    let ModelSpec { price, output_max, .. } = check_model(world, ix, model)?;
+    let ModelSpec { price, output_max, .. } = check_model(draft, ix, model)?;
     let output_cap = output_cap.min(output_max.unwrap_or(u64::MAX));
-    let cost = price.map_or(0, |price| price.worst_case(input_tokens, output_cap));
+    let cost = price.as_ref().map_or(0, |price| price.worst_case(input_tokens, output_cap, draft.now()));
     let tokens = input_tokens.saturating_add(output_cap);
     Amounts::cost(cost).with(Resource::Tokens, tokens).checked()?;
     Ok(Work::Model(ModelCall {
@@ -73,16 +73,16 @@ fn elsewhere(world: &World, call: &Call, work: &ModelCall, name: &ModelName) -> 
 }
 
 /// What the agent's `on_low` makes of a call that cannot fit: another model or a smaller output cap, or nothing.
-pub(crate) fn on_low(world: &World, id: CallId, short: &Shortfall) -> Option<(ModelName, u64)> {
-    let call = world.call(id)?;
+pub(crate) fn on_low(draft: &Draft<'_>, id: CallId, short: &Shortfall) -> Option<(ModelName, u64)> {
+    let call = draft.call(id)?;
     let Work::Model(work) = &call.work else { return None };
     if !short.resource.stops_all() {
         return None; // Neither a cheaper model nor a shorter answer saves a step or a retry.
     }
-    let chosen = match &world.agent(call.agent).charter.on_low {
+    let chosen = match &draft.agent(call.agent).charter.on_low {
         OnLow::Halt => None,
-        OnLow::Shrink => shrunk(world, call.agent, work, limit::OUTPUT_TOKENS_MIN),
-        OnLow::Downgrade(model) => elsewhere(world, call, work, model),
+        OnLow::Shrink => shrunk(draft, call.agent, work, limit::OUTPUT_TOKENS_MIN),
+        OnLow::Downgrade(model) => elsewhere(draft, call, work, model),
     };
     chosen.or_else(|| {
         // A turn of an agent is shrunk in any case before its last call comes in its place.
@@ -90,53 +90,52 @@ pub(crate) fn on_low(world: &World, id: CallId, short: &Shortfall) -> Option<(Mo
             Some(_) => limit::WRAP_UP_OUTPUT_TOKENS_MIN,
             None => limit::OUTPUT_TOKENS_SHRUNK,
         };
-        let is_turn = world.rules() >= 3 && call.work.is_turn() && turn::takes_turns(world, call.agent);
-        is_turn.then(|| shrunk(world, call.agent, work, least)).flatten()
+        let is_turn = draft.rules() >= 3 && call.work.is_turn() && turn::takes_turns(draft, call.agent);
+        is_turn.then(|| shrunk(draft, call.agent, work, least)).flatten()
     })
 }
 
 /// The same model with as large an output cap as fits, if that is not too small.
-fn shrunk(world: &World, ix: AgentIx, work: &ModelCall, least: u64) -> Option<(ModelName, u64)> {
-    let cap = affordable_output(world, ix, &work.model, work.input_tokens)?;
+fn shrunk(draft: &Draft<'_>, ix: AgentIx, work: &ModelCall, least: u64) -> Option<(ModelName, u64)> {
+    let cap = affordable_output(draft, ix, &work.model, work.input_tokens)?;
     (cap >= least && cap < work.output_cap).then(|| (work.model.clone(), cap))
 }
 
 /// The largest output cap that what is left up the chain can pay for beside so much input.
 pub(crate) fn affordable_output(
-    world: &World,
+    draft: &Draft<'_>,
     ix: AgentIx,
     model: &ModelName,
     input_tokens: u64,
 ) -> Option<u64> {
-    affordable(world, ix, model, input_tokens, Price::output_within)
+    affordable(draft, ix, model, input_tokens, Price::output_within)
 }
 
 /// The largest input that what is left up the chain can pay for beside so much output.
 pub(crate) fn affordable_input(
-    world: &World,
+    draft: &Draft<'_>,
     ix: AgentIx,
     model: &ModelName,
     output_cap: u64,
 ) -> Option<u64> {
-    affordable(world, ix, model, output_cap, Price::input_within)
+    affordable(draft, ix, model, output_cap, Price::input_within)
 }
 
 /// What is left for one half of a call when the other is paid for.
 fn affordable(
-    world: &World,
+    draft: &Draft<'_>,
     ix: AgentIx,
     model: &ModelName,
     taken_tokens: u64,
-    within: fn(&Price, u64, u64) -> Option<u64>,
+    within: fn(&Price, u64, u64, Time) -> Option<u64>,
 ) -> Option<u64> {
-    let left = world.ledger().left(world.agent(ix).account);
+    let left = draft.ledger().left(draft.agent(ix).account);
     let by_tokens = match left.of(Resource::Tokens) {
         Some(tokens) => tokens.checked_sub(taken_tokens)?,
         None => u64::MAX,
     };
-    let price = world.definition().models.get(model).and_then(|model| model.price);
-    let by_cost = match (left.of(Resource::Cost), price) {
-        (Some(nanos), Some(price)) => within(&price, nanos, taken_tokens)?,
+    let by_cost = match (left.of(Resource::Cost), draft.definition().price(model)) {
+        (Some(nanos), Some(price)) => within(price, nanos, taken_tokens, draft.now())?,
         (None, _) | (_, None) => u64::MAX,
     };
     Some(by_tokens.min(by_cost))

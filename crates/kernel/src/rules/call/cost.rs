@@ -3,21 +3,22 @@
 use crate::budget::{Amounts, Resource, ResourceSet, Used};
 use crate::definition::Definition;
 use crate::record::Work;
+use crate::words::Time;
 use crate::world::Call;
 
-/// The most that the next attempt at a call can use.
-pub(crate) fn worst_case(definition: &Definition, call: &Call) -> Amounts {
+/// The most that the next attempt at a call can use if it starts now.
+pub(crate) fn worst_case(definition: &Definition, call: &Call, now: Time) -> Amounts {
     let retries = u64::from(call.is_retry());
-    first_attempt(definition, &call.work).with(Resource::Retries, retries)
+    first_attempt(definition, &call.work, now).with(Resource::Retries, retries)
 }
 
-/// The most that the first attempt at some work can use. A summary is no step.
-pub(crate) fn first_attempt(definition: &Definition, work: &Work) -> Amounts {
+/// The most that the first attempt at some work can use if it starts now. A summary is no step.
+pub(crate) fn first_attempt(definition: &Definition, work: &Work, now: Time) -> Amounts {
     let steps = u64::from(work.is_turn());
     match work {
         Work::Model(work) => {
-            let price = definition.models.get(&work.model).and_then(|model| model.price);
-            let cost = price.map_or(0, |price| price.worst_case(work.input_tokens, work.output_cap));
+            let price = definition.price(&work.model);
+            let cost = price.map_or(0, |price| price.worst_case(work.input_tokens, work.output_cap, now));
             let tokens = work.input_tokens.saturating_add(work.output_cap);
             Amounts::cost(cost).with(Resource::Tokens, tokens).with(Resource::Steps, steps)
         }
@@ -46,10 +47,10 @@ fn metered(definition: &Definition, call: &Call, used: Used) -> Amounts {
         Used::Unknown => call.held().only(ResourceSet::MEASURED),
         Used::Tokens(usage) => {
             let price = match &call.work {
-                Work::Model(work) => definition.models.get(&work.model).and_then(|model| model.price),
+                Work::Model(work) => definition.price(&work.model),
                 Work::Tool(_) | Work::Child(_) | Work::Wait(_) | Work::Question(_) => None,
             };
-            let cost = price.map_or(0, |price| price.cost(&usage));
+            let cost = price.map_or(0, |price| price.cost(&usage, call.start().unwrap_or_default()));
             Amounts::cost(cost).with(Resource::Tokens, usage.tokens())
         }
         Used::CostNanos(nanos) => Amounts::cost(nanos),

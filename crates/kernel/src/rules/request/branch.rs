@@ -84,7 +84,7 @@ impl Branch {
         let first = draft.agent(root).progress.window.headers().first();
         let packet = first.map_or(0, |header| u64::from(header.tokens));
         let lead = role.and_then(|role| {
-            Lead::of(definition, role, &charter.caps, charter.depth, &charter.model, packet)
+            Lead::of(definition, role, &charter.caps, charter.depth, &charter.model, packet, draft.now())
         });
         Ok(with_reserve(Terms::plain(limit), draft.rules(), &budget, lead.as_ref()))
     }

@@ -148,7 +148,8 @@ impl Spawn {
         let packet = opening.packet_tokens(draft, Some(parent), &agent);
         check_first_call(draft, parent, &spawned, role, packet)?;
         let depth = draft.agent(parent).charter.depth + 1;
-        let lead = Lead::of(draft.definition(), role, &spawned.caps, depth, &spawned.model, packet);
+        let lead =
+            Lead::of(draft.definition(), role, &spawned.caps, depth, &spawned.model, packet, draft.now());
         spawned.terms = with_reserve(spawned.terms, draft.rules(), &budget, lead.as_ref());
         draft.record(Event::AgentSpawned(Box::new(spawned)));
         opening.record(draft, Some(parent), &agent, by);

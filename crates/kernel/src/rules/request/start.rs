@@ -75,7 +75,7 @@ impl Start {
         let opening = Opening::of_root(definition, &spawned, role, goal);
         let rules = draft.rules();
         let packet = opening.packet_tokens(draft, None, &agent);
-        let lead = Lead::of(definition, role, &spawned.caps, 0, &spawned.model, packet);
+        let lead = Lead::of(definition, role, &spawned.caps, 0, &spawned.model, packet, draft.now());
         spawned.terms = with_reserve(spawned.terms, rules, &budget, lead.as_ref());
         draft.record(Event::TreeStarted { rules, definition: Arc::clone(definition) });
         draft.record(Event::AgentSpawned(Box::new(spawned)));

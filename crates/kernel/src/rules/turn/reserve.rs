@@ -4,8 +4,9 @@
 use crate::budget::{Amounts, Ceilings, Fit, Resource, ResourceSet, Shortfall, Terms};
 use crate::definition::{Allow, BudgetSpec, Builtin, Caps, Definition, OnLow, Refusal, Role};
 use crate::record::{ModelCall, Spawned, Work};
+use crate::rules::Draft;
 use crate::rules::call::first_attempt;
-use crate::words::{ModelName, limit};
+use crate::words::{ModelName, Time, limit};
 use crate::world::{AgentIx, World};
 
 /// An agent with model turns that may hand work down.
@@ -13,6 +14,7 @@ pub(crate) struct Lead<'a> {
     definition: &'a Definition,
     model: &'a ModelName,
     packet: u64,
+    now: Time,
 }
 
 impl<'a> Lead<'a> {
@@ -24,17 +26,18 @@ impl<'a> Lead<'a> {
         depth: u32,
         model: &'a ModelName,
         packet: u64,
+        now: Time,
     ) -> Option<Self> {
         let spawns = caps.tools.has(Builtin::SpawnAgent.word())
             && depth < caps.depth_max
             && caps.spawn != Allow::only([]);
-        (role.turns.is_some() && spawns).then_some(Self { definition, model, packet })
+        (role.turns.is_some() && spawns).then_some(Self { definition, model, packet, now })
     }
 
     /// One call with what its children returned, in short, and an answer.
     fn answer(&self) -> Amounts {
         let input = self.packet.saturating_add(limit::RESERVE_INPUT_TOKENS);
-        one_call(self.definition, self.model, input, limit::RESERVE_OUTPUT_TOKENS)
+        one_call(self.definition, self.model, input, limit::RESERVE_OUTPUT_TOKENS, self.now)
     }
 }
 
@@ -75,18 +78,18 @@ fn reserve(rules: u32, budget: &BudgetSpec, limit: &Ceilings, lead: Option<&Lead
 
 /// Refuses a child whose first call could never fit, with the numbers.
 pub(crate) fn check_first_call(
-    world: &World,
+    draft: &Draft<'_>,
     parent: AgentIx,
     spawned: &Spawned,
     role: &Role,
     packet: u64,
 ) -> Result<(), Refusal> {
-    let Some(turns) = role.turns.as_ref().filter(|_| world.rules() >= 3) else { return Ok(()) };
+    let Some(turns) = role.turns.as_ref().filter(|_| draft.rules() >= 3) else { return Ok(()) };
     let never = |model: &ModelName| {
-        let output_max = world.definition().models.get(model).and_then(|model| model.output_max);
+        let output_max = draft.definition().models.get(model).and_then(|model| model.output_max);
         let output = turns.output_cap.min(output_max.unwrap_or(u64::MAX)).min(limit::OUTPUT_TOKENS_SHRUNK);
-        let ask = one_call(world.definition(), model, packet, output);
-        above(world, parent, &ask).or_else(|| own(spawned, &ask))
+        let ask = one_call(draft.definition(), model, packet, output, draft.now());
+        above(draft, parent, &ask).or_else(|| own(spawned, &ask))
     };
     let Some(refusal) = never(&spawned.model) else { return Ok(()) };
     // It may begin with the model that it goes to when its budget is low.
@@ -116,8 +119,14 @@ fn own(spawned: &Spawned, ask: &Amounts) -> Option<Refusal> {
     Some(Refusal::FirstCallTooLarge { account: spawned.agent.clone(), short })
 }
 
-fn one_call(definition: &Definition, model: &ModelName, input_tokens: u64, output_cap: u64) -> Amounts {
+fn one_call(
+    definition: &Definition,
+    model: &ModelName,
+    input_tokens: u64,
+    output_cap: u64,
+    now: Time,
+) -> Amounts {
     let model = model.clone();
     let call = ModelCall { model, input_tokens, output_cap, summary: None, left: None, wrap_up: None };
-    first_attempt(definition, &Work::Model(call))
+    first_attempt(definition, &Work::Model(call), now)
 }

@@ -51,7 +51,8 @@ fn work(draft: &Draft<'_>, ix: AgentIx, cut: &Cut) -> Result<Work, Unsummed> {
         return Err(Unsummed::NoRoom);
     }
     let summary = Work::Model(ModelCall { summary: Some(Box::new(covers)), ..summary });
-    let [turn, ask] = [&turn, &summary].map(|work| call::first_attempt(draft.definition(), work));
+    let [turn, ask] =
+        [&turn, &summary].map(|work| call::first_attempt(draft.definition(), work, draft.now()));
     match draft.ledger().fit(agent.account, &turn.plus(&ask)) {
         Fit::Yes | Fit::Wait(..) => Ok(summary),
         Fit::Never(..) | Fit::Shut(_) => Err(Unsummed::Budget),

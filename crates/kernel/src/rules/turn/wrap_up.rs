@@ -88,27 +88,27 @@ pub(crate) fn replaces(draft: &mut Draft<'_>, id: CallId, refusal: &Refusal) -> 
 /// The last call of an agent whose whole packet would have so many tokens. None if what is left does not pay for the
 /// smallest one.
 fn last_call(
-    world: &World,
+    draft: &Draft<'_>,
     ix: AgentIx,
     model: &ModelName,
     tokens: u64,
     reason: WrapUpReason,
 ) -> Option<Work> {
-    let output_max = world.definition().models.get(model)?.output_max.unwrap_or(u64::MAX);
-    let cap = world.turns_of(ix)?.output_cap.min(output_max);
+    let output_max = draft.definition().models.get(model)?.output_max.unwrap_or(u64::MAX);
+    let cap = draft.turns_of(ix)?.output_cap.min(output_max);
     let least = cap.min(limit::WRAP_UP_OUTPUT_TOKENS_MIN);
     let mut outputs = [cap.min(limit::OUTPUT_TOKENS_SHRUNK), least].into_iter();
     let (input, cut) = outputs.find_map(|output| {
-        let room = call::affordable_input(world, ix, model, output)?;
-        packet_within(world, ix, tokens, room)
+        let room = call::affordable_input(draft, ix, model, output)?;
+        packet_within(draft, ix, tokens, room)
     })?;
-    let output = call::affordable_output(world, ix, model, input)?.min(cap);
-    let Work::Model(mut work) = call::model_work(world, ix, model, input, output).ok()? else { return None };
+    let output = call::affordable_output(draft, ix, model, input)?.min(cap);
+    let Work::Model(mut work) = call::model_work(draft, ix, model, input, output).ok()? else { return None };
     work.wrap_up = Some(Box::new(WrapUpCall { reason, cut }));
     let work = Work::Model(work);
     // A step has to be left as well.
-    let ask = call::first_attempt(world.definition(), &work);
-    let fits = matches!(world.ledger().fit(world.agent(ix).account, &ask), Fit::Yes | Fit::Wait(..));
+    let ask = call::first_attempt(draft.definition(), &work, draft.now());
+    let fits = matches!(draft.ledger().fit(draft.agent(ix).account, &ask), Fit::Yes | Fit::Wait(..));
     (fits && output >= least).then_some(work)
 }
 

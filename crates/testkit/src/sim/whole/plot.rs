@@ -152,12 +152,7 @@ impl Plot {
     fn model(&self, name: &str) -> ModelSpec {
         let small = name == "small";
         let per_token = if small { 200 } else { 1_000 };
-        let price = Price {
-            input_per_mtok: per_token * 1_000_000,
-            output_per_mtok: per_token * 3_000_000,
-            cached_input_per_mtok: None,
-            cache_write_per_mtok: None,
-        };
+        let price = Price::flat(per_token * 1_000_000, per_token * 3_000_000);
         let fallback = if small { Vec::new() } else { vec![parse("small")] };
         let lost = self.lost(name);
         ModelSpec { price: Some(price), fallback, lost, ..ModelSpec::default() }
