@@ -12,7 +12,9 @@ use rustix::fs::OFlags;
 use spinney::Drivers;
 use spinney::tree_file::{FILE_BYTES_MAX, ModelSource, TreeFile};
 use spinney_drivers::files::{FileTool, Files};
+use spinney_drivers::prices::PriceTable;
 use spinney_drivers::scripted::{SCRIPT_BYTES_MAX, Script};
+use spinney_kernel::budget::Price;
 use spinney_kernel::definition::Builtin;
 use spinney_kernel::words::{ModelName, ToolName};
 
@@ -58,7 +60,7 @@ pub(crate) fn read(path: &Path, home: &Path, allowed: Scripts) -> Result<Source>
     let name = path.display().to_string();
     let text =
         read_text(path, FILE_BYTES_MAX, Links::Follow).with_context(|| format!("cannot read {name}"))?;
-    let file = TreeFile::parse(&name, &text)?;
+    let file = TreeFile::parse_priced(&name, &text, &table_price)?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut found: Vec<(PathBuf, Text)> = Vec::new();
     let mut parts = Parts::new();
@@ -85,6 +87,12 @@ pub(crate) fn read(path: &Path, home: &Path, allowed: Scripts) -> Result<Source>
     let drivers = with_files(drivers(&scripts, &parts)?, home, is_named);
     check_tools(&file, &drivers)?;
     Ok(Source { file, text: Text { name, text }, scripts, parts, drivers })
+}
+
+/// What a model costs by the table in this binary. It is read only for files that ask.
+fn table_price(provider: &str, model: &str) -> Result<Price, String> {
+    let table = PriceTable::embedded().map_err(|error| error.to_string())?;
+    table.price(provider, model).cloned().map_err(|error| error.to_string())
 }
 
 /// The models and tools that scripts play.

@@ -23,10 +23,11 @@ use source::{Constraint, Dated, Model, Provider};
 
 const FOLDER: &str = "crates/drivers/prices";
 
-/// Providers of which the source itself says that its prices are no bound, and why.
-const NO_BOUND: [(&str, &str); 3] = [
+/// Providers whose prices in the source are no bound, and why.
+const NO_BOUND: [(&str, &str); 4] = [
     ("azure", "the source has the prices of global deployments only, and regional ones cost more"),
     ("databricks", "the source has the prices of some regions only, and others cost more"),
+    ("openrouter", "the source has the price of one upstream, and another may answer at a higher one"),
     ("zhipuai", "the source has the cheapest tier only, converted from another currency"),
 ];
 
@@ -66,11 +67,7 @@ pub fn convert(origin: &str, source: &str) -> anyhow::Result<String> {
     let mut push = |line: &Value| writeln!(lines, "{line}");
     push(&json!({ "source": format!("{package} {version}"), "date": date }))?;
     for provider in &providers {
-        let mut line = Map::from_iter([("provider".to_owned(), json!(provider.id))]);
-        if !provider.fallback_model_providers.is_empty() {
-            line.insert("fallback".to_owned(), json!(provider.fallback_model_providers));
-        }
-        push(&Value::Object(line))?;
+        push(&json!({ "provider": provider.id }))?;
         for model in &provider.models {
             let no_bound = NO_BOUND.iter().find(|(id, _)| *id == provider.id).map(|(_, reason)| *reason);
             let line =

@@ -14,8 +14,6 @@ const REQUEST_KEYS: [&str; 4] = ["processing", "route", "search_type", "service_
 #[derive(Deserialize)]
 pub(super) struct Provider {
     pub(super) id: String,
-    #[serde(default)]
-    pub(super) fallback_model_providers: Vec<String>,
     pub(super) models: Vec<Model>,
 }
 

@@ -45,6 +45,7 @@ async fn start(path: &Path, args: args::Run, style: Style) -> Result<Follow> {
     if let Some(most) = args.budget_usd {
         definition.budget.limit = definition.budget.limit.with(Resource::Cost, most.nanos());
     }
+    source.file.check_prices(&definition)?;
     let journal = place::write(path)?;
     let listening = listen(path)?;
     let home = Arc::new(Home::open(Arc::new(journal), source.drivers.clone()));

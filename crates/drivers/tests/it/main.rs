@@ -13,6 +13,7 @@ mod killed;
 mod offload;
 mod outputs;
 mod plants;
+mod prices;
 mod scene;
 mod scripted;
 mod scripted_docs;

@@ -15,10 +15,11 @@ use spinney_kernel::words::{AgentId, Body, ByName, ModelName, RESERVED_IDS, Role
 use super::error::FileError;
 use super::keys::{
     AgentKeys, AgentLimitKeys, ModelKeys, PriceKeys, Switch, TreeKeys, TreeLimitKeys, WindowKeys,
+    WrittenPrice,
 };
 use super::node::{Kind, Node, Step};
 use super::wrong::cut;
-use super::{ModelSource, TreeFile, nearest};
+use super::{ModelSource, PriceLookup, TreeFile, nearest};
 use crate::output_schema;
 
 /// Tokens of a window, or of what a model takes, that make sense.
@@ -28,12 +29,12 @@ const CONTEXT_TOKENS: RangeInclusive<u64> = limit::WINDOW_TOKENS_MIN..=u32::MAX 
 /// The providers that this version can talk to.
 const PROVIDERS: [&str; 1] = ["scripted"];
 
-pub(super) fn read(file: &str, root: Node) -> Result<TreeFile, FileError> {
+pub(super) fn read(file: &str, root: Node, prices: PriceLookup<'_>) -> Result<TreeFile, FileError> {
     if matches!(root.kind, Kind::Empty) {
         return Err(FileError::empty(file, root.place));
     }
     let keys = TreeKeys::deserialize(&root).map_err(|wrong| wrong.in_file(file))?;
-    let (definition, models) = Reader { file, root: &root, keys: &keys }.tree()?;
+    let (definition, models) = Reader { file, root: &root, keys: &keys, prices }.tree()?;
     Ok(TreeFile { definition, models, file: file.to_owned(), root })
 }
 
@@ -43,6 +44,7 @@ struct Reader<'a> {
     file: &'a str,
     root: &'a Node,
     keys: &'a TreeKeys,
+    prices: PriceLookup<'a>,
 }
 
 impl Reader<'_> {
@@ -150,7 +152,7 @@ impl Reader<'_> {
         }
         let max_output = [at[0], at[1], Step::Key("max_output")];
         Ok(ModelSpec {
-            price: keys.price.as_ref().map(price),
+            price: self.price(&[at[0], at[1], Step::Key("price")], keys.price.as_ref())?,
             output_max: self.bounded(&max_output, keys.max_output, 1..=AMOUNT_MAX)?,
             context: self.bounded(&[at[0], at[1], Step::Key("context")], keys.context, CONTEXT_TOKENS)?,
             fallback: keys.fallback.clone(),
@@ -159,6 +161,22 @@ impl Reader<'_> {
                 .bounded(&[at[0], at[1], Step::Key("attempts_lost_max")], keys.attempts_lost_max, LOSSES)?
                 .and_then(|count| u32::try_from(count).ok()),
         })
+    }
+
+    fn price(&self, path: Path<'_>, written: Option<&WrittenPrice>) -> Result<Option<Price>, FileError> {
+        match written {
+            None => Ok(None),
+            Some(WrittenPrice::Keys(keys)) => Ok(Some(price(keys))),
+            Some(WrittenPrice::SameAs(name)) => {
+                let help = "write `provider/model` as the price table has it, or the keys of a price";
+                let Some((provider, model)) = name.split_once('/') else {
+                    let message = format!("`{}` is no provider and model", cut(name));
+                    return Err(self.wrong(path, message).with_help(help));
+                };
+                let found = (self.prices)(provider, model);
+                found.map(Some).map_err(|reason| self.wrong(path, reason).with_help(help))
+            }
+        }
     }
 
     fn source(&self, name: &ModelName, keys: &ModelKeys) -> Result<ModelSource, FileError> {

@@ -1,6 +1,10 @@
 //! Every key of a tree file, one struct per place. A key that is not here is refused: there is none without effect.
 
-use serde::Deserialize;
+use std::fmt;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use spinney_kernel::definition::{
     Approval, BudgetKeys, Compact, Count, Preset, Share, Tags, TimeSpan, Unpriced, Usd,
@@ -45,9 +49,39 @@ pub(super) struct ModelKeys {
     pub(super) max_output: Option<Count>,
     pub(super) context: Option<Count>,
     pub(super) attempts_lost_max: Option<Count>,
-    pub(super) price: Option<PriceKeys>,
+    pub(super) price: Option<WrittenPrice>,
     #[serde(default)]
     pub(super) fallback: Vec<ModelName>,
+}
+
+/// A price as a file has it: numbers, or the name of a model that costs the same.
+pub(super) enum WrittenPrice {
+    Keys(PriceKeys),
+    SameAs(String),
+}
+
+impl<'de> Deserialize<'de> for WrittenPrice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(PriceVisitor)
+    }
+}
+
+struct PriceVisitor;
+
+impl<'de> Visitor<'de> for PriceVisitor {
+    type Value = WrittenPrice;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the keys of a price, or `provider/model`")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<WrittenPrice, E> {
+        Ok(WrittenPrice::SameAs(text.to_owned()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<WrittenPrice, A::Error> {
+        PriceKeys::deserialize(MapAccessDeserializer::new(map)).map(WrittenPrice::Keys)
+    }
 }
 
 #[derive(Deserialize)]

@@ -22,7 +22,8 @@ mod yaml;
 
 use std::fmt;
 
-use spinney_kernel::definition::{Allow, Definition};
+use spinney_kernel::budget::{Price, Resource};
+use spinney_kernel::definition::{Allow, BudgetSpec, Definition, Refusal, Unpriced};
 use spinney_kernel::words::{ByName, ModelName, RoleName, ToolName};
 
 pub use error::FileError;
@@ -48,6 +49,9 @@ pub struct TreeFile {
     root: Node,
 }
 
+/// What the model of a provider costs, or why nobody knows.
+pub type PriceLookup<'a> = &'a dyn Fn(&str, &str) -> Result<Price, String>;
+
 /// Where a model's answers come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelSource {
@@ -64,6 +68,14 @@ impl TreeFile {
     /// # Errors
     /// Names the place, what is wrong there and what to write instead.
     pub fn parse(name: &str, text: &str) -> Result<Self, FileError> {
+        Self::parse_priced(name, text, &|_, _| Err("there is no price table here".to_owned()))
+    }
+
+    /// The same, with a table of prices for models whose price the file does not write itself.
+    ///
+    /// # Errors
+    /// Names the place, what is wrong there and what to write instead.
+    pub fn parse_priced(name: &str, text: &str, prices: PriceLookup<'_>) -> Result<Self, FileError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         if text.len() > FILE_BYTES_MAX {
             let message = format!("the file has {} bytes, more than {FILE_BYTES_MAX}", text.len());
@@ -83,7 +95,7 @@ impl TreeFile {
             }
         };
         let root = root.map_err(|wrong| wrong.in_file(name))?;
-        definition::read(name, root)
+        definition::read(name, root, prices)
     }
 
     /// The same with another goal: the one from the command line wins.
@@ -91,6 +103,26 @@ impl TreeFile {
     pub fn with_goal(mut self, goal: impl Into<String>) -> Self {
         self.definition.goal = goal.into();
         self
+    }
+
+    /// Refuses models without a price that agents are to use under a ceiling on cost. The kernel refuses each of their calls;
+    /// here the file's author hears it before anything starts. `definition` is this file's, with what a caller changed in it.
+    ///
+    /// # Errors
+    /// Names the model, its place and what to write.
+    pub fn check_prices(&self, definition: &Definition) -> Result<(), FileError> {
+        let is_limited = |budget: &BudgetSpec| budget.limit.of(Resource::Cost).is_some();
+        let whole = is_limited(&definition.budget);
+        let limited = definition.roles.values().filter(|role| whole || is_limited(&role.budget));
+        let unpriced = limited.map(|role| &role.model).find(|model| definition.price(model).is_none());
+        match unpriced {
+            Some(model) if definition.unpriced == Unpriced::Refuse => {
+                let path = [Step::Key("models"), Step::Key(model.as_str())];
+                let refusal = Refusal::Unpriced { model: model.clone() };
+                Err(FileError::new(&self.file, self.root.place_of(&path), refusal.to_string()))
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Every tool that a role names, for the caller to look up.

@@ -360,6 +360,42 @@ fn the_documentation_names_every_key() {
     }
 }
 
+/// A file may name a model that costs the same, and whoever reads the file brings the table.
+#[test]
+fn a_price_by_name_is_looked_up_in_the_table_that_the_caller_brings() {
+    let table = |provider: &str, model: &str| match (provider, model) {
+        ("acme", "pro/max") => Ok(Price::flat(1, 2)),
+        _ => Err(format!("no {model} of {provider}")),
+    };
+    let text = |price: &str| {
+        format!(
+            "name: n\nmodels: {{m: {{provider: scripted, script: s.yaml, price: {price}}}}}\nagents: {{solo: {{model: m}}}}\n"
+        )
+    };
+    let file = TreeFile::parse_priced("tree.yaml", &text("acme/pro/max"), &table).unwrap();
+    assert_eq!(file.definition.price(&name("m")), Some(&Price::flat(1, 2)));
+    let error = TreeFile::parse_priced("tree.yaml", &text("acme/mini"), &table).unwrap_err();
+    assert!(error.to_string().starts_with("tree.yaml:2:57: no mini of acme: "), "{error}");
+}
+
+/// V19 (unpriced): a model without a price that is to be used under a ceiling on cost is refused before anything starts.
+#[test]
+fn v19_a_model_without_a_price_is_refused_where_cost_has_a_ceiling() {
+    let told = |tree: &str, agent: &str| {
+        let text = format!(
+            "name: n\n{tree}\nmodels:\n  free: {{provider: scripted, script: s.yaml}}\n  other: {{provider: scripted, script: s.yaml}}\n\
+             agents: {{solo: {{model: free{agent}}}}}\n"
+        );
+        let file = read("tree.yaml", &text);
+        file.check_prices(&file.definition).map_err(|error| error.to_string())
+    };
+    let refused = "tree.yaml:4:9: model `free` has no known price and cost has a ceiling: give it a price, or set `unpriced: allow`";
+    assert_eq!(told("budget: {cost_usd: 1}", ""), Err(refused.to_owned()));
+    assert_eq!(told("durability: full", ", budget: {cost_usd: 1}"), Err(refused.to_owned()));
+    assert_eq!(told("budget: {tokens: 1000}", ""), Ok(()));
+    assert_eq!(told("budget: {cost_usd: 1}\nunpriced: allow", ""), Ok(()));
+}
+
 #[test]
 fn what_is_left_out_has_its_default() {
     let text = "name: small\nmodels: {m: {provider: scripted, script: s.yaml}}\nagents: {solo: {model: m}}\n";

@@ -148,6 +148,10 @@ fn a_bad_value_says_what_to_write() {
     insta::assert_snapshot!(edited("timeout: 5m", "on_low: { downgrade: a b }"), @"tree.yaml:3:48: `a b` is not a valid model name: 1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit");
     insta::assert_snapshot!(edited("timeout: 5m", "lend: true"), @"tree.yaml:3:33: nobody is above the tree to lend it anything: write `lend` in the budget of an agent");
     insta::assert_snapshot!(edited("input_per_mtok_usd: 0.25", "input_per_mtok_usd: free"), @"tree.yaml:9:34: `free` is not an amount in USD: write a plain positive number such as 0.25, at most nine decimals");
+    let price = "{ input_per_mtok_usd: 0.25, output_per_mtok_usd: 1.25 }";
+    insta::assert_snapshot!(edited(price, "[1]"), @"tree.yaml:9:12: expected the keys of a price, or `provider/model`, found a list");
+    insta::assert_snapshot!(edited(price, "cheap"), @"tree.yaml:9:12: `cheap` is no provider and model: write `provider/model` as the price table has it, or the keys of a price");
+    insta::assert_snapshot!(edited(price, "acme/pro"), @"tree.yaml:9:12: there is no price table here: write `provider/model` as the price table has it, or the keys of a price");
     insta::assert_snapshot!(edited("input_per_mtok_usd: 0.25, ", ""), @"tree.yaml:9:12: `input_per_mtok_usd` is missing");
     insta::assert_snapshot!(edited("entry: lead", "durability: fully"), @"tree.yaml:18:13: unknown word `fully`: did you mean `full`?");
     insta::assert_snapshot!(edited("entry: lead", "unpriced: maybe"), @"tree.yaml:18:11: unknown word `maybe`: known words: refuse, allow");

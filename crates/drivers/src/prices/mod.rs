@@ -1,0 +1,216 @@
+//! What models cost: the price table that is in the binary, and how a name finds its price in it.
+//!
+//! The table is made by `cargo xtask prices` from data of others (`crates/drivers/prices`). A price is found only where it
+//! bounds what a call can cost; whatever is unknown, ambiguous or billed by a unit that no hold bounds has none, with the
+//! reason. Decision 0027 says which.
+
+mod name_rule;
+mod params;
+
+use serde::Deserialize;
+use spinney_kernel::budget::Price;
+
+use name_rule::{NameRule, NameRuleError, with_dashed_dates};
+pub use params::refused_param;
+
+const EMBEDDED: &str = include_str!("../../prices/table.jsonl");
+
+/// Longest name that is looked up, in bytes: rules are matched against it.
+const NAME_BYTES_MAX: usize = 256;
+
+/// Our names of providers that the table calls otherwise.
+const PROVIDERS: [(&str, &str); 4] =
+    [("bedrock", "aws"), ("gemini", "google"), ("together-ai", "together"), ("xai", "x-ai")];
+
+/// Parts of names of models that search the web by themselves. Searches are billed apart.
+const SEARCHES_ITSELF: [&str; 6] = ["-online", "-search", ":online", "compound", "deep-research", "sonar"];
+
+/// Prices of models by provider and name.
+#[derive(Debug)]
+pub struct PriceTable {
+    /// Where the prices are from.
+    pub source: String,
+    /// The day they are from, as `2026-10-30`.
+    pub date: String,
+    providers: Vec<Provider>,
+}
+
+#[derive(Debug)]
+struct Provider {
+    id: String,
+    models: Vec<TableModel>,
+}
+
+/// A model of the table.
+#[derive(Debug)]
+pub struct TableModel {
+    /// Its name, as its provider writes it.
+    pub name: String,
+    /// How many tokens of input and output together it takes, if the source says.
+    pub context: Option<u64>,
+    rule: NameRule,
+    price: Result<Price, String>,
+}
+
+/// Why there is no price.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoPrice {
+    #[error("the price table has no provider `{provider}`")]
+    UnknownProvider { provider: String },
+    #[error("the price table has no model `{model}` of `{provider}`")]
+    UnknownModel { provider: String, model: String },
+    #[error("what `{model}` costs at most is unknown: {reason}")]
+    Unbounded { model: String, reason: String },
+    #[error(transparent)]
+    Rule(NameRuleError),
+}
+
+/// A table that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("line {line} of the price table: {reason}")]
+pub struct PriceTableError {
+    line: usize,
+    reason: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HeadLine {
+    source: String,
+    date: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProviderLine {
+    provider: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ModelLine {
+    model: String,
+    #[serde(rename = "match")]
+    rule: Option<NameRule>,
+    context: Option<u64>,
+    price: Option<Price>,
+    unpriced: Option<String>,
+}
+
+impl PriceTable {
+    /// The table that is in the binary. Reading it takes a few milliseconds.
+    ///
+    /// # Errors
+    /// Never, as long as the tests of this crate pass.
+    pub fn embedded() -> Result<Self, PriceTableError> {
+        Self::read(EMBEDDED)
+    }
+
+    /// A table as `cargo xtask prices` writes it.
+    ///
+    /// # Errors
+    /// Names the line, and what is wrong with it.
+    pub fn read(text: &str) -> Result<Self, PriceTableError> {
+        let mut lines = text.lines().enumerate();
+        let Some((at, head)) = lines.next() else {
+            return Err(PriceTableError { line: 1, reason: "the table is empty".to_owned() });
+        };
+        let HeadLine { source, date } = json(at, head)?;
+        let mut providers: Vec<Provider> = Vec::new();
+        for (at, line) in lines {
+            if line.starts_with(r#"{"provider""#) {
+                let ProviderLine { provider } = json(at, line)?;
+                providers.push(Provider { id: provider, models: Vec::new() });
+                continue;
+            }
+            let model = TableModel::of(json(at, line)?);
+            match (model, providers.last_mut()) {
+                (Some(model), Some(provider)) => provider.models.push(model),
+                (None, _) => return Err(wrong(at, "either a price or a reason")),
+                (_, None) => return Err(wrong(at, "a model without a provider")),
+            }
+        }
+        Ok(Self { source, date, providers })
+    }
+
+    /// What a model costs that this provider itself serves. Whoever calls another address under the name of a provider has
+    /// other prices, and must not ask here.
+    ///
+    /// # Errors
+    /// Says why nobody knows.
+    pub fn price(&self, provider: &str, model: &str) -> Result<&Price, NoPrice> {
+        let found = self.find(provider, model)?;
+        match (&found.price, searching(model)) {
+            (Ok(price), None) => Ok(price),
+            (Err(reason), _) => Err(NoPrice::Unbounded { model: model.to_owned(), reason: reason.clone() }),
+            (Ok(_), Some(reason)) => Err(NoPrice::Unbounded { model: model.to_owned(), reason }),
+        }
+    }
+
+    /// The model that a name means, priced or not.
+    ///
+    /// # Errors
+    /// Says what is unknown.
+    pub fn find(&self, provider: &str, model: &str) -> Result<&TableModel, NoPrice> {
+        let folded = provider.to_lowercase();
+        let id = PROVIDERS.iter().find(|(name, _)| *name == folded).map_or(folded.as_str(), |(_, id)| *id);
+        let Some(known) = self.providers.iter().find(|known| known.id == id) else {
+            return Err(NoPrice::UnknownProvider {
+                provider: provider.chars().take(NAME_BYTES_MAX).collect(),
+            });
+        };
+        if model.len() <= NAME_BYTES_MAX {
+            let name = model.to_lowercase();
+            // Some write the date in a name without dashes.
+            for name in [Some(name.clone()), with_dashed_dates(&name)].into_iter().flatten() {
+                for listed in &known.models {
+                    if listed.rule.matches(&name).map_err(NoPrice::Rule)? {
+                        return Ok(listed);
+                    }
+                }
+            }
+        }
+        let model = model.chars().take(NAME_BYTES_MAX).collect();
+        Err(NoPrice::UnknownModel { provider: provider.to_owned(), model })
+    }
+
+    /// Every model with its provider, in the order of the table.
+    pub fn models(&self) -> impl Iterator<Item = (&str, &TableModel)> {
+        self.providers
+            .iter()
+            .flat_map(|provider| provider.models.iter().map(|model| (provider.id.as_str(), model)))
+    }
+}
+
+impl TableModel {
+    fn of(line: ModelLine) -> Option<Self> {
+        let ModelLine { model: name, rule, context, price, unpriced } = line;
+        let price = match (price, unpriced) {
+            (Some(price), None) => searching(&name).map_or(Ok(price), Err),
+            (None, Some(reason)) => Err(reason),
+            (Some(_), Some(_)) | (None, None) => return None,
+        };
+        let rule = rule.unwrap_or_else(|| NameRule::Equals(name.to_lowercase()));
+        Some(Self { name, context, rule, price })
+    }
+
+    /// What it costs, or why nobody knows.
+    pub fn price(&self) -> Result<&Price, &str> {
+        self.price.as_ref().map_err(String::as_str)
+    }
+}
+
+/// Why a model of this name has no price although its tokens have one.
+fn searching(name: &str) -> Option<String> {
+    let name = name.to_lowercase();
+    let searches = SEARCHES_ITSELF.iter().any(|part| name.contains(part));
+    searches.then(|| "it searches the web by itself, which is billed apart".to_owned())
+}
+
+fn json<'a, T: Deserialize<'a>>(at: usize, line: &'a str) -> Result<T, PriceTableError> {
+    serde_json::from_str(line).map_err(|error| wrong(at, &error.to_string()))
+}
+
+fn wrong(at: usize, reason: &str) -> PriceTableError {
+    PriceTableError { line: at + 1, reason: reason.to_owned() }
+}
