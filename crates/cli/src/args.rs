@@ -58,6 +58,8 @@ pub(crate) enum Command {
     /// Make, list and branch from checkpoints
     #[command(subcommand)]
     Checkpoint(Checkpoint),
+    /// List models with their context sizes and prices
+    Models(Models),
     /// Remove a tree, its workspaces and its checkpoints
     Rm(Rm),
     /// Print what happened in a tree from its journal, or verify it; calls no model and no tool
@@ -109,6 +111,15 @@ pub(crate) struct Resume {
 #[derive(Debug, Group)]
 pub(crate) struct Ps {
     /// Write each tree as a line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Models {
+    /// Only models whose `provider/model` has all of these words
+    pub(crate) filter: Vec<String>,
+    /// Write each model as a line of JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod events;
+mod models;
 mod ps;
 mod questions;
 mod replay;
@@ -33,6 +34,7 @@ pub(crate) async fn run(args: Args) -> Result<Exit> {
         Command::Run(args) => run::run(home, args).await,
         Command::Resume(args) => resume::resume(home, &args).await,
         Command::Ps(args) => ps::ps(home, &args).await,
+        Command::Models(args) => models::models(&args),
         Command::Events(args) => events::events(home, args).await,
         Command::Show(args) => show::show(home, &args),
         Command::Questions(args) => questions::questions(home, &args),

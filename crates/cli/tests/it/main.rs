@@ -19,6 +19,7 @@ mod leftovers;
 mod logging;
 mod looking;
 mod losing;
+mod models;
 mod partial;
 mod read_only;
 mod removing;
