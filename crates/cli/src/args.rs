@@ -12,7 +12,7 @@ use crate::hint;
 #[derive(Debug, Parser)]
 #[command(name = "spinney", version, propagate_version = true)]
 pub(crate) struct Args {
-    /// Where trees are kept
+    /// The home folder, where trees are stored
     #[arg(long, global = true, env = hint::HOME_VARIABLE, default_value = hint::HOME, value_name = "DIR")]
     pub(crate) home: PathBuf,
     /// Continue although confirmed commits are missing from the journal; keeps a copy of what was found
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
-/// What to do. An ID is any unique beginning of a tree's id, or `last`.
+/// An ID is any unique prefix of a tree's id, or `last`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a tree file to its end
@@ -82,13 +82,13 @@ impl Command {
 pub(crate) struct Run {
     /// The tree file: .yaml, .json or .toml
     pub(crate) file: PathBuf,
-    /// What the root is to do, instead of the file's goal
+    /// The root's goal, instead of the one in the file
     #[arg(long)]
     pub(crate) goal: Option<String>,
-    /// The most the whole tree may cost, instead of the file's
+    /// The tree's cost ceiling, instead of the one in the file
     #[arg(long, value_name = "USD")]
     pub(crate) budget_usd: Option<Usd>,
-    /// Read scripts that the file names outside its own folder
+    /// Allow scripts outside the tree file's folder
     #[arg(long)]
     pub(crate) allow_outside: bool,
     /// Write each event as a line of JSON, and the result last
@@ -147,7 +147,7 @@ pub(crate) struct Events {
 
 #[derive(Debug, Group)]
 pub(crate) struct Questions {
-    /// Which tree; the one that started last if left out
+    /// Which tree (default: the one started last)
     pub(crate) id: Option<String>,
     /// Write each question as a line of JSON
     #[arg(long)]
@@ -166,7 +166,7 @@ pub(crate) struct Show {
 #[derive(Debug, Group)]
 #[command(allow_missing_positional = true)]
 pub(crate) struct WhoseContext {
-    /// Which tree; the one that started last if left out
+    /// Which tree (default: the one started last)
     id: Option<String>,
     /// Which agent
     #[arg(value_parser = agent)]
@@ -187,10 +187,10 @@ impl WhoseContext {
 pub(crate) struct Cancel {
     /// Which tree
     pub(crate) id: String,
-    /// Which agent; the root if left out
+    /// Which agent (default: the root)
     #[arg(value_parser = agent)]
     pub(crate) agent: Option<AgentId>,
-    /// Why; it stands in the journal
+    /// Why; recorded in the journal
     #[arg(long, default_value = "a person cancelled it")]
     pub(crate) reason: String,
 }
@@ -210,15 +210,15 @@ pub(crate) struct Answer {
 pub(crate) struct Send {
     /// Which tree
     pub(crate) id: String,
-    /// To which agent
+    /// Which agent
     #[arg(value_parser = agent)]
     pub(crate) agent: AgentId,
-    /// What
+    /// The message
     pub(crate) text: String,
-    /// An image or a file to send along; may be given several times
+    /// An image or file to attach; may be repeated
     #[arg(long = "file", value_name = "PATH")]
     pub(crate) files: Vec<PathBuf>,
-    /// What it is for: what is said goes out of a full window before what is to be known
+    /// How the message is treated: dialog is dropped before context when the window is full
     #[arg(long, value_enum, default_value_t = Purpose::Dialog)]
     pub(crate) category: Purpose,
 }
@@ -226,9 +226,9 @@ pub(crate) struct Send {
 /// What a person's message is for.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Purpose {
-    /// Something to know
+    /// Background that the agent should keep
     Context,
-    /// Something that is said
+    /// Part of the conversation
     Dialog,
 }
 
@@ -248,7 +248,7 @@ pub(crate) struct Refresh {
     /// Which agent
     #[arg(value_parser = agent)]
     pub(crate) agent: AgentId,
-    /// Let it forget what it was told before, so that only what is true now is there
+    /// Replace what it received before instead of adding to it
     #[arg(long)]
     pub(crate) replace: bool,
 }
@@ -257,13 +257,13 @@ pub(crate) struct Refresh {
 pub(crate) struct Broadcast {
     /// Which tree
     pub(crate) id: String,
-    /// Whose knowledge
+    /// The agent whose knowledge is shared
     #[arg(long, value_parser = agent, value_name = "AGENT")]
     pub(crate) from: AgentId,
-    /// Who is told; may be written more than once
+    /// An agent to share it with; may be repeated
     #[arg(long, value_parser = agent, value_name = "AGENT", required = true)]
     pub(crate) to: Vec<AgentId>,
-    /// What is told; may be written more than once
+    /// What to share; may be repeated
     #[arg(long, value_enum, default_value = "context")]
     pub(crate) category: Vec<Knowledge>,
 }
@@ -271,9 +271,9 @@ pub(crate) struct Broadcast {
 /// What an agent can tell others.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Knowledge {
-    /// What it was given to know
+    /// Its context messages
     Context,
-    /// Its first message, too
+    /// Its system message
     System,
 }
 
@@ -290,7 +290,7 @@ impl Knowledge {
 pub(crate) struct Whom {
     /// Which tree
     pub(crate) id: String,
-    /// Which agent; the root if left out
+    /// Which agent (default: the root)
     #[arg(value_parser = agent)]
     pub(crate) agent: Option<AgentId>,
 }
@@ -300,25 +300,25 @@ pub(crate) struct Whom {
 pub(crate) struct Budget {
     /// Which tree
     pub(crate) id: String,
-    /// Whose ceilings; the root's if left out
+    /// Whose ceilings (default: the root's)
     #[arg(value_parser = agent)]
     pub(crate) agent: Option<AgentId>,
-    /// So many dollars more
+    /// Dollars to add
     #[arg(long, group = "add", value_name = "USD")]
     pub(crate) add_usd: Option<Usd>,
-    /// So many tokens more
+    /// Tokens to add
     #[arg(long, group = "add", value_name = "COUNT")]
     pub(crate) add_tokens: Option<u64>,
-    /// So many model turns more
+    /// Model turns to add
     #[arg(long, group = "add", value_name = "COUNT")]
     pub(crate) add_steps: Option<u64>,
-    /// So many tool calls more
+    /// Tool calls to add
     #[arg(long, group = "add", value_name = "COUNT")]
     pub(crate) add_tool_calls: Option<u64>,
-    /// So many retries more
+    /// Retries to add
     #[arg(long, group = "add", value_name = "COUNT")]
     pub(crate) add_retries: Option<u64>,
-    /// More time before its timeout, such as 90s or 5m
+    /// Time to add before the timeout, such as 90s or 5m
     #[arg(long, group = "add", value_name = "TIME")]
     pub(crate) add_time: Option<TimeSpan>,
 }
@@ -330,7 +330,7 @@ pub(crate) struct Replay {
     /// Check the hash chain and decide every stored input again
     #[arg(long)]
     pub(crate) verify: bool,
-    /// The hash that its journal must end with; checks it as --verify does
+    /// The hash that the journal must end with; implies --verify
     #[arg(long, value_name = "HASH")]
     pub(crate) expect: Option<String>,
     /// Write each event as a line of JSON, and the result last; only the result with --verify or --expect
@@ -342,7 +342,7 @@ pub(crate) struct Replay {
 pub(crate) struct Rm {
     /// Which tree
     pub(crate) id: String,
-    /// Remove it although branches use it; they keep what they share with it, and are told
+    /// Remove it even if it has not ended or branches use it; branches keep the shared part and are notified
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -350,15 +350,15 @@ pub(crate) struct Rm {
 /// What to do with checkpoints.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Checkpoint {
-    /// Give an agent's context, as it is now, a name
+    /// Name an agent's context as it is now
     Make(CheckpointMake),
     /// List every checkpoint of the home
     Ls(CheckpointLs),
-    /// Make a new tree that shares everything up to a checkpoint, with a budget of its own
+    /// Create a tree from a checkpoint, with its own budget
     Branch(CheckpointBranch),
-    /// Have an agent know what it knew at a checkpoint, and go on from there
+    /// Restore an agent's context from a checkpoint and continue from there
     Rollback(CheckpointRollback),
-    /// Remove automatic checkpoints that have expired
+    /// Remove expired automatic checkpoints
     Clean,
 }
 
@@ -367,10 +367,10 @@ pub(crate) struct CheckpointMake {
     /// Which agent
     #[arg(value_parser = agent)]
     pub(crate) agent: AgentId,
-    /// What to call it, in the whole home; one is drawn if left out
+    /// Its name, unique in the home (default: generated)
     #[arg(long, value_parser = checkpoint)]
     pub(crate) name: Option<CheckpointName>,
-    /// In which tree
+    /// Which tree
     #[arg(long, value_name = "ID", default_value = "last")]
     pub(crate) tree: String,
 }
@@ -378,7 +378,7 @@ pub(crate) struct CheckpointMake {
 #[derive(Debug, Group)]
 #[command(group = ArgGroup::new("budget").required(true).multiple(true))]
 pub(crate) struct CheckpointBranch {
-    /// Which checkpoint: any unique beginning of its name
+    /// Which checkpoint, by any unique prefix of its name
     pub(crate) name: String,
     /// The most the branch may cost
     #[arg(long, group = "budget", value_name = "USD")]
@@ -393,16 +393,16 @@ pub(crate) struct CheckpointBranch {
 
 #[derive(Debug, Group)]
 pub(crate) struct CheckpointRollback {
-    /// Which checkpoint: any unique beginning of its name
+    /// Which checkpoint, by any unique prefix of its name
     pub(crate) name: String,
-    /// Give what was known then to this other agent of the same tree
+    /// Restore it into this other agent of the same tree
     #[arg(long, value_name = "AGENT", value_parser = agent)]
     pub(crate) into: Option<AgentId>,
 }
 
 #[derive(Debug, Group)]
 pub(crate) struct CheckpointLs {
-    /// Only those of agents with this id, in whatever tree
+    /// Only checkpoints of agents with this id, in any tree
     #[arg(long, value_parser = agent)]
     pub(crate) agent: Option<AgentId>,
     /// Write each checkpoint as a line of JSON
@@ -413,7 +413,7 @@ pub(crate) struct CheckpointLs {
 /// A question's number, also as events show it.
 fn question(text: &str) -> Result<u64, String> {
     let number = text.strip_prefix('#').unwrap_or(text);
-    number.parse().map_err(|_| "a question is named by its number, such as 7".to_owned())
+    number.parse().map_err(|_| "expected the number of a question, such as 7".to_owned())
 }
 
 fn topic(text: &str) -> Result<Topic, String> {

@@ -74,7 +74,7 @@ fn media(name: &str, bytes: &[u8]) -> Result<&'static str> {
         (None, Some(media))
             if BEGINNINGS.iter().any(|(_, image)| *image == media) || media == "image/webp" =>
         {
-            bail!("{name} is called {media} and does not begin like one: give it its right name")
+            bail!("{name} has the extension of {media} but other contents: rename it")
         }
         (None, Some(media)) => Ok(media),
         (None, None) => Ok(ANYTHING),

@@ -60,11 +60,12 @@ mod tests {
             output_cap: 1,
             summary: None,
             left: None,
+            continues: false,
             wrap_up: None,
         };
         let asked = Event::CallAsked { call, agent: "root".parse().unwrap(), work: Work::Model(model) };
         let switched = Event::CallSwitched { call, model: other, output_cap: 1 };
-        let started = Event::CallStarted { call, attempt: 2, held: Amounts::ZERO };
+        let started = Event::CallStarted { call, attempt: 2, held: Amounts::ZERO, at: None };
         let mut names = EventNames::default();
         [&asked, &switched, &started].into_iter().for_each(|event| names.enter(event));
         let text = describe(&names, &started).text;

@@ -73,7 +73,7 @@ pub(crate) fn describe(names: &EventNames, event: &Event) -> Line {
         Event::ContextCut { left_out, summary, .. } => cut(left_out, *summary),
         Event::ContextRestored(restored) => back(restored),
         Event::AgentPaused { .. } => main_line("is paused".to_owned()),
-        Event::AgentUnpaused { .. } => main_line("goes on".to_owned()),
+        Event::AgentUnpaused { .. } => main_line("continues".to_owned()),
         Event::AgentRedirected { instruction, .. } => {
             main_line(format!("has a new instruction: {}", short(instruction)))
         }
@@ -109,16 +109,16 @@ pub(crate) fn describe(names: &EventNames, event: &Event) -> Line {
             "needs more budget than is left; the tree is halted: {}",
             short.describe(account)
         )),
-        Event::TreeUnhalted => main_line("the tree goes on".to_owned()),
+        Event::TreeUnhalted => main_line("the tree continues".to_owned()),
         Event::TreeSuspended => main_line("the tree is suspended until somebody resumes it".to_owned()),
-        Event::TreeContinued => main_line("the tree goes on".to_owned()),
+        Event::TreeContinued => main_line("the tree continues".to_owned()),
         Event::LimitRaised { add, add_ms, .. } => main_line(format!("may {}", more(add, *add_ms))),
         Event::ClockSet { clock, left_ms, alarm, .. } => clock_set(*clock, *left_ms, alarm.is_some()),
         Event::WrapUpStarted { .. } => {
             main_line("its time is nearly up: the next call is its last".to_owned())
         }
         Event::BreakerChanged { model, breaker } => broken(model, *breaker),
-        Event::RateLimited { model, .. } => main_line(format!("model {model} takes no calls for a while")),
+        Event::RateLimited { model, .. } => main_line(format!("model {model} is rate limited")),
         Event::CallAsked { call, agent, work } => asked(names, *call, agent, work),
         Event::CallWaiting { call, why, account, .. } => waiting(names, *call, *why, account.as_ref()),
         Event::CallStarted { call, attempt, held, .. } => {
@@ -128,7 +128,7 @@ pub(crate) fn describe(names: &EventNames, event: &Event) -> Line {
             main_line(format!("starts {} again after a restart", name(names, *call)))
         }
         Event::CallSwitched { model, output_cap, .. } => {
-            main_line(format!("goes on with model {model}, at most {output_cap} tokens out"))
+            main_line(format!("continues with model {model}, at most {output_cap} tokens out"))
         }
         Event::AttemptFailed { call, fault, spent, .. } => {
             attempt_failed(names, *call, fault.as_ref(), spent)
@@ -142,24 +142,22 @@ fn clock_set(clock: ClockKind, left_ms: u64, runs: bool) -> Line {
     let left = Millis(left_ms);
     match (clock, runs) {
         (ClockKind::Timeout, true) => detail(format!("has {left} left until its timeout")),
-        (ClockKind::Timeout, false) => {
-            detail(format!("has {left} left until its timeout, which stands still"))
-        }
-        (ClockKind::Active, true) => detail(format!("has {left} of active time left, and works")),
-        (ClockKind::Active, false) => detail(format!("has {left} of active time left, and waits")),
+        (ClockKind::Timeout, false) => detail(format!("has {left} left until its timeout, which is stopped")),
+        (ClockKind::Active, true) => detail(format!("has {left} of active time left, and is working")),
+        (ClockKind::Active, false) => detail(format!("has {left} of active time left, and is waiting")),
     }
 }
 
 fn broken(model: &ModelName, breaker: BreakerState) -> Line {
     main_line(match breaker {
-        BreakerState::Open => format!("model {model} fails too often and is left alone for a while"),
+        BreakerState::Open => format!("model {model} fails too often and is not called for a while"),
         BreakerState::Closed => format!("model {model} is tried again"),
     })
 }
 
 fn published(text: &str, envelope: &Envelope) -> Line {
     let topic = envelope.topic.as_ref().map_or("", Topic::as_str);
-    main_line(format!("to all who watch {topic}: {}", short(text)))
+    main_line(format!("publishes on {topic}: {}", short(text)))
 }
 
 fn windowed(size: u64, clamped: Option<Clamped>) -> Line {
@@ -175,7 +173,7 @@ fn windowed(size: u64, clamped: Option<Clamped>) -> Line {
 
 fn shared(from: &AgentId, spans: &[Span], as_is: bool) -> Line {
     let messages = counted(Span::places(spans).count() as u64, "message");
-    main_line(format!("{} {messages} of {from}", if as_is { "goes on from" } else { "is told" }))
+    main_line(format!("{} {messages} of {from}", if as_is { "continues from" } else { "receives" }))
 }
 
 /// Whether it reads a thread, and how much of it anybody's packet holds.
@@ -204,8 +202,10 @@ fn cut(left_out: &[(Category, LeftOut)], summary: Option<Summary>) -> Line {
         [] => "has more images than its window may hold: the oldest become placeholders".to_owned(),
         words => {
             let told = match summary {
-                Some(Summary::By(seq)) => format!("; told by the summary in event {}", seq.0),
-                Some(Summary::Not(why)) => format!("; told in lines, without a summary: {}", why.describe()),
+                Some(Summary::By(seq)) => format!("; summarised in event {}", seq.0),
+                Some(Summary::Not(why)) => {
+                    format!("; listed in lines, without a summary: {}", why.describe())
+                }
                 None => String::new(),
             };
             format!("has a full window: leaves out {messages} of {}, {tokens}{told}", listed(words))
@@ -215,7 +215,7 @@ fn cut(left_out: &[(Category, LeftOut)], summary: Option<Summary>) -> Line {
 
 fn back(restored: &Restored) -> Line {
     let Restored { agent, from, at, prior, cancelled, .. } = restored;
-    let whose = if agent == from { "it".to_owned() } else { format!("`{from}`") };
+    let whose = if agent == from { "its".to_owned() } else { format!("`{from}`'s") };
     let without = match cancelled.len() {
         0 => String::new(),
         children => format!(
@@ -224,7 +224,7 @@ fn back(restored: &Restored) -> Line {
         ),
     };
     main_line(format!(
-        "is rolled back to what {whose} was at event {}{without}; before that it was `{prior}`",
+        "is rolled back to {whose} context at event {}{without}; its context before is `{prior}`",
         at.0
     ))
 }
@@ -269,7 +269,7 @@ fn attempt_failed(names: &EventNames, call: CallId, fault: Option<&Fault>, spent
     let name = name(names, call);
     main_line(match fault {
         Some(fault) => format!("tried {name}, which failed{}; spent {spent:#}", why(fault)),
-        None => format!("lost its call to {name} with its process; counted as {spent:#}"),
+        None => format!("lost its call to {name} with its process; charged {spent:#}"),
     })
 }
 
@@ -307,8 +307,8 @@ fn waiting(names: &EventNames, call: CallId, why: Why, account: Option<&AgentId>
             let whose = account.map(|account| format!(" of `{account}`")).unwrap_or_default();
             main_line(format!("waits for {ask:#} of the budget{whose} to call {name}"))
         }
-        Why::Rate => main_line(format!("waits until {name} takes calls again")),
-        Why::Backoff => main_line(format!("tries {name} again in a moment")),
+        Why::Rate => main_line(format!("waits until {name} accepts calls again")),
+        Why::Backoff => main_line(format!("retries {name} in a moment")),
         Why::Slot
         | Why::Paused
         | Why::Suspended
@@ -337,7 +337,7 @@ fn ended(names: &EventNames, call: CallId, outcome: &Outcome) -> Line {
     let name = name(names, call);
     match outcome {
         Outcome::Done { body, mismatch: Some(mismatch), .. } => main_line(format!(
-            "answers what does not fit its schema ({}): {}",
+            "answers, and the answer does not match its schema ({}): {}",
             short(&mismatch.describe()),
             short(&body.text)
         )),
@@ -351,7 +351,7 @@ fn ended(names: &EventNames, call: CallId, outcome: &Outcome) -> Line {
                 }
                 (Some(Aim::Summary(_)), _) => main_line(format!("sums up: {}", short(&body.text))),
                 (Some(Aim::Turn(_) | Aim::LastTurn(_)), true) => {
-                    detail(format!("wants {}", counted(asks.len() as u64, "tool")))
+                    detail(format!("requests {}", counted(asks.len() as u64, "tool")))
                 }
                 (Some(Aim::Turn(_) | Aim::LastTurn(_)), false)
                     if asks.is_empty() && *stop == StopReason::OutputCap =>
@@ -371,10 +371,10 @@ fn ended(names: &EventNames, call: CallId, outcome: &Outcome) -> Line {
         }
         Outcome::Failed { fault } => main_line(format!("gives up on {name}{}", why(fault))),
         Outcome::Lost => {
-            main_line(format!("lost its call to {name} with its process: nobody knows whether it happened"))
+            main_line(format!("lost its call to {name} with its process: it is unknown whether it happened"))
         }
-        Outcome::Cancelled => detail(format!("needs {name} no more")),
-        Outcome::Approved => main_line("may: a person said yes".to_owned()),
+        Outcome::Cancelled => detail(format!("no longer needs {name}")),
+        Outcome::Approved => main_line("is approved by a person".to_owned()),
         Outcome::Refused {
             refusal: refusal @ (Refusal::NotApproved { .. } | Refusal::ApprovalExpired { .. }),
         } => main_line(format!("may not: {}", short(&refusal.to_string()))),
@@ -385,7 +385,7 @@ fn ended(names: &EventNames, call: CallId, outcome: &Outcome) -> Line {
             main_line(format!("has an answer from a person: {}", short(&answer.text)))
         }
         Outcome::Answered { answer, is_default: true } => main_line(format!(
-            "has no answer from a person in time and takes its default: {}",
+            "has no answer from a person in time and uses the default: {}",
             short(&answer.text)
         )),
         Outcome::Children { ended } => {
@@ -396,7 +396,7 @@ fn ended(names: &EventNames, call: CallId, outcome: &Outcome) -> Line {
         Outcome::Message { .. } => detail("reads its message".to_owned()),
         Outcome::Expired { ended } if ended.is_empty() => main_line("waited too long".to_owned()),
         Outcome::Expired { ended } => {
-            main_line(format!("waited too long and goes on with {}", agents_of(ended)))
+            main_line(format!("waited too long and continues with {}", agents_of(ended)))
         }
     }
 }

@@ -87,7 +87,7 @@ pub(crate) async fn follow(follow: Follow) -> Result<Exit> {
                 let head = journal.head(tree.id()).wait().ok().flatten();
                 let state = head.map_or(TreeState::New, |head| head.state);
                 let resume = go_on(&path, tree.id(), state);
-                out::note(&format!("the tree is stopped. Go on with: {resume}"));
+                out::note(&format!("the tree is stopped. Continue with: {resume}"));
             }
             Err(error)
         }
@@ -104,12 +104,7 @@ pub(crate) async fn follow(follow: Follow) -> Result<Exit> {
 }
 
 /// Shows events until the tree ends, is stopped, or moves no more by itself.
-async fn watch(
-    tree: &Tree,
-    path: &Path,
-    events: &mut Watcher,
-    screen: &mut Screen,
-) -> Result<()> {
+async fn watch(tree: &Tree, path: &Path, events: &mut Watcher, screen: &mut Screen) -> Result<()> {
     let is_attended = screen.style() == Style::Lines && std::io::stdin().is_terminal();
     let mut asking: Option<Asking> = None;
     let mut told_pause = false;
@@ -161,7 +156,7 @@ async fn tell_pause(tree: &Tree, path: &Path) {
     });
     let unpause: Vec<String> = unpause.collect();
     if !unpause.is_empty() {
-        out::note(&format!("paused, and nothing runs: `{}` lets it go on", unpause.join(" && ")));
+        out::note(&format!("paused, nothing runs: continue with `{}`", unpause.join(" && ")));
     }
 }
 
@@ -229,9 +224,7 @@ async fn typed(asking: &mut Option<Asking>) -> Option<Option<String>> {
 async fn answer(tree: &Tree, asking: &mut Option<Asking>, line: &str) -> Result<()> {
     let Some(Asking { question, is_stale, .. }) = asking.take() else { return Ok(()) };
     if is_stale {
-        out::note(
-            "the question that this line was typed for has ended; it was not taken as an answer to the next one",
-        );
+        out::note("the question closed before you answered it; your line was not used for the next one");
         return Ok(());
     }
     if line.trim().is_empty() {

@@ -39,21 +39,18 @@ pub(crate) fn find(home: &Path, journal: &dyn Journal, text: &str) -> Result<Hea
     if wanted == "last" {
         return match heads.pop() {
             Some(head) => Ok(head),
-            None => bail!(
-                "there is no tree in this home yet: `{}` starts one",
-                command(home, &["run", YOUR_FILE])
-            ),
+            None => bail!("this home has no trees yet: `{}` starts one", command(home, &["run", YOUR_FILE])),
         };
     }
     if wanted.is_empty() || wanted.len() > 32 || !wanted.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         let ps = command(home, &["ps"]);
-        bail!("`{text}` is no tree id: write the beginning of one that `{ps}` shows, or `last`");
+        bail!("`{text}` is not a tree id: use a prefix of one that `{ps}` lists, or `last`");
     }
     let is_empty = heads.is_empty();
     heads.retain(|head| head.tree.to_string().starts_with(&wanted));
     match heads.len() {
-        0 if is_empty => bail!("no tree `{text}`: there is none in this home yet"),
-        0 => bail!("no tree begins with `{text}`: `{}` lists those there are", command(home, &["ps"])),
+        0 if is_empty => bail!("no tree `{text}`: this home has no trees yet"),
+        0 => bail!("no tree starts with `{text}`: `{}` lists all trees", command(home, &["ps"])),
         1 => Ok(heads.remove(0)),
         found => {
             let listed: Vec<String> = heads
@@ -62,7 +59,7 @@ pub(crate) fn find(home: &Path, journal: &dyn Journal, text: &str) -> Result<Hea
                 .map(|head| format!("\n  {} {}", head.tree, head.state))
                 .collect();
             let more = if found > LISTED_MAX { "\n  …" } else { "" };
-            bail!("{found} trees begin with `{text}`: write more of the id{}{more}", listed.concat())
+            bail!("{found} trees start with `{text}`: use more characters{}{more}", listed.concat())
         }
     }
 }

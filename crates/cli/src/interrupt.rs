@@ -82,14 +82,16 @@ impl Listener {
         if !self.is_closed.load(Ordering::SeqCst) {
             self.tell.send_replace(true);
             let stopping = || {
-                out::note("stopping: what runs may end, nothing new starts. Ctrl-C again ends it at once.");
+                out::note(
+                    "stopping: running calls finish, nothing new starts. Press Ctrl-C again to stop at once.",
+                );
             };
             // Where no thread can be made nobody is told; the second signal still ends the process.
             let _ = thread::Builder::new().spawn(stopping);
             self.next().await;
             if !self.is_closed.load(Ordering::SeqCst) {
                 let resume = self.resume;
-                last_line(format!("ended at once. Go on with: {resume}"));
+                last_line(format!("stopped at once. Continue with: {resume}"));
             }
         }
         exit::at_once()

@@ -184,9 +184,7 @@ pub(crate) fn drivers(home: &Path, tree: TreeId) -> Result<Drivers> {
     read().with_context(|| {
         let cancel = about(home, "cancel", tree, &[]);
         let kept = folder.display();
-        format!(
-            "this tree cannot go on from what {kept} keeps: put it back as it was, or give up with `{cancel}`"
-        )
+        format!("this tree cannot resume from the files in {kept}: restore them, or give up with `{cancel}`")
     })
 }
 

@@ -12,13 +12,10 @@ use crate::{kept, out};
 /// Opens a home only to look. As many as like may, beside one that writes.
 pub(crate) fn look(home: &Path) -> Result<SqliteJournal> {
     if !home.is_dir() {
-        bail!(
-            "no home at {}: nothing was run there yet; --home or SPINNEY_HOME names another",
-            home.display()
-        );
+        bail!("no home at {}: run a tree first, or set --home or SPINNEY_HOME", home.display());
     }
     let opened = SqliteJournal::open(home, Access::Look);
-    opened.map_err(|fault| unopened(home, &format!("cannot look into {}", home.display()), fault))
+    opened.map_err(|fault| unopened(home, &format!("cannot read {}", home.display()), fault))
 }
 
 /// Opens a home to run trees in it, and makes it if it is not there.
@@ -32,7 +29,7 @@ pub(crate) fn write_to_remove(home: &Path) -> Result<SqliteJournal> {
 }
 
 fn opened(home: &Path, opened: Result<SqliteJournal, JournalFault>) -> Result<SqliteJournal> {
-    let what = || format!("cannot open {} (--home names another)", home.display());
+    let what = || format!("cannot open {} (use --home for another one)", home.display());
     let journal = opened.map_err(|fault| unopened(home, &what(), fault))?;
     settle(home, &journal);
     Ok(journal)
@@ -41,7 +38,7 @@ fn opened(home: &Path, opened: Result<SqliteJournal, JournalFault>) -> Result<Sq
 /// Why a home could not be opened. Where that can be accepted, with the command that does.
 fn unopened(home: &Path, what: &str, fault: JournalFault) -> Error {
     let what = match accepts(home, &fault) {
-        Some(accept) => format!("{what}; `{accept}` goes on with what is left"),
+        Some(accept) => format!("{what}; `{accept}` continues with what is left"),
         None => what.to_owned(),
     };
     Error::new(fault).context(what)
@@ -56,7 +53,7 @@ pub(crate) fn accepts(home: &Path, fault: &JournalFault) -> Option<String> {
 /// Finishes what processes left half done. What cannot be finished is told, and tried again the next time.
 pub(crate) fn settle(home: &Path, journal: &dyn Journal) {
     if let Err(error) = kept::settle(home, journal) {
-        out::complain(&format!("could not finish what an earlier process left in this home: {error:#}"));
+        out::complain(&format!("could not clean up after an earlier process in this home: {error:#}"));
     }
 }
 
@@ -82,7 +79,7 @@ pub(crate) fn accept_loss(home: &Path) -> Result<()> {
                 JournalFault::Lost { found, confirmed, .. } => {
                     format!("gave up commits {} to {confirmed}", found + 1)
                 }
-                _ => "went on without knowing whether commits are missing".to_owned(),
+                _ => "continued without knowing whether commits are missing".to_owned(),
             };
             out::note(&format!("{what}; the journal as it was found is kept in {}", set_aside.display()));
         }

@@ -82,5 +82,5 @@ pub(crate) enum Links {
 }
 
 fn not_plain() -> io::Error {
-    io::Error::new(ErrorKind::InvalidInput, "it is no plain file")
+    io::Error::new(ErrorKind::InvalidInput, "it is not a regular file")
 }

@@ -237,15 +237,15 @@ impl Failure<'_> {
         let accept = fault.and_then(|fault| place::accepts(home, fault));
         let (code, remedy) = match self.cause() {
             Cause::Journal if let Some(accept) = accept => {
-                ("journal", format!("put a copy of the home back, or go on with what is left: {accept}"))
+                ("journal", format!("restore the home from a copy, or continue with what is left: {accept}"))
             }
             Cause::Diverged => ("diverged", "restore the home from a copy".to_owned()),
             Cause::Locked => {
                 ("locked", "stop that process, use another --home, or use a read-only command".to_owned())
             }
             Cause::Bug => ("bug", format!("please report it; {again}")),
-            Cause::Usage => ("usage", format!("put right what the message names, {again}")),
-            Cause::Journal => ("journal", format!("put right what the message names, {again}")),
+            Cause::Usage => ("usage", format!("fix what the message names, {again}")),
+            Cause::Journal => ("journal", format!("fix what the message names, {again}")),
         };
         Trouble { code: code.to_owned(), message, remedy, numbers: None }
     }
@@ -415,7 +415,7 @@ pub(crate) fn whole(body: &Body, journal: &dyn Journal) -> String {
         Ok(Some(bytes)) => String::from_utf8_lossy(&bytes).into_owned(),
         Ok(None) => body.text.clone(),
         Err(fault) => {
-            out::complain(&format!("only the beginning of the answer can be shown: {fault}"));
+            out::complain(&format!("only the start of the answer can be shown: {fault}"));
             body.text.clone()
         }
     }

@@ -164,7 +164,7 @@ fn open_below(folder: &Path, name: &str) -> Result<File> {
     match folder.open_with(name, &options) {
         Ok(file) => Ok(private::checked(file.into_std())?),
         Err(error) if leads_out(&error) => {
-            bail!("it lies outside the folder of the tree file: move it there, or write --allow-outside")
+            bail!("it is outside the folder of the tree file: move it there, or use --allow-outside")
         }
         Err(error) => Err(private::explained(error, Links::Follow).into()),
     }

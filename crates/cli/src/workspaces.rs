@@ -49,7 +49,7 @@ impl Missing {
         let others = if count > 1 { format!(" (and {} more)", count - 1) } else { String::new() };
         let folder = home.join("workspace");
         out::complain(&format!(
-            "the step files in {} are not complete: {fault}{others}. Once that is put right, `{again}` writes them again",
+            "the step files in {} are incomplete: {fault}{others}. Once that is fixed, `{again}` writes them again",
             folder.display()
         ));
     }
@@ -73,7 +73,7 @@ impl WorkspaceWriter {
     pub(crate) async fn end(self) {
         match self.writer.await {
             Ok(missing) => missing.recorded(&self.home, self.tree),
-            Err(error) => out::complain(&format!("writing step files broke off: {error}")),
+            Err(error) => out::complain(&format!("writing step files failed: {error}")),
         }
     }
 }

@@ -1,11 +1,16 @@
 //! Which blobs an event refers to: what a replay must find whole.
 
 use spinney_kernel::record::Event;
-use spinney_kernel::words::{BlobRef, Part};
+use spinney_kernel::words::{BlobRef, Part, Thought};
 
-/// The blobs that an event refers to: the whole of each text, and the bytes of its parts.
+/// The blobs that an event refers to: the whole of each text, the bytes of its parts, and what a model thought.
 #[must_use]
 pub fn blobs_of(event: &Event) -> Vec<&BlobRef> {
     let bodies = event.bodies().into_iter();
-    bodies.flat_map(|body| body.rest().into_iter().chain(body.parts().iter().map(Part::blob))).collect()
+    bodies
+        .flat_map(|body| {
+            let thought = body.thought().into_iter().flat_map(Thought::blobs);
+            body.rest().into_iter().chain(body.parts().iter().map(Part::blob)).chain(thought)
+        })
+        .collect()
 }

@@ -30,21 +30,21 @@ impl fmt::Display for HomeRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Link => f.write_str(
-                "is a link, and files of a home are not opened through links: put what it leads to in its place, or choose another home",
+                "is a link, and files of a home are not opened through links: replace it with its target, or choose another home",
             ),
             Self::SecondName => {
-                f.write_str("has a second name (a hard link): put a copy in its place, or choose another home")
+                f.write_str("is a hard link: replace it with a copy, or choose another home")
             }
-            Self::WrongKind => f.write_str("is not what a home has there: move it away, or choose another home"),
+            Self::WrongKind => f.write_str("is not a file of a home: move it away, or choose another home"),
             Self::OtherOwner { owner, ours } => write!(
                 f,
-                "belongs to user {owner} and this process runs as user {ours}: run it as user {owner}, or choose another home; commands that only look work"
+                "belongs to user {owner} and this process runs as user {ours}: run it as user {owner}, or choose another home; read-only commands work"
             ),
             Self::NotAHome => f.write_str(
-                "is no home and not empty: choose an empty folder, or one that does not exist yet",
+                "is not a home and not empty: choose an empty folder, or one that does not exist yet",
             ),
             Self::EverybodysFolder => {
-                f.write_str("is a folder that everybody may write in: choose a folder below it")
+                f.write_str("is a folder that everybody can write to: choose a folder below it")
             }
             Self::NotALock => {
                 f.write_str("is not a lock of spinney: move it away, or choose another home")

@@ -243,7 +243,7 @@ impl fmt::Debug for ChainHash {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JournalFault {
     /// Somebody else wrote in the meantime.
-    #[error("tree {tree} is at event {found}, not {expected}: another writer has it, stop this one")]
+    #[error("tree {tree} is at event {found}, not {expected}: another writer has it, stop this process")]
     Stale {
         tree: TreeId,
         /// Where this writer thought it was.
@@ -260,7 +260,7 @@ pub enum JournalFault {
     #[error("no batch of tree {tree} ends at event {at}: branch where one does")]
     NotABoundary { tree: TreeId, at: u64 },
     /// Something is above its bound; nothing was written.
-    #[error("{what} is {size}, the limit is {max}: write less at once")]
+    #[error("{what} is {size}, the limit is {max}: write less in one request")]
     TooLarge {
         /// What, and in which unit.
         what: &'static str,
@@ -270,7 +270,7 @@ pub enum JournalFault {
         max: usize,
     },
     /// There is no such tree.
-    #[error("no tree {tree} in this home: choose one of those in the list of trees")]
+    #[error("no tree {tree} in this home: choose one from the list of trees")]
     UnknownTree { tree: TreeId },
     /// What is stored is not what was written.
     #[error("the journal of tree {tree} is damaged after event {after}: {reason}")]
@@ -338,7 +338,7 @@ pub enum JournalFault {
     NoHome { path: String },
     /// The file as a whole cannot be read.
     #[error(
-        "{path} is damaged ({reason}): put a copy back in its place, or move it away and start anew{}",
+        "{path} is damaged ({reason}): restore it from a copy, or move it away and start over{}",
         and(salvage)
     )]
     DamagedFile {
@@ -349,7 +349,7 @@ pub enum JournalFault {
     },
     /// Commits that were confirmed are missing.
     #[error(
-        "commits {} to {confirmed} of this home were confirmed and are missing ({place}); {}. Nothing was run. Put a copy of the home back, or give them up with --accept-loss; after a loss of power with durability `normal` that is the way to go on",
+        "commits {} to {confirmed} of this home were confirmed and are missing ({place}); {}. Nothing was run. Restore the home from a copy, or give them up with --accept-loss; after a loss of power with durability `normal` that is the way to go on",
         found + 1, losers(trees)
     )]
     Lost {
@@ -364,7 +364,7 @@ pub enum JournalFault {
     },
     /// Nobody can say whether commits that were confirmed are missing.
     #[error(
-        "{path} says which commits were confirmed, and {reason}: nobody can tell whether any are missing. Nothing was run. Put it back, or go on with what is there: --accept-loss"
+        "{path} says which commits were confirmed, and {reason}: it is unknown whether any are missing. Nothing was run. Restore it, or continue with what is there: --accept-loss"
     )]
     UnknownLoss {
         /// The file that counts them.
@@ -374,7 +374,7 @@ pub enum JournalFault {
     },
     /// A file of the home was deleted or replaced while it was open.
     #[error(
-        "{path} was deleted or replaced while the journal was open: what was written since then is lost; stop, put the home back, and resume"
+        "{path} was deleted or replaced while the journal was open: what was written since then is lost; stop, restore the home, and resume"
     )]
     Gone { path: String },
     /// Another program changes the file and does not end.
@@ -384,7 +384,7 @@ pub enum JournalFault {
     #[error("the store failed: {reason}")]
     Failed { reason: String },
     /// More is queued than the journal can hold back.
-    #[error("{waiting} requests wait for the journal already: wait for the disk, then resume")]
+    #[error("{waiting} requests already wait for the journal: wait for the disk, then resume")]
     Overloaded { waiting: usize },
     /// The journal is being closed.
     #[error("the journal is closed")]

@@ -71,7 +71,7 @@ async fn branch(path: &Path, args: &args::CheckpointBranch) -> Result<Exit> {
     }
     out::line(&tree.to_string())?;
     let (origin, at, resume) = (short(from), known.seq.0, about(path, "resume", tree, &[]));
-    out::note(&format!("branched off tree {origin} at `{name}`, event {at}; go on with: {resume}"));
+    out::note(&format!("branched off tree {origin} at `{name}`, event {at}; continue with: {resume}"));
     Ok(Exit::Completed)
 }
 
@@ -85,14 +85,14 @@ async fn rollback(home: &Path, args: args::CheckpointRollback) -> Result<Exit> {
     let mut said = String::new();
     if let Asked::Done { reply: RollbackReply { agent, messages, cancelled, prior }, .. } = &answer {
         out::line(prior.as_str())?;
-        let whose = if *agent == known.agent { "it".to_owned() } else { format!("`{}`", known.agent) };
+        let whose = if *agent == known.agent { String::new() } else { format!(" of `{}`", known.agent) };
         let messages = counted(*messages, "message");
-        said = format!("`{agent}` is what {whose} was at `{name}`: {messages}");
+        said = format!("restored `{agent}` from checkpoint `{name}`{whose}: {messages}");
         if !cancelled.is_empty() {
             let children: Vec<String> = cancelled.iter().map(|child| format!("`{child}`")).collect();
             said += &format!("; cancelled {}", children.join(", "));
         }
-        said += &format!("; what was before is `{prior}`");
+        said += &format!("; the context before that is checkpoint `{prior}`");
     }
     if let Asked::Refused { message, refusal: Some(refusal) } = &answer
         && matches!(**refusal, Refusal::RollbackOver { .. } | Refusal::RollbackTurns { .. })
@@ -117,7 +117,7 @@ async fn clean(path: &Path) -> Result<Exit> {
     }
     match failed.into_iter().next() {
         Some((tree, fault)) => {
-            Err(anyhow::Error::new(fault).context(format!("nothing was removed of tree {}", short(tree))))
+            Err(anyhow::Error::new(fault).context(format!("nothing was removed from tree {}", short(tree))))
         }
         None => Ok(Exit::Completed),
     }
@@ -135,8 +135,8 @@ fn named(home: &Path, text: &str) -> Result<ListedCheckpoint> {
     let ls = command(home, &["checkpoint", "ls"]);
     match found.len() {
         1 => Ok(found.remove(0)),
-        0 => bail!("no checkpoint begins with `{text}`: `{ls}` lists those there are"),
-        many => bail!("{many} checkpoints begin with `{text}`: write more of the name; `{ls}` lists them"),
+        0 => bail!("no checkpoint starts with `{text}`: `{ls}` lists all of them"),
+        many => bail!("{many} checkpoints start with `{text}`: use more characters; `{ls}` lists them"),
     }
 }
 

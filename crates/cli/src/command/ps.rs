@@ -26,11 +26,11 @@ pub(super) async fn ps(home: &Path, args: &args::Ps) -> Result<Exit> {
     let name = |tree: TreeId| names.get(&tree).map(String::as_str).unwrap_or_default();
     if let Running::Silent(pid) = running {
         out::note(&format!(
-            "process {pid} has this home open and does not answer: what says running may be interrupted"
+            "process {pid} has this home open and does not answer: trees shown as running may be interrupted"
         ));
     }
     if let Running::Unknown = running {
-        out::note("this is another user's home: what says running may be interrupted");
+        out::note("this is another user's home: trees shown as running may be interrupted");
     }
     if args.json {
         for head in heads {
@@ -62,7 +62,7 @@ pub(super) async fn ps(home: &Path, args: &args::Ps) -> Result<Exit> {
         heads.iter().filter(|head| state(head, &running) == ListedState::Interrupted).collect();
     for head in interrupted.iter().rev().take(RESUMES_MAX) {
         let (id, resume) = (short(head.tree), about(home, "resume", head.tree, &[]));
-        out::note(&format!("{id} was interrupted, its process is gone; go on with: {resume}"));
+        out::note(&format!("{id} was interrupted, its process is gone; continue with: {resume}"));
     }
     if interrupted.len() > RESUMES_MAX {
         out::note(&format!("{} more were interrupted", interrupted.len() - RESUMES_MAX));

@@ -29,7 +29,7 @@ pub(super) fn questions(home: &Path, args: &args::Questions) -> Result<Exit> {
         return Ok(Exit::Completed);
     }
     if open.is_empty() {
-        out::line(&format!("tree {} asks nothing", short(tree)))?;
+        out::line(&format!("no open questions in tree {}", short(tree)))?;
         return Ok(Exit::Completed);
     }
     out::line(&format!("{} to answer:", counted(open.len() as u64, "question")))?;

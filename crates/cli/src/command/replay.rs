@@ -59,7 +59,7 @@ fn tell(home: &Path, args: &args::Replay, style: Style, found: &mut Option<TreeI
             Ok(Exit::Completed)
         }
         (Err(diverged), style) => {
-            out::complain(&format!("tree {tree} is not what its journal says: {diverged}"));
+            out::complain(&format!("tree {tree} failed verification: {diverged}"));
             if style == Style::Json {
                 Outcome::without_a_look(home, Some(tree), &Failure::Diverged(&diverged)).write_json()?;
             }
@@ -81,7 +81,7 @@ fn checked(
             return Ok(checked);
         }
     }
-    bail!("the tree is running and grows faster than it can be read: check it when it has stopped")
+    bail!("the tree is running and grows faster than it can be verified: try again when it has stopped")
 }
 
 fn write(verified: &Verified, journal: &dyn Journal, how: &str) -> Result<()> {
@@ -103,16 +103,18 @@ fn write(verified: &Verified, journal: &dyn Journal, how: &str) -> Result<()> {
 /// What was checked, as one line.
 fn said(Verified { events, rules, decided, .. }: &Verified, how: &str) -> String {
     let way = if *decided {
-        format!("every input was decided again by rules {rules}, and nothing differs")
+        format!("every input was decided again under rules {rules}, with the same result")
     } else {
-        format!("decided by rules {rules}, which are not ours: the chain was checked and the events applied")
+        format!(
+            "decided under rules {rules}, which this version does not have: the hash chain was checked and the events applied"
+        )
     };
     format!("{how}: {events} events; {way}")
 }
 
 /// A hash as people copy it.
 fn hash(text: &str) -> Result<ChainHash> {
-    let wrong = || anyhow!("`{text}` is no hash: write the 64 hex digits of an `event_hash`");
+    let wrong = || anyhow!("`{text}` is not a hash: expected the 64 hex digits of an `event_hash`");
     if text.len() != 64 || !text.is_ascii() {
         return Err(wrong());
     }

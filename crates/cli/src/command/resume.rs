@@ -75,8 +75,10 @@ async fn take_up(
     if args.unpause {
         unpause(&tree).await;
     }
-    let so_far = counted(past.0, "event");
-    head(style, &format!("{} · tree {} · resumed after {so_far}", one_line(&name, 60), short(known.tree)))?;
+    head(
+        style,
+        &format!("{} · tree {} · resumed at event {}", one_line(&name, 60), short(known.tree), past.0),
+    )?;
     let (home, path) = (Arc::new(home), path.to_owned());
     Ok(Resumed::Runs(Box::new(Follow { home, path, tree, style, past, listening })))
 }
@@ -104,7 +106,7 @@ fn tell_end(path: &Path, journal: &dyn Journal, tree: TreeId, style: Style) -> R
         Style::Json => outcome.write_json()?,
         Style::Lines | Style::Log => {
             let (name, events) = (one_line(&name(journal, tree)?, 60), counted(look.seq.0, "event"));
-            out::line(&format!("{name} · tree {} · had ended after {events}\n", short(tree)))?;
+            out::line(&format!("{name} · tree {} · already ended after {events}\n", short(tree)))?;
             outcome.write_plain()?;
         }
     }

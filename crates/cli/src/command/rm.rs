@@ -21,10 +21,10 @@ const ANSWER_BYTES_MAX: u64 = 64;
 fn confirmed(path: &Path, head: &Head) -> bool {
     let (id, state) = (short(head.tree), head.state);
     let resume = go_on(path, head.tree, state);
-    let what = format!("tree {id} has not ended ({state}); `{resume}` goes on with it");
+    let what = format!("tree {id} has not ended ({state}); `{resume}` continues it");
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         let force = about(path, "rm", head.tree, &["--force"]);
-        out::complain(&format!("{what}; `{force}` removes it all the same"));
+        out::complain(&format!("{what}; `{force}` removes it anyway"));
         return false;
     }
     out::note(&format!("{what}. Remove it for good? [y/N]"));
@@ -55,7 +55,7 @@ pub(super) async fn rm(path: &Path, args: &args::Rm) -> Result<Exit> {
         Err(RemoveError::Journal(fault @ JournalFault::InUse { .. })) => {
             let force = about(path, "rm", tree, &["--force"]);
             return Err(
-                anyhow::Error::new(fault).context(format!("not removed; `{force}` does it all the same"))
+                anyhow::Error::new(fault).context(format!("not removed; `{force}` removes it anyway"))
             );
         }
         Err(RemoveError::Journal(fault)) => return Err(fault.into()),
@@ -63,12 +63,12 @@ pub(super) async fn rm(path: &Path, args: &args::Rm) -> Result<Exit> {
     };
     settled.with_context(|| {
         let again = command(path, &["checkpoint", "clean"]);
-        format!("tree {tree} is removed and its folders are not; `{again}` tries that again")
+        format!("tree {tree} was removed, its folders were not; `{again}` tries again")
     })?;
     out::note(&format!("removed tree {tree}"));
     for Orphan { tree, notified } in orphans {
-        let how = if notified { "its root is told" } else { "it has ended, and is not told" };
-        out::note(&format!("branch {tree} keeps what it shared with it; {how}"));
+        let how = if notified { "its root was notified" } else { "it has ended and was not notified" };
+        out::note(&format!("branch {tree} keeps the shared part; {how}"));
     }
     Ok(Exit::Completed)
 }

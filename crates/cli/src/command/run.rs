@@ -40,7 +40,7 @@ async fn start(path: &Path, args: args::Run, style: Style) -> Result<Follow> {
         definition.goal = goal;
     }
     if definition.goal.trim().is_empty() {
-        bail!("{} has no goal: give it a `goal`, or write --goal", args.file.display());
+        bail!("{} has no goal: add a `goal`, or use --goal", args.file.display());
     }
     if let Some(most) = args.budget_usd {
         definition.budget.limit = definition.budget.limit.with(Resource::Cost, most.nanos());

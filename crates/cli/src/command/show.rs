@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use spinney_journal::Journal;
+use spinney_journal::{Blocking, Journal};
 use spinney_kernel::context::{Message, Shown};
 use spinney_kernel::record::ToolAsk;
 use spinney_kernel::words::By;
@@ -37,11 +37,14 @@ pub(super) fn show(home: &Path, args: &args::Show) -> Result<Exit> {
     out::line(&format!("{agent} of tree {}: {state}, as of event {}", short(tree), seq.0))?;
     out::line(&sum(shown().map(|(known, _)| known)))?;
     if let Some(summary) = &recalled.summary {
-        out::line(&format!("its model summed up what was left out: {}", one_line(summary, LINE_CHARS_MAX)))?;
+        out::line(&format!(
+            "summary of what was left out, by its model: {}",
+            one_line(summary, LINE_CHARS_MAX)
+        ))?;
     }
     for Clamp { child, size, parent_size } in &recalled.clamps {
         let (size, own) = (counted(*size, "token"), counted(*parent_size, "token"));
-        out::line(&format!("it was told that {child} has a smaller window: {size}, and it has {own}"))?;
+        out::line(&format!("it was notified that {child} has a smaller window: {size} instead of {own}"))?;
     }
     for (known, number) in shown() {
         out::line("")?;
@@ -145,11 +148,28 @@ fn asks(message: &Message) -> &[ToolAsk] {
     if let Message::Said { asks, .. } = message { asks } else { &[] }
 }
 
+/// What its model thought before it said that, where the provider shows it.
+fn reasoning(message: &Message, journal: &dyn Journal) -> Option<String> {
+    let blob = message.thought()?.reasoning.as_ref()?;
+    match journal.blob(blob).wait() {
+        Ok(bytes) => bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+        Err(fault) => {
+            out::complain(&format!("what the model thought cannot be shown: {fault}"));
+            None
+        }
+    }
+}
+
 /// The lines of its text, what comes along with it, and the tools that it asks for.
 fn body(known: &Known, journal: &dyn Journal, full: bool) -> Vec<String> {
     let text = text(&known.message, journal);
     let end = if full { text.len() } else { text.floor_char_boundary(TEXT_BYTES_MAX) };
-    let mut lines: Vec<String> = text[..end].trim_end().lines().map(str::to_owned).collect();
+    let thought = reasoning(&known.message, journal).map(|thought| {
+        format!("thinks: {}", if full { thought } else { one_line(&thought, LINE_CHARS_MAX) })
+    });
+    let mut lines: Vec<String> =
+        thought.iter().flat_map(|thought| thought.lines()).map(str::to_owned).collect();
+    lines.extend(text[..end].trim_end().lines().map(str::to_owned));
     if end < text.len() {
         lines.push(format!("… {} in all; --full shows them", counted(text.len() as u64, "byte")));
     }
@@ -206,6 +226,9 @@ fn line(known: &Known, number: u64, journal: &dyn Journal) -> String {
         "text": text(message, journal),
         "asks": asks,
     });
+    if let (Some(reasoning), Some(line)) = (reasoning(message, journal), line.as_object_mut()) {
+        line.insert("reasoning".to_owned(), json!(reasoning));
+    }
     if let (Some(facts), Some(line)) = (message.facts(), line.as_object_mut()) {
         line.insert("facts".to_owned(), json!({ "used": facts.used, "left": facts.left }));
     }

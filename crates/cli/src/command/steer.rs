@@ -66,10 +66,10 @@ pub(super) async fn refresh(home: &Path, args: args::Refresh) -> Result<Exit> {
     let recorded = if let Asked::Done { reply, .. } = &done { reply.messages } else { 0 };
     let messages = counted(recorded.into(), "message");
     let (said, next) = match (recorded, replace) {
-        (0, _) => (format!("nothing was new to `{agent}`"), Next::Nothing),
-        (_, false) => (format!("`{agent}` is told {messages} that it did not know"), Next::Resume),
+        (0, _) => (format!("`{agent}` already knew everything"), Next::Nothing),
+        (_, false) => (format!("shared {messages} with `{agent}`"), Next::Resume),
         (_, true) => {
-            (format!("`{agent}` is told {messages} instead of what it was told before"), Next::Resume)
+            (format!("shared {messages} with `{agent}`, replacing what it received before"), Next::Resume)
         }
     };
     finish(done, place, &said, next).await
@@ -88,14 +88,14 @@ pub(super) async fn broadcast(home: &Path, args: args::Broadcast) -> Result<Exit
         recorded => format!("`{agent}` {}", counted((*recorded).into(), "message")),
     });
     let each: Vec<String> = each.collect();
-    let said = format!("told of what `{from}` knows: {}", each.join(", "));
+    let said = format!("shared what `{from}` knows: {}", each.join(", "));
     let is_new = recorded.iter().any(|recorded| *recorded > 0);
     finish(done, place, &said, if is_new { Next::Resume } else { Next::Nothing }).await
 }
 
 pub(super) async fn pause(home: &Path, args: args::Whom) -> Result<Exit> {
     let (place, agent) = whom(home, &args.id, args.agent)?;
-    let said = format!("paused `{agent}`: what runs may end, nothing new starts");
+    let said = format!("paused `{agent}`: running calls finish, nothing new starts");
     let named = [agent.clone()];
     let done = ask(place, &named, Pause { agent }).await?;
     finish(done, place, &said, Next::ResumeUnpaused).await
@@ -180,12 +180,12 @@ pub(super) async fn finish<R>(
         Asked::Done { goes_on, .. } => {
             out::note(&match (goes_on, next) {
                 (GoesOn::WhenResumed, Next::Resume) => {
-                    format!("{said}; go on with: {}", go_on(home, tree, state(home, tree)?))
+                    format!("{said}; continue with: {}", go_on(home, tree, state(home, tree)?))
                 }
                 (GoesOn::WhenResumed, Next::ResumeUnpaused) => {
-                    format!("{said}; go on with: {}", go_on(home, tree, TreeState::Paused))
+                    format!("{said}; continue with: {}", go_on(home, tree, TreeState::Paused))
                 }
-                (_, Next::Spawn) => format!("{said}; the message waits until one is spawned"),
+                (_, Next::Spawn) => format!("{said}; it gets the message when it is spawned"),
                 (GoesOn::Now | GoesOn::WhenResumed, _) => said.to_owned(),
             });
             Ok(Exit::Completed)
@@ -219,13 +219,13 @@ async fn way_out(refusal: &Refusal, TreeInHome { home, tree }: TreeInHome<'_>) -
     };
     Ok(match refusal {
         Refusal::NotPaused { .. } if !runs().await => {
-            Some(format!("go on with: {}", go_on(home, tree, state(home, tree)?)))
+            Some(format!("continue with: {}", go_on(home, tree, state(home, tree)?)))
         }
         Refusal::AlreadyPaused { agent } => {
             Some(format!("end the pause with: {}", about(home, "unpause", tree, &[agent.as_str()])))
         }
         Refusal::UnknownQuestion { open, .. } if !open.is_empty() => {
-            Some(format!("see what is asked: {}", about(home, "questions", tree, &[])))
+            Some(format!("list open questions: {}", about(home, "questions", tree, &[])))
         }
         Refusal::TreeEnded => Some(format!("see how it ended: {}", about(home, "resume", tree, &[]))),
         _ => None,

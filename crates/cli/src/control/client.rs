@@ -71,7 +71,7 @@ async fn ask_any(home: &Path, tree: TreeId, request: Request, bytes: Vec<Vec<u8>
             }
             Err(Unreached::Closed(_)) if tries < TRIES_MAX => tries += 1,
             Err(Unreached::Closed(error)) => {
-                let why = format!("a process has {} open and takes no requests: {error}", home.display());
+                let why = format!("a process has {} open and accepts no requests: {error}", home.display());
                 return Err(NoAnswer::Busy(why).into());
             }
         }
@@ -191,10 +191,10 @@ async fn exchange(home: &Path, ask: &Ask, bytes: &[Vec<u8>]) -> Result<Answer, U
     match timeout(Duration::from_millis(EXCHANGE_MS_MAX), talk).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(error)) if error.kind() == ErrorKind::UnexpectedEof => {
-            Err(unknown("the process that has this home open went away before it answered".to_owned()))
+            Err(unknown("the process that has this home open exited before it answered".to_owned()))
         }
         Ok(Err(error)) => Err(unknown(format!(
-            "the process that has this home open could not be asked to the end ({error})"
+            "the process that has this home open did not take the whole request ({error})"
         ))),
         Err(_) => Err(unknown(format!("no answer after {}", Millis(EXCHANGE_MS_MAX)))),
     }

@@ -20,7 +20,7 @@ impl fmt::Display for LineError {
         match self {
             Self::Version(theirs) => write!(
                 f,
-                "this side speaks version {} of requests and the other side version {theirs}: use one release of spinney for both",
+                "this process uses request version {} and the other one version {theirs}: use the same release of spinney for both",
                 request::VERSION
             ),
             Self::Json(error) => write!(f, "not a line of the control socket: {error}"),

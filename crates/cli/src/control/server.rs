@@ -77,7 +77,7 @@ impl Listening {
         }
         // A new socket has the mode that the umask leaves. Until it has its own, the folder keeps others out.
         if fs::metadata(home)?.permissions().mode() & 0o077 != 0 {
-            let why = "others may enter the home; somebody changed its mode just now";
+            let why = "other users can open the home: its mode was changed just now";
             return Err(io::Error::new(ErrorKind::PermissionDenied, why));
         }
         let listener = UnixListener::bind(address.path())?;
@@ -234,11 +234,11 @@ impl Handler {
             Ask::Do { tree, request } => match request.outside() {
                 Outside::Open => self.ask(tree, *request, bytes).await,
                 Outside::Closed => refused(
-                    "this may not be asked from outside: only signals, messages, answers, raises, checkpoints and rollbacks"
+                    "this request is not allowed from another process: only signals, messages, answers, raises, checkpoints and rollbacks"
                         .to_owned(),
                 ),
                 Outside::RefersElsewhere => refused(
-                    "a request brings along whatever it refers to: only images and files of a message, with their bytes"
+                    "a request may only refer to images and files of its message, sent with their bytes"
                         .to_owned(),
                 ),
             },

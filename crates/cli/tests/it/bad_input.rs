@@ -8,7 +8,6 @@ use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
 use spinney_kernel::record::ExitKind;
-use spinney_kernel::record::StopReason;
 use spinney_kernel::rules::request::{Charge, Raise, Request};
 use spinney_kernel::words::By;
 use spinney_kernel::world::TreeState;
@@ -40,7 +39,7 @@ fn files_that_cannot_be_read_are_named() {
     insta::assert_snapshot!(refused(&stage, &["run", "nowhere.yaml"]), @"spinney: cannot read nowhere.yaml: No such file or directory (os error 2)");
     insta::assert_snapshot!(refused(&stage, &["run", "."]), @"spinney: cannot read .: it is a folder");
     let tree = stage.tree("", "rules: [ { say: hi, sya: ho } ]");
-    insta::assert_snapshot!(refused(&stage, &["run", &tree]), @"spinney: [folder]/tree.script.yaml:1:21: unknown key `sya`: write one of `when`, `think_ms`, `chunk_ms`, `say`, `call`, `usage`, `fail`, `hang`, `cut`");
+    insta::assert_snapshot!(refused(&stage, &["run", &tree]), @"spinney: [folder]/tree.script.yaml:1:21: unknown key `sya`: write one of `when`, `think_ms`, `chunk_ms`, `think`, `say`, `call`, `usage`, `fail`, `hang`, `cut`");
     std::fs::remove_file(stage.folder().join("tree.script.yaml")).unwrap();
     insta::assert_snapshot!(refused(&stage, &["run", &tree]), @"spinney: [folder]/tree.yaml:5:39: cannot read [folder]/tree.script.yaml: No such file or directory (os error 2)");
     std::fs::write(stage.folder().join("bytes.yaml"), [b'n', 0xff, 0xfe]).unwrap();
@@ -53,7 +52,7 @@ fn files_that_cannot_be_read_are_named() {
 fn a_tree_without_a_goal_is_refused() {
     let stage = Stage::new();
     let tree = stage.tree("", "rules: [ { say: hi } ]");
-    insta::assert_snapshot!(refused(&stage, &["run", &tree, "--goal", " "]), @"spinney: [folder]/tree.yaml has no goal: give it a `goal`, or write --goal");
+    insta::assert_snapshot!(refused(&stage, &["run", &tree, "--goal", " "]), @"spinney: [folder]/tree.yaml has no goal: add a `goal`, or use --goal");
 }
 
 #[test]
@@ -77,19 +76,19 @@ fn wrong_usage_exits_with_two() {
     assert!(refused(&stage, &["run"]).contains("<FILE>"));
     assert!(refused(&stage, &["budget", "last", "--add-usd", "-1"]).contains("--add-usd"));
     assert!(refused(&stage, &["budget", "last", "--add-usd", "lots"]).contains("not an amount in USD"));
-    assert!(refused(&stage, &["answer", "last", "first", "x"]).contains("named by its number"));
+    assert!(refused(&stage, &["answer", "last", "first", "x"]).contains("the number of a question"));
     assert!(refused(&stage, &["cancel", "last", "No Such"]).contains("agent id"));
 }
 
 #[test]
 fn trees_that_are_not_there_are_named() {
     let stage = Stage::new();
-    insta::assert_snapshot!(refused(&stage, &["ps"]), @"spinney: no home at .spinney: nothing was run there yet; --home or SPINNEY_HOME names another");
+    insta::assert_snapshot!(refused(&stage, &["ps"]), @"spinney: no home at .spinney: run a tree first, or set --home or SPINNEY_HOME");
     stage.spinney(&["run", &stage.tree("", "rules: [ { say: hi } ]")]);
-    insta::assert_snapshot!(refused(&stage, &["resume", "ffff"]), @"spinney: no tree begins with `ffff`: `spinney ps` lists those there are");
-    insta::assert_snapshot!(refused(&stage, &["events", "first"]), @"spinney: `first` is no tree id: write the beginning of one that `spinney ps` shows, or `last`");
+    insta::assert_snapshot!(refused(&stage, &["resume", "ffff"]), @"spinney: no tree starts with `ffff`: `spinney ps` lists all trees");
+    insta::assert_snapshot!(refused(&stage, &["events", "first"]), @"spinney: `first` is not a tree id: use a prefix of one that `spinney ps` lists, or `last`");
     insta::assert_snapshot!(refused(&stage, &["events", "last", "--agent", "nobody"]), @"spinney: no agent `nobody` in this tree: known agents: lead");
-    insta::assert_snapshot!(refused(&stage, &["replay", "last", "--expect", "12"]), @"spinney: `12` is no hash: write the 64 hex digits of an `event_hash`");
+    insta::assert_snapshot!(refused(&stage, &["replay", "last", "--expect", "12"]), @"spinney: `12` is not a hash: expected the 64 hex digits of an `event_hash`");
 }
 
 /// Dollars that cannot be meant.
@@ -101,9 +100,7 @@ struct Boastful(Used);
 impl Model for Boastful {
     fn call(&self, _: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
         let used = self.0;
-        Box::pin(async move {
-            Ok(ModelAnswer { text: "done".to_owned(), asks: Vec::new(), used, stop: StopReason::End })
-        })
+        Box::pin(async move { Ok(ModelAnswer { used, ..ModelAnswer::said("done") }) })
     }
 
     fn tokens(&self, text: &str) -> u64 {

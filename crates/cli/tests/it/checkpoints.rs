@@ -67,7 +67,7 @@ fn a_checkpoint_that_cannot_be_made_says_why() {
     insta::assert_snapshot!(told.join(""), @"
     spinney: a checkpoint `one` is there already, in tree [tree]: choose another name or leave it out
     spinney: no agent is called `nobody` in this tree: its events name every agent
-    spinney: `zz` is no tree id: write the beginning of one that `spinney ps` shows, or `last`
+    spinney: `zz` is not a tree id: use a prefix of one that `spinney ps` lists, or `last`
     error: invalid value 'No Name' for '--name <NAME>': `No Name` is not a valid checkpoint name: 1 to 64 characters of a-z, 0-9, `_` and `-`, the first a letter or digit
 
     For more information, try '--help'.
@@ -108,12 +108,12 @@ fn p24_a_branch_is_made_run_listed_and_guards_its_origin() {
     .to_vec();
     insta::assert_snapshot!(told.join("\n"), @"
     error: the following required arguments were not provided:
-    spinney: no checkpoint begins with `spoon`: `spinney checkpoint ls` lists those there are
+    spinney: no checkpoint starts with `spoon`: `spinney checkpoint ls` lists all of them
     error: unexpected argument '-1' found
     ");
     let made = stage.spinney(&["checkpoint", "branch", "fo", "--budget-usd", "0.5"]);
     assert_eq!(made.code, Some(0), "{}", made.err);
-    insta::assert_snapshot!(steady(&made.err), @"branched off tree [id] at `fork`, event 7; go on with: spinney resume [id]");
+    insta::assert_snapshot!(steady(&made.err), @"branched off tree [id] at `fork`, event 7; continue with: spinney resume [id]");
     let branch = made.out.trim();
     let origin = stage.spinney(&["ps", "--json"]).json()[0]["tree"].as_str().unwrap().to_owned();
     insta::assert_snapshot!(steady(&stage.spinney(&["ps"]).out), @"
@@ -133,7 +133,7 @@ fn p24_a_branch_is_made_run_listed_and_guards_its_origin() {
     11    0.00s  lead  has an answer from a person: left
     12    0.00s  lead  asks model fast (call 3): 332 tokens in, at most 2000 out
     13    0.00s  lead  waits with model fast: suspended
-    14    0.00s  -  the tree goes on
+    14    0.00s  -  the tree continues
     15    0.00s  lead  starts model fast, attempt 1: $0.002583, 2,332 tokens, 1 step held
     16    0.00s  lead  answers: done
     17    0.00s  lead  completed; spent $0.00008425, 333 tokens, 1 step
@@ -143,12 +143,12 @@ fn p24_a_branch_is_made_run_listed_and_guards_its_origin() {
     }
     let guarded = stage.spinney(&["rm", &origin]);
     assert_eq!(guarded.code, Some(2));
-    insta::assert_snapshot!(steady(&guarded.err), @"spinney: not removed; `spinney rm [id] --force` does it all the same: tree [tree] is the origin of branch [tree]: remove that first, or force it");
+    insta::assert_snapshot!(steady(&guarded.err), @"spinney: not removed; `spinney rm [id] --force` removes it anyway: tree [tree] is the origin of branch [tree]: remove that first, or force it");
     let forced = stage.spinney(&["rm", &origin, "--force"]);
     assert_eq!(forced.code, Some(0));
     insta::assert_snapshot!(steady(&forced.err), @"
     removed tree [tree]
-    branch [tree] keeps what it shared with it; it has ended, and is not told
+    branch [tree] keeps the shared part; it has ended and was not notified
     ");
     assert_eq!(stage.spinney(&["replay", branch, "--verify"]).code, Some(0));
 }
@@ -224,7 +224,7 @@ fn p23_a_rollback_says_what_is_left_and_can_be_taken_back() {
     let back = stage.spinney(&["checkpoint", "rollback", "th"]);
     assert_eq!((back.code, back.out.len()), (Some(0), 20), "{}", back.err);
     let prior = back.out.trim();
-    insta::assert_snapshot!(steady(&back.err), @"`lead` is what it was at `then`: 3 messages; what was before is `[name]`; go on with: spinney resume [id]");
+    insta::assert_snapshot!(steady(&back.err), @"restored `lead` from checkpoint `then`: 3 messages; the context before that is checkpoint `[name]`; continue with: spinney resume [id]");
     let now = shown(&stage);
     assert!(before.contains("not so") && !now.contains("not so"), "{now}");
     assert!(now.contains("rolled back"), "{now}");
@@ -242,7 +242,7 @@ fn p23_a_rollback_says_what_is_left_and_can_be_taken_back() {
     let verified = stage.spinney(&["replay", "last", "--verify"]);
     assert_eq!(verified.code, Some(0), "{}", verified.err);
     let told = stage.spinney(&["events", "last"]).out;
-    assert!(told.contains("is rolled back to what it was at event"), "{told}");
+    assert!(told.contains("is rolled back to its context at event"), "{told}");
     // It has ended by now, and that is not taken back.
     let over = stage.spinney(&["checkpoint", "rollback", "then"]);
     assert_eq!((over.code, over.out.as_str()), (Some(2), ""));
@@ -274,7 +274,7 @@ fn a_rollback_that_cannot_be_done_says_why() {
     Usage: spinney checkpoint rollback <NAME>
 
     For more information, try '--help'.
-    spinney: no checkpoint begins with `now`: `spinney checkpoint ls` lists those there are
+    spinney: no checkpoint starts with `now`: `spinney checkpoint ls` lists all of them
     spinney: no agent `laed` in this tree: did you mean `lead`?
     error: invalid value 'No One' for '--into <AGENT>': `No One` is not a valid agent id: 1 to 64 characters of a-z, 0-9, `_` and `-`, the first a letter or digit
 
@@ -291,7 +291,7 @@ fn a_tree_that_runs_is_rolled_back_by_its_process() {
     assert_eq!(stage.spinney(&["checkpoint", "make", "lead", "--name", "early"]).code, Some(0));
     let back = stage.spinney(&["checkpoint", "rollback", "early"]);
     assert_eq!(back.code, Some(0), "{}", back.err);
-    insta::assert_snapshot!(steady(&back.err), @"`lead` is what it was at `early`: 1 message; what was before is `[name]`");
+    insta::assert_snapshot!(steady(&back.err), @"restored `lead` from checkpoint `early`: 1 message; the context before that is checkpoint `[name]`");
     running.until("is rolled back");
     running.kill();
     assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));

@@ -297,11 +297,11 @@ fn l32_limits_of_the_tree_and_of_an_agent() {
     I look.
     helper limits: { max_tokens_per_step: 2 }: exit 0
       told: a failed (output_truncated: the answer was cut at its output cap of 2 tokens: raise `limits.max_tokens_per_step`, or ask for less); partial result:
-    I look.
+    I look.helped, 
       told: b failed (output_truncated: the answer was cut at its output cap of 2 tokens: raise `limits.max_tokens_per_step`, or ask for less); partial result:
-    I look.
+    I look.helped, 
       answer: I have it: b failed (output_truncated: the answer was cut at its output cap of 2 tokens: raise `limits.max_tokens_per_step`, or ask for less); partial result:
-    I look.
+    I look.helped,
     ");
 }
 

@@ -284,7 +284,7 @@ rules:
     insta::assert_snapshot!(said(&stage, &["show", "lead", "--full"]), @r#"
     lead of tree [id]: completed, as of event 17
     4 messages
-    it was told that helper has a smaller window: 900 tokens, and it has 2,000 tokens
+    it was notified that helper has a smaller window: 900 tokens instead of 2,000 tokens
 
     #1  system · system · 495 tokens
         You lead.
@@ -410,13 +410,13 @@ fn p15_agents_are_told_from_outside_what_another_knows() {
     running.until("two starts");
     let milk = ["send", "last", "lead", "The milk is sour.", "--category", "context"];
     insta::assert_snapshot!(noted(&stage, &milk), @"sent to `lead`");
-    insta::assert_snapshot!(noted(&stage, &["broadcast", "last", "--from", "lead", "--to", "one"]), @"told of what `lead` knows: `one` 1 message");
-    insta::assert_snapshot!(noted(&stage, &["refresh", "last", "one"]), @"`one` is told 1 message that it did not know");
-    insta::assert_snapshot!(noted(&stage, &["refresh", "last", "one"]), @"nothing was new to `one`");
+    insta::assert_snapshot!(noted(&stage, &["broadcast", "last", "--from", "lead", "--to", "one"]), @"shared what `lead` knows: `one` 1 message");
+    insta::assert_snapshot!(noted(&stage, &["refresh", "last", "one"]), @"shared 1 message with `one`");
+    insta::assert_snapshot!(noted(&stage, &["refresh", "last", "one"]), @"`one` already knew everything");
     running.kill();
-    insta::assert_snapshot!(noted(&stage, &["broadcast", "last", "--from", "lead", "--to", "one", "--to", "lead/two"]), @"told of what `lead` knows: `one` nothing new, `two` 1 message; go on with: spinney resume [id]");
-    insta::assert_snapshot!(noted(&stage, &["broadcast", "last", "--from", "lead", "--to", "two"]), @"told of what `lead` knows: `two` nothing new");
-    insta::assert_snapshot!(noted(&stage, &["refresh", "last", "one", "--replace"]), @"`one` is told 2 messages instead of what it was told before; go on with: spinney resume [id]");
+    insta::assert_snapshot!(noted(&stage, &["broadcast", "last", "--from", "lead", "--to", "one", "--to", "lead/two"]), @"shared what `lead` knows: `one` nothing new, `two` 1 message; continue with: spinney resume [id]");
+    insta::assert_snapshot!(noted(&stage, &["broadcast", "last", "--from", "lead", "--to", "two"]), @"shared what `lead` knows: `two` nothing new");
+    insta::assert_snapshot!(noted(&stage, &["refresh", "last", "one", "--replace"]), @"shared 2 messages with `one`, replacing what it received before; continue with: spinney resume [id]");
     insta::assert_snapshot!(said(&stage, &["show", "one"]), @"
     one of tree [id]: running, as of event 23
     5 messages, 2 of them left out of its window
@@ -480,7 +480,7 @@ fn p18_an_agent_that_is_not_there_is_never_another_one() {
             spinney: no agent `nobody` in this tree: known agents: lead, one, two
             spinney: no agent `nobody` in this tree: known agents: lead, one, two
             ");
-            insta::assert_snapshot!(noted(&stage, &["send", "last", "thre", "Hi."]), @"sent to `thre`: no agent has that name yet (known agents: lead, one, two); the message waits until one is spawned");
+            insta::assert_snapshot!(noted(&stage, &["send", "last", "thre", "Hi."]), @"sent to `thre`: no agent has that name yet (known agents: lead, one, two); it gets the message when it is spawned");
             running.signal("KILL");
         } else {
             assert!(told.iter().all(|told| told.starts_with("spinney: no agent `")), "{told:?}");
@@ -493,10 +493,10 @@ fn p18_an_agent_that_is_not_there_is_never_another_one() {
 #[test]
 fn what_cannot_be_told_is_refused_with_the_reason() {
     let stage = Stage::new();
-    insta::assert_snapshot!(refused(&stage, &["show", "lead"]), @"spinney: no home at .spinney: nothing was run there yet; --home or SPINNEY_HOME names another");
+    insta::assert_snapshot!(refused(&stage, &["show", "lead"]), @"spinney: no home at .spinney: run a tree first, or set --home or SPINNEY_HOME");
     let waits = "rules: [ { when: { turn: 1 }, call: [ { tool: ask_human, args: { question: Which? } } ] }, { say: done } ]";
     assert_eq!(stage.spinney(&["run", &stage.tree("ask_human", waits)]).code, Some(5));
-    insta::assert_snapshot!(refused(&stage, &["show", "ffff", "lead"]), @"spinney: no tree begins with `ffff`: `spinney ps` lists those there are");
+    insta::assert_snapshot!(refused(&stage, &["show", "ffff", "lead"]), @"spinney: no tree starts with `ffff`: `spinney ps` lists all trees");
     insta::assert_snapshot!(refused(&stage, &["window", "last"]), @"spinney: no agent `last` in this tree: known agents: lead");
     insta::assert_snapshot!(refused(&stage, &["refresh", "last", "lead"]), @"spinney: the root was told nothing by anybody: refresh one of its children");
     insta::assert_snapshot!(refused(&stage, &["broadcast", "last", "--from", "lead", "--to", "lead"]), @"spinney: `lead` cannot be told what it knows itself: name another agent");

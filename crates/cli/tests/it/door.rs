@@ -43,7 +43,7 @@ fn a_request_may_refer_only_to_what_it_brings_along() {
         let mut told = String::new();
         stream.read_to_string(&mut told).unwrap();
         assert!(told.contains(r#""told":"refused""#), "{request} {told}");
-        assert!(told.contains("brings along"), "{request} {told}");
+        assert!(told.contains("may only refer to images and files of its message"), "{request} {told}");
     }
     assert_eq!(stage.spinney(&["ps", "--json"]).result()["events"], events);
     running.kill();
@@ -68,7 +68,7 @@ fn a_request_of_another_version_is_refused_by_its_number() {
     let newer = told(json!({ "version": 2, "body": ask, "more": true }));
     assert_eq!(
         newer["body"]["message"],
-        "this side speaks version 1 of requests and the other side version 2: use one release of spinney for both"
+        "this process uses request version 1 and the other one version 2: use the same release of spinney for both"
     );
     let bare = told(ask.clone());
     assert!(bare["body"]["message"].as_str().unwrap().contains("missing field `version`"), "{bare}");
@@ -118,7 +118,7 @@ fn pipes_and_devices_are_refused_without_waiting() {
     let refused = |args: &[&str]| {
         let refused = stage.spinney(args);
         assert_eq!(refused.code, Some(2), "{args:?} {}", refused.err);
-        assert!(refused.err.contains("it is no plain file"), "{args:?} {}", refused.err);
+        assert!(refused.err.contains("it is not a regular file"), "{args:?} {}", refused.err);
     };
     refused(&["run", &pipe(&stage, "pipe.yaml")]);
     let device = stage.folder().join("device.yaml");
@@ -151,7 +151,7 @@ fn a_kept_file_that_is_none_is_refused_without_waiting() {
     pipe(&stage, script.strip_prefix(stage.folder()).unwrap().to_str().unwrap());
     let piped = stage.spinney(&["resume", "last"]);
     assert_eq!(piped.code, Some(2), "{}", piped.err);
-    assert!(piped.err.contains("it is no plain file"), "{}", piped.err);
+    assert!(piped.err.contains("it is not a regular file"), "{}", piped.err);
 }
 
 /// A tree file from somewhere else does not choose which files of this machine are read.
@@ -175,7 +175,7 @@ fn a_script_lies_below_the_folder_of_its_tree_file() {
         let refused = run(script, &[]);
         assert_eq!(refused.code, Some(2), "{script} {}", refused.err);
         assert!(refused.err.contains("project/tree.yaml:4:"), "{script} {}", refused.err);
-        assert!(refused.err.contains("or write --allow-outside"), "{script} {}", refused.err);
+        assert!(refused.err.contains("or use --allow-outside"), "{script} {}", refused.err);
         assert!(!stage.home().exists(), "{script}");
     }
     for script in ["scripts/inside.yaml", "near.yaml", "./scripts/inside.yaml"] {

@@ -24,7 +24,7 @@ fn the_example_tells_its_story_and_completes() {
       0.00s  lead says: The word comes from thorns. A helper finds out how many trees make one.
       0.00s    helper starts: How many trees make a spinney?
       0.00s    helper tried model fast, which failed (rate_limit): rule 4 of hello.script.yaml: attempt 1 fails as scripted; spent nothing
-      0.00s    helper tries model fast again in a moment
+      0.00s    helper retries model fast in a moment
       0.00s    helper calls count_trees {"of":"spinney"}
       0.00s    helper gets from count_trees: between 5 and 500 in what people call a spinney
       0.00s    helper answers: There is no fixed number: between 5 and 500 in what people call a spinney.

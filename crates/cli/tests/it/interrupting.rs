@@ -46,9 +46,9 @@ fn a_second_interrupt_ends_everything_at_once() {
     let mut running = stage.play(&["run", &stage.tree("", "rules: [ { hang: true } ]")]);
     running.until("starts");
     running.signal("INT");
-    running.until_noted("Ctrl-C again ends it at once");
+    running.until_noted("Press Ctrl-C again to stop at once");
     running.signal("INT");
-    running.until_noted("ended at once. Go on with: spinney resume");
+    running.until_noted("stopped at once. Continue with: spinney resume");
     assert_eq!(running.end().code, Some(130));
     assert_eq!(stage.spinney(&["cancel", "last"]).code, Some(0));
 }
@@ -92,9 +92,9 @@ fn two_signals_end_the_process_while_its_workers_are_blocked() {
         lock.execute_batch("BEGIN IMMEDIATE").unwrap();
         // Whoever runs the tree stands still from its next event on: five milliseconds.
         running.signal(first);
-        running.until_noted("Ctrl-C again ends it at once");
+        running.until_noted("Press Ctrl-C again to stop at once");
         running.signal(second);
-        running.until_noted("ended at once. Go on with: spinney resume");
+        running.until_noted("stopped at once. Continue with: spinney resume");
         let ended = running.end();
         assert_eq!(ended.code, Some(130), "{}", ended.err);
         assert!(lock.execute_batch("ROLLBACK").is_ok(), "the lock was held to the end");

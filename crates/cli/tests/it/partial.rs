@@ -88,11 +88,11 @@ tools: { look: { say: seen } }
     let told = told(&stage, script);
     insta::assert_snapshot!(told.join("\n"), @"
     a failed (output_truncated: the answer was cut at its output cap of 100000 tokens: raise `limits.max_tokens_per_step`, or ask for less); partial result:
-    Half of
+    Half ofHalf of
     ");
 }
 
-/// G3 (without continuing): the root's answer that its cap really cut is shown as what it is, in words and as JSON, and
+/// G3 (CLI and JSON): the root's answer that its cap really cut is shown as what it is, in words and as JSON, and
 /// the exit code is not that of a tree that completed.
 #[test]
 fn an_answer_that_was_cut_at_its_output_cap_is_not_completed() {
@@ -111,13 +111,13 @@ agents:
     assert_eq!(ended.code, Some(1), "{} {}", ended.out, ended.err);
     let result = ended.json().pop().unwrap();
     assert_eq!(result["state"], "failed");
-    assert_eq!(result["output"], "One two thre");
+    assert_eq!(result["output"], "One two threOne two thre", "it went on once, and was cut again");
     assert_eq!(result["error"]["code"], "output_truncated");
     insta::assert_snapshot!(result["error"]["message"].as_str().unwrap(), @"the answer was cut at its output cap of 3 tokens: raise `limits.max_tokens_per_step`, or ask for less");
     insta::assert_snapshot!(result["error"]["remedy"].as_str().unwrap(), @"raise `limits.max_tokens_per_step` of the agent, or ask for a shorter answer, and run it again");
     let plain = stage.spinney(&["run", &tree]);
     assert_eq!(plain.code, Some(1));
-    assert!(plain.out.contains("so far  One two thre\n"), "{}", plain.out);
+    assert!(plain.out.contains("so far  One two threOne two thre\n"), "{}", plain.out);
     assert!(plain.out.contains("why     the answer was cut at its output cap of 3 tokens"), "{}", plain.out);
 }
 
@@ -222,4 +222,32 @@ tools: { look: { say: seen } }
     let said = events.iter().find(|event| event["type"] == "call_ended").unwrap();
     let rest = json!({ "hash": BlobHash::of(whole.as_bytes()), "bytes": whole.len() });
     assert_eq!(said["outcome"]["body"]["rest"], rest);
+}
+
+/// What a model thought is shown to people, and no other agent reads it.
+#[test]
+fn what_a_model_thought_is_shown_and_stays_with_it() {
+    let script = "
+rules:
+  - when: { agent: lead, turn: 1 }
+    think: I need help with this.
+    say: Wait.
+    call: [ { tool: spawn_agent, args: { agent: helper, id: a, goal: Help. } } ]
+  - when: { agent: lead }
+    say: 'I know: {{ last }}'
+  - when: { agent: helper }
+    think: A SECRET thought.
+    say: helped
+tools: { look: { say: seen } }
+";
+    let stage = Stage::new();
+    let told = told(&stage, script);
+    assert_eq!(told, ["helped"]);
+    let shown = stage.spinney(&["show", "a"]).out;
+    assert!(shown.contains("    thinks: A SECRET thought.\n    helped\n"), "{shown}");
+    let of_lead = stage.spinney(&["show", "lead", "--json"]).out;
+    assert!(of_lead.contains(r#""reasoning":"I need help with this.""#), "{of_lead}");
+    assert!(!of_lead.contains("SECRET"), "{of_lead}");
+    let step = stage.spinney(&["events", "last", "--json"]).out;
+    assert!(!step.contains("SECRET"), "it stands in a blob: {step}");
 }

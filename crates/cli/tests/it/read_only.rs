@@ -19,7 +19,7 @@ const LOOKS: [(&[&str], &str); 7] = [
     (&["show", "last", "lead"], "Try it."),
     (&["window", "last", "lead"], "lead"),
     (&["checkpoint", "ls"], "here"),
-    (&["replay", "last", "--verify"], "nothing differs"),
+    (&["replay", "last", "--verify"], "with the same result"),
     (&["replay", "last"], "replayed"),
 ];
 

@@ -47,7 +47,7 @@ fn a_tree_that_could_go_on_is_removed_only_by_force() {
     assert_eq!(stage.spinney(&["run", &stage.tree("ask_human", asks)]).code, Some(5));
     let refused = stage.spinney(&["rm", "last"]);
     assert_eq!(refused.code, Some(2));
-    insta::assert_snapshot!(steady(&refused.err), @"spinney: tree [id] has not ended (waiting); `spinney resume [id]` goes on with it; `spinney rm [id] --force` removes it all the same");
+    insta::assert_snapshot!(steady(&refused.err), @"spinney: tree [id] has not ended (waiting); `spinney resume [id]` continues it; `spinney rm [id] --force` removes it anyway");
     assert_eq!(stage.spinney(&["ps", "--json"]).json().len(), 1);
     assert_eq!(stage.spinney(&["rm", "last", "--force"]).code, Some(0));
     assert_eq!(stage.spinney(&["ps", "--json"]).json().len(), 0);

@@ -12,7 +12,7 @@ fn a_journal_is_verified_without_a_model() {
     let result = stage.spinney(&["run", &stage.tree("", SAYS), "--json"]).result();
     let verified = stage.spinney(&["replay", "last", "--verify"]);
     insta::assert_snapshot!(steady(&verified.out), @"
-    verified: 6 events; every input was decided again by rules 4, and nothing differs
+    verified: 6 events; every input was decided again under rules 4, with the same result
       hash    [hash]
       state   completed
       answer  an unmistakable answer
@@ -35,7 +35,7 @@ fn a_story_is_told_again_from_the_journal() {
       0.00s  lead answers: an unmistakable answer
       0.00s  lead completed; spent $0.00001875, 51 tokens, 1 step
 
-    replayed: 6 events; every input was decided again by rules 4, and nothing differs
+    replayed: 6 events; every input was decided again under rules 4, with the same result
       hash    [hash]
       state   completed
       answer  an unmistakable answer
@@ -55,7 +55,7 @@ fn o22_one_changed_byte_is_found_and_named() {
     std::fs::write(&file, bytes).unwrap();
     let diverged = stage.spinney(&["replay", "last", "--verify"]);
     assert_eq!((diverged.code, diverged.out.as_str()), (Some(1), ""));
-    insta::assert_snapshot!(steady(&diverged.err), @"spinney: tree [tree] is not what its journal says: the journal of tree [tree] is damaged after event 4: the bytes of the next batch do not match their hash");
+    insta::assert_snapshot!(steady(&diverged.err), @"spinney: tree [tree] failed verification: the journal of tree [tree] is damaged after event 4: the bytes of the next batch do not match their hash");
     assert_eq!(stage.spinney(&["events", "last"]).code, Some(1));
     assert_eq!(stage.spinney(&["ps", "--json"]).result()["state"], json!("completed"));
 }

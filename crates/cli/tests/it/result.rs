@@ -166,7 +166,7 @@ fn a_tree_at_its_ceiling_exits_with_three_and_goes_on_once_it_is_raised() {
     let again = stage.spinney(&["resume", "last"]);
     assert_eq!(again.code, Some(3));
     insta::assert_snapshot!(steady(&again.out), @"
-    test · tree [id] · resumed after 17 events
+    test · tree [id] · resumed at event 17
     SCRIPTED: answers come from a file, no model is called
 
     halted after 0.00s

@@ -25,7 +25,7 @@ fn is_given_again(stage: &Stage, run: &Ended) {
     assert_eq!((replayed.code, replayed.out.as_str()), (run.code, run.out.as_str()), "{}", replayed.err);
     let verified = stage.spinney(&["replay", "last", "--verify", "--json"]);
     assert_eq!((verified.code, verified.out.trim_end()), (run.code, last_line(run)), "{}", verified.err);
-    assert!(verified.err.contains("nothing differs"), "{}", verified.err);
+    assert!(verified.err.contains("with the same result"), "{}", verified.err);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_tree_that_could_not_start_leaves_a_result_line_too() {
         "error": {
             "code": "usage",
             "message": format!("{tree}:2:1: unknown key `buget`: did you mean `budget`?"),
-            "remedy": "put right what the message names, then run it again",
+            "remedy": "fix what the message names, then run it again",
         },
     });
     assert_eq!(only_line(&refused), expected);
@@ -137,7 +137,7 @@ fn a_store_that_fails_while_a_tree_runs_leaves_a_result_line_and_a_tree_that_goe
     assert_eq!((run.code, &result["state"]), (Some(1), &json!("failed")), "{}", run.err);
     assert_eq!(result["error"]["code"], json!("journal"), "{result}");
     let id = result["tree"].as_str().unwrap();
-    let remedy = format!("put right what the message names, then: spinney resume {}", &id[..12]);
+    let remedy = format!("fix what the message names, then: spinney resume {}", &id[..12]);
     assert_eq!(result["error"]["remedy"], json!(remedy));
     let stored = stage.spinney(&["ps", "--json"]).result();
     assert_eq!((&stored["tree"], &stored["event_hash"]), (&result["tree"], &result["event_hash"]));
@@ -179,7 +179,7 @@ fn a_tree_that_a_person_paused_is_paused_wherever_states_are_shown() {
     let replayed = stage.spinney(&["replay", "last", "--json"]);
     assert_eq!((replayed.code, &replayed.result()["state"]), (Some(0), &json!("paused")));
     let mut resumed = stage.play(&["resume", "last"]);
-    resumed.until_noted("paused, and nothing runs");
+    resumed.until_noted("paused, nothing runs");
     resumed.signal("INT");
     let ended = resumed.end();
     assert_eq!(ended.code, Some(130));

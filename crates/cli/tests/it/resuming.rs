@@ -40,7 +40,7 @@ fn the_header_says_how_much_there_was() {
     running.kill();
     let events = stage.spinney(&["events", "last"]).out.lines().count();
     let resumed = stage.spinney(&["resume", "last"]);
-    assert!(resumed.out.lines().next().unwrap().ends_with(&format!("resumed after {events} events")));
+    assert!(resumed.out.lines().next().unwrap().ends_with(&format!("resumed at event {events}")));
     assert!(resumed.out.contains("lead starts look again after a restart"), "{}", resumed.out);
     assert!(resumed.out.contains("  answer  I saw it\n"), "{}", resumed.out);
 }
@@ -52,7 +52,7 @@ fn a_tree_that_has_ended_is_not_run_again_and_gives_its_result() {
     let again = stage.spinney(&["resume", "last"]);
     assert_eq!((again.code, again.err.as_str()), (Some(0), ""));
     insta::assert_snapshot!(steady(&again.out), @"
-    test · tree [id] · had ended after 18 events
+    test · tree [id] · already ended after 18 events
 
     completed after 0.00s
       answer  I saw it
@@ -78,7 +78,7 @@ fn a_tree_is_not_resumed_from_a_file_that_was_changed() {
         assert_eq!((refused.code, refused.out.as_str()), (Some(2), ""), "{}", refused.err);
         assert!(refused.err.contains(&format!("`{file}` was changed")), "{}", refused.err);
         let give_up = format!("give up with `spinney cancel {}`", &id[..12]);
-        assert!(refused.err.contains("put it back") && refused.err.contains(&give_up), "{}", refused.err);
+        assert!(refused.err.contains("restore them") && refused.err.contains(&give_up), "{}", refused.err);
         std::fs::remove_file(&path).unwrap();
         let missing = stage.spinney(&["resume", "last"]);
         assert!(missing.err.contains(&format!("cannot read `{file}`")), "{}", missing.err);

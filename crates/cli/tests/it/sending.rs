@@ -52,7 +52,7 @@ fn files_go_along_with_a_message_to_a_running_tree_and_to_one_that_stands_still(
     assert!(told.ends_with("See. (with image chart.bin, file rows.csv, file large.dat)"), "{told}");
     running.kill();
     let sent = stage.spinney(&["send", "last", "lead", "", "--file", &image]);
-    insta::assert_snapshot!(noted(&sent), @"sent to `lead` with 1 file; go on with: spinney resume [id]");
+    insta::assert_snapshot!(noted(&sent), @"sent to `lead` with 1 file; continue with: spinney resume [id]");
     let shown = said(&stage, &["show", "lead"]);
     let lines: Vec<&str> =
         shown.lines().filter(|line| line.contains("[image") || line.contains("[file")).collect();
@@ -99,7 +99,7 @@ fn what_cannot_be_sent_says_why_and_nothing_is_sent() {
     insta::assert_snapshot!(told.concat(), @r"
     spinney: `empty.txt` is empty: send something, or leave it out
     spinney: cannot send [folder]/huge.bin: it has 8388609 bytes and the limit is 8388608: make it smaller
-    spinney: none.png is called image/png and does not begin like one: give it its right name
+    spinney: none.png has the extension of image/png but other contents: rename it
     spinney: cannot send [folder]/odd\.txt: rename it: `odd\.txt` is not a valid name of a part: 1 to 128 bytes without `/`, `\` and characters that cannot be printed, not `.` or `..`, no space at an end
     spinney: cannot send [folder]/missing.txt: No such file or directory (os error 2)
     spinney: cannot send [folder]: it is a folder

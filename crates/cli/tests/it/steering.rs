@@ -37,7 +37,7 @@ fn a_running_tree_takes_every_request_from_another_process() {
     ok(&stage.spinney(&["pause", "last"]));
     running.until("is paused");
     ok(&stage.spinney(&["unpause", "last", "lead"]));
-    running.until("goes on");
+    running.until("continues");
     ok(&stage.spinney(&["cancel", "last"]));
     running.until("cancelled (a person cancelled it)");
     assert_eq!(running.end().code, Some(4));
@@ -54,7 +54,7 @@ fn refusals_are_told_to_whoever_asked() {
         assert_eq!(ended.code, Some(2), "{}", ended.err);
         steady(&ended.err)
     };
-    insta::assert_snapshot!(refused(&["answer", "last", "7", "blue"]), @"spinney: no question #7 is open: choose one of `#2`; see what is asked: spinney questions [id]");
+    insta::assert_snapshot!(refused(&["answer", "last", "7", "blue"]), @"spinney: no question #7 is open: choose one of `#2`; list open questions: spinney questions [id]");
     insta::assert_snapshot!(refused(&["unpause", "last"]), @"spinney: `lead` is not paused: nothing to unpause");
     insta::assert_snapshot!(refused(&["send", "last", "No body", "hi"]), @"
     error: invalid value 'No body' for '<AGENT>': `No body` is not a valid agent id: 1 to 64 characters of a-z, 0-9, `_` and `-`, the first a letter or digit
@@ -63,8 +63,8 @@ fn refusals_are_told_to_whoever_asked() {
     ");
     insta::assert_snapshot!(refused(&["budget", "last", "--add-tokens", "5"]), @"spinney: nothing to raise: give an amount of something that has a ceiling: choose one of `cost`");
     running.kill();
-    insta::assert_snapshot!(refused(&["answer", "last", "7", "blue"]), @"spinney: no question #7 is open: choose one of `#2`; see what is asked: spinney questions [id]");
-    insta::assert_snapshot!(refused(&["unpause", "last"]), @"spinney: `lead` is not paused: nothing to unpause; go on with: spinney resume [id]");
+    insta::assert_snapshot!(refused(&["answer", "last", "7", "blue"]), @"spinney: no question #7 is open: choose one of `#2`; list open questions: spinney questions [id]");
+    insta::assert_snapshot!(refused(&["unpause", "last"]), @"spinney: `lead` is not paused: nothing to unpause; continue with: spinney resume [id]");
 }
 
 /// A pause is a person's word: it survives the process, it is said, and it can be taken back whether the tree runs or not.
@@ -83,7 +83,7 @@ tools: { look: { repeatable: true, think_ms: 300, say: it } }
     ok(&stage.spinney(&["pause", "last"]));
     running.kill();
     let mut resumed = stage.play(&["resume", "last"]);
-    resumed.until_noted("paused, and nothing runs");
+    resumed.until_noted("paused, nothing runs");
     resumed.kill();
     ok(&stage.spinney(&["unpause", "last"]));
     let result = stage.spinney(&["resume", "last", "--json"]);
@@ -216,7 +216,7 @@ fn nonsense_on_the_socket_is_refused_and_harms_nobody() {
     let finish = format!(
         r#"{{"version":1,"body":{{"ask":"do","tree":"{id}","request":{{"verb":"finish","agent":"lead","result":{{"text":"x"}}}}}}}}"#
     );
-    assert!(told(format!("{finish}\n").as_bytes()).contains("may not be asked from outside"));
+    assert!(told(format!("{finish}\n").as_bytes()).contains("not allowed from another process"));
     assert_eq!(stage.spinney(&["ps", "--json"]).result()["state"], json!("running"));
     running.kill();
 }
@@ -290,7 +290,7 @@ fn a_default_answer_is_not_told_as_a_persons() {
     let stage = Stage::new();
     let script = BUSY.replace("Which colour?", "Which colour?, default: blue, timeout: 300ms");
     let mut running = stage.play(&["run", &stage.tree("ask_human, hang", &script)]);
-    running.until("has no answer from a person in time and takes its default: blue");
+    running.until("has no answer from a person in time and uses the default: blue");
     running.kill();
     let events = stage.spinney(&["events", "last", "--json"]).json();
     let end = events.iter().find(|event| event["outcome"]["end"] == json!("answered")).unwrap();

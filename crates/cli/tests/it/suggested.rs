@@ -220,7 +220,7 @@ fn a_paused_tree_suggests_commands_that_work() {
     running.until("calls look");
     assert_eq!(stage.spinney(&["pause", "last"]).code, Some(0));
     // Whoever runs it says how it goes on.
-    let unpause = running.until_noted("paused, and nothing runs");
+    let unpause = running.until_noted("paused, nothing runs");
     let again = stage.spinney(&["pause", "last"]);
     assert_eq!(again.code, Some(2));
     assert_eq!(commands(&again.err), [format!("{} lead", commands(&unpause)[0])]);
@@ -245,7 +245,7 @@ fn a_paused_tree_that_is_resumed_says_which_command_ends_the_pause() {
     let paused = stage.spinney(&["pause", "last"]);
     suggests(&stage, &paused, &[("resume [id] --unpause", 0)]);
     let mut resumed = stage.play(&["resume", "last"]);
-    let unpause = commands(&resumed.until_noted("paused, and nothing runs"));
+    let unpause = commands(&resumed.until_noted("paused, nothing runs"));
     let unpaused = stage.shell(&unpause[0]);
     assert_eq!(unpaused.code, Some(0), "{unpause:?}: {unpaused:?}");
     assert_eq!(resumed.end().code, Some(0));
@@ -274,7 +274,7 @@ tools: { look: { repeatable: true, think_ms: 500, say: seen } }
     let mut running = stage.play(&["run", &tree]);
     running.until("calls look");
     assert_eq!(stage.spinney(&["pause", "last", "helper"]).code, Some(0));
-    let unpause = commands(&running.until_noted("paused, and nothing runs"));
+    let unpause = commands(&running.until_noted("paused, nothing runs"));
     assert!(unpause[0].ends_with(" helper"), "{unpause:?}");
     let unpaused = stage.shell(&unpause[0]);
     assert_eq!(unpaused.code, Some(0), "{unpaused:?}");
@@ -312,9 +312,9 @@ fn a_running_tree_suggests_commands_that_work() {
     let mut running = stage.play(&["run", &stage.tree("look", SLOW)]);
     running.until("calls look");
     running.signal("INT");
-    running.until_noted("Ctrl-C again ends it at once");
+    running.until_noted("Press Ctrl-C again to stop at once");
     running.signal("INT");
-    let at_once = running.until_noted("ended at once");
+    let at_once = running.until_noted("stopped at once");
     running.end();
     runs(&stage, commands(&at_once), &[("resume [id]", 0)]);
 }

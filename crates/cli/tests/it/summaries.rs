@@ -49,19 +49,19 @@ fn events_say_what_is_summed_up_and_what_tells_a_cut() {
     asks model fast for a summary (call 15): 878 tokens in, at most 24 out
     starts model fast for a summary, attempt 1: $0.0002495, 902 tokens held
     sums up: Looks before turn 8, and nothing found.
-    has a full window: leaves out 6 messages of dialog and output, 537 tokens; told by the summary in event 48
+    has a full window: leaves out 6 messages of dialog and output, 537 tokens; summarised in event 48
     asks model fast for a summary (call 20): 819 tokens in, at most 24 out
     starts model fast for a summary, attempt 1: $0.00023475, 843 tokens held
     sums up: Looks before turn 10, and nothing found.
-    has a full window: leaves out 4 messages of dialog and output, 358 tokens; told by the summary in event 64
+    has a full window: leaves out 4 messages of dialog and output, 358 tokens; summarised in event 64
     asks model fast for a summary (call 25): 819 tokens in, at most 24 out
     starts model fast for a summary, attempt 1: $0.00023475, 843 tokens held
     sums up: Looks before turn 12, and nothing found.
-    has a full window: leaves out 4 messages of dialog and output, 358 tokens; told by the summary in event 81
+    has a full window: leaves out 4 messages of dialog and output, 358 tokens; summarised in event 81
     asks model fast for a summary (call 30): 819 tokens in, at most 24 out
     starts model fast for a summary, attempt 1: $0.00023475, 843 tokens held
     sums up: Looks before turn 14, and nothing found.
-    has a full window: leaves out 4 messages of dialog and output, 358 tokens; told by the summary in event 97
+    has a full window: leaves out 4 messages of dialog and output, 358 tokens; summarised in event 97
     ");
 }
 
@@ -82,7 +82,7 @@ fn a_window_and_a_context_show_the_summary_in_them() {
     insta::assert_snapshot!(said(&stage, &["show", "lead"]).lines().take(3).collect::<Vec<_>>().join("\n"), @"
     lead of tree [id]: completed, as of event 101
     28 messages, 18 of them left out of its window
-    its model summed up what was left out: Looks before turn 14, and nothing found.
+    summary of what was left out, by its model: Looks before turn 14, and nothing found.
     ");
     let json: Value = serde_json::from_str(&said(&stage, &["window", "last", "lead", "--json"])).unwrap();
     assert!(json["summary"].as_str().is_some_and(|summary| summary.starts_with("Looks")), "{json}");

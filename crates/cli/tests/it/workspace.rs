@@ -132,7 +132,7 @@ fn a_workspace_that_cannot_be_written_does_not_stop_the_tree() {
     assert_eq!((ended.code, &ended.result()["state"]), (Some(0), &"completed".into()));
     let id = ended.result()["tree"].as_str().unwrap()[..12].to_owned();
     assert!(
-        ended.err.contains("are not complete") && ended.err.contains(&format!("spinney resume {id}")),
+        ended.err.contains("are incomplete") && ended.err.contains(&format!("spinney resume {id}")),
         "{}",
         ended.err
     );
@@ -140,7 +140,7 @@ fn a_workspace_that_cannot_be_written_does_not_stop_the_tree() {
     // It has ended, and its files are written all the same.
     let resumed = stage.spinney(&["resume", &id]);
     assert_eq!((resumed.code, resumed.err.as_str()), (Some(0), ""));
-    assert!(resumed.out.contains("had ended after"), "{}", resumed.out);
+    assert!(resumed.out.contains("already ended after"), "{}", resumed.out);
     assert_eq!(found(&workspace(&stage)), expected(stage.home()).1);
 }
 

@@ -1,11 +1,12 @@
 //! A packet of the kernel as a request to a provider: who speaks, what stands behind a text, and parts with their bytes.
 
+use spinney_kernel::budget::Used;
 use spinney_kernel::context::{Message, Shown, ToolDescription};
 use spinney_kernel::port::model::{Missed, ModelAttempt};
 use spinney_kernel::record::ToolAsk;
-use spinney_kernel::words::{By, PartKind};
+use spinney_kernel::words::{By, Fault, FaultKind, PartKind};
 
-use crate::wire::{WireMessage, WireParams, WirePart, WireRequest, WireTool, WireToolCall};
+use crate::wire::{Continuation, WireMessage, WireParams, WirePart, WireRequest, WireTool, WireToolCall};
 
 /// What a model is asked in this attempt. `model` is the provider's name of it.
 ///
@@ -32,7 +33,7 @@ pub async fn wire_request(
             Message::Said { body, asks } => request.messages.push(WireMessage::Assistant {
                 text: body.text.clone(),
                 calls: asks.iter().map(call).collect(),
-                continuation: None,
+                continuation: continuation(attempt, message).await?,
             }),
             Message::Result { id, tool, is_error, .. } => request.messages.push(WireMessage::Result {
                 id: id.to_string(),
@@ -54,6 +55,18 @@ pub async fn wire_request(
         }
     }
     Ok(request)
+}
+
+/// What the provider wants back with an earlier answer.
+async fn continuation(attempt: &ModelAttempt, message: &Message) -> Result<Option<Continuation>, Missed> {
+    let Some(bytes) = attempt.continuation(message) else { return Ok(None) };
+    match Continuation::from_bytes(&bytes.await?) {
+        Ok(continuation) => Ok(Some(continuation)),
+        Err(error) => {
+            let message = format!("what the model thought cannot be read: {error}");
+            Err(Missed { fault: Fault { message, ..Fault::of(FaultKind::Invalid) }, used: Used::NOTHING })
+        }
+    }
 }
 
 fn tool(tool: &ToolDescription) -> WireTool {

@@ -28,6 +28,7 @@ pub(super) struct RuleText {
     pub(super) think_ms: u64,
     /// Between chunks.
     pub(super) chunk_ms: u64,
+    pub(super) think: String,
     pub(super) say: Option<Spanned<String>>,
     pub(super) call: Vec<CallText>,
     pub(super) usage: UsageText,

@@ -26,6 +26,8 @@ pub(super) struct Rule {
     source: String,
     think_ms: u64,
     chunk_ms: u64,
+    /// What the model thinks before it says anything.
+    think: String,
     say: Option<Template>,
     calls: Vec<Call>,
     usage: UsageText,
@@ -60,6 +62,7 @@ impl Rule {
             source,
             think_ms: text.think_ms,
             chunk_ms: text.chunk_ms,
+            think: text.think.clone(),
             say,
             calls,
             usage: text.usage,
@@ -108,12 +111,15 @@ impl Rule {
         if self.hangs {
             return Ok(turn(only_said()?, End::Hangs));
         }
-        let (text, asks, stop) =
-            capped(said()?, self.asks(attempt, templates, &context)?, attempt.output_cap);
+        let reasoning = self.think.clone();
+        // An output cap binds what is thought, too.
+        let thought = tokens(&reasoning).min(attempt.output_cap);
+        let asks = self.asks(attempt, templates, &context)?;
+        let (text, asks, stop) = capped(said()?, asks, attempt.output_cap - thought);
         let stop = self.cut.map_or(stop, |CutText::OutputCap| StopReason::OutputCap);
-        let output = tokens(&text) + asks.iter().map(|ask| tokens(&ask.args)).sum::<u64>();
-        let used = Used::Tokens(self.used(attempt, output));
-        Ok(turn(text, End::Answers { asks, used, stop }))
+        let said = tokens(&text) + asks.iter().map(|ask| tokens(&ask.args)).sum::<u64>();
+        let used = Usage { reasoning: thought, ..self.used(attempt, said) };
+        Ok(turn(text, End::Answers { asks, reasoning, used: Used::Tokens(used), stop }))
     }
 
     fn asks(

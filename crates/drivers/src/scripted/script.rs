@@ -82,7 +82,9 @@ impl Script {
         turn.unwrap_or_else(|| {
             let (role, turn) = (&attempt.origin.role, attempt.turn);
             let (what, remedy) = match attempt.purpose {
-                Purpose::Turn | Purpose::WrapUp => ("", "add one that matches, or a last one without `when`"),
+                Purpose::Turn | Purpose::Continue | Purpose::WrapUp => {
+                    ("", "add one that matches, or a last one without `when`")
+                }
                 Purpose::Summary => ("a summary of ", "add one with `when: { summary: true }`"),
             };
             Turn::invalid(format!(

@@ -26,7 +26,7 @@ pub(super) struct Turn {
 /// How a turn ends.
 #[derive(Debug)]
 pub(super) enum End {
-    Answers { asks: Vec<ToolAsk>, used: Used, stop: StopReason },
+    Answers { asks: Vec<ToolAsk>, reasoning: String, used: Used, stop: StopReason },
     Misses(Missed),
     Hangs,
 }
@@ -49,7 +49,13 @@ impl Turn {
             deltas(chunk);
         }
         match self.end {
-            End::Answers { asks, used, stop } => Ok(ModelAnswer { text: self.text, asks, used, stop }),
+            End::Answers { asks, reasoning, used, stop } => {
+                // As a provider that signs its thoughts and wants them back.
+                let continuation =
+                    (!reasoning.is_empty()).then(|| format!("signed: {reasoning}").into_bytes());
+                let answer = ModelAnswer::said(self.text);
+                Ok(ModelAnswer { reasoning, continuation, asks, used, stop, ..answer })
+            }
             End::Misses(missed) => Err(missed),
             End::Hangs => pending().await,
         }

@@ -13,7 +13,7 @@ fn unknown_keys_are_named_with_their_place() {
     let table = [
         (
             "rules:\n  - when: { turn: 1 }\n    sya: hi",
-            "3:5: unknown key `sya`: write one of `when`, `think_ms`, `chunk_ms`, `say`, `call`, `usage`, `fail`, `hang`, `cut`",
+            "3:5: unknown key `sya`: write one of `when`, `think_ms`, `chunk_ms`, `think`, `say`, `call`, `usage`, `fail`, `hang`, `cut`",
         ),
         ("rulez: []", "1:1: unknown key `rulez`: write one of `lost`, `rules`, `tools`"),
         (
@@ -56,7 +56,7 @@ fn wrong_values_are_named_with_their_place() {
         ("rules: [{ say: hi, hang: maybe }]", "1:26: invalid boolean"),
         (
             "rules: [{ fail: { kind: flood } }]",
-            "1:25: unknown value `flood`: write one of `rate_limit`, `server`, `timeout`, `auth`, `cut`",
+            "1:25: unknown value `flood`: write one of `rate_limit`, `server`, `overloaded`, `timeout`, `auth`, `out_of_credit`, `invalid`, `context_too_long`, `content_filter`, `declined`, `cut`",
         ),
         ("rules: [{ fail: { times: 2 } }]", "1:19: the key `kind` is missing"),
         ("rules: [{ call: [{ args: {} }] }]", "1:20: the key `tool` is missing"),

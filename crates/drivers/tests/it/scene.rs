@@ -6,8 +6,8 @@ use spinney_drivers::scripted::{Script, ScriptedModel};
 use spinney_kernel::budget::{Ceilings, Usage, Used};
 use spinney_kernel::context::{Message, Origin, Packet};
 use spinney_kernel::definition::OutputLimits;
+use spinney_kernel::port::blobs::BlobReader;
 use spinney_kernel::port::model::{Missed, Model, ModelAnswer, ModelAttempt, Purpose};
-use spinney_kernel::port::parts::PartReader;
 use spinney_kernel::port::tool;
 use spinney_kernel::words::{Body, By, Category, TreeId};
 
@@ -22,7 +22,7 @@ pub(crate) fn attempt() -> ModelAttempt {
         key: "k".to_owned(),
         output_cap: 2_000,
         packet: packet(vec![Message::System("You lead.".into())]),
-        parts: PartReader::default(),
+        blobs: BlobReader::default(),
         remaining: Ceilings::NONE,
     }
 }

@@ -152,10 +152,7 @@ async fn calls_are_asked_for_with_rendered_arguments() {
         ask("call_1_4", "", r#"[1,"lead"]"#),
     ];
     let output = asks.iter().map(|ask| ask.args.len().div_ceil(4) as u64).sum();
-    assert_eq!(
-        answer,
-        ModelAnswer { text: String::new(), asks, used: used(100, output), stop: StopReason::End }
-    );
+    assert_eq!(answer, ModelAnswer { asks, used: used(100, output), ..ModelAnswer::said("") });
 }
 
 #[tokio::test(start_paused = true)]
@@ -251,10 +248,9 @@ async fn nothing_is_said_beyond_the_output_cap() {
     assert_eq!(
         end,
         Ok(ModelAnswer {
-            text: chunks.concat(),
-            asks: Vec::new(),
             used: used(100, 3),
-            stop: StopReason::OutputCap
+            stop: StopReason::OutputCap,
+            ..ModelAnswer::said(chunks.concat())
         })
     );
 

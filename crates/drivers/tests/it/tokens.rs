@@ -8,7 +8,7 @@ use spinney_kernel::context::{Message, Packet, ToolDescription};
 use spinney_kernel::definition::Definition;
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
-use spinney_kernel::record::{Event, StopReason, ToolAsk};
+use spinney_kernel::record::{Event, ToolAsk};
 use spinney_kernel::words::By;
 use spinney_kernel::world::TreeState;
 use spinney_testkit::spinney::function_tool::{FunctionTool, Untyped};
@@ -200,7 +200,7 @@ impl Model for Reader {
         self.read.lock().unwrap_or_else(|error| panic!("{error}")).push((input, attempt.packet.tokens));
         let (text, asks) = self.play(&attempt);
         let used = Used::Tokens(Usage { input, output: 0, ..Usage::default() });
-        Box::pin(async move { Ok(ModelAnswer { text, asks, used, stop: StopReason::End }) })
+        Box::pin(async move { Ok(ModelAnswer { asks, used, ..ModelAnswer::said(text) }) })
     }
 
     fn tokens(&self, text: &str) -> u64 {

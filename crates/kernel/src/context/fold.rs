@@ -128,7 +128,10 @@ impl Contexts {
                 self.clamped(agent, *size, clamped.parent_size);
             }
             Event::ContextShared { from, to, spans, as_is, replaces } => {
-                let shared = |message| if *as_is { message } else { self.briefs.without_tools(message) };
+                let shared = |message: Arc<Message>| match *as_is {
+                    true => message.without_thought(),
+                    false => self.briefs.without_tools(message),
+                };
                 let known = self.knows(from, to).map(|context| {
                     let messages = context.list.all();
                     let known = Span::places(spans).filter_map(|place| messages.get(place).cloned());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{Along, Facts, Folded, Shown, System, ToolDescription};
 use crate::budget::Ceilings;
 use crate::window::{ListKind, ListStore, Listed};
-use crate::words::{AgentId, Body, By, Category, RoleName, TreeId};
+use crate::words::{AgentId, Body, By, Category, RoleName, Thought, TreeId};
 
 /// One message of a context.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +76,22 @@ impl Message {
             Self::Said { body, .. } => body.text.as_str().into(),
             Self::Shared { from, message } => format!("[what {from} knows]\n{}", message.text()).into(),
             Self::Folded(folded) => folded.to_string().into(),
+        }
+    }
+
+    /// What the model thought that said it.
+    #[must_use]
+    pub fn thought(&self) -> Option<&Thought> {
+        if let Self::Said { body, .. } = self { body.thought() } else { None }
+    }
+
+    /// The same message for another agent, which does not get what this one's model thought.
+    pub(super) fn without_thought(self: Arc<Self>) -> Arc<Self> {
+        match self.as_ref() {
+            Self::Said { body, asks } if body.thought().is_some() => {
+                Arc::new(Self::Said { body: body.clone().with_thought(None), asks: asks.clone() })
+            }
+            _ => self,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Ports: what a tree needs from the outside, as traits. Implementations live in other crates; the kernel calls none.
 
+pub mod blobs;
 pub mod model;
-pub mod parts;
 pub mod tool;
 
 use std::pin::Pin;

@@ -7,7 +7,7 @@ use crate::budget::{Ceilings, Used};
 use crate::context::{Origin, Packet};
 use crate::definition::OnLost;
 use crate::port::Pending;
-use crate::port::parts::PartReader;
+use crate::port::blobs::BlobReader;
 pub use crate::record::StopReason;
 use crate::record::ToolAsk;
 use crate::words::{Fault, ModelName, Part, PartKind, limit};
@@ -74,8 +74,9 @@ pub struct ModelAttempt {
     pub output_cap: u64,
     /// What the model sees.
     pub packet: Packet,
-    /// Where the bytes of the packet's parts are; [`bytes`](Self::bytes) reads them.
-    pub parts: PartReader,
+    /// Where the bytes are that the packet refers to; [`bytes`](Self::bytes) and [`continuation`](Self::continuation) read
+    /// them.
+    pub blobs: BlobReader,
     /// What the agent could use at this moment.
     pub remaining: Ceilings,
 }
@@ -86,16 +87,31 @@ pub enum Purpose {
     /// It is a turn of the agent.
     #[default]
     Turn,
+    /// It is a turn that goes on with an answer that was cut at its output cap, once. The two texts are joined by whoever
+    /// made the attempt.
+    Continue,
     /// It is the last turn of the agent: no tool can be called, and what it says is the partial result.
     WrapUp,
     /// It is a summary of what leaves the agent's window.
     Summary,
 }
 
+impl Purpose {
+    /// Whether what is said is an answer of the agent, if it asks for no tools.
+    #[must_use]
+    pub const fn is_answer(self) -> bool {
+        matches!(self, Self::Turn | Self::Continue)
+    }
+}
+
 /// What a model answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelAnswer {
     pub text: String,
+    /// What it thought before, as text. People can read it; other agents never do.
+    pub reasoning: String,
+    /// What the provider wants back unchanged with the next turn of this agent on this model.
+    pub continuation: Option<Vec<u8>>,
     /// The tools it wants called.
     pub asks: Vec<ToolAsk>,
     /// What the attempt used.
@@ -109,7 +125,14 @@ impl ModelAnswer {
     /// [`used`](Self::used) where the provider says.
     #[must_use]
     pub fn said(text: impl Into<String>) -> Self {
-        Self { text: text.into(), asks: Vec::new(), used: Used::Unknown, stop: StopReason::End }
+        Self {
+            text: text.into(),
+            reasoning: String::new(),
+            continuation: None,
+            asks: Vec::new(),
+            used: Used::Unknown,
+            stop: StopReason::End,
+        }
     }
 }
 

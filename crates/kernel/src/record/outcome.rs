@@ -17,7 +17,7 @@ pub enum Outcome {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         asks: Vec<ToolAsk>,
         /// Whether a tool says that it could not do what it was asked.
-        #[serde(default, skip_serializing_if = "is_false")]
+        #[serde(default, skip_serializing_if = "crate::words::is_false")]
         is_error: bool,
         /// How the answer of an agent with an `output_schema` does not fit that.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,7 +44,7 @@ pub enum Outcome {
         answer: Body,
         /// Whether nobody answered in time and this is the default that the question named. A person gave it
         /// otherwise. Rules 2 never set it.
-        #[serde(default, skip_serializing_if = "is_false")]
+        #[serde(default, skip_serializing_if = "crate::words::is_false")]
         is_default: bool,
     },
     /// The children it waited for have ended.
@@ -98,10 +98,6 @@ impl StopReason {
     pub(crate) const fn is_end(&self) -> bool {
         matches!(self, Self::End)
     }
-}
-
-const fn is_false(flag: &bool) -> bool {
-    !*flag
 }
 
 /// A child's end, by reference: its result stands in the event named here.

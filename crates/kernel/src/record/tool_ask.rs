@@ -27,6 +27,11 @@ impl ToolAsk {
         Self { id: id.into(), tool: tool.into(), args: args.into(), tokens: None, told_tokens: None }
     }
 
+    /// Whether its arguments are JSON to their end.
+    pub(crate) fn is_whole(&self) -> bool {
+        serde_json::from_str::<serde::de::IgnoredAny>(&self.args).is_ok()
+    }
+
     /// The most tokens that it can have: what was counted, or else its bytes.
     #[must_use]
     pub fn tokens_max(&self) -> u64 {

@@ -37,6 +37,9 @@ pub struct ModelCall {
     /// What the agent could use at that moment, if it is told with what came since its last turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<Box<Ceilings>>,
+    /// Whether it goes on with an answer that was cut at its output cap: the two texts are one answer.
+    #[serde(default, skip_serializing_if = "crate::words::is_false")]
+    pub continues: bool,
     /// That it is the last call of its agent, without tools, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrap_up: Option<Box<WrapUpCall>>,

@@ -3,7 +3,7 @@
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::words::{BlobHash, Part, check_parts, limit};
+use crate::words::{BlobHash, Part, Thought, check_parts, limit};
 
 /// A text of bounded size. Where the original was larger, `text` is its preview and `rest` names the whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -27,6 +27,8 @@ pub struct Beside {
     pub gap: Option<u32>,
     /// Images and files that belong to it.
     pub parts: Vec<Part>,
+    /// What the model thought that said it.
+    pub thought: Option<Box<Thought>>,
 }
 
 /// A body as it is written down.
@@ -42,18 +44,21 @@ struct Written {
     gap: Option<u32>,
     #[serde(default)]
     parts: Vec<Part>,
+    #[serde(default)]
+    thought: Option<Box<Thought>>,
 }
 
 impl From<Written> for Body {
-    fn from(Written { text, rest, tokens, gap, parts }: Written) -> Self {
-        Self { text, tokens, beside: Beside { rest, gap, parts }.boxed() }
+    fn from(Written { text, rest, tokens, gap, parts, thought }: Written) -> Self {
+        Self { text, tokens, beside: Beside { rest, gap, parts, thought }.boxed() }
     }
 }
 
 impl Serialize for Body {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (rest, gap, parts) = (self.rest(), self.gap(), self.parts());
-        let optional = [rest.is_some(), self.tokens.is_some(), gap.is_some(), !parts.is_empty()];
+        let (rest, gap, parts, thought) = (self.rest(), self.gap(), self.parts(), self.thought());
+        let optional =
+            [rest.is_some(), self.tokens.is_some(), gap.is_some(), !parts.is_empty(), thought.is_some()];
         let fields = 1 + optional.into_iter().filter(|is_there| *is_there).count();
         let mut body = serializer.serialize_struct("Body", fields)?;
         body.serialize_field("text", &self.text)?;
@@ -68,6 +73,9 @@ impl Serialize for Body {
         }
         if !parts.is_empty() {
             body.serialize_field("parts", parts)?;
+        }
+        if let Some(thought) = thought {
+            body.serialize_field("thought", thought)?;
         }
         body.end()
     }
@@ -110,6 +118,20 @@ impl Body {
         let beside = self.beside.take().map(|beside| *beside).unwrap_or_default();
         self.beside = Beside { parts, ..beside }.boxed();
         self
+    }
+
+    /// This with what the model thought that said it, or without.
+    #[must_use]
+    pub fn with_thought(mut self, thought: Option<Thought>) -> Self {
+        let beside = self.beside.take().map(|beside| *beside).unwrap_or_default();
+        self.beside = Beside { thought: thought.map(Box::new), ..beside }.boxed();
+        self
+    }
+
+    /// What the model thought that said it.
+    #[must_use]
+    pub fn thought(&self) -> Option<&Thought> {
+        self.beside.as_ref()?.thought.as_deref()
     }
 
     /// The whole, if the text is only a preview.

@@ -15,6 +15,7 @@ pub mod limit;
 mod part;
 pub mod retry;
 mod running;
+mod thought;
 mod time;
 
 pub(crate) use body::cut;
@@ -33,4 +34,11 @@ pub use hash::{ByName, NameHasher};
 pub use id::*;
 pub use part::{BadPart, Enclosure, IMAGE_TYPES, Part, PartKind, check_parts, enclose};
 pub use running::Running;
+pub use thought::Thought;
 pub use time::{Millis, Time};
+
+/// Fields that are no are not written.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+pub(crate) const fn is_false(flag: &bool) -> bool {
+    !*flag
+}

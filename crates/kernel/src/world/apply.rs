@@ -427,8 +427,9 @@ impl World {
             agent.progress.answered(rank, &Room::new(tokens_shown, parts));
         } else if !is_model {
             agent.progress.read(tokens_shown);
-        } else if let Some(Said { asks, mismatch, .. }) = outcome.said(turn) {
-            agent.progress.said(self.seq, tokens_shown, !asks.is_empty());
+        } else if let Some(Said { body, asks, mismatch }) = outcome.said(turn) {
+            let thought = body.thought().map_or(0, |thought| thought.tokens);
+            agent.progress.said(self.seq, tokens_shown, thought, !asks.is_empty());
             is_answer = asks.is_empty() && mismatch.is_none();
             if let Some(mismatch) = mismatch {
                 agent.progress.missed(mismatch.note().len() as u64);

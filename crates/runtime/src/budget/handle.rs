@@ -140,12 +140,12 @@ impl Budget {
         })
     }
 
-    /// Stops the account: it and everything below take no new call from this moment. Calls that run end as usual.
+    /// Stops the account: it and everything below accept no new calls from this moment. Calls that run end as usual.
     pub fn abort(&self, reason: impl Into<String>) {
         self.0.end(Ended::aborted(reason.into()));
     }
 
-    /// Closes the account: it and everything below take no new call. Calls that run end as usual.
+    /// Closes the account: it and everything below accept no new calls. Calls that run end as usual.
     pub fn close(&self) {
         self.0.end(Ended::Closed);
     }

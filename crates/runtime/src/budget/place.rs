@@ -103,7 +103,7 @@ impl Place {
         })
     }
 
-    /// Shuts the account: it and everything below take no new call.
+    /// Shuts the account: it and everything below accept no new calls.
     pub(super) fn end(&self, ended: Ended) {
         self.tree.change(|books| self.shut(books, ended));
     }

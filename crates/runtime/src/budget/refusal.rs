@@ -1,6 +1,7 @@
 //! Refusals: every reason an account says no, with the numbers asked and available and what to do instead.
 
 use spinney_kernel::budget::{AmountError, Shortfall};
+use spinney_kernel::words::Millis;
 
 use super::AccountId;
 
@@ -25,7 +26,7 @@ pub enum BudgetRefusal {
         short: Shortfall,
     },
     /// Somebody stopped the account.
-    #[error("`{account}` was aborted: {reason}; it and everything below take no new call")]
+    #[error("`{account}` was aborted: {reason}; it and everything below accept no new calls")]
     Aborted {
         /// The account that was stopped: the one asked or one above it.
         account: AccountId,
@@ -33,14 +34,15 @@ pub enum BudgetRefusal {
         reason: String,
     },
     /// The account was closed.
-    #[error("`{account}` is closed: it and everything below take no new call, open another account")]
+    #[error("`{account}` is closed: it and everything below accept no new calls, open another account")]
     Closed {
         /// The account that was closed: the one asked or one above it.
         account: AccountId,
     },
     /// The account's time is up.
     #[error(
-        "the deadline of `{account}` passed {late_ms} ms ago: open another account with a longer timeout"
+        "the deadline of `{account}` passed {} ago: use another account with a longer timeout",
+        Millis(*late_ms)
     )]
     DeadlinePassed {
         /// The account whose timeout it was: the one asked or one above it.
@@ -57,7 +59,7 @@ pub enum BudgetRefusal {
         reason: String,
     },
     /// Too many calls in a row failed.
-    #[error("the breaker of `{account}` is open for another {left_ms} ms: try again then")]
+    #[error("the breaker of `{account}` is open for another {}: try again then", Millis(*left_ms))]
     BreakerOpen {
         /// The account whose breaker it is.
         account: AccountId,
@@ -67,7 +69,7 @@ pub enum BudgetRefusal {
         left_ms: u64,
     },
     /// The breaker was open and one call finds out whether things work again.
-    #[error("the breaker of `{account}` waits for a probe that is under way: try again when it has ended")]
+    #[error("the breaker of `{account}` waits for a running probe: try again when it has ended")]
     BreakerProbing {
         /// The account whose breaker it is.
         account: AccountId,

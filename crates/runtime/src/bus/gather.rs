@@ -52,7 +52,7 @@ pub enum Waited {
         timeout: Duration,
     },
     /// The tree has ended or is no longer run.
-    #[error("the tree has ended: nothing more will come")]
+    #[error("the tree has ended: there will be no more events")]
     Ended,
     /// It could not be watched.
     #[error(transparent)]

@@ -10,12 +10,12 @@ use futures::FutureExt;
 use spinney_journal::Journal;
 use spinney_kernel::budget::Used;
 use spinney_kernel::context::Contexts;
+use spinney_kernel::port::blobs::{BlobReader, missed};
 use spinney_kernel::port::model::{Deltas, Missed, Model};
-use spinney_kernel::port::parts::{PartReader, missed};
 use spinney_kernel::port::{Pending, model, tool};
 use spinney_kernel::record::ToolAsk;
 use spinney_kernel::rules::report::{Done, Failed, Report};
-use spinney_kernel::words::{CallId, Fault, FaultKind, Millis, Part, limit};
+use spinney_kernel::words::{CallId, Fault, FaultKind, Millis, ModelName, Part, limit};
 use spinney_kernel::world::World;
 use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
@@ -50,8 +50,7 @@ pub(super) struct Effects {
     /// By call. Most come last and go first, so a queue moves little.
     out: VecDeque<Out>,
     hub: Arc<Hub>,
-    /// Where the bytes of parts are.
-    parts: PartReader,
+    blobs: BlobReader,
 }
 
 struct Out {
@@ -76,9 +75,9 @@ impl Effects {
         drivers: Arc<Drivers>,
         reports: Sender<Brought>,
         hub: Arc<Hub>,
-        parts: PartReader,
+        blobs: BlobReader,
     ) -> Self {
-        Self { drivers, reports, out: VecDeque::new(), hub, parts }
+        Self { drivers, reports, out: VecDeque::new(), hub, blobs }
     }
 
     /// How many are out.
@@ -88,7 +87,7 @@ impl Effects {
 
     /// What every effect of this tree is prepared with.
     pub(super) fn preparing<'a>(&'a self, world: &'a World, contexts: &'a Contexts) -> Preparing<'a> {
-        Preparing { world, contexts, parts: &self.parts, hooks: self.drivers.hooks() }
+        Preparing { world, contexts, blobs: &self.blobs, hooks: self.drivers.hooks() }
     }
 
     /// Starts an attempt at a model call.
@@ -107,7 +106,7 @@ impl Effects {
             let call = (ticket, Arc::clone(&attempt));
             let Some(hooked) = hooked else {
                 let ended = call_model(driver.as_ref(), call, &mut stopped, hub).await;
-                let expected = Expected { schema: schema.as_deref(), ..Expected::default() };
+                let expected = Expected::Answer { model: &attempt.model, schema: schema.as_deref() };
                 return (report(&drivers, ticket, ended.map(Returned::Model), expected), Verdict::Fine);
             };
             let call = async |stop: &mut Stop| {
@@ -115,7 +114,7 @@ impl Effects {
             };
             // Boxed, because most homes have no hooks.
             let (ended, verdict) = Box::pin(hooked.between(&mut stopped, call)).await;
-            let expected = Expected { schema: schema.as_deref(), ..Expected::default() };
+            let expected = Expected::Answer { model: &attempt.model, schema: schema.as_deref() };
             (report(&drivers, ticket, ended, expected), verdict)
         });
     }
@@ -123,7 +122,7 @@ impl Effects {
     /// Starts an attempt at a tool call.
     pub(super) fn call_tool(&mut self, start: ToolStart) {
         let ToolStart { ticket, attempt, timeout_ms, shown_bytes, hooked } = start;
-        let expected = Expected { shown_bytes, schema: None };
+        let expected = Expected::Output { shown_bytes };
         let Ticket { call, attempt: number } = ticket;
         tracing::debug!(target: "spinney::effect", tree = %attempt.origin.tree, %call, attempt = number, tool = %attempt.tool, "call started");
         let drivers = Arc::clone(&self.drivers);
@@ -212,14 +211,14 @@ impl Effects {
 }
 
 /// Reads blobs from a journal.
-pub(super) fn part_reader(journal: Arc<dyn Journal>) -> PartReader {
-    PartReader::new(move |part| {
-        let (read, part) = (journal.blob(part.blob()), part.clone());
+pub(super) fn blob_reader(journal: Arc<dyn Journal>) -> BlobReader {
+    BlobReader::new(move |blob, name| {
+        let (read, name) = (journal.blob(blob), name.to_owned());
         Box::pin(async move {
             match read.await {
                 Ok(Some(bytes)) => Ok(bytes),
-                Ok(None) => Err(missed(&part, "has no bytes in this home")),
-                Err(fault) => Err(missed(&part, &format!("cannot be read: {fault}"))),
+                Ok(None) => Err(missed(&name, "has no bytes in this home")),
+                Err(fault) => Err(missed(&name, &format!("cannot be read: {fault}"))),
             }
         })
     })
@@ -256,12 +255,26 @@ async fn call_model(
         })
     };
     match until_stopped(driver.call(Arc::clone(&attempt), deltas), stop).await {
-        Some(ended) => ended,
+        Some(Ok(answer)) => joined(answer, &attempt).await,
+        Some(Err(missed)) => Err(missed),
         None => {
             let said = said.lock().unwrap_or_else(PoisonError::into_inner);
             Err(stopped_with(driver.used_when_stopped(&attempt, &said)))
         }
     }
+}
+
+/// An answer, behind the one that was cut if it goes on with that.
+async fn joined(
+    mut answer: model::ModelAnswer,
+    attempt: &model::ModelAttempt,
+) -> Result<model::ModelAnswer, Missed> {
+    let Some(cut) = attempt.cut_answer() else { return Ok(answer) };
+    match cut.await {
+        Ok(cut) => answer.text.insert_str(0, &String::from_utf8_lossy(&cut)),
+        Err(missed) => return Err(Missed { used: answer.used, ..missed }),
+    }
+    Ok(answer)
 }
 
 async fn call_tool(
@@ -315,19 +328,26 @@ fn failed(Ticket { call, attempt }: Ticket, Missed { mut fault, used }: Missed) 
 }
 
 /// What is known before of what comes back.
-#[derive(Clone, Copy, Default)]
-struct Expected<'a> {
-    /// What an answer must fit.
-    schema: Option<&'a str>,
-    /// How many bytes of an output are shown whole, if the tool says so.
-    shown_bytes: Option<u32>,
+#[derive(Clone, Copy)]
+enum Expected<'a> {
+    /// The answer of a model, and what it must fit.
+    Answer { model: &'a ModelName, schema: Option<&'a str> },
+    /// The output of a tool, and how many bytes of it are shown whole, if the tool says so.
+    Output { shown_bytes: Option<u32> },
 }
 
 fn report(drivers: &Drivers, ticket: Ticket, ended: Ended, expected: Expected<'_>) -> Brought {
-    match ended {
-        Ok(Returned::Model(answer)) => model_report(drivers, ticket, answer, expected.schema),
-        Ok(Returned::Tool(answer)) => tool_report(drivers, ticket, answer, expected.shown_bytes),
-        Err(missed) => failed(ticket, missed),
+    match (ended, expected) {
+        (Ok(Returned::Model(answer)), Expected::Answer { model, schema }) => {
+            model_report(drivers, ticket, answer, model, schema)
+        }
+        (Ok(Returned::Tool(answer)), Expected::Output { shown_bytes }) => {
+            tool_report(drivers, ticket, answer, shown_bytes)
+        }
+        (Ok(Returned::Model(_) | Returned::Tool(_)), _) => {
+            unreachable!("a call returns what its kind returns")
+        }
+        (Err(missed), _) => failed(ticket, missed),
     }
 }
 
@@ -335,9 +355,10 @@ fn model_report(
     drivers: &Drivers,
     ticket: Ticket,
     answer: model::ModelAnswer,
+    model: &ModelName,
     schema: Option<&str>,
 ) -> Brought {
-    let model::ModelAnswer { mut text, mut asks, used, stop } = answer;
+    let model::ModelAnswer { mut text, reasoning, continuation, mut asks, used, stop } = answer;
     let mut mismatch = None;
     // Who asks for tools has not answered yet.
     if let Some(schema) = schema.filter(|_| asks.is_empty()) {
@@ -351,7 +372,8 @@ fn model_report(
     for ask in &mut asks {
         ask.count(&|text| drivers.tokens(text));
     }
-    let Payload { body, blobs } = said(text, |text| drivers.tokens(text));
+    let payload = said(text, |text| drivers.tokens(text));
+    let Payload { body, blobs } = payload.with_thought(model, reasoning, continuation, used);
     let Ticket { call, attempt } = ticket;
     let done = Done { call, attempt, used, body, asks, is_error: false, mismatch, stop };
     Brought::Report(Report::Done(done), blobs)

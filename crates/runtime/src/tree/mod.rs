@@ -89,7 +89,7 @@ pub enum Stopped {
     #[error(transparent)]
     Journal(JournalFault),
     /// Something that cannot happen did.
-    #[error("this tree stopped at a bug; its journal is whole: please report it")]
+    #[error("this tree stopped at a bug; its journal is intact: please report it")]
     Bug,
 }
 

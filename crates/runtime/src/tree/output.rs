@@ -20,7 +20,7 @@ pub enum OutputError {
         so_far: Body,
     },
     /// The answer is no such value.
-    #[error("the answer is not what was asked for ({reason}): give the root an `output_schema` that says it")]
+    #[error("the answer is not what was asked for ({reason}): give the root an `output_schema` for it")]
     OtherValue {
         /// What is wrong.
         reason: String,

@@ -1,13 +1,45 @@
 //! Payloads: what is small stands in the event, what is large is a blob with a preview in the event. What a tool
 //! returns is large sooner than what a model says: many outputs share one window.
 
+use spinney_kernel::budget::Used;
 use spinney_kernel::context::offload;
-use spinney_kernel::words::{BadPart, BlobHash, BlobRef, Body, Enclosure, Part, check_parts, limit};
+use spinney_kernel::words::{
+    BadPart, BlobHash, BlobRef, Body, Enclosure, ModelName, Part, Thought, check_parts, limit,
+};
 
 /// A text on its way into the journal.
 pub(super) struct Payload {
     pub(super) body: Body,
     pub(super) blobs: Vec<Vec<u8>>,
+}
+
+impl Payload {
+    /// This with what the model thought before it said it. The tokens of what goes back to it are at most its bytes, or
+    /// all that it put out where a provider keeps the thought itself.
+    pub(super) fn with_thought(
+        mut self,
+        model: &ModelName,
+        reasoning: String,
+        continuation: Option<Vec<u8>>,
+        used: Used,
+    ) -> Self {
+        let mut keep = |bytes: Vec<u8>| {
+            let blob = BlobRef { hash: BlobHash::of(&bytes), bytes: bytes.len() as u64 };
+            self.blobs.push(bytes);
+            blob
+        };
+        // Half of it is of no use to anybody.
+        let continuation = continuation.filter(|bytes| bytes.len() <= limit::BLOB_BYTES_MAX).map(&mut keep);
+        let reasoning = cut(&reasoning, limit::BLOB_BYTES_MAX).as_bytes().to_vec();
+        let reasoning = Some(reasoning).filter(|bytes| !bytes.is_empty()).map(&mut keep);
+        if continuation.is_none() && reasoning.is_none() {
+            return self;
+        }
+        let put_out = if let Used::Tokens(usage) = used { usage.output_tokens() } else { 0 };
+        let tokens = continuation.as_ref().map_or(0, |blob| blob.bytes.max(put_out));
+        let thought = Thought { model: model.clone(), continuation, reasoning, tokens };
+        Self { body: self.body.with_thought(Some(thought)), ..self }
+    }
 }
 
 /// What a model said, as body and blob; `tokens` counts what the next model will read.

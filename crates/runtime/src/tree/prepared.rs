@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use spinney_kernel::context::Contexts;
-use spinney_kernel::port::parts::PartReader;
+use spinney_kernel::port::blobs::BlobReader;
 use spinney_kernel::port::{model, tool};
 use spinney_kernel::record::{Alarm, Effect, ModelCall, Work};
 use spinney_kernel::words::{CallId, limit};
@@ -46,7 +46,7 @@ pub(super) struct ToolStart {
 pub(super) struct Preparing<'a> {
     pub(super) world: &'a World,
     pub(super) contexts: &'a Contexts,
-    pub(super) parts: &'a PartReader,
+    pub(super) blobs: &'a BlobReader,
     pub(super) hooks: Option<&'a Arc<dyn TreeHooks>>,
 }
 
@@ -74,16 +74,19 @@ impl Preparing<'_> {
                 let ix = self.world.agents().find(&agent)?;
                 let living = self.world.agents().living(ix)?;
                 let Work::Model(work) = &self.world.call(call)?.work else { return None };
-                let ModelCall { input_tokens, summary, wrap_up, .. } = work;
+                let ModelCall { input_tokens, summary, wrap_up, continues, .. } = work;
                 let contexts = self.contexts;
                 let (purpose, packet) = match (summary, wrap_up) {
                     (Some(_), _) => {
                         (model::Purpose::Summary, contexts.summary_packet(&agent, *input_tokens)?)
                     }
                     (None, Some(_)) => (model::Purpose::WrapUp, contexts.last_packet(&agent, *input_tokens)?),
-                    (None, None) => (model::Purpose::Turn, contexts.packet(&agent, *input_tokens)?),
+                    (None, None) => {
+                        let purpose =
+                            if *continues { model::Purpose::Continue } else { model::Purpose::Turn };
+                        (purpose, contexts.packet(&agent, *input_tokens)?)
+                    }
                 };
-                let is_turn = purpose == model::Purpose::Turn;
                 let ticket = Ticket { call, attempt };
                 let attempt = model::ModelAttempt {
                     origin: Arc::clone(contexts.origin(&agent)?),
@@ -94,12 +97,12 @@ impl Preparing<'_> {
                     key,
                     output_cap,
                     packet,
-                    parts: self.parts.clone(),
+                    blobs: self.blobs.clone(),
                     remaining: self.world.ledger().remaining(living.account),
                 };
                 let about = (&attempt.origin, Target::Model(attempt.model.clone()), attempt.key.as_str());
                 let hooked = Hooked::around(self.hooks, self.world, ticket, about);
-                let schema = contexts.output_schema(&agent).filter(|_| is_turn).cloned();
+                let schema = contexts.output_schema(&agent).filter(|_| purpose.is_answer()).cloned();
                 Some(Prepared::CallModel(Box::new(ModelStart { ticket, attempt, schema, hooked })))
             }
             Effect::CallTool { call, attempt, agent, tool, ask, args, key } => {

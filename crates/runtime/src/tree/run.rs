@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tracing::Instrument as _;
 
-use super::effects::{Brought, Effects, REPORTS_MAX, Ticket, part_reader};
+use super::effects::{Brought, Effects, REPORTS_MAX, Ticket, blob_reader};
 use super::gate::{Confirmations, Confirmed, Gate, Held};
 use super::live_state::{Decided, LiveState};
 use super::prepared::Prepared;
@@ -95,8 +95,8 @@ pub(crate) async fn begin(begin: Begin) -> Result<Seedling, JournalFault> {
     let gate = Gate::new(Arc::clone(&journal), Confirmed { seq: durable, hash, fault: None });
     let stop = Box::pin(stop.cancelled_owned());
     let inlets = Inlets { requests: asked, reports: brought, confirmations: gate.confirmations(), stop };
-    let parts = part_reader(Arc::clone(&journal));
-    let effects = Effects::new(Arc::clone(&drivers), reports, Arc::clone(&hub), parts);
+    let blobs = blob_reader(Arc::clone(&journal));
+    let effects = Effects::new(Arc::clone(&drivers), reports, Arc::clone(&hub), blobs);
     let run = Run {
         live,
         gate,

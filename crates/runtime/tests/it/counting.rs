@@ -8,7 +8,7 @@ use spinney::{Drivers, FunctionTool, Home};
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
-use spinney_kernel::record::{Event, StopReason, ToolAsk};
+use spinney_kernel::record::{Event, ToolAsk};
 use spinney_kernel::rules::request::{Redirect, Request, Spawn};
 use spinney_kernel::words::{By, Running};
 use spinney_testkit::{Play, Stage, definition, recorded};
@@ -56,7 +56,7 @@ impl Model for Counter {
         });
         let used = Used::Tokens(Usage { input: attempt.packet.tokens, output: 1, ..Usage::default() });
         let text = format!("{} says {turn}", attempt.origin.role);
-        let answer = ModelAnswer { text, asks: asks.collect(), used, stop: StopReason::End };
+        let answer = ModelAnswer { asks: asks.collect(), used, ..ModelAnswer::said(text) };
         let slowly = &*attempt.origin.goal == SLOWLY;
         Box::pin(async move {
             if slowly {

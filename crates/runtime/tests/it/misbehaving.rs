@@ -11,7 +11,7 @@ use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::context::{Message, offload};
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
-use spinney_kernel::record::{Event, StopReason, ToolAsk};
+use spinney_kernel::record::{Event, ToolAsk};
 use spinney_kernel::rules::request::{Cancel, Hold, HoldFor, Request};
 use spinney_kernel::words::{BlobHash, By};
 use spinney_testkit::{Stage, definition, recorded};
@@ -57,7 +57,7 @@ impl Model for Fake {
 }
 
 fn say(text: &str) -> ModelAnswer {
-    ModelAnswer { text: text.to_owned(), asks: vec![], used: Used::Unknown, stop: StopReason::End }
+    ModelAnswer::said(text)
 }
 fn ask(tool: &str, id: &str, args: &str) -> ToolAsk {
     ToolAsk {

@@ -7,7 +7,7 @@ use spinney::{Drivers, Home, Tree};
 use spinney_kernel::budget::{Amounts, Resource, Shortfall, Usage, Used};
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt, Purpose};
-use spinney_kernel::record::{Event, Exit, ExitKind, StopReason, ToolAsk};
+use spinney_kernel::record::{Event, Exit, ExitKind, ToolAsk};
 use spinney_kernel::rules::request::Raise;
 use spinney_kernel::words::{AgentId, limit};
 use spinney_kernel::world::TreeState;
@@ -189,7 +189,7 @@ impl Model for Greedy {
     fn call(&self, attempt: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
         let (text, asks, output) = self.answer(&attempt);
         let used = Used::Tokens(Usage { input: attempt.packet.tokens, output, ..Usage::default() });
-        Box::pin(async move { Ok(ModelAnswer { text, asks, used, stop: StopReason::End }) })
+        Box::pin(async move { Ok(ModelAnswer { asks, used, ..ModelAnswer::said(text) }) })
     }
 
     fn tokens(&self, text: &str) -> u64 {

@@ -11,7 +11,7 @@ use spinney_kernel::budget::{Resource, Used};
 use spinney_kernel::definition::Recursion;
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
-use spinney_kernel::record::{StopReason, ToolAsk};
+use spinney_kernel::record::ToolAsk;
 use spinney_kernel::words::limit;
 use spinney_testkit::{Recorder, Stage};
 
@@ -126,9 +126,7 @@ impl Model for Storm {
             told_tokens: None,
         };
         let asks = (1..=self.0).filter(|_| attempt.turn == 1).map(ask).collect();
-        Box::pin(async {
-            Ok(ModelAnswer { text: "done".to_owned(), asks, used: Used::NOTHING, stop: StopReason::End })
-        })
+        Box::pin(async { Ok(ModelAnswer { asks, used: Used::NOTHING, ..ModelAnswer::said("done") }) })
     }
 }
 

@@ -126,12 +126,7 @@ impl Model for Talker {
                     tokio::task::yield_now().await;
                 }
             }
-            Ok(model::ModelAnswer {
-                text: "done".to_owned(),
-                asks: Vec::new(),
-                used: Used::NOTHING,
-                stop: spinney_kernel::record::StopReason::End,
-            })
+            Ok(model::ModelAnswer { used: Used::NOTHING, ..model::ModelAnswer::said("done") })
         })
     }
 }

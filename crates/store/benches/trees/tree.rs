@@ -109,10 +109,9 @@ impl Model for Scripted {
         };
         let used = Used::Tokens(Usage { input: 10, output: 50, ..Usage::default() });
         Box::pin(std::future::ready(Ok(model::ModelAnswer {
-            text: "x".repeat(STEP_BYTES),
             asks,
             used,
-            stop: spinney_kernel::record::StopReason::End,
+            ..model::ModelAnswer::said("x".repeat(STEP_BYTES))
         })))
     }
 

@@ -100,7 +100,7 @@ pub(super) fn recorded(home: &Path) -> Result<Recorded, JournalFault> {
     let opened = OpenOptions::new().read(true).custom_flags(no_follow()).open(&path);
     let plain = opened.and_then(|file| match file.metadata()?.is_file() {
         true => Ok(file),
-        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file")),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
     });
     let read = plain.and_then(|file| file.take(RECORD_BYTES as u64 + 1).read_to_end(&mut bytes));
     match read {

@@ -170,7 +170,7 @@ fn every_fault_says_what_to_do() {
         (JournalFault::NotAllowed { path: path.clone(), reason: reason.clone() }, "choose another home"),
         (JournalFault::NotAHome { path: path.clone() }, "choose another home"),
         (JournalFault::NoHome { path: path.clone() }, "run a tree there first"),
-        (JournalFault::DamagedFile { path: path.clone(), reason, salvage: None }, "put a copy back"),
+        (JournalFault::DamagedFile { path: path.clone(), reason, salvage: None }, "restore it from a copy"),
         (JournalFault::Busy { path }, "end its transaction"),
         (JournalFault::Locked { pid: 7 }, "process 7"),
         (JournalFault::Newer { found: 9, known: 8 }, "use a newer spinney"),

@@ -27,7 +27,7 @@ use spinney_kernel::definition::{
 use spinney_kernel::port::model::{Deltas, Missed, Model};
 use spinney_kernel::port::tool::Tool;
 use spinney_kernel::port::{Pending, model, tool};
-use spinney_kernel::record::{Event, StopReason, ToolAsk};
+use spinney_kernel::record::{Event, ToolAsk};
 use spinney_kernel::words as id;
 use spinney_kernel::words::Body;
 use spinney_store::{Access, SqliteJournal};
@@ -247,7 +247,7 @@ impl Model for Actor {
         let ms = self.throw(&format!("{agent}/{}", attempt.turn)) % 3;
         Box::pin(async move {
             tokio::time::sleep(Duration::from_millis(ms)).await;
-            Ok(model::ModelAnswer { text, asks, used, stop: StopReason::End })
+            Ok(model::ModelAnswer { asks, used, ..model::ModelAnswer::said(text) })
         })
     }
 

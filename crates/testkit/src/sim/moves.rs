@@ -13,7 +13,8 @@ use spinney_kernel::rules::request::{
     Redirect, Refresh, Request, Send, Spawn, Unpause, Wait,
 };
 use spinney_kernel::words::{
-    AgentId, Body, By, CallId, Category, Envelope, Fault, FaultKind, Running, Time, TimerId,
+    AgentId, BlobHash, BlobRef, Body, By, CallId, Category, Envelope, Fault, FaultKind, Running, Thought,
+    Time, TimerId,
 };
 use spinney_kernel::world::World;
 
@@ -202,7 +203,7 @@ fn report_call(dice: &mut Dice, world: &World) -> What {
             call: id,
             attempt,
             used: used(dice, &call.work),
-            body: enclosed::body(dice, &text),
+            body: enclosed::body(dice, &text).with_thought(thought(dice)),
             asks: asks(dice, world, call),
             is_error: false,
             mismatch: dice.once_in(6).then(|| Box::new(mismatch(dice))),
@@ -212,6 +213,17 @@ fn report_call(dice: &mut Dice, world: &World) -> What {
             Report::Failed(Failed { call: id, attempt, fault: fault(dice), used: used(dice, &call.work) })
         }
         _ => Report::Lost(Lost { call: id, attempt }),
+    })
+}
+
+/// What a model thought, once in a while.
+fn thought(dice: &mut Dice) -> Option<Thought> {
+    let blob = |number: u64| BlobRef { hash: BlobHash::of(&number.to_le_bytes()), bytes: 8 };
+    dice.once_in(5).then(|| Thought {
+        model: parse("nobody"),
+        continuation: Some(blob(dice.below(9))),
+        reasoning: dice.once_in(2).then(|| blob(9)),
+        tokens: dice.below(40),
     })
 }
 

@@ -270,8 +270,10 @@ fn any_rates() -> impl Strategy<Value = Rates> {
 }
 
 fn any_tiers() -> impl Strategy<Value = Vec<PriceTier>> {
-    let tier = (0..3_000_u64, any_rates()).prop_map(|(input_above, rates)| PriceTier { input_above, rates });
-    proptest::collection::vec(tier, 0..4)
+    // Each length once: of two tiers for the same length a hold takes the dearer.
+    let tiers = proptest::collection::btree_map(0..3_000_u64, any_rates(), 0..4);
+    let tier = |(input_above, rates)| PriceTier { input_above, rates };
+    tiers.prop_map(move |tiers| tiers.into_iter().map(tier).collect()).prop_shuffle()
 }
 
 fn any_price() -> impl Strategy<Value = Price> {

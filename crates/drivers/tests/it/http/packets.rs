@@ -5,10 +5,10 @@ use std::sync::Arc;
 use spinney_drivers::http::wire_request;
 use spinney_drivers::wire::{WireMessage, WireParams, WirePart, WireToolCall};
 use spinney_kernel::context::{Along, Message};
+use spinney_kernel::port::blobs::BlobReader;
 use spinney_kernel::port::model::ModelAttempt;
-use spinney_kernel::port::parts::PartReader;
 use spinney_kernel::record::ToolAsk;
-use spinney_kernel::words::{Body, By, Category, Enclosure, PartKind, enclose};
+use spinney_kernel::words::{BlobHash, Body, By, Category, Enclosure, PartKind, enclose};
 
 use crate::scene::{attempt, packet};
 
@@ -54,12 +54,13 @@ async fn messages_keep_their_order_their_senders_and_their_parts() {
         },
         Message::Note("be quick".into()),
     ];
-    let read = |part: &spinney_kernel::words::Part| {
-        let bytes = part.name().to_string().into_bytes();
+    let read = |blob: &spinney_kernel::words::BlobRef, _: &str| {
+        let names: [&[u8]; 2] = [b"new.png", b"notes.txt"];
+        let bytes = names.into_iter().find(|name| BlobHash::of(name) == blob.hash).unwrap().to_vec();
         Box::pin(std::future::ready(Ok(bytes))) as spinney_kernel::port::Pending<_>
     };
     let attempt =
-        ModelAttempt { packet: packet(messages), parts: PartReader::new(read), output_cap: 77, ..attempt() };
+        ModelAttempt { packet: packet(messages), blobs: BlobReader::new(read), output_cap: 77, ..attempt() };
     let request = wire_request(&attempt, "some-model", WireParams::default()).await.unwrap();
     let image = WirePart::Image { media: "image/png".into(), bytes: b"new.png".to_vec() };
     let file =
@@ -99,5 +100,5 @@ async fn a_part_that_cannot_be_read_is_a_fault() {
     let heard = Message::Heard { from: By::Person, text: "hi".into(), category: Category::Dialog, along };
     let attempt = ModelAttempt { packet: packet(vec![heard]), ..attempt() };
     let missed = wire_request(&Arc::new(attempt), "m", WireParams::default()).await.unwrap_err();
-    assert_eq!(missed.fault.message, "`a.txt` is not shown in this packet");
+    assert_eq!(missed.fault.message, "`a.txt` has no bytes here");
 }

@@ -44,6 +44,7 @@ pub(crate) fn model_work(
         output_cap,
         summary: None,
         left: None,
+        continues: false,
         wrap_up: None,
     }))
 }

@@ -3,7 +3,7 @@
 
 use super::{ask, telling_left, wrap_up};
 use crate::budget::Fit;
-use crate::record::{Event, Work};
+use crate::record::{Event, ModelCall, Work};
 use crate::rules::{Draft, call};
 use crate::words::{Body, By, Envelope, limit};
 use crate::world::AgentIx;
@@ -36,11 +36,13 @@ fn room(draft: &Draft<'_>, ix: AgentIx) -> Option<Work> {
     let fits = window.size().is_none_or(|size| window.tokens().saturating_add(note) <= size);
     let tokens = if window.size().is_some() { window.tokens() } else { agent.progress.tokens };
     let model = &agent.charter.model;
-    let Work::Model(call) = call::model_work(draft, ix, model, tokens.saturating_add(note), turns.output_cap).ok()? else {
+    let Work::Model(call) =
+        call::model_work(draft, ix, model, tokens.saturating_add(note), turns.output_cap).ok()?
+    else {
         return None;
     };
-    let work = Work::Model(crate::record::ModelCall { continues: true, ..call });
-    let asked = call::first_attempt(draft.definition(), &work);
+    let work = Work::Model(ModelCall { continues: true, ..call });
+    let asked = call::first_attempt(draft.definition(), &work, draft.now());
     let is_affordable = matches!(draft.ledger().fit(agent.account, &asked), Fit::Yes | Fit::Wait(..));
     (fits && is_affordable).then_some(work)
 }

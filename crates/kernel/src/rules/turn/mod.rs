@@ -4,6 +4,7 @@
 mod act;
 mod approve;
 mod builtin;
+mod go_on;
 mod opening;
 mod repair;
 mod reserve;
@@ -59,6 +60,8 @@ pub(crate) struct Said<'a> {
     pub(crate) mismatch: Option<&'a Mismatch>,
     /// The output cap at which it was cut, if it was.
     pub(crate) cut_at: Option<u64>,
+    /// Whether it goes on with an answer that was cut.
+    pub(crate) continued: bool,
     /// Why it was the last call of the agent, if it was.
     pub(crate) wrap_up: Option<WrapUpReason>,
 }
@@ -75,6 +78,9 @@ pub(crate) fn said(draft: &mut Draft<'_>, ix: AgentIx, said: &Said<'_>) {
     }
     // Who was written to meanwhile reads that first.
     if asks.is_empty() && agent.inbox.is_empty() {
+        if said.cut_at.is_some() && go_on::go_on(draft, ix, said.continued) {
+            return;
+        }
         match (said.mismatch, said.cut_at) {
             (Some(mismatch), cut_at) => repair::repair(draft, ix, mismatch, cut_at),
             (None, Some(output_cap)) => agent::end(draft, ix, truncated(output_cap), None),

@@ -127,6 +127,14 @@ fn one_call(
     now: Time,
 ) -> Amounts {
     let model = model.clone();
-    let call = ModelCall { model, input_tokens, output_cap, summary: None, left: None, wrap_up: None };
+    let call = ModelCall {
+        model,
+        input_tokens,
+        output_cap,
+        summary: None,
+        left: None,
+        continues: false,
+        wrap_up: None,
+    };
     first_attempt(definition, &Work::Model(call), now)
 }

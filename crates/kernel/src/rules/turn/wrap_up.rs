@@ -23,6 +23,11 @@ fn is_on(world: &World, ix: AgentIx) -> bool {
     world.rules() >= 3 && world.turns_of(ix).is_some() && world.agent(ix).charter.wrap_up == WrapUp::On
 }
 
+/// Whether the next turn of an agent is its last.
+pub(super) fn is_due(world: &World, ix: AgentIx) -> bool {
+    due(world, ix).is_some()
+}
+
 /// Why the next turn of an agent is its last, if it is. None if it had its last call already.
 fn due(world: &World, ix: AgentIx) -> Option<WrapUpReason> {
     let (agent, turns_max) = (world.agent(ix), world.turns_of(ix).map(|turns| turns.turns_max)?);

@@ -154,10 +154,11 @@ impl Progress {
         (self.said, self.said_tokens) = (at.unwrap_or_default(), u32::try_from(tokens).unwrap_or(u32::MAX));
     }
 
-    /// Its model has taken a turn.
-    pub(crate) fn said(&mut self, at: Seq, tokens: u64, asks: bool) {
+    /// Its model has taken a turn. What it thought is sent back to it, and to nobody else.
+    pub(crate) fn said(&mut self, at: Seq, tokens: u64, thought: u64, asks: bool) {
         self.turns = self.turns.saturating_add(1);
         self.set_last(Some(at), tokens);
+        let tokens = tokens.saturating_add(thought);
         self.read(tokens);
         let tie = if asks { Tie::Asks } else { Tie::Free };
         self.window.said(Header::new(tokens.saturating_add(limit::MESSAGE_TOKENS), Category::Dialog, tie));

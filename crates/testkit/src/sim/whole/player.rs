@@ -10,7 +10,6 @@ use spinney_kernel::definition::{OnLost, ToolSpec as Spec};
 use spinney_kernel::port::model::{Deltas, Missed, Model, Purpose};
 use spinney_kernel::port::tool::Tool;
 use spinney_kernel::port::{Pending, model, tool};
-use spinney_kernel::record::StopReason;
 use spinney_kernel::words::{Enclosure, Fault, FaultKind, Part};
 use tokio_util::sync::CancellationToken;
 
@@ -80,7 +79,7 @@ impl Player {
     fn model_course(&self, attempt: &model::ModelAttempt) -> (u64, Course) {
         let plot = &self.process.plot;
         let kind = match attempt.purpose {
-            Purpose::Turn | Purpose::WrapUp => "model",
+            Purpose::Turn | Purpose::Continue | Purpose::WrapUp => "model",
             Purpose::Summary => "summary",
         };
         let place = format!("{kind}/{}/{}/{}", attempt.origin.agent(), attempt.turn, attempt.attempt);
@@ -136,9 +135,11 @@ impl Model for Player {
             let output = if over { attempt.output_cap * 2 } else { output.min(attempt.output_cap) };
             let used = Usage { input: attempt.packet.tokens, output, ..Usage::default() };
             match course {
-                Course::Well => {
-                    Ok(model::ModelAnswer { text, asks, used: Used::Tokens(used), stop: StopReason::End })
-                }
+                Course::Well => Ok(model::ModelAnswer {
+                    asks,
+                    used: Used::Tokens(used),
+                    ..model::ModelAnswer::said(text)
+                }),
                 Course::Missed(kind) => {
                     let used = if kind == FaultKind::Cut { Used::Tokens(used) } else { Used::NOTHING };
                     let retry_after_ms = (kind == FaultKind::RateLimit).then_some(20);

@@ -146,7 +146,7 @@ impl Record {
         let (agent, packet) = (attempt.origin.agent(), &attempt.packet);
         let mut kept = self.kept();
         let same = kept.tree.as_ref().and_then(|fold| match attempt.purpose {
-            Purpose::Turn => fold.contexts.packet(agent, packet.tokens),
+            Purpose::Turn | Purpose::Continue => fold.contexts.packet(agent, packet.tokens),
             Purpose::WrapUp => fold.contexts.last_packet(agent, packet.tokens),
             Purpose::Summary => fold.contexts.summary_packet(agent, packet.tokens),
         });

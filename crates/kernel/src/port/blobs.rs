@@ -1,0 +1,95 @@
+//! The bytes of blobs, for a model's driver: read-only, and of no blob but those that its packet shows.
+
+use std::fmt;
+use std::future::ready;
+use std::sync::Arc;
+
+use crate::budget::Used;
+use crate::context::{Message, Shown};
+use crate::port::Pending;
+use crate::port::model::{Missed, ModelAttempt, Purpose};
+use crate::words::{BlobRef, Fault, FaultKind, Part};
+
+/// Reads blobs for one attempt. Only [`ModelAttempt`] asks it, and only for what the packet shows.
+#[derive(Clone, Default)]
+pub struct BlobReader(Option<Arc<Read>>);
+
+type Read = dyn Fn(&BlobRef, &str) -> Pending<Result<Vec<u8>, Missed>> + Send + Sync;
+
+impl BlobReader {
+    /// One that reads like this: a blob, and what it is called where it cannot be read.
+    pub fn new<F>(read: F) -> Self
+    where
+        F: Fn(&BlobRef, &str) -> Pending<Result<Vec<u8>, Missed>> + Send + Sync + 'static,
+    {
+        Self(Some(Arc::new(read)))
+    }
+
+    fn read(&self, blob: &BlobRef, name: &str) -> Pending<Result<Vec<u8>, Missed>> {
+        match &self.0 {
+            Some(read) => read(blob, name),
+            None => Box::pin(ready(Err(missed(name, "has no bytes here")))),
+        }
+    }
+}
+
+impl PartialEq for BlobReader {
+    /// It is a way to bytes and says nothing about them: the packet names each by its hash.
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for BlobReader {}
+
+impl fmt::Debug for BlobReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("BlobReader")
+    }
+}
+
+impl ModelAttempt {
+    /// The bytes of a part that the packet shows. A part that it does not show, or only as a placeholder, is a fault,
+    /// and so are bytes that are not there any more.
+    pub fn bytes(&self, part: &Part) -> Pending<Result<Vec<u8>, Missed>> {
+        let is_it = |shown: Shown<'_>| matches!(shown, Shown::Whole(whole) if whole.blob() == part.blob());
+        if self.packet.messages.iter().any(|message| message.parts().any(is_it)) {
+            self.blobs.read(part.blob(), part.name().as_str())
+        } else {
+            Box::pin(ready(Err(missed(part.name().as_str(), "is not shown in this packet"))))
+        }
+    }
+
+    /// The bytes of the text that was cut, whole, if this attempt goes on with it.
+    pub fn cut_answer(&self) -> Option<Pending<Result<Vec<u8>, Missed>>> {
+        if self.purpose != Purpose::Continue {
+            return None;
+        }
+        let body = self.packet.messages.iter().rev().find_map(|message| match message.as_ref() {
+            Message::Said { body, .. } => Some(body),
+            _ => None,
+        })?;
+        Some(match body.rest() {
+            Some(rest) => self.blobs.read(rest, "the answer that was cut"),
+            None => Box::pin(ready(Ok(body.text.clone().into_bytes()))),
+        })
+    }
+
+    /// What the provider wants back unchanged with a message of the packet: only of the model that is called now.
+    pub fn continuation(&self, message: &Message) -> Option<Pending<Result<Vec<u8>, Missed>>> {
+        let thought = message.thought().filter(|thought| thought.model == self.model && self.has(message))?;
+        let blob = thought.continuation.as_ref()?;
+        Some(self.blobs.read(blob, "what the model thought"))
+    }
+
+    fn has(&self, message: &Message) -> bool {
+        self.packet.messages.iter().any(|shown| std::ptr::eq(shown.as_ref(), message))
+    }
+}
+
+/// A blob that cannot be read, and why.
+#[must_use]
+pub fn missed(name: &str, why: &str) -> Missed {
+    let message = format!("`{name}` {why}");
+    Missed { fault: Fault { message, ..Fault::of(FaultKind::Invalid) }, used: Used::NOTHING }
+}
