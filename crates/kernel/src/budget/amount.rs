@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::words::Counted;
 
-/// The largest single amount anyone may ask, give or report: a million dollars, or 10^15 tokens.
-/// Above it a number is a mistake, and it keeps every sum far from overflow.
+/// The largest single amount that a request or a report may contain: a million dollars, or 10^15 tokens. A larger
+/// number is a mistake, and the bound keeps every sum far from overflow.
 pub const AMOUNT_MAX: u64 = 1_000_000_000_000_000;
 
-/// What stands for "no ceiling": larger than any sum of amounts, and four of it still fit a `u64`.
+/// The number for "no ceiling": larger than any sum of amounts, and four times it still fits a `u64`.
 const NONE: u64 = 1 << 61;
 
 const COUNT: usize = 5;
 
-/// What is counted at every account.
+/// What every account counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
@@ -32,20 +32,19 @@ impl Resource {
     /// Every resource, in the order they are stored and shown.
     pub const ALL: [Self; COUNT] = [Self::Cost, Self::Tokens, Self::Steps, Self::ToolCalls, Self::Retries];
 
-    /// Whether reaching this ceiling stops all new work, also work that asks for none of it.
-    /// Counts do not: an agent that made its last tool call must still be able to answer.
+    /// Whether reaching this ceiling stops all new work, including work that needs none of it. Counts do not: an
+    /// agent that made its last tool call must still be able to answer.
     #[must_use]
     pub const fn stops_all(self) -> bool {
         ResourceSet::MEASURED.has(self)
     }
 
-    /// So much of it, with its unit.
     #[must_use]
     pub const fn amount(self, amount: u64) -> Amount {
         Amount { resource: self, amount }
     }
 
-    /// Dollars for cost, a plain number otherwise. Refusals stand in journals with it.
+    /// Dollars for cost, a plain number otherwise. Refusals in journals contain this form.
     #[must_use]
     pub fn show(self, amount: u64) -> String {
         match self {
@@ -54,7 +53,7 @@ impl Resource {
         }
     }
 
-    /// The same with the resource's name, as refusals stand in journals. Other texts use [`amount`](Self::amount).
+    /// With the resource's name, as refusals in journals contain it. Other texts use [`amount`](Self::amount).
     #[must_use]
     pub fn counted(self, amount: u64) -> String {
         match self {
@@ -76,7 +75,7 @@ impl fmt::Display for Resource {
     }
 }
 
-/// So much of one resource: `$0.25`, `1234 tokens`, `1 retry`; with `{:#}`, digits are grouped for people.
+/// An amount of one resource: `$0.25`, `1234 tokens`, `1 retry`; `{:#}` groups digits for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Amount {
     resource: Resource,
@@ -96,7 +95,7 @@ impl fmt::Display for Amount {
     }
 }
 
-/// Amounts with commas between, each as [`Amount`] is written.
+/// Amounts separated by commas, each formatted as an [`Amount`].
 fn write_list(f: &mut fmt::Formatter<'_>, amounts: impl Iterator<Item = Amount>) -> fmt::Result {
     for (at, amount) in amounts.enumerate() {
         if at > 0 {
@@ -108,7 +107,7 @@ fn write_list(f: &mut fmt::Formatter<'_>, amounts: impl Iterator<Item = Amount>)
 }
 
 impl fmt::Display for Amounts {
-    /// What there is of each resource, or `nothing`.
+    /// Every amount that is not zero, or `nothing`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_zero() {
             return f.write_str("nothing");
@@ -119,48 +118,42 @@ impl fmt::Display for Amounts {
 }
 
 impl fmt::Display for Ceilings {
-    /// Whatever has a ceiling.
+    /// Every resource that has a ceiling.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bounded = Resource::ALL.into_iter().filter_map(|resource| Some((resource, self.of(resource)?)));
         write_list(f, bounded.map(|(resource, amount)| resource.amount(amount)))
     }
 }
 
-/// A set of resources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "Vec<Resource>", from = "Vec<Resource>")]
 pub struct ResourceSet(u8);
 
 impl ResourceSet {
     pub const EMPTY: Self = Self(0);
-    /// What is measured and stops all new work when it is gone; the rest is counted. See [`Resource::stops_all`].
+    /// Resources that stop all new work when they run out, see [`Resource::stops_all`]. The rest are counts.
     pub const MEASURED: Self = Self::EMPTY.with(Resource::Cost).with(Resource::Tokens);
 
-    /// The set with `resource` in it.
     #[must_use]
     pub const fn with(self, resource: Resource) -> Self {
         Self(self.0 | 1 << resource as u8)
     }
 
-    /// The resources of either set.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether `resource` is in the set.
     #[must_use]
     pub const fn has(self, resource: Resource) -> bool {
         self.0 & 1 << resource as u8 != 0
     }
 
-    /// Whether nothing is in the set.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0 == 0
     }
 
-    /// The resources in the set, in order.
     pub fn iter(self) -> impl Iterator<Item = Resource> {
         Resource::ALL.into_iter().filter(move |resource| self.has(*resource))
     }
@@ -184,7 +177,7 @@ impl From<ResourceSet> for Vec<Resource> {
     }
 }
 
-/// How much of each resource.
+/// An amount of each resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "Fields", try_from = "Fields")]
 pub struct Amounts([u64; COUNT]);
@@ -192,7 +185,6 @@ pub struct Amounts([u64; COUNT]);
 impl Amounts {
     pub const ZERO: Self = Self([0; COUNT]);
 
-    /// These amounts with `resource` set to `amount`.
     #[must_use]
     pub const fn with(mut self, resource: Resource, amount: u64) -> Self {
         self.0[resource as usize] = amount;
@@ -204,21 +196,19 @@ impl Amounts {
         Self::ZERO.with(Resource::Cost, nanos)
     }
 
-    /// How much of `resource`.
     #[must_use]
     pub const fn of(&self, resource: Resource) -> u64 {
         self.0[resource as usize]
     }
 
-    /// Whether every amount is zero.
     #[must_use]
     #[inline]
     pub fn is_zero(&self) -> bool {
-        // Not `== [0; COUNT]`, which becomes a call to memcmp on every account of a walk.
+        // Not `== [0; COUNT]`, which compiles to a memcmp call on every account of a walk.
         self.0.iter().fold(0, |any, amount| any | amount) == 0
     }
 
-    /// Refuses amounts above [`AMOUNT_MAX`]. Everything that arrives from outside passes here first.
+    /// Refuses amounts above [`AMOUNT_MAX`]. All amounts from outside pass through here.
     ///
     /// # Errors
     /// Names the resource, the number and the largest one allowed.
@@ -233,14 +223,14 @@ impl Amounts {
         Ok(self)
     }
 
-    /// Sums resource by resource; stops at "none" instead of wrapping.
+    /// Saturates at "none" instead of wrapping.
     #[must_use]
     #[inline]
     pub fn plus(&self, other: &Self) -> Self {
         self.zip(other, |a, b| a.saturating_add(b).min(NONE))
     }
 
-    /// What is left of `self` once `other` is taken away; never below zero.
+    /// Never below zero.
     #[must_use]
     #[inline]
     pub fn minus(&self, other: &Self) -> Self {
@@ -259,19 +249,17 @@ impl Amounts {
         *self = self.minus(other);
     }
 
-    /// The smaller amount of each resource.
     #[must_use]
     pub fn min(&self, other: &Self) -> Self {
         self.zip(other, u64::min)
     }
 
-    /// The larger amount of each resource.
     #[must_use]
     pub fn max(&self, other: &Self) -> Self {
         self.zip(other, u64::max)
     }
 
-    /// These amounts, grown as `from` grew to `to`, rounded down.
+    /// Scales by `to / from`, rounded down.
     #[must_use]
     pub(crate) fn grown(&self, from: &Self, to: &Self) -> Self {
         let mut grown = *self;
@@ -283,13 +271,11 @@ impl Amounts {
         grown
     }
 
-    /// These amounts without the resources in `set`.
     #[must_use]
     pub fn without(&self, set: ResourceSet) -> Self {
         self.masked(set, |inside, amount| if inside { 0 } else { amount })
     }
 
-    /// Only the resources in `set`.
     #[must_use]
     pub fn only(&self, set: ResourceSet) -> Self {
         self.masked(set, |inside, amount| if inside { amount } else { 0 })
@@ -314,34 +300,30 @@ impl Amounts {
     }
 }
 
-/// A ceiling per resource, or none.
+/// An optional ceiling per resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "Fields", try_from = "Fields")]
 pub struct Ceilings(Amounts);
 
 impl Ceilings {
-    /// No ceiling on anything.
     pub const NONE: Self = Self(Amounts([NONE; COUNT]));
 
-    /// These limits with a ceiling of `amount` on `resource`.
     #[must_use]
     pub const fn with(self, resource: Resource, amount: u64) -> Self {
         Self(self.0.with(resource, amount))
     }
 
-    /// The ceiling on `resource`, if there is one.
     #[must_use]
     pub fn of(&self, resource: Resource) -> Option<u64> {
         Some(self.0.of(resource)).filter(|amount| *amount < NONE)
     }
 
-    /// The resources that have a ceiling.
     #[must_use]
     pub fn bounded(&self) -> ResourceSet {
         Resource::ALL.into_iter().filter(|r| self.of(*r).is_some()).collect()
     }
 
-    /// Refuses ceilings above [`AMOUNT_MAX`]. One so large that it would pass for none is refused like any other.
+    /// Refuses ceilings above [`AMOUNT_MAX`], so that no given ceiling equals "none".
     ///
     /// # Errors
     /// Names the resource, the number and the largest one allowed.
@@ -350,10 +332,10 @@ impl Ceilings {
         self.0.without(none).checked().map(|_| self)
     }
 
-    /// These ceilings, raised. What has none stays without.
+    /// Raises the ceilings. A resource without one stays without.
     ///
     /// # Errors
-    /// If one would pass [`AMOUNT_MAX`].
+    /// If a ceiling would exceed [`AMOUNT_MAX`].
     pub fn raised(&self, add: &Amounts) -> Result<Self, AmountError> {
         Self(self.0.plus(&add.only(self.bounded()))).checked()
     }
@@ -368,29 +350,27 @@ impl Ceilings {
     }
 }
 
-/// Why a number is not an amount.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum AmountError {
-    /// Larger than any honest number.
+    /// Above [`AMOUNT_MAX`].
     #[error(
         "{what} of {amount} is above the largest amount {AMOUNT_MAX}: check the unit (cost is in nano-USD)"
     )]
     TooLarge { what: String, amount: u64 },
-    /// Not a plain decimal number of dollars.
     #[error(
         "`{text}` is not an amount in USD: write a plain positive number such as 0.25, at most nine decimals"
     )]
     NotUsd {
-        /// What was given, cut to a readable length.
+        /// The given text, cut to a readable length.
         text: String,
     },
 }
 
-/// Reads dollars as people write them (`0.25`, `10`, `$1.5`) into nano-USD, exactly.
+/// Parses dollars as people write them (`0.25`, `10`, `$1.5`) into nano-USD, exactly.
 ///
 /// # Errors
-/// On anything but a plain positive decimal of at most nine decimals: NaN, infinity, signs, exponents, text.
+/// For anything except a plain positive number with at most nine decimals: NaN, infinity, signs, exponents, text.
 pub fn nanos_from_usd(text: &str) -> Result<u64, AmountError> {
     let not_usd = || AmountError::NotUsd { text: text.chars().take(40).collect() };
     let plain = text.strip_prefix('$').unwrap_or(text);
@@ -406,7 +386,7 @@ pub fn nanos_from_usd(text: &str) -> Result<u64, AmountError> {
     Amounts::cost(sum).checked().map(|_| sum)
 }
 
-/// Nano-USD as dollars: at least two decimals, as many as it takes to be exact.
+/// Nano-USD as dollars: at least two decimals, and as many as an exact value needs.
 #[must_use]
 pub fn usd(nanos: u64) -> String {
     let fraction = format!("{:09}", nanos % 1_000_000_000);
@@ -414,7 +394,7 @@ pub fn usd(nanos: u64) -> String {
     format!("${}.{}", nanos / 1_000_000_000, &fraction[..kept])
 }
 
-/// How amounts and limits are written: by name, and only what is there.
+/// The serialized form of amounts and ceilings: by name, absent ones omitted.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Fields {
@@ -435,8 +415,8 @@ impl Fields {
         [self.cost_nanos, self.tokens, self.steps, self.tool_calls, self.retries]
     }
 
-    /// What was written, where each number must be below `bound`. A journal holds sums, which may be larger than any
-    /// single amount; that a request's own amounts are not is checked where it is decided.
+    /// Checks that each number is below `bound`. A journal holds sums, which may exceed any single amount; a
+    /// request's own amounts are checked when the request is decided.
     fn below(&self, bound: u64) -> Result<[Option<u64>; COUNT], AmountError> {
         let amounts = self.array();
         for (resource, amount) in Resource::ALL.into_iter().zip(amounts) {

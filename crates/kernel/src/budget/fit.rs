@@ -1,4 +1,4 @@
-//! Does an ask fit? The one place that compares amounts with ceilings.
+//! Whether a requested amount fits. The only place that compares amounts with ceilings.
 
 use std::fmt;
 
@@ -6,43 +6,42 @@ use serde::{Deserialize, Serialize};
 
 use super::{Account, AccountIx, Amounts, Ledger, Resource, ResourceSet};
 
-/// The answer to "may this be held?".
+/// Whether an amount can be held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
-    /// At every account up the chain, now.
+    /// It fits at every account up the chain.
     Yes,
-    /// Not now: other holds, or asks earlier in line, are in the way and will clear.
+    /// Not now: other holds, or earlier requests in line, block it and will clear.
     Wait(AccountIx, Shortfall),
-    /// Not ever, as things stand: what is spent and lent leaves too little.
+    /// Never, unless a ceiling rises: what is spent and lent leaves too little.
     Never(AccountIx, Shortfall),
-    /// An account up the chain takes no new work.
+    /// An account up the chain is shut.
     Shut(AccountIx),
 }
 
-/// The numbers behind a no.
+/// The numbers behind a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shortfall {
-    /// What there is too little of.
     pub resource: Resource,
     pub limit: u64,
-    /// Of it, kept for the account's own answer.
+    /// The part kept for the account's own answer.
     pub reserve: u64,
     pub spent: u64,
-    /// Of it, held by running effects.
+    /// The part held by running effects.
     pub held: u64,
-    /// Of it, lent to accounts below.
+    /// The part lent to accounts below.
     pub lent: u64,
     pub asked: u64,
 }
 
 impl Shortfall {
-    /// What could be used once every running hold has returned.
+    /// What could be used if every running hold returned.
     #[must_use]
     pub const fn left(&self) -> u64 {
         self.limit.saturating_sub(self.reserve).saturating_sub(self.spent).saturating_sub(self.lent)
     }
 
-    /// The numbers as people read them, naming whose ceiling it is.
+    /// The numbers for people, with the account that has the ceiling.
     #[must_use]
     pub fn describe(&self, account: &impl fmt::Display) -> String {
         let show = |amount| self.resource.show(amount);
@@ -61,7 +60,7 @@ impl Shortfall {
     }
 }
 
-/// Where the ask comes from: an account's own work may use its reserve, work below it may not.
+/// Who asks: an account's own work may use its reserve, work below it may not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asker {
     Own,
@@ -69,7 +68,7 @@ pub(super) enum Asker {
 }
 
 impl Ledger {
-    /// Whether `ask` may be held at `at` and at every account above, behind everyone who waits already.
+    /// Whether `ask` can be held at `at` and every account above, behind all requests already in line.
     #[must_use]
     pub fn fit(&self, at: AccountIx, ask: &Amounts) -> Fit {
         if self.roomy_up(at, ask) { Fit::Yes } else { self.fit_exact(at, ask) }
@@ -80,8 +79,7 @@ impl Ledger {
         self.fit_behind(at, ask, Asker::Own, |_, account| *account.line)
     }
 
-    /// The common case of [`fit`](Self::fit), decided fast: every account up the chain has room to spare. If this
-    /// says no, the answer may still be yes.
+    /// Fast path of [`fit`](Self::fit): true if every account up the chain has room to spare. False decides nothing.
     fn roomy_up(&self, at: AccountIx, ask: &Amounts) -> bool {
         let mut next = Some(at);
         while let Some(ix) = next {
@@ -94,13 +92,13 @@ impl Ledger {
         true
     }
 
-    /// Whether `ask` may be lent to a new account below `at`.
+    /// Whether `ask` can be lent to a new account below `at`.
     #[must_use]
     pub fn fit_below(&self, at: AccountIx, ask: &Amounts) -> Fit {
         self.fit_behind(at, ask, Asker::Below, |_, account| *account.line)
     }
 
-    /// The walk up the chain. `ahead` says what earlier asks are entitled to at an account.
+    /// The walk up the chain. `ahead` returns what earlier requests are entitled to at an account.
     #[inline]
     pub(super) fn fit_behind(
         &self,
@@ -110,7 +108,7 @@ impl Ledger {
         ahead: impl Fn(AccountIx, &Account) -> Amounts,
     ) -> Fit {
         let mut asker = asker;
-        // An account opened with `lends` holds its ceiling at every ancestor already: they need not be asked again.
+        // An account opened with `lends` already holds its ceiling at every ancestor.
         let mut covered = ResourceSet::EMPTY;
         let mut wait = None;
         let mut never: Option<(AccountIx, Shortfall)> = None;
@@ -131,7 +129,7 @@ impl Ledger {
                     wait = wait.or_else(|| Some((ix, shortfall(account, ask, resource, asker))));
                 }
                 Tight::Never(resource) => {
-                    // A ceiling somebody set is the better reason than one that only mirrors it.
+                    // An explicit ceiling is a better reason than one that only mirrors it.
                     let mirrors =
                         never.is_some_and(|(at, short)| self.account(at).terms.inherited.has(short.resource));
                     if never.is_none() || (mirrors && !account.terms.inherited.has(resource)) {
@@ -151,7 +149,7 @@ impl Ledger {
     }
 }
 
-/// Whether everything fits with room to spare, the reserve untouched; without a branch per resource.
+/// Whether everything fits without touching the reserve. Branch-free per resource.
 #[inline]
 fn roomy(account: &Account, ask: &Amounts) -> bool {
     let Account { terms, spent, held, lent, line, .. } = account;
@@ -171,7 +169,7 @@ enum Tight {
     Never(Resource),
 }
 
-/// Looks at each resource for the reason, the final one first.
+/// Finds the resource that blocks, permanent reasons first.
 fn tight(
     account: &Account,
     ask: &Amounts,

@@ -1,25 +1,24 @@
 //! The ledger: the accounts of one tree, linked to their parents, and the walks up the chain that move amounts.
 //!
-//! Every walk is a loop, so a chain may be as deep as memory allows. What a caller may do is decided before
-//! ([`Ledger::fit`]); the moves themselves cannot fail.
+//! Every walk is a loop, so a chain may be as deep as memory allows. [`Ledger::fit`] decides whether a move is
+//! allowed; the moves themselves cannot fail.
 
 use std::collections::BTreeSet;
 
 use super::{Account, Amounts, Ceilings, Fit, Line, Resource, ResourceSet, Seldom, Shortfall, Terms};
 
-/// The place of an account in its ledger. A closed account's place is used again.
+/// The index of an account in its ledger. Indices of closed accounts are reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccountIx(u32);
 
 impl AccountIx {
-    /// Its number; the lowest free one is handed out first.
+    /// The index; the lowest free one is used first.
     #[must_use]
     pub const fn place(self) -> usize {
         self.0 as usize
     }
 }
 
-/// The accounts of one tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
     accounts: Vec<Account>,
@@ -28,7 +27,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Opens an account below `parent`; what it lends is held at every ancestor from here on.
+    /// Opens an account below `parent`. From now on every ancestor holds what it lends.
     pub fn open(&mut self, parent: Option<AccountIx>, terms: Terms) -> AccountIx {
         let account = Account::open(parent, terms);
         let lent = account.claim();
@@ -38,7 +37,7 @@ impl Ledger {
                 AccountIx(ix)
             }
             None => {
-                // An eighth more at a time: a large ledger that doubles keeps as much room for nothing.
+                // Grow by an eighth: doubling would waste as much memory as a large ledger uses.
                 if self.accounts.len() == self.accounts.capacity() {
                     self.accounts.reserve_exact(self.accounts.len() / 8 + 4);
                 }
@@ -52,8 +51,7 @@ impl Ledger {
         ix
     }
 
-    /// Closes an account without holds or accounts below: what it was lent and did not use returns. Gives what was
-    /// spent.
+    /// Closes an account that has no holds and no accounts below. Unused lent amounts return. Returns what was spent.
     pub fn close(&mut self, ix: AccountIx) -> Amounts {
         let account = self.account(ix);
         let spent = account.spent;
@@ -71,7 +69,7 @@ impl Ledger {
         spent
     }
 
-    /// Gives back what the last accounts took once they are closed.
+    /// Frees the memory of closed accounts at the end.
     fn shrink(&mut self) {
         while self.free.last().is_some_and(|last| *last as usize + 1 == self.accounts.len()) {
             self.free.pop_last();
@@ -82,36 +80,33 @@ impl Ledger {
         }
     }
 
-    /// The account at `ix`.
     #[must_use]
     #[inline]
     pub fn account(&self, ix: AccountIx) -> &Account {
         &self.accounts[ix.0 as usize]
     }
 
-    /// How many accounts are open.
     #[must_use]
     pub fn len(&self) -> usize {
         self.accounts.len() - self.free.len()
     }
 
-    /// Whether no account is open.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Holds `ask` at `at` and at every account above.
+    /// Holds `ask` at `at` and at every account above it.
     pub fn hold(&mut self, at: AccountIx, ask: &Amounts) {
         self.walk(at, *ask, |account, ask| account.held.add(ask));
     }
 
-    /// Ends a hold: books what was really used, returns the rest. Gives what was used beyond the hold.
+    /// Ends a hold: books the actual usage and returns the rest. Returns the usage beyond the hold.
     pub fn settle(&mut self, at: AccountIx, held: &Amounts, actual: &Amounts) -> Amounts {
         let beyond = actual.minus(held);
         let mut left = *held;
         let mut lent = Shift::default();
-        // By how much the sum of everything grows. It changes only above an account that lends.
+        // How much the total grows. It changes only above an account that lends.
         let mut growth = beyond;
         let mut plain = beyond.is_zero();
         let mut next = Some(at);
@@ -136,7 +131,7 @@ impl Ledger {
         beyond
     }
 
-    /// Books outside spending. Never refused; what is not free becomes overrun.
+    /// Books spending that happened outside. Never refused; what exceeds the free amount becomes overrun.
     pub fn charge(&mut self, at: AccountIx, actual: &Amounts) {
         let mut lent = Shift::default();
         let mut next = Some(at);
@@ -151,7 +146,7 @@ impl Ledger {
         }
     }
 
-    /// Raises the ceilings of `at`, and those that accounts below inherited from them.
+    /// Raises the ceilings of `at` and those that accounts below inherited from them.
     pub fn raise(&mut self, at: AccountIx, add: &Amounts) {
         let lent = self.lent_by_raise(at, add);
         let followers: Vec<(u32, ResourceSet)> = (0..self.accounts.len())
@@ -171,7 +166,7 @@ impl Ledger {
         self.shift_above(at, Shift { more: lent, less: Amounts::ZERO });
     }
 
-    /// What raising the ceilings of `at` would lend on top.
+    /// How much more would be lent if the ceilings of `at` were raised.
     #[must_use]
     pub fn lent_by_raise(&self, at: AccountIx, add: &Amounts) -> Amounts {
         let account = self.account(at);
@@ -179,8 +174,8 @@ impl Ledger {
         raised.minus(&account.claim())
     }
 
-    /// Begins every account anew on the terms it has, and the root's on others: nothing is spent, and what is lent is
-    /// lent in full again. Holds stay.
+    /// Resets every account: nothing is spent, and lent amounts are lent in full again. The root gets new terms, the
+    /// others keep theirs. Holds stay.
     pub(crate) fn renew(&mut self, root: AccountIx, terms: Terms) {
         for account in &mut self.accounts {
             account.spent = Amounts::ZERO;
@@ -192,7 +187,7 @@ impl Ledger {
             .filter(|ix| !self.account(*ix).terms.lends.is_empty())
             .map(|ix| (self.depth(ix), ix))
             .collect();
-        // As they were opened: those above first.
+        // In the order of opening: ancestors first.
         lends.sort_unstable();
         for (_, ix) in lends {
             let more = self.account(ix).claim();
@@ -200,7 +195,7 @@ impl Ledger {
         }
     }
 
-    /// Of which resource an account has lent more than it may, and by which numbers.
+    /// The first resource that an account has lent beyond its ceiling, with the numbers.
     pub(crate) fn overlent(&self, at: AccountIx) -> Option<Shortfall> {
         let account = self.account(at);
         let (limit, reserve) = (account.terms.limit, account.terms.reserve);
@@ -216,20 +211,20 @@ impl Ledger {
         std::iter::successors(Some(at), |ix| self.account(*ix).parent).count()
     }
 
-    /// Shuts an account: it and everything below take no new hold.
+    /// Shuts an account: neither it nor anything below takes a new hold.
     pub fn shut(&mut self, at: AccountIx) {
         self.account_mut(at).shut = true;
     }
 
-    /// What a new account below `at` could use at most: the least of what every account up the chain has left,
-    /// running holds not counted, because they return.
+    /// The most that a new account below `at` could use: the minimum over the chain. Running holds do not count,
+    /// because they return.
     #[must_use]
     pub fn left_below(&self, at: AccountIx) -> Ceilings {
         self.least(at, |_, account| account.limit_below().minus(&account.spent).minus(&account.lent))
     }
 
-    /// The terms of an account below `at` that was given only these ceilings. Of cost and tokens the rest is what is
-    /// left at this moment; of what is counted it is the ceiling of `at`. Both are marked as inherited.
+    /// The terms of an account below `at` that was given only `given`. Missing cost and token ceilings become what is
+    /// left now; missing counts become the ceilings of `at`. Both are marked as inherited.
     #[must_use]
     pub fn terms_below(&self, at: AccountIx, given: Ceilings) -> Terms {
         let (left, above) = (self.left_below(at), self.account(at).terms.limit);
@@ -244,7 +239,7 @@ impl Ledger {
         terms
     }
 
-    /// What `at` itself could use at most, running holds not counted.
+    /// The most that `at` itself could use, not counting running holds.
     #[must_use]
     pub fn left(&self, at: AccountIx) -> Ceilings {
         self.least(at, |ix, account| {
@@ -253,7 +248,7 @@ impl Ledger {
         })
     }
 
-    /// What `at` can use at this moment, running holds counted.
+    /// What `at` can use now, counting running holds.
     #[must_use]
     pub fn remaining(&self, at: AccountIx) -> Ceilings {
         self.least(at, |ix, account| {
@@ -262,12 +257,12 @@ impl Ledger {
         })
     }
 
-    /// The first account up the chain, `at` included, that leaves nothing of a resource an agent cannot do without.
+    /// The first account up the chain, including `at`, that has run out of a resource that stops all work.
     #[must_use]
     pub fn exhausted_below(&self, at: AccountIx) -> Option<(AccountIx, Shortfall)> {
         let least = Amounts::cost(1).with(Resource::Tokens, 1).with(Resource::Steps, 1);
         match self.fit_below(at, &least) {
-            // Nothing in particular was asked, only whether there is anything.
+            // No particular amount was asked for.
             Fit::Never(ix, short) => Some((ix, Shortfall { asked: 0, ..short })),
             Fit::Yes | Fit::Wait(..) | Fit::Shut(_) => None,
         }
@@ -281,7 +276,6 @@ impl Ledger {
             let account = self.account(ix);
             let here = of(ix, account);
             for r in Resource::ALL.into_iter().filter(|r| !covered.has(*r)) {
-                // An account without a ceiling says nothing.
                 if account.terms.limit.of(r).is_some() {
                     least = least.with(r, least.of(r).min(here.of(r)));
                 }
@@ -292,7 +286,7 @@ impl Ledger {
         Ceilings::from_amounts(least)
     }
 
-    /// The ceilings of `ix` that rise when those of `at` do.
+    /// The ceilings of `ix` that rise when those of `at` rise.
     fn follows(&self, ix: AccountIx, at: AccountIx) -> ResourceSet {
         let mut set: ResourceSet = Resource::ALL.into_iter().collect();
         let mut here = ix;
@@ -308,7 +302,7 @@ impl Ledger {
         set
     }
 
-    /// From `at` to the root, with what still has to move: an account that lends covers its ancestors.
+    /// Iterates from `at` to the root with the amounts still to move: an account that lends covers its ancestors.
     #[inline]
     pub(super) fn walk(
         &mut self,
@@ -328,7 +322,7 @@ impl Ledger {
         }
     }
 
-    /// Changes what the accounts above `at` keep lent.
+    /// Changes the lent amounts of the accounts above `at`.
     fn shift_above(&mut self, at: AccountIx, shift: Shift) {
         let mut shift = shift;
         let mut next = self.account(at).parent;
@@ -347,7 +341,7 @@ impl Ledger {
     }
 }
 
-/// How the amounts change that an account keeps lent above it.
+/// A change of the amounts that an account's ancestors keep lent for it.
 #[derive(Clone, Copy, Default)]
 struct Shift {
     more: Amounts,
@@ -364,7 +358,8 @@ impl Shift {
         lent.take_away(&self.less);
     }
 
-    /// What the accounts above see: of what this one lends, the change of its own claim; the rest as it came.
+    /// The change that the accounts above see: for lent resources, the change of this account's claim; the rest
+    /// unchanged.
     fn above(&self, lends: ResourceSet, before: &Amounts, after: &Amounts) -> Self {
         Self {
             more: self.more.without(lends).plus(&after.minus(before)),
@@ -372,7 +367,7 @@ impl Shift {
         }
     }
 
-    /// By how much an account grows that books `actual` and shifts this.
+    /// How much an account grows that books `actual` and applies this shift.
     fn growth(&self, actual: &Amounts) -> Amounts {
         actual.plus(&self.more).minus(&self.less)
     }

@@ -1,8 +1,8 @@
 //! Budgets: what an agent may use, counted at its own account and at every ancestor's.
 //!
-//! The rule in one sentence: before an effect starts, its worst case is held at every account up the chain in one
-//! decision; when it ends, the hold is settled at the true usage and the rest returns. So spent + held + lent
-//! never passes a ceiling, whatever runs in parallel. Nothing in here knows agents or calls, and only prices know time.
+//! The rule: before an effect starts, one decision holds its worst case at every account up the chain; when it ends,
+//! the hold is settled at the actual usage and the rest returns. So spent + held + lent never exceeds a ceiling,
+//! whatever runs in parallel. Nothing here knows agents or calls, and only prices know time.
 
 mod account;
 mod amount;

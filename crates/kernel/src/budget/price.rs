@@ -1,6 +1,7 @@
-//! Prices: what a call can cost at most, and what it did cost. A price has rates, dearer ones for long inputs, and changes
-//! by date or time of day. Providers do not say whether they bill by the beginning or the end of a call, so a hold takes the
-//! dearest rates that can be active until the call's latest end; what is booked goes by its start (decision 0027).
+//! Prices: the most a call can cost, and what it did cost. A price has rates, higher ones for long inputs, and
+//! changes by date or time of day. Providers do not say whether they bill by the start or the end of a call, so a
+//! hold takes the highest rates that can be active until the call's latest end; the booked cost uses its start
+//! (decision 0027).
 
 use serde::{Deserialize, Serialize};
 
@@ -9,14 +10,14 @@ use crate::words::{Time, limit};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
-/// Every time of day comes once in a call's longest time, so a hold looks at each of them once.
+/// A call is at most one day long, so each time of day occurs once and a hold checks it once.
 const _: () = assert!(limit::MODEL_CALL_MS_MAX <= DAY_MS);
 
 /// What a model costs. Rates are in nano-USD per million tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// Input that no cache knew.
+    /// Uncached input.
     pub input_per_mtok: u64,
     pub output_per_mtok: u64,
     /// Input read from a cache; the input rate if absent.
@@ -31,16 +32,16 @@ pub struct Price {
     /// Output that is reasoning; the output rate if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_per_mtok: Option<u64>,
-    /// Other rates for calls with long inputs.
+    /// Rates for calls with long inputs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<PriceTier>,
-    /// Other prices at other times. The last one that is active holds.
+    /// Prices at other times. The last active one applies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<PriceChange>,
 }
 
-/// Rates of a whole call, input and output, whose input is longer than a threshold. The highest threshold that is passed
-/// holds.
+/// Rates of a whole call, input and output, whose input is longer than a threshold. The highest threshold passed
+/// applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PriceTier {
@@ -48,7 +49,7 @@ pub struct PriceTier {
     pub rates: Rates,
 }
 
-/// A price that is active at some times only.
+/// A price that is active only at some times.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PriceChange {
@@ -62,10 +63,12 @@ pub struct PriceChange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum PriceActive {
-    /// From a moment on.
     From(Time),
-    /// From one second of each day up to another, in UTC; over midnight if the end comes first.
-    Daily { start_s: u32, end_s: u32 },
+    /// Between two seconds of each day, in UTC. Spans midnight if the end is before the start.
+    Daily {
+        start_s: u32,
+        end_s: u32,
+    },
 }
 
 impl From<Rates> for Price {
@@ -84,52 +87,53 @@ impl From<Rates> for Price {
 }
 
 impl Price {
-    /// The same at all times and for every length: one rate for all input and one for all output.
+    /// One rate for all input and one for all output, at all times and lengths.
     #[must_use]
     pub fn flat(input_per_mtok: u64, output_per_mtok: u64) -> Self {
         Rates::flat(input_per_mtok, output_per_mtok).into()
     }
 
-    /// Whether what a call costs depends on when it started.
+    /// Whether a call's cost depends on its start time.
     #[must_use]
     pub const fn is_dated(&self) -> bool {
         !self.changes.is_empty()
     }
 
-    /// The most a call can cost that starts now: whatever it reads from caches or writes to them, however long its input
-    /// is within the bound, whichever rates are active until its latest end.
+    /// The most a call that starts now can cost: for any use of caches, any input up to the bound, and any rates that
+    /// are active until its latest end.
     #[must_use]
     pub fn worst_case(&self, input_tokens: u64, output_cap: u64, now: Time) -> u64 {
         let reached = self.cards(now).flat_map(|card| card.reached(input_tokens));
         reached.map(|rates| rates.worst_case(input_tokens, output_cap)).max().unwrap_or_default()
     }
 
-    /// What a call did cost that started at `start`.
+    /// The cost of a call that started at `start`.
     #[must_use]
     pub fn cost(&self, usage: &Usage, start: Time) -> u64 {
         self.rates_at(start, usage.input_tokens()).cost(usage)
     }
 
-    /// The largest output cap whose worst case is within `nanos`, or none if the input alone is dearer.
+    /// The largest output cap whose worst case is within `nanos`, or `None` if the input alone exceeds it.
     #[must_use]
     pub fn output_within(&self, nanos: u64, input_tokens: u64, now: Time) -> Option<u64> {
         let reached = self.cards(now).flat_map(|card| card.reached(input_tokens));
         reached.map(|rates| rates.output_within(nanos, input_tokens)).min().flatten()
     }
 
-    /// The largest input whose worst case is within `nanos` beside so much output, or none if that alone is dearer.
+    /// The largest input whose worst case with `output_cap` is within `nanos`, or `None` if the output alone exceeds
+    /// it.
     #[must_use]
     pub fn input_within(&self, nanos: u64, output_cap: u64, now: Time) -> Option<u64> {
         self.cards(now).map(|card| card.input_within(nanos, output_cap)).min().flatten()
     }
 
-    /// The rates of a call that starts at a moment and has so much input.
+    /// The rates of a call that starts at `at` with this much input.
     #[must_use]
     pub fn rates_at(&self, at: Time, input_tokens: u64) -> Rates {
         self.card_at(at).rates_for(input_tokens)
     }
 
-    /// The date since when the rates of a moment hold, if they have one.
+    /// The start date of the rates that apply at `at`, if they have one.
     #[must_use]
     pub fn since(&self, at: Time) -> Option<Time> {
         let dates = self.changes.iter().filter_map(|change| match change.active {
@@ -150,7 +154,6 @@ impl Price {
         all.into_iter().try_for_each(|rates| rates.check())
     }
 
-    /// How many sets of rates it has.
     pub(crate) fn rates_count(&self) -> usize {
         let changed: usize = self.changes.iter().map(|change| 1 + change.tiers.len()).sum();
         1 + self.tiers.len() + changed
@@ -167,8 +170,7 @@ impl Price {
         }
     }
 
-    /// Every card that is active at some moment of a call that starts now. What is active changes at no other moments
-    /// than these.
+    /// Every card that is active at some moment of a call that starts now. Cards change at no other moments.
     fn cards(&self, now: Time) -> impl Iterator<Item = Card<'_>> {
         let until = now.after_ms(limit::MODEL_CALL_MS_MAX);
         let turns = self.changes.iter().flat_map(move |change| change.active.turns_after(now));
@@ -202,7 +204,7 @@ impl PriceActive {
         }
     }
 
-    /// The moments after `now` at which it begins or ends next.
+    /// The next moments after `now` at which it starts or ends.
     fn turns_after(self, now: Time) -> impl Iterator<Item = Time> {
         let next = |second: u32| {
             let at = Time(now.0 - now.0 % DAY_MS).after_ms(u64::from(second) * 1_000);
@@ -216,7 +218,7 @@ impl PriceActive {
     }
 }
 
-/// What is active at one moment.
+/// The price that is active at one moment.
 #[derive(Clone, Copy)]
 struct Card<'a> {
     rates: Rates,
@@ -229,7 +231,7 @@ impl<'a> Card<'a> {
         passed.max_by_key(|tier| tier.input_above).map_or(self.rates, |tier| tier.rates)
     }
 
-    /// The rates of every call whose input is within a bound. A shorter one may be dearer.
+    /// The rates of all calls whose input is within a bound. A shorter input may have higher rates.
     fn reached(self, input_tokens_max: u64) -> impl Iterator<Item = Rates> + 'a {
         let passed = self.tiers.iter().filter(move |tier| tier.input_above < input_tokens_max);
         std::iter::once(self.rates).chain(passed.map(|tier| tier.rates))
@@ -237,7 +239,7 @@ impl<'a> Card<'a> {
 
     fn input_within(&self, nanos: u64, output_cap: u64) -> Option<u64> {
         let most = self.rates.input_within(nanos, output_cap)?;
-        // Where a tier cannot be paid for, the input ends at its threshold.
+        // Where a tier is too expensive, the input ends at its threshold.
         let tiers = self
             .tiers
             .iter()

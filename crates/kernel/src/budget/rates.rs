@@ -1,4 +1,4 @@
-//! One set of rates: from token counts to nano-USD, rounded up once per call.
+//! One set of rates: converts token counts to nano-USD, rounded up once per call.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ const MTOK: u128 = 1_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rates {
-    /// Input that no cache knew.
+    /// Uncached input.
     pub input_per_mtok: u64,
     pub output_per_mtok: u64,
     /// Input read from a cache; the input rate if absent.
@@ -28,7 +28,6 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// One rate for all input and one for all output.
     #[must_use]
     pub const fn flat(input_per_mtok: u64, output_per_mtok: u64) -> Self {
         Self {
@@ -41,12 +40,11 @@ impl Rates {
         }
     }
 
-    /// The most a call can cost: all input at the dearest input rate, all of the output cap at the dearer output rate.
+    /// The most a call can cost: all input at the highest input rate, the whole output cap at the higher output rate.
     pub(super) fn worst_case(&self, input_tokens: u64, output_cap: u64) -> u64 {
         rounded_up(&[(input_tokens, self.dearest_input()), (output_cap, self.dearest_output())])
     }
 
-    /// What a call did cost.
     pub(super) fn cost(&self, usage: &Usage) -> u64 {
         rounded_up(&[
             (usage.input, self.input_per_mtok),
@@ -58,13 +56,14 @@ impl Rates {
         ])
     }
 
-    /// The largest output cap whose worst case is within `nanos`, or none if the input alone is dearer.
+    /// The largest output cap whose worst case is within `nanos`, or `None` if the input alone exceeds it.
     pub(super) fn output_within(&self, nanos: u64, input_tokens: u64) -> Option<u64> {
         let rest = nanos.checked_sub(self.worst_case(input_tokens, 0))?;
         Some(tokens_within(rest, self.dearest_output()))
     }
 
-    /// The largest input whose worst case is within `nanos` beside so much output, or none if that alone is dearer.
+    /// The largest input whose worst case with `output_cap` is within `nanos`, or `None` if the output alone exceeds
+    /// it.
     pub(super) fn input_within(&self, nanos: u64, output_cap: u64) -> Option<u64> {
         let rest = nanos.checked_sub(self.worst_case(0, output_cap))?;
         Some(tokens_within(rest, self.dearest_input()))
@@ -112,14 +111,13 @@ impl Rates {
     }
 }
 
-/// How many tokens so much money pays for at a rate; without bound if they cost nothing.
+/// How many tokens `nanos` pays for; unbounded at a rate of zero.
 fn tokens_within(nanos: u64, rate: u64) -> u64 {
     let tokens = (u128::from(nanos) * MTOK).checked_div(u128::from(rate));
     tokens.and_then(|tokens| u64::try_from(tokens).ok()).unwrap_or(u64::MAX)
 }
 
-/// Sums tokens times rate exactly and rounds up once. A sum no ledger could hold stops at [`AMOUNT_MAX`] + 1,
-/// which every check refuses.
+/// Sums tokens times rate exactly and rounds up once. Saturates at [`AMOUNT_MAX`] + 1, which every check refuses.
 fn rounded_up(parts: &[(u64, u64)]) -> u64 {
     let sum = parts
         .iter()

@@ -1,11 +1,11 @@
-//! Amounts that are mostly nothing. A tree has an account for each living agent, and few of them lend, are waited for
-//! or were overrun.
+//! Amounts that are usually zero. A tree has an account for each living agent, and few of them lend, block requests
+//! or overran.
 
 use std::ops::Deref;
 
 use super::Amounts;
 
-/// Amounts that take room only while they are something.
+/// Amounts that take memory only while they are not zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seldom(Option<Box<Amounts>>);
 
@@ -16,16 +16,15 @@ impl Seldom {
         }
     }
 
-    /// Takes from each what is there.
+    /// Subtracts, never below zero.
     pub(super) fn take_away(&mut self, less: &Amounts) {
         let mut left = **self;
         left.take_away(less);
         self.set(left);
     }
 
-    /// Puts these in their place.
     fn set(&mut self, amounts: Amounts) {
-        // Equal amounts are kept equally, so that equal worlds are equal.
+        // One representation per value, so that equal worlds compare equal.
         match &mut self.0 {
             Some(kept) if !amounts.is_zero() => **kept = amounts,
             kept => *kept = (!amounts.is_zero()).then(|| Box::new(amounts)),

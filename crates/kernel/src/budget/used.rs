@@ -1,24 +1,24 @@
-//! What an attempt really used, as far as its driver knows.
+//! What an attempt actually used, as far as its driver knows.
 
 use super::{AMOUNT_MAX, AmountError, Usage};
 use serde::{Deserialize, Serialize};
 
-/// What an attempt really used, as far as its driver knows.
+/// What an attempt actually used, as far as its driver knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", try_from = "Unchecked")]
 pub enum Used {
-    /// A model's tokens; what they cost follows from its price.
+    /// A model's tokens; the price gives their cost.
     Tokens(Usage),
     /// A tool's own cost.
     CostNanos(u64),
-    /// Nobody knows: settle at the full hold, because it may be billed in full.
+    /// Unknown: settled at the full hold, because it may be billed in full.
     Unknown,
 }
 
 impl Used {
     pub const NOTHING: Self = Self::CostNanos(0);
 
-    /// Refuses absurd numbers, before they reach a tree.
+    /// Refuses absurd numbers before they reach a tree.
     ///
     /// # Errors
     /// Names the number and the largest one allowed.
@@ -33,7 +33,7 @@ impl Used {
     }
 }
 
-/// What a journal or a driver may say before it is checked.
+/// The serialized form, before validation.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Unchecked {

@@ -6,28 +6,26 @@ use crate::budget::Ceilings;
 use crate::definition::Refusal;
 use crate::words::{ModelName, limit};
 
-/// Ceilings as people give them: what is absent is taken from the role, then from the parent.
+/// Ceilings as people give them. Absent ones come from the role, then from the parent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BudgetSpec {
-    /// The ceilings that were given.
     pub limit: Ceilings,
-    /// How long the agent may take, with everything below it.
+    /// How long the agent and everything below it may take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// Whether that never stands still, not even while the tree waits for a person.
+    /// Whether the timeout runs even while the tree waits for a person.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub timeout_wall: bool,
-    /// Whether the ceilings are held at every ancestor from the start.
+    /// Whether every ancestor holds its ceilings from the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lend: Option<Lend>,
     /// Share of cost and tokens that descendants must leave, in percent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_reserve: Option<u8>,
-    /// What to do when a model call does not fit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_low: Option<OnLow>,
-    /// Whether the agent gets a last call before it ends for want of room.
+    /// Whether the agent gets a last call before it runs out of budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wrap_up: Option<WrapUp>,
 }
@@ -52,7 +50,7 @@ impl BudgetSpec {
         Self { limit, ..Self::default() }
     }
 
-    /// This, and where it says nothing, what `other` says.
+    /// Fills absent fields from `other`.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         let given = self.limit.bounded();
@@ -88,24 +86,23 @@ impl BudgetSpec {
     }
 }
 
-/// Whether a child's ceilings are promised to it.
+/// Whether a child's ceilings are reserved for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lend {
     /// It shares what its ancestors have.
     #[default]
     No,
-    /// They are held at every ancestor until it ends.
+    /// Every ancestor holds them until it ends.
     Yes,
 }
 
-/// Whether an agent gets a last call before it ends for want of room.
+/// Whether an agent gets a last call before it runs out of budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WrapUp {
     #[default]
     On,
-    /// It ends at once.
     Off,
 }
 
@@ -116,7 +113,7 @@ impl WrapUp {
     }
 }
 
-/// What to do when a model call cannot fit.
+/// What to do when a model call does not fit the budget.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnLow {
@@ -125,6 +122,5 @@ pub enum OnLow {
     Halt,
     /// Lower the output cap to what fits.
     Shrink,
-    /// Call this model instead.
     Downgrade(ModelName),
 }

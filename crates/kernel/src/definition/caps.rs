@@ -1,5 +1,5 @@
-//! Capabilities: what an agent may use and whom it may spawn. They only shrink downwards, and they are checked
-//! here, not in the prompt.
+//! Capabilities: which models and tools an agent may use and which roles it may spawn. They only shrink downwards,
+//! and they are enforced here, not in the prompt.
 
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
@@ -9,30 +9,28 @@ use serde::{Deserialize, Serialize};
 use crate::definition::Refusal;
 use crate::words::{ModelName, RoleName, ToolName};
 
-/// A right to some or all of a kind of thing.
+/// A right to all or some items of a kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Allow<T: Ord> {
     All,
-    /// These and no others.
     Only(BTreeSet<T>),
 }
 
 impl<T: Ord + Clone> Allow<T> {
-    /// A list as people write it: an empty one allows everything.
+    /// An allowlist as people write it: an empty one allows everything.
     #[must_use]
     pub fn list(items: impl IntoIterator<Item = T>) -> Self {
         let set: BTreeSet<T> = items.into_iter().collect();
         if set.is_empty() { Self::All } else { Self::Only(set) }
     }
 
-    /// Exactly these, also if there are none.
+    /// Exactly these, even if there are none.
     #[must_use]
     pub fn only(items: impl IntoIterator<Item = T>) -> Self {
         Self::Only(items.into_iter().collect())
     }
 
-    /// Whether `item` is allowed.
     #[must_use]
     pub fn has<Q: Ord + ?Sized>(&self, item: &Q) -> bool
     where
@@ -52,7 +50,7 @@ impl<T: Ord + Clone> Allow<T> {
         }
     }
 
-    /// What `self` allows and `other` does not. Everything is more than any list.
+    /// What `self` allows and `other` does not. Everything exceeds any list.
     fn beyond(&self, other: &Self) -> Beyond<T> {
         match (self, other) {
             (_, Self::All) => Beyond::Nothing,
@@ -91,24 +89,20 @@ enum Beyond<T> {
 pub enum Network {
     #[default]
     Denied,
-    /// As the sandbox grants it.
+    /// As far as the sandbox grants it.
     Granted,
 }
 
-/// What an agent may do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Caps {
-    /// Models it may call.
     pub models: Allow<ModelName>,
-    /// Of those, the ones that agents below it may call.
+    /// The subset of those that agents below it may call.
     #[serde(default = "all_models", skip_serializing_if = "is_all")]
     pub below: Allow<ModelName>,
     /// Tools it may call and pass on.
     pub tools: Allow<ToolName>,
-    /// Roles it may spawn.
     pub spawn: Allow<RoleName>,
-    /// Network for its effects.
     #[serde(default)]
     pub network: Network,
     /// How deep below the root its descendants may be.
@@ -124,7 +118,6 @@ const fn is_all(models: &Allow<ModelName>) -> bool {
 }
 
 impl Caps {
-    /// Everything, down to `depth_max`.
     #[must_use]
     pub const fn all(depth_max: u32) -> Self {
         Self {
@@ -137,7 +130,7 @@ impl Caps {
         }
     }
 
-    /// How many names the longest of its lists has.
+    /// The length of its longest list.
     pub(crate) fn len(&self) -> usize {
         let lists = [self.models.len(), self.below.len(), self.tools.len(), self.spawn.len()];
         lists.into_iter().max().unwrap_or_default()
@@ -189,15 +182,15 @@ impl Caps {
         Err(Refusal::RoleNotAllowed { role: role.clone(), allowed: self.spawn.listed() })
     }
 
-    /// What a child with `wanted` rights gets under this parent: allowlists of models and roles shrink to what both
-    /// allow; tools and network must be the parent's own, or the spawn is refused.
+    /// The rights of a child with `wanted` under this parent: allowlists of models and roles shrink to what both
+    /// allow; if the parent lacks the tools or the network, the spawn is refused.
     ///
     /// # Errors
     /// Names the tools the parent lacks, or the network.
     pub fn narrowed(&self, wanted: &Self) -> Result<Self, Refusal> {
         let tools = match wanted.tools.beyond(&self.tools) {
             Beyond::Nothing => wanted.tools.clone(),
-            // A role that names no tools takes whatever its parent has.
+            // A role that lists no tools gets its parent's.
             Beyond::Everything => self.tools.clone(),
             Beyond::These(tools) => {
                 return Err(Refusal::ToolNotAllowed { tools, allowed: self.tools.listed() });
@@ -216,7 +209,6 @@ impl Caps {
         })
     }
 
-    /// The models that a child with `wanted` rights may call under this parent.
     fn child_models(&self, wanted: &Self) -> Allow<ModelName> {
         self.models.and(&self.below).and(&wanted.models)
     }

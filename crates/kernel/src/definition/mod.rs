@@ -1,5 +1,5 @@
-//! The definition of a tree: its roles, models and ceilings. It arrives once, with the request that starts the tree,
-//! and is checked whole before anything runs.
+//! The definition of a tree: its roles, models and ceilings. It arrives with the request that starts the tree, and is
+//! validated as a whole before anything runs.
 
 mod budget;
 mod builtin;
@@ -33,38 +33,34 @@ pub(crate) use window_spec::check_size;
 pub use window_spec::{Compact, WindowSpec};
 pub use written::{BudgetKeys, Count, Percent, TimeSpan, Timeout, Usd, WrittenError};
 
-/// Words that whoever starts a tree gives it, by name: whose it is, what it belongs to. Agents never see them.
+/// Labels that the caller gives a tree, such as its owner or project. Agents never see them.
 pub type Tags = BTreeMap<String, String>;
 
-/// Everything a tree is made of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
-    /// What people call it.
     pub name: String,
-    /// What the root is to do.
+    /// The root's goal.
     pub goal: String,
     pub entry: RoleName,
-    /// The thread it belongs to; its own if absent.
+    /// The thread it belongs to; a new one if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<ThreadId>,
     #[serde(default)]
     pub budget: BudgetSpec,
-    /// Bounds of the whole tree.
     #[serde(default)]
     pub limits: TreeLimits,
     pub models: ByName<ModelName, ModelSpec>,
     pub roles: ByName<RoleName, Role>,
-    /// Tools by name, those that the kernel itself answers aside.
+    /// Tools by name, without the built-in ones.
     #[serde(default, skip_serializing_if = "ByName::is_empty")]
     pub tools: ByName<ToolName, ToolSpec>,
-    /// What to do about models without a price under a cost ceiling.
+    /// How to treat models without a price under a cost ceiling.
     #[serde(default)]
     pub unpriced: Unpriced,
-    /// What its events survive.
     #[serde(default)]
     pub durability: Durability,
-    /// Words for whoever watches; shared with every event that is shown.
+    /// Labels for watchers. Shared by reference with every event that is shown.
     #[serde(default, skip_serializing_if = "has_none")]
     pub tags: Arc<Tags>,
 }
@@ -73,15 +69,15 @@ fn has_none(tags: &Arc<Tags>) -> bool {
     tags.is_empty()
 }
 
-/// Bounds of the whole tree.
+/// Limits of the whole tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TreeLimits {
-    /// How deep below the root an agent may be.
+    /// Depth below the root.
     pub depth_max: u32,
     /// Live children of one agent.
     pub children_max: u32,
-    /// Agents of the tree, ended ones included.
+    /// All agents of the tree, ended ones included.
     pub agents_max: u32,
     /// Effects that run at the same time.
     pub parallel_max: u32,
@@ -102,34 +98,35 @@ impl Default for TreeLimits {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelSpec {
-    /// What it costs; absent if nobody knows.
+    /// Absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    /// The largest output cap one call may ask for; none of its own if absent.
+    /// The largest output cap of one call; no limit if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_max: Option<u64>,
-    /// How many tokens of input and output together it takes, if somebody says.
+    /// Context length: the most tokens of input and output together, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<u64>,
-    /// Models to try instead when this one fails, in order.
+    /// Models to try in order when this one fails.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<ModelName>,
-    /// What becomes of a call whose end was never recorded.
+    /// How to treat a call whose end was never recorded.
     pub lost: OnLost,
-    /// How often one call is started again because its process died; [`LOSSES_MAX`](crate::words::limit::LOSSES_MAX) if absent.
+    /// How often one call is restarted because its process died; [`LOSSES_MAX`](crate::words::limit::LOSSES_MAX) if
+    /// absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub losses_max: Option<u32>,
 }
 
-/// What becomes of a running effect when the process dies before its end is recorded.
+/// How to treat a running effect whose process died before its end was recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnLost {
-    /// The outside may have billed or done it: settle at the full hold. A model call then takes a new hold for its
-    /// retry; a tool is reported lost.
+    /// It may have been billed or done: settle at the full hold. A model call then takes a new hold for its retry; a
+    /// tool is reported lost.
     #[default]
     Presumed,
-    /// Doing it twice is the same as once: start it again under the same key and the same hold.
+    /// Idempotent: start it again under the same key and the same hold.
     Repeatable,
 }
 
@@ -139,21 +136,20 @@ pub enum OnLost {
 pub struct ToolSpec {
     /// What it does and when to use it, for the model.
     pub description: String,
-    /// What its arguments look like: a JSON Schema, as text.
+    /// The JSON Schema of its arguments, as text.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub schema: String,
-    /// What becomes of a call whose end was never recorded.
+    /// How to treat a call whose end was never recorded.
     pub lost: OnLost,
-    /// The most one call can cost by itself.
     #[serde(skip_serializing_if = "is_zero")]
     pub cost_nanos_max: u64,
-    /// How long one call may take; a default if absent.
+    /// How long one call may take; has a default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// How many bytes of its output are shown whole; a default if absent.
+    /// How many bytes of its output are shown whole; has a default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shown_bytes: Option<u32>,
-    /// How many tokens it adds at most to what a model reads, if somebody counted.
+    /// Upper bound on the tokens that it adds to a packet, if counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
 }
@@ -179,19 +175,19 @@ const fn is_zero(amount: &u64) -> bool {
     *amount == 0
 }
 
-/// What to do about a model without a price under a cost ceiling.
+/// How to treat a model without a price under a cost ceiling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unpriced {
-    /// Refuse it: unknown is never counted as zero.
+    /// Refuse it: an unknown cost never counts as zero.
     #[default]
     Refuse,
-    /// Count its cost as zero, as the file's author says.
+    /// Count its cost as zero, because the author of the file said so.
     Allow,
 }
 
 impl Definition {
-    /// A definition without models, roles and ceilings. A tree starts once `entry` is one of its roles.
+    /// A definition without models, roles and ceilings. A tree can start once `entry` is one of its roles.
     #[must_use]
     pub fn new(name: impl Into<String>, goal: impl Into<String>, entry: RoleName) -> Self {
         Self {
@@ -210,31 +206,29 @@ impl Definition {
         }
     }
 
-    /// The same with one more model.
     #[must_use]
     pub fn with_model(mut self, name: ModelName, model: ModelSpec) -> Self {
         self.models.insert(name, model);
         self
     }
 
-    /// The same with one more role.
     #[must_use]
     pub fn with_role(mut self, name: RoleName, role: Role) -> Self {
         self.roles.insert(name, role);
         self
     }
 
-    /// The same with these ceilings at the root.
+    /// Sets the root's ceilings.
     #[must_use]
     pub fn with_budget(mut self, budget: BudgetSpec) -> Self {
         self.budget = budget;
         self
     }
 
-    /// The role called `name`, with the name that everyone of this role shares.
+    /// The role and its shared name.
     ///
     /// # Errors
-    /// Names the role and the ones there are.
+    /// Names the role and the existing ones.
     pub fn role(&self, name: &RoleName) -> Result<(&RoleName, &Role), Refusal> {
         let known = || self.roles.keys().cloned().collect();
         self.roles
@@ -242,28 +236,25 @@ impl Definition {
             .ok_or_else(|| Refusal::UnknownRole { role: name.clone(), known: known() })
     }
 
-    /// The model called `name`.
-    ///
     /// # Errors
-    /// Names the model and the ones there are.
+    /// Names the model and the existing ones.
     pub fn model(&self, name: &ModelName) -> Result<&ModelSpec, Refusal> {
         let known = || self.models.keys().cloned().collect();
         self.models.get(name).ok_or_else(|| Refusal::UnknownModel { model: name.clone(), known: known() })
     }
 
-    /// What a model costs, if somebody knows.
     #[must_use]
     pub fn price(&self, model: &ModelName) -> Option<&Price> {
         self.models.get(model)?.price.as_ref()
     }
 
-    /// The names of all tools: those that the kernel itself answers first.
+    /// The names of all tools, built-in ones first.
     pub fn tool_names(&self) -> impl Iterator<Item = ToolName> {
         let builtin = Builtin::ALL.into_iter().map(|builtin| ToolName::of_builtin(builtin.word()));
         builtin.chain(self.tools.keys().cloned())
     }
 
-    /// Everything that can be wrong with it, before anything runs.
+    /// Validates the whole definition.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
         check_said("name", &self.name, limit::NOTE_BYTES_MAX)?;
         check_said("goal", &self.goal, limit::TEXT_BYTES_MAX)?;
@@ -340,7 +331,6 @@ fn check_price(price: &Price) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Refuses a list that nobody would write.
 fn bounded(what: &str, count: usize) -> Result<(), Refusal> {
     if count > limit::NAMES_MAX {
         return Err(Refusal::TooMany { what: what.to_owned(), count, count_max: limit::NAMES_MAX });

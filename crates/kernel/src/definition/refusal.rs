@@ -11,7 +11,7 @@ use crate::words::{
     TreeId, check_parts,
 };
 
-/// Why a request was refused. The world is as it was before.
+/// Why a request was refused. A refusal leaves the world unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(tag = "code", rename_all = "snake_case")]
 pub enum Refusal {
@@ -211,14 +211,14 @@ impl From<AmountError> for Refusal {
 }
 
 impl Refusal {
-    /// The reason as one word for programs.
+    /// A machine-readable code for the reason.
     #[must_use]
     pub fn code(&self) -> String {
         let written = serde_json::to_value(self).unwrap_or_default();
         written.get("code").and_then(|code| code.as_str()).unwrap_or("refused").to_owned()
     }
 
-    /// The numbers of a ceiling, if that is what refused.
+    /// The numbers, if a ceiling was the reason.
     #[must_use]
     pub const fn shortfall(&self) -> Option<(&AgentId, &Shortfall)> {
         if let Self::Ceiling { account, short } = self { Some((account, short)) } else { None }
@@ -237,7 +237,6 @@ fn one_of<T: std::fmt::Display>(items: &[T]) -> String {
     }
 }
 
-/// Refuses a text above its bound.
 pub(crate) fn check_text(what: &'static str, text: &str, bytes_max: usize) -> Result<(), Refusal> {
     if text.len() > bytes_max {
         return Err(Refusal::TextTooLong { what: what.to_owned(), bytes: text.len(), bytes_max });
@@ -245,7 +244,6 @@ pub(crate) fn check_text(what: &'static str, text: &str, bytes_max: usize) -> Re
     Ok(())
 }
 
-/// Refuses a text that is empty or above its bound.
 pub(crate) fn check_said(what: &'static str, text: &str, bytes_max: usize) -> Result<(), Refusal> {
     if text.trim().is_empty() {
         return Err(Refusal::TextEmpty { what: what.to_owned() });
@@ -260,7 +258,7 @@ impl From<BadPart> for Refusal {
 }
 
 impl Body {
-    /// Refuses what is too long, or has parts where only text belongs.
+    /// Refuses a text that is too long, or has parts where only text is allowed.
     pub(crate) fn checked(&self, what: &'static str) -> Result<(), Refusal> {
         if !self.parts().is_empty() {
             return Err(BadPart::TextOnly { what: what.to_owned() }.into());
@@ -268,7 +266,7 @@ impl Body {
         check_text(what, &self.text, limit::TEXT_BYTES_MAX)
     }
 
-    /// Refuses what no message may be: too long or too much, or nothing at all.
+    /// Refuses a message that is too long, has too many parts, or is empty.
     pub(crate) fn checked_message(&self) -> Result<(), Refusal> {
         check_parts(self.parts().iter())?;
         if self.parts().is_empty() {

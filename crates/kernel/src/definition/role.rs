@@ -1,4 +1,4 @@
-//! A kind of agent: what it calls, what it may do, and how it takes turns.
+//! A role: the model, rights, budget and turn settings of a kind of agent.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,28 +7,27 @@ use crate::budget::{Amounts, Resource};
 use crate::definition::{Allow, Caps, Network, OutputSchema, Refusal, Share, WindowSpec, bounded};
 use crate::words::{Body, ByName, ModelName, ToolName, limit};
 
-/// A kind of agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Role {
-    /// The model it calls unless its spawner chose another.
+    /// The default model; a spawner may choose another.
     pub model: ModelName,
-    /// What it may do, before its parent's rights narrow it.
+    /// Its rights, before its parent's rights narrow them.
     pub caps: Caps,
-    /// Its ceilings unless its spawner gave others.
+    /// Its default ceilings; a spawner may give others.
     #[serde(default)]
     pub budget: BudgetSpec,
     /// Whether it may appear again below itself, with another goal.
     #[serde(default)]
     pub recursive: Recursion,
-    /// How it takes turns by itself; an agent without is led from outside.
+    /// How it takes turns on its own. Without it, the agent is driven from outside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<Turns>,
 }
 
 impl Role {
-    /// A role with the defaults of a tree file: it takes turns, may spawn every role but itself, and has no tools and no
-    /// network.
+    /// A role with the defaults of a tree file: it takes turns, may spawn every role except itself, and has no tools
+    /// and no network.
     #[must_use]
     pub fn new(model: ModelName) -> Self {
         let caps = Caps {
@@ -43,14 +42,14 @@ impl Role {
         Self { model, caps, budget, recursive, turns: Some(Turns::default()) }
     }
 
-    /// The same with this prompt, which its model reads first.
+    /// Sets the prompt, which its model reads first.
     #[must_use]
     pub fn with_prompt(mut self, prompt: impl Into<String>) -> Self {
         self.turns.get_or_insert_default().prompt = Body::text(prompt);
         self
     }
 
-    /// The same, allowed to call these tools and no others.
+    /// Allows exactly these tools.
     #[must_use]
     pub fn with_tools(mut self, tools: impl IntoIterator<Item = ToolName>) -> Self {
         self.caps.tools = Allow::only(tools);
@@ -58,43 +57,39 @@ impl Role {
     }
 }
 
-/// How an agent takes turns: its model answers, its tools act, until there is an answer without a tool call.
+/// How an agent takes turns: its model answers and its tools run, until an answer has no tool call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Turns {
-    /// What its model is told first.
+    /// The system prompt.
     pub prompt: Body,
-    /// The most turns it may take.
     pub turns_max: u32,
-    /// The most output tokens of one turn.
     pub output_cap: u64,
-    /// How many tokens the kernel's own words in the first message have at most, and the tools that it answers itself,
-    /// if somebody counted.
+    /// Upper bound on the tokens of the kernel's own text in the first message and of the built-in tools, if counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub around_tokens: Option<u64>,
-    /// How many tokens it has at most to tell what a child used, or what is left; without, neither is told.
+    /// Upper bound on the tokens of the facts about usage and remaining budget. Without it, the agent is not shown
+    /// them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub facts_tokens: Option<u64>,
-    /// Which tools need a person's leave, or are not to be had, for it and everything below it.
+    /// Tools that need a person's approval or are forbidden, for it and everything below it.
     #[serde(skip_serializing_if = "ByName::is_empty")]
     pub approvals: ByName<ToolName, Approval>,
-    /// How much it may write into its folder.
     #[serde(skip_serializing_if = "OutputLimits::is_default")]
     pub outputs: OutputLimits,
-    /// How long its agents may work, counted while a model or a tool of theirs runs. Without, sub-agents have a
+    /// How long its agents may work, counted while one of their models or tools runs. Without it, sub-agents have a
     /// default and the root has no such limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active_ms: Option<u64>,
-    /// Fewer live children than the tree allows.
+    /// Lowers the tree's limit on live children.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub children_max: Option<u32>,
-    /// What one call sees of its context.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<WindowSpec>,
-    /// What its agents know at their birth, unless their spawner says otherwise.
+    /// Default for what its agents know at their start.
     #[serde(skip_serializing_if = "Share::is_goal")]
     pub share: Share,
-    /// What its agents' answers must look like, unless their spawner says otherwise.
+    /// Default schema of its agents' answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Box<OutputSchema>>,
 }
@@ -142,12 +137,12 @@ impl Turns {
     }
 }
 
-/// What the outputs of one agent may have at most, in sub-folders too.
+/// Limits on one agent's output files, sub-folders included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OutputLimits {
     pub files_max: u64,
-    /// Bytes of all of them.
+    /// Total bytes of all files.
     pub bytes_max: u64,
 }
 
@@ -163,18 +158,17 @@ impl OutputLimits {
     }
 }
 
-/// Whether a tool may be called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Approval {
     #[default]
     Allow,
-    /// If a person says so, each time.
+    /// If a person approves, each time.
     Ask,
     Deny,
 }
 
-/// Whether a role may appear again on its own ancestor path.
+/// Whether a role may appear again below itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Recursion {

@@ -1,21 +1,21 @@
-//! What a child knows at its birth.
+//! What a child knows at its start.
 
 use serde::{Deserialize, Serialize};
 
 use crate::definition::Refusal;
 use crate::words::{Body, Category, limit};
 
-/// What a child knows at its birth, beside its goal.
+/// What a child knows at its start, beside its goal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Share {
     #[default]
     Goal,
-    /// What its parent was told itself: its first message and its context messages, as they are then.
+    /// The parent's own briefing: its first message and its current context messages.
     Briefing,
-    /// The context messages of its parent's thread, now and as they come.
+    /// The context messages of its parent's thread, existing and future ones.
     Thread,
-    /// The last so many turns of its parent.
+    /// The last turns of its parent.
     Fork(u32),
 }
 
@@ -36,11 +36,10 @@ impl Share {
     }
 }
 
-/// A message that a child is given at its birth.
+/// A message that a child is given at its start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GivenMessage {
-    /// What it is for.
     pub category: Category,
     pub body: Body,
 }

@@ -1,10 +1,10 @@
-//! Shares: how much of a window each category may have before it is the first to be cut.
+//! Shares: how much of a window each category may use before it is the first to be cut.
 
 use serde::{Deserialize, Serialize};
 
 use crate::words::Category;
 
-/// Shares that fit a kind of work.
+/// Shares for a kind of work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Preset {
@@ -14,8 +14,8 @@ pub enum Preset {
 }
 
 impl Preset {
-    /// Percent of the window for system, context, dialog and output. Errors, internal notes and the unknown have none of
-    /// their own: they borrow what is idle.
+    /// Percent of the window for system, context, dialog and output. Errors, internal notes and unknown categories
+    /// have no share of their own: they borrow unused space.
     #[must_use]
     pub const fn percent(self) -> [u64; Category::COUNT] {
         match self {
@@ -25,19 +25,17 @@ impl Preset {
     }
 }
 
-/// The tokens that each category may have. They follow from preset and size and are nowhere kept, so what one request
-/// borrows is gone with it.
+/// The tokens that each category may use. Derived from preset and size and never stored, so what one request borrows
+/// does not outlive it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shares([u64; Category::COUNT]);
 
 impl Shares {
-    /// Of a window of so many tokens.
     #[must_use]
     pub fn of(preset: Preset, size: u64) -> Self {
         Self(preset.percent().map(|percent| size / 100 * percent + size % 100 * percent / 100))
     }
 
-    /// The share of one category.
     #[must_use]
     pub const fn get(&self, category: Category) -> u64 {
         self.0[category.place()]

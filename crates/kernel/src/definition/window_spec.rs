@@ -1,37 +1,36 @@
-//! How large a window is, and what becomes of what does not fit, as a role says it.
+//! A role's window: how large it is, and what happens to messages that do not fit.
 
 use super::shares::Preset;
 use crate::definition::Refusal;
 use crate::words::limit;
 use serde::{Deserialize, Serialize};
 
-/// What a role says about the windows of its agents.
+/// The window settings of a role.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct WindowSpec {
-    /// The most tokens of one packet; as many as the model takes if absent.
+    /// The most tokens of one packet; the model's context length decides if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// How they are shared.
+    /// How categories share the tokens.
     pub preset: Preset,
     /// The most images of one packet; older ones become placeholders.
     pub images: u32,
-    /// What becomes of what is left out.
     pub compact: Compact,
-    /// Whether its agents are told when a child's window is smaller than theirs.
+    /// Whether its agents are notified when a child's window is smaller than theirs.
     pub clamp_note: bool,
 }
 
-/// What becomes of what is left out of a packet.
+/// What replaces messages that are left out of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Compact {
-    /// A line for each step, as far as there is room; failures first.
+    /// One line per step, as far as there is room; failures first.
     #[default]
     Lines,
-    /// Only how many there were.
+    /// Only their number.
     Count,
-    /// A summary that the agent's own model writes and the agent pays for; lines where there is none.
+    /// A summary that the agent's own model writes and the agent pays for; falls back to lines.
     Summary,
 }
 
@@ -51,7 +50,7 @@ impl WindowSpec {
     }
 }
 
-/// Refuses a window in which nothing has room.
+/// Refuses a window too small for anything.
 pub(crate) fn check_size(size: u64) -> Result<(), Refusal> {
     if size < limit::WINDOW_TOKENS_MIN {
         return Err(Refusal::WindowTooSmall { tokens: limit::WINDOW_TOKENS_MIN, size });

@@ -1,8 +1,8 @@
-//! Values as people and models write them: dollars, times, percents, counts, and the keys of a budget. The same words
-//! are read in a tree file and in the arguments of a tool.
+//! Values as people and models write them: dollars, times, percents, counts, and the keys of a budget. Tree files and
+//! tool arguments share them.
 //!
-//! Whatever was written is read exactly or not at all, and an error says what to write instead. A number with a point
-//! is looked at only through its shortest text; nothing is calculated with it.
+//! Parsing is exact or fails, and an error says what to write instead. A decimal number is parsed from its shortest
+//! text, never through float arithmetic.
 
 use std::str::FromStr;
 
@@ -18,68 +18,61 @@ use crate::words::limit;
 #[serde(try_from = "Value")]
 pub struct Usd(u64);
 
-/// A time that something may take: `200ms`, `90s`, `5m`, `2h`, `1d`, or a whole number of seconds.
+/// A duration: `200ms`, `90s`, `5m`, `2h`, `1d`, or a whole number of seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "Value")]
 pub struct TimeSpan(u64);
 
-/// How long something may take: a time, which stands still while the tree waits for a person, or `{ wall: time }`,
-/// which never does.
+/// A timeout: a duration, which pauses while the tree waits for a person, or `{ wall: duration }`, which never
+/// pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Value")]
 pub struct Timeout {
     pub span: TimeSpan,
-    /// Whether it never stands still.
+    /// Whether it never pauses.
     pub is_wall: bool,
 }
 
-/// A share: `10` or `"10%"`.
+/// A percentage: `10` or `"10%"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "Value")]
 pub struct Percent(u8);
 
-/// How many of something: a whole number.
+/// A whole number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "Value")]
 pub struct Count(u64);
 
-/// A budget by its keys. What is absent is taken from the role, then from the parent.
+/// A budget by its keys. Absent keys come from the role, then from the parent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "the keys of a budget")]
 pub struct BudgetKeys {
-    /// The most it may cost.
     pub cost_usd: Option<Usd>,
-    /// The most tokens that its models may read and write.
     pub tokens: Option<Count>,
     /// The most model turns.
     pub steps: Option<Count>,
-    /// The most tool calls.
     pub tool_calls: Option<Count>,
-    /// The most attempts after a first one.
+    /// The most attempts after the first.
     pub retries: Option<Count>,
-    /// How long it may take.
     pub timeout: Option<Timeout>,
-    /// Whether its ceilings are held at every ancestor from the start.
+    /// Whether every ancestor holds its ceilings from the start.
     pub lend: Option<bool>,
     /// The share of cost and tokens that descendants must leave.
     pub answer_reserve: Option<Percent>,
-    /// What to do when a model call does not fit.
     pub on_low: Option<OnLow>,
-    /// Whether it gets a last call before it ends for want of room.
+    /// Whether it gets a last call before it runs out of budget.
     pub wrap_up: Option<WrapUp>,
 }
 
-/// Why something written cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WrittenError {
     #[error(
         "`{text}` is not an amount in USD: write a plain positive number such as 0.25, at most nine decimals"
     )]
     NotUsd {
-        /// What was written, cut to a readable length.
+        /// The input, cut to a readable length.
         text: String,
     },
-    /// More dollars than any honest budget.
     #[error("`{text}` USD is above the largest amount, 1000000 USD")]
     UsdTooLarge { text: String },
     #[error(
@@ -87,26 +80,24 @@ pub enum WrittenError {
          a number alone is seconds"
     )]
     NotSpan {
-        /// What was written, cut to a readable length.
+        /// The input, cut to a readable length.
         text: String,
     },
-    /// No time at all, or longer than anyone may ask for.
+    /// Zero, or longer than allowed.
     #[error("a time of `{text}` is out of bounds: write at least 1ms and at most 365d")]
     SpanOutOfBounds {
-        /// What was written, cut to a readable length.
+        /// The input, cut to a readable length.
         text: String,
     },
     #[error("`{text}` is not a percent: write a whole number from 0 to {percent_max}, such as 10 or \"10%\"")]
     NotPercent {
-        /// What was written, cut to a readable length.
+        /// The input, cut to a readable length.
         text: String,
-        /// The largest one allowed.
         percent_max: u8,
     },
-    /// Not a whole number.
     #[error("`{text}` is not a count: write a whole number from 0 to {AMOUNT_MAX}, without quotes")]
     NotCount {
-        /// What was written, cut to a readable length.
+        /// The input, cut to a readable length.
         text: String,
     },
 }
@@ -132,7 +123,6 @@ impl TimeSpan {
 }
 
 impl Percent {
-    /// The number before the sign.
     #[must_use]
     pub const fn percent(self) -> u8 {
         self.0
@@ -147,7 +137,7 @@ impl Count {
 }
 
 impl BudgetKeys {
-    /// The same as the kernel keeps it.
+    /// As the kernel stores it.
     #[must_use]
     pub fn spec(&self) -> BudgetSpec {
         let counts = [
@@ -259,7 +249,7 @@ impl TryFrom<Value> for Count {
     }
 }
 
-/// A number as plain digits. JSON would show a small one with an exponent.
+/// Plain digits; JSON would write a small number with an exponent.
 fn plain(number: &Number) -> String {
     let point = number.is_f64().then(|| number.as_f64()).flatten();
     point.map_or_else(|| number.to_string(), |number| number.to_string())
@@ -273,7 +263,6 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// Short enough for one line.
 fn cut(text: &str) -> String {
     text.chars().take(40).collect()
 }

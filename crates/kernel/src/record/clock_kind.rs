@@ -2,17 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Which clock of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClockKind {
-    /// How long it may take, with everything below it. Stands still while the whole tree waits for a person.
+    /// How long the agent and everything below it may take. Paused while the whole tree waits for a person.
     Timeout,
-    /// How long it may work: runs while a model or a tool of its own runs.
+    /// How long it may work: runs while one of its own models or tools runs.
     Active,
 }
 
 impl ClockKind {
-    /// Every kind there is.
     pub const ALL: [Self; 2] = [Self::Timeout, Self::Active];
 }

@@ -4,37 +4,34 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::Header;
 
-/// What is left out of a window from now on. Places are those that the messages had in it.
+/// What a window leaves out from now on. Positions are those before the cut.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cut {
-    /// Runs of messages that go, in order.
+    /// Runs of messages to drop, in order.
     pub drop: Vec<Span>,
-    /// Among those that stay: whose images become placeholders.
+    /// Messages that stay, but whose images become placeholders.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blank: Vec<Blank>,
-    /// The most tokens that tell in short what was left out.
+    /// The most tokens of the digest of left-out messages.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub folded: u32,
 }
 
-/// The oldest images of a message become placeholders.
+/// Turns the oldest images of a message into placeholders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Blank {
-    /// The place of the message among those that stay.
+    /// The message's position among those that stay.
     pub at: u32,
-    /// How many of its images.
     pub images: u8,
 }
 
-/// A run of messages: the first of them, and the first behind them.
+/// A half-open range of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Span {
-    /// The first of them.
     pub from: u32,
-    /// The first behind them.
     pub to: u32,
 }
 
@@ -43,7 +40,7 @@ pub struct Span {
 #[serde(deny_unknown_fields)]
 pub struct LeftOut {
     pub messages: u32,
-    /// How many tokens they had at most.
+    /// Upper bound on their tokens.
     pub tokens: u64,
 }
 
@@ -55,7 +52,6 @@ impl LeftOut {
 }
 
 impl Cut {
-    /// Whether the message at this place goes.
     #[must_use]
     pub fn drops(&self, place: u32) -> bool {
         Span::has(&self.drop, place)
@@ -63,19 +59,19 @@ impl Cut {
 }
 
 impl Span {
-    /// Whether one of some runs, which are in order, has this place.
+    /// Whether one of these sorted spans contains `place`.
     #[must_use]
     pub fn has(spans: &[Self], place: u32) -> bool {
         let after = spans.partition_point(|span| span.to <= place);
         spans.get(after).is_some_and(|span| span.from <= place)
     }
 
-    /// Every place of some runs.
+    /// Every position in these spans.
     pub fn places(spans: &[Self]) -> impl Iterator<Item = usize> {
         spans.iter().flat_map(|span| span.from as usize..span.to as usize)
     }
 
-    /// Adds a run behind some, as part of the last where they meet.
+    /// Appends a span, merged with the last one if they touch.
     pub(crate) fn join(spans: &mut Vec<Self>, from: u32, to: u32) {
         match spans.last_mut() {
             Some(span) if span.to == from => span.to = to,

@@ -1,5 +1,5 @@
-//! Events: every fact that a journal can hold, in the past tense. `docs/journal.md` describes each field; changing
-//! one is the one dangerous edit, and `style.md` says how it is done.
+//! Events: every fact that a journal can hold, in the past tense. `docs/journal.md` describes each field. Old
+//! journals must stay readable, so follow `style.md` before changing one.
 
 use std::sync::Arc;
 
@@ -16,12 +16,11 @@ use crate::words::{
     Seq, Time, TimerId, TreeId,
 };
 
-/// The version of the rules under which new trees start. A journal names the one it was written under, and its tree
-/// goes on under it.
+/// The version of the rules for new trees. A journal names its version, and its tree continues under that version.
 pub const RULES: u32 = 4;
 
-/// Whether this kernel still decides by a version of the rules. Journals of the others can be read and continued, but
-/// their decisions cannot be made again.
+/// Whether this kernel implements a version of the rules. Journals of other versions can be read and continued, but
+/// their decisions cannot be replayed.
 #[must_use]
 pub const fn are_decided(rules: u32) -> bool {
     matches!(rules, 2..=RULES)
@@ -31,157 +30,159 @@ pub const fn are_decided(rules: u32) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Event {
-    /// The tree exists; always the first event.
+    /// Always the first event.
     TreeStarted {
-        /// The rules it is decided by.
+        /// The version of the rules that decide it.
         rules: u32,
-        /// What it is made of.
         definition: Arc<Definition>,
     },
-    /// An agent exists, the root included.
+    /// An agent exists; also emitted for the root.
     AgentSpawned(Box<Spawned>),
-    /// An agent and everything below it start no further effect.
-    AgentPaused { agent: AgentId },
-    /// The pause is over.
-    AgentUnpaused { agent: AgentId },
-    /// A person gave an agent a new instruction while it ran.
+    /// The agent and everything below it start no new effects.
+    AgentPaused {
+        agent: AgentId,
+    },
+    AgentUnpaused {
+        agent: AgentId,
+    },
+    /// A person gave a running agent a new instruction.
     AgentRedirected {
         agent: AgentId,
-        /// What to do from here on.
         instruction: String,
-        /// How many tokens that has at most, if somebody counted.
+        /// Upper bound on its tokens, if counted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tokens: Option<u64>,
-        /// What becomes of what runs.
+        /// What happens to running calls.
         running: Running,
     },
-    /// A packet of this agent has at most so many tokens.
+    /// The size of the agent's window.
     WindowSet {
         agent: AgentId,
         size: u64,
-        /// The most tokens that its first message has, and the tools that are told beside it.
+        /// Upper bound on the tokens of its first message and its tools.
         first: u64,
-        /// If that is less than its parent's: how many those are, and whether the parent is told.
+        /// Set if its parent's window is larger.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         clamped: Option<Clamped>,
     },
-    /// An agent was told what another knows, by reference.
+    /// An agent was given another agent's messages, by reference.
     ContextShared {
         from: AgentId,
         to: AgentId,
-        /// Which messages of the one's window.
+        /// The positions in the source's window.
         spans: Vec<Span>,
-        /// Whether they are the other's own conversation from here on, and not what somebody told it.
+        /// Whether they become the recipient's own conversation, rather than shared context.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         as_is: bool,
-        /// Which messages of the other's window go for it.
+        /// The positions in the recipient's window that they replace.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         replaces: Vec<Span>,
     },
-    /// An agent reads the context messages of another one from here on, as they come.
+    /// From now on the agent receives another's context messages as they arrive.
     ThreadJoined {
         agent: AgentId,
         of: AgentId,
-        /// The most tokens of them in the packet of anybody who knows them, if there is a bound.
+        /// The most tokens of them in any reader's packet, if bounded.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bound: Option<u64>,
     },
-    /// An agent that read the context messages of another one is about to end.
+    /// An agent that received another's context messages is about to end.
     ThreadLeft {
         agent: AgentId,
         of: AgentId,
-        /// The most tokens of them in the packet of anybody who still reads them, if there is a bound.
+        /// The most tokens of them in any remaining reader's packet, if bounded.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bound: Option<u64>,
     },
-    /// An agent's window was full: from here on its packets leave something out. Nothing of its context is lost.
+    /// An agent's window was full: from now on its packets leave something out. Its context loses nothing.
     ContextCut {
         agent: AgentId,
         cut: Cut,
-        /// How much that is, by category.
+        /// How much, by category.
         left_out: Vec<(Category, LeftOut)>,
-        /// Where a model was to write a summary of it: whether it did.
+        /// Whether a summary was written, if one was requested.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<Summary>,
     },
-    /// An agent's context is what one was at a checkpoint. What it had since stays in the journal.
+    /// An agent's context was reset to a checkpoint. What came since stays in the journal.
     ContextRestored(Box<Restored>),
-    /// It is decided how an agent ends; its calls and children are being stopped.
+    /// The agent's exit is decided; its calls and children are being stopped.
     AgentEnding {
         agent: AgentId,
         exit: Exit,
-        /// What it has to show.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         result: Option<Body>,
     },
-    /// An agent has ended; nothing of it runs, nothing below it lives.
+    /// An agent has ended: nothing of it runs, and nothing below it lives.
     AgentEnded {
         agent: AgentId,
         exit: Exit,
-        /// What it has to show.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         result: Option<Body>,
-        /// Where it has no result: the event with the last thing its model said. The answer of an agent that
-        /// completed, and otherwise as far as it got.
+        /// If there is no result: the event with its model's last text. For a completed agent, that is the answer;
+        /// otherwise, its progress.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         said: Option<Seq>,
         /// What it and everything below it used.
         spent: Amounts,
     },
-    /// A clock of an agent started or stopped, or got more time.
+    /// A clock of an agent started, stopped or got more time.
     ClockSet {
         agent: AgentId,
         clock: ClockKind,
-        /// What is left on it.
         left_ms: u64,
-        /// How long before that is over its alarm comes, so that the agent can wrap up.
+        /// How long before the end the alarm fires, so that the agent can wrap up.
         #[serde(default, skip_serializing_if = "is_zero_ms")]
         early_ms: u64,
-        /// The alarm, if the clock runs from here on; none if it stands still.
+        /// The alarm while the clock runs; `None` if it is stopped.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         alarm: Option<Alarm>,
     },
-    /// An agent asked for a model or tool call.
-    CallAsked { call: CallId, agent: AgentId, work: Work },
-    /// A call cannot go on yet.
+    /// An agent requested a model or tool call.
+    CallAsked {
+        call: CallId,
+        agent: AgentId,
+        work: Work,
+    },
+    /// A call has to wait.
     CallWaiting {
         call: CallId,
         why: Why,
-        /// Whose account blocks it, if it waits for budget.
+        /// The account that blocks it, if it waits for budget.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         account: Option<AgentId>,
-        /// When to look again, if time is what it waits for.
+        /// When to check again, if it waits for time to pass.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         alarm: Option<Alarm>,
     },
     /// An attempt started; its worst case is held at every account up the chain.
     CallStarted {
         call: CallId,
-        /// Which attempt; the first is 1.
+        /// The first is 1.
         attempt: u32,
         held: Amounts,
-        /// When it started, if what its model costs depends on that.
+        /// When it started, if its price depends on that.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at: Option<Time>,
     },
     /// After a restart, the same attempt was started again under the same key and hold.
-    CallResumed { call: CallId },
-    /// A model call goes on with other terms: another model, or a smaller output cap.
+    CallResumed {
+        call: CallId,
+    },
+    /// A model call continues with another model or a smaller output cap.
     CallSwitched {
         call: CallId,
-        /// The model from here on.
         model: ModelName,
-        /// The output cap from here on.
         output_cap: u64,
     },
-    /// An attempt failed and was settled; the call goes on.
+    /// An attempt failed and was settled; the call continues.
     AttemptFailed {
         call: CallId,
-        /// What went wrong; none if nobody knows because the process died.
+        /// `None` if unknown because the process died.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fault: Option<Fault>,
         spent: Amounts,
-        /// Of it, beyond the hold.
+        /// The part beyond the hold.
         #[serde(default, skip_serializing_if = "Amounts::is_zero")]
         overrun: Amounts,
     },
@@ -189,127 +190,118 @@ pub enum Event {
     CallEnded {
         call: CallId,
         outcome: Outcome,
-        /// What its last attempt used.
         #[serde(default, skip_serializing_if = "Amounts::is_zero")]
         spent: Amounts,
-        /// Of it, beyond the hold.
+        /// The part beyond the hold.
         #[serde(default, skip_serializing_if = "Amounts::is_zero")]
         overrun: Amounts,
     },
     /// An agent waits for children or messages.
     WaitStarted {
-        /// The call that waits.
         call: CallId,
         agent: AgentId,
-        /// Which of the tools that its last answer asked for, counted from 0.
+        /// The index of the tool call in its last answer, from 0.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ask: Option<u32>,
         wait: WaitFor,
-        /// When it gives up.
         alarm: Alarm,
     },
-    /// An agent asks a person and waits.
+    /// An agent asked a person and waits.
     QuestionAsked {
-        /// The call that waits.
         call: CallId,
         agent: AgentId,
-        /// Which of the tools that its last answer asked for, counted from 0.
+        /// The index of the tool call in its last answer, from 0.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ask: Option<u32>,
         question: Question,
-        /// When it gives up.
         alarm: Alarm,
     },
-    /// A tool call of an agent's turn was answered at once: it was refused, or needed nobody outside.
+    /// A tool call of a turn was answered at once: it was refused, or needed no effect.
     ToolAnswered {
         agent: AgentId,
-        /// Which of the tools that its last answer asked for, counted from 0.
+        /// The index of the tool call in its last answer, from 0.
         ask: u32,
         /// What the model reads.
         body: Body,
-        /// Whether it could not be done.
         #[serde(default)]
         is_error: bool,
     },
-    /// Outside spending was booked by hand.
+    /// Spending outside the tree was booked manually.
     Charged {
-        /// At whose account, and every one above.
+        /// Booked at this agent's account and every one above.
         agent: AgentId,
         amounts: Amounts,
         #[serde(default, skip_serializing_if = "String::is_empty")]
         note: String,
     },
-    /// A message waits for an agent, which may not be there yet.
+    /// A message waits for an agent, which may not exist yet.
     MessageSent {
         from: By,
         to: AgentId,
         body: Body,
-        /// What stands on it.
         #[serde(default, skip_serializing_if = "Envelope::is_plain")]
         envelope: Envelope,
     },
-    /// A message is there for whoever watches its topic.
+    /// A message was published to the watchers of its topic.
     MessagePublished {
         from: By,
         body: Body,
-        /// What stands on it: its topic, at least.
+        /// Has at least a topic.
         envelope: Envelope,
     },
-    /// An agent's context has a name, as it is when this decision is over.
+    /// An agent's context, as it is after this decision, got a name.
     CheckpointMade {
         agent: AgentId,
-        /// What it is called, in the whole home.
+        /// Unique in the home.
         name: CheckpointName,
         kind: CheckpointKind,
-        /// The how-manieth of its agent it is, if it is an automatic one.
+        /// The index among its agent's automatic checkpoints, if it is one.
         #[serde(default, skip_serializing_if = "is_zero")]
         number: u32,
     },
-    /// An agent's time is nearly up: its next call is its last.
+    /// An agent's time is nearly over: its next call is its last.
     WrapUpStarted {
         agent: AgentId,
-        /// Whether its tools and children are stopped for that. They are not while its model answers.
+        /// Whether its tools and children are stopped for it. Not while its model is answering.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         stops: bool,
     },
-    /// The root's ceiling was reached: nothing new starts until somebody raises it.
+    /// The root's ceiling was reached: nothing new starts until the ceiling is raised.
     TreeHalted {
-        /// Who asked for more.
         agent: AgentId,
-        /// With which call; it waits, and if it is given up the tree goes on.
+        /// The call that needed more. It waits; if it is given up, the tree continues.
         call: CallId,
         account: AgentId,
         short: Shortfall,
     },
-    /// The tree goes on.
     TreeUnhalted,
-    /// Whoever runs the tree is stopping: nothing new starts until somebody runs it again.
+    /// The process that runs the tree is stopping: nothing new starts until the tree is resumed.
     TreeSuspended,
-    /// Somebody runs the tree again.
+    /// A process runs the tree again.
     TreeContinued,
-    /// From here on it is another tree, which shares everything before with its origin.
+    /// From here on this is another tree, which shares all earlier events with its origin.
     TreeBranched(Box<Branched>),
-    /// A person raised ceilings.
     LimitRaised {
-        /// Whose; ceilings below that only mirrored these rise too.
+        /// The agent. Ceilings below that mirror its own rise too.
         agent: AgentId,
         add: Amounts,
-        /// How much more time each of its clocks has; the events after this one say how they stand.
+        /// Time added to each of its clocks; the following events set them.
         #[serde(default, skip_serializing_if = "is_zero_ms")]
         add_ms: u64,
     },
-    /// A model's breaker opened or closed.
     BreakerChanged {
         model: ModelName,
-        /// Its state from here on.
         breaker: BreakerState,
     },
-    /// A model takes no calls until then.
-    RateLimited { model: ModelName, until: Time },
+    /// The model takes no calls until then.
+    RateLimited {
+        model: ModelName,
+        until: Time,
+    },
 }
 
 impl Event {
-    /// Its type as one word, the same that stands in the journal.
+    /// Its type, as the journal spells it.
     #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
@@ -353,8 +345,8 @@ impl Event {
         }
     }
 
-    /// The agent that it is about: for a message whoever gets it, or who published it. None if it is about the whole tree, or
-    /// names only a call whose first event named the agent.
+    /// The agent that it is about: for a message, the recipient or the publisher. `None` if it is about the whole
+    /// tree, or names only a call whose first event named the agent.
     #[must_use]
     pub fn agent(&self) -> Option<&AgentId> {
         match self {
@@ -400,8 +392,8 @@ impl Event {
         }
     }
 
-    /// The call that it opens, moves or ends. The spawn of a child that its parent waits for opens one too; that one stands in
-    /// its attachment.
+    /// The call that it opens, changes or ends. The spawn of a child whose parent waits also opens a call, which is
+    /// in its attachment.
     #[must_use]
     pub const fn call(&self) -> Option<CallId> {
         match self {
@@ -418,7 +410,7 @@ impl Event {
         }
     }
 
-    /// Every body in it. What a body refers to must be kept as long as the event, so that forgetting one loses data.
+    /// Every body in it. The blobs of a body live as long as the event, so a missing one here loses data.
     #[must_use]
     pub fn bodies(&self) -> Vec<&Body> {
         match self {
@@ -472,9 +464,8 @@ impl Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Clamped {
-    /// The tokens of the parent's window.
     pub parent_size: u64,
-    /// Whether the parent is told.
+    /// Whether the parent is notified.
     pub is_told: bool,
 }
 
@@ -488,60 +479,57 @@ pub(crate) const fn is_zero_ms(ms: &u64) -> bool {
     *ms == 0
 }
 
-/// A context that is what it was at a checkpoint.
+/// A context that was reset to a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Restored {
-    /// Whose context it is from here on.
     pub agent: AgentId,
     pub from: AgentId,
-    /// The event of the checkpoint.
+    /// The checkpoint's event.
     pub at: Seq,
-    /// The checkpoint of what was before.
+    /// The checkpoint of the state just before.
     pub prior: CheckpointName,
-    /// How the one whose it was stood there.
+    /// The state of the checkpoint's agent.
     pub standing: Standing,
-    /// Tools that the last answer asked for and that had not answered there, counted from 0: they never will.
+    /// Indices, from 0, of the tool calls in the last answer that had no result at the checkpoint and will never get
+    /// one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unanswered: Vec<u32>,
-    /// Calls that stay open, for children that were there. What any other open call brings nobody reads.
+    /// Calls that stay open, for children that existed at the checkpoint. Results of all other open calls are
+    /// discarded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stays: Vec<CallId>,
-    /// Children that were not there. They are stopped, and nobody hears of their end.
+    /// Children that did not exist at the checkpoint. They are stopped, and their results are discarded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cancelled: Vec<AgentId>,
 }
 
-/// How a branch begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Branched {
     pub tree: TreeId,
     pub from: TreeId,
-    /// The last event that both share.
+    /// The last event that both trees share.
     pub at: Seq,
-    /// What it is called, as its origin is.
+    /// Initially its origin's name.
     pub name: String,
-    /// The terms of its root's account from here on. Every account begins anew: what was spent in the origin is not
-    /// spent here.
+    /// The terms of its root's account. Every account starts over: what the origin spent is not spent here.
     pub terms: Terms,
-    /// How much later it is here: so much later everything is due that waits for a moment.
+    /// Added to every due time.
     #[serde(default)]
     pub later_ms: u64,
 }
 
-/// A timer and when it fires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alarm {
     pub timer: TimerId,
     pub at: Time,
 }
 
-/// Whether calls to a model make sense right now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BreakerState {
     #[default]
     Closed,
-    /// It failed too often; calls go elsewhere or are refused.
+    /// It failed too often; calls use fallbacks or are refused.
     Open,
 }

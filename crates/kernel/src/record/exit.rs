@@ -12,7 +12,7 @@ use crate::words::AgentId;
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Exit {
     Completed,
-    /// A ceiling stopped it; its result, if any, is partial.
+    /// A ceiling stopped it; a result, if any, is partial.
     Exhausted {
         account: AgentId,
         short: Shortfall,
@@ -20,7 +20,7 @@ pub enum Exit {
     Failed {
         error: Failure,
     },
-    /// Somebody stopped it, or an agent above it ended.
+    /// A person or an ancestor stopped it.
     Cancelled {
         reason: String,
     },
@@ -30,26 +30,23 @@ pub enum Exit {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
-    /// A word for programs.
+    /// For programs.
     pub code: String,
-    /// A sentence for people.
+    /// For people.
     pub message: String,
 }
 
 impl Exit {
-    /// A failure with a code and words.
     #[must_use]
     pub fn failed(code: &str, message: impl Into<String>) -> Self {
         Self::Failed { error: Failure { code: code.to_owned(), message: message.into() } }
     }
 
-    /// Whether the agent did what it was asked to.
     #[must_use]
     pub const fn is_success(&self) -> bool {
         matches!(self, Self::Completed)
     }
 
-    /// Which of the four it is.
     #[must_use]
     pub const fn kind(&self) -> ExitKind {
         match self {
@@ -60,7 +57,6 @@ impl Exit {
         }
     }
 
-    /// Which of the four it is, as one word.
     #[must_use]
     pub const fn word(&self) -> &'static str {
         self.kind().word()
@@ -68,7 +64,8 @@ impl Exit {
 }
 
 impl fmt::Display for Exit {
-    /// How it ended, and why if that is not a success: `failed (timeout: it took longer than its timeout of 5 seconds)`.
+    /// The exit, and the reason unless it is a success: `failed (timeout: it took longer than its timeout of 5
+    /// seconds)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = self.word();
         match self {
@@ -81,7 +78,7 @@ impl fmt::Display for Exit {
     }
 }
 
-/// The four ways to end, without what belongs to each.
+/// The four exits without their data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExitKind {
@@ -94,7 +91,7 @@ pub enum ExitKind {
 impl ExitKind {
     pub(crate) const ALL: [Self; 4] = [Self::Completed, Self::Exhausted, Self::Failed, Self::Cancelled];
 
-    /// The word that journals, results and people use for it.
+    /// The word for it in journals, results and texts.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

@@ -1,36 +1,35 @@
-//! What a window held at a checkpoint: what a rollback brings back.
+//! The content of a window at a checkpoint, which a rollback restores.
 
 use crate::record::{Header, LeftOut, Tie};
 use crate::words::{AgentId, Category, limit};
 use serde::{Deserialize, Serialize};
 
-/// An agent that told what it knows.
+/// An agent that shared its context.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Teller {
     pub agent: AgentId,
-    /// How many of its context messages are known by that.
+    /// How many of its context messages were shared.
     pub contexts: u32,
-    /// Whether its first message is.
+    /// Whether its first message was shared.
     pub system: bool,
 }
 
-/// What a window held.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Holding {
-    /// The headers of its messages, the oldest first.
+    /// Headers of its messages, oldest first.
     pub headers: Vec<Header>,
-    /// How many of them, at the end, were unread.
+    /// How many at the end were unread.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unread: u32,
-    /// The tokens of each image that it showed, in order.
+    /// Tokens of each image shown, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<u32>,
-    /// What was left out by then, by category.
+    /// What had been left out, by category.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<(Category, LeftOut)>,
-    /// Who had told what they know.
+    /// Agents that had shared their context.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tellers: Vec<Teller>,
 }
@@ -41,7 +40,7 @@ const fn is_zero(number: &u32) -> bool {
 }
 
 impl Holding {
-    /// What makes no window, if anything does.
+    /// Why it is not a valid window, if it is not.
     pub(crate) fn wrong(&self) -> Option<&'static str> {
         let is_shared = |header: &Header| match header.tie {
             Tie::Shared(place) => usize::from(place) < self.tellers.len(),
@@ -65,12 +64,11 @@ impl Holding {
         }
     }
 
-    /// Whether its last message of the model asks for tools.
+    /// Whether the model's last message asks for tools.
     pub(crate) fn has_asks(&self) -> bool {
         self.headers.iter().any(|header| header.tie == Tie::Asks)
     }
 
-    /// How many tokens its first message has.
     pub(crate) fn first_tokens(&self) -> u64 {
         self.headers.first().map_or(0, |header| header.tokens.into())
     }

@@ -1,4 +1,4 @@
-//! What a journal records: events, and what they are made of. Data only: what follows from an event is decided above.
+//! What a journal records: events and their parts. Data only; the layers above decide what follows from an event.
 
 mod clock_kind;
 mod cut;

@@ -1,50 +1,49 @@
-//! What is said in the place of messages that were cut, as the journal records it.
+//! What replaces messages that were cut, as the journal records it.
 
 use crate::record::Span;
 use crate::words::{Seq, limit};
 use serde::{Deserialize, Serialize};
 
-/// Of what a model call is to write a summary: marks one that is no turn.
+/// The messages that a call summarizes. Marks a model call that is not a turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Covers {
     /// Runs of messages in the window, in order; all of them were read.
     pub spans: Vec<Span>,
-    /// The most tokens that tell in short what was left out, and so the summary too.
+    /// The most tokens of the digest of left-out messages, which contains the summary.
     pub folded: u32,
 }
 
-/// How a cut is told where the model of an agent was to write a summary.
+/// What replaces a cut when a summary was requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Summary {
-    /// By the summary that this event brought, and by lines for what it does not cover.
+    /// The summary in this event, and lines for what it does not cover.
     By(Seq),
-    /// By lines, because there is no summary.
+    /// Lines, because there is no summary.
     Not(Unsummed),
 }
 
-/// Why there is no summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unsummed {
     /// What is left of the budget is for the turn.
     Budget,
-    /// A packet that asks for it, or the summary itself, has no room in the window.
+    /// The packet that requests it, or the summary itself, does not fit the window.
     NoRoom,
-    /// The model may not be called.
+    /// The model must not be called.
     Refused,
     /// Every attempt failed, or the call was stopped.
     Failed,
-    /// The process died again and again.
+    /// The process died repeatedly.
     Lost,
-    /// It was dropped before it started.
+    /// It was cancelled before it started.
     Cancelled,
-    /// The model said nothing.
+    /// The model returned no text.
     Empty,
-    /// The model wants tools instead.
+    /// The model asked for tools instead.
     Tools,
-    /// Not all that it covers leaves the window any more.
+    /// Some of what it covers no longer leaves the window.
     Changed,
 }
 
@@ -66,7 +65,6 @@ impl Unsummed {
 }
 
 impl Covers {
-    /// The most tokens that the summary may have.
     #[must_use]
     pub fn room(&self) -> u64 {
         u64::from(self.folded).saturating_sub(limit::SUMMARY_AROUND_TOKENS)

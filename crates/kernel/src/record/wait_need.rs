@@ -1,34 +1,34 @@
-//! How many of the agents that somebody waits for have to end, and how.
+//! How many of the awaited agents must end, and how.
 
 use serde::{Deserialize, Serialize};
 
-/// How many of several agents must have ended before the one who asked goes on.
+/// How many of several agents must end before a wait is over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitNeed {
     #[default]
     All,
     Any,
-    /// So many that completed.
+    /// This many completed.
     First(u32),
-    /// More than half of them, completed and with the same answer.
+    /// More than half completed with the same answer.
     Majority,
 }
 
-/// An agent that has ended, as far as it matters for a [`WaitNeed`]: whether it completed, and its answer or a digest of it.
+/// An ended agent, as far as a [`WaitNeed`] is concerned: whether it completed, and its answer or a digest of it.
 pub struct Ballot<A> {
     pub is_completed: bool,
-    /// What it answered; two that are equal agree.
+    /// Equal values count as the same answer.
     pub answer: Option<A>,
 }
 
 impl WaitNeed {
-    /// Whether those of `asked` agents that have ended are enough. When all have, there is nothing to wait for.
+    /// Whether the ended ones are enough. Always true once all `asked` agents have ended.
     pub fn is_met<A: PartialEq>(self, asked: usize, ended: &[Ballot<A>]) -> bool {
         ended.len() >= asked || self.is_had(asked, ended)
     }
 
-    /// Whether what was needed is there.
+    /// Whether the need itself is satisfied.
     pub fn is_had<A: PartialEq>(self, asked: usize, ended: &[Ballot<A>]) -> bool {
         let completed = || ended.iter().filter(|ballot| ballot.is_completed);
         match self {

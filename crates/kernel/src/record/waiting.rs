@@ -1,4 +1,4 @@
-//! What a call waits for before it starts or ends.
+//! Reasons why a call waits before it starts or ends.
 
 use std::fmt;
 
@@ -9,32 +9,30 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
-    /// Other holds to settle; `ask` is what it needs.
+    /// Other holds must settle first.
     Budget {
-        /// What it needs at every account up the chain.
+        /// The amount it needs at every account up the chain.
         ask: Amounts,
     },
-    /// Another effect to end: as many run as may.
+    /// As many effects run as are allowed.
     Slot,
-    /// The model to take calls again.
+    /// The model's rate limit.
     Rate,
-    /// The pause before a retry to pass.
+    /// The pause before a retry.
     Backoff,
-    /// Somebody to unpause the agent.
+    /// Its agent is paused.
     Paused,
-    /// Somebody to run the tree again.
+    /// The tree is suspended.
     Suspended,
-    /// Somebody to raise the tree's ceiling.
+    /// The tree is halted until its ceiling is raised.
     Halted,
     Children,
-    /// A message to come.
     Message,
-    /// A person to answer.
     Person,
 }
 
 impl Why {
-    /// Whether the call may start as soon as something else changes, without a report of its own.
+    /// Whether a change elsewhere can start the call, without a report of its own.
     pub(crate) const fn is_startable(self) -> bool {
         match self {
             Self::Budget { .. } | Self::Slot | Self::Rate | Self::Paused | Self::Suspended | Self::Halted => {

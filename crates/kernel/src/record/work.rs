@@ -7,46 +7,41 @@ use crate::definition::OnLost;
 use crate::record::{Covers, ToolAsk, WaitNeed, WrapUpCall, WrapUpReason};
 use crate::words::{AgentId, Body, ModelName, ToolName};
 
-/// What a call is for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Work {
-    /// A model is to answer.
     Model(ModelCall),
-    /// A tool is to act.
     Tool(Box<ToolCall>),
-    /// The child that this call spawned is to end.
+    /// Waits for the end of the child that this call spawned.
     Child(ChildCall),
-    /// Children are to end, or a message is to come.
+    /// Waits for children or a message.
     Wait(WaitFor),
-    /// A person is to answer.
+    /// Waits for a person's answer.
     Question(Question),
 }
 
-/// A model is to answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelCall {
     pub model: ModelName,
-    /// What goes in, counted outside, at least as much as it will be billed.
+    /// Input tokens, counted outside; at least as many as will be billed.
     pub input_tokens: u64,
-    /// The most that may come out.
     pub output_cap: u64,
-    /// Of what it is to write a summary; none for a turn.
+    /// The messages to summarize, if it is not a turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Box<Covers>>,
-    /// What the agent could use at that moment, if it is told with what came since its last turn.
+    /// What the agent had left at that moment, if its packet shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<Box<Ceilings>>,
-    /// Whether it goes on with an answer that was cut at its output cap: the two texts are one answer.
+    /// Whether it continues an answer that was cut at its output cap. The two texts form one answer.
     #[serde(default, skip_serializing_if = "crate::words::is_false")]
     pub continues: bool,
-    /// That it is the last call of its agent, without tools, and why.
+    /// Set if it is the agent's last call, which has no tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrap_up: Option<Box<WrapUpCall>>,
 }
 
 impl Work {
-    /// Whether it is a turn of an agent: a model that answers, and writes no summary.
+    /// Whether it is an agent's turn and not a summary.
     #[must_use]
     pub const fn is_turn(&self) -> bool {
         match self {
@@ -55,7 +50,7 @@ impl Work {
         }
     }
 
-    /// Why it is the last call of its agent, if it is.
+    /// Why it is the agent's last call, if it is.
     #[must_use]
     pub fn wrap_up(&self) -> Option<&WrapUpReason> {
         match self {
@@ -64,7 +59,6 @@ impl Work {
         }
     }
 
-    /// The most output tokens of a model call.
     pub(crate) const fn output_cap(&self) -> Option<u64> {
         match self {
             Self::Model(model) => Some(model.output_cap),
@@ -73,39 +67,34 @@ impl Work {
     }
 }
 
-/// A tool is to act.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
     pub tool: ToolName,
-    /// Which of the tools that its agent's last answer asked for, counted from 0; none for a call from outside.
+    /// The index of the tool call in the agent's last answer, from 0; `None` for a call from outside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask: Option<u32>,
-    /// The arguments of a call from outside; those of a turn stand in the answer.
+    /// The arguments of a call from outside. Those of a turn are in the answer.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub args: String,
-    /// The most it can cost by itself.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cost_nanos_max: u64,
-    /// What becomes of it if the process dies.
+    /// How to treat it if the process dies.
     #[serde(default)]
     pub lost: OnLost,
 }
 
-/// The child that a call spawned is to end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChildCall {
     pub agent: AgentId,
 }
 
-/// What an agent waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "for", rename_all = "snake_case", deny_unknown_fields)]
 pub enum WaitFor {
     Children {
         agents: Vec<AgentId>,
-        /// How many of them.
         need: WaitNeed,
-        /// Whether what they name as sources is listed, too.
+        /// Whether the children's sources are listed too.
         #[serde(default, skip_serializing_if = "Sources::is_left_out")]
         sources: Sources,
     },
@@ -116,10 +105,10 @@ pub enum WaitFor {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sources {
-    /// They stand where the children name them.
+    /// They appear only in the children's own texts.
     #[default]
     LeftOut,
-    /// Each once, with everybody who names it.
+    /// Each once, with everyone who names it.
     Listed,
 }
 
@@ -129,15 +118,14 @@ impl Sources {
     }
 }
 
-/// A question to a person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
     pub text: String,
-    /// What happens if nobody answers in time.
+    /// What happens if no answer comes in time.
     #[serde(default)]
     pub on_timeout: OnTimeout,
-    /// The tool that a yes lets the agent call.
+    /// The tool call that a yes permits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approves: Option<Box<ToolAsk>>,
 }
@@ -150,11 +138,11 @@ impl Question {
     }
 }
 
-/// What happens if nobody answers in time.
+/// What happens if no answer comes in time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnTimeout {
-    /// The question fails and the agent decides.
+    /// The question fails and the agent decides what to do.
     #[default]
     Fail,
     /// This counts as the answer.
@@ -164,7 +152,6 @@ pub enum OnTimeout {
 }
 
 impl OnTimeout {
-    /// This text counts as the answer.
     #[must_use]
     pub fn answer(text: impl Into<String>) -> Self {
         Self::Default(Box::new(Body::text(text)))

@@ -1,9 +1,8 @@
-//! What was written to an agent and it has not read. Most agents have nothing of it most of the time, and then it takes
-//! one word.
+//! The unread messages of an agent. Usually empty, and then it takes one machine word.
 
 use crate::words::Seq;
 
-/// The events that brought what an agent has not read, the oldest first.
+/// The events of an agent's unread messages, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inbox(Option<Box<Letters>>);
 
@@ -25,7 +24,6 @@ impl Inbox {
         self.0.as_ref().map_or(&[], |letters| &letters.at)
     }
 
-    /// Whether nothing is in it.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_none()
@@ -35,7 +33,7 @@ impl Inbox {
         self.0.get_or_insert_default().at.push(at);
     }
 
-    /// Takes out what this event brought, and says which place that had.
+    /// Removes the message of this event and returns its position.
     pub(crate) fn take(&mut self, at: Seq) -> Option<usize> {
         let letters = &mut self.0.as_mut()?.at;
         let place = letters.iter().position(|letter| *letter == at)?;

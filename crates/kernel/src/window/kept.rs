@@ -1,4 +1,4 @@
-//! The messages that a window holds at present, by their headers.
+//! The messages that a window currently holds, as headers.
 
 pub(super) use crate::record::Teller;
 mod holding;
@@ -13,13 +13,13 @@ use super::summary::Draft;
 use crate::record::{Cut, Header, LeftOut, Span, Summary, Tie};
 use crate::words::{AgentId, Category};
 
-/// The messages that the next packet of an agent holds, by their headers. What it has not read stands at the end.
+/// The messages of an agent's next packet, as headers. Unread ones are at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Window {
     list: MessageList<Headers>,
-    /// The most tokens of a packet; everything is shown if absent.
+    /// The most tokens of a packet; unlimited if absent.
     size: Option<NonZeroU32>,
-    /// What most windows have nothing of.
+    /// Boxed because most windows have none of it.
     seldom: Option<Box<Seldom>>,
 }
 
@@ -29,24 +29,24 @@ type Headers = SmallVec<[Header; 2]>;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Seldom {
     left_out: [LeftOut; Category::COUNT],
-    /// The tokens of each image that it shows, in order.
+    /// Tokens of each image shown, in order.
     images: Vec<u32>,
-    /// Who told what they know.
+    /// Agents that shared their context.
     tellers: Vec<Teller>,
-    /// The summary of what is to be cut next, from when it was asked for until it is cut.
+    /// The summary of the next cut, from its request until the cut.
     summary: Option<Box<Draft>>,
 }
 
-/// What an agent tells another.
+/// What an agent shares with another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
     Context,
-    /// Its first message, too.
+    /// Its first message too.
     Briefing,
 }
 
 impl Window {
-    /// One that holds these, of which so many at the end are unread.
+    /// The last `unread` headers are unread.
     #[must_use]
     pub fn of(headers: Vec<Header>, unread: usize) -> Self {
         let unread = u32::try_from(unread.min(headers.len())).unwrap_or(u32::MAX);
@@ -58,37 +58,35 @@ impl Window {
         window
     }
 
-    /// What it holds, the oldest first.
+    /// Oldest first.
     #[must_use]
     pub fn headers(&self) -> &[Header] {
         self.list.all()
     }
 
-    /// How many of them, at the end, came after the model was asked last.
+    /// How many messages at the end came after the last model call.
     #[must_use]
     pub const fn unread(&self) -> usize {
         self.list.unread()
     }
 
-    /// The most tokens of a packet, if there is a bound.
+    /// The most tokens of a packet, if bounded.
     #[must_use]
     pub fn size(&self) -> Option<u64> {
         self.size.map(|size| u64::from(size.get()))
     }
 
-    /// How many tokens it holds.
     #[must_use]
     pub fn tokens(&self) -> u64 {
         self.headers().iter().map(|header| u64::from(header.tokens)).sum()
     }
 
-    /// How many images it shows.
     #[must_use]
     pub fn images(&self) -> usize {
         self.seldom.as_ref().map_or(0, |seldom| seldom.images.len())
     }
 
-    /// The tokens of the images that the message at a place shows, in order.
+    /// The tokens of each image of the message at `place`, in order.
     #[must_use]
     pub fn images_at(&self, place: usize) -> &[u32] {
         let Some(seldom) = &self.seldom else { return &[] };
@@ -96,14 +94,13 @@ impl Window {
         seldom.images.get(range).unwrap_or_default()
     }
 
-    /// Where the images of a message stand among all that are shown.
+    /// The range of a message's images among all images shown.
     fn image_places(&self, place: usize) -> Range<usize> {
         let count = |header: &Header| usize::from(header.images);
         let first = self.headers().iter().take(place).map(count).sum();
         first..first + self.headers().get(place).map_or(0, count)
     }
 
-    /// How many tokens of one category it holds.
     #[must_use]
     pub fn tokens_of(&self, category: Category) -> u64 {
         let of = self.headers().iter().filter(|header| header.category == category);
@@ -116,7 +113,7 @@ impl Window {
         Category::ALL.into_iter().zip(left_out).filter(|(_, left)| left.messages > 0)
     }
 
-    /// What would be left out by a cut, by category.
+    /// What a cut would leave out, by category.
     #[must_use]
     pub fn dropped(&self, cut: &Cut) -> Vec<(Category, LeftOut)> {
         let mut left_out = [LeftOut::default(); Category::COUNT];
@@ -126,8 +123,8 @@ impl Window {
         Category::ALL.into_iter().zip(left_out).filter(|(_, left)| left.messages > 0).collect()
     }
 
-    /// What another agent may be told of it and was not: context messages beyond those that it knows, and for a briefing
-    /// the first message.
+    /// What can still be shared with another agent: context messages that it does not have, and for a briefing the
+    /// first message.
     #[must_use]
     pub fn news(&self, for_whom: &Self, from: &AgentId, news: News) -> Vec<Span> {
         let teller = for_whom.teller(from).map(|(_, teller)| teller);
@@ -148,7 +145,7 @@ impl Window {
         spans
     }
 
-    /// The last so many turns, without the one that is under way.
+    /// The last `turns` turns, without the current one.
     #[must_use]
     pub fn turns(&self, turns: u32) -> Vec<Span> {
         if !self.is_open() {
@@ -161,14 +158,14 @@ impl Window {
         let mut places = (0..headers.len()).rev().filter(|place| said(&headers[*place]));
         let to = places.next().unwrap_or(1);
         let from = places.take(turns as usize).last().unwrap_or(to);
-        // What was written to the agent before the first of these turns belongs to it.
+        // Messages to the agent just before the first of these turns belong to it.
         let letters = headers[..from].iter().rev();
         let from = from - letters.take_while(|header| header.tie == Tie::Letter).count();
         let span = Span { from: from as u32, to: to as u32 };
         if from < to && turns > 0 { vec![span] } else { Vec::new() }
     }
 
-    /// What the agent was told before by another one.
+    /// The positions of what another agent shared before.
     #[must_use]
     pub fn shared_places(&self, from: &AgentId) -> Vec<Span> {
         let Some((place, _)) = self.teller(from) else { return Vec::new() };
@@ -181,44 +178,43 @@ impl Window {
         spans
     }
 
-    /// How a cut is told if a summary was asked for; none if none was.
+    /// What replaces a cut if a summary was requested; `None` if none was.
     #[must_use]
     pub fn summary(&self, cut: &Cut) -> Option<Summary> {
         self.seldom.as_ref()?.summary.as_ref().map(|draft| draft.tells(cut))
     }
 
-    /// Context messages ever, of its own.
+    /// The number of its own context messages, dropped ones included.
     pub(crate) fn context_messages(&self) -> u32 {
         let gone =
             self.seldom.as_ref().map_or(0, |seldom| seldom.left_out[Category::Context.place()].messages);
         gone + self.headers().iter().filter(|header| header.is_own_context()).count() as u32
     }
 
-    /// The place of somebody among those who told something.
+    /// The index of an agent among those that shared something.
     pub(crate) fn teller_place(&self, from: &AgentId) -> Option<u8> {
         self.teller(from).map(|(place, _)| place)
     }
 
-    /// Somebody who told something, and the place among those who did.
     fn teller(&self, from: &AgentId) -> Option<(u8, &Teller)> {
         let tellers = &self.seldom.as_ref()?.tellers;
         (0..=u8::MAX).zip(tellers).find(|(_, teller)| teller.agent == *from)
     }
 
-    /// Its packets have at most so many tokens, and its first message so many.
+    /// Sets the size of its packets and the tokens of its first message.
     pub(crate) fn bound(&mut self, size: u64, first: u64) {
         self.begin_with(first);
         self.size = NonZeroU32::new(u32::try_from(size).unwrap_or(u32::MAX));
     }
 
-    /// Its first message has at most so many tokens.
+    /// Sets the tokens of its first message.
     pub(crate) fn begin_with(&mut self, tokens: u64) {
         if let Some(header) = self.list.all_mut().first_mut() {
             header.tokens = u32::try_from(tokens).unwrap_or(u32::MAX);
         }
     }
 
-    /// Whether its agent takes turns: only then is anything kept.
+    /// Whether its agent takes turns. Without turns nothing is stored.
     pub(crate) fn is_open(&self) -> bool {
         !self.headers().is_empty()
     }
@@ -227,12 +223,12 @@ impl Window {
         self.list.push_read(Header::new(tokens, Category::System, Tie::Free));
     }
 
-    /// The next message; it is unread.
+    /// Adds an unread message.
     pub fn push(&mut self, header: Header) {
         self.push_with(header, &[]);
     }
 
-    /// The same with images that have so many tokens.
+    /// Adds an unread message with images of these sizes.
     pub fn push_with(&mut self, header: Header, images: &[u32]) {
         if self.is_open() {
             let place = self.list.push(header.with_images(images.len()));
@@ -240,14 +236,13 @@ impl Window {
         }
     }
 
-    /// What its model said.
     pub(crate) fn said(&mut self, header: Header) {
         if self.is_open() {
             self.list.push_read(header);
         }
     }
 
-    /// What a tool returned, and how many others returned that were asked for before it.
+    /// Adds a tool's result. `rank` is the number of results for tools that were requested before it.
     pub(crate) fn answer(&mut self, rank: usize, header: Header, images: &[u32]) {
         if self.is_open() {
             let place = self.list.answer(rank, header.with_images(images.len()));
@@ -255,12 +250,12 @@ impl Window {
         }
     }
 
-    /// The model reads everything.
+    /// Marks everything as read.
     pub const fn read(&mut self) {
         self.list.read();
     }
 
-    /// Whether something that tools or children returned is unread.
+    /// Whether a result of a tool or child is unread.
     pub(crate) fn reads_results(&self) -> bool {
         self.list.unread_messages().iter().any(|header| header.category == Category::Output)
     }
@@ -270,7 +265,7 @@ impl Window {
         self.list.can_go_on()
     }
 
-    /// A letter was taken from the inbox, where it had this place.
+    /// Removes the message that had this position in the inbox.
     pub(crate) fn take_letter(&mut self, in_inbox: usize) {
         if let Some(place) = self.list.letter(in_inbox) {
             self.blank(place, u8::MAX);
@@ -278,19 +273,17 @@ impl Window {
         }
     }
 
-    /// A summary of these is asked for.
     pub(crate) fn summary_asked(&mut self, spans: &[Span]) {
         self.seldom().summary = Some(Box::new(Draft::of(spans.to_vec())));
     }
 
-    /// What became of the summary.
     pub(crate) fn summary_ended(&mut self, end: Summary) {
         if let Some(draft) = self.summary_mut() {
             draft.ended(end);
         }
     }
 
-    /// Whatever summary there is, it is used or not wanted any more.
+    /// The summary was used or is no longer needed.
     pub(crate) fn forget_summary(&mut self) {
         if let Some(seldom) = &mut self.seldom {
             seldom.summary = None;
@@ -301,7 +294,6 @@ impl Window {
         self.seldom.as_mut()?.summary.as_deref_mut()
     }
 
-    /// Leaves out what was decided.
     pub fn cut(&mut self, cut: &Cut) {
         self.forget_summary();
         for (category, left) in self.dropped(cut) {
@@ -318,9 +310,9 @@ impl Window {
         }
     }
 
-    /// Takes what another agent knows: of those the headers at these places. `as_is` if it is its own conversation from
-    /// here on. While tools are out it is unread until they are back. Trees of older rules (`is_old`) ask anew after each
-    /// message, so that what a fork brings beside a letter stands in another order than the model reads it.
+    /// Adds headers that another agent shares. `as_is` makes them its own conversation. While tools run, they stay
+    /// unread until the results arrive. Trees of older rules (`is_old`) compute the position anew for each message,
+    /// so that what a fork brings beside an inbox message is ordered differently from what the model reads.
     pub(crate) fn receive(
         &mut self,
         from: &AgentId,
@@ -353,7 +345,6 @@ impl Window {
         }
     }
 
-    /// Forgets what is at these places.
     pub(crate) fn remove(&mut self, spans: &[Span]) {
         if let Some(draft) = self.summary_mut().filter(|_| !spans.is_empty()) {
             draft.spoil();
@@ -378,7 +369,7 @@ impl Window {
         self.seldom.get_or_insert_default()
     }
 
-    /// The message at this place, which is new, shows images with so many tokens.
+    /// Records the images of the new message at `place`.
     fn note_images(&mut self, place: usize, images: &[u32]) {
         if !images.is_empty() {
             let first = self.image_places(place).start;
@@ -386,7 +377,7 @@ impl Window {
         }
     }
 
-    /// The oldest images of a message are no longer shown, and give back what they have.
+    /// Turns the oldest images of a message into placeholders and frees their tokens.
     fn blank(&mut self, place: usize, images: u8) {
         let Range { start, end } = self.image_places(place);
         let Some(header) = self.list.all_mut().get_mut(place).filter(|header| header.images > 0) else {

@@ -1,6 +1,6 @@
-//! What is kept of children that completed, as long as their parent may still want it: what those knew that can be given
-//! another task, and what those answered that can be compared. Both go with the parent. The world keeps headers so, by the
-//! places of agents, and the contexts keep texts, by their names: which children are kept is decided here for both.
+//! What is kept of completed children while their parent may need it: the knowledge of those that can get another
+//! task, and the answers of those that can be compared. Both end with the parent. The world keeps headers by agent
+//! index, the contexts keep texts by agent name; this code decides for both which children are kept.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::words::{AnswerDigest, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeptChildren<A, F> {
-    /// By parent, in the order in which they ended.
+    /// By parent, in the order of their ends.
     finished: BTreeMap<A, Vec<(A, F)>>,
     /// By parent.
     answers: BTreeMap<A, BTreeMap<A, AnswerDigest>>,
@@ -21,7 +21,7 @@ impl<A, F> Default for KeptChildren<A, F> {
 }
 
 impl<A: Ord, F> KeptChildren<A, F> {
-    /// Keeps what a child knew; for that the one goes that ended first, if there are too many.
+    /// Keeps what a child knew. If there are too many, the one that ended first is dropped.
     pub(crate) fn finish(&mut self, parent: A, child: A, finished: F) {
         let all = self.finished.entry(parent).or_default();
         if all.len() == limit::FINISHED_KEPT_MAX {
@@ -43,7 +43,7 @@ impl<A: Ord, F> KeptChildren<A, F> {
         self.answers.get(parent)?.get(child)
     }
 
-    /// A parent is over, and so is what it may have wanted of its children.
+    /// Drops everything kept for a parent that has ended.
     pub(crate) fn forget(&mut self, parent: &A) {
         self.finished.remove(parent);
         self.answers.remove(parent);

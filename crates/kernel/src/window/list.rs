@@ -1,58 +1,58 @@
-//! The list of an agent's messages: in which order they stand, which of them are unread, and where a cut, a share and a
-//! rollback change it. The world keeps one of headers and the contexts keep one of texts. Both change it by the same
-//! events through this code, so that a place in the one is the same place in the other.
+//! The list of an agent's messages: their order, which are unread, and how cuts, shares and rollbacks change it. The
+//! world keeps a list of headers and the contexts keep one of texts. Both apply the same events through this code, so
+//! that a position means the same message in both.
 
 use crate::record::Span;
 
 /// What the order of a list depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ListKind {
-    /// What the agent is and has to do.
+    /// The agent's first message.
     First,
     /// It came through the inbox.
     Letter,
-    /// It asks for tools; what they return follows.
+    /// It asks for tools; their results follow.
     Asks,
     /// It answers the last message that asked.
     Answers,
-    /// It tells in short what was left out.
+    /// The digest of left-out messages.
     Folded,
     Other,
 }
 
-/// A message, as far as its list needs to know it.
+/// What a list needs to know of a message.
 pub(crate) trait Listed: Clone {
     fn kind(&self) -> ListKind;
 }
 
-/// Where a list keeps its messages.
+/// The storage of a list.
 pub(crate) trait ListStore: Default {
     type Message: Listed;
     fn all(&self) -> &[Self::Message];
     fn all_mut(&mut self) -> &mut [Self::Message];
     fn insert(&mut self, place: usize, message: Self::Message);
-    /// Asks for each message, the oldest first, whether it stays.
+    /// Calls `stays` for each message, oldest first.
     fn retain(&mut self, stays: impl FnMut() -> bool);
 }
 
-/// The messages of an agent, the oldest first. What its model has not been shown stands at the end.
+/// An agent's messages, oldest first. Those that its model has not been shown are at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MessageList<S> {
     store: S,
     unread: u32,
 }
 
-/// Where a shared message goes.
+/// Where a shared message is inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ShareTo {
-    /// Behind what the model has read: it counts as read, too.
+    /// After the last read message; it counts as read too.
     Read,
-    /// To the end. Tools are out, and what they return stands right behind the message that asked.
+    /// At the end. Tools are running, and their results must directly follow the message that asked.
     Unread,
 }
 
 impl<S: ListStore> MessageList<S> {
-    /// These messages, of which so many at the end are unread.
+    /// The last `unread` messages are unread.
     pub(crate) const fn new(store: S, unread: u32) -> Self {
         Self { store, unread }
     }
@@ -73,7 +73,6 @@ impl<S: ListStore> MessageList<S> {
         self.unread as usize
     }
 
-    /// The place of the first unread message.
     fn read_len(&self) -> usize {
         self.all().len() - self.unread()
     }
@@ -86,12 +85,12 @@ impl<S: ListStore> MessageList<S> {
         &self.all()[self.read_len()..]
     }
 
-    /// The model is shown everything.
+    /// Marks everything as read.
     pub(crate) const fn read(&mut self) {
         self.unread = 0;
     }
 
-    /// The next message; it is unread. Gives its place, as all that add one do.
+    /// Adds an unread message. Like all methods that add one, returns its position.
     pub(crate) fn push(&mut self, message: S::Message) -> usize {
         let place = self.all().len();
         self.store.insert(place, message);
@@ -99,15 +98,15 @@ impl<S: ListStore> MessageList<S> {
         place
     }
 
-    /// What the model said, or has read by now: before everything that came meanwhile.
+    /// Adds a message as read, before all unread ones.
     pub(crate) fn push_read(&mut self, message: S::Message) -> usize {
         let place = self.read_len();
         self.store.insert(place, message);
         place
     }
 
-    /// What a tool returned: before everything else that came meanwhile, and behind what so many others returned that
-    /// were asked for before it. So they stand as the model will read them, whichever was faster.
+    /// Adds a tool's result before all other unread messages, after the `rank` results of tools that were requested
+    /// before it. So results are in request order, whichever tool was faster.
     pub(crate) fn answer(&mut self, rank: usize, message: S::Message) -> usize {
         let unread = self.unread_messages().iter();
         let answers = unread.take_while(|message| message.kind() == ListKind::Answers).count();
@@ -117,23 +116,22 @@ impl<S: ListStore> MessageList<S> {
         place
     }
 
-    /// Whether the last message that the model has read asks for tools.
+    /// Whether the last read message asks for tools.
     pub(crate) fn is_asking(&self) -> bool {
         self.read_messages().last().is_some_and(|message| message.kind() == ListKind::Asks)
     }
 
-    /// Whether its agent, which has completed, can go on from here with another task. One that somebody finished while its
-    /// tools were out would wait for them, and one that takes no turns knows nothing.
+    /// Whether its agent, which has completed, can continue with another task. It cannot if it was finished while
+    /// tools were running, because it would wait for them, or if it takes no turns.
     pub(crate) fn can_go_on(&self) -> bool {
         self.all().first().is_some_and(|message| message.kind() == ListKind::First) && !self.is_asking()
     }
 
-    /// Where messages go that another agent shares now.
+    /// Where messages that another agent shares now are inserted.
     pub(crate) fn share_to(&self) -> ShareTo {
         if self.is_asking() { ShareTo::Unread } else { ShareTo::Read }
     }
 
-    /// Takes a message that another agent shares.
     pub(crate) fn receive(&mut self, message: S::Message, to: ShareTo) -> usize {
         match to {
             ShareTo::Read => self.push_read(message),
@@ -141,21 +139,19 @@ impl<S: ListStore> MessageList<S> {
         }
     }
 
-    /// The place of an unread letter that has this place in the inbox.
+    /// The position of the unread message that is at `in_inbox` in the inbox.
     pub(crate) fn letter(&self, in_inbox: usize) -> Option<usize> {
         let unread = self.all().iter().enumerate().skip(self.read_len());
         let mut letters = unread.filter(|(_, message)| message.kind() == ListKind::Letter);
         letters.nth(in_inbox).map(|(place, _)| place)
     }
 
-    /// Takes out an unread message.
     pub(crate) fn take_unread(&mut self, place: usize) -> S::Message {
         let message = self.all()[place].clone();
         self.remove(&[Span { from: place as u32, to: place as u32 + 1 }]);
         message
     }
 
-    /// Takes out what is at these places.
     pub(crate) fn remove(&mut self, spans: &[Span]) {
         if spans.is_empty() {
             return;
@@ -170,12 +166,12 @@ impl<S: ListStore> MessageList<S> {
         self.unread -= gone_unread;
     }
 
-    /// What tells in short what was left out before, if something was.
+    /// The digest of left-out messages, if there is one.
     pub(crate) fn folded(&self) -> Option<&S::Message> {
         self.all().get(1).filter(|message| message.kind() == ListKind::Folded)
     }
 
-    /// Behind the first message stands what tells in short what was left out, from now on this.
+    /// Sets the digest, which follows the first message.
     pub(crate) fn fold(&mut self, folded: S::Message) {
         match self.all().get(1).map(Listed::kind) {
             Some(ListKind::Folded) => self.all_mut()[1] = folded,
@@ -183,7 +179,7 @@ impl<S: ListStore> MessageList<S> {
         }
     }
 
-    /// Holds what another list does. The first message stays: what an agent is was settled at its birth.
+    /// Replaces everything except the first message, which is fixed at spawn.
     pub(crate) fn restore(&mut self, other: Self) {
         let first = self.all().first().cloned();
         *self = other;

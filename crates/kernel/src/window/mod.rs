@@ -1,7 +1,7 @@
-//! The window: the part of its context that one model call of an agent sees. What is cut from it stays in the journal;
-//! only the packet becomes shorter. The world keeps eight bytes of a message and no text, so that the rule that cuts is
-//! pure; the texts follow in [`crate::context`]. What both keep in the same way is here: the order of the messages
-//! (`list.rs`), the inbox, and what is kept of children that ended (`kept_children.rs`).
+//! The window: the part of an agent's context that one model call sees. What is cut from it stays in the journal;
+//! only the packet becomes shorter. The world stores eight bytes per message and no text, so that trimming is pure;
+//! the texts are in [`crate::context`]. What both store the same way is here: the order of the messages (`list.rs`),
+//! the inbox, and what is kept of ended children (`kept_children.rs`).
 
 mod inbox;
 mod kept;

@@ -1,18 +1,17 @@
-//! How much room a message takes in a window.
+//! The tokens that a message takes in a window.
 
 use crate::words::Part;
 
-/// How much room a message takes in a window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Room {
-    /// The most tokens of all of it.
+    /// Upper bound on the tokens of all of it.
     pub tokens: u64,
-    /// Those of each of its images, the first first: what it gives back when it becomes a placeholder.
+    /// The tokens of each image, in order: what is freed when it becomes a placeholder.
     pub images: Vec<u32>,
 }
 
 impl Room {
-    /// A text with so many tokens, and its parts: each has its own, and a line that names it.
+    /// Each part adds its own tokens and the line that names it.
     pub(crate) fn new(tokens: u64, parts: &[Part]) -> Self {
         let own = |part: &Part| u32::try_from(part.tokens_max()).unwrap_or(u32::MAX);
         let of = |part: &Part| part.line_tokens().saturating_add(own(part).into());
@@ -20,14 +19,13 @@ impl Room {
         Self { tokens: parts.iter().map(of).fold(tokens, u64::saturating_add), images }
     }
 
-    /// The same and so many tokens more.
     pub(crate) fn plus(self, tokens: u64) -> Self {
         Self { tokens: self.tokens.saturating_add(tokens), ..self }
     }
 }
 
 impl From<u64> for Room {
-    /// Words, and nothing else.
+    /// Text without parts.
     fn from(tokens: u64) -> Self {
         Self { tokens, images: Vec::new() }
     }

@@ -1,10 +1,10 @@
-//! How large a window is. This is the one place that computes it.
+//! The size of a window. The only place that computes it.
 
 use crate::definition::{Definition, OnLow};
 use crate::words::{ModelName, RoleName, limit};
 
-/// The size of the window of an agent with this model: the least of what its role says, what its spawner says, and a
-/// share of what each model takes that its calls may go to. None if nobody says anything.
+/// The minimum of the role's size, the spawner's size and the share of each model that its calls may use. `None` if
+/// none of them is known.
 pub(crate) fn effective(
     definition: &Definition,
     model: &ModelName,
@@ -15,19 +15,17 @@ pub(crate) fn effective(
     given.into_iter().flatten().chain(shares).min()
 }
 
-/// Why a window is as large as it is.
+/// What determines the size of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Because<'a> {
-    /// The role says so.
     Role,
-    /// It is the share of what this model takes.
+    /// The share of this model's context length.
     Model(&'a ModelName),
-    /// Whoever spawned the agent said so.
     Spawner,
 }
 
 impl<'a> Because<'a> {
-    /// Why the window of an agent has this size. Where several say the same, the role is named first.
+    /// On a tie, the role is named first.
     #[must_use]
     pub fn of(
         definition: &'a Definition,
@@ -45,8 +43,7 @@ impl<'a> Because<'a> {
     }
 }
 
-/// The models that the calls of an agent may go to, as far as it is known what they take, and the share of it that a
-/// window may have.
+/// The models that an agent's calls may use and whose context length is known, with the share that a window may have.
 fn shares<'a>(
     definition: &'a Definition,
     model: &'a ModelName,
@@ -61,7 +58,6 @@ fn shares<'a>(
     models.filter_map(move |name| Some((name, share(definition.models.get(name)?.context?))))
 }
 
-/// Whether a child's window is smaller than its parent's.
 pub(crate) const fn is_below(child: Option<u64>, parent: Option<u64>) -> bool {
     match (child, parent) {
         (Some(child), Some(parent)) => child < parent,

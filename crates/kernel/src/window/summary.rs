@@ -1,5 +1,5 @@
-//! A summary that an agent's own model writes of what leaves its window: what it covers, what became of it, and
-//! whether a cut may be told by it.
+//! A summary that an agent's own model writes of what leaves its window: what it covers, how it ended, and whether it
+//! may replace a cut.
 
 pub(super) use crate::record::{Covers, Summary, Unsummed};
 
@@ -8,12 +8,12 @@ use super::trim::units;
 use crate::record::{Cut, Outcome, Span, Tie};
 use crate::words::Seq;
 
-/// A summary that was asked for and not used yet.
+/// A summary that was requested and is not used yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Draft {
-    /// Empty if what it covered is not what the window holds any more.
+    /// Empty once the window no longer holds what it covered.
     spans: Vec<Span>,
-    /// What became of it; none while the call is open.
+    /// `None` while the call is open.
     end: Option<Summary>,
 }
 
@@ -26,12 +26,12 @@ impl Draft {
         self.end = Some(end);
     }
 
-    /// Messages of the window were forgotten: nobody knows what is at its places.
+    /// Messages were removed, so the covered positions are no longer valid.
     pub(super) fn spoil(&mut self) {
         self.spans.clear();
     }
 
-    /// How a cut is told: by this summary only if all that it covers goes.
+    /// What replaces a cut: this summary only if everything it covers is dropped.
     pub(super) fn tells(&self, cut: &Cut) -> Summary {
         let goes = |place: usize| u32::try_from(place).is_ok_and(|place| cut.drops(place));
         match self.end {
@@ -44,7 +44,7 @@ impl Draft {
     }
 }
 
-/// What a call that was to write a summary came to; `seq` is the event of its end.
+/// The result of a summary call; `seq` is the event of its end.
 pub(crate) fn came_to(outcome: &Outcome, seq: Seq) -> Summary {
     match outcome {
         Outcome::Done { asks, .. } if !asks.is_empty() => Summary::Not(Unsummed::Tools),
@@ -62,10 +62,9 @@ pub(crate) fn came_to(outcome: &Outcome, seq: Seq) -> Summary {
     }
 }
 
-/// What of a cut one packet of this size can show for a summary, and how many tokens that packet has: the
-/// first message, what tells in short what was left out before, the oldest that goes, and `asking` tokens that ask for
-/// the summary. A message that asks for tools is never without their results, and what nobody has read is not covered.
-/// None if nothing can be.
+/// The part of a cut that one packet of this size can show for a summary, and the tokens of that packet: the first
+/// message, the existing digest, the oldest dropped messages, and `asking` tokens for the request. A message that
+/// asks for tools keeps its results, and unread messages are not covered. `None` if nothing fits.
 #[must_use]
 pub fn covers(window: &Window, cut: &Cut, size: u64, asking: u64) -> Option<(Covers, u64)> {
     let headers = window.headers();

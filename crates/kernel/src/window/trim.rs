@@ -1,6 +1,6 @@
-//! Trimming: what is left out when a window is full. First those categories give that have more than their share, then
-//! all of them; the least important first, the oldest of it first. It goes down to 80 %, so that the next packets begin
-//! with the same bytes until the window is full again. Images that are too many become placeholders before anything goes.
+//! Trimming: what to leave out when a window is full. Categories above their share give first, then all of them; the
+//! least important first, and the oldest within it. Trimming goes down to 80 %, so that the next packets keep an
+//! identical prefix until the window is full again. Excess images become placeholders before any message is dropped.
 
 pub(super) use crate::record::{Blank, Cut, Span};
 use std::borrow::Cow;
@@ -11,29 +11,26 @@ use crate::definition::{Compact, Preset, Shares};
 use crate::record::{Header, Tie};
 use crate::words::{Category, limit};
 
-/// What a packet must keep to.
+/// The limits of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     pub size: u64,
-    /// How they are shared.
     pub preset: Preset,
     pub images_max: u32,
-    /// What becomes of what is left out.
     pub compact: Compact,
-    /// What of it belongs to a thread that others read too.
+    /// The part of it that belongs to a thread with several readers.
     pub thread: Option<Slice>,
 }
 
-/// The context messages of a thread that several agents know, and how many tokens of them a packet may have.
+/// The context messages of a thread with several readers, and the most tokens of them in a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
-    /// The place of the agent whose thread it is among those that told something; none if it is the agent's own.
+    /// The index of the thread's agent among those that shared something; `None` if the thread is the agent's own.
     pub teller: Option<u8>,
     pub tokens: u64,
 }
 
 impl Slice {
-    /// Whether a message belongs to it.
     #[must_use]
     pub fn has(&self, header: &Header) -> bool {
         self.teller.map_or_else(|| header.is_own_context(), |teller| header.tie == Tie::Shared(teller))
@@ -45,7 +42,7 @@ impl Slice {
 }
 
 impl Bounds {
-    /// The most tokens that tell in short what was left out.
+    /// The most tokens of the digest of left-out messages.
     #[must_use]
     pub fn folded(&self) -> u32 {
         let tokens = match self.compact {
@@ -56,21 +53,21 @@ impl Bounds {
     }
 }
 
-/// What must stay has no room.
+/// What must stay does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooSmall {
-    /// How many tokens must stay.
+    /// Tokens that must stay.
     pub tokens: u64,
-    /// How many of them are the first message.
+    /// The part of them in the first message.
     pub system: u64,
-    /// How many there is room for.
+    /// Tokens available.
     pub size: u64,
 }
 
-/// What to leave out of a window so that it keeps to its bounds; none if nothing is to go.
+/// What to leave out so that the window keeps within its bounds; `None` if everything fits.
 ///
 /// # Errors
-/// If what must stay is larger: the first message, the newest that somebody wrote, and what the model is to read now.
+/// If what must stay does not fit: the first message, the newest one that somebody wrote, and the unread ones.
 pub fn trim(window: &Window, bounds: &Bounds) -> Result<Option<Cut>, TooSmall> {
     let (blank, size) = (old_images(window, bounds.images_max), bounds.size);
     let headers = without(window, &blank);
@@ -99,7 +96,7 @@ pub fn trim(window: &Window, bounds: &Bounds) -> Result<Option<Cut>, TooSmall> {
     Ok((!cut.drop.is_empty() || !cut.blank.is_empty()).then_some(cut))
 }
 
-/// What tells in short what was left out has so many tokens, if something was.
+/// Tokens of the digest of left-out messages, if there is one.
 fn folded(headers: &[Header]) -> u32 {
     headers.get(1).filter(|header| header.tie == Tie::Folded).map_or(0, |header| header.tokens)
 }
@@ -108,7 +105,7 @@ fn share(size: u64, percent: u64) -> u64 {
     size / 100 * percent + size % 100 * percent / 100
 }
 
-/// The images that are too many in a window, by the places of its messages: the newest are kept.
+/// The excess images, by message position; the newest images are kept.
 fn old_images(window: &Window, images_max: u32) -> Vec<Blank> {
     let images_max = usize::try_from(images_max).unwrap_or(usize::MAX);
     let mut over = window.images().saturating_sub(images_max);
@@ -124,12 +121,12 @@ fn old_images(window: &Window, images_max: u32) -> Vec<Blank> {
     blank
 }
 
-/// Whether somebody meant it for this agent now: neither a note of the machine nor what another agent knows.
+/// Whether somebody wrote it for this agent: not a system note, not shared context.
 const fn is_written(header: &Header) -> bool {
     !matches!(header.category, Category::Internal) && !matches!(header.tie, Tie::Shared(_))
 }
 
-/// The headers as they are when these images have given back what they have: nothing goes for what is not shown.
+/// The headers without the tokens of these images, so that no message is dropped for images that are not shown.
 fn without<'w>(window: &'w Window, blank: &[Blank]) -> Cow<'w, [Header]> {
     let mut headers = Cow::Borrowed(window.headers());
     for Blank { at, images } in blank {
@@ -142,13 +139,13 @@ fn without<'w>(window: &'w Window, blank: &[Blank]) -> Cow<'w, [Header]> {
     headers
 }
 
-/// The same by its place among the messages that stay; none if its message goes.
+/// With its position among the messages that stay; `None` if its message is dropped.
 fn among_staying(Blank { at, images }: Blank, cut: &Cut) -> Option<Blank> {
     let before = Span::places(&cut.drop).take_while(|place| *place < at as usize).count();
     (!cut.drops(at)).then(|| Blank { at: at - before as u32, images })
 }
 
-/// The places of what goes or stays as one: a message, or one that asks with all that answer it.
+/// Positions that are dropped or kept as a unit: one message, or one that asks for tools with all its answers.
 pub(super) fn units(headers: &[Header]) -> impl Iterator<Item = Range<usize>> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -159,7 +156,6 @@ pub(super) fn units(headers: &[Header]) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// What goes or stays as one.
 struct Unit {
     from: u32,
     to: u32,
@@ -180,7 +176,7 @@ impl Units {
     fn of(headers: &[Header], unread: usize) -> Self {
         let newest = |tie, category| headers.iter().rposition(|h| h.tie == tie && h.category == category);
         let user = newest(Tie::Letter, Category::Dialog);
-        // What the model is to read now, and the message that it asked with.
+        // The unread messages, and the one that asked for them.
         let fresh = headers.len() - unread;
         let answered = headers.get(fresh).is_some_and(|header| header.tie == Tie::Answers);
         let fresh = if answered {
@@ -199,7 +195,7 @@ impl Units {
             from: places.start as u32,
             to: places.end as u32,
             tokens: headers[places.clone()].iter().map(|header| u64::from(header.tokens)).sum(),
-            // One that asks and what answers it are together what tools returned.
+            // A tool exchange counts as output.
             category: if places.len() > 1 { Category::Output } else { headers[places.start].category },
             is_pinned: places.into_iter().any(pins),
             is_gone: false,
@@ -210,7 +206,8 @@ impl Units {
         Self { units, total: of.iter().sum(), of }
     }
 
-    /// Lets the oldest of a category go while more must: by all tokens that stay, and by those of the category.
+    /// Drops the oldest units of a category while `must` says so, given all remaining tokens and those of the
+    /// category.
     fn drop_oldest(&mut self, category: Category, must: impl Fn(u64, u64) -> bool) {
         let of = &mut self.of[category.place()];
         let mine = |unit: &&mut Unit| unit.category == category && !unit.is_pinned && !unit.is_gone;
@@ -224,7 +221,7 @@ impl Units {
         }
     }
 
-    /// Goes down to what the bounds say: categories over their share first.
+    /// Drops down to the bounds: categories above their share first.
     fn drop_all(&mut self, bounds: &Bounds) {
         let target = share(bounds.size, limit::TRIM_PERCENT);
         let shares = Shares::of(bounds.preset, bounds.size);
@@ -236,8 +233,8 @@ impl Units {
         }
     }
 
-    /// Lets the oldest of a thread go until it is well below its bound; the newest only if it has no room by itself.
-    /// That it is unread does not keep it: what a thread says is for everybody who knows it.
+    /// Drops the oldest messages of a thread until it is well below its bound; the newest only if it alone exceeds
+    /// it. Unread ones are not protected, because a thread is trimmed for all its readers.
     fn drop_shared(&mut self, slice: &Slice, headers: &[Header]) {
         let mut left = slice.tokens_in(headers);
         let target = share(slice.tokens, limit::TRIM_PERCENT);

@@ -1,37 +1,35 @@
-//! A text that crosses a boundary: bounded inline, the rest and everything that is no text by reference.
+//! A text that crosses a boundary: bounded inline, with references to the rest and to binary parts.
 
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::words::{BlobHash, Part, Thought, check_parts, limit};
 
-/// A text of bounded size. Where the original was larger, `text` is its preview and `rest` names the whole.
+/// A text of bounded size. If the original was larger, `text` is a preview and `rest` refers to the whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(from = "Written")]
 pub struct Body {
-    /// The text, or the preview of it.
     pub text: String,
-    /// How many tokens `text` has at most, if somebody counted.
+    /// Upper bound on the tokens of `text`, if it was counted.
     pub tokens: Option<u64>,
-    /// What most texts have nothing of.
+    /// Boxed because most texts have none of it.
     pub beside: Option<Box<Beside>>,
 }
 
-/// What a text has beside itself.
+/// The optional parts of a [`Body`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Beside {
-    /// The whole, if the text is only a preview.
+    /// The whole text, if `text` is only a preview.
     pub rest: Option<BlobRef>,
-    /// The byte of the text at which the beginning of the whole ends and its end begins, if both are shown. Whoever
-    /// reads it asks [`Body::ends`], which trusts no journal.
+    /// Byte offset in `text` where the head of the original ends and its tail begins, if both are shown. Read it
+    /// through [`Body::ends`], which validates it: a journal may hold any value.
     pub gap: Option<u32>,
-    /// Images and files that belong to it.
     pub parts: Vec<Part>,
-    /// What the model thought that said it.
+    /// The reasoning of the model that wrote the text.
     pub thought: Option<Box<Thought>>,
 }
 
-/// A body as it is written down.
+/// The serialized form of a body.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -82,29 +80,27 @@ impl Serialize for Body {
 }
 
 impl Beside {
-    /// In a box, unless nothing is in it.
+    /// `None` if it is empty.
     fn boxed(self) -> Option<Box<Self>> {
         (self != Self::default()).then(|| Box::new(self))
     }
 }
 
-/// A blob, by what is in it.
+/// A reference to a blob by its content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BlobRef {
-    /// The hash of the bytes.
     pub hash: BlobHash,
     pub bytes: u64,
 }
 
 impl Body {
-    /// A text that is whole.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), tokens: None, beside: None }
     }
 
-    /// This as the preview of a whole, with the byte at which the beginning of that ends if its end is shown, too.
+    /// Marks this as a preview. `gap` is the byte offset where the head ends, if the tail is shown too.
     #[must_use]
     pub fn with_rest(mut self, rest: BlobRef, gap: Option<u32>) -> Self {
         let beside = self.beside.get_or_insert_default();
@@ -112,7 +108,6 @@ impl Body {
         self
     }
 
-    /// This with images and files.
     #[must_use]
     pub fn with_parts(mut self, parts: Vec<Part>) -> Self {
         let beside = self.beside.take().map(|beside| *beside).unwrap_or_default();
@@ -120,7 +115,6 @@ impl Body {
         self
     }
 
-    /// This with what the model thought that said it, or without.
     #[must_use]
     pub fn with_thought(mut self, thought: Option<Thought>) -> Self {
         let beside = self.beside.take().map(|beside| *beside).unwrap_or_default();
@@ -128,25 +122,23 @@ impl Body {
         self
     }
 
-    /// What the model thought that said it.
     #[must_use]
     pub fn thought(&self) -> Option<&Thought> {
         self.beside.as_ref()?.thought.as_deref()
     }
 
-    /// The whole, if the text is only a preview.
+    /// The whole text, if `text` is only a preview.
     #[must_use]
     pub fn rest(&self) -> Option<&BlobRef> {
         self.beside.as_ref()?.rest.as_ref()
     }
 
-    /// Images and files that belong to it.
     #[must_use]
     pub fn parts(&self) -> &[Part] {
         self.beside.as_ref().map_or(&[], |beside| &beside.parts)
     }
 
-    /// The same, to have them counted.
+    /// Mutable, so that their tokens can be counted.
     pub fn parts_mut(&mut self) -> &mut [Part] {
         self.beside.as_mut().map_or(&mut [], |beside| &mut beside.parts)
     }
@@ -155,42 +147,40 @@ impl Body {
         self.beside.as_ref()?.gap
     }
 
-    /// The head and the tail of the whole, if `text` is these two. A gap that is not between two characters of it, or
-    /// with nothing to be left out, is none.
+    /// Head and tail of the original, if `text` consists of both. A gap off a character boundary, or with nothing
+    /// left out, is ignored.
     #[must_use]
     pub fn ends(&self) -> Option<(&str, &str)> {
         self.rest()?;
         self.text.split_at_checked(usize::try_from(self.gap()?).ok()?)
     }
 
-    /// Has its text counted.
     pub fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
         self.tokens = Some(tokens(&self.text));
     }
 
-    /// This, cut to what a journal takes. Reports are not refused, so they are cut.
+    /// Cut to the journal's limits: reports cannot be refused, so they are cut.
     pub(crate) fn bounded(&self) -> Self {
         let text = cut(&self.text, limit::TEXT_BYTES_MAX);
         let tokens = self.tokens.map(|tokens| tokens.min(limit::TEXT_BYTES_MAX as u64));
         let body = Self { text, tokens, beside: self.beside.clone() };
-        // As many from the beginning as keep to the bounds together.
+        // The longest prefix that keeps within the limits as a whole.
         let fits = |count: &usize| check_parts(self.parts().iter().take(*count)).is_ok();
         let count = (0..=self.parts().len().min(limit::PARTS_MAX)).rev().find(fits).unwrap_or(0);
         if count == self.parts().len() { body } else { body.with_parts(self.parts()[..count].to_vec()) }
     }
 
-    /// This without images and files.
     pub(crate) fn only_text(self) -> Self {
         if self.parts().is_empty() { self } else { self.with_parts(Vec::new()) }
     }
 
-    /// Whether nothing is in it.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.text.is_empty() && self.tokens.is_none() && self.beside.is_none()
     }
 
-    /// The most tokens that the text can have: what was counted, or else its bytes, because no token is shorter.
+    /// Upper bound on the text's tokens: the count if there is one, else its bytes, since no token is shorter than a
+    /// byte.
     #[must_use]
     pub fn tokens_max(&self) -> u64 {
         let bytes = self.text.len() as u64;
@@ -198,7 +188,7 @@ impl Body {
     }
 }
 
-/// A text, cut at a character so that it has at most so many bytes.
+/// Cuts at a character boundary, to at most `bytes_max` bytes.
 pub(crate) fn cut(text: &str, bytes_max: usize) -> String {
     let end = (0..=text.len().min(bytes_max)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     text[..end].to_owned()

@@ -1,4 +1,4 @@
-//! Who asks for something.
+//! Who makes a request.
 
 use crate::words::AgentId;
 use serde::{Deserialize, Serialize};
@@ -8,6 +8,5 @@ use serde::{Deserialize, Serialize};
 pub enum By {
     /// A person, or a program on their behalf.
     Person,
-    /// An agent of the tree.
     Agent(AgentId),
 }

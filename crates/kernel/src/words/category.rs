@@ -1,41 +1,39 @@
-//! Categories: what a message is for, and so how soon it is left out.
+//! Categories: what a message is for, which decides how soon it is left out of a full window.
 
 use serde::{Deserialize, Serialize};
 
-/// What a message is for, the most important first.
+/// What a message is for, most important first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Category {
-    /// What the agent is and has to do. Never left out.
+    /// The agent's identity and task. Never left out.
     System,
-    /// What it was told to know: briefings, inputs, notes that stay true.
+    /// Background it was given: briefings, inputs, lasting notes.
     Context,
-    /// What was said by it and to it.
+    /// Conversation.
     #[default]
     Dialog,
-    /// What tools and children returned.
+    /// Results of tools and children.
     Output,
     Error,
-    /// What the machine tells the agent and nobody else.
+    /// Notices from the system to this agent only.
     Internal,
     Unknown,
 }
 
 impl Category {
-    /// How many there are.
     pub const COUNT: usize = 7;
 
-    /// Every category, the most important first.
+    /// Every category, most important first.
     pub const ALL: [Self; Self::COUNT] =
         [Self::System, Self::Context, Self::Dialog, Self::Output, Self::Error, Self::Internal, Self::Unknown];
 
-    /// Its place among [`Category::ALL`].
+    /// Its index in [`Category::ALL`].
     #[must_use]
     pub const fn place(self) -> usize {
         self as usize
     }
 
-    /// The word for it, everywhere.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -49,7 +47,6 @@ impl Category {
         }
     }
 
-    /// Whether people see it.
     #[must_use]
     pub const fn is_shown(self) -> bool {
         !matches!(self, Self::Internal)

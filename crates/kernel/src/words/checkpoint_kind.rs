@@ -2,22 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What made a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckpointKind {
-    /// The runtime, every so many turns.
+    /// The runtime, at a fixed interval of turns.
     Automatic,
     /// A person, or the agent itself.
     Manual,
-    /// A branch: where it begins.
+    /// The point where a branch begins.
     Branch,
-    /// A rollback: where the agent stood before it.
+    /// The agent's state just before a rollback.
     Rollback,
 }
 
 impl CheckpointKind {
-    /// The kind as one word.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

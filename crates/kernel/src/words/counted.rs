@@ -1,4 +1,4 @@
-//! How many of something, with its noun. `{}` is how models and journals read it, `{:#}` groups digits for people.
+//! A count with its noun. `{}` is the form for models and journals; `{:#}` groups digits for people.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ pub struct Counted<'a> {
 }
 
 impl<'a> Counted<'a> {
-    /// `one` is the noun for one of them.
+    /// `one` is the singular noun.
     #[must_use]
     pub const fn new(count: u64, one: &'a str) -> Self {
         Self { count, one }
@@ -33,7 +33,6 @@ impl fmt::Display for Counted<'_> {
     }
 }
 
-/// A number with commas, for people.
 #[must_use]
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();

@@ -1,4 +1,4 @@
-//! When something counts as written.
+//! When a write counts as durable.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Durability {
-    /// Whatever the operating system does.
+    /// No sync; the operating system decides.
     Off,
-    /// It survives the death of the process.
+    /// Survives the death of the process.
     #[default]
     Normal,
-    /// It survives the loss of power.
+    /// Survives the loss of power.
     Full,
 }

@@ -1,5 +1,5 @@
-//! Faults: the outside failed. A driver makes one attempt and says what kind of failure it met; whether to try
-//! again is decided in here.
+//! Faults: something outside failed. A driver makes one attempt and names the kind of failure; this file decides
+//! whether a retry makes sense.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,47 +9,45 @@ use crate::words::{cut, limit};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// What kind of failure.
     pub kind: FaultKind,
-    /// What the outside said, bounded and free of secrets.
+    /// The error message from outside, bounded and free of secrets.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// How long the outside asked us to stay away.
+    /// The pause that the other side asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
 }
 
-/// The kinds of failure that matter for what comes next.
+/// The kinds of failure that call for different reactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
     RateLimit,
     /// The other side failed.
     Server,
-    /// The other side has more to do than it can.
+    /// The other side is over capacity.
     Overloaded,
     /// No answer in time.
     Timeout,
-    /// The answer broke off.
+    /// The answer was cut off.
     Cut,
     /// Wrong or missing key.
     Auth,
     /// The account behind the key has no money left.
     OutOfCredit,
-    /// The other side says the request itself is wrong.
+    /// The other side rejected the request as malformed.
     Invalid,
-    /// The request has more tokens than the model takes.
+    /// The request has more tokens than the model accepts.
     ContextTooLong,
-    /// The other side held the answer back.
+    /// The other side withheld the answer.
     ContentFilter,
     /// The model declined to answer.
     Declined,
-    /// We stopped it ourselves.
+    /// We stopped the call ourselves.
     Stopped,
 }
 
 impl FaultKind {
-    /// The kind as one word.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -70,19 +68,18 @@ impl FaultKind {
 }
 
 impl Fault {
-    /// A fault without further words.
     #[must_use]
     pub const fn of(kind: FaultKind) -> Self {
         Self { kind, message: String::new(), retry_after_ms: None }
     }
 
-    /// This, with its message cut to what a journal takes.
+    /// Cuts the message to the journal's limits.
     #[must_use]
     pub(crate) fn bounded(&self) -> Self {
         Self { message: cut(&self.message, limit::NOTE_BYTES_MAX), ..self.clone() }
     }
 
-    /// Whether the same attempt may go better a little later.
+    /// Whether the same attempt may succeed a little later.
     #[must_use]
     pub const fn is_retryable(&self) -> bool {
         match self.kind {
@@ -101,7 +98,7 @@ impl Fault {
         }
     }
 
-    /// Whether another model may go better: everything but our own stop.
+    /// Whether another model may succeed: true for everything except our own stop.
     #[must_use]
     pub const fn is_elsewhere(&self) -> bool {
         !matches!(self.kind, FaultKind::Stopped)

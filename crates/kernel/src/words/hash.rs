@@ -1,11 +1,11 @@
-//! Maps by name with a hash that is the same on every machine. The standard one draws randomness when a map is made,
-//! which the kernel does not do; floods of chosen names are bounded by the tree's own limits.
+//! Maps by name with a hash that is the same on every machine. The standard hasher is seeded randomly, which the
+//! kernel must not be; the tree's own limits bound collision floods.
 
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 use indexmap::IndexMap;
 
-/// A map by name that keeps the order of insertion.
+/// A map by name that keeps insertion order.
 pub type ByName<K, V> = IndexMap<K, V, BuildHasherDefault<NameHasher>>;
 
 /// Mixes a name eight bytes at a time.
@@ -46,8 +46,7 @@ impl Hasher for NameHasher {
     }
 }
 
-/// Makes room for one more, an eighth of what is there at a time: a large map that doubles keeps as much room for
-/// nothing.
+/// Grows by an eighth: doubling would waste as much memory as a large map uses.
 pub(crate) fn make_room<K: Eq + Hash, V>(map: &mut ByName<K, V>) {
     if map.len() == map.capacity() {
         map.reserve_exact(map.len() / 8 + 4);

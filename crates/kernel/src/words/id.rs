@@ -1,4 +1,4 @@
-//! Ids and names: newtypes that are valid once they exist, so nothing downstream has to check them again.
+//! Ids and names: newtypes that are validated when they are made, so that nothing downstream checks them again.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -13,25 +13,21 @@ use smallvec::SmallVec;
 
 use crate::words::Time;
 
-/// Words that name somebody or something other than an agent wherever an agent's id may stand: in events, in messages
-/// and in what people read. No agent has one of them as its id.
+/// Ids that no agent may have, because events, messages and views use them for something that is not an agent.
 pub const RESERVED_IDS: [&str; 4] = ["person", "system", "tree", "user"];
 
-/// First words of the topics under which a tree's own events are watched. A model's message has none of them.
+/// First words of the topics of a tree's own events. A message from a model must not use them.
 pub const OWN_TOPICS: [&str; 7] = ["agent", "budget", "context", "model", "thread", "tool", "tree"];
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 const BASE36: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
-/// Why a text is not an id or a name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
-    /// Wrong length or characters.
     #[error("`{text}` is not a valid {what}: {rule}")]
     Invalid {
-        /// Which kind of id.
         what: &'static str,
-        /// What was given, cut to a readable length.
+        /// The rejected text, cut to a readable length.
         text: String,
         rule: &'static str,
     },
@@ -43,13 +39,13 @@ impl IdError {
     }
 }
 
-/// A tree's id. It is the trace id too: 16 bytes, shown as 32 hex digits.
+/// A tree's id, which is also its trace id: 16 bytes, shown as 32 hex digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct TreeId([u8; 16]);
 
 impl TreeId {
-    /// From bytes drawn outside the kernel.
+    /// The bytes are drawn outside the kernel.
     #[must_use]
     pub const fn new(bytes: [u8; 16]) -> Self {
         Self(bytes)
@@ -62,7 +58,7 @@ impl TreeId {
 }
 
 impl fmt::Display for TreeId {
-    /// By table: every effect's key begins with it.
+    /// Uses a table because every effect's key begins with this text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut digits = [0; 32];
         for (pair, byte) in digits.as_chunks_mut::<2>().0.iter_mut().zip(self.0) {
@@ -103,7 +99,6 @@ impl From<TreeId> for String {
     }
 }
 
-/// Reads a text that is parsed where it stands.
 struct Parsed<T>(PhantomData<T>);
 
 impl<T: FromStr<Err = IdError>> Visitor<'_> for Parsed<T> {
@@ -118,7 +113,7 @@ impl<T: FromStr<Err = IdError>> Visitor<'_> for Parsed<T> {
     }
 }
 
-/// A shared text that passed `$check` when it was made.
+/// A shared string that passed `$check` when it was made.
 macro_rules! name {
     ($(#[$doc:meta])* $name:ident, $what:literal, $check:ident, $rule:literal) => {
         $(#[$doc])*
@@ -172,7 +167,7 @@ macro_rules! name {
 }
 
 name!(
-    /// An agent's id, unique in its tree. It names a folder too, so it can hold no path.
+    /// An agent's id, unique in its tree. It also names a folder, so it cannot contain a path.
     AgentId, "agent id", is_slug_64,
     "1 to 64 characters of a-z, 0-9, `_` and `-`, the first a letter or digit"
 );
@@ -182,7 +177,7 @@ name!(
     "1 to 48 characters of a-z, 0-9, `_` and `-`, the first a letter or digit"
 );
 name!(
-    /// A model as the tree's definition names it.
+    /// A model's name in the tree's definition.
     ModelName, "model name", is_label,
     "1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit"
 );
@@ -193,38 +188,40 @@ name!(
     "1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit"
 );
 name!(
-    /// The conversation an agent belongs to: an address for tracing, which grants nothing by itself.
+    /// The conversation an agent belongs to: an address for tracing that grants no rights.
     ThreadId, "thread id", is_label,
     "1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit"
 );
 
 name!(
-    /// What a message is about, for whoever watches: words with dots between, the widest first.
+    /// What a message is about, for watchers: words separated by dots, the most general first.
     Topic, "topic", is_label,
     "1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit"
 );
 name!(
-    /// What sort of message one is.
-    MessageKind, "message type", is_label,
+    MessageKind,
+    "message type",
+    is_label,
     "1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit"
 );
 name!(
-    /// What a message belongs to: a reply carries the one of its request.
+    /// Ties messages together: a reply has the correlation id of its request.
     Correlation, "correlation id", is_label,
     "1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit"
 );
 name!(
-    /// A checkpoint, unique in its home.
-    CheckpointName, "checkpoint name", is_slug_64,
+    CheckpointName,
+    "checkpoint name",
+    is_slug_64,
     "1 to 64 characters of a-z, 0-9, `_` and `-`, the first a letter or digit"
 );
 name!(
-    /// The type of some bytes, as the web writes it.
+    /// A MIME type.
     MediaType, "media type", is_media_type,
     "two words of a-z, 0-9 and `.+-` with one `/` between, at most 100 characters, such as `image/png`"
 );
 name!(
-    /// What an image or a file of a message is called. It is no path.
+    /// The file name of an image or a file in a message. It is not a path.
     PartName, "name of a part", is_part_name,
     "1 to 128 bytes without `/`, `\\` and characters that cannot be printed, not `.` or `..`, no space at an end"
 );
@@ -235,7 +232,7 @@ name!(
 );
 
 impl AgentId {
-    /// The id of an agent that was given none: its role and eight hex digits drawn outside the kernel.
+    /// The default id of an agent: its role and eight hex digits drawn outside the kernel.
     #[must_use]
     pub fn drawn(role: &RoleName, draw: u32) -> Self {
         let mut text = SmallVec::<[u8; 64]>::from_slice(role.0.as_bytes());
@@ -247,13 +244,13 @@ impl AgentId {
         Self(String::from_utf8_lossy(&text).into())
     }
 
-    /// Whether it is a word for somebody who is no agent ([`RESERVED_IDS`]).
+    /// Whether it is one of [`RESERVED_IDS`].
     #[must_use]
     pub fn is_reserved(&self) -> bool {
         RESERVED_IDS.contains(&self.as_str())
     }
 
-    /// The role's own name as an id; what a tree's root is called.
+    /// The role's name as an id. The root of a tree has this id.
     #[must_use]
     pub fn of_role(role: &RoleName) -> Self {
         Self(Arc::clone(&role.0))
@@ -261,45 +258,42 @@ impl AgentId {
 }
 
 impl ToolName {
-    /// The name of a tool that the kernel itself answers.
     pub(crate) fn of_builtin(word: &'static str) -> Self {
         Self(word.into())
     }
 }
 
 impl Topic {
-    /// One of the kernel's own topics.
     pub(crate) fn of_word(word: &'static str) -> Self {
         Self(word.into())
     }
 
-    /// The topic of agents' results.
     #[must_use]
     pub fn result() -> Self {
         Self::of_word("agent.result")
     }
 
-    /// The topic of replies to messages without one.
+    /// The topic of replies to messages that have none.
     #[must_use]
     pub fn reply() -> Self {
         Self::of_word("reply")
     }
 
-    /// The topic of replies to messages with this one. A very long one is cut: replies are told apart by what they
-    /// belong to.
+    /// The topic of replies to messages with this topic. A very long one is cut; the correlation id still
+    /// distinguishes replies.
     #[must_use]
     pub fn reply_to(topic: &Self) -> Self {
         Self(format!("reply.{topic}").chars().take(128).collect::<String>().into())
     }
 
-    /// Whether it looks like a topic of the tree's own events ([`OWN_TOPICS`]).
+    /// Whether it begins with one of [`OWN_TOPICS`].
     #[must_use]
     pub fn is_own(&self) -> bool {
         let first = self.0.split('.').next().unwrap_or_default();
         OWN_TOPICS.iter().any(|own| own.eq_ignore_ascii_case(first))
     }
 
-    /// Whether it is this topic or lies below it: `agent` covers `agent.spawn`.
+    /// Whether it is this topic or is below it: `agent` covers `agent.spawn`.
     #[must_use]
     pub fn covers(&self, other: &Self) -> bool {
         match other.0.strip_prefix(&*self.0) {
@@ -310,19 +304,19 @@ impl Topic {
 }
 
 impl Correlation {
-    /// What a spawn and its result have in common: the child.
+    /// Shared by a spawn and the child's result.
     #[must_use]
     pub fn of_agent(agent: &AgentId) -> Self {
         Self(Arc::clone(&agent.0))
     }
 
-    /// One that was given none: by the last event when it was drawn, and a count.
+    /// The default: the last event's number and a count.
     #[must_use]
     pub fn drawn(seq: Seq, count: u64) -> Self {
         Self(format!("ask-{}-{count}", seq.0).into())
     }
 
-    /// What every event of a call has in common.
+    /// Shared by every event of a call.
     #[must_use]
     pub fn of_call(call: CallId) -> Self {
         Self(format!("call-{}", call.0).into())
@@ -330,9 +324,9 @@ impl Correlation {
 }
 
 impl CheckpointName {
-    /// The name of a checkpoint that was given none: when it was made, and ten hex digits that no other tree, place or
-    /// draw gives, so that nobody has to ask the home whether it is free. Sorted by name they are sorted by time, and
-    /// the index of a home grows at its end, which is much less to write.
+    /// The default name of a checkpoint: its time and ten hex digits derived from tree, position and draw, so that no
+    /// lookup is needed to know that it is free. Names sort by time, so the home's index grows at its end, which
+    /// keeps writes small.
     #[must_use]
     pub fn drawn(tree: TreeId, at: Seq, now: Time, draw: u64) -> Self {
         let mut hasher = blake3::Hasher::new();
@@ -353,7 +347,6 @@ impl CheckpointName {
 }
 
 impl BlobHash {
-    /// The hash of these bytes.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self(blake3::hash(bytes).to_hex().as_str().into())
@@ -361,7 +354,7 @@ impl BlobHash {
 }
 
 impl ThreadId {
-    /// The thread of a tree that was given none: the tree's own id.
+    /// The default thread of a tree: the tree's own id.
     #[must_use]
     pub fn of_tree(tree: TreeId) -> Self {
         Self(tree.to_string().into())
@@ -385,7 +378,7 @@ impl fmt::Display for CallId {
 pub struct TimerId(NonZeroU64);
 
 impl TimerId {
-    /// The timer after so many others.
+    /// The id of the timer after `count` others.
     #[must_use]
     pub const fn after(count: u64) -> Self {
         Self(NonZeroU64::MIN.saturating_add(count))
@@ -397,7 +390,7 @@ impl TimerId {
     }
 }
 
-/// The place of an event in its tree's journal; the first is 1.
+/// An event's position in its tree's journal; the first is 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Seq(pub u64);
@@ -426,7 +419,7 @@ fn is_media_type(text: &str) -> bool {
     text.len() <= 100 && text.split_once('/').is_some_and(|(kind, of)| word(kind) && word(of))
 }
 
-/// Characters that break a line or turn its direction stay out too: a name stands in a line that a model reads.
+/// Rejects line breaks and direction marks too, because a name appears inside a line that a model reads.
 fn is_part_name(text: &str) -> bool {
     let hidden = |c: char| {
         c.is_control()

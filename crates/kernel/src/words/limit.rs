@@ -1,235 +1,238 @@
-//! Every bound of the kernel, by name, with its reason. A field of the definition may narrow or widen those that
-//! are defaults; the rest hold for every tree.
+//! Every bound of the kernel, by name, with its reason. A definition may change those that are defaults; the rest
+//! hold for every tree.
 
-/// Default depth below the root: enough for lead, worker, helper; deeper trees mostly repeat themselves.
+/// Default depth below the root: enough for lead, worker and helper.
 pub const DEPTH_MAX: u32 = 3;
-/// Default live children of one agent: more than a model can follow.
+/// Default live children of one agent: more than a model can keep track of.
 pub const CHILDREN_MAX: u32 = 16;
-/// Default agents of one tree, ended ones included: a runaway is stopped before it is expensive.
+/// Default agents of one tree, ended ones included: stops a runaway before it is expensive.
 pub const AGENTS_MAX: u32 = 1_000;
-/// Default effects of one tree that run at the same time: polite to providers, plenty for people.
+/// Default effects of one tree that run at the same time: polite to providers, enough for people.
 pub const PARALLEL_MAX: u32 = 64;
 /// Largest depth a definition may allow.
 pub const DEPTH_CAP: u32 = 100_000;
 /// Largest number of children or agents a definition may allow.
 pub const AGENTS_CAP: u32 = 1_000_000;
 
-/// Largest goal, message, answer, instruction or inline result, in bytes. More is a blob and a reference.
+/// Largest goal, message, answer, instruction or inline result, in bytes. Anything larger becomes a blob with a
+/// reference.
 pub const TEXT_BYTES_MAX: usize = 32 * 1024;
-/// Largest reason, note or name, in bytes: it is for people to read in one line.
+/// Largest reason, note or name, in bytes: people read it in one line.
 pub const NOTE_BYTES_MAX: usize = 1_024;
 /// Most roles or models in one definition.
 pub const NAMES_MAX: usize = 256;
-/// Most tags of one tree: they stand on every event that is shown.
+/// Most tags of one tree: every event that is shown carries them.
 pub const TAGS_MAX: usize = 32;
-/// Longest name of a tag, in bytes: a word.
+/// Longest name of a tag, in bytes.
 pub const TAG_NAME_BYTES_MAX: usize = 64;
 /// Longest tag, in bytes: an id or a short line.
 pub const TAG_BYTES_MAX: usize = 256;
 
-/// Default turns of one agent: a model that calls tools for ever is stopped here.
+/// Default turns of one agent: stops a model that calls tools forever.
 pub const TURNS_MAX: u32 = 20;
 /// Largest number of turns a definition may allow.
 pub const TURNS_CAP: u32 = 1_000_000;
-/// Most tool calls in one answer; what is beyond is not called, and not in the journal.
+/// Most tool calls in one answer. Further ones are neither made nor recorded.
 pub const ASKS_MAX: usize = 1_000;
-/// Largest arguments of all tool calls of one answer together, in bytes.
+/// Largest total size of the arguments of all tool calls in one answer, in bytes.
 pub const ASKS_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Most tokens that name whoever a message is from.
+/// Most tokens for the name of a message's sender.
 pub const SENDER_TOKENS: u64 = 64;
-/// Most tokens that say who knows what an agent is told of another's context.
+/// Most tokens for the header that names the agent whose context was shared.
 pub const TOLD_TOKENS: u64 = SENDER_TOKENS + 16;
 /// Longest id or name that a model may give a tool call, in bytes.
 pub const NAME_BYTES_MAX: usize = 128;
 /// Largest arguments of one tool call, in bytes.
 pub const ARGS_BYTES_MAX: usize = 256 * 1024;
-/// Longest notice that the kernel itself writes into a context, in bytes; it counts as so many tokens.
+/// Longest notice that the kernel writes into a context, in bytes. Each byte counts as one token.
 pub const NOTICE_BYTES_MAX: usize = 512;
-/// Tokens that a message costs beside its text, at most: who speaks, where it begins and ends. OpenAI's chat form takes
-/// three and the role, and three once for the beginning of the answer; a message of an agent has one more for the
-/// sender's name, which counts as [`SENDER_TOKENS`].
+/// Most tokens that a message costs beyond its text, for role and delimiters. OpenAI's chat format takes three plus
+/// the role, and three once for the start of the answer; a message from an agent also has the sender's name, which
+/// counts as [`SENDER_TOKENS`].
 pub const MESSAGE_TOKENS: u64 = 8;
-/// Tokens that a tool costs beside its name, description and schema, at most. OpenAI's form takes seven, and twelve once
-/// for the end of the list; its own way to write a schema is shorter than the JSON that is counted.
+/// Most tokens that a tool costs beyond its name, description and schema. OpenAI's format takes seven, and twelve
+/// once for the end of the list; its schema encoding is shorter than the JSON that we count.
 pub const TOOL_TOKENS: u64 = 24;
-/// Share of what a model takes that a window may have, in percent: the rest is for the answer, and for what a provider
-/// counts otherwise.
+/// Share of a model's context length that a window may fill, in percent. The rest is for the answer and for
+/// differences in how providers count.
 pub const WINDOW_PERCENT: u64 = 85;
-/// Share of a window that is left when it was full and something had to go, in percent: the next packets begin with the
-/// same bytes until it is full again.
+/// Share of a full window that is kept when it is trimmed, in percent. Trimming below full keeps the prefix of the
+/// next packets identical, so that provider caches hit.
 pub const TRIM_PERCENT: u64 = 80;
-/// Share of a window for telling in short what was left out of it, in percent.
+/// Share of a window for the digest of left-out messages, in percent.
 pub const FOLDED_PERCENT: u64 = 10;
-/// Least tokens for that: how many messages were left out.
+/// Fewest tokens for that digest: enough to say how many messages were left out.
 pub const FOLDED_TOKENS_MIN: u64 = 64;
-/// Of these, tokens that stand around a summary of a model: what it is, where it was cut, and what follows it.
+/// Tokens of the digest that surround a model's summary: its heading, the cut mark and what follows.
 pub const SUMMARY_AROUND_TOKENS: u64 = 96;
-/// Least tokens for a summary: fewer say nothing.
+/// Fewest tokens for a summary; less says nothing useful.
 pub const SUMMARY_TOKENS_MIN: u64 = 16;
-/// Characters that a model is asked to keep its summary to for each token that it may have: less than a token mostly
-/// has, so that the end is not cut off.
+/// Characters per token that a model is asked to keep its summary to: less than a token usually has, so that the end
+/// is not cut off.
 pub const SUMMARY_CHARS_PER_TOKEN: u64 = 3;
-/// Smallest window: a goal and a line of answer.
+/// Smallest window: a goal and one line of answer.
 pub const WINDOW_TOKENS_MIN: u64 = 256;
 /// Default images of one packet.
 pub const IMAGES_MAX: u32 = 5;
-/// Most tokens that one image has if nobody counted: what providers bill for the largest that they do not shrink. A model
-/// that takes more for one says so.
+/// Most tokens of one image that was not counted: what providers bill for the largest image that they do not shrink.
+/// A model that takes more declares it.
 pub const IMAGE_TOKENS: u64 = 1_600;
-/// Most images and files of one message, or of all that a child is given: more than anybody looks at.
+/// Most images and files of one message, or of everything a child is given.
 pub const PARTS_MAX: usize = 16;
-/// Largest image or file of a message, in bytes: above what providers take of one.
+/// Largest image or file of a message, in bytes: above what providers accept for one.
 pub const PART_BYTES_MAX: u64 = 8 * 1024 * 1024;
-/// Most bytes of all images and files of one message: what providers take of a request. Half of what one append may
-/// bring along, so that a tool's long text has room beside them.
+/// Most bytes of all images and files of one message: what providers accept in a request, and half of what one append
+/// may carry, so that a tool's long text fits beside them.
 pub const PARTS_BYTES_MAX: u64 = 32 * 1024 * 1024;
-/// Most turns that a child may be told of its parent's conversation.
+/// Most turns of its parent's conversation that a child may be given.
 pub const FORK_TURNS_MAX: u32 = 1_000;
-/// Most agents that one message of the machine goes to, and most messages that a child is given at its birth.
+/// Most recipients of one system message, and most messages that a child is given at its start.
 pub const SHARES_MAX: usize = 256;
-/// Largest `output_schema`, in bytes: it is told whole in a first message, and checked against every answer.
+/// Largest `output_schema`, in bytes: the first message contains it whole, and every answer is checked against it.
 pub const SCHEMA_BYTES_MAX: usize = 16 * 1024;
-/// Longest answer that is checked against a schema, in bytes. A longer one does not fit.
+/// Longest answer that is checked against a schema, in bytes. A longer one does not match.
 pub const CHECKED_BYTES_MAX: usize = 256 * 1024;
-/// Most steps of checking one answer: a value against a part of a schema is one, and more if either is long. A schema
-/// whose parts refer to each other could ask for any number.
+/// Most steps to check one answer: one per value and schema part, more if either is long. Bounds schemas whose parts
+/// refer to each other.
 pub const CHECK_STEPS_MAX: u64 = 1_000_000;
-/// Deepest that parts of a schema may lead to others while one answer is checked.
+/// Deepest chain of schema references while one answer is checked.
 pub const CHECK_DEPTH_MAX: usize = 256;
-/// Most bytes that a pattern of a schema may take when it is compiled.
+/// Largest compiled size of a schema's pattern, in bytes.
 pub const PATTERN_BYTES_MAX: usize = 256 * 1024;
-/// Most times that an agent is asked to repair one answer: what it does not get right then it does not get right.
+/// Most times that an agent is asked to repair one answer: more attempts rarely help.
 pub const REPAIRS_MAX: u8 = 2;
-/// Most things that are wrong with an answer of which its agent is told.
+/// Most mismatches of an answer that are listed to its agent.
 pub const MISMATCHES_SHOWN_MAX: usize = 3;
-/// Longest description of one of them, in bytes.
+/// Longest description of one mismatch, in bytes.
 pub const MISMATCH_BYTES_MAX: usize = 160;
-/// Longest time that a model call is taken to last, in milliseconds: a day, far above what providers keep a stream open for.
-/// A hold covers every rate that is active in that time.
+/// Longest time that a model call is assumed to take, in milliseconds: a day, far above how long providers keep a
+/// stream open. A hold covers every rate that is active in that time.
 pub const MODEL_CALL_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
-/// Most sets of rates that a price has, tiers and changes included: a price that changed every month for years.
+/// Most sets of rates in one price, tiers and changes included: a price that changes every month for years.
 pub const PRICE_RATES_MAX: usize = 256;
 /// Default time one tool call may take.
 pub const TOOL_TIMEOUT_MS: u64 = 60_000;
-/// Most calls of one agent that have not ended: bounds a tool storm in one answer.
+/// Most open calls of one agent: bounds a storm of tool calls in one answer.
 pub const OPEN_CALLS_MAX: usize = 1_024;
 /// Most messages that wait for one agent.
 pub const INBOX_MAX: usize = 1_024;
-/// Most agents that are not there yet and have messages waiting: more are mistakes in a name.
+/// Most agents that have messages waiting before they exist: more are misspelled names.
 pub const UNBORN_MAX: usize = 256;
 
-/// Most attempts at one call that meet a fault, every fallback included.
+/// Most failed attempts at one call, all fallbacks included.
 pub const ATTEMPTS_MAX: u32 = 4;
-/// Most times one call is started again because its process died: it may be what kills it.
+/// Most times one call is restarted because its process died: the call may be what kills it.
 pub const LOSSES_MAX: u32 = 8;
 /// First pause before a retry, in milliseconds; it doubles each time.
 pub const BACKOFF_FIRST_MS: u64 = 500;
 /// Longest pause before a retry that we choose ourselves, in milliseconds.
 pub const BACKOFF_MAX_MS: u64 = 30_000;
-/// Longest pause a provider may ask for; a longer one is a fault that no retry mends.
+/// Longest pause a provider may ask for. A longer one is a fault that is not retried.
 pub const RETRY_AFTER_MAX_MS: u64 = 600_000;
 
 /// Default share of cost and tokens that an agent's descendants must leave for its own answer, in percent.
 pub const ANSWER_RESERVE_PERCENT: u8 = 10;
-/// Largest answer reserve, in percent: children must be left something.
+/// Largest answer reserve, in percent: something must be left for children.
 pub const ANSWER_RESERVE_PERCENT_MAX: u8 = 90;
-/// Smallest output cap that `on_low: shrink` may choose: fewer tokens answer nothing.
+/// Smallest output cap that `on_low: shrink` may choose: fewer tokens are no answer.
 pub const OUTPUT_TOKENS_MIN: u64 = 16;
-/// Smallest output cap that an ordinary turn is shrunk to where its full one does not fit: a long paragraph.
+/// Smallest output cap that an ordinary turn is shrunk to when its full cap does not fit: a long paragraph.
 pub const OUTPUT_TOKENS_SHRUNK: u64 = 1_024;
 /// Smallest output cap of an agent's last call: fewer tokens are no answer.
 pub const WRAP_UP_OUTPUT_TOKENS_MIN: u64 = 256;
-/// Most tokens of what tells an agent that a call is its last.
+/// Most tokens of the notice that tells an agent that this call is its last.
 pub const WRAP_UP_TOKENS: u64 = 128;
-/// Input tokens beyond its first packet that an agent's reserve pays for: what its children returned, in short.
+/// Input tokens beyond its first packet that an agent's reserve pays for: short results of its children.
 pub const RESERVE_INPUT_TOKENS: u64 = 2_048;
 /// Output tokens that an agent's reserve pays for.
 pub const RESERVE_OUTPUT_TOKENS: u64 = 1_024;
-/// Longest time before its deadline at which an agent begins to wrap up, in milliseconds; it is a tenth of its time if
+/// Longest time before its deadline at which an agent starts to wrap up, in milliseconds. A tenth of its time, if
 /// that is less.
 pub const WRAP_UP_MS_MAX: u64 = 60_000;
-/// Shortest time in which an agent wraps up before its deadline at all, in milliseconds.
+/// Agents with less time than this do not wrap up before their deadline, in milliseconds.
 pub const WRAP_UP_TIMEOUT_MS_MIN: u64 = 10_000;
-/// Most children that a ceiling stopped of which their parent is told by name when it is topped up.
+/// Most children stopped by a ceiling that are named to their parent after a top-up.
 pub const LOST_NAMED_MAX: usize = 16;
 /// Default output cap of one model call.
 pub const OUTPUT_TOKENS: u64 = 2_000;
 
-/// Default files that one agent may have among its outputs, in sub-folders too: what a person still looks through.
+/// Default output files of one agent, sub-folders included: what a person can still look through.
 pub const OUTPUT_FILES_MAX: u64 = 10;
-/// Default bytes of all outputs of one agent together: a megabyte is a long report.
+/// Default total bytes of one agent's outputs: a megabyte is a long report.
 pub const OUTPUT_BYTES_MAX: u64 = 1_000_000;
 
-/// Longest tool output that a context holds whole, in characters. Of a longer one it holds head and tail.
+/// Longest tool output that a context holds whole, in characters. A longer one is reduced to head and tail.
 pub const OFFLOAD_CHARS: usize = 2_048;
 /// Most lines of a tool output that a context holds whole.
 pub const OFFLOAD_LINES: usize = 50;
-/// Largest head of a long tool output, in bytes: what it is.
+/// Largest head of a long tool output, in bytes.
 pub const OFFLOAD_HEAD_BYTES: usize = 1_024;
 /// Most lines of that head.
 pub const OFFLOAD_HEAD_LINES: usize = 20;
-/// Largest tail of a long tool output, in bytes: how it ended. With the head it is less than what is shown whole, so
-/// that the two never overlap.
+/// Largest tail of a long tool output, in bytes. Head and tail together stay below what is shown whole, so they never
+/// overlap.
 pub const OFFLOAD_TAIL_BYTES: usize = 512;
 /// Most lines of that tail.
 pub const OFFLOAD_TAIL_LINES: usize = 10;
-/// Most bytes of long tool outputs that lie as files in one agent's workspace: one of the largest blob, or many.
+/// Most bytes of long tool outputs that are kept as files in one agent's workspace: one blob of the largest size, or
+/// many small ones.
 pub const OFFLOAD_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// Default time a question waits for its answer: a person may have gone home.
+/// Default time a question waits for its answer: the person may have gone home.
 pub const QUESTION_TIMEOUT_MS: u64 = 24 * 60 * 60 * 1_000;
-/// Default time a wait for children or messages lasts: nothing waits for ever.
+/// Default time a wait for children or messages lasts: nothing waits forever.
 pub const WAIT_TIMEOUT_MS: u64 = 60 * 60 * 1_000;
-/// How long a sub-agent may work by default: ten minutes, in which at least one model or tool of its own runs.
+/// Default active time of a sub-agent: ten minutes in which at least one model or tool of its own runs.
 pub const ACTIVE_MS: u64 = 10 * 60 * 1_000;
-/// Longest timeout anyone may ask for: a year.
+/// Longest timeout that may be requested: a year.
 pub const TIMEOUT_MS_MAX: u64 = 365 * 24 * 60 * 60 * 1_000;
 
-/// Most messages that a rollback brings back into a window: about two megabytes of headers in a journal.
+/// Most messages that a rollback restores into a window: about two megabytes of headers in a journal.
 pub const RESTORED_MESSAGES_MAX: usize = 65_536;
-/// Turns of one agent from one automatic checkpoint to the next: often enough that little is lost by going back, and
-/// seldom enough that nobody notices what it costs.
+/// Turns of one agent between automatic checkpoints: often enough to lose little, rarely enough to cost little.
 pub const CHECKPOINT_EVERY_TURNS: u32 = 10;
-/// How long every automatic checkpoint is kept, in milliseconds: a day, in which people still know what went wrong when.
+/// How long every automatic checkpoint is kept, in milliseconds: a day, while people still remember what went wrong
+/// when.
 pub const CHECKPOINT_EACH_KEPT_MS: u64 = 24 * 60 * 60 * 1_000;
-/// Of older automatic checkpoints, one in so many of an agent is kept: coarse, but never far from any turn.
+/// Of an agent's older automatic checkpoints, one in this many is kept: coarse, but never far from any turn.
 pub const CHECKPOINT_KEPT_EVERY: u32 = 10;
-/// How long any automatic checkpoint is kept, in milliseconds: 30 days. What is wanted for longer deserves a name.
+/// How long an automatic checkpoint is kept at most, in milliseconds: 30 days. Name a checkpoint to keep it longer.
 pub const CHECKPOINT_KEPT_MS: u64 = 30 * 24 * 60 * 60 * 1_000;
-/// Most checkpoints of a home, of all kinds, for which automatic ones are still kept: a list reads them all.
+/// Most checkpoints of a home, of all kinds, beyond which automatic ones are dropped: a list reads them all.
 pub const CHECKPOINTS_KEPT_MAX: usize = 1_000;
-/// Most times that cleaning looks again because a tree was written meanwhile.
+/// Most times that cleaning starts over because a tree was written meanwhile.
 pub const CLEAN_TRIES_MAX: usize = 8;
 
-/// Most branches of branches: reading the first event of the last one looks at each of them.
+/// Longest chain of branches: reading the first event of the last one visits each of them.
 pub const LINEAGE_MAX: usize = 64;
 
-/// Most batches that one page of a journal is read with.
+/// Most batches in one page of a journal.
 pub const PAGE_BATCHES_MAX: usize = 1_024;
 /// Most trees in one page of the list of trees.
 pub const HEADS_MAX: usize = 1_024;
-/// Bytes of one page of a journal: a long journal is never in memory as a whole. A larger batch is a page by itself.
+/// Bytes of one page of a journal, so that a long journal is never in memory as a whole. A larger batch is a page by
+/// itself.
 pub const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Largest batch, in bytes: far above what the other bounds allow, and far below what hurts.
+/// Largest batch, in bytes: far above what the other bounds allow.
 pub const BATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Largest blob, in bytes: a tool's whole output. What is larger belongs in a file of the workspace.
+/// Largest blob, in bytes: a tool's whole output. Anything larger belongs in a workspace file.
 pub const BLOB_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Most bytes of blobs in one append: what waits for the writer sits in memory.
+/// Most bytes of blobs in one append: queued appends are held in memory.
 pub const BLOBS_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Most blobs in one append.
 pub const BLOBS_MAX: usize = 1_024;
 /// Longest key in the catalog, in bytes: a name and an id.
 pub const CATALOG_KEY_BYTES_MAX: usize = 512;
-/// Longest value in the catalog, in bytes: it is for lists, the journal has the rest.
+/// Longest value in the catalog, in bytes: it serves lists, the journal has the rest.
 pub const CATALOG_VALUE_BYTES_MAX: usize = 4 * 1024;
 /// Most rows of the catalog that one append changes.
 pub const CATALOG_ROWS_MAX: usize = 1_024;
 
-/// Most sources that are listed of what several agents found.
+/// Most sources listed when several agents' findings are merged.
 pub const SOURCES_MAX: usize = 64;
-/// Longest source that counts as one, in bytes: a long link.
+/// Longest text that counts as a source, in bytes: a long link.
 pub const SOURCE_BYTES_MAX: usize = 512;
-/// Most bytes of such a list: it stands in a window.
+/// Most bytes of such a list: it takes space in a window.
 pub const SOURCES_BYTES_MAX: usize = 2_048;
-/// Most children that completed of which one agent keeps what they knew, for another task: the last ones.
+/// Most completed children whose knowledge one agent keeps for another task; the latest ones.
 pub const FINISHED_KEPT_MAX: usize = 8;

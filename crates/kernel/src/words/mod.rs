@@ -1,4 +1,5 @@
-//! The words that everything is made of: ids, times, limits, texts and faults. Nothing here knows what a tree is.
+//! The vocabulary that every other layer uses: ids, times, limits, texts and faults. Nothing here knows what a tree
+//! is.
 
 mod body;
 mod by;
@@ -37,7 +38,7 @@ pub use running::Running;
 pub use thought::Thought;
 pub use time::{Millis, Time};
 
-/// Fields that are no are not written.
+/// For `skip_serializing_if`.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
 pub(crate) const fn is_false(flag: &bool) -> bool {
     !*flag

@@ -1,5 +1,5 @@
-//! Parts: images and files that belong to a message. A message holds what they are and where their bytes are; the bytes
-//! are blobs, and never stand in an event. A part keeps its bounds once it exists, whoever wrote it.
+//! Parts: images and files that belong to a message. A message holds their description and a reference; the bytes are
+//! blobs and never appear in an event. A part is validated when it is made, wherever it comes from.
 
 use std::fmt;
 
@@ -7,18 +7,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::words::{BlobHash, BlobRef, MediaType, PartName, limit};
 
-/// Images of these types are what models take.
+/// Image types that models accept.
 pub const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
-/// How many hex digits of a blob's hash name it in a line.
+/// Hex digits of a blob's hash that are shown in a line.
 const HASH_DIGITS: usize = 16;
-/// What stands at the end of a line whose image is not shown.
+/// Suffix of the line that replaces a hidden image.
 const LEFT_OUT: &str = ": left out, only newer images are shown";
 
-/// What a part is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PartKind {
-    /// A picture that a model looks at. A packet has a bounded number of them.
+    /// An image that a model looks at. A packet contains a bounded number of them.
     Image,
     File,
 }
@@ -32,7 +31,6 @@ impl PartKind {
         }
     }
 
-    /// What something of this media type is.
     #[must_use]
     pub fn of(media: &MediaType) -> Self {
         if IMAGE_TYPES.contains(&media.as_str()) { Self::Image } else { Self::File }
@@ -51,18 +49,15 @@ pub struct Part {
     tokens: Option<u64>,
 }
 
-/// A part with its bytes, on its way to a message.
+/// A part together with its bytes, before it is added to a message.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Enclosure {
     pub kind: PartKind,
-    /// Of which type its bytes are.
     pub media: MediaType,
-    /// What it is called.
     pub name: PartName,
     pub bytes: Vec<u8>,
 }
 
-/// Why something is no part.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum BadPart {
@@ -85,10 +80,8 @@ pub enum BadPart {
 }
 
 impl Part {
-    /// A part that keeps its bounds.
-    ///
     /// # Errors
-    /// If it is empty or too large, or an image of a type that no model takes.
+    /// If it is empty or too large, or an image of a type that models do not accept.
     pub fn new(kind: PartKind, media: MediaType, name: PartName, blob: BlobRef) -> Result<Self, BadPart> {
         let (bytes, bytes_max) = (blob.bytes, limit::PART_BYTES_MAX);
         match kind {
@@ -106,37 +99,33 @@ impl Part {
         self.kind
     }
 
-    /// Of which type its bytes are.
     #[must_use]
     pub const fn media(&self) -> &MediaType {
         &self.media
     }
 
-    /// What it is called.
     #[must_use]
     pub const fn name(&self) -> &PartName {
         &self.name
     }
 
-    /// Where its bytes are.
     #[must_use]
     pub const fn blob(&self) -> &BlobRef {
         &self.blob
     }
 
-    /// Whether it is an image.
     #[must_use]
     pub const fn is_image(&self) -> bool {
         matches!(self.kind, PartKind::Image)
     }
 
-    /// Somebody counted: it has at most so many tokens where it is shown.
+    /// Sets the upper bound on its tokens.
     pub const fn count(&mut self, tokens: u64) {
         self.tokens = Some(tokens);
     }
 
-    /// The most tokens that it has where it is shown: what was counted, or else [`limit::IMAGE_TOKENS`] for an image and
-    /// its bytes for a file. The line that names it comes on top.
+    /// Upper bound on its tokens where it is shown: the count if there is one, else [`limit::IMAGE_TOKENS`] for an
+    /// image and the bytes for a file. The line that names it comes on top.
     #[must_use]
     pub fn tokens_max(&self) -> u64 {
         self.tokens.unwrap_or(match self.kind {
@@ -145,12 +134,11 @@ impl Part {
         })
     }
 
-    /// The most tokens of the line that names it.
     pub(crate) fn line_tokens(&self) -> u64 {
         self.placeholder().len() as u64
     }
 
-    /// The line that stands in its place when it is not shown.
+    /// The line that replaces it when it is not shown.
     #[must_use]
     pub fn placeholder(&self) -> String {
         let line = self.to_string();
@@ -160,7 +148,6 @@ impl Part {
 }
 
 impl fmt::Display for Part {
-    /// The line that names it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, media, name, blob: BlobRef { hash, bytes }, tokens: _ } = self;
         let hash = hash.as_str().get(..HASH_DIGITS).unwrap_or_default();
@@ -169,37 +156,37 @@ impl fmt::Display for Part {
 }
 
 impl Enclosure {
-    /// A part of whatever kind its type is.
+    /// The media type decides whether it is an image or a file.
     #[must_use]
     pub fn new(media: MediaType, name: PartName, bytes: Vec<u8>) -> Self {
         Self { kind: PartKind::of(&media), media, name, bytes }
     }
 
-    /// What a message holds of it.
+    /// The part that a message holds.
     ///
     /// # Errors
-    /// If it is empty or too large, or an image of a type that no model takes.
+    /// If it is empty or too large, or an image of a type that models do not accept.
     pub fn part(&self) -> Result<Part, BadPart> {
         let (kind, media, name) = (self.kind, self.media.clone(), self.name.clone());
         let bytes = self.bytes.len() as u64;
-        // What is too large is not read only to be refused.
+        // Do not hash what will be refused for its size.
         let hash = BlobHash::of(if bytes > limit::PART_BYTES_MAX { &[] } else { &self.bytes });
         Part::new(kind, media, name, BlobRef { hash, bytes })
     }
 }
 
 impl fmt::Debug for Enclosure {
-    /// The bytes are counted and not shown.
+    /// Shows the number of bytes, not the bytes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, media, name, bytes } = self;
         write!(f, "Enclosure({} {name}, {media}, {} bytes)", kind.word(), bytes.len())
     }
 }
 
-/// Parts for one message, and their bytes, each beside the other.
+/// Splits enclosures into parts and their bytes, in the same order.
 ///
 /// # Errors
-/// If one of them is no part, or they are too many or too large together.
+/// If one of them is invalid, or they are too many or too large together.
 pub fn enclose(enclosures: Vec<Enclosure>) -> Result<(Vec<Part>, Vec<Vec<u8>>), BadPart> {
     let parts = enclosures.iter().map(Enclosure::part).collect::<Result<Vec<_>, _>>()?;
     check_parts(parts.iter())?;
@@ -224,7 +211,7 @@ pub fn check_parts<'p>(parts: impl Iterator<Item = &'p Part>) -> Result<(), BadP
     Ok(())
 }
 
-/// What a journal or a person may say before it is checked.
+/// The serialized form, before validation.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Unchecked {

@@ -1,5 +1,5 @@
-//! Retry and backoff arithmetic. No randomness: the jitter is a hash of what is being retried, so that a replay
-//! waits exactly as long as the first run did and yet two trees do not knock at the same moment.
+//! Retry and backoff arithmetic. No randomness: the jitter is a hash of what is being retried, so that a replay waits
+//! exactly as long as the first run did, and yet two trees do not retry at the same moment.
 
 use crate::words::{CallId, Fault, TreeId, limit};
 
@@ -7,15 +7,12 @@ use crate::words::{CallId, Fault, TreeId, limit};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
     /// Try again after this pause.
-    After {
-        /// The pause in milliseconds.
-        ms: u64,
-    },
-    /// Trying again makes no sense.
+    After { ms: u64 },
+    /// Retrying makes no sense.
     No,
 }
 
-/// Decides about a retry after so many attempts have met a fault, this one included.
+/// Decides about a retry after `faults` failed attempts, this one included.
 #[must_use]
 pub fn after(fault: &Fault, faults: u32, tree: TreeId, call: CallId) -> Retry {
     if !fault.is_retryable() || faults >= limit::ATTEMPTS_MAX {
@@ -28,7 +25,7 @@ pub fn after(fault: &Fault, faults: u32, tree: TreeId, call: CallId) -> Retry {
     }
 }
 
-/// Doubles with each attempt up to a bound; the upper half of it varies from call to call.
+/// Doubles with each attempt up to a bound. The upper half is jitter.
 fn backoff_ms(attempt: u32, tree: TreeId, call: CallId) -> u64 {
     let doubled = limit::BACKOFF_FIRST_MS.saturating_mul(1 << attempt.saturating_sub(1).min(16));
     let whole = doubled.min(limit::BACKOFF_MAX_MS);

@@ -1,23 +1,23 @@
-//! What a model thought before it answered. People may read it; of all models only the one that thought it gets it back,
-//! and no other agent ever does.
+//! A model's reasoning before an answer. People may read it; only the model that produced it gets it back, and no
+//! other agent ever sees it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::words::{BlobRef, ModelName, limit};
 
-/// What a model thought before it answered.
+/// A model's reasoning before an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Thought {
-    /// Whose it is. The kernel sets it to the model of the call.
+    /// The model that produced it. The kernel sets it to the model of the call.
     pub model: ModelName,
-    /// What its provider wants back unchanged with the next turn: signatures, encrypted reasoning. Nobody else can read it.
+    /// Opaque state that the provider wants back unchanged with the next turn: signatures, encrypted reasoning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continuation: Option<BlobRef>,
     /// Its reasoning as text, where the provider shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<BlobRef>,
-    /// The most tokens that the continuation can have when it is sent back.
+    /// Upper bound on the continuation's tokens when it is sent back.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tokens: u64,
 }
@@ -28,13 +28,12 @@ const fn is_zero(number: &u64) -> bool {
 }
 
 impl Thought {
-    /// This as the thought of a model, within what a journal takes.
+    /// Assigns it to `model` and cuts it to the journal's limits.
     #[must_use]
     pub(crate) fn of(&self, model: &ModelName) -> Self {
         Self { model: model.clone(), tokens: self.tokens.min(limit::BLOB_BYTES_MAX as u64), ..self.clone() }
     }
 
-    /// The blobs that it names.
     pub fn blobs(&self) -> impl Iterator<Item = &BlobRef> {
         self.continuation.iter().chain(&self.reasoning)
     }

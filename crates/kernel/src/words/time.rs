@@ -1,4 +1,4 @@
-//! Time as the kernel sees it: a number that arrives with the input. Nothing in here reads a clock.
+//! Time as the kernel sees it: a number that arrives with the input. Nothing here reads a clock.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use super::Counted;
 #[serde(transparent)]
 pub struct Time(pub u64);
 
-/// A length of time, in milliseconds. `{}` writes its two largest units, `1 hour 30 minutes`, and `{:.1}` only the largest;
+/// A duration in milliseconds. `{}` writes its two largest units, `1 hour 30 minutes`; `{:.1}` only the largest;
 /// `{:#}` is for columns: `1.25s`, `3m 05s`, `2h 10m`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Millis(pub u64);
@@ -46,7 +46,6 @@ impl fmt::Display for Millis {
 }
 
 impl Time {
-    /// This moment, `ms` later.
     #[must_use]
     pub const fn after_ms(self, ms: u64) -> Self {
         Self(self.0.saturating_add(ms))

@@ -1,16 +1,16 @@
-//! The tools that the kernel itself answers: what they are called, and what models are told of them.
+//! The built-in tools, which the kernel answers itself: their names and descriptions.
 
 mod words;
 
 use crate::words::ToolName;
 
-/// A tool that the kernel itself answers.
+/// A tool that the kernel answers itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Builtin {
     SpawnAgent,
     WaitAgent,
     SendMessage,
-    /// Give a child that has completed one more task.
+    /// Give a completed child one more task.
     FollowupTask,
     /// List the agents of the tree.
     ListAgents,
@@ -29,7 +29,7 @@ impl Builtin {
         Self::AskHuman,
     ];
 
-    /// The name that a model calls it by.
+    /// The name that models use.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -43,7 +43,6 @@ impl Builtin {
         }
     }
 
-    /// The one called so.
     #[must_use]
     pub fn named(name: &ToolName) -> Option<Self> {
         Self::ALL.into_iter().find(|builtin| builtin.word() == name.as_str())

@@ -1,5 +1,5 @@
-//! What a model is told of the tools that the kernel answers itself: what each does, when to use which, and what its
-//! arguments look like. A change of these words is a change of what every agent reads, and a snapshot pins them.
+//! Descriptions and argument schemas of the built-in tools, as models read them. A change here changes what every
+//! agent reads, and a snapshot pins it.
 
 use super::Builtin;
 
@@ -30,7 +30,7 @@ impl Builtin {
         }
     }
 
-    /// What its arguments look like: a JSON Schema, as text.
+    /// The JSON Schema of its arguments, as text.
     #[must_use]
     pub const fn schema(self) -> &'static str {
         match self {
@@ -44,7 +44,7 @@ impl Builtin {
         }
     }
 
-    /// The same as agents of a tree under these rules are told it: never a field that those rules refuse.
+    /// The schema that agents of a tree under these rules see: without fields that those rules refuse.
     #[must_use]
     pub(crate) const fn schema_under(self, rules: u32) -> &'static str {
         match self {

@@ -1,5 +1,5 @@
-//! What a window held at a checkpoint, and how it holds that again. The size is not part of it: how much fits is a
-//! matter of the present.
+//! Saves the content of a window for a checkpoint and restores it. The size is not part of it: the current size
+//! applies.
 
 pub(crate) use crate::record::Holding;
 
@@ -19,7 +19,6 @@ impl Window {
         }
     }
 
-    /// Holds this from now on.
     pub(crate) fn restore(&mut self, holding: &Holding) {
         let headers = holding.headers.iter().copied().collect();
         self.list.restore(MessageList::new(headers, holding.unread));
@@ -31,8 +30,8 @@ impl Window {
         self.seldom = Some(Box::new(seldom)).filter(|seldom| **seldom != Seldom::default());
     }
 
-    /// Knows at most so many of another's context messages: those beyond are not there any more, and what comes in
-    /// their place is new.
+    /// Forgets another agent's context messages beyond the first `contexts`: they no longer exist, and their
+    /// replacements are new.
     pub(crate) fn knows_at_most(&mut self, teller: &AgentId, contexts: u32) {
         let tellers = self.seldom.iter_mut().flat_map(|seldom| &mut seldom.tellers);
         for known in tellers.filter(|known| known.agent == *teller) {
@@ -40,7 +39,7 @@ impl Window {
         }
     }
 
-    /// How many messages its agent's context has, those that were left out too.
+    /// The number of messages in its agent's context, dropped ones included.
     #[must_use]
     pub fn messages(&self) -> u64 {
         let held = self.headers().iter().filter(|header| header.tie != Tie::Folded).count() as u64;
