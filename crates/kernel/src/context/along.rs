@@ -1,19 +1,18 @@
-//! What comes along with a message beside its text: images and files, as one packet shows them.
+//! What a message carries beside its text: images, files and facts, as one packet shows them.
 
 use std::fmt;
 
 use super::{Facts, Offloaded};
 use crate::words::Part;
 
-/// What comes along with a message. Most have nothing of it.
+/// What a message carries beside its text. Most have none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Along {
-    /// The file with the whole, if the text is only parts of it.
+    /// The file with the whole text, if the text is only a part.
     pub file: Option<Offloaded>,
     pub parts: Vec<Part>,
-    /// How many of the images, the first of them, are no longer shown.
+    /// How many of the first images are no longer shown.
     pub blank: u8,
-    /// What stands behind the text.
     pub facts: Option<Box<Facts>>,
 }
 
@@ -21,24 +20,23 @@ pub struct Along {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown<'m> {
     Whole(&'m Part),
-    /// Only the line in its place.
+    /// Only a placeholder line.
     LeftOut(&'m Part),
 }
 
 impl Along {
-    /// In a box, unless it is nothing.
+    /// `None` if there is nothing to carry.
     pub(super) fn boxed(file: Option<Offloaded>, parts: &[Part]) -> Option<Box<Self>> {
         let nothing = file.is_none() && parts.is_empty();
         (!nothing).then(|| Box::new(Self { file, parts: parts.to_vec(), ..Self::default() }))
     }
 
-    /// Nothing but what stands behind the text.
+    /// Facts only.
     pub(super) fn telling(facts: Facts) -> Option<Box<Self>> {
         let has_facts = facts != Facts::default();
         has_facts.then(|| Box::new(Self { facts: Some(Box::new(facts)), ..Self::default() }))
     }
 
-    /// The parts, in order.
     pub fn shown(&self) -> impl Iterator<Item = Shown<'_>> {
         let mut blank = self.blank;
         self.parts.iter().map(move |part| {
@@ -51,7 +49,6 @@ impl Along {
         })
     }
 
-    /// How many images are shown.
     #[must_use]
     pub fn images(&self) -> usize {
         self.shown().filter(|shown| matches!(shown, Shown::Whole(part) if part.is_image())).count()
@@ -59,7 +56,6 @@ impl Along {
 }
 
 impl<'m> Shown<'m> {
-    /// The part, shown or not.
     #[must_use]
     pub const fn part(self) -> &'m Part {
         match self {
@@ -69,7 +65,7 @@ impl<'m> Shown<'m> {
 }
 
 impl fmt::Display for Shown<'_> {
-    /// The line that names it or stands in its place.
+    /// The line that names it or replaces it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Whole(part) => part.fmt(f),

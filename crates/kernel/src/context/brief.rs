@@ -1,5 +1,4 @@
-//! The first message of an agent: what its role says around its goal. What agents of one role have in common is
-//! written once and shared.
+//! The first message of an agent: its role's text around its goal. Agents of one role share what they have in common.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,14 +8,13 @@ use crate::definition::{Allow, Builtin, Caps, Definition, OutputSchema, ToolSpec
 use crate::record::RULES;
 use crate::words::{ByName, RoleName, ToolName, limit};
 
-/// A tool as a model is told of it beside its messages.
+/// A tool's description, as a provider gets it beside the messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolDescription {
-    /// What it is called.
     pub name: ToolName,
     /// What it does and when to use it.
     pub description: String,
-    /// What its arguments look like: a JSON Schema, as text; empty if nobody said.
+    /// The JSON Schema of its arguments, as text; empty if there is none.
     pub schema: String,
 }
 
@@ -27,7 +25,7 @@ impl ToolDescription {
     }
 }
 
-/// What models read of a tool.
+/// A tool's texts for models.
 #[derive(Clone, Copy)]
 struct ToolText<'a> {
     name: &'a str,
@@ -35,19 +33,19 @@ struct ToolText<'a> {
     schema: &'a str,
 }
 
-/// What stands around goal and tools in the first message.
+/// The fixed texts around goal and tools in the first message.
 const TASK: &str = "Your task: ";
 const TOOLS: &str = "Tools you may use:";
 /// The most bytes of the line breaks between them.
 const GAPS: usize = 8;
 const CLOSE: &str = "When you are done, answer with a clear summary of the result.";
 
-/// The first message of an agent: its role's prompt, its goal, its tools, and nothing else.
+/// The first message of an agent: its role's prompt, its goal and its tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct System {
     brief: Arc<Brief>,
     goal: Arc<str>,
-    /// Whether it is told to somebody else, who has tools of its own and another answer to give.
+    /// Whether it is shared with another agent, which has its own tools and its own answer to give.
     is_briefing: bool,
 }
 
@@ -56,12 +54,12 @@ impl System {
         Self { brief, goal, is_briefing: false }
     }
 
-    /// The same as others are told it: what its agent is and has to do, without its tools and how it is to answer.
+    /// For other agents: without its tools and answer format.
     pub(super) fn briefing(&self) -> Self {
         Self { is_briefing: true, ..self.clone() }
     }
 
-    /// Its text, in the pieces that it is kept in.
+    /// Its text, in the pieces in which it is stored.
     #[must_use]
     pub fn pieces(&self) -> [&str; 3] {
         let after = if self.is_briefing { "" } else { self.brief.after.as_str() };
@@ -76,7 +74,6 @@ impl fmt::Display for System {
 }
 
 impl From<&str> for System {
-    /// A first message that is only this text.
     fn from(text: &str) -> Self {
         Self { brief: Arc::default(), goal: text.into(), is_briefing: false }
     }
@@ -87,16 +84,15 @@ impl From<&str> for System {
 pub(super) struct Brief {
     before: String,
     after: String,
-    /// The tools that they may call.
     pub(super) tools: Arc<[ToolDescription]>,
-    /// Whether they are told what children used, and what is left.
+    /// Whether results show what children used and what is left.
     pub(super) tells_facts: bool,
-    /// What their answers must look like.
+    /// The JSON Schema of their answers.
     pub(super) schema: Option<Arc<str>>,
 }
 
 impl Brief {
-    /// Whether they may call a tool that the kernel answers itself.
+    /// Whether they may call a built-in tool.
     pub(super) fn may_call(&self, builtin: Builtin) -> bool {
         self.tools.iter().any(|tool| tool.name.as_str() == builtin.word())
     }
@@ -120,19 +116,19 @@ impl Brief {
     }
 }
 
-/// What an agent has that others of its role may have otherwise.
+/// What distinguishes an agent from others of its role.
 #[derive(Clone, Copy)]
 pub(super) struct Own<'a> {
     pub(super) tools: &'a Allow<ToolName>,
-    /// What its answer must look like, if its spawner said so.
+    /// The schema of its answer, if its spawner gave one.
     pub(super) schema: Option<&'a OutputSchema>,
 }
 
-/// The last brief of each role. Agents of one role mostly have the same tools; one with others gets its own, and it
-/// is the one to be shared from then on.
+/// The latest brief of each role. Most agents of a role have the same tools; one with different tools replaces the
+/// shared brief.
 #[derive(Clone, Debug)]
 pub(super) struct Briefs {
-    /// The rules of the tree: they say what the kernel's own tools take.
+    /// The tree's rules decide the arguments of the built-in tools.
     rules: u32,
     by_role: ByName<RoleName, (Allow<ToolName>, Arc<Brief>)>,
 }
@@ -142,7 +138,7 @@ impl Briefs {
         Self { rules, by_role: ByName::default() }
     }
 
-    /// A message as another agent is told it.
+    /// A message as another agent sees it.
     pub(super) fn without_tools(&self, message: Arc<Message>) -> Arc<Message> {
         match message.as_ref() {
             Message::System(system) if self.rules >= 3 => Arc::new(Message::System(system.briefing())),
@@ -150,7 +146,7 @@ impl Briefs {
         }
     }
 
-    /// The brief of an agent of this role. One with a schema from its spawner is seldom like the next.
+    /// The brief of an agent of this role. One with a schema from its spawner is not shared.
     pub(super) fn of(&mut self, definition: &Definition, role: &RoleName, own: Own<'_>) -> Arc<Brief> {
         if own.schema.is_some() {
             return Arc::new(Brief::new(definition, role, own, self.rules));
@@ -166,19 +162,18 @@ impl Briefs {
     }
 }
 
-/// What an agent is to do.
 #[derive(Clone, Copy)]
 pub(crate) struct Goal<'a> {
     pub(crate) text: &'a str,
-    /// How many tokens it adds at most, if somebody counted.
+    /// Upper bound on the tokens that it adds, if counted.
     pub(crate) tokens: Option<u64>,
-    /// What the answer must look like, if its spawner said so.
+    /// The schema of the answer, if the spawner gave one.
     pub(crate) schema: Option<&'a OutputSchema>,
 }
 
 impl Goal<'_> {
-    /// Has a goal counted as it stands in the first message: not at the beginning of a line, so tokens may cross from
-    /// what is before it.
+    /// Counts a goal as the first message contains it: not at the start of a line, so tokens may span the text before
+    /// it.
     pub(crate) fn tokens(text: &str, tokens: &dyn Fn(&str) -> u64) -> u64 {
         tokens(&format!("{TASK}{text}"))
     }
@@ -188,8 +183,7 @@ impl Goal<'_> {
     }
 }
 
-/// The most tokens that the first message can have, and the tools that are told beside it. What nobody counted counts
-/// by its bytes.
+/// Upper bound on the tokens of the first message and the tools. Anything uncounted counts by its bytes.
 pub(crate) fn first_tokens(definition: &Definition, caps: &Caps, turns: &Turns, goal: Goal<'_>) -> u64 {
     let schema = goal.schema.or(turns.output_schema.as_deref()).map_or(0, OutputSchema::tokens_max);
     let tools = tools_tokens(definition, caps, turns);
@@ -197,13 +191,13 @@ pub(crate) fn first_tokens(definition: &Definition, caps: &Caps, turns: &Turns, 
     parts.into_iter().fold(0, u64::saturating_add)
 }
 
-/// What of a first message is not told to others: of so many tokens in all, how many they are told at most.
+/// The part of `tokens` that other agents see when the first message is shared.
 pub(crate) fn briefing_tokens(definition: &Definition, caps: &Caps, turns: &Turns, first: u64) -> u64 {
     let around = (TASK.len() + GAPS) as u64;
     first.saturating_sub(tools_tokens(definition, caps, turns)).saturating_add(around).min(first)
 }
 
-/// The most tokens of the kernel's own words in a first message, and of the tools beside it.
+/// Upper bound on the tokens of the kernel's own text in a first message and of the tools.
 fn tools_tokens(definition: &Definition, caps: &Caps, turns: &Turns) -> u64 {
     let around = turns.around_tokens.unwrap_or_else(|| {
         let allowed = Builtin::ALL.into_iter().filter(|builtin| caps.tools.has(builtin.word()));
@@ -218,16 +212,15 @@ fn tools_tokens(definition: &Definition, caps: &Caps, turns: &Turns) -> u64 {
     tools.fold(around, u64::saturating_add)
 }
 
-/// How many tokens the kernel's own words in a first message have, and the tools that it answers itself. They stand on
-/// lines of their own, but for what is before the goal, which is counted with it once more.
+/// Tokens of the kernel's own text in a first message and of the built-in tools. They are on lines of their own,
+/// except the text before the goal, which is counted with the goal again.
 pub(crate) fn around_tokens(allowed: &Allow<ToolName>, tokens: &dyn Fn(&str) -> u64) -> u64 {
     let words: u64 = [TASK, TOOLS, CLOSE].map(tokens).into_iter().sum();
     let tools: u64 = builtins(allowed, RULES).map(|tool| tool.tokens(tokens)).sum();
     words + GAPS as u64 + tools
 }
 
-/// How many tokens a tool has: its line in the first message, and its name, description and schema as a provider is
-/// told them beside the messages.
+/// Tokens of a tool: its line in the first message, and its name, description and schema as a provider gets them.
 pub(crate) fn tool_tokens(name: &str, description: &str, schema: &str, tokens: &dyn Fn(&str) -> u64) -> u64 {
     ToolText { name, description, schema }.tokens(tokens)
 }
@@ -238,14 +231,13 @@ impl ToolText<'_> {
         limit::TOOL_TOKENS + texts.map(tokens).into_iter().sum::<u64>()
     }
 
-    /// Its line in the first message: what it does. When to use it stands beside the messages.
+    /// Its line in the first message: what it does. When to use it is in its description.
     fn line(self) -> String {
         let does = self.description.split("; ").next().unwrap_or(self.description);
         format!("- {}: {}\n", self.name, does.trim())
     }
 }
 
-/// Each allowed tool.
 fn described<'d>(
     definition: &'d Definition,
     allowed: &Allow<ToolName>,
@@ -259,7 +251,6 @@ fn described<'d>(
     }))
 }
 
-/// Each allowed tool that the kernel answers itself.
 fn builtins<'a>(allowed: &Allow<ToolName>, rules: u32) -> impl Iterator<Item = ToolText<'a>> {
     let text = move |builtin: Builtin| ToolText {
         name: builtin.word(),
@@ -269,8 +260,8 @@ fn builtins<'a>(allowed: &Allow<ToolName>, rules: u32) -> impl Iterator<Item = T
     Builtin::ALL.into_iter().map(text).filter(|tool| allowed.has(tool.name))
 }
 
-/// What a tool of the kernel counts in a definition that nobody has counted. No driver has seen such a one, so nobody
-/// is billed by these numbers; they stay what they are, because journals were decided by them.
+/// The size of a built-in tool in a definition that was not counted. No real driver sees such a definition, so no
+/// bill depends on these numbers; they must not change, because journals were decided by them.
 const fn uncounted_bytes(builtin: Builtin) -> usize {
     match builtin {
         Builtin::SpawnAgent => 86,

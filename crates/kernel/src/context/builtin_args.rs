@@ -1,4 +1,4 @@
-//! The arguments of the tools that the kernel itself answers, as models write them.
+//! The arguments of the built-in tools, as models write them.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -9,7 +9,7 @@ use crate::record::{OnTimeout, ToolAsk, WaitNeed};
 use crate::words::{AgentId, Correlation, MessageKind, ModelName, RoleName, ToolName, Topic, cut, limit};
 
 impl ToolAsk {
-    /// Has everything counted that a model will read of it, here or at another agent.
+    /// Counts everything that a model will read of it, here or in another agent.
     pub fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
         let most = |tokens| u32::try_from(tokens).unwrap_or(u32::MAX);
         self.tokens =
@@ -18,8 +18,8 @@ impl ToolAsk {
     }
 }
 
-/// How many tokens a call of the tool `name` adds to what another agent reads: a goal or a message. None if it
-/// adds nothing, or is not as it should be and will be refused.
+/// Tokens that a call of the tool `name` adds to another agent's packet: a goal or a message. `None` if it adds
+/// nothing, or is malformed and will be refused.
 pub(crate) fn passed_tokens(name: &str, args: &str, tokens: &dyn Fn(&str) -> u64) -> Option<u64> {
     match Builtin::ALL.into_iter().find(|builtin| builtin.word() == name)? {
         Builtin::SpawnAgent => {
@@ -110,7 +110,7 @@ pub(crate) struct AskArgs {
     pub(crate) on_timeout: Option<TimeoutPolicy>,
 }
 
-/// What the tool took before rules 3.
+/// The arguments before rules 3.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AskArgsRules2 {
@@ -119,7 +119,7 @@ pub(crate) struct AskArgsRules2 {
     pub(crate) default: Option<String>,
 }
 
-/// What a model wants to happen if nobody answers in time.
+/// What a model wants to happen if no answer comes in time.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TimeoutPolicy {
@@ -137,7 +137,7 @@ impl AskArgs {
         Ok(Self { question, timeout, default, on_timeout: None })
     }
 
-    /// Without a word, a default answer is what it is given for.
+    /// With a default answer and no explicit policy, the default applies.
     pub(crate) fn on_timeout(&mut self) -> Result<OnTimeout, Refusal> {
         let bad = |reason: &str| Refusal::BadArguments {
             tool: ToolName::of_builtin(Builtin::AskHuman.word()),

@@ -1,11 +1,11 @@
-//! Counting the tokens of everything in a definition that models will read.
+//! Counts the tokens of everything in a definition that models will read.
 
 use super::{around_tokens, facts_tokens, tool_tokens};
 use crate::definition::Definition;
 
 impl Definition {
-    /// Has everything counted that stands in it and that a model will read. The kernel never tokenises: whoever makes
-    /// the definition brings the counts along, and without them bytes count.
+    /// The kernel has no tokenizer: the caller that makes the definition supplies the counts. Without a count, bytes
+    /// are the bound.
     pub fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
         let facts = facts_tokens(tokens);
         for role in self.roles.values_mut() {

@@ -1,21 +1,20 @@
-//! What stands behind a result beside its text: what a child used, and what is left for the one who reads it. It is one
-//! line, and its numbers are those of the moment at which they are read first.
+//! The line of facts after a result: what a child used, and what its reader has left. The numbers are those of the
+//! moment when the result is first read.
 
 use std::fmt;
 
 use crate::budget::{AMOUNT_MAX, Amounts, Ceilings, Resource};
 
-/// What stands behind a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// What the child used whose result it is, and everything below it.
+    /// What the child and everything below it used.
     pub used: Option<Amounts>,
-    /// What the reader could use when it read this.
+    /// What the reader had left when it read this.
     pub left: Option<Ceilings>,
 }
 
 impl fmt::Display for Facts {
-    /// The line that a driver writes behind the text.
+    /// The line that a driver appends to the text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let used = self.used.map(|used| format!("used {used}"));
         let left = self.left.map(|left| format!("{LEFT} {left}"));
@@ -26,7 +25,7 @@ impl fmt::Display for Facts {
 
 const LEFT: &str = "you have left";
 
-/// The most tokens that one half of the line has: it is counted with the longest numbers, each digit in turn.
+/// Upper bound on the tokens of one half of the line: counted with the longest numbers, for each digit.
 pub(crate) fn facts_tokens(tokens: &dyn Fn(&str) -> u64) -> u64 {
     let all = Resource::ALL.map(|resource| resource.amount(AMOUNT_MAX).to_string()).join(", ");
     let line = format!("\n[{LEFT} {all}; ");

@@ -1,7 +1,7 @@
-//! Findings: what several agents found, for the one who asked them. In the order in which they were spawned, each
-//! marked with how it ended; what is missing is named; a source that several name is listed once, with all of them.
+//! Findings: the results of several agents, for the agent that waited for them. In spawn order, each with its exit;
+//! missing ones are named; a source that several of them name is listed once, with all their names.
 //!
-//! It decides nothing and forgets nothing: what to make of it is for the one who reads it.
+//! It judges nothing and drops nothing; the reader decides.
 
 pub(super) use crate::record::{Ballot, ExitKind, WaitNeed};
 use std::fmt;
@@ -9,53 +9,50 @@ use std::fmt;
 use crate::budget::Amounts;
 use crate::words::{AgentId, AnswerDigest, cut, digest, limit};
 
-/// What one agent found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     pub agent: AgentId,
     pub state: ExitKind,
-    /// Its answer, or as far as it got.
+    /// Its answer, or its progress so far.
     pub text: String,
-    /// What it used, if that is told.
+    /// What it used, if that is shown.
     pub used: Option<Amounts>,
-    /// A digest of its whole answer, by which answers are compared. None if the text is that answer.
+    /// A digest of its whole answer, to compare answers. `None` if `text` is that answer.
     pub answer: Option<AnswerDigest>,
 }
 
 impl Finding {
-    /// Whether it is an answer, and not only as far as somebody got.
+    /// Whether it is an answer and not only progress.
     #[must_use]
     pub fn is_completed(&self) -> bool {
         self.state == ExitKind::Completed
     }
 
-    /// What its answer is compared by: never the text of an answer that was read before, which only says so.
+    /// The digest for comparisons. Not the text of an answer that was read before, which only refers to it.
     fn vote(&self) -> AnswerDigest {
         self.answer.unwrap_or_else(|| digest(&self.text))
     }
 }
 
-/// A source, and everybody who names it.
+/// A source and every agent that names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// As the first of them writes it.
+    /// As the first of them wrote it.
     pub text: String,
-    /// Who, in the order in which they were spawned.
+    /// In spawn order.
     pub by: Vec<AgentId>,
 }
 
-/// What several agents found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Findings {
     pub need: WaitNeed,
-    /// Of those that have ended, in the order in which they were spawned.
+    /// Of those that have ended, in spawn order.
     pub findings: Vec<Finding>,
-    /// Those that have not.
     pub missing: Vec<AgentId>,
 }
 
 impl Findings {
-    /// What was found by those of `asked` that have ended; the rest is missing.
+    /// Those of `asked` without a finding are missing.
     #[must_use]
     pub fn new(need: WaitNeed, asked: &[AgentId], findings: Vec<Finding>) -> Self {
         let has_ended = |agent: &&AgentId| findings.iter().any(|finding| finding.agent == **agent);
@@ -63,13 +60,12 @@ impl Findings {
         Self { need, findings, missing }
     }
 
-    /// How many were asked.
     #[must_use]
     pub fn asked(&self) -> usize {
         self.findings.len() + self.missing.len()
     }
 
-    /// Whether what was needed is there.
+    /// Whether the need is satisfied.
     #[must_use]
     pub fn is_had(&self) -> bool {
         let ballot =
@@ -77,7 +73,7 @@ impl Findings {
         self.need.is_had(self.asked(), &self.findings.iter().map(ballot).collect::<Vec<_>>())
     }
 
-    /// Every source that they name, once: links, and the items of a list under the word `Sources`.
+    /// Every source once: links, and the items of a list under the heading `Sources`.
     #[must_use]
     pub fn sources(&self) -> Vec<Source> {
         let mut sources: Vec<(String, Source)> = Vec::new();
@@ -99,7 +95,7 @@ impl Findings {
         sources.into_iter().map(|(_, source)| source).collect()
     }
 
-    /// The sources as lines, as far as they have room.
+    /// The sources as lines, as far as they fit.
     #[must_use]
     pub fn source_lines(&self) -> String {
         let mut lines = String::new();
@@ -117,7 +113,7 @@ impl Findings {
         if lines.is_empty() { lines } else { format!("{SOURCES}{lines}") }
     }
 
-    /// What is missing, in a line: how many have ended, whether that is what was needed, who goes on, and what to do.
+    /// What is missing, in a line: how many have ended, whether that is enough, which ones still run, and what to do.
     #[must_use]
     pub fn text(&self, is_late: Late) -> String {
         let (ended, asked) = (self.findings.len(), self.asked());
@@ -140,10 +136,9 @@ impl Findings {
     }
 }
 
-/// Whether time was up before there was enough.
+/// Whether the wait timed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Late {
-    /// There was enough in time.
     No,
     Yes,
 }
@@ -151,7 +146,7 @@ pub enum Late {
 const SOURCES: &str = "Sources:";
 
 impl fmt::Display for Finding {
-    /// Who found it and how that ended, and what it is.
+    /// The agent, its exit and its text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "[{} {}", self.agent, self.state)?;
         if let Some(used) = &self.used {
@@ -161,7 +156,6 @@ impl fmt::Display for Finding {
     }
 }
 
-/// The sources that a text names.
 fn named(text: &str) -> Vec<&str> {
     let (mut found, mut is_listed) = (Vec::new(), false);
     for line in text.lines().map(str::trim) {
@@ -181,7 +175,7 @@ fn named(text: &str) -> Vec<&str> {
     found
 }
 
-/// The links in a line, without what only ends the sentence around them.
+/// The links in a line, without trailing punctuation.
 fn links(line: &str) -> impl Iterator<Item = &str> {
     let starts = line.match_indices("http").map(|(at, _)| &line[at..]);
     let links = starts.filter(|rest| rest.starts_with("http://") || rest.starts_with("https://"));
@@ -193,8 +187,8 @@ fn links(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What two names of one source have in common: not the scheme, the case of the host, a place in the page, or a slash at
-/// the end; and of other sources not the case and the spaces.
+/// A normalized key: ignores the scheme, the host's case, fragments and a trailing slash of links, and case and
+/// spaces of other sources.
 fn key(source: &str) -> String {
     let Some(link) = source.strip_prefix("https://").or_else(|| source.strip_prefix("http://")) else {
         return source.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,5 +1,5 @@
-//! The fold: events in, contexts out. It holds the texts of living agents and nothing of those that ended, but for
-//! results that their parent has not read.
+//! The fold: applies events to contexts. It holds the texts of living agents; of ended ones it keeps only results
+//! that their parent has not read.
 
 mod child;
 mod restore;
@@ -36,27 +36,27 @@ pub struct Contexts {
     agents: ByName<AgentId, Context>,
     open: OpenCalls,
     end: Option<End>,
-    /// What children knew and answered that their parent may still want.
+    /// What children knew and answered, while their parent may need it.
     kept: KeptChildren<AgentId, Context>,
-    /// Letters for agents that are not there yet.
+    /// Messages for agents that do not exist yet.
     unborn: BTreeMap<AgentId, Vec<(Seq, Message)>>,
-    /// Summaries in the making, by whose.
+    /// Summaries that are being written, by agent.
     summaries: BTreeMap<AgentId, Summarising>,
-    /// What those see whose last call sees less than their window holds.
+    /// Messages of last calls that see less than the window holds.
     last_calls: BTreeMap<AgentId, Texts>,
-    /// Whether every message is kept, and not only what a window holds.
+    /// Whether every message is kept, not only those in a window.
     keeps_all: bool,
-    /// What is needed to go back. Most trees never do.
+    /// What rollbacks need. Most trees have none.
     recall: Option<Box<Recall>>,
 }
 
-/// How a tree ended, in full.
+/// How a tree ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
     pub exit: Exit,
-    /// What there is to show: the answer, or as far as it got.
+    /// The answer, or the progress so far.
     pub shown: Body,
-    /// What all of it used.
+    /// What the whole tree used.
     pub spent: Amounts,
 }
 
@@ -80,13 +80,12 @@ impl Contexts {
         }
     }
 
-    /// No context yet; every message will be kept, also what no window holds any more.
+    /// Empty; keeps every message, including those that no window holds.
     #[must_use]
     pub fn whole(tree: TreeId) -> Self {
         Self { keeps_all: true, ..Self::new(tree) }
     }
 
-    /// Takes in the next event of the tree.
     pub fn apply(&mut self, event: &Event) {
         self.seq = Seq(self.seq.0 + 1);
         self.open.enter(event);
@@ -179,13 +178,12 @@ impl Contexts {
         }
     }
 
-    /// The last event that was taken in.
+    /// The last event that was applied.
     #[must_use]
     pub const fn seq(&self) -> Seq {
         self.seq
     }
 
-    /// How the tree ended, if it has.
     #[must_use]
     pub const fn end(&self) -> Option<&End> {
         self.end.as_ref()
@@ -197,39 +195,39 @@ impl Contexts {
         self.agents.get(agent).map(|context| &context.origin)
     }
 
-    /// Everything that a living agent was told or said, if all of it is kept; otherwise what its window holds.
+    /// All messages of a living agent if [`whole`](Self::whole); otherwise those in its window.
     #[must_use]
     pub fn messages(&self, agent: &AgentId) -> Option<&[Arc<Message>]> {
         let context = self.agents.get(agent)?;
         Some(context.all.as_ref().map_or(context.list.read_messages(), |all| &all.messages))
     }
 
-    /// What came to a living agent and its model has not been shown, in the order in which it will be.
+    /// The messages that a living agent's model has not been shown, in the order in which it will see them.
     pub fn unread(&self, agent: &AgentId) -> impl Iterator<Item = &Message> {
         let context = self.agents.get(agent).into_iter();
         context.flat_map(|context| context.list.unread_messages()).map(AsRef::as_ref)
     }
 
-    /// What the answer of a living agent must look like, if that is settled: a JSON Schema.
+    /// The JSON Schema of a living agent's answer, if it has one.
     #[must_use]
     pub fn output_schema(&self, agent: &AgentId) -> Option<&Arc<str>> {
         self.agents.get(agent)?.brief.schema.as_ref()
     }
 
-    /// What the next model call of a living agent sees.
+    /// The packet of a living agent's next model call.
     #[must_use]
     pub fn packet(&self, agent: &AgentId, tokens: u64) -> Option<Packet> {
         let context = self.agents.get(agent)?;
         Some(Packet { messages: context.shown(), tools: Arc::clone(&context.brief.tools), tokens })
     }
 
-    /// What the model of a living agent sees that is to write a summary.
+    /// The packet of a living agent's summary call.
     #[must_use]
     pub fn summary_packet(&self, agent: &AgentId, tokens: u64) -> Option<Packet> {
         self.summaries.get(agent).map(|summarising| summarising.packet(tokens))
     }
 
-    /// What the model of a living agent sees that is asked for the last time. It may call no tool.
+    /// The packet of a living agent's last call, which has no tools.
     #[must_use]
     pub fn last_packet(&self, agent: &AgentId, tokens: u64) -> Option<Packet> {
         let context = self.agents.get(agent)?;
@@ -237,13 +235,13 @@ impl Contexts {
         Some(Packet { messages, tools: Arc::default(), tokens })
     }
 
-    /// The last thing that the model of a living agent said.
+    /// The last text of a living agent's model.
     #[must_use]
     pub fn said(&self, agent: &AgentId) -> Option<&Body> {
         self.agents.get(agent)?.said().map(|(body, _)| body)
     }
 
-    /// One of the tools that the last answer of a living agent asked for.
+    /// One of the tool calls in a living agent's last answer.
     #[must_use]
     pub fn ask(&self, agent: &AgentId, ask: u32) -> Option<&ToolAsk> {
         self.agents.get(agent)?.ask(ask)
@@ -276,7 +274,7 @@ impl Contexts {
         self.agents.insert(spawned.agent.clone(), context);
     }
 
-    /// An agent is told that the window of its child is smaller than its own.
+    /// Notifies an agent that its child's window is smaller than its own.
     fn clamped(&mut self, child: &AgentId, size: u64, parent_size: u64) {
         let Some(context) = self.agents.get(child) else { return };
         let [.., parent, _] = context.origin.path.as_ref() else { return };
@@ -340,7 +338,7 @@ impl Contexts {
         let returned = self.returned(&agent, wait, outcome);
         let Some(context) = self.agents.get_mut(&agent) else { return };
         let message = if let Outcome::Message { seq } = outcome { context.taken(*seq) } else { None };
-        // The tool that was approved will answer.
+        // The approved tool will answer.
         let (Some(ask), false) = (ask, *outcome == Outcome::Approved) else { return };
         if let Some((text, is_error, facts)) = returned {
             return self.result(&agent, ask, text, is_error, Along::telling(facts));
@@ -356,7 +354,6 @@ impl Contexts {
         self.result(&agent, ask, text, is_error, along);
     }
 
-    /// An agent's model said this with its turn.
     fn take_said(&mut self, agent: &AgentId, said: Option<Said<'_>>) {
         let (Some(context), Some(Said { body, asks, mismatch })) = (self.agents.get_mut(agent), said) else {
             return;

@@ -1,6 +1,5 @@
-//! What was left out of a packet, in short: a line for each step, as far as there is room. Failures stay longest,
-//! because whoever forgets them tries the same again. Where the agent's model wrote a summary, that stands first and
-//! the lines tell what is not in it.
+//! The digest of messages left out of a packet: one line per step, as far as they fit. Failures stay longest, so that
+//! the agent does not repeat them. If the agent's model wrote a summary, it comes first, and lines cover the rest.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,36 +10,34 @@ use crate::context::offload::FOLDER;
 use crate::record::ToolAsk;
 use crate::words::{Body, By, cut, limit};
 
-/// Longest line of a step that went well, in bytes.
+/// Longest line of a successful step, in bytes.
 const LINE_BYTES_MAX: usize = 120;
 /// Longest line of a failure, in bytes.
 const FAILURE_BYTES_MAX: usize = 400;
 /// Longest arguments in a line, in bytes.
 const ARGS_BYTES_MAX: usize = 48;
-/// The most bytes of what stands above the lines.
+/// The most bytes of the heading.
 const HEAD_BYTES_MAX: usize = 64;
-/// What stands above a summary, and behind one that was cut.
+/// The heading of a summary, and the mark of one that was cut.
 const SUMMED: &str = "Earlier steps, summed up by you:";
 const CUT: &str = "… (cut)";
 
-/// What was left out of a packet, in short.
+/// The digest of messages left out of a packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Folded {
     summary: Option<Summed>,
     lines: VecDeque<Line>,
-    /// Bytes of all lines.
     bytes: usize,
-    /// Steps that have no line any more.
+    /// Steps that no longer have a line.
     omitted: u32,
 }
 
-/// What the agent's model wrote about steps that went.
+/// The summary by the agent's model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Summed {
     text: String,
-    /// The most tokens that it has.
     tokens: usize,
-    /// How many steps it is about.
+    /// How many steps it covers.
     steps: u32,
 }
 
@@ -50,18 +47,18 @@ struct Line {
     worth: Worth,
 }
 
-/// How long a line stays, the shortest first.
+/// How long a line stays; the first variants go first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Worth {
     Step,
-    /// It names a file that nothing else does.
+    /// It names a file that no other line names.
     File,
     Failure,
 }
 
 impl Folded {
-    /// Adds messages that are left out from now on, the oldest first, and keeps to so many tokens. No token is shorter
-    /// than a byte, so lines are counted in bytes.
+    /// Adds messages that are now left out, oldest first, and keeps within `tokens_max`. Lines are counted in bytes,
+    /// since no token is shorter.
     pub(super) fn add(&mut self, messages: &[Arc<Message>], tokens_max: usize) {
         for line in lines(messages) {
             self.bytes += line.text.len() + 1;
@@ -74,8 +71,7 @@ impl Folded {
         self.keep_to(tokens_max.saturating_sub(around));
     }
 
-    /// Takes a summary of all that it tells and of these messages in place of that. A summary of more than so many
-    /// tokens is cut, and says so.
+    /// Replaces the digest and these messages by a summary of both. A summary that is too long is cut, and says so.
     pub(super) fn sum_up(&mut self, body: &Body, messages: &[Arc<Message>], tokens_max: usize) {
         let steps = u32::try_from(self.steps() + lines(messages).count()).unwrap_or(u32::MAX);
         let text = body.text.trim();
@@ -89,20 +85,19 @@ impl Folded {
         *self = Self { summary: Some(summed), ..Self::default() };
     }
 
-    /// What the agent's model wrote about the steps that went first, if it did.
     #[must_use]
     pub fn summary(&self) -> Option<&str> {
         self.summary.as_ref().map(|summed| summed.text.as_str())
     }
 
-    /// How many steps are told or omitted.
+    /// Steps with or without a line.
     #[must_use]
     pub fn steps(&self) -> usize {
         let summed = self.summary.as_ref().map_or(0, |summed| summed.steps);
         self.lines.len() + self.omitted as usize + summed as usize
     }
 
-    /// Omits the oldest steps that went well, then those with a file, then failures.
+    /// Drops lines of the oldest successful steps, then those with a file, then failures.
     fn keep_to(&mut self, bytes_max: usize) {
         while self.bytes > bytes_max {
             let places = self.lines.iter().enumerate();
@@ -130,7 +125,7 @@ impl fmt::Display for Folded {
     }
 }
 
-/// How many images and files a message has, if it has some.
+/// The number of a message's images and files, if it has any.
 fn parts(message: &Message) -> String {
     match message.parts().count() {
         0 => String::new(),
@@ -139,7 +134,7 @@ fn parts(message: &Message) -> String {
     }
 }
 
-/// A line for each step of some messages.
+/// One line per step.
 fn lines(messages: &[Arc<Message>]) -> impl Iterator<Item = Line> {
     let mut asks: &[ToolAsk] = &[];
     messages.iter().filter_map(move |message| {
@@ -195,7 +190,7 @@ fn line(message: &Message, asks: &[ToolAsk]) -> Option<Line> {
     }
 }
 
-/// A text on one line, cut to so many bytes.
+/// A text on one line, cut to `bytes_max`.
 fn short(text: &str, bytes_max: usize) -> String {
     let line = cut(text, bytes_max).replace(['\n', '\r'], " ");
     if line.len() < text.len() { format!("{line}…") } else { line }

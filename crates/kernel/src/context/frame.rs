@@ -1,16 +1,16 @@
-//! The frame of a child: how much its model is shown at once, and what it must answer.
+//! A child's frame: its window size and answer schema.
 
 use serde::{Deserialize, Serialize};
 
 use crate::definition::OutputSchema;
 
-/// The frame that a spawner gives a child, beside what its role says.
+/// The frame that a spawner gives a child, instead of the role's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frame {
-    /// The most tokens of its window, if its parent wants it smaller.
+    /// The window size in tokens, if its parent wants it smaller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<u64>,
-    /// What its answer must look like, instead of what its role says.
+    /// The schema of its answer, instead of the role's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Box<OutputSchema>>,
 }

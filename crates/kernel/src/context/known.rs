@@ -1,4 +1,4 @@
-//! What one agent knows: its messages, and what is noted about those that its model has not been shown.
+//! One agent's context: its messages, and notes about those that its model has not been shown.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,26 +17,26 @@ use crate::words::{AgentId, Body, Seq};
 #[derive(Clone, Debug)]
 pub(super) struct Context {
     pub(super) origin: Arc<Origin>,
-    /// Who reads how it ended.
+    /// Who reads its result.
     pub(super) reader: Reader,
     pub(super) brief: Arc<Brief>,
     pub(super) list: MessageList<Texts>,
-    /// What is noted about what came. Most agents have nothing of it most of the time.
+    /// Notes about unread messages. Usually empty.
     pub(super) unread: Option<Box<Unread>>,
-    /// Long tool outputs that are files of its workspace. Most agents have none.
+    /// Long tool outputs in its workspace. Most agents have none.
     pub(super) offloads: Option<Box<Offloads>>,
-    /// Every message ever, if somebody asked for that.
+    /// Every message, if the fold keeps them.
     pub(super) all: Option<Box<All>>,
 }
 
-/// Who reads how an agent ended.
+/// Who reads an agent's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reader {
-    /// A call of its parent, which waits for it.
+    /// A call of its parent that waits for it.
     Call,
     /// Its parent, as a message.
     Parent,
-    /// Nobody: its parent was rolled back to before it was there.
+    /// Nobody: its parent was rolled back to a point before it existed.
     Nobody,
 }
 
@@ -55,19 +55,17 @@ pub(super) struct All {
     pub(super) messages: Vec<Arc<Message>>,
 }
 
-/// What came to an agent: what its list does not say about messages that its model has not been shown, and what is no
-/// message yet.
+/// What the list does not hold about unread messages, and results that are not messages yet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Unread {
-    /// The tools of the last answer that returned, in order.
+    /// The tools of the last answer that have returned, in order.
     asks: Vec<u32>,
-    /// The events that brought the letters.
     inbox: Inbox,
     /// Results of attached children that no call has taken yet.
     pub(super) results: BTreeMap<Seq, Returned>,
 }
 
-/// What a child returned, as its parent reads it, and what it used.
+/// A child's result as its parent reads it, and what the child used.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Returned {
     pub(super) text: String,
@@ -75,7 +73,7 @@ pub(super) struct Returned {
 }
 
 impl Returned {
-    /// Something that was told before.
+    /// A result that was shown before.
     pub(super) fn of(text: String) -> Self {
         Self { text, ..Self::default() }
     }
@@ -94,13 +92,12 @@ impl Context {
         self.list.push_read(message);
     }
 
-    /// A message came that an event brought.
     pub(super) fn letter(&mut self, at: Seq, message: Message) {
         self.unread().inbox.push(at);
         self.list.push(Arc::new(message));
     }
 
-    /// One of the tools that its last answer asked for returned.
+    /// Adds the result of a tool from its last answer.
     pub(super) fn answer(&mut self, ask: u32, message: Message) {
         let asks = &mut self.unread().asks;
         let rank = asks.partition_point(|other| *other < ask);
@@ -108,7 +105,7 @@ impl Context {
         self.list.answer(rank, Arc::new(message));
     }
 
-    /// Its model is shown everything.
+    /// Marks everything as read.
     pub(super) fn read(&mut self) {
         if let Some(all) = &mut self.all {
             all.messages.extend_from_slice(self.list.unread_messages());
@@ -120,7 +117,6 @@ impl Context {
         }
     }
 
-    /// What its model is shown.
     pub(super) fn shown(&self) -> Texts {
         match self.list.unread() {
             0 => Arc::clone(self.list.store()),
@@ -128,7 +124,7 @@ impl Context {
         }
     }
 
-    /// Its model is told that it is asked for the last time. What that sees, if it is not the whole window.
+    /// Adds the notice of its last call. Returns that call's messages if they are not the whole window.
     pub(super) fn add_last_call_note(&mut self, cut: Option<&Cut>) -> Option<Texts> {
         let seen = cut.map(|cut| {
             let mut seen = Self { all: None, ..self.clone() };
@@ -140,8 +136,8 @@ impl Context {
         seen
     }
 
-    /// Leaves out what was decided, and tells it in short behind the first message: by a summary of what that covers,
-    /// if there is one, and by lines.
+    /// Drops what was decided and adds a digest after the first message: a summary if there is one, and lines for the
+    /// rest.
     pub(super) fn cut(&mut self, cut: &Cut, summary: Option<(&Covers, &Body)>) {
         self.read();
         let mut folded = match self.list.folded().map(AsRef::as_ref) {
@@ -173,7 +169,7 @@ impl Context {
         self.list.fold(Arc::new(Message::Folded(Box::new(folded))));
     }
 
-    /// A tool of it returned this: where the whole of it is, if that is long.
+    /// Where the whole of a tool's result is, if it is long.
     pub(super) fn offloaded(&mut self, body: &Body) -> (Whole, Option<Offloaded>) {
         let (Some(rest), Some(_)) = (body.rest(), body.ends()) else { return (Whole::Journal, None) };
         let whole = self.offloads.get_or_insert_default().take(rest);
@@ -184,7 +180,7 @@ impl Context {
         (whole, file)
     }
 
-    /// Takes what another agent knows. What is its own conversation from here on (`as_is`) stays so, unless tools are out.
+    /// Adds another agent's messages. With `as_is` they become its own conversation, unless tools are running.
     pub(super) fn receive(&mut self, from: &AgentId, messages: Vec<Arc<Message>>, as_is: bool) {
         let to = self.list.share_to();
         for message in messages {
@@ -199,7 +195,7 @@ impl Context {
         }
     }
 
-    /// Holds what one held at a checkpoint.
+    /// Restores a checkpoint's context.
     pub(super) fn restore(
         &mut self,
         list: MessageList<Texts>,
@@ -218,7 +214,7 @@ impl Context {
         }
     }
 
-    /// The last thing that its model said, and the tools it asked for.
+    /// Its model's last text and tool calls.
     pub(super) fn said(&self) -> Option<(&Body, &[ToolAsk])> {
         self.list.read_messages().iter().rev().find_map(|message| match message.as_ref() {
             Message::Said { body, asks } => Some((body, asks.as_slice())),
@@ -230,7 +226,7 @@ impl Context {
         self.said()?.1.get(ask as usize)
     }
 
-    /// Tells what is left with every result that its model has not been shown before.
+    /// Adds the remaining budget to every result that its model has not been shown.
     pub(super) fn tell_left(&mut self, left: &Ceilings) {
         let messages = self.list.all_mut();
         let said = messages.iter().rposition(|message| matches!(message.as_ref(), Message::Said { .. }));
@@ -244,7 +240,7 @@ impl Context {
 }
 
 impl Context {
-    /// What an event brought, if nobody has read it.
+    /// Takes the result that an event brought, if it is still unread.
     pub(super) fn taken(&mut self, seq: Seq) -> Option<Returned> {
         let unread = self.unread.as_mut()?;
         if let Some(returned) = unread.results.remove(&seq) {

@@ -9,48 +9,37 @@ use crate::budget::Ceilings;
 use crate::window::{ListKind, ListStore, Listed};
 use crate::words::{AgentId, Body, By, Category, RoleName, Thought, TreeId};
 
-/// One message of a context.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// What the agent is and has to do.
+    /// The agent's first message: its identity and task.
     System(System),
-    /// Somebody wrote to the agent, or a child that was not waited for has ended.
-    Heard {
-        from: By,
-        text: String,
-        /// What it is for.
-        category: Category,
-        /// What comes along with it.
-        along: Option<Box<Along>>,
-    },
+    /// A message to the agent, or the end of a child that it did not wait for.
+    Heard { from: By, text: String, category: Category, along: Option<Box<Along>> },
     Said {
         body: Body,
-        /// The tools it wants called.
+        /// The tools it asks for.
         asks: Vec<ToolAsk>,
     },
     Result {
-        /// The id that the model gave its call.
+        /// The model's id for its call.
         id: Box<str>,
-        /// Which tool, as the model wrote it.
+        /// The tool's name as the model wrote it.
         tool: Box<str>,
         text: String,
-        /// Whether it could not do what it was asked.
         is_error: bool,
-        /// What comes along with it.
         along: Option<Box<Along>>,
     },
-    /// What another agent knows, by reference.
+    /// Another agent's message, by reference.
     Shared { from: AgentId, message: Arc<Self> },
-    /// What the machine tells the agent and nobody else.
+    /// A notice from the system to this agent only.
     Note(String),
-    /// How the agent's answer does not fit its schema.
+    /// How the agent's answer fails to match its schema.
     Mismatch(String),
-    /// What was left out of the packet, in short.
+    /// The digest of messages left out of the packet.
     Folded(Box<Folded>),
 }
 
 impl Message {
-    /// What it is for.
     #[must_use]
     pub const fn category(&self) -> Category {
         match self {
@@ -79,13 +68,13 @@ impl Message {
         }
     }
 
-    /// What the model thought that said it.
+    /// The reasoning of the model that wrote it.
     #[must_use]
     pub fn thought(&self) -> Option<&Thought> {
         if let Self::Said { body, .. } = self { body.thought() } else { None }
     }
 
-    /// The same message for another agent, which does not get what this one's model thought.
+    /// For another agent, which must not get this model's reasoning.
     pub(super) fn without_thought(self: Arc<Self>) -> Arc<Self> {
         match self.as_ref() {
             Self::Said { body, asks } if body.thought().is_some() => {
@@ -95,7 +84,6 @@ impl Message {
         }
     }
 
-    /// What comes along with it.
     #[must_use]
     pub fn along(&self) -> Option<&Along> {
         match self {
@@ -105,13 +93,13 @@ impl Message {
         }
     }
 
-    /// What stands behind its text: a driver writes it there, on a line of its own.
+    /// Facts that a driver appends to the text, on a line of their own.
     #[must_use]
     pub fn facts(&self) -> Option<&Facts> {
         self.along()?.facts.as_deref()
     }
 
-    /// A result tells what is left, once.
+    /// Adds the remaining budget to a result, once.
     pub(super) fn tell_left(&mut self, left: &Ceilings) {
         let along = match self {
             Self::Result { along, .. } => along,
@@ -122,25 +110,25 @@ impl Message {
         facts.left.get_or_insert(*left);
     }
 
-    /// Its images and files as this packet shows them, in order. A driver hands over each that is whole, after its text,
-    /// and for the others the line that stands in their place.
+    /// Its images and files as this packet shows them, in order. A driver sends each whole one after the text, and a
+    /// line in place of each other one.
     pub fn parts(&self) -> impl Iterator<Item = Shown<'_>> {
         self.along().into_iter().flat_map(Along::shown)
     }
 
-    /// How many images of it are shown.
+    /// The number of images shown.
     #[must_use]
     pub fn images(&self) -> usize {
         self.along().map_or(0, Along::images)
     }
 
-    /// So many more of its images, the first that are shown, become placeholders.
+    /// Turns the first `images` images that are still shown into placeholders.
     pub(super) fn blank(&mut self, images: u8) {
         match self {
             Self::Heard { along: Some(along), .. } | Self::Result { along: Some(along), .. } => {
                 along.blank = along.blank.saturating_add(images);
             }
-            // Whoever told it goes on seeing them.
+            // The agent that shared it still sees them.
             Self::Shared { message, .. } => Arc::make_mut(message).blank(images),
             _ => {}
         }
@@ -176,7 +164,7 @@ impl ListStore for Texts {
         Self::make_mut(self)
     }
 
-    /// A packet that is still out keeps what it had.
+    /// Copy on write: a packet that is in use keeps its messages.
     fn insert(&mut self, place: usize, message: Arc<Message>) {
         let messages = Self::make_mut(self);
         // Most contexts of a large tree are short, and there are many of them.
@@ -191,35 +179,32 @@ impl ListStore for Texts {
     }
 }
 
-/// A long output that is a file.
+/// A long output that was stored as a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offloaded {
-    /// What the file is called.
     pub name: String,
-    /// How many bytes it has.
     pub bytes: u64,
 }
 
 /// What one model call sees.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
-    /// The messages, the oldest first. Shared: a longer context does not cost more to hand over.
+    /// Oldest first. Shared, so that a long context costs no more to pass on.
     pub messages: Arc<Vec<Arc<Message>>>,
-    /// The tools that may be called.
+    /// The tools it may call.
     pub tools: Arc<[ToolDescription]>,
-    /// How many tokens all of it has at most.
+    /// Upper bound on all tokens.
     pub tokens: u64,
 }
 
 /// Where a call comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// The tree, which is the trace.
+    /// The tree's id, which is also the trace id.
     pub tree: TreeId,
     /// Ids from the root down to the agent itself.
     pub path: Box<[AgentId]>,
     pub role: RoleName,
-    /// What it is to do.
     pub goal: Arc<str>,
 }
 
@@ -232,7 +217,6 @@ impl Origin {
         }
     }
 
-    /// How far below the root the agent is.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.path.len() - 1

@@ -1,6 +1,5 @@
-//! Contexts: what an agent knows, as a list of messages that only grows, and the packet of them that one call sees.
-//! The world keeps counts; the texts stand in events, and this is the fold that reads them. The list of messages itself
-//! is the window's: `window/list.rs`.
+//! Contexts: an agent's messages, as a list that only grows, and the packet of them that one call sees. The world
+//! keeps counts; the texts are in events, and this fold reads them. The list itself is `window/list.rs`.
 
 mod along;
 mod brief;

@@ -1,6 +1,6 @@
-//! The offload: a long tool output leaves a preview in the context, and the whole is a file in the workspace of its
-//! agent. What is long, what a preview shows, what the file is called and whether there is room for it is decided here,
-//! so that the model and the folder are told the same. Files are written elsewhere.
+//! Offloading: a long tool output leaves a preview in the context, and the whole becomes a file in its agent's
+//! workspace. This file decides what is long, what a preview shows, the file's name and whether there is room for it,
+//! so that model and folder agree. Files are written elsewhere.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -9,17 +9,17 @@ use crate::words::{BlobHash, BlobRef, Body, limit};
 
 /// The folder in an agent's workspace.
 pub const FOLDER: &str = "offload";
-/// How many hex digits of a blob's hash name its file.
+/// Hex digits of a blob's hash in its file name.
 const NAME_DIGITS: usize = 16;
-/// The most bytes that a text is cut by so that it ends with a character.
+/// The most bytes that a cut loses to end at a character boundary.
 const CHARACTER_REST: u64 = 3;
 
-/// The most bytes that say what is missing between head and tail, and where it is.
+/// The most bytes of the line that says what is missing between head and tail.
 pub(crate) const GAP_BYTES_MAX: u64 = 128;
-/// The most bytes that say that a text is only a beginning.
+/// The most bytes of the line that says that a text is only a beginning.
 pub(crate) const BEGINNING_BYTES_MAX: u64 = 112;
 
-/// The head and the tail of a text that is too long to be shown whole; none if it is not.
+/// Head and tail of a text that is too long to be shown whole; `None` if it is not.
 #[must_use]
 pub fn preview(text: &str) -> Option<(&str, &str)> {
     let is_long =
@@ -27,33 +27,32 @@ pub fn preview(text: &str) -> Option<(&str, &str)> {
     is_long.then(|| (head(text), tail(text)))
 }
 
-/// The same for a tool that says how many bytes of its output are shown whole.
+/// For a tool that sets how many bytes of its output are shown whole.
 #[must_use]
 pub fn preview_beyond(text: &str, bytes_max: usize) -> Option<(&str, &str)> {
-    // Head and tail never overlap, and a journal takes no longer text.
+    // So that head and tail never overlap, and the journal's limit holds.
     let least = limit::OFFLOAD_HEAD_BYTES + limit::OFFLOAD_TAIL_BYTES;
     let is_long = text.len() > bytes_max.clamp(least, limit::TEXT_BYTES_MAX);
     is_long.then(|| (head(text), tail(text)))
 }
 
-/// The file of a blob, in [`FOLDER`].
+/// The file name of a blob, in [`FOLDER`].
 #[must_use]
 pub fn name(blob: &BlobHash) -> String {
     format!("{}.txt", digits(blob))
 }
 
-/// Where the whole of an output is that is only shown in parts.
+/// Where the whole of a partly shown output is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Whole {
-    /// In this file of [`FOLDER`].
     File(String),
-    /// In the journal only: the agent's folder has no room for it.
+    /// In the journal only: the agent's folder has no room.
     NoRoom,
-    /// In the journal only: it is no output of a tool.
+    /// In the journal only: it is not a tool's output.
     Journal,
 }
 
-/// The files that one agent has in its folder.
+/// The offloaded files of one agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Offloads {
     blobs: BTreeSet<BlobHash>,
@@ -61,14 +60,13 @@ pub struct Offloads {
 }
 
 impl Offloads {
-    /// Takes in the next output of a tool that is shown in parts, and says where its whole is. The same output twice is
-    /// one file.
+    /// Adds the next partly shown output and returns where its whole is. The same output twice is one file.
     pub fn take(&mut self, blob: &BlobRef) -> Whole {
         let name = name(&blob.hash);
         if self.blobs.contains(&blob.hash) {
             return Whole::File(name);
         }
-        // Whoever makes two outputs whose hashes begin alike does not replace the first by the second.
+        // Outputs whose hashes collide in the shown digits must not replace each other.
         let first = digits(&blob.hash);
         let mut alike = self.blobs.range::<str, _>((Bound::Included(first), Bound::Unbounded));
         let is_taken = alike.next().is_some_and(|other| digits(other) == first);
@@ -81,18 +79,17 @@ impl Offloads {
         Whole::File(name)
     }
 
-    /// The names of the files.
     pub fn names(&self) -> impl Iterator<Item = String> {
         self.blobs.iter().map(name)
     }
 }
 
-/// A text as models and people read it. What is only shown in parts says so, and where the whole is.
+/// A text as models and people read it. A preview says so, and where the whole is.
 #[must_use]
 pub fn shown(body: Body, whole: &Whole) -> String {
     let Some(rest) = body.rest() else { return body.text };
     let all = rest.bytes;
-    // Larger outputs are cut to what a blob may have; how large they were nobody has written down.
+    // Outputs above the blob limit were cut; their original size is not recorded.
     let is_cut = all.saturating_add(CHARACTER_REST) >= limit::BLOB_BYTES_MAX as u64;
     let Some((head, tail)) = body.ends() else {
         let beginning = if is_cut { "only the beginning of at least" } else { "only the beginning:" };
@@ -118,7 +115,7 @@ fn digits(blob: &BlobHash) -> &str {
     hash.get(..NAME_DIGITS).unwrap_or(hash)
 }
 
-/// The first lines of a text, or as much of them as has room.
+/// The first lines of a text, as far as they fit.
 fn head(text: &str) -> &str {
     let end = text.floor_char_boundary(limit::OFFLOAD_HEAD_BYTES);
     let lines = text[..end].match_indices('\n').nth(limit::OFFLOAD_HEAD_LINES - 1);
@@ -126,17 +123,17 @@ fn head(text: &str) -> &str {
     &text[..if is_inside_break(text, end) { end - 1 } else { end }]
 }
 
-/// The last lines of a text, or as much of them as has room.
+/// The last lines of a text, as far as they fit.
 fn tail(text: &str) -> &str {
     let start = text.ceil_char_boundary(text.len().saturating_sub(limit::OFFLOAD_TAIL_BYTES));
-    // A break at the very end ends the last line and begins none.
+    // A trailing line break does not start another line.
     let end = text.strip_suffix('\n').map_or(text.len(), str::len).max(start);
     let lines = text[start..end].rmatch_indices('\n').nth(limit::OFFLOAD_TAIL_LINES - 1);
     let start = lines.map_or(start, |(at, _)| start + at + 1);
     &text[if is_inside_break(text, start) { start + 1 } else { start }..]
 }
 
-/// Whether this place is in the middle of a line break of two characters.
+/// Whether `at` is between `\r` and `\n`.
 fn is_inside_break(text: &str, at: usize) -> bool {
     text[..at].ends_with('\r') && text[at..].starts_with('\n')
 }

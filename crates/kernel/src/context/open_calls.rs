@@ -1,46 +1,41 @@
-//! The open calls of a tree, for whoever reads its events. Events name calls by number, and only the first event of a call
-//! says whose it is and what for.
+//! The open calls of a tree, for readers of its events. Events name calls by number, and only a call's first event
+//! says which agent and purpose it has.
 
 use std::collections::BTreeMap;
 
 use crate::record::{Attachment, Event, Restored, WaitFor, Work};
 use crate::words::{AgentId, CallId, ModelName, ToolName};
 
-/// The calls that have not ended, each with what the reader notes about it.
+/// The open calls, each with the reader's own note.
 #[derive(Clone, Debug)]
 pub struct OpenCalls<N = ()> {
     calls: BTreeMap<CallId, OpenCall<N>>,
 }
 
-/// A call that has not ended.
 #[derive(Clone, Debug)]
 pub struct OpenCall<N = ()> {
     pub agent: AgentId,
     pub aim: Aim,
-    /// Which of the tools that its agent's last answer asked for it answers, counted from 0.
+    /// The index of the tool call in its agent's last answer, from 0.
     pub ask: Option<u32>,
-    /// Whether its agent was rolled back since: nobody reads what it brings.
+    /// Whether its agent was rolled back since, so that its result is discarded.
     pub is_void: bool,
-    /// What the reader notes about it.
     pub note: N,
 }
 
-/// What a call is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Aim {
-    /// A model is to answer.
     Turn(ModelName),
-    /// A model is to answer for the last time, without tools.
+    /// The agent's last turn, without tools.
     LastTurn(ModelName),
-    /// A model is to sum up what leaves a window.
+    /// A summary of what leaves a window.
     Summary(ModelName),
-    /// A tool is to act.
     Tool(ToolName),
-    /// The child that the call spawned is to end.
+    /// Waits for the child that the call spawned.
     Child,
-    /// Children are to end, or a message is to come.
+    /// Waits for children or a message.
     Wait(Box<WaitFor>),
-    /// A person is to answer.
+    /// Waits for a person's answer.
     Question,
 }
 
@@ -57,13 +52,11 @@ impl Aim {
         }
     }
 
-    /// Whether a model is to take a turn of its agent.
     #[must_use]
     pub const fn is_turn(&self) -> bool {
         matches!(self, Self::Turn(_) | Self::LastTurn(_))
     }
 
-    /// The model that is called, if one is.
     #[must_use]
     pub const fn model(&self) -> Option<&ModelName> {
         match self {
@@ -86,8 +79,7 @@ impl<N> Default for OpenCalls<N> {
 }
 
 impl<N: Default> OpenCalls<N> {
-    /// Takes in what an event opens or changes, and gives the call that it opens. Comes before anything is said about
-    /// the event.
+    /// Records what an event opens or changes, and returns the call that it opens. Call it before using the event.
     pub fn enter(&mut self, event: &Event) -> Option<&mut OpenCall<N>> {
         let (call, agent, aim, ask) = match event {
             Event::AgentSpawned(spawned) => {
@@ -117,7 +109,7 @@ impl<N: Default> OpenCalls<N> {
         self.calls.get_mut(&call)
     }
 
-    /// Forgets the call that an event ends, and gives it. Comes after everything was said about the event.
+    /// Removes and returns the call that an event ends. Call it after using the event.
     pub fn leave(&mut self, event: &Event) -> Option<OpenCall<N>> {
         if let Event::CallEnded { call, .. } = event { self.calls.remove(call) } else { None }
     }
@@ -139,7 +131,7 @@ impl<N: Default> OpenCalls<N> {
         self.calls.get_mut(&call)
     }
 
-    /// The calls that are to answer tools that an agent's last answer asked for, and which of them.
+    /// The open calls for tools of an agent's last answer, with the tool's index.
     pub fn asks_of(&self, agent: &AgentId) -> impl Iterator<Item = (CallId, u32)> {
         let open = self.calls.iter().filter(move |(_, open)| open.agent == *agent);
         open.filter_map(|(call, open)| Some((*call, open.ask?)))

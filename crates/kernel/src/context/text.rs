@@ -1,26 +1,25 @@
-//! How a model is told the end of a call: as a tool's result.
+//! How a call's end is written as a tool result for the model.
 
 use crate::context::offload::Whole;
 use crate::context::{Finding, Findings, Late, offload};
 use crate::record::{ChildEnd, Exit, ExitKind, Outcome, Sources, WaitFor, WaitNeed};
 use crate::words::{AgentId, Body, Envelope, FaultKind, cut, limit};
 
-/// The most bytes that name a child, its end, and that this is known.
+/// The most bytes that name a child, its exit, and that it is already known.
 const KNOWN_BYTES_MAX: usize = 96;
 
-/// What stands before a default answer, so that no model takes it for a person's.
+/// Prefix of a default answer, so that no model takes it for a person's.
 const DEFAULT_ANSWER: &str = "nobody answered in time; your default answer counts: ";
 
-/// How a model is told of a tool that had not answered where its context was rolled back to.
+/// The result of a tool that had not answered at the checkpoint of a rollback.
 pub(crate) const ROLLED_BACK: &str = "nobody knows what came of this: your context was rolled back to before it ended; find out before you ask for it again";
 
-/// How a model is told that it is asked for the last time. A change of these words is a change of the rules: they are
-/// counted in every hold.
+/// The notice of an agent's last call. Every hold counts this text, so changing it changes the rules.
 pub(crate) const LAST_CALL: &str = "This is your last call, and no tool can be used: answer now with what you have, and say what is missing.";
 const _: () = assert!(LAST_CALL.len() as u64 + limit::MESSAGE_TOKENS <= limit::WRAP_UP_TOKENS);
 
-/// The end of a call that is neither a model's nor for children, as its result: what the model reads, and whether it is
-/// an error. `whole` is where the whole of a tool's output is.
+/// The end of a call that is neither a model's nor for children, as a tool result: the text, and whether it is an
+/// error. `whole` is where the whole of a tool's output is.
 pub(crate) fn outcome_text(outcome: &Outcome, whole: &Whole) -> (String, bool) {
     let notice = |text: String| (cut(&text, limit::NOTICE_BYTES_MAX), true);
     match outcome {
@@ -45,7 +44,7 @@ pub(crate) fn outcome_text(outcome: &Outcome, whole: &Whole) -> (String, bool) {
     }
 }
 
-/// What came of waiting for children: one alone as it is, several with who is who, and what is missing.
+/// The result of waiting for children: a single one as it is, several with their names, and what is missing.
 pub(crate) fn wait_text(
     agents: &[AgentId],
     need: WaitNeed,
@@ -68,7 +67,7 @@ pub(crate) fn wait_text(
     joined(texts.into_iter().filter(|text| !text.is_empty()))
 }
 
-/// The most tokens that [`wait_text`] adds to what the children have to show.
+/// Upper bound on the tokens that [`wait_text`] adds to the children's texts.
 pub(crate) fn wait_tokens(wait: &WaitFor) -> u64 {
     let WaitFor::Children { need, sources, .. } = wait else { return 0 };
     let notice = if *need == WaitNeed::All { 0 } else { limit::NOTICE_BYTES_MAX };
@@ -76,18 +75,18 @@ pub(crate) fn wait_tokens(wait: &WaitFor) -> u64 {
     (notice + listed) as u64
 }
 
-/// Texts with an empty line between them.
+/// Joins texts with an empty line between them.
 fn joined(mut texts: impl Iterator<Item = String>) -> String {
     let first = texts.next().unwrap_or_default();
     texts.fold(first, |all, text| all + "\n\n" + &text)
 }
 
-/// A text as a model reads it that is no output of a tool. A preview says that it is one.
+/// A text that is not a tool's output, as a model reads it. A preview says so.
 pub(crate) fn shown(body: Body) -> String {
     offload::shown(body, &Whole::Journal)
 }
 
-/// A message as a model reads it: what stands on it, and its text.
+/// A message as a model reads it: its metadata line and its text.
 pub(crate) fn heard(body: Body, envelope: &Envelope) -> String {
     let mut text = envelope.line();
     if text.is_empty() {
@@ -97,12 +96,12 @@ pub(crate) fn heard(body: Body, envelope: &Envelope) -> String {
     text
 }
 
-/// The most tokens that [`heard`] can have.
+/// Upper bound on the tokens of [`heard`].
 pub(crate) fn heard_tokens(body: &Body, envelope: &Envelope) -> u64 {
     shown_tokens(body).saturating_add(envelope.line().len() as u64)
 }
 
-/// The most tokens that [`shown`] can have, wherever the whole is.
+/// Upper bound on the tokens of [`shown`], wherever the whole is.
 pub(crate) fn shown_tokens(body: &Body) -> u64 {
     let words = match (body.rest(), body.ends()) {
         (Some(_), Some(_)) => offload::GAP_BYTES_MAX,
@@ -112,12 +111,12 @@ pub(crate) fn shown_tokens(body: &Body) -> u64 {
     body.tokens_max().saturating_add(words)
 }
 
-/// The most tokens that [`told`] can have.
+/// Upper bound on the tokens of [`outcome_text`].
 pub(crate) fn outcome_tokens(outcome: &Outcome, child: impl Fn(&ChildEnd) -> u64) -> u64 {
     let notice = limit::NOTICE_BYTES_MAX as u64;
     match outcome {
         Outcome::Done { body, asks, .. } => {
-            // Each result repeats the id and the name of what it answers.
+            // Each result repeats the id and the name of its tool call.
             let names = |ask: &crate::record::ToolAsk| (ask.id.len() + ask.tool.len()) as u64;
             let asked = |ask: &crate::record::ToolAsk| ask.tokens_max() + names(ask) + limit::MESSAGE_TOKENS;
             shown_tokens(body).saturating_add(asks.iter().map(asked).sum())
@@ -139,8 +138,8 @@ pub(crate) fn outcome_tokens(outcome: &Outcome, child: impl Fn(&ChildEnd) -> u64
     }
 }
 
-/// The most tokens that a child's end can have, told in full or as something that is known: what it shows, and how it
-/// ended if that needs words.
+/// Upper bound on the tokens of a child's end, in full or as already known: its text, and its exit unless it
+/// completed.
 pub(crate) fn child_tokens(state: ExitKind, shown: u64) -> u64 {
     let words = if state == ExitKind::Completed { KNOWN_BYTES_MAX } else { limit::NOTICE_BYTES_MAX };
     shown.saturating_add(words as u64)
@@ -152,7 +151,7 @@ pub(crate) fn child_text(agent: &str, exit: &Exit, shown: String) -> String {
         return shown;
     }
     let why = match exit {
-        // Models have read it so: what a packet held once stays the same, byte for byte.
+        // Packets contained this form, and packets must stay the same byte for byte.
         Exit::Cancelled { reason } if reason.is_empty() => "cancelled ()".to_owned(),
         other => other.to_string(),
     };
@@ -164,7 +163,7 @@ pub(crate) fn child_text(agent: &str, exit: &Exit, shown: String) -> String {
     }
 }
 
-/// How an agent is told that the window of its child is smaller than its own.
+/// The notice that a child's window is smaller than its parent's.
 pub(crate) fn clamp_text(child: &str, size: u64, parent_size: u64) -> String {
     format!(
         "the window of {child} has {size} tokens and yours has {parent_size}: give it less to read at once"

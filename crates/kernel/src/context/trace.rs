@@ -1,5 +1,5 @@
-//! The trace: whom each event is about, who caused that, and since when. It is the fold of a tree's events that every
-//! watcher, step file and story needs: events name calls by number, and a call's first event says whose it is.
+//! The trace: which agent each event is about, who caused it, and when that began. Events name calls by number, and
+//! only a call's first event names its agent, so watchers, step files and event texts need this fold.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::words::{
     AgentId, By, CallId, Correlation, Envelope, Fault, MessageKind, ModelName, ThreadId, Time, Topic,
 };
 
-/// Living agents and open calls, by the events so far.
+/// Living agents and open calls, according to the events so far.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     agents: BTreeMap<AgentId, Arc<Life>>,
@@ -19,63 +19,56 @@ pub struct Trace {
     tags: Arc<Tags>,
 }
 
-/// What is known of a living agent.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Life {
     /// Ids from the root down to the agent itself.
     pub path: Vec<AgentId>,
-    /// The conversation it belongs to.
     pub thread: ThreadId,
-    /// When it was spawned.
     pub since: Time,
 }
 
-/// What is noted about a call that has not ended.
 #[derive(Clone, Debug, Default)]
 struct CallNote {
     since: Time,
-    /// What its last attempt met, if that failed and nothing was done about it yet.
+    /// The fault of its last attempt, until the call retries, switches or ends.
     fault: Option<Box<Fault>>,
 }
 
-/// Where an event stands in the story of a tree.
+/// An event's context: agent, cause, topic and start time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventContext {
-    /// Whom it is about; none if it is about the whole tree.
+    /// `None` if it is about the whole tree.
     pub agent: Option<AgentId>,
-    /// That agent's path and thread.
     pub life: Option<Arc<Life>>,
-    /// Who caused it: the agent above, or whoever sent a message. None if it was a person.
+    /// Who caused it: the parent, or the sender of a message. `None` for a person.
     pub caller: Option<AgentId>,
-    /// For whom it is, if it is a message or a result.
+    /// The recipient, if it is a message or a result.
     pub recipient: Option<AgentId>,
-    /// What it is about.
     pub topic: Topic,
-    /// What sort of message it is, if it is one that says so.
+    /// The kind of message, if it has one.
     pub message: Option<MessageKind>,
-    /// What it belongs to: the child of a spawn and its result, the call of a call, what a message says of itself.
+    /// Ties it to related events: the child's for a spawn and its result, the call's for a call, a message's own.
     pub correlation: Option<Correlation>,
-    /// When the agent or the call that it is about began.
+    /// When its agent or call began.
     pub since: Option<Time>,
-    /// Whether that is over with it.
+    /// Whether it ends that agent or call.
     pub is_end: bool,
-    /// What a model call leaves, if it goes on with other terms.
+    /// What a model call switches from, if it switches.
     pub switch: Option<Arc<Switch>>,
-    /// What the tree was given for whoever watches it.
+    /// The tree's tags.
     pub tags: Arc<Tags>,
 }
 
-/// What a model call leaves when it goes on with other terms. Its event says what it goes on with.
+/// What a model call switches from. The event has what it switches to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Switch {
-    /// The model that it leaves.
     pub from: ModelName,
-    /// The fault that it met there; none if the budget is the reason.
+    /// The fault that caused it; `None` if the budget did.
     pub fault: Option<Fault>,
 }
 
 impl Switch {
-    /// Why, as one word: the kind of fault, or `budget`.
+    /// The kind of fault, or `budget`.
     #[must_use]
     pub fn reason(&self) -> &'static str {
         self.fault.as_ref().map_or("budget", |fault| fault.kind.word())
@@ -89,14 +82,13 @@ impl EventContext {
         self.life.as_ref().map_or(&[], |life| &life.path)
     }
 
-    /// The conversation that the agent belongs to.
     #[must_use]
     pub fn thread(&self) -> Option<&ThreadId> {
         self.life.as_ref().map(|life| &life.thread)
     }
 }
 
-/// Before it is known whom an event is about.
+/// An event's context before its agent is looked up.
 struct Kind {
     agent: Option<AgentId>,
     topic: &'static str,
@@ -106,7 +98,7 @@ struct Kind {
 }
 
 impl Trace {
-    /// Takes in the next event, which arrived at `at`, and says where it stands.
+    /// Applies the next event, recorded at `at`, and returns its context.
     pub fn take(&mut self, at: Time, event: &Event) -> EventContext {
         let switch = self.enter(at, event);
         let Kind { agent, topic, correlation, since, is_end } = self.kind(event);
@@ -138,7 +130,7 @@ impl Trace {
         context
     }
 
-    /// Takes in who and what there is from here on; says what a call leaves that is switched.
+    /// Records what the event opens. Returns what a call switches from.
     fn enter(&mut self, at: Time, event: &Event) -> Option<Arc<Switch>> {
         if let Event::TreeStarted { definition, .. } = event {
             self.tags = Arc::clone(&definition.tags);
@@ -239,7 +231,7 @@ impl Trace {
     }
 }
 
-/// A topic of a tree's own events. Messages of models may not carry one, so its first word has to be known.
+/// A topic of a tree's own events. Models' messages must not use one, so its first word must be in `OWN_TOPICS`.
 fn own(topic: &'static str) -> Topic {
     let topic = Topic::of_word(topic);
     debug_assert!(topic.is_own(), "`{topic}` is missing in `OWN_TOPICS`");
@@ -254,7 +246,7 @@ impl Kind {
 }
 
 impl EventContext {
-    /// A message says itself who caused it and what it belongs to.
+    /// A message names its own sender and correlation.
     fn addressed(&mut self, from: &By, envelope: &Envelope) {
         self.caller = match from {
             By::Person => None,

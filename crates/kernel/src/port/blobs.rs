@@ -1,4 +1,4 @@
-//! The bytes of blobs, for a model's driver: read-only, and of no blob but those that its packet shows.
+//! Blob access for a model's driver: read-only, and only for blobs that its packet shows.
 
 use std::fmt;
 use std::future::ready;
@@ -10,7 +10,7 @@ use crate::port::Pending;
 use crate::port::model::{Missed, ModelAttempt, Purpose};
 use crate::words::{BlobRef, Fault, FaultKind, Part};
 
-/// Reads blobs for one attempt. Only [`ModelAttempt`] asks it, and only for what the packet shows.
+/// Reads blobs for one attempt. Only [`ModelAttempt`] uses it, and only for what the packet shows.
 #[derive(Clone, Default)]
 pub struct BlobReader(Option<Arc<Read>>);
 
@@ -34,7 +34,7 @@ impl BlobReader {
 }
 
 impl PartialEq for BlobReader {
-    /// It is a way to bytes and says nothing about them: the packet names each by its hash.
+    /// Always equal: the packet identifies each blob by its hash.
     fn eq(&self, _: &Self) -> bool {
         true
     }
@@ -49,8 +49,8 @@ impl fmt::Debug for BlobReader {
 }
 
 impl ModelAttempt {
-    /// The bytes of a part that the packet shows. A part that it does not show, or only as a placeholder, is a fault,
-    /// and so are bytes that are not there any more.
+    /// The bytes of a part that the packet shows. Fails if the part is not shown, is only a placeholder, or its bytes
+    /// are gone.
     pub fn bytes(&self, part: &Part) -> Pending<Result<Vec<u8>, Missed>> {
         let is_it = |shown: Shown<'_>| matches!(shown, Shown::Whole(whole) if whole.blob() == part.blob());
         if self.packet.messages.iter().any(|message| message.parts().any(is_it)) {
@@ -75,7 +75,7 @@ impl ModelAttempt {
         })
     }
 
-    /// What the provider wants back unchanged with a message of the packet: only of the model that is called now.
+    /// The opaque state that belongs to a message of the packet, if the model of this call produced it.
     pub fn continuation(&self, message: &Message) -> Option<Pending<Result<Vec<u8>, Missed>>> {
         let thought = message.thought().filter(|thought| thought.model == self.model && self.has(message))?;
         let blob = thought.continuation.as_ref()?;

@@ -1,4 +1,4 @@
-//! Ports: what a tree needs from the outside, as traits. Implementations live in other crates; the kernel calls none.
+//! Ports: the traits of models and tools. Implementations live in other crates; the kernel calls none of them.
 
 pub mod blobs;
 pub mod model;
@@ -6,5 +6,5 @@ pub mod tool;
 
 use std::pin::Pin;
 
-/// Something that a driver will have done. Dropping it stops the work.
+/// A driver's pending work. Dropping it stops the work.
 pub type Pending<T> = Pin<Box<dyn Future<Output = T> + Send>>;

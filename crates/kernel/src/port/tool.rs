@@ -1,4 +1,5 @@
-//! The tool port: a driver describes a tool and calls it once. What may be called, and again, is decided in the kernel.
+//! The tool port: a driver describes a tool and calls it once. The kernel decides what may be called, and whether to
+//! retry.
 
 use std::sync::Arc;
 
@@ -10,41 +11,35 @@ use crate::port::Pending;
 use crate::port::model::Missed;
 use crate::words::{Durability, Enclosure, ToolName};
 
-/// A tool that can be called.
 pub trait Tool: Send + Sync {
-    /// What the tool is.
     fn spec(&self) -> definition::ToolSpec;
 
     /// Calls it once. Dropping the future stops the call and everything it started.
     fn call(&self, attempt: ToolAttempt) -> Pending<Result<ToolAnswer, Missed>>;
 }
 
-/// One attempt at a tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolAttempt {
     pub origin: Arc<Origin>,
     pub tool: ToolName,
-    /// The arguments: a JSON object, as text.
+    /// A JSON object, as text.
     pub args: String,
-    /// Which attempt; the first is 1.
+    /// The first is 1.
     pub attempt: u32,
-    /// The same for every start of the same call, so that an effect can be made once.
+    /// Idempotency key: the same for every start of the same call.
     pub key: String,
     /// How much the agent may write into its folder.
     pub outputs: OutputLimits,
-    /// What the tree's effects have to survive: with `full`, what the tool changed is on the disk before it answers.
+    /// The tree's durability: with `full`, the tool's changes are on disk before it answers.
     pub durability: Durability,
 }
 
-/// What a tool returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolAnswer {
-    /// What the model reads.
     pub text: String,
-    /// Whether the tool says that it could not do what it was asked: the model is told so and decides.
+    /// Whether the tool reports an error. The model sees it and decides what to do.
     pub is_error: bool,
-    /// Images and files that come with it. What is empty, too large or too many is left out, and the model is told.
+    /// Images and files. Empty, oversized or excess ones are left out, and the model is notified.
     pub parts: Vec<Enclosure>,
-    /// What the attempt used.
     pub used: Used,
 }

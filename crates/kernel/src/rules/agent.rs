@@ -1,12 +1,12 @@
-//! Ending: how a life is wound up. Calls that wait are dropped, calls that run are stopped, children are cancelled
-//! before their parent is over, and a parent hears of each child exactly once.
+//! Ending an agent: waiting calls are dropped, running calls are stopped, children end before their parent, and a
+//! parent is notified of each child exactly once.
 
 use crate::record::{Attachment, Event, Exit, Outcome, Work};
 use crate::rules::{Draft, call, turn};
 use crate::words::Body;
 use crate::world::{AgentIx, AgentState, Farewell};
 
-/// Decides how an agent ends and stops everything below it. Does nothing if that was decided before.
+/// Decides an agent's exit and stops everything below it. Does nothing if the exit was already decided.
 pub(crate) fn end(draft: &mut Draft<'_>, ix: AgentIx, exit: Exit, result: Option<Body>) {
     if !is_live(draft, ix) {
         return;
@@ -28,7 +28,7 @@ fn end_family(draft: &mut Draft<'_>, ix: AgentIx, exit: Exit, result: Option<Bod
     let agent = draft.agent_id(ix).clone();
     let orphaned = Exit::Cancelled { reason: format!("`{agent}` ended") };
     draft.record(Event::AgentEnding { agent, exit, result });
-    // From the top: who still has something below or running is marked first, so that nothing new starts there.
+    // Top down: mark agents that still have something below or running first, so that nothing new starts there.
     for member in family.iter().copied().skip(1) {
         if is_live(draft, member) {
             drop_waiting(draft, member, |_| false);
@@ -38,7 +38,7 @@ fn end_family(draft: &mut Draft<'_>, ix: AgentIx, exit: Exit, result: Option<Bod
             }
         }
     }
-    // From the bottom: an agent is over when nothing below it lives.
+    // Bottom up: an agent ends when nothing below it lives.
     for member in family.into_iter().rev() {
         if is_live(draft, member) {
             close(draft, member, orphaned.clone(), None);
@@ -48,8 +48,8 @@ fn end_family(draft: &mut Draft<'_>, ix: AgentIx, exit: Exit, result: Option<Bod
     }
 }
 
-/// Ends an agent that is being stopped once its last call and child are gone, and then its ancestors that waited
-/// for that.
+/// Ends an agent that is being stopped once its last call and child are gone, and then the ancestors that waited for
+/// it.
 pub(crate) fn end_if_drained(draft: &mut Draft<'_>, ix: AgentIx) {
     let mut next = Some(ix);
     while let Some(ix) = next {
@@ -73,7 +73,7 @@ fn is_busy(draft: &Draft<'_>, ix: AgentIx) -> bool {
     agent.running > 0 || agent.kin.children_live > 0
 }
 
-/// Drops the calls of an agent that do not run, but for those that `keep` says.
+/// Drops the agent's calls that do not run, except those that `keep` selects.
 pub(crate) fn drop_waiting(draft: &mut Draft<'_>, ix: AgentIx, keep: fn(&Work) -> bool) {
     for id in draft.agent(ix).open.clone() {
         if draft.call(id).is_some_and(|call| !call.is_running() && !keep(&call.work)) {
@@ -82,8 +82,8 @@ pub(crate) fn drop_waiting(draft: &mut Draft<'_>, ix: AgentIx, keep: fn(&Work) -
     }
 }
 
-/// The last event of an agent. Its parent hears of it as the end of the call that spawned it, or finds it among its
-/// messages, unless a wait that names it comes first.
+/// The last event of an agent. Its parent gets the result as the end of the call that spawned it, or as a message,
+/// unless a wait that names it comes first.
 fn close(draft: &mut Draft<'_>, ix: AgentIx, exit: Exit, result: Option<Body>) {
     turn::leave(draft, ix);
     let agent = draft.agent_id(ix).clone();

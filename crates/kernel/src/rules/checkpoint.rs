@@ -1,20 +1,20 @@
-//! Making checkpoints: the ones that somebody asks for, and those that a decision makes by itself.
+//! Makes checkpoints: requested ones, and those that a decision makes automatically.
 
 use crate::record::Event;
 use crate::rules::Draft;
 use crate::words::CheckpointKind;
 use crate::words::{AgentId, CheckpointName, Seq, limit};
 
-/// Makes the checkpoint where a branch begins.
+/// Makes the checkpoint at the start of a branch.
 pub(crate) fn of_branch(draft: &mut Draft<'_>, agent: &AgentId) {
     if !draft.is_over() {
         make(draft, agent.clone(), CheckpointKind::Branch, None, 0);
     }
 }
 
-/// Makes the checkpoints that follow a decision by themselves: of every agent that is about to take a turn and has taken
-/// so many since the last one. Everything that its tools said is in its context by then. They are the last events of
-/// their batch: a branch begins where one ends.
+/// Makes the automatic checkpoints at the end of a decision: of every agent that is about to take a turn and has
+/// taken enough since its last one. Its tool results are in its context by then. They are the last events of their
+/// batch, because a branch begins where a batch ends.
 pub(crate) fn follow(draft: &mut Draft<'_>) {
     for ix in draft.take_due() {
         let Some(agent) = draft.agents().living(ix) else { continue };
@@ -23,7 +23,7 @@ pub(crate) fn follow(draft: &mut Draft<'_>) {
     }
 }
 
-/// Gives an agent's context a name: the one it is to have, or one that is drawn.
+/// Gives an agent's context the requested or a generated name.
 pub(crate) fn make(
     draft: &mut Draft<'_>,
     agent: AgentId,

@@ -1,8 +1,8 @@
-//! When the clocks of agents run, and what happens when their time is up.
+//! When agents' clocks run, and what happens when their time is up.
 //!
-//! Active time runs while a model or a tool of the agent itself runs. A timeout stands still while only a person brings
-//! the tree on; one by the wall never does. Each start and stop is an event with what is left and the new alarm, so that
-//! applying it needs no time. Trees of older rules have deadlines that never move.
+//! Active time runs while one of the agent's own models or tools runs. A timeout pauses while the tree waits only for
+//! a person; a wall timeout never pauses. Each start and stop is an event with the time left and the new alarm, so
+//! that applying it needs no clock. Trees of older rules have fixed deadlines.
 
 use crate::definition::{BudgetSpec, Refusal, Role, WrapUp};
 use crate::record::{Alarm, ClockKind, Due, Event, Exit};
@@ -10,12 +10,12 @@ use crate::rules::{Draft, agent, turn};
 use crate::words::{AgentId, Millis, Time, limit};
 use crate::world::{AgentIx, AgentState, World};
 
-/// Whether the clocks of a tree under these rules can stand still.
+/// Whether clocks can pause under these rules.
 pub(crate) const fn are_kept(rules: u32) -> bool {
     rules >= 3
 }
 
-/// The clocks of a new agent. Its timeout runs from its birth, its active time from its first call.
+/// The clocks of a new agent. Its timeout runs from its spawn, its active time from its first call.
 pub(crate) fn of_newborn(
     world: &World,
     now: Time,
@@ -31,12 +31,12 @@ pub(crate) fn of_newborn(
     Due { deadline: None, alarm: Some(alarm), early_ms, timeout_ms, wall, active_ms }
 }
 
-/// How long before its time is up an agent that was given so much of it begins to wrap up. Not at all if it has little.
+/// How long before the end an agent with this much time starts to wrap up; 0 if it has little.
 fn early_ms(given_ms: u64) -> u64 {
     if given_ms < limit::WRAP_UP_TIMEOUT_MS_MIN { 0 } else { (given_ms / 10).min(limit::WRAP_UP_MS_MAX) }
 }
 
-/// Stops and starts every clock that what was decided stops or starts.
+/// Starts and stops the clocks that this decision affects.
 pub(crate) fn follow(draft: &mut Draft<'_>) {
     let mut ran = draft.take_ran();
     if !are_kept(draft.rules()) || draft.is_over() {
@@ -62,7 +62,6 @@ pub(crate) fn follow(draft: &mut Draft<'_>) {
     }
 }
 
-/// Starts or stops a clock with what is left on it now.
 fn set(draft: &mut Draft<'_>, ix: AgentIx, clock: ClockKind, runs: bool) {
     let left_ms = draft.clock(ix, clock).map_or(0, |found| found.left_at(draft.now()));
     record(draft, ix, clock, left_ms, runs);
@@ -78,7 +77,7 @@ fn record(draft: &mut Draft<'_>, ix: AgentIx, clock: ClockKind, left_ms: u64, ru
     draft.record(Event::ClockSet { agent, clock, left_ms, early_ms, alarm });
 }
 
-/// Nothing ran since that moment, because the process was gone: active time that was counted since is given back.
+/// Returns active time that was counted since `since`: the process was gone and nothing ran.
 pub(crate) fn recount(draft: &mut Draft<'_>, since: Time) {
     if !are_kept(draft.rules()) {
         return;
@@ -95,32 +94,30 @@ pub(crate) fn recount(draft: &mut Draft<'_>, since: Time) {
     }
 }
 
-/// The clocks of an agent that a person can give more time.
+/// The clocks that a person can extend.
 pub(crate) fn extendable(draft: &Draft<'_>, ix: AgentIx) -> Vec<ClockKind> {
     let has = |kind: &ClockKind| are_kept(draft.rules()) && draft.clock(ix, *kind).is_some();
     ClockKind::ALL.into_iter().filter(has).collect()
 }
 
-/// A person gave a clock more time.
 pub(crate) fn extend(draft: &mut Draft<'_>, ix: AgentIx, kind: ClockKind, add_ms: u64) {
     let Some(clock) = draft.clock(ix, kind) else { return };
     let (left_ms, runs) = (clock.left_at(draft.now()).saturating_add(add_ms), clock.is_running());
     record(draft, ix, kind, left_ms, runs);
 }
 
-/// The alarm of a clock came: the agent's time is nearly up, or up.
+/// A clock's alarm fired: the agent's time is nearly over, or over.
 pub(crate) fn rang(draft: &mut Draft<'_>, ix: AgentIx, kind: ClockKind) {
     if draft.clock(ix, kind).is_none_or(|clock| clock.early_ms == 0) {
         return time_is_up(draft, ix, kind);
     }
     turn::time_is_short(draft, ix);
-    // The same clock once more, for the end.
+    // Sets the same clock again, for the end.
     if draft.clock(ix, kind).is_some() {
         set(draft, ix, kind, true);
     }
 }
 
-/// The time of an agent is up.
 fn time_is_up(draft: &mut Draft<'_>, ix: AgentIx, kind: ClockKind) {
     let exit = if are_kept(draft.rules()) {
         let given_ms = draft.clock(ix, kind).map_or(0, |clock| clock.given_ms);
@@ -131,8 +128,8 @@ fn time_is_up(draft: &mut Draft<'_>, ix: AgentIx, kind: ClockKind) {
     agent::end(draft, ix, exit, None);
 }
 
-/// How an agent ends that may not start anything because the time of `late` is up: its own, or an ancestor's whose
-/// timer is yet to be decided.
+/// The exit of an agent that may not start anything because the time of `late` is up: its own, or that of an ancestor
+/// whose timer is not decided yet.
 pub(crate) fn too_late(draft: &Draft<'_>, ix: AgentIx, late: &AgentId) -> Option<Exit> {
     let of = draft.agents().find(late).filter(|_| are_kept(draft.rules()))?;
     let passed =

@@ -1,8 +1,8 @@
-//! The one decision: input in, events out. Pure: no clock, no randomness, no IO; the same world and input decide the
-//! same events for ever.
+//! The one decision: input in, events out. Pure: no clock, no randomness, no IO; the same world and input always
+//! decide the same events.
 //!
-//! Deciding and applying go hand in hand: a [`Draft`] applies each event the moment it is recorded, so that the next
-//! step of the same decision sees it. Nothing else changes a world, and a refusal leaves it untouched.
+//! A [`Draft`] applies each event as soon as it is recorded, so that the next step of the same decision sees it.
+//! Nothing else changes a world, and a refusal leaves it untouched.
 
 use crate::definition::Refusal;
 use crate::record::Event;
@@ -10,33 +10,31 @@ use crate::rules::{Draft, Input, Reply, Report, Request, What, call, checkpoint,
 use crate::words::{By, Time};
 use crate::world::World;
 
-/// What was decided: the events, already applied, and the reply to whoever asked.
+/// The decided events, already applied, and the reply to the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision<R> {
     pub events: Vec<Event>,
     pub reply: R,
 }
 
-/// The reply to an input of either kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InputReply {
     Request(Reply),
     Report(Receipt),
 }
 
-/// What became of a report.
+/// What happened to a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Receipt {
-    /// The tree took it into account.
     Applied,
     /// It concerns something that is over; nothing changed.
     Stale,
 }
 
-/// Decides one input and applies what was decided.
+/// Decides one input and applies the events.
 ///
 /// # Errors
-/// A request may be refused; then no event was recorded and the world is as it was. A report never is.
+/// A request may be refused; then no event was recorded and the world is unchanged. A report is never refused.
 pub fn decide(world: &mut World, input: &Input) -> Result<Decision<InputReply>, Refusal> {
     let Input { now, draw, what } = input;
     match what {
@@ -51,10 +49,10 @@ pub fn decide(world: &mut World, input: &Input) -> Result<Decision<InputReply>, 
     }
 }
 
-/// Decides one request and applies what was decided.
+/// Decides one request and applies the events.
 ///
 /// # Errors
-/// The refusal; then no event was recorded and the world is as it was.
+/// The refusal; then no event was recorded and the world is unchanged.
 pub fn decide_request(
     world: &mut World,
     now: Time,
@@ -75,7 +73,6 @@ pub fn decide_request(
     Ok(Decision { events: draft.into_events(), reply })
 }
 
-/// Decides one report and applies what was decided.
 pub fn decide_report(world: &mut World, now: Time, draw: u64, report: &Report) -> Decision<Receipt> {
     let mut draft = Draft::new(world, now, draw);
     let reply = report.decide(&mut draft);
@@ -85,7 +82,7 @@ pub fn decide_report(world: &mut World, now: Time, draw: u64, report: &Report) -
     Decision { events: draft.into_events(), reply }
 }
 
-/// Lets every agent take its turn whose calls have ended, and every call start that can, until nothing moves.
+/// Lets agents without open calls take turns and startable calls start, until nothing changes.
 fn settle(draft: &mut Draft<'_>) {
     while !draft.is_over() && !draft.is_settled() {
         for ix in draft.take_moved() {

@@ -1,4 +1,4 @@
-//! A decision in the making: the world as it is so far, and the events that made it so. Every rule works on one.
+//! A decision in progress: the world so far, and the events recorded. Every rule works on one.
 
 use std::ops::Deref;
 
@@ -6,21 +6,20 @@ use crate::record::{Event, Why};
 use crate::words::{ModelName, Time, TimerId};
 use crate::world::{AgentIx, World};
 
-/// A decision in the making: the world as it is so far, and the events that made it so.
 pub(crate) struct Draft<'w> {
     world: &'w mut World,
     now: Time,
     draw: u64,
     events: Vec<Event>,
-    /// Which of the tools that an answer asked for is being decided.
+    /// The index of the tool call that is being decided.
     ask: Option<u32>,
-    /// Agents with a call that ended: it may be their turn again.
+    /// Agents with a call that ended: they may take another turn.
     moved: Vec<AgentIx>,
-    /// Whether something happened that calls may have waited for.
+    /// Whether something happened that waiting calls may depend on.
     stirred: bool,
-    /// Agents that are due for a checkpoint when the decision is over.
+    /// Agents that get a checkpoint at the end of the decision.
     due: Vec<AgentIx>,
-    /// Agents of which an attempt started or ended: their active time may start or stop.
+    /// Agents with an attempt that started or ended: their active time may start or stop.
     ran: Vec<AgentIx>,
 }
 
@@ -39,7 +38,6 @@ impl<'w> Draft<'w> {
         }
     }
 
-    /// What was recorded so far.
     pub(crate) fn events(&self) -> &[Event] {
         &self.events
     }
@@ -48,22 +46,19 @@ impl<'w> Draft<'w> {
         self.events
     }
 
-    /// Agents with a call that ended: it may be their turn again.
     pub(crate) fn take_moved(&mut self) -> Vec<AgentIx> {
         std::mem::take(&mut self.moved)
     }
 
-    /// Whether something happened that calls may have waited for.
     pub(crate) fn take_stirred(&mut self) -> bool {
         std::mem::take(&mut self.stirred)
     }
 
-    /// Whether somebody may have something to do before the decision is over.
+    /// Whether nothing is left to do in this decision.
     pub(crate) fn is_settled(&self) -> bool {
         !self.stirred && self.moved.is_empty()
     }
 
-    /// Records an event and applies it.
     pub(crate) fn record(&mut self, event: Event) {
         self.stirred |= stirs(&event);
         if let Event::CallEnded { call, .. } = &event {
@@ -79,7 +74,7 @@ impl<'w> Draft<'w> {
         self.events.push(event);
     }
 
-    /// Decides what follows as an answer to one of the tools that a model asked for.
+    /// Runs `decide` as the answer to one tool call of a model.
     pub(crate) fn answering<T>(&mut self, ask: u32, decide: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.ask.replace(ask);
         let decided = decide(self);
@@ -87,58 +82,53 @@ impl<'w> Draft<'w> {
         decided
     }
 
-    /// An agent is due for a checkpoint when the decision is over.
+    /// Requests a checkpoint at the end of the decision.
     pub(crate) fn due(&mut self, ix: AgentIx) {
         self.due.push(ix);
     }
 
-    /// Those that are due for one.
     pub(crate) fn take_due(&mut self) -> Vec<AgentIx> {
         std::mem::take(&mut self.due)
     }
 
-    /// Those of which an attempt started or ended.
     pub(crate) fn take_ran(&mut self) -> Vec<AgentIx> {
         std::mem::take(&mut self.ran)
     }
 
-    /// Which of the tools that a model asked for is being decided, if that is what is going on.
+    /// The index of the tool call that is being decided, if any.
     pub(crate) const fn ask(&self) -> Option<u32> {
         self.ask
     }
 
-    /// Lets an agent take its turn before the decision is over, if nothing of it is open.
+    /// Lets an agent take its turn before the decision ends, if it has no open calls.
     pub(crate) fn moved(&mut self, ix: AgentIx) {
         self.moved.push(ix);
     }
 
-    /// Has everyone who waits looked at again before the decision is over.
+    /// Reconsiders all waiting calls before the decision ends.
     pub(crate) fn stir(&mut self) {
         self.stirred = true;
     }
 
-    /// When the input arrived.
     pub(crate) const fn now(&self) -> Time {
         self.now
     }
 
-    /// Random bits that came with the input.
     pub(crate) const fn draw(&self) -> u64 {
         self.draw
     }
 
-    /// An id for the next timer.
     pub(crate) fn next_timer(&self) -> TimerId {
         self.world.next_timer()
     }
 
-    /// Until when the model takes no calls, if that is not over.
+    /// Until when the model takes no calls, if that is in the future.
     pub(crate) fn limited_until(&self, model: &ModelName) -> Option<Time> {
         self.world.rate_limit(model).filter(|until| *until > self.now)
     }
 }
 
-/// Whether an event may let a call start that waited, or show that it never will.
+/// Whether an event may let a waiting call start, or show that it never will.
 fn stirs(event: &Event) -> bool {
     match event {
         Event::AttemptFailed { .. }
@@ -151,7 +141,7 @@ fn stirs(event: &Event) -> bool {
         | Event::LimitRaised { .. }
         | Event::BreakerChanged { .. }
         | Event::RateLimited { .. } => true,
-        // Who leaves the line lets others pass.
+        // A call that leaves the line lets others pass.
         Event::CallWaiting { why, .. } => matches!(why, Why::Paused | Why::Suspended),
         Event::TreeStarted { .. }
         | Event::AgentSpawned(_)

@@ -1,5 +1,5 @@
-//! Inputs: everything that can reach a tree, with the time and the randomness it may use. A stored input decides
-//! the same events again.
+//! Inputs: everything that can reach a tree, with the time and the random bits it may use. Deciding a stored input
+//! again gives the same events.
 
 pub(super) use crate::words::By;
 use serde::{Deserialize, Serialize};
@@ -8,11 +8,11 @@ use crate::rules::report::Report;
 use crate::rules::request::Request;
 use crate::words::Time;
 
-/// One input, complete: nothing else is read while deciding it.
+/// One complete input: a decision reads nothing else.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Input {
     pub now: Time,
-    /// Random bits drawn for it; ids are made from them.
+    /// Random bits for it; new ids are derived from them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub draw: u64,
     pub what: What,
@@ -21,9 +21,9 @@ pub struct Input {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
-    /// Somebody asks; it may be refused.
+    /// May be refused.
     Request { by: By, request: Box<Request> },
-    /// Something outside happened; it is never refused.
+    /// Something happened outside. Never refused.
     Report(Report),
 }
 

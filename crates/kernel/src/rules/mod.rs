@@ -1,5 +1,5 @@
-//! The rules: what may happen in a tree and what follows from it. [`decide`] is the door; everything else is reached
-//! through it.
+//! The rules: what may happen in a tree and what follows from it. [`decide`] is the entry point; everything else is
+//! reached through it.
 
 pub(crate) mod agent;
 pub(crate) mod call;

@@ -1,11 +1,11 @@
-//! Signals: pause, unpause, redirect and cancel, and who may send them. Cancel is not a flag to be checked: it ends
-//! the agent, and an ending agent's account is shut, so that whatever comes late below it finds it shut.
+//! Signals: who may pause, unpause, redirect and cancel an agent. Cancel is not a flag that code has to check: it
+//! ends the agent and shuts its account, so that late work below finds the account shut.
 
 use crate::definition::Refusal;
 use crate::words::{AgentId, By};
 use crate::world::{AgentIx, World};
 
-/// The living agent that `by` may signal: anyone for a person, a descendant for an agent.
+/// The living agent that `by` may signal: any agent for a person, a descendant for an agent.
 pub(crate) fn target(world: &World, by: &By, agent: &AgentId) -> Result<AgentIx, Refusal> {
     let ix = world.living(agent)?;
     match by {

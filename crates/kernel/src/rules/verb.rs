@@ -1,4 +1,4 @@
-//! What every request has in common: the type of its reply, and what others may know of it without knowing the verb.
+//! What all requests have in common: a reply type, and properties that callers need without knowing the verb.
 
 use std::convert::Infallible;
 
@@ -11,48 +11,46 @@ use crate::rules::request::{
 };
 use crate::words::Body;
 
-/// A request, and the type of its reply. [`Request`] is a verb too, for callers that pass on any of them.
+/// A request and the type of its reply. [`Request`] is a verb too, for callers that pass on any of them.
 pub trait Verb: Into<Request> {
-    /// What whoever asked gets when it is done.
     type Reply: Serialize + DeserializeOwned + TryFrom<Reply, Error: Into<OtherReply>>;
 
-    /// Counts every text in it that a model will read. The kernel never tokenises: whoever asks brings the counts along,
-    /// and without them bytes count.
+    /// Counts every text in it that a model will read. The kernel has no tokenizer: the caller supplies the counts.
+    /// Without a count, bytes are the bound.
     fn count(&mut self, _tokens: &dyn Fn(&str) -> u64) {}
 
-    /// The bodies in it that may have images and files. In any other body they are refused.
+    /// The bodies that may have images and files. Any other body with them is refused.
     fn bodies_with_parts(&mut self) -> Vec<&mut Body> {
         Vec::new()
     }
 
-    /// Whether a person may ask for it from another process.
+    /// Whether a person may request it from another process.
     fn outside(&self) -> Outside {
         Outside::Closed
     }
 }
 
-/// Whether a person may ask for something from another process. A verb is closed unless it says otherwise.
+/// Whether a person may send a request from another process. A verb is closed unless it says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outside {
     Open,
-    /// Only agents and the runtime ask for it.
+    /// Only agents and the runtime use it.
     Closed,
-    /// It refers to something in the home that it does not bring along, of whichever tree.
+    /// It refers to something in the home, possibly of another tree, that it does not contain.
     RefersElsewhere,
 }
 
 impl Outside {
-    /// Open to a body that holds all of its text and refers to no blob.
+    /// Open for a body that contains all of its text and refers to no blob.
     pub(super) fn if_whole(body: &Body) -> Self {
         if body.rest().is_none() && body.parts().is_empty() { Self::Open } else { Self::RefersElsewhere }
     }
 }
 
-/// The request was done; there is nothing more to say.
+/// The request was done, and there is nothing to report.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accepted {}
 
-/// The reply to any request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "snake_case")]
 pub enum Reply {
@@ -69,7 +67,7 @@ pub enum Reply {
     Wait(WaitReply),
 }
 
-/// Whoever answered answered another request. Between processes this is an error of the other side.
+/// The reply belongs to another request. Between processes this is an error of the other side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the reply belongs to another request")]
 pub struct OtherReply;

@@ -1,5 +1,5 @@
-//! Applying: how each event changes the world. It cannot fail and evaluates nothing; an event that does not fit the
-//! world was not decided for it, which is a bug that stops this tree only.
+//! Applies events: how each one changes the world. It cannot fail and decides nothing. An event that does not fit the
+//! world is a bug, which stops this tree only.
 
 use std::sync::Arc;
 
@@ -114,7 +114,7 @@ impl World {
         let role = self.definition().roles.get(&spawned.role);
         let recursive = role.map(|role| role.recursive).unwrap_or_default();
         let ix = self.agents.insert(spawned, &Birth { parent, account, recursive });
-        // Places are handed out from the lowest, so the list grows by one at most.
+        // The lowest free index is used first, so the list grows by at most one.
         match self.owners.get_mut(account.place()) {
             Some(owner) => *owner = ix,
             None => self.owners.push(ix),
@@ -175,7 +175,7 @@ impl World {
         progress.tokens = progress.tokens.saturating_add(progress.window.tokens() - before);
     }
 
-    /// The most tokens of an agent's first message as others are shown it. Under rules 2 they were tokens_shown all of it.
+    /// Upper bound on the tokens of an agent's first message as others see it. Under rules 2 they saw all of it.
     fn briefing_tokens(&self, ix: AgentIx) -> Option<u64> {
         let agent = self.agents.living(ix).filter(|_| self.rules >= 3)?;
         let turns = self.definition().roles.get(&agent.charter.role)?.turns.as_ref()?;
@@ -183,7 +183,7 @@ impl World {
         Some(context::briefing_tokens(self.definition(), &agent.charter.caps, turns, first))
     }
 
-    /// What an agent knows, or knew that can be given another task.
+    /// The window of an agent, or of a completed child that can get another task.
     fn window_of(&self, ix: AgentIx) -> &Window {
         if let Some(agent) = self.agents.living(ix) {
             return &agent.progress.window;
@@ -209,7 +209,7 @@ impl World {
         self.threads.leave(self.place(head), self.place(reader), bound);
     }
 
-    /// An agent is told that the window of its child is smaller than its own.
+    /// Notifies an agent that its child's window is smaller than its own.
     fn note_clamped(&mut self, child: &AgentId, size: u64, clamped: Clamped) {
         let Some(parent) = self.agent(self.place(child)).kin.parent else { return };
         let tokens = context::clamp_text(child.as_str(), size, clamped.parent_size).len() as u64;
@@ -279,7 +279,7 @@ impl World {
                 self.agents.agent_mut(parent).take(letter);
             }
             Some(_) => {}
-            // The tree is over; what halted it no longer matters.
+            // The tree is over, so the halt no longer matters.
             None => self.halted = None,
         }
     }
@@ -301,18 +301,18 @@ impl World {
         };
         let agent = self.agents.agent_mut(ix);
         if let Work::Model(ModelCall { summary: Some(covers), .. }) = &work {
-            // It is no turn: what is unread stays so.
+            // Not a turn: what is unread stays unread.
             agent.progress.set_failed(None);
             agent.progress.window.summary_asked(&covers.spans);
         } else if let Work::Model(work) = &work {
             match &work.wrap_up {
-                // Its packet is cut, the context is not.
+                // The packet is cut, the context is not.
                 Some(wrap_up) if wrap_up.cut.is_some() => agent.progress.asked_with_less(),
                 Some(_) | None => agent.progress.asked(work.input_tokens),
             }
             agent.progress.asked_to_wrap_up(work.wrap_up.as_ref().map(|wrap_up| &wrap_up.reason));
             agent.progress.window.forget_summary();
-            // Whoever takes turns by itself reads everything before it thinks again.
+            // An agent that takes turns reads everything before its next turn.
             if self
                 .definition
                 .as_ref()
@@ -329,7 +329,7 @@ impl World {
                 agent.progress.window.read();
             }
         }
-        // In the order in which they were asked for; one that needed a person's leave comes later.
+        // Results are in request order; a tool that needs approval returns later.
         let is_behind = |open: &&CallId| self.calls.find(**open).and_then(Call::ask) > ask;
         let behind = ask.map_or(0, |_| agent.open.iter().rev().take_while(is_behind).count());
         agent.open.insert(agent.open.len() - behind, id);
@@ -349,7 +349,7 @@ impl World {
         self.set_timer(alarm, Subject::Call(id));
     }
 
-    /// A call that waits for budget stands in line at the account that blocks it.
+    /// Puts a call that waits for budget in line at the account that blocks it.
     fn in_line(&mut self, id: CallId, blocked: Option<&AgentId>, why: Why) {
         let (Why::Budget { ask }, Some(blocked)) = (why, blocked) else { return };
         let ix = self.calls.call_mut(id).agent;
@@ -383,7 +383,6 @@ impl World {
         }
     }
 
-    /// Ends the running attempt of a call and settles what it held.
     fn settled(&mut self, id: CallId, spent: &Amounts) {
         let call = self.calls.call_mut(id);
         let (ix, held) = (call.agent, call.held());
@@ -421,7 +420,7 @@ impl World {
         if is_summary {
             agent.progress.window.summary_ended(window::came_to(outcome, self.seq));
         } else if *outcome == Outcome::Approved {
-            // The tool that is called now will answer.
+            // The tool that runs now will answer.
         } else if let Some(rank) = rank {
             let parts = if let Outcome::Done { body, .. } = outcome { body.parts() } else { &[] };
             agent.progress.answered(rank, &Room::new(tokens_shown, parts));
@@ -441,7 +440,7 @@ impl World {
         }
         match outcome {
             Outcome::Message { seq } => agent.put_away(*seq),
-            // What a wait brought need not be read a second time.
+            // What a wait returned must not be read twice.
             Outcome::Children { ended } | Outcome::Expired { ended } => {
                 ended.iter().for_each(|end| agent.put_away(end.seq));
             }
@@ -458,7 +457,7 @@ impl World {
         }
     }
 
-    /// The most tokens with which an agent is shown the end of a call, with what stands behind it.
+    /// Upper bound on the tokens of a call's result, facts included.
     fn outcome_tokens(&self, id: CallId, outcome: &Outcome) -> u64 {
         let tokens_shown = context::outcome_tokens(outcome, |end| self.tokens_of(end));
         let Some(Call { agent, work, .. }) = self.call(id) else { return tokens_shown };
@@ -482,11 +481,11 @@ impl World {
         self.agents.agent_mut(ix).progress.answered(rank, &room);
     }
 
-    /// How many tools returned that an agent's last answer asked for before this one: all but those that are open.
+    /// How many tools requested earlier in the agent's last answer have returned: all except the open ones.
     pub(super) fn rank(&self, ix: AgentIx, ask: u32) -> usize {
         let Agent { open, kinds, .. } = self.agent(ix);
         let is_before = |call: &CallId| self.call(*call).and_then(Call::ask).is_some_and(|open| open < ask);
-        // Tools are called in the order in which they were asked for, and there may be a thousand.
+        // Tools run in request order, and there may be a thousand of them.
         let before = match kinds.unasked {
             0 => open.partition_point(is_before),
             _ => open.iter().filter(|call| is_before(call)).count(),
@@ -494,7 +493,7 @@ impl World {
         (ask as usize).saturating_sub(before)
     }
 
-    /// The most tokens that an ended child has to show.
+    /// Upper bound on the tokens of an ended child's result or progress.
     fn tokens_of(&self, end: &ChildEnd) -> u64 {
         let ended = self.agents.find(&end.agent).and_then(|ix| self.agents.ended(ix));
         ended.map_or(0, |ended| ended.tokens)
@@ -514,7 +513,7 @@ impl World {
     }
 }
 
-/// What an instruction counts: by its bytes if nobody counted.
+/// An uncounted instruction counts by its bytes.
 fn instruction_tokens(text: &str, counted: Option<u64>) -> u64 {
     let bytes = text.len() as u64;
     counted.map_or(bytes, |tokens| tokens.min(bytes))

@@ -1,4 +1,4 @@
-//! Applying a branch: the world goes on under another id, with accounts that begin anew and clocks that were stopped.
+//! Applies a branch: the world continues under another id, with reset accounts and stopped clocks.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ impl World {
     pub(super) fn branched(&mut self, branched: &Branched) {
         let Branched { tree, terms, later_ms, .. } = *branched;
         self.tree = tree;
-        // What models take now is for whoever runs it to say.
+        // Rate limits and breakers belong to the process that runs the tree.
         self.gates.clear();
         if let Some(root) = self.agents.root() {
             self.ledger.renew(self.agent(root).account, terms);

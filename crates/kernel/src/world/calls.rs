@@ -1,4 +1,4 @@
-//! The table of open calls of a tree, and the order in which those that wait may start.
+//! The table of a tree's open calls, and the order in which waiting ones may start.
 
 pub(super) use crate::record::Why;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,41 +9,36 @@ use crate::record::Work;
 use crate::words::{CallId, Fault, ModelName, Time, TimerId};
 use crate::world::AgentIx;
 
-/// A call that has not ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     pub agent: AgentIx,
     pub work: Work,
     pub stage: CallStage,
-    /// How many attempts were started.
     pub attempt: u32,
-    /// Whether it was told to stop; it ends with its next report.
+    /// Whether a stop was requested; it ends with its next report.
     pub(crate) stopped: bool,
-    /// Whether its agent was rolled back since: it is settled, and nobody reads what it brings.
+    /// Whether its agent was rolled back since: it is still settled, but its result is discarded.
     pub(crate) is_void: bool,
-    /// Which of the tools that its agent's model asked for ends with it.
+    /// The tool call of its agent's answer that ends with it.
     ask: Option<NonZeroU16>,
-    /// What went wrong so far. Most calls have nothing of it.
+    /// Its failures. Most calls have none.
     past: Option<Box<Past>>,
-    /// The timer it waits for.
     pub(crate) timer: Option<TimerId>,
 }
 
-/// What went wrong with a call so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Past {
-    /// What the last attempt met, if it met a fault; the next one uses up a retry.
+    /// The fault of the last attempt; if set, the next attempt uses up a retry.
     pub(crate) fault: Option<Fault>,
-    /// How many attempts met a fault.
     pub(crate) faults: u32,
-    /// How many attempts were lost with their process.
+    /// Attempts lost because their process died.
     pub(crate) losses: u32,
-    /// Models that were tried or passed over before the present one.
+    /// Models that were tried or skipped before the current one.
     pub(crate) tried: Vec<ModelName>,
 }
 
 impl Past {
-    /// An attempt met this, or was lost with its process.
+    /// Records a fault, or an attempt lost with its process.
     pub(crate) fn take(&mut self, fault: Option<&Fault>) {
         match fault {
             Some(_) => self.faults += 1,
@@ -54,7 +49,6 @@ impl Past {
 }
 
 impl Call {
-    /// What went wrong so far, if anything did.
     pub(crate) fn past(&self) -> Option<&Past> {
         self.past.as_deref()
     }
@@ -69,29 +63,28 @@ impl Call {
         self.past().is_some_and(|past| past.fault.is_some())
     }
 
-    /// Whether its agent was rolled back since: nobody reads what it brings.
+    /// Whether its agent was rolled back since, so that its result is discarded.
     #[must_use]
     pub const fn is_void(&self) -> bool {
         self.is_void
     }
 
-    /// Nobody reads what it brings from here on.
+    /// Discards its result from now on.
     pub(crate) const fn void(&mut self) {
         (self.stopped, self.is_void, self.ask) = (true, true, None);
     }
 
-    /// Which of the tools that its agent's model asked for ends with it.
+    /// The tool call of its agent's answer that ends with it.
     pub(crate) fn ask(&self) -> Option<u32> {
         self.ask.map(|ask| u32::from(ask.get() - 1))
     }
 
-    /// Whether an attempt is out.
     #[must_use]
     pub const fn is_running(&self) -> bool {
         matches!(self.stage, CallStage::Running { .. })
     }
 
-    /// What the running attempt holds; nothing if none runs.
+    /// Zero if no attempt runs.
     #[must_use]
     pub const fn held(&self) -> Amounts {
         match self.stage {
@@ -100,7 +93,7 @@ impl Call {
         }
     }
 
-    /// When the running attempt started, if what its model costs depends on that.
+    /// When the running attempt started, if its price depends on that.
     #[must_use]
     pub const fn start(&self) -> Option<Time> {
         match self.stage {
@@ -110,65 +103,61 @@ impl Call {
     }
 }
 
-/// Where a call stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallStage {
-    /// Asked, and about to be decided in the same batch.
+    /// Requested; decided in the same batch.
     Asked,
-    /// It cannot go on yet.
     Waiting(Why),
-    /// An attempt is out.
-    Running { held: Amounts, start: Option<Time> },
+    Running {
+        held: Amounts,
+        start: Option<Time>,
+    },
 }
 
-/// Every open call of a tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
     open: BTreeMap<CallId, Box<Call>>,
     startable: BTreeSet<CallId>,
-    /// Those of them that wait only for a slot.
+    /// Those that wait only for a free slot.
     slotless: BTreeSet<CallId>,
     running: u32,
     last: u64,
 }
 
 impl Calls {
-    /// The call with this id, if it is open.
     #[must_use]
     pub fn find(&self, id: CallId) -> Option<&Call> {
         self.open.get(&id).map(Box::as_ref)
     }
 
-    /// Every open call, the oldest first.
+    /// Oldest first.
     pub fn all(&self) -> impl Iterator<Item = (CallId, &Call)> {
         self.open.iter().map(|(id, call)| (*id, call.as_ref()))
     }
 
-    /// How many effects run.
     #[must_use]
     pub const fn running(&self) -> u32 {
         self.running
     }
 
-    /// The id of the next call.
     #[must_use]
     pub const fn next_id(&self) -> CallId {
         CallId(self.last + 1)
     }
 
-    /// The first call after `id` that only waits for something to change.
+    /// The first call after `id` that a change elsewhere can start.
     pub(crate) fn startable_after(&self, id: CallId) -> Option<CallId> {
         self.startable.range(CallId(id.0 + 1)..).next().copied()
     }
 
-    /// Whether a call that asked before `id` waits only for a slot.
+    /// Whether an earlier call than `id` waits only for a free slot.
     pub(crate) fn is_behind(&self, id: CallId) -> bool {
         self.slotless.first().is_some_and(|first| *first < id)
     }
 
     pub(crate) fn insert(&mut self, id: CallId, agent: AgentIx, work: Work, ask: Option<u32>) {
         let (stage, attempt, stopped, is_void) = (CallStage::Asked, 0, false, false);
-        // An answer asks for far fewer.
+        // An answer has far fewer tool calls.
         let ask = ask.map(|ask| NonZeroU16::MIN.saturating_add(u16::try_from(ask).unwrap_or(u16::MAX)));
         let call = Call { agent, work, stage, attempt, stopped, is_void, ask, past: None, timer: None };
         self.last = self.last.max(id.0);
@@ -180,7 +169,7 @@ impl Calls {
         self.open.remove(&id);
     }
 
-    /// The open call with this id. Changing one that is not open is a bug, and stops this tree only.
+    /// Panics if the call is not open: that is a bug, and stops this tree only.
     pub(crate) fn call_mut(&mut self, id: CallId) -> &mut Call {
         match self.open.get_mut(&id) {
             Some(call) => call,
@@ -188,7 +177,7 @@ impl Calls {
         }
     }
 
-    /// Moves a call to another stage and keeps the counts true.
+    /// Changes a call's stage and updates the counters.
     pub(crate) fn move_to(&mut self, id: CallId, stage: CallStage) {
         let before = std::mem::replace(&mut self.call_mut(id).stage, stage);
         match before {

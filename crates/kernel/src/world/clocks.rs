@@ -1,4 +1,4 @@
-//! The clocks in the world: which timeouts run and which stand still, so that nobody has to look at every agent.
+//! The clocks in the world: an index of running and paused timeouts, so that no rule has to visit every agent.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use crate::record::{Alarm, ClockKind};
 use crate::words::AgentId;
 use crate::world::{AgentClock, AgentClocks, AgentIx};
 
-/// Agents with a timeout that can stand still.
+/// Agents with a timeout that can pause.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Timeouts {
     running: BTreeSet<AgentIx>,
@@ -31,19 +31,18 @@ impl Timeouts {
 }
 
 impl World {
-    /// One clock of a living agent, if it has it.
     #[must_use]
     pub fn clock(&self, ix: AgentIx, kind: ClockKind) -> Option<&AgentClock> {
         self.agents.living(ix)?.clocks.as_deref()?.find(kind)
     }
 
-    /// Whether its timeout is one that never stands still.
+    /// Whether its timeout never pauses.
     #[must_use]
     pub fn is_by_the_wall(&self, ix: AgentIx) -> bool {
         self.agents.living(ix).and_then(|agent| agent.clocks.as_deref()).is_some_and(|clocks| clocks.is_wall)
     }
 
-    /// Whether timeouts stand still: only a person brings the tree on.
+    /// Whether timeouts are paused: only a person can make the tree continue.
     #[must_use]
     pub fn stands_still(&self) -> bool {
         let is_still = match self.state() {
@@ -51,7 +50,7 @@ impl World {
             TreeState::Suspended => self.calls.running() == 0,
             TreeState::New | TreeState::Running | TreeState::Ended(_) => false,
         };
-        // A call that sleeps before a retry finds the root paused when it wakes up.
+        // A call that sleeps before a retry will find the root paused when it wakes up.
         let is_paused = || {
             let root = self.agents.root().and_then(|root| self.agents.living(root));
             self.calls.running() == 0 && root.is_some_and(|root| root.paused)
@@ -59,18 +58,18 @@ impl World {
         is_still || is_paused()
     }
 
-    /// Whether any agent has a timeout that can stand still.
+    /// Whether any agent has a timeout that can pause.
     pub(crate) fn has_timeouts(&self) -> bool {
         !(self.timeouts.running.is_empty() && self.timeouts.still.is_empty())
     }
 
-    /// The agents whose timeout runs, or stands still.
+    /// The agents whose timeout runs or is paused.
     pub(crate) fn timeouts_that(&self, run: bool) -> Vec<AgentIx> {
         let timeouts = if run { &self.timeouts.running } else { &self.timeouts.still };
         timeouts.iter().copied().collect()
     }
 
-    /// Sets the clocks of an agent that was just born.
+    /// Sets the clocks of a new agent.
     pub(super) fn wound(&mut self, ix: AgentIx) {
         let Some(clocks) = self.agent(ix).clocks.as_deref() else { return };
         let (alarm, is_wall) =
@@ -106,7 +105,6 @@ impl World {
         }
     }
 
-    /// An agent has more time, so that it need not come to an end.
     pub(super) fn extended(&mut self, id: &AgentId, add_ms: u64) {
         if add_ms == 0 {
             return;
@@ -118,7 +116,7 @@ impl World {
         }
     }
 
-    /// An agent that is about to end needs no clock.
+    /// Removes the clocks of an agent that is about to end.
     pub(super) fn clocks_gone(&mut self, ix: AgentIx) {
         let clocks: Option<Box<AgentClocks>> = self.agents.agent_mut(ix).clocks.take();
         for clock in

@@ -1,5 +1,5 @@
-//! Effects: what the outside is to do once the events behind it are durable. Each one follows from one event, and
-//! each call that was started ends in exactly one report.
+//! Which effect follows from an event. Each effect follows from one event, and each started call ends in exactly one
+//! report.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::words::{CallId, TreeId};
 use crate::world::World;
 
 impl World {
-    /// The effect that `event` asks for, once it has been applied and is durable.
+    /// The effect of `event`, after it was applied and is durable.
     #[must_use]
     pub fn effect_of(&self, event: &Event) -> Option<Effect> {
         match event {
@@ -86,10 +86,10 @@ fn set(alarm: Alarm) -> Effect {
     Effect::SetTimer { timer: alarm.timer, at: alarm.at }
 }
 
-/// The same for every start of the same call, or of the same attempt at it.
+/// Idempotency key of a call, or of one attempt at it.
 fn key(tree: TreeId, call: CallId, attempt: Option<u32>) -> String {
     let mut key = String::with_capacity(56);
-    // Writing to a text does not fail.
+    // Writing to a string cannot fail.
     let _ = write!(key, "{tree}/{}", call.0);
     if let Some(attempt) = attempt {
         let _ = write!(key, "/{attempt}");

@@ -1,5 +1,5 @@
-//! The world: everything a tree is at one moment. It changes only by applying events, and two worlds that applied
-//! the same events are equal.
+//! The world: the whole state of a tree. It changes only by applying events, and two worlds that applied the same
+//! events are equal.
 
 mod agent;
 mod apply;
@@ -28,16 +28,15 @@ use clocks::Timeouts;
 pub use threads::{Thread, Threads};
 pub use view::{AgentView, TreeState};
 
-/// Everything a tree is at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct World {
     tree: TreeId,
-    /// The version of the rules by which this tree is decided.
+    /// The version of the rules that decide this tree.
     rules: u32,
     seq: Seq,
     definition: Option<Arc<Definition>>,
     agents: Agents,
-    /// The agent behind each account, to name it in a refusal.
+    /// The agent of each account, to name it in a refusal.
     owners: Vec<AgentIx>,
     ledger: Ledger,
     calls: Calls,
@@ -45,37 +44,35 @@ pub struct World {
     timeouts: Timeouts,
     gates: BTreeMap<ModelName, Gate>,
     halted: Option<Halt>,
-    /// Whether nobody runs the tree, or whoever does is stopping. A crash leaves no such trace.
+    /// Whether no process runs the tree, or the process is stopping. A crash does not set it.
     suspended: bool,
-    /// Messages for agents that are not there yet.
+    /// Messages for agents that do not exist yet.
     unborn: BTreeMap<AgentId, Vec<Letter>>,
     threads: Threads,
 }
 
-/// Why the tree takes no new work.
+/// Why the tree starts no new work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Halt {
-    /// The call that asked for more.
+    /// The call that needed more.
     pub call: CallId,
     pub account: AgentId,
     pub short: Shortfall,
 }
 
-/// Timers that have not fired.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Timers {
     pending: BTreeMap<TimerId, (Time, Subject)>,
     last: u64,
 }
 
-/// What a timer is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
     Call(CallId),
     Clock(AgentIx, ClockKind),
 }
 
-/// What keeps calls from a model.
+/// What blocks calls to a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Gate {
     breaker: BreakerState,
@@ -83,13 +80,13 @@ struct Gate {
 }
 
 impl World {
-    /// The world of a tree that has not started.
+    /// A tree that has not started.
     #[must_use]
     pub fn new(tree: TreeId) -> Self {
         Self::under(RULES, tree)
     }
 
-    /// The same, for a tree that is to start under other rules than the newest: to decide an old journal again.
+    /// For a tree under older rules, to decide an old journal again.
     #[must_use]
     pub fn under(rules: u32, tree: TreeId) -> Self {
         Self {
@@ -116,31 +113,29 @@ impl World {
         self.tree
     }
 
-    /// The version of the rules by which this tree is decided.
+    /// The version of the rules that decide this tree.
     #[must_use]
     pub const fn rules(&self) -> u32 {
         self.rules
     }
 
-    /// The last event that was applied.
     #[must_use]
     pub const fn seq(&self) -> Seq {
         self.seq
     }
 
-    /// Every agent there is or was.
+    /// Living and ended.
     #[must_use]
     pub const fn agents(&self) -> &Agents {
         &self.agents
     }
 
-    /// The threads that agents share.
     #[must_use]
     pub const fn threads(&self) -> &Threads {
         &self.threads
     }
 
-    /// Messages for agents that are not there yet.
+    /// Messages for agents that do not exist yet.
     #[must_use]
     pub const fn unborn(&self) -> &BTreeMap<AgentId, Vec<Letter>> {
         &self.unborn
@@ -156,34 +151,32 @@ impl World {
         &self.ledger
     }
 
-    /// The open call with this id.
     #[must_use]
     pub fn call(&self, id: CallId) -> Option<&Call> {
         self.calls.find(id)
     }
 
-    /// Why the tree takes no new work, if it does not.
     #[must_use]
     pub const fn halted(&self) -> Option<&Halt> {
         self.halted.as_ref()
     }
 
-    /// Whether nothing starts until somebody runs the tree again.
+    /// Whether nothing starts until the tree is resumed.
     #[must_use]
     pub const fn is_suspended(&self) -> bool {
         self.suspended
     }
 
-    /// Whether the root has ended; nothing follows.
+    /// Whether the root has ended, after which nothing follows.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.agents.root().is_some_and(|root| self.agents.ended(root).is_some())
     }
 
-    /// The agent that may act under this id: it exists, lives, and is not being stopped.
+    /// The agent with this id, if it exists, lives and is not being stopped.
     ///
     /// # Errors
-    /// Says whether it never was, has ended or is ending, or that the tree is not there.
+    /// Says whether it never existed, has ended or is ending, or that the tree has not started.
     pub fn living(&self, id: &AgentId) -> Result<AgentIx, Refusal> {
         self.check_running()?;
         let ix = self.agents.find(id).ok_or_else(|| Refusal::UnknownAgent { agent: id.clone() })?;
@@ -202,7 +195,7 @@ impl World {
         if self.is_over() { Err(Refusal::TreeEnded) } else { Ok(()) }
     }
 
-    /// What the tree is made of. Asking before it started is a bug.
+    /// Panics before the tree has started: that is a bug.
     #[must_use]
     pub fn definition(&self) -> &Definition {
         match &self.definition {
@@ -231,7 +224,6 @@ impl World {
         self.ledger.account(self.agent(ix).account)
     }
 
-    /// The id of the agent whose account this is.
     pub(crate) fn owner(&self, account: AccountIx) -> AgentId {
         match self.owners.get(account.place()) {
             Some(ix) => self.agent_id(*ix).clone(),
@@ -239,29 +231,28 @@ impl World {
         }
     }
 
-    /// Whether `ix` or an agent above it is paused.
+    /// Whether `ix` or an ancestor is paused.
     pub(crate) fn is_paused(&self, ix: AgentIx) -> bool {
         self.agent(ix).paused || self.agents.above(ix).any(|above| self.agent(above).paused)
     }
 
-    /// Whether the breaker of `model` is open.
     #[must_use]
     pub fn is_broken(&self, model: &ModelName) -> bool {
         self.gates.get(model).is_some_and(|gate| gate.breaker == BreakerState::Open)
     }
 
-    /// Until when `model` takes no calls; that may be over.
+    /// Until when `model` takes no calls; may be in the past.
     #[must_use]
     pub fn rate_limit(&self, model: &ModelName) -> Option<Time> {
         self.gates.get(model).and_then(|gate| gate.limited_until)
     }
 
-    /// How an agent takes turns by itself, if it does.
+    /// How an agent takes turns on its own, if it does.
     pub(crate) fn turns_of(&self, ix: AgentIx) -> Option<&Turns> {
         self.definition().roles.get(&self.agent(ix).charter.role)?.turns.as_ref()
     }
 
-    /// The most tokens with which an agent is told what is left, or what a child used.
+    /// Upper bound on the tokens of a facts line for this agent.
     pub(crate) fn facts_tokens(&self, ix: AgentIx) -> u64 {
         self.turns_of(ix).and_then(|turns| turns.facts_tokens).unwrap_or(0)
     }
@@ -274,8 +265,8 @@ impl World {
         self.timers.pending.get(&timer).copied()
     }
 
-    /// Why an answer to an open question comes too late, if it does: the question's time is up, even where its timer
-    /// has not been decided yet.
+    /// Why an answer to an open question is too late, if it is: the question has timed out, even if its timer is not
+    /// decided yet.
     #[must_use]
     pub fn late_answer(&self, question: CallId, now: Time) -> Option<Refusal> {
         let call = self.call(question).filter(|call| matches!(call.work, Work::Question(_)))?;
@@ -284,7 +275,7 @@ impl World {
         is_late.then(|| Refusal::AnswerLate { question, late_ms: now.0 - at.0 })
     }
 
-    /// Every timer that has not fired; after a restart they are set again.
+    /// Every timer that has not fired; set again after a restart.
     pub fn alarms(&self) -> impl Iterator<Item = Alarm> {
         self.timers.pending.iter().map(|(timer, (at, _))| Alarm { timer: *timer, at: *at })
     }

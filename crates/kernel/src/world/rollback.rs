@@ -1,5 +1,5 @@
-//! Applying a rollback: an agent stands as one stood at a checkpoint. What was spent, the turns that were taken, the
-//! size of its window and what it is stay as they are.
+//! Applies a rollback: sets an agent to its state at a checkpoint. What was spent, the number of turns, the window
+//! size and the charter stay.
 
 use super::World;
 use crate::context::ROLLED_BACK;
@@ -30,7 +30,7 @@ impl World {
         agent.kinds.unasked += unasked;
         agent.inbox = standing.inbox.iter().copied().collect();
         agent.progress.restore(restored);
-        // As many as were asked for before each have returned by then.
+        // All tools requested before each of them have returned by then.
         let mut unanswered = restored.unanswered.clone();
         unanswered.sort_unstable();
         for ask in unanswered {
@@ -40,7 +40,7 @@ impl World {
         let agent = self.agents.agent_mut(ix);
         let is_own = restored.from == *id;
         let contexts = if is_own { agent.progress.window.context_messages() } else { 0 };
-        // Whoever was told by it knows what it does not any more; what it will know instead is news to them.
+        // Agents that it shared with still have messages that it no longer has; its replacements are new to them.
         let others: Vec<AgentIx> = self.agents.all().filter(|ix| self.agents.living(*ix).is_some()).collect();
         for other in others {
             self.agents.agent_mut(other).progress.window.knows_at_most(id, contexts);
@@ -49,7 +49,7 @@ impl World {
 }
 
 impl Progress {
-    /// What its model was told and said is what one was at a checkpoint. Turns stay counted.
+    /// Restores messages and last text. Turns stay counted.
     fn restore(&mut self, Restored { standing, .. }: &Restored) {
         let first = self.window.headers().first().map_or(0, |header| u64::from(header.tokens));
         let others = standing.tokens.saturating_sub(standing.window.first_tokens());

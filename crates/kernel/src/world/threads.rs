@@ -1,25 +1,25 @@
-//! Threads that are shared: agents that read the context messages of one agent as they come. The smallest window among
-//! all of them bounds how much of it anybody's packet holds, so that none of them works from what another cannot see.
+//! Shared threads: agents that receive another agent's context messages as they arrive. The smallest window of all
+//! readers bounds how much of a thread any packet holds, so that no agent works from messages that another cannot
+//! see.
 
 use std::collections::BTreeMap;
 
 use crate::world::AgentIx;
 
-/// The shared threads of a tree. Most trees have none.
+/// Most trees have none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Threads {
-    /// Each by the agent whose context messages are read.
+    /// By the agent whose context messages are read.
     threads: BTreeMap<AgentIx, Thread>,
-    /// Whose thread an agent reads.
+    /// By reader: the agent whose thread it reads.
     read: BTreeMap<AgentIx, AgentIx>,
 }
 
-/// A thread that is shared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thread {
-    /// Who reads it, in the order in which they joined.
+    /// In the order in which they joined.
     pub readers: Vec<AgentIx>,
-    /// The most tokens of it in anybody's packet; everything is shown if absent.
+    /// The most tokens of it in any packet; unlimited if absent.
     pub bound: Option<u64>,
 }
 
@@ -30,13 +30,12 @@ impl Threads {
         self.threads.get(&head)
     }
 
-    /// Whose thread an agent reads.
     #[must_use]
     pub fn read_by(&self, reader: AgentIx) -> Option<AgentIx> {
         self.read.get(&reader).copied()
     }
 
-    /// The bound that counts for an agent, whether the thread is its own or it reads it.
+    /// The bound for an agent, as the owner or a reader of the thread.
     #[must_use]
     pub fn bound(&self, agent: AgentIx) -> Option<u64> {
         self.of(self.read_by(agent).unwrap_or(agent))?.bound

@@ -1,4 +1,5 @@
-//! Looking at a world: the directory of its agents and the state of the whole. Costs nothing per call ever made.
+//! Views of a world: the directory of its agents and the state of the tree. Their cost does not depend on the number
+//! of past calls.
 
 use std::fmt;
 
@@ -10,15 +11,12 @@ use crate::record::{ExitKind, Why, Work};
 use crate::words::{AgentId, RoleName, ThreadId};
 use crate::world::{AgentIx, AgentState, AgentStatus, CallStage};
 
-/// One agent as others see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentView {
     pub agent: AgentId,
     pub parent: Option<AgentId>,
     pub role: RoleName,
-    /// How far below the root.
     pub depth: u32,
-    /// What it is doing.
     pub status: AgentStatus,
     /// What it and everything below it used.
     pub spent: Amounts,
@@ -28,37 +26,32 @@ pub struct AgentView {
     pub lent: Amounts,
     /// Used beyond what was held or free.
     pub overrun: Amounts,
-    /// Its ceilings, as long as it lives.
+    /// While it lives.
     pub limit: Option<Ceilings>,
-    /// What it can use at this moment, as long as it lives.
+    /// What it can use now, while it lives.
     pub remaining: Option<Ceilings>,
-    /// The conversation it belongs to; none kept once it ended.
+    /// While it lives.
     pub thread: Option<ThreadId>,
 }
 
-/// The state of a whole tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TreeState {
-    /// It has not begun.
     New,
-    /// Something can happen by itself.
+    /// Something can happen without a person.
     Running,
-    /// Only a person's answer brings it on.
+    /// It waits for a person's answer.
     Waiting,
-    /// Nothing runs, and something waits for a person to unpause it.
+    /// Nothing runs, and a person must unpause something.
     Paused,
-    /// Nobody runs it, or whoever does is stopping: it goes on when it is resumed.
+    /// No process runs it, or the process is stopping; it continues when it is resumed.
     #[serde(rename = "stopped")]
     Suspended,
-    /// Its ceiling is reached.
     Halted,
-    /// It is over.
     Ended(ExitKind),
 }
 
 impl TreeState {
-    /// The state as one word.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -66,14 +59,13 @@ impl TreeState {
             Self::Running => "running",
             Self::Waiting => "waiting",
             Self::Paused => "paused",
-            // The word that heads and results have had from the first version on.
+            // Heads and results have used this word since the first version.
             Self::Suspended => "stopped",
             Self::Halted => "halted",
             Self::Ended(exit) => exit.word(),
         }
     }
 
-    /// The state with this word.
     #[must_use]
     pub fn of_word(word: &str) -> Option<Self> {
         let living = [Self::New, Self::Running, Self::Waiting, Self::Paused, Self::Suspended, Self::Halted]
@@ -81,7 +73,6 @@ impl TreeState {
         living.chain(ExitKind::ALL.map(Self::Ended)).find(|state| state.word() == word)
     }
 
-    /// Whether nothing follows.
     #[must_use]
     pub const fn is_over(self) -> bool {
         matches!(self, Self::Ended(_))
@@ -95,7 +86,7 @@ impl fmt::Display for TreeState {
 }
 
 impl World {
-    /// One agent. Takes as long whatever it has done.
+    /// Constant time, whatever the agent has done.
     #[must_use]
     pub fn view(&self, ix: AgentIx) -> AgentView {
         let id = self.agent_id(ix).clone();
@@ -133,19 +124,18 @@ impl World {
         }
     }
 
-    /// Every agent of the tree, in order of birth.
+    /// In spawn order.
     pub fn directory(&self) -> impl Iterator<Item = AgentView> {
         self.agents.all().map(|ix| self.view(ix))
     }
 
-    /// The state of the whole tree.
     #[must_use]
     pub fn state(&self) -> TreeState {
         let Some(root) = self.agents.root() else { return TreeState::New };
         if let Some(ended) = self.agents.ended(root) {
             return TreeState::Ended(ended.exit);
         }
-        // What a person paused is paused, whoever runs it.
+        // A person's pause takes precedence over a suspension.
         if self.suspended && !self.agent(root).paused {
             return TreeState::Suspended;
         }

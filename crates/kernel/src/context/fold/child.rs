@@ -1,5 +1,4 @@
-//! Children in the fold: how their parent reads that they ended, and what is kept of those that it may give another
-//! task.
+//! Children in the fold: how their parent sees that they ended, and what is kept for another task.
 
 use super::super::text::{child_text, shown, wait_text};
 use super::{Context, Contexts, End, Reader};
@@ -12,7 +11,7 @@ use crate::words::{AgentId, Body, By, Category, answer_digest};
 
 impl Contexts {
     pub(super) fn ended(&mut self, agent: &AgentId, exit: &Exit, result: Option<&Body>, spent: &Amounts) {
-        // Swapping changes the order of the map, and nobody asks for that.
+        // Swapping changes the map's order, which is not used.
         let Some(context) = self.agents.swap_remove(agent) else { return };
         self.summaries.remove(agent);
         self.last_calls.remove(agent);
@@ -44,7 +43,7 @@ impl Contexts {
         }
     }
 
-    /// What an agent knows, or knew that is given to another as its task.
+    /// The context of an agent, or of a completed child that gets another task.
     pub(super) fn knows(&self, agent: &AgentId, to: &AgentId) -> Option<&Context> {
         let finished = || match self.agents.get(to)?.origin.path.as_ref() {
             [.., parent, _] => self.kept.finished(parent, agent),
@@ -53,7 +52,7 @@ impl Contexts {
         self.agents.get(agent).or_else(finished)
     }
 
-    /// The end of a call that waited for children, as its agent reads it; none if it did not.
+    /// The result of a call that waited for children; `None` if it waited for something else.
     pub(super) fn returned(
         &mut self,
         agent: &AgentId,
@@ -81,7 +80,7 @@ impl Contexts {
             return Some((finding.text, is_error, Facts { used: finding.used, left: None }));
         };
         let late = if is_late { Late::Yes } else { Late::No };
-        // One that is shown alone has no mark that says what it used.
+        // A single one has no heading that shows what it used.
         let alone = findings.first().filter(|one| agents.iter().all(|agent| *agent == one.agent));
         let facts = Facts { used: alone.and_then(|one| one.used), left: None };
         let is_error = is_late || !findings.iter().any(Finding::is_completed);

@@ -1,6 +1,6 @@
-//! Going back: a context becomes what one was at a checkpoint. The texts of then are not in the event, and a fold does
-//! not keep what windows have let go; so whoever folds says before which checkpoints later events go back to, and only
-//! what those need is kept on the way. A fold that was not told so says at which event it lacks something.
+//! Rollback: a context becomes what it was at a checkpoint. The event does not contain the texts, and a fold does not
+//! keep what windows drop. So the caller says in advance which checkpoints later events return to, and only what
+//! those need is kept. A fold without that information reports the event at which it lacks something.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::record::{Event, Restored, Standing};
 use crate::window::MessageList;
 use crate::words::{AgentId, CallId, Seq};
 
-/// What an agent knew at one moment, with its texts. Shared with the context that it was taken from.
+/// An agent's context at one moment, with its texts. Shared with the context that it was taken from.
 #[derive(Clone, Debug)]
 pub struct ContextSnapshot {
     agent: AgentId,
@@ -23,13 +23,13 @@ pub struct ContextSnapshot {
 }
 
 impl ContextSnapshot {
-    /// The calls that were to answer tools that its last answer asked for, and which of them.
+    /// Open calls for tools of its last answer, with the tool's index.
     #[must_use]
     pub fn open(&self) -> &[(CallId, u32)] {
         &self.open
     }
 
-    /// Whether these are the texts of an agent that stood so.
+    /// Whether these texts belong to an agent in that state.
     #[must_use]
     pub fn fits(&self, agent: &AgentId, standing: &Standing) -> bool {
         let window = &standing.window;
@@ -43,73 +43,70 @@ impl ContextSnapshot {
     }
 }
 
-/// The checkpoints of a tree that later events go back to, by where they are and whose, and how often.
+/// The checkpoints that later events return to: position, agent, and how often.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places(BTreeMap<Seq, BTreeMap<AgentId, u32>>);
 
 impl Places {
-    /// Notes where an event goes back to, if it does.
+    /// Records the checkpoint that an event returns to, if it does.
     pub fn note(&mut self, event: &Event) {
         if let Event::ContextRestored(restored) = event {
             *self.0.entry(restored.at).or_default().entry(restored.from.clone()).or_default() += 1;
         }
     }
 
-    /// Whether a later event goes back to this one.
     #[must_use]
     pub fn has(&self, seq: Seq) -> bool {
         self.0.contains_key(&seq)
     }
 
-    /// Whose contexts later events go back to, as they were at this one.
+    /// The agents that later events return to this event.
     pub fn whose(&self, seq: Seq) -> impl Iterator<Item = &AgentId> {
         self.0.get(&seq).into_iter().flat_map(BTreeMap::keys)
     }
 }
 
-/// What a fold knows about going back. Most trees never do.
+/// What a fold keeps for rollbacks. Most trees have none.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recall {
-    /// What is to be kept.
     places: Places,
-    /// Whose checkpoints the last events made.
+    /// Agents of the checkpoints made by the last events.
     made: Vec<AgentId>,
-    /// What was kept, and how often it will be needed yet.
+    /// Snapshots, and how often each is still needed.
     kept: BTreeMap<(Seq, AgentId), (ContextSnapshot, u32)>,
-    /// The first event that went back to what was not kept, or was not so.
+    /// The first event whose snapshot is missing or does not match.
     lacks: Option<Seq>,
 }
 
 impl Contexts {
-    /// Keeps what agents know at these checkpoints, for later events that go back there.
+    /// Keeps snapshots at these checkpoints for later events that return to them.
     pub fn keep(&mut self, places: Places) {
         self.recall().places = places;
     }
 
-    /// Takes what an agent knew at a checkpoint: the next event goes back there.
+    /// Supplies the snapshot for the next event, which returns to it.
     pub fn hand(&mut self, at: Seq, known: ContextSnapshot) {
         self.recall().kept.insert((at, known.agent.clone()), (known, 1));
     }
 
-    /// Lets go of what was handed over in vain.
+    /// Drops a supplied snapshot that was not used.
     pub fn take_back(&mut self, at: Seq) {
         self.recall().kept.retain(|(kept, _), _| *kept != at);
     }
 
-    /// The first event that went back to what this fold did not keep, or to what was not so. From there on the context
-    /// of its agent is not what it should be: fold again, and say before what is to be [kept](Self::keep).
+    /// The first event whose snapshot this fold did not keep or that does not match. From there on its agent's
+    /// context is wrong: fold again and [`keep`](Self::keep) the checkpoint first.
     #[must_use]
     pub fn lacks(&self) -> Option<Seq> {
         self.recall.as_ref().and_then(|recall| recall.lacks)
     }
 
-    /// What was kept of a checkpoint.
     #[must_use]
     pub fn kept(&self, at: Seq, agent: &AgentId) -> Option<&ContextSnapshot> {
         self.recall.as_ref()?.kept.get(&(at, agent.clone())).map(|(known, _)| known)
     }
 
-    /// What a living agent knows now.
+    /// A snapshot of a living agent's current context.
     #[must_use]
     pub fn known(&self, agent: &AgentId) -> Option<ContextSnapshot> {
         let context = self.agents.get(agent)?;
@@ -122,8 +119,7 @@ impl Contexts {
         })
     }
 
-    /// What agents know at a checkpoint is kept if a later event goes back there. One that is followed by others of its
-    /// batch is where the last of them is.
+    /// Takes snapshots at a checkpoint if a later event returns to it. A checkpoint is valid at the end of its batch.
     pub(super) fn keep_known(&mut self, event: &Event) {
         let seq = self.seq;
         let Some(recall) = &mut self.recall else { return };
@@ -138,7 +134,6 @@ impl Contexts {
         }
     }
 
-    /// A context is what one was at a checkpoint.
     pub(super) fn restored(&mut self, restored: &Restored) {
         match self
             .recall()
@@ -172,7 +167,7 @@ impl Contexts {
 }
 
 impl Recall {
-    /// What was kept of a checkpoint; after the last use it goes.
+    /// Drops the snapshot after its last use.
     fn take(&mut self, at: Seq, agent: &AgentId) -> Option<ContextSnapshot> {
         let place = (at, agent.clone());
         let (known, uses) = self.kept.get_mut(&place)?;

@@ -1,5 +1,5 @@
-//! Admission: may this call start now? The one place that says yes, wait or no to a call, when it arrives and
-//! whenever something changed that calls wait for.
+//! Admission: the only place that decides whether a call may start, wait or is refused, when it arrives and whenever
+//! something changed that calls wait for.
 
 use super::{choose, cost, end};
 use crate::record::{Outcome, Why, Work};
@@ -12,7 +12,6 @@ use crate::rules::{Draft, agent, clock, turn};
 use crate::words::{AgentId, CallId, ModelName, Time};
 use crate::world::AgentIx;
 
-/// What became of a call that asked to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Admitted {
     Started,
@@ -27,7 +26,7 @@ enum Verdict {
     Refuse(Refusal),
 }
 
-/// What a call waits for, until when if time is what it waits for, and at which account if budget is.
+/// What a call waits for, with the time or the account if it depends on one.
 #[derive(Clone, Copy)]
 struct Pause {
     why: Why,
@@ -41,8 +40,8 @@ impl Pause {
     }
 }
 
-/// Starts a call, lets it wait, or refuses it with all that follows. With a `scan`, only those that the scan has
-/// passed go first; without, everyone who waits does.
+/// Starts a call, lets it wait, or refuses it with all consequences. With a `scan`, only calls that the scan has
+/// skipped go first; without one, all waiting calls do.
 pub(crate) fn admit(draft: &mut Draft<'_>, id: CallId, scan: Option<&mut Scan>) -> Admitted {
     loop {
         match verdict(draft, id, scan.as_deref()) {
@@ -67,10 +66,10 @@ pub(crate) fn admit(draft: &mut Draft<'_>, id: CallId, scan: Option<&mut Scan>) 
     }
 }
 
-/// Looks again at every call that waits for something to change, in order, until nothing moves.
+/// Reconsiders every call that waits for a change, in order, until nothing changes.
 pub(crate) fn pump(draft: &mut Draft<'_>) {
     loop {
-        // If the call that asked for too much is gone, the others may go on.
+        // If the call that caused the halt is gone, the others may continue.
         if draft.halted().is_some_and(|halt| draft.call(halt.call).is_none()) {
             draft.record(Event::TreeUnhalted);
         }
@@ -84,19 +83,19 @@ pub(crate) fn pump(draft: &mut Draft<'_>) {
             last = id;
             refused |= matches!(admit(draft, id, Some(&mut scan)), Admitted::Refused(_));
         }
-        // A refusal may end agents and so return what they were lent; those passed over may fit now.
+        // A refusal may end agents and return what they were lent, so skipped calls may fit now.
         if !refused {
             return;
         }
     }
 }
 
-/// Takes every call of `ix` and below that could start out of the running, for as long as the agent is paused.
+/// Parks every startable call of `ix` and below while the agent is paused.
 pub(crate) fn park(draft: &mut Draft<'_>, ix: AgentIx) {
     hold_back(draft, ix, Why::Paused);
 }
 
-/// Takes every call that could start out of the running, for as long as nobody runs the tree.
+/// Parks every startable call while no process runs the tree.
 pub(crate) fn suspend(draft: &mut Draft<'_>) {
     if draft.is_suspended() {
         return;
@@ -111,7 +110,7 @@ fn hold_back(draft: &mut Draft<'_>, ix: AgentIx, until: Why) {
     for member in draft.agents().subtree(ix) {
         for id in draft.agent(member).open.clone() {
             let Some(CallStage::Waiting(why)) = draft.call(id).map(|call| call.stage) else { continue };
-            // Whoever is paused while nobody runs the tree waits for a person first.
+            // A paused call waits for a person first, even if no process runs the tree.
             if matches!(why, Why::Budget { .. } | Why::Slot | Why::Rate | Why::Suspended) {
                 wait(draft, id, Pause::on(until));
             }
@@ -145,7 +144,7 @@ fn verdict(draft: &Draft<'_>, id: CallId, scan: Option<&Scan>) -> Verdict {
             return Verdict::Wait(Pause { until: Some(until), ..Pause::on(Why::Rate) });
         }
     }
-    // Those who wait for a slot take the next one in order; a scan has been to the earlier ones already.
+    // Calls that wait for a slot get the next one in order; a scan has already visited the earlier ones.
     let taken = draft.calls().running() >= draft.limits().parallel_max;
     if taken || (scan.is_none() && draft.calls().is_behind(id)) {
         return Verdict::Wait(Pause::on(Why::Slot));
@@ -167,17 +166,17 @@ fn verdict(draft: &Draft<'_>, id: CallId, scan: Option<&Scan>) -> Verdict {
     }
 }
 
-/// Whether what a call costs depends on when it starts.
+/// Whether a call's cost depends on when it starts.
 fn is_dated(draft: &Draft<'_>, id: CallId) -> bool {
     let Some(Call { work: Work::Model(work), .. }) = draft.call(id) else { return false };
     draft.definition().price(&work.model).is_some_and(Price::is_dated)
 }
 
-/// Records that a call waits, unless it does so already for the same thing.
+/// Records that a call waits, unless it already waits for the same reason.
 fn wait(draft: &mut Draft<'_>, id: CallId, pause: Pause) {
     let Pause { why, until, blocked } = pause;
     let same = |call: &Call| {
-        // A call that waits for time looks again when its alarm rings, however long it turns out to be.
+        // A call that waits for time is reconsidered when its alarm fires, even if that turns out too early.
         let alarm = call.timer.and_then(|timer| draft.subject(timer)).map(|(at, _)| at);
         let asleep = until.is_none() || alarm.is_some_and(|at| at > draft.now());
         let line = draft.ledger().line_of(id.0).map(|waiter| waiter.blocked);
@@ -191,17 +190,17 @@ fn wait(draft: &mut Draft<'_>, id: CallId, pause: Pause) {
     draft.record(Event::CallWaiting { call: id, why, account, alarm });
 }
 
-/// A call that may not run ends. A turn that no ceiling lets run takes its agent along, or halts the tree; without a
-/// summary an agent goes on.
+/// Ends a call that must not run. A turn that no ceiling allows ends its agent or halts the tree; without a summary
+/// an agent continues.
 fn refuse(draft: &mut Draft<'_>, id: CallId, refusal: Refusal) -> Admitted {
     let Some(call) = draft.call(id) else { unreachable!("only open calls are refused") };
     let (ix, is_turn) = (call.agent, call.work.is_turn());
     if let Some(fault) = call.past().and_then(|past| past.fault.clone()) {
-        // It was only a retry: what counts is what went wrong before.
+        // Only a retry was refused: report the original fault.
         end(draft, id, Outcome::Failed { fault });
         return Admitted::Refused(refusal);
     }
-    // What is only lent comes back when its borrower ends: that is no reason to give up.
+    // Lent amounts return when the borrower ends, so they are no reason to give up.
     let gone = |short: &Shortfall| {
         let ceiling = short.limit.saturating_sub(short.reserve);
         short.spent >= ceiling || short.spent + short.asked > ceiling
@@ -210,7 +209,8 @@ fn refuse(draft: &mut Draft<'_>, id: CallId, refusal: Refusal) -> Admitted {
         Some((account, short)) => {
             let (account, short) = (account.clone(), *short);
             let halts = halts_tree(draft, ix, &account, &short);
-            // What halts the tree below the root only waits; everybody else has a last call before it ends or halts.
+            // A call below the root that halts the tree only waits; every other agent gets a last call before it ends
+            // or halts.
             if (!halts || draft.agents().parent(ix).is_none()) && turn::replaces(draft, id, &refusal) {
                 return Admitted::Refused(refusal);
             }
@@ -232,8 +232,8 @@ fn refuse(draft: &mut Draft<'_>, id: CallId, refusal: Refusal) -> Admitted {
     Admitted::Refused(refusal)
 }
 
-/// The root's ceiling halts the tree, unless something is kept back for the root's own answer, or the agent asked for
-/// more than there ever was: then it ends and the others go on with what they have.
+/// The root's ceiling halts the tree, unless the root's reserve is the reason, or the agent asked for more than there
+/// ever was: then the agent ends and the others continue.
 fn halts_tree(draft: &Draft<'_>, ix: AgentIx, account: &AgentId, short: &Shortfall) -> bool {
     let root = draft.agents().root();
     let is_root = |ix| Some(ix) == root;

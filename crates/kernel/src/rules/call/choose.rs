@@ -1,4 +1,4 @@
-//! Which model, and how much of it: fallback when one fails, less when the budget is low.
+//! Chooses model and output cap: fallbacks when a model fails, less when the budget is low.
 
 use crate::budget::{Amounts, Price, Resource, Shortfall};
 use crate::definition::{ModelSpec, OnLow, Refusal, Unpriced};
@@ -7,7 +7,7 @@ use crate::rules::{Draft, turn};
 use crate::words::{CallId, ModelName, Time, limit};
 use crate::world::{AgentIx, Call, World};
 
-/// The model called `name`. Refuses one that does not exist, is not allowed to this agent, or has no price while money is limited.
+/// Refuses a model that does not exist, is not allowed for this agent, or has no price while money is limited.
 pub(crate) fn check_model<'w>(
     world: &'w World,
     ix: AgentIx,
@@ -25,7 +25,7 @@ pub(crate) fn check_model<'w>(
     }
 }
 
-/// A call to a model, as far as the agent may make it and the numbers can be believed.
+/// A model call, if the agent may make it and its numbers are plausible.
 pub(crate) fn model_work(
     draft: &Draft<'_>,
     ix: AgentIx,
@@ -49,7 +49,7 @@ pub(crate) fn model_work(
     }))
 }
 
-/// The next model to try for a call, and the output cap there: the first fallback that it can go to.
+/// The first fallback that a call can use, and its output cap.
 pub(crate) fn fallback(world: &World, id: CallId) -> Option<(ModelName, u64)> {
     let call = world.call(id)?;
     let Work::Model(work) = &call.work else { return None };
@@ -58,13 +58,11 @@ pub(crate) fn fallback(world: &World, id: CallId) -> Option<(ModelName, u64)> {
     chain.iter().find_map(|name| elsewhere(world, call, work, name))
 }
 
-/// Models that were tried or passed over before the present one.
 fn tried(call: &Call) -> &[ModelName] {
     call.past().map_or(&[], |past| &past.tried)
 }
 
-/// How a call goes on with another model: one that was not tried, is allowed and takes calls, within its own largest
-/// output.
+/// The call with another model: one that was not tried, is allowed and takes calls, within its own output limit.
 fn elsewhere(world: &World, call: &Call, work: &ModelCall, name: &ModelName) -> Option<(ModelName, u64)> {
     if *name == work.model || tried(call).contains(name) || world.is_broken(name) {
         return None;
@@ -73,7 +71,7 @@ fn elsewhere(world: &World, call: &Call, work: &ModelCall, name: &ModelName) -> 
     Some((name.clone(), work.output_cap.min(most)))
 }
 
-/// What the agent's `on_low` makes of a call that cannot fit: another model or a smaller output cap, or nothing.
+/// What the agent's `on_low` makes of a call that cannot fit: another model, a smaller output cap, or nothing.
 pub(crate) fn on_low(draft: &Draft<'_>, id: CallId, short: &Shortfall) -> Option<(ModelName, u64)> {
     let call = draft.call(id)?;
     let Work::Model(work) = &call.work else { return None };
@@ -86,7 +84,7 @@ pub(crate) fn on_low(draft: &Draft<'_>, id: CallId, short: &Shortfall) -> Option
         OnLow::Downgrade(model) => elsewhere(draft, call, work, model),
     };
     chosen.or_else(|| {
-        // A turn of an agent is shrunk in any case before its last call comes in its place.
+        // A turn is shrunk before the agent's last call replaces it.
         let least = match work.wrap_up {
             Some(_) => limit::WRAP_UP_OUTPUT_TOKENS_MIN,
             None => limit::OUTPUT_TOKENS_SHRUNK,
@@ -96,13 +94,13 @@ pub(crate) fn on_low(draft: &Draft<'_>, id: CallId, short: &Shortfall) -> Option
     })
 }
 
-/// The same model with as large an output cap as fits, if that is not too small.
+/// The same model with the largest output cap that fits, if that is not too small.
 fn shrunk(draft: &Draft<'_>, ix: AgentIx, work: &ModelCall, least: u64) -> Option<(ModelName, u64)> {
     let cap = affordable_output(draft, ix, &work.model, work.input_tokens)?;
     (cap >= least && cap < work.output_cap).then(|| (work.model.clone(), cap))
 }
 
-/// The largest output cap that what is left up the chain can pay for beside so much input.
+/// The largest output cap that the budget up the chain covers beside this input.
 pub(crate) fn affordable_output(
     draft: &Draft<'_>,
     ix: AgentIx,
@@ -112,7 +110,7 @@ pub(crate) fn affordable_output(
     affordable(draft, ix, model, input_tokens, Price::output_within)
 }
 
-/// The largest input that what is left up the chain can pay for beside so much output.
+/// The largest input that the budget up the chain covers beside this output.
 pub(crate) fn affordable_input(
     draft: &Draft<'_>,
     ix: AgentIx,
@@ -122,7 +120,7 @@ pub(crate) fn affordable_input(
     affordable(draft, ix, model, output_cap, Price::input_within)
 }
 
-/// What is left for one half of a call when the other is paid for.
+/// What is left for one part of a call after the other is paid.
 fn affordable(
     draft: &Draft<'_>,
     ix: AgentIx,

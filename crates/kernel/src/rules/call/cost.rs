@@ -1,4 +1,4 @@
-//! What a call may use at most, and what it did use. The one place where work becomes amounts.
+//! The most that a call can use, and what it did use. The only place that turns work into amounts.
 
 use crate::budget::{Amounts, Resource, ResourceSet, Used};
 use crate::definition::Definition;
@@ -6,13 +6,13 @@ use crate::record::Work;
 use crate::words::Time;
 use crate::world::Call;
 
-/// The most that the next attempt at a call can use if it starts now.
+/// The most that the next attempt can use if it starts now.
 pub(crate) fn worst_case(definition: &Definition, call: &Call, now: Time) -> Amounts {
     let retries = u64::from(call.is_retry());
     first_attempt(definition, &call.work, now).with(Resource::Retries, retries)
 }
 
-/// The most that the first attempt at some work can use if it starts now. A summary is no step.
+/// The most that the first attempt can use if it starts now. A summary is not a step.
 pub(crate) fn first_attempt(definition: &Definition, work: &Work, now: Time) -> Amounts {
     let steps = u64::from(work.is_turn());
     match work {
@@ -27,23 +27,22 @@ pub(crate) fn first_attempt(definition: &Definition, work: &Work, now: Time) -> 
     }
 }
 
-/// What an attempt that did its work used.
+/// The usage of a completed attempt.
 pub(crate) fn used(definition: &Definition, call: &Call, used: Used) -> Amounts {
     let counts = call.held().without(ResourceSet::MEASURED);
     metered(definition, call, used).plus(&counts)
 }
 
-/// What an attempt that came to nothing used. A turn that was not made is no step; a tool that was called counts,
-/// because it may have acted.
+/// The usage of a failed attempt. A failed turn is not a step; a tool call counts, because it may have had an effect.
 pub(crate) fn used_in_vain(definition: &Definition, call: &Call, used: Used) -> Amounts {
     let counts = call.held().without(ResourceSet::MEASURED).with(Resource::Steps, 0);
     metered(definition, call, used).plus(&counts)
 }
 
 fn metered(definition: &Definition, call: &Call, used: Used) -> Amounts {
-    // Numbers that nobody can believe are as good as none.
+    // Implausible numbers count as unknown.
     match used.checked().unwrap_or(Used::Unknown) {
-        // Nobody knows: the worst case, because it may be billed in full.
+        // The worst case, because it may be billed in full.
         Used::Unknown => call.held().only(ResourceSet::MEASURED),
         Used::Tokens(usage) => {
             let price = match &call.work {

@@ -1,5 +1,5 @@
-//! Calls: everything an agent has asked for and not yet got. Model and tool calls hold budget while they run; waits
-//! and questions hold nothing, so a parent that waits never keeps a slot from its children.
+//! Calls: everything an agent has requested and not received yet. Model and tool calls hold budget while they run;
+//! waits and questions hold nothing, so a waiting parent never takes a slot from its children.
 
 mod admit;
 mod choose;

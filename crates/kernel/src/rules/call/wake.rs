@@ -1,4 +1,4 @@
-//! Waking: ends the waits whose children have ended or whose message has come.
+//! Ends waits whose children have ended or whose message has arrived.
 
 use crate::record::{ChildEnd, Outcome, WaitFor, Work};
 
@@ -8,15 +8,14 @@ use crate::rules::Draft;
 use crate::words::{AgentId, CallId};
 use crate::world::{AgentIx, World};
 
-/// Ends the call that spawned a child with that child's end.
 pub(crate) fn wake_spawner(draft: &mut Draft<'_>, id: CallId, child: AgentIx) {
     let ended = child_end(draft, child).into_iter().collect();
     end(draft, id, Outcome::Children { ended });
 }
 
-/// Ends every wait of `ix` that has what it waited for.
+/// Ends every wait of `ix` that is satisfied.
 pub(crate) fn wake_waits(draft: &mut Draft<'_>, ix: AgentIx) {
-    // Most parents wait through the calls that spawned; there may be a thousand of those.
+    // Most parents wait through spawn calls, and there may be a thousand of those.
     if draft.agent(ix).kinds.waits == 0 {
         return;
     }
@@ -27,12 +26,12 @@ pub(crate) fn wake_waits(draft: &mut Draft<'_>, ix: AgentIx) {
     }
 }
 
-/// Those of `agents` that have ended, in the order in which they were spawned.
+/// Those of `agents` that have ended, in spawn order.
 pub(crate) fn ended_of(world: &World, agents: &[AgentId]) -> Vec<ChildEnd> {
     places(world, agents).into_iter().filter_map(|ix| child_end(world, ix)).collect()
 }
 
-/// Where `agents` are, each once, in the order in which they were spawned.
+/// The indices of `agents`, each once, in spawn order.
 fn places(world: &World, agents: &[AgentId]) -> Vec<AgentIx> {
     let mut places: Vec<AgentIx> = agents.iter().filter_map(|id| world.agents().find(id)).collect();
     places.sort_unstable();
@@ -57,12 +56,11 @@ fn satisfied(world: &World, ix: AgentIx, id: CallId) -> Option<Outcome> {
     }
 }
 
-/// Whether enough of `agents` have ended.
 fn is_met(world: &World, agents: &[AgentId], need: WaitNeed) -> bool {
     let has_ended =
         |id: &AgentId| world.agents().find(id).is_some_and(|ix| world.agents().ended(ix).is_some());
     match need {
-        // There may be a thousand, and each that ends asks.
+        // Fast path: there may be a thousand, and each end checks this.
         WaitNeed::All => agents.iter().all(has_ended),
         WaitNeed::Any => agents.iter().any(has_ended),
         WaitNeed::First(_) | WaitNeed::Majority => {

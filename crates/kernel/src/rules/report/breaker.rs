@@ -1,4 +1,4 @@
-//! A model's breaker opened or closed. The breaker itself lives outside, one for the whole process.
+//! A model's circuit breaker opened or closed. The breaker itself lives outside, one per process.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,12 +7,10 @@ use crate::record::Event;
 use crate::rules::{Draft, Receipt};
 use crate::words::ModelName;
 
-/// A model's breaker opened or closed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Breaker {
     pub model: ModelName,
-    /// Its state from here on.
     pub breaker: event::BreakerState,
 }
 

@@ -1,12 +1,11 @@
-//! Somebody runs a tree that was suspended: calls that waited for that are looked at again, in order. It comes after
-//! the reports of what was lost and of timers that are due, so that nothing starts for which the time is over.
+//! A suspended tree is run again: calls that waited for that are reconsidered, in order. Comes after the reports of
+//! lost effects and due timers, so that nothing starts whose time is over.
 
 use serde::{Deserialize, Serialize};
 
 use crate::record::Event;
 use crate::rules::{Draft, Receipt};
 
-/// Somebody runs the tree again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Continued {}

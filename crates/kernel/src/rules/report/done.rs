@@ -1,4 +1,4 @@
-//! An effect did its work: its hold is settled at the true usage.
+//! An effect completed: its hold is settled at the actual usage.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,26 +11,24 @@ use crate::rules::turn::Said;
 use crate::rules::{Draft, Receipt, call, turn};
 use crate::words::{Body, CallId, Fault};
 
-/// An effect did its work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Done {
     pub call: CallId,
     pub attempt: u32,
     pub used: Used,
-    /// What it returned; the rest of a large one by reference.
+    /// What it returned; the rest of a large text by reference.
     #[serde(default, skip_serializing_if = "Body::is_empty")]
     pub body: Body,
-    /// The tools that a model wants called.
+    /// The tools that a model asks for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asks: Vec<ToolAsk>,
-    /// Whether a tool says that it could not do what it was asked.
+    /// Whether a tool reported an error.
     #[serde(default, skip_serializing_if = "crate::words::is_false")]
     pub is_error: bool,
-    /// How the answer of an agent with an `output_schema` does not fit that. None if it does, or has none.
+    /// How the answer fails to match its agent's `output_schema`. `None` if it matches or there is no schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mismatch: Option<Box<Mismatch>>,
-    /// Why a model stopped there.
     #[serde(default, skip_serializing_if = "StopReason::is_end")]
     pub stop: StopReason,
 }
@@ -39,7 +37,7 @@ impl Done {
     pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Receipt {
         let Some(call) = running(draft, self.call, self.attempt) else { return Receipt::Stale };
         let ix = call.agent;
-        // An answer that was held back is none: another model may do better.
+        // A withheld answer is a failure: another model may succeed.
         if let (Work::Model(_), Some(kind)) = (&call.work, self.stop.fault_kind()) {
             let fault = Fault { message: self.body.text.clone(), ..Fault::of(kind) };
             return Failed { call: self.call, attempt: self.attempt, fault, used: self.used }.decide(draft);
@@ -51,13 +49,13 @@ impl Done {
         let cut_at = call.work.output_cap().filter(|_| stop == StopReason::OutputCap && draft.rules() >= 3);
         let continued = matches!(&call.work, Work::Model(model) if model.continues);
         let wrap_up = call.work.wrap_up().cloned();
-        // Of an answer that was cut the last tool call may be half of one.
+        // The last tool call of a cut answer may be incomplete.
         let is_whole = |ask: &&ToolAsk| cut_at.is_none() || draft.rules() < 4 || ask.is_whole();
         let asked: Vec<ToolAsk> = self.asks.iter().filter(is_whole).cloned().collect();
-        // Whoever is asked for the last time can have no tools called.
+        // An agent's last call cannot use tools.
         let asks = if is_model && wrap_up.is_none() { turn::bounded(&asked) } else { Vec::new() };
         let body = self.body.bounded();
-        // A model says words, and nothing else; a tool does not think.
+        // A model returns only text; a tool has no reasoning.
         let body = match &call.work {
             Work::Model(model) => {
                 let thought = body.thought().map(|thought| thought.of(&model.model));
@@ -65,7 +63,7 @@ impl Done {
             }
             _ => body.with_thought(None),
         };
-        // Only an answer is checked: who asks for tools has not answered yet.
+        // Only answers are checked; a turn with tool calls is not an answer.
         let mismatch = self.mismatch.as_deref().filter(|_| is_turn && asks.is_empty() && wrap_up.is_none());
         let mismatch = mismatch.map(|mismatch| Box::new(mismatch.bounded()));
         let outcome = Outcome::Done { body, asks, is_error: self.is_error, mismatch: mismatch.clone(), stop };

@@ -1,4 +1,4 @@
-//! An attempt failed: it is paid for what it used, and then it is decided whether to try again, elsewhere or not.
+//! An attempt failed: its usage is settled, and then the call is retried, moved to a fallback or ended.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,6 @@ pub struct Failed {
     pub call: CallId,
     pub attempt: u32,
     pub fault: Fault,
-    /// What it used all the same.
     pub used: Used,
 }
 
@@ -53,8 +52,8 @@ impl Failed {
         Receipt::Applied
     }
 
-    /// A provider that is only busy is given time; one that fails is left for another, if there is one. The last
-    /// attempt goes to another in any case.
+    /// A busy provider is retried later; a failing one is replaced by a fallback, if there is one. The last attempt
+    /// always goes to a fallback.
     fn next(&self, draft: &Draft<'_>) -> Next {
         let Some(call) = draft.call(self.call) else { return Next::GiveUp };
         let agent = draft.agent(call.agent);
@@ -63,7 +62,7 @@ impl Failed {
         if over || !self.fault.is_elsewhere() {
             return Next::GiveUp;
         }
-        // The attempt that failed was a retry itself, maybe; it is used up by the time of the next one.
+        // The failed attempt may itself have been a retry, which is spent by the time of the next one.
         let retries = Amounts::ZERO.with(Resource::Retries, call.held().of(Resource::Retries) + 1);
         if matches!(draft.ledger().fit(agent.account, &retries), Fit::Never(_, short) if short.resource == Resource::Retries)
         {

@@ -1,7 +1,7 @@
-//! An effect is lost: the process died while it ran, and nobody knows whether it happened.
+//! An effect is lost: the process died while it ran, and whether it completed is unknown.
 //!
-//! What can be repeated is started again under the same key and hold. A model call is settled at its full hold,
-//! because providers bill both tries, and tried again with a new hold. Any other tool is reported lost.
+//! A repeatable effect is started again under the same key and hold. A model call is settled at its full hold,
+//! because providers bill both attempts, and retried with a new hold. Any other tool is reported lost.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,6 @@ use crate::rules::{Draft, Receipt, call, clock};
 use crate::words::{CallId, limit};
 use crate::world::AgentState;
 
-/// An effect is lost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lost {

@@ -1,4 +1,4 @@
-//! Reports: what happened outside. One kind, one file. They are never refused; one about something that is over
+//! Reports: what happened outside. One kind, one file. They are never refused; a report about something that is over
 //! changes nothing.
 
 pub use crate::budget::Used;
@@ -28,7 +28,6 @@ use crate::rules::{Draft, Receipt};
 use crate::words::CallId;
 use crate::world::{Call, World};
 
-/// Everything that can be reported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Report {
@@ -62,7 +61,7 @@ impl Report {
     }
 }
 
-/// The running call that a report is about, if it still is about one: same call, same attempt.
+/// The running call of a report, if call and attempt still match.
 fn running(world: &World, id: CallId, attempt: u32) -> Option<&Call> {
     world.call(id).filter(|call| call.is_running() && call.attempt == attempt)
 }

@@ -1,4 +1,4 @@
-//! A model takes no calls until a moment: calls to it wait, others go on.
+//! A model takes no calls until a moment: calls to it wait, others continue.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,12 +6,11 @@ use crate::record::Event;
 use crate::rules::{Draft, Receipt};
 use crate::words::{ModelName, Time, limit};
 
-/// A model takes no calls until then.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rate {
     pub model: ModelName,
-    /// Until when; a moment in the past lifts the limit.
+    /// A moment in the past lifts the limit.
     pub until: Time,
 }
 

@@ -1,12 +1,11 @@
-//! Somebody runs the tree again, or asks something of it while nobody does. Nothing ran since the last batch, so no
-//! active time passed either. It comes before the reports of what was lost: those stop and start clocks.
+//! A process runs the tree again, or handles a request for a tree that is not running. Nothing ran since the last
+//! batch, so no active time passed. Comes before the reports of lost effects, because those stop and start clocks.
 
 use serde::{Deserialize, Serialize};
 
 use crate::rules::{Draft, Receipt, clock};
 use crate::words::Time;
 
-/// Somebody runs the tree again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Resumed {

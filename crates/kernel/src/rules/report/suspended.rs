@@ -1,15 +1,14 @@
-//! Whoever runs the tree is stopping, or nobody runs it: what is out may end, and nothing new starts.
+//! The process that runs the tree is stopping, or none runs it: running effects may finish, and nothing new starts.
 
 use serde::{Deserialize, Serialize};
 
 use crate::record::Event;
 use crate::rules::{Draft, Receipt, call};
 
-/// Nothing new starts until somebody runs the tree again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suspended {
-    /// The root was paused for this, by a version that had no other way: that pause is over.
+    /// An older version paused the root for this; that pause ends.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub was_pause: bool,
 }

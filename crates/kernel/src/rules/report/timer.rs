@@ -1,4 +1,4 @@
-//! A timer fired: a pause is over, a wait or question has lasted long enough, or an agent's time is up.
+//! A timer fired: a pause is over, a wait or question timed out, or an agent's time is up.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ pub struct Timer {
 
 impl Timer {
     pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Receipt {
-        // It fires once and is not argued with: clocks differ, and one that was sent away would be gone.
+        // It fires once and is trusted: clocks differ, and a rejected timer would be gone.
         let Some((_, subject)) = draft.subject(self.timer) else { return Receipt::Stale };
         match subject {
             Subject::Clock(ix, kind) => clock::rang(draft, ix, kind),
@@ -30,7 +30,7 @@ fn call_due(draft: &mut Draft<'_>, id: CallId) {
     let ix = call.agent;
     match call.work.clone() {
         Work::Model(_) | Work::Tool(_) => {
-            // It comes behind everyone who waits, but those who asked after it let it pass.
+            // It passes calls that were requested after it, but waits behind all others.
             call::admit(draft, id, None);
             draft.stir();
         }

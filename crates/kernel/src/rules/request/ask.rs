@@ -1,4 +1,4 @@
-//! Ask a person. Only the agent that asks waits, at any depth, and the question survives restarts.
+//! Ask a person. Only the asking agent waits, at any depth, and the question survives restarts.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,12 +13,11 @@ use crate::words::{AgentId, By, CallId, limit};
 pub struct Ask {
     pub agent: AgentId,
     pub question: Question,
-    /// How long to wait; a default if absent.
+    /// Has a default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
 }
 
-/// The question is open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AskReply {
     /// The id to answer it by.
@@ -46,7 +45,7 @@ impl Ask {
         }
         let call = draft.calls().next_id();
         let alarm = Alarm { timer: draft.next_timer(), at: draft.now().after_ms(ms) };
-        // Only a turn asks for leave to call a tool.
+        // Only a turn asks for approval of a tool.
         let (agent, question) = (self.agent.clone(), Question { approves: None, ..self.question.clone() });
         let ask = draft.ask();
         draft.record(Event::QuestionAsked { call, agent, ask, question, alarm });

@@ -1,4 +1,4 @@
-//! Branch a tree: a new one that shares everything so far, starts with no running effect, and pays for itself.
+//! Branch a tree: a new tree that shares all events so far, starts without running effects, and has its own budget.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,16 +12,16 @@ use crate::rules::{Draft, call};
 use crate::words::{AgentId, By, CallId, Time, TreeId};
 use crate::world::{AgentIx, AgentState};
 
-/// Branch a tree. It is asked of the tree as it was; what is decided is the first batch of the new one.
+/// Decided on the world of the origin at the branch point; the events are the first batch of the new tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Branch {
     pub tree: TreeId,
-    /// For whose sake: where the branch begins is a checkpoint of this agent.
+    /// The branch point is a checkpoint of this agent.
     pub agent: AgentId,
-    /// What it may use. A ceiling of the origin that is not given here counts anew.
+    /// Its ceilings. A ceiling of the origin that is not given here applies again in full.
     pub budget: Ceilings,
-    /// When the last event of the origin arrived that is shared. Whoever had time left then has it still.
+    /// When the last shared event was recorded. Time left at that moment is still left.
     pub since: Time,
 }
 
@@ -50,11 +50,11 @@ impl Branch {
             later_ms: draft.now().0.saturating_sub(self.since.0),
         };
         draft.record(Event::TreeBranched(Box::new(branched)));
-        // Nothing starts before somebody runs it.
+        // Nothing starts until the branch is run.
         if draft.rules() >= 4 {
             call::suspend(draft);
         } else if !draft.is_suspended() && !draft.agent(root).paused {
-            // That no person paused it, its head says.
+            // The head records that no person paused it.
             draft.record(Event::AgentPaused { agent: draft.agent_id(root).clone() });
             call::park(draft, root);
         }
@@ -68,7 +68,6 @@ impl Branch {
         Ok(Accepted {})
     }
 
-    /// The terms of the root's account from here on.
     fn terms(&self, draft: &Draft<'_>, root: AgentIx) -> Result<Terms, Refusal> {
         let given = self.budget.checked()?;
         if given.bounded().is_empty() {
@@ -90,8 +89,8 @@ impl Branch {
     }
 }
 
-/// An effect that runs in the origin does not run here. What can be asked again will be; nothing of it is paid for
-/// twice, so nothing is presumed spent.
+/// An effect that runs in the origin does not run here. What can be requested again will be; the origin pays for the
+/// running one, so nothing counts as spent here.
 fn lose(draft: &mut Draft<'_>, id: CallId) {
     let Some(call) = draft.call(id) else { return };
     let ix = call.agent;

@@ -1,4 +1,4 @@
-//! Tell several agents what one knows: its messages of some categories, by reference, each once.
+//! Share an agent's messages of some categories with several agents, by reference, each once.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,18 +9,15 @@ use crate::rules::{Draft, turn};
 use crate::window::News;
 use crate::words::{AgentId, By, Category, limit};
 
-/// Tell several agents what one knows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Broadcast {
     pub from: AgentId,
-    /// Who is told. Nobody else is.
     pub to: Vec<AgentId>,
-    /// Which categories: `context`, and for a person `system` too.
+    /// `context`, and for a person also `system`.
     pub categories: Vec<Category>,
 }
 
-/// What the recipients received.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BroadcastReply {
     /// Messages delivered to each recipient, in the order of the request; 0 if nothing was new to it.

@@ -1,4 +1,5 @@
-//! Cancel an agent and everything below it: calls are stopped, nothing new starts, and it ends when all is still.
+//! Cancel an agent and everything below it: calls are stopped, nothing new starts, and it ends when everything below
+//! has ended.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +9,6 @@ use crate::record::Exit;
 use crate::rules::{Draft, agent, signal};
 use crate::words::{AgentId, By, limit};
 
-/// Cancel an agent and everything below it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cancel {

@@ -1,4 +1,5 @@
-//! Charge outside spending: booked up the whole chain, never refused for lack of money, because it is spent.
+//! Charge outside spending: booked up the whole chain, and never refused for lack of budget, because it is already
+//! spent.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +13,7 @@ use crate::words::{AgentId, By, limit};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Charge {
-    /// To whose account, and every one above.
+    /// Booked at this agent's account and every one above.
     pub agent: AgentId,
     pub amounts: Amounts,
     #[serde(default)]
@@ -31,7 +32,7 @@ impl Charge {
         let ix = found.ok_or_else(|| Refusal::UnknownAgent { agent: self.agent.clone() })?;
         check_text("note", &self.note, limit::NOTE_BYTES_MAX)?;
         let amounts = self.amounts.checked()?;
-        // Bills come late: what an ended agent owes is booked at the nearest ancestor that still has an account.
+        // Bills may come late: an ended agent's charge is booked at the nearest ancestor that still has an account.
         let payer = std::iter::once(ix)
             .chain(draft.agents().above(ix))
             .find(|ix| draft.agents().living(*ix).is_some());

@@ -1,4 +1,4 @@
-//! Make a checkpoint: an agent's context, as far as it has come, gets a name in the home.
+//! Make a checkpoint: gives an agent's current context a name in the home.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,22 +7,20 @@ use crate::definition::Refusal;
 use crate::rules::{Draft, checkpoint};
 use crate::words::{AgentId, By, CheckpointKind, CheckpointName};
 
-/// Make a checkpoint of an agent. That a name is free in the whole home is for whoever passes the request on to know:
-/// a tree knows no other.
+/// Make a checkpoint of an agent. The runtime checks that the name is free in the home: a tree knows no other trees.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Checkpoint {
     pub agent: AgentId,
-    /// What it is to be called; one is drawn if none is given.
+    /// Generated if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<CheckpointName>,
     pub kind: CheckpointKind,
 }
 
-/// The checkpoint exists.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckpointReply {
-    /// Its name: the one that was asked for, or the one that was drawn.
+    /// The requested or generated name.
     pub name: CheckpointName,
 }
 
@@ -35,7 +33,6 @@ impl Verb for Checkpoint {
 }
 
 impl Checkpoint {
-    /// One that a person makes.
     #[must_use]
     pub const fn manual(agent: AgentId, name: Option<CheckpointName>) -> Self {
         Self { agent, name, kind: CheckpointKind::Manual }

@@ -1,4 +1,4 @@
-//! Fail: an agent gives up and says why. What it has so far goes along.
+//! Fail: an agent gives up with a reason and its partial result.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,13 +8,11 @@ use crate::record::{Exit, Failure};
 use crate::rules::{Draft, agent};
 use crate::words::{AgentId, Body, By, limit};
 
-/// Fail with a reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fail {
     pub agent: AgentId,
     pub error: Failure,
-    /// What there is so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<Body>,
 }

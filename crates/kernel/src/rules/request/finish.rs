@@ -1,4 +1,4 @@
-//! Finish: an agent has its answer. Whatever still runs below it is stopped.
+//! Finish: an agent ends with its answer. Anything that still runs below it is stopped.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,6 @@ use crate::record::Exit;
 use crate::rules::{Draft, agent};
 use crate::words::{AgentId, Body, By};
 
-/// Finish with an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Finish {

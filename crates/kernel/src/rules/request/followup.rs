@@ -1,5 +1,5 @@
-//! Give a child that has completed one more task. It goes on as a new agent that knows what the other knew: an end is
-//! final, and what it used stays its own.
+//! Give a completed child one more task. A new agent continues with what the child knew: an end is final, and what
+//! the child used stays booked to it.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,24 +11,22 @@ use crate::rules::Draft;
 use crate::words::{AgentId, Body, By, Category};
 use crate::world::AgentIx;
 
-/// What stands at the end of what such an agent knew.
+/// The last message of the copied context.
 const NOTE: &str =
     "You have a new task, which stands in your first message. You still know what you did before.";
 
-/// Give a child that has completed one more task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Followup {
     pub parent: AgentId,
     pub agent: AgentId,
     pub task: String,
-    /// How many tokens the task adds at most to its first message, if somebody counted.
+    /// Upper bound on the tokens that the task adds to its first message, if counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_tokens: Option<u64>,
-    /// Ceilings; the role's and then the parent's where absent.
+    /// Absent ceilings come from the role, then from the parent.
     #[serde(default)]
     pub budget: BudgetSpec,
-    /// How the parent gets the result.
     #[serde(default)]
     pub collect: Collect,
 }
@@ -75,7 +73,7 @@ impl Followup {
         spawn.decide_after(draft, by, Some(child))
     }
 
-    /// The name of the other with the next number; a drawn one if that has no room.
+    /// The child's name with the next number; `None` if that is too long.
     fn next_id(&self, draft: &Draft<'_>) -> Option<AgentId> {
         let is_free = |id: &AgentId| draft.agents().find(id).is_none();
         let first = 2..=draft.agents().len().saturating_add(2);
@@ -83,7 +81,7 @@ impl Followup {
     }
 }
 
-/// Everything that a child knew but its first message, which tells of the task before.
+/// Everything that a child knew except its first message, which describes the earlier task.
 pub(crate) fn known_before(draft: &Draft<'_>, parent: AgentIx, child: AgentIx) -> Option<(AgentId, Span)> {
     let known = draft.agents().finished(parent, child)?.window.headers().len();
     let to = u32::try_from(known).unwrap_or(u32::MAX);

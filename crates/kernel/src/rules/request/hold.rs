@@ -1,4 +1,4 @@
-//! Hold for an effect: an agent wants a model or a tool to act. Its worst case is held up the whole chain before
+//! Hold for an effect: an agent wants a model or a tool call. Its worst case is held up the whole chain before
 //! anything starts; it may have to wait, and it may be refused.
 
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,6 @@ use crate::record::{Event, Why};
 use crate::rules::{Draft, clock, turn};
 use crate::words::{AgentId, By, CallId, ModelName, ToolName, limit};
 
-/// Hold for an effect and start it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hold {
@@ -23,46 +22,47 @@ pub struct Hold {
     pub effect: HoldFor,
 }
 
-/// What the hold is for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum HoldFor {
-    /// A model is to answer.
     Model {
-        /// Another one than the agent's own.
+        /// Overrides the agent's own model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<ModelName>,
-        /// What goes in; an upper bound if the counter is not exact.
+        /// Upper bound on the input.
         input_tokens: u64,
-        /// The most that may come out; a default if absent.
+        /// Has a default.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output_cap: Option<u64>,
     },
-    /// A tool is to act.
     Tool {
         tool: ToolName,
-        /// Its arguments: a JSON object, as text.
+        /// A JSON object, as text.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         args: String,
-        /// The most it can cost by itself.
         #[serde(default)]
         cost_nanos_max: u64,
-        /// What becomes of it if the process dies.
+        /// How to treat it if the process dies.
         #[serde(default)]
         lost: OnLost,
     },
 }
 
-/// What became of the call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum HoldReply {
-    /// It has started.
-    Started { call: CallId },
-    /// It waits.
-    Waiting { call: CallId, why: Why },
-    /// It was recorded, and it will not start.
-    Refused { call: CallId, refusal: Refusal },
+    Started {
+        call: CallId,
+    },
+    Waiting {
+        call: CallId,
+        why: Why,
+    },
+    /// It was recorded, but will not start.
+    Refused {
+        call: CallId,
+        refusal: Refusal,
+    },
 }
 
 impl Verb for Hold {

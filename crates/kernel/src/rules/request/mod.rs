@@ -1,7 +1,7 @@
-//! Requests: what an agent or a person may ask of a tree. One verb, one file; the listing is the feature list.
+//! Requests: what an agent or a person may ask of a tree. One verb, one file; the folder listing is the feature list.
 //!
-//! A verb decides in two steps: everything that can be refused is checked first, then events are recorded. A refused
-//! request records nothing.
+//! A verb decides in two steps: it checks everything that can be refused, then records events. A refused request
+//! records nothing.
 //!
 //! A new verb is one file with its request, its reply and its rules, and a line in [`Request`] and in each of the two
 //! lists below it; a reply type of its own is one more line in `rules/verb.rs`.
@@ -61,11 +61,10 @@ use crate::rules::Draft;
 use crate::words::{AgentId, Body, By, Part, limit};
 use crate::world::{AgentIx, World};
 
-/// The version of requests, replies and views as other programs read and write them. It rises when one of them changes
-/// its meaning or loses a field; a new optional field does not raise it. Journals have versions of their own.
+/// The version of requests, replies and views for other programs. It rises when one of them changes its meaning or
+/// loses a field; a new optional field does not raise it. Journals have versions of their own.
 pub const VERSION: u32 = 1;
 
-/// Everything that may be asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verb", rename_all = "snake_case")]
 pub enum Request {
@@ -93,7 +92,7 @@ pub enum Request {
     Rollback(Rollback),
 }
 
-/// Does the same with whichever verb a request is: the one match over all of them.
+/// Runs the same code for every verb: the only match over all of them.
 macro_rules! with_verb {
     ($request:expr, $verb:ident => $result:expr) => {
         match $request {
@@ -128,7 +127,7 @@ impl Request {
         with_verb!(self, verb => verb.decide(draft, by).map(Reply::from))
     }
 
-    /// The images and files that stand in it: whoever asks brings their bytes along.
+    /// The images and files in it. The caller supplies their bytes.
     pub fn parts_mut(&mut self) -> impl Iterator<Item = &mut Part> {
         self.bodies_with_parts().into_iter().flat_map(|body| body.parts_mut())
     }
@@ -165,7 +164,7 @@ verbs_into_request! {
     Redirect Raise Checkpoint Branch Rollback
 }
 
-/// The living agent that `by` may act for: itself, or anyone for a person.
+/// The living agent that `by` may act for: itself, or any agent for a person.
 fn acting(world: &World, by: &By, agent: &AgentId) -> Result<AgentIx, Refusal> {
     match by {
         By::Agent(id) if id != agent => Err(Refusal::NotYours { by: id.clone(), agent: agent.clone() }),
@@ -173,7 +172,7 @@ fn acting(world: &World, by: &By, agent: &AgentId) -> Result<AgentIx, Refusal> {
     }
 }
 
-/// Refuses an agent what only a person may do.
+/// Refuses agents a verb that only people may use.
 fn person(by: &By, verb: &str) -> Result<(), Refusal> {
     match by {
         By::Person => Ok(()),
@@ -181,7 +180,7 @@ fn person(by: &By, verb: &str) -> Result<(), Refusal> {
     }
 }
 
-/// Refuses one more call to an agent that has too many open.
+/// Refuses a further call if the agent has too many open ones.
 pub(crate) fn room_for_call(world: &World, ix: AgentIx) -> Result<(), Refusal> {
     let open = world.agent(ix).open.len();
     if open >= limit::OPEN_CALLS_MAX {
@@ -190,7 +189,7 @@ pub(crate) fn room_for_call(world: &World, ix: AgentIx) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// A timeout within bounds, or the default.
+/// A timeout within the limits, or the default.
 fn timeout(ms: Option<u64>, default: u64) -> Result<u64, Refusal> {
     match ms {
         Some(ms) if ms == 0 || ms > limit::TIMEOUT_MS_MAX => {

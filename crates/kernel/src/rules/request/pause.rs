@@ -1,4 +1,4 @@
-//! Pause an agent and everything below it: what runs goes on to its end, nothing new starts.
+//! Pause an agent and everything below it: running calls finish, and nothing new starts.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,6 @@ use crate::rules::call::park;
 use crate::rules::{Draft, signal};
 use crate::words::{AgentId, By};
 
-/// Pause an agent and everything below it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pause {

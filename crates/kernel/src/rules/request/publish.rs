@@ -1,4 +1,4 @@
-//! Publish a message to whoever watches its topic.
+//! Publish a message to the watchers of its topic.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::record::Event;
 use crate::rules::Draft;
 use crate::words::{Body, By, Envelope, limit};
 
-/// Publish a message. No agent reads it; those who watch its topic do.
+/// No agent reads it; watchers of its topic do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Publish {

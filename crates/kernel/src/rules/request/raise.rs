@@ -1,4 +1,4 @@
-//! Raise a ceiling: a person tops an agent's budget up, and a halted tree goes on from where it stood.
+//! Raise a ceiling: a person adds to an agent's budget, and a halted tree continues where it was.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,13 +10,12 @@ use crate::rules::{Draft, clock, turn};
 use crate::words::{AgentId, By, limit};
 use crate::world::AgentIx;
 
-/// Raise the ceilings of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Raise {
     pub agent: AgentId,
     pub add: Amounts,
-    /// How much more time it has, on each of its clocks.
+    /// Time added to each of its clocks.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub add_ms: u64,
 }
@@ -46,7 +45,7 @@ impl Raise {
         if add.only(bounded).is_zero() && !only_time {
             return Err(Refusal::RaisesNothing { bounded: bounded.iter().collect() });
         }
-        // What was lent stands at the ancestors: raising it means lending more.
+        // Ancestors hold what was lent, so raising it means lending more.
         let lent = draft.ledger().lent_by_raise(draft.agent(ix).account, &add);
         if let (false, Some(parent)) = (lent.is_zero(), account.parent) {
             match draft.ledger().fit_below(parent, &lent) {
@@ -67,7 +66,7 @@ impl Raise {
         turn::tell_raised(draft, notes);
         Ok(Accepted {})
     }
-    /// The clocks that get more time. An agent without any cannot have more.
+    /// The clocks that get more time. Refused for an agent without clocks.
     fn clocks(&self, draft: &Draft<'_>, ix: AgentIx) -> Result<Vec<ClockKind>, Refusal> {
         if self.add_ms == 0 {
             return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! Redirect an agent: a person gives it a new instruction while it runs. What is complete stays.
+//! Redirect an agent: a person gives it a new instruction while it runs. Completed work stays.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,12 +13,11 @@ use crate::words::{AgentId, By, Running, limit};
 #[serde(deny_unknown_fields)]
 pub struct Redirect {
     pub agent: AgentId,
-    /// What to do from here on.
     pub instruction: String,
-    /// How many tokens that has at most, if somebody counted.
+    /// Upper bound on its tokens, if counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// What becomes of its running calls and its children.
+    /// What happens to its running calls and its children.
     #[serde(default)]
     pub running: Running,
 }
@@ -47,7 +46,7 @@ impl Redirect {
             running: self.running,
         });
         if self.running.stops() {
-            // A child that is stopped still ends the call that spawned it.
+            // A stopped child still ends the call that spawned it.
             agent::drop_waiting(draft, ix, |work| matches!(work, Work::Child(_)));
             for child in draft.agents().children(ix).collect::<Vec<_>>() {
                 agent::end(draft, child, Exit::Cancelled { reason: "redirected".to_owned() }, None);

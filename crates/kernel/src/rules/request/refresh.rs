@@ -1,4 +1,4 @@
-//! Tell a child again what its parent knows: the parent's first message and its context messages, each once.
+//! Share the parent's first message and context messages with a child again, each once.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,17 +9,16 @@ use crate::rules::{Draft, turn};
 use crate::window::News;
 use crate::words::{AgentId, By};
 
-/// Tell a child again what its parent knows. Asking twice is asking once.
+/// Idempotent: a second refresh adds nothing new.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Refresh {
     pub agent: AgentId,
-    /// Whether what it was told before goes, so that only what is true now is there.
+    /// Whether the messages shared before are removed, so that only current ones remain.
     #[serde(default)]
     pub replace: bool,
 }
 
-/// What the agent received.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefreshReply {
     /// Messages delivered to it; 0 if nothing was new.

@@ -1,5 +1,5 @@
-//! Roll an agent back: its context is what it was at a checkpoint. Money stays spent and turns stay taken; whatever it
-//! has under way is stopped, and children that it did not have then are cancelled.
+//! Roll an agent back: its context becomes what it was at a checkpoint. Money stays spent and turns stay counted;
+//! running work is stopped, and children that did not exist then are cancelled.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,34 +10,32 @@ use crate::rules::{Draft, agent};
 use crate::words::{AgentId, By, CallId, CheckpointName, Seq};
 use crate::world::{AgentIx, World};
 
-/// Roll an agent back. A tree does not remember what it was: whoever passes the request on makes a checkpoint of what
-/// is now, reads what was, and brings both along.
+/// A tree does not remember its past: the runtime makes a checkpoint of the current state, reads the past one from
+/// the journal, and adds both to the request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rollback {
     pub agent: AgentId,
-    /// Where it is: the last event of the batch with its own.
+    /// The last event of the checkpoint's batch.
     pub at: Seq,
-    /// Whose context it is to be, if it is not to be that agent's own.
+    /// The agent that gets the context, if not the checkpoint's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub into: Option<AgentId>,
-    /// The checkpoint of what is before.
+    /// The checkpoint of the current state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prior: Option<CheckpointName>,
-    /// How the agent stood at the checkpoint.
+    /// The agent's state at the checkpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standing: Option<Box<Standing>>,
 }
 
-/// The agent's context is what it was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RollbackReply {
     pub agent: AgentId,
-    /// How many messages its context has.
     pub messages: u64,
-    /// Children that its context no longer knows; they are cancelled.
+    /// Children that did not exist at the checkpoint; they are cancelled.
     pub cancelled: Vec<AgentId>,
-    /// The checkpoint of its context as it was before.
+    /// The checkpoint of its context before the rollback.
     pub prior: CheckpointName,
 }
 
@@ -45,25 +43,25 @@ impl Verb for Rollback {
     type Reply = RollbackReply;
 
     fn outside(&self) -> Outside {
-        // Whoever carries it out reads the past from the journal.
+        // The runtime reads the past from the journal.
         if self.standing.is_none() && self.prior.is_none() { Outside::Open } else { Outside::RefersElsewhere }
     }
 }
 
 impl Rollback {
-    /// To a checkpoint, as a person asks for it.
+    /// As a person requests it.
     #[must_use]
     pub const fn to(agent: AgentId, at: Seq, into: Option<AgentId>) -> Self {
         Self { agent, at, into, prior: None, standing: None }
     }
 
-    /// Who is rolled back.
+    /// The agent that is rolled back.
     #[must_use]
     pub fn target(&self) -> &AgentId {
         self.into.as_ref().unwrap_or(&self.agent)
     }
 
-    /// Whether this may be asked for now, whatever the past was like.
+    /// Checks everything that does not depend on the past.
     ///
     /// # Errors
     /// The refusal.
@@ -121,7 +119,7 @@ impl Rollback {
             cancelled: cancelled.clone(),
         })));
         let messages = draft.agent(ix).progress.window.messages();
-        // A child that is stopped still ends the call that spawned it.
+        // A stopped child still ends the call that spawned it.
         agent::drop_waiting(draft, ix, |work| matches!(work, Work::Child(_)));
         for child in leaving {
             let reason = format!("`{agent}` was rolled back");
@@ -131,7 +129,7 @@ impl Rollback {
         Ok(RollbackReply { agent, messages, cancelled, prior })
     }
 
-    /// The children that the context does not know: those that came later, and all if it was another's.
+    /// The children that the context does not know: later ones, and all of them if it was another agent's.
     fn leaving(&self, world: &World, ix: AgentIx, standing: &Standing) -> Vec<AgentIx> {
         let is_own = *self.target() == self.agent;
         let known = |child: &AgentIx| is_own && child.is_among_first(standing.born);
@@ -139,9 +137,9 @@ impl Rollback {
     }
 }
 
-/// The calls of an agent that wait for children which stay.
+/// The agent's calls that wait for children that stay.
 fn staying(world: &World, ix: AgentIx, cancelled: &[AgentId]) -> Vec<CallId> {
-    // What an earlier rollback left nobody reads, whoever is rolled back to what.
+    // Results of calls that an earlier rollback voided stay discarded.
     let open = |id: &CallId| world.call(*id).filter(|call| !call.is_void);
     let stays = |id: &CallId| match open(id).map(|call| &call.work) {
         Some(Work::Child(child)) => !cancelled.contains(&child.agent),

@@ -1,4 +1,4 @@
-//! Send a message to an agent of the tree, or to one that is yet to come.
+//! Send a message to an agent of the tree, or to one that does not exist yet.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,12 +15,10 @@ use crate::words::{AgentId, Body, By, Category, Envelope, limit};
 pub struct Send {
     pub to: AgentId,
     pub body: Body,
-    /// What stands on it.
     #[serde(default, skip_serializing_if = "Envelope::is_plain")]
     pub envelope: Envelope,
 }
 
-/// Where the message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum SendReply {
@@ -48,7 +46,7 @@ impl Verb for Send {
 }
 
 impl Send {
-    /// A message with nothing but its text.
+    /// Text only.
     #[must_use]
     pub fn plain(to: AgentId, body: Body) -> Self {
         Self { to, body, envelope: Envelope::default() }
@@ -69,7 +67,7 @@ impl Send {
         Ok(SendReply::Delivered)
     }
 
-    /// Nobody is called so yet: the message waits for whoever will be.
+    /// No agent has that name yet: the message waits until one is spawned.
     fn keep(&self, draft: &mut Draft<'_>, by: &By) -> Result<SendReply, Refusal> {
         let to = &self.to;
         if draft.rules() >= 3 && to.is_reserved() {
@@ -101,7 +99,7 @@ fn room(waiting: usize, agent: &AgentId) -> Result<(), Refusal> {
     Err(Refusal::InboxFull { agent: agent.clone(), waiting })
 }
 
-/// Refuses what may stand on no message, whoever it is for.
+/// Checks that apply to every message, whoever it is for.
 pub(super) fn check_message(draft: &Draft<'_>, by: &By, envelope: &Envelope) -> Result<(), Refusal> {
     draft.check_running()?;
     if let By::Agent(from) = by {

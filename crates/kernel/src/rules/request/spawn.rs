@@ -1,4 +1,4 @@
-//! Spawn a child. The checks run in the order the design gives, and the first failure is the refusal.
+//! Spawn a child. The checks run in the order that the design defines, and the first failure is the refusal.
 
 use std::cell::LazyCell;
 
@@ -24,36 +24,34 @@ pub struct Spawn {
     pub parent: AgentId,
     pub role: RoleName,
     pub goal: String,
-    /// How many tokens the goal adds at most to the child's first message, if somebody counted.
+    /// Upper bound on the tokens that the goal adds to the child's first message, if counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal_tokens: Option<u64>,
-    /// Its id; drawn if absent.
+    /// Generated if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<AgentId>,
-    /// Another model than its role's.
+    /// Overrides its role's model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelName>,
-    /// Fewer or other tools than its role's.
+    /// Overrides its role's tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<ToolName>>,
-    /// Ceilings; the role's and then the parent's where absent.
+    /// Absent ceilings come from the role, then from the parent.
     #[serde(default)]
     pub budget: BudgetSpec,
-    /// How the parent gets the result.
     #[serde(default)]
     pub collect: Collect,
-    /// What it knows at its birth; what its role says if absent.
+    /// What it knows at its start; the role decides if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
     /// Messages that it is given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<GivenMessage>,
-    /// What its model is shown at most, and what it must answer.
+    /// Its window size and answer schema.
     #[serde(flatten)]
     pub frame: Frame,
 }
 
-/// How a parent gets its child's result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Collect {
@@ -64,7 +62,6 @@ pub enum Collect {
     Detached,
 }
 
-/// The agent exists.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpawnReply {
     pub agent: AgentId,
@@ -91,7 +88,7 @@ impl Spawn {
         self.decide_after(draft, by, None)
     }
 
-    /// The same; the child knows what another one knew that has completed.
+    /// Decides the spawn of a child that continues with what a completed child knew.
     pub(super) fn decide_after(
         &self,
         draft: &mut Draft<'_>,
@@ -158,7 +155,7 @@ impl Spawn {
         Ok(SpawnReply { agent, call })
     }
 
-    /// The id asked for, or one drawn from the input's random bits that nobody has.
+    /// The requested id, or a generated one that is free.
     fn free_id(&self, draft: &Draft<'_>) -> Result<AgentId, Refusal> {
         let taken = |id: &AgentId| draft.agents().find(id).is_some();
         if let Some(id) = &self.id {
@@ -167,7 +164,7 @@ impl Spawn {
             }
             return if taken(id) { Err(Refusal::DuplicateId { agent: id.clone() }) } else { Ok(id.clone()) };
         }
-        // Several may be spawned by one input: each begins where the one before it ended.
+        // One input may spawn several: each starts after the one before it.
         let first = (draft.draw() as u32).wrapping_add(draft.agents().len() as u32);
         let mut drawn = (0..=u32::MAX).map(|step| AgentId::drawn(&self.role, first.wrapping_add(step)));
         match drawn.find(|id| !taken(id)) {
@@ -176,7 +173,7 @@ impl Spawn {
         }
     }
 
-    /// The role that is asked for. One that does not exist names those that this agent may spawn.
+    /// The requested role. A refusal lists the roles that this agent may spawn.
     fn role<'d>(&self, draft: &'d Draft<'_>, parent: AgentIx) -> Result<(&'d RoleName, &'d Role), Refusal> {
         let found = draft.definition().role(&self.role);
         let spawn = &draft.agent(parent).charter.caps.spawn;
@@ -189,7 +186,7 @@ impl Spawn {
         })
     }
 
-    /// Depth, and no role twice on a path unless it may recurse with another goal.
+    /// Checks the depth, and that no role repeats on a path unless it may recurse with another goal.
     fn check_place(&self, draft: &Draft<'_>, parent: AgentIx) -> Result<(), Refusal> {
         let charter = &draft.agent(parent).charter;
         if charter.depth >= charter.caps.depth_max {
@@ -209,7 +206,7 @@ impl Spawn {
         Ok(())
     }
 
-    /// Refuses models that the child could not call: the one it is to have, and one to go to when its budget is low.
+    /// Refuses models that the child could not call: its own, and the one to downgrade to when its budget is low.
     fn check_models(
         &self,
         draft: &Draft<'_>,
@@ -225,7 +222,7 @@ impl Spawn {
         })
     }
 
-    /// What the child may do: its role's rights, narrowed by what was asked and by its parent's.
+    /// The child's rights: its role's, narrowed by the request and by its parent's.
     fn rights(&self, draft: &Draft<'_>, parent: AgentIx, role: &Role) -> Result<Caps, Refusal> {
         let own = &draft.agent(parent).charter.caps;
         let mut wanted = role.caps.clone();
@@ -234,7 +231,7 @@ impl Spawn {
                 let (what, count) = ("tools".to_owned(), tools.len());
                 return Err(Refusal::TooMany { what, count, count_max: limit::NAMES_MAX });
             }
-            // Asking for a tool that the role does not have is asking for more, too.
+            // Requesting a tool that the role lacks is requesting more, too.
             tools.iter().try_for_each(|tool| role.caps.check_tool(tool))?;
             wanted.tools = Allow::only(tools.iter().cloned());
         }
@@ -242,7 +239,7 @@ impl Spawn {
     }
 }
 
-/// Live children, and agents ever.
+/// Checks the limits on live children and on all agents.
 fn check_room(draft: &Draft<'_>, parent: AgentIx) -> Result<(), Refusal> {
     let limits = draft.limits();
     let live = draft.agent(parent).kin.children_live;
@@ -261,7 +258,7 @@ fn check_room(draft: &Draft<'_>, parent: AgentIx) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The terms of the child's account: its ceilings, and what of them is lent.
+/// The terms of the child's account: its ceilings, and which of them are lent.
 fn terms(draft: &Draft<'_>, parent: AgentIx, budget: &BudgetSpec) -> Result<Terms, Refusal> {
     budget.check()?;
     let above = draft.agent(parent).account;
@@ -280,7 +277,7 @@ fn terms(draft: &Draft<'_>, parent: AgentIx, budget: &BudgetSpec) -> Result<Term
     Ok(Terms { lends, ..terms })
 }
 
-/// The ceilings to be lent; they must fit at every ancestor now.
+/// The ceilings to lend; they must fit at every ancestor now.
 fn lent(draft: &Draft<'_>, parent: AgentIx, given: &Ceilings) -> Result<ResourceSet, Refusal> {
     let lends = given.bounded();
     if lends.is_empty() {
@@ -299,7 +296,7 @@ fn lent(draft: &Draft<'_>, parent: AgentIx, given: &Ceilings) -> Result<Resource
     }
 }
 
-/// The clocks of the child: its timeout runs from its birth, its active time from its first attempt.
+/// The child's clocks: its timeout runs from its spawn, its active time from its first attempt.
 fn due(draft: &Draft<'_>, parent: AgentIx, role: &Role, budget: &BudgetSpec) -> Due {
     let own = budget.timeout_ms.map(|ms| draft.now().after_ms(ms));
     let alarm = |at| Alarm { timer: draft.next_timer(), at };

@@ -1,4 +1,4 @@
-//! Start a tree: its definition is checked whole, and the root is there.
+//! Start a tree: validates the whole definition and spawns the root.
 
 use std::sync::Arc;
 
@@ -16,17 +16,15 @@ use crate::words::{AgentId, By, ThreadId};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Start {
-    /// What it is made of.
     pub definition: Arc<Definition>,
-    /// How many tokens the root's goal adds at most to its first message, if somebody counted.
+    /// Upper bound on the tokens that the root's goal adds to its first message, if counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal_tokens: Option<u64>,
 }
 
-/// The tree has started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartReply {
-    /// Its root.
+    /// The root.
     pub agent: AgentId,
 }
 
@@ -85,7 +83,7 @@ impl Start {
     }
 }
 
-/// The clocks of the root. It has no active time unless its role says so: its limit is the tree's timeout.
+/// The root's clocks. It has no active time unless its role sets one: its limit is the tree's timeout.
 fn due(draft: &Draft<'_>, role: &Role, budget: &BudgetSpec) -> Due {
     if clock::are_kept(draft.rules()) {
         let active_ms = role.turns.as_ref().and_then(|turns| turns.active_ms);

@@ -1,4 +1,4 @@
-//! Unpause an agent: calls that waited for it are looked at again, in order.
+//! Unpause an agent: calls that waited for it are reconsidered, in order.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,8 @@ use crate::words::{AgentId, By};
 #[serde(deny_unknown_fields)]
 pub struct Unpause {
     pub agent: AgentId,
-    /// In journals before rules 4: nobody ran the tree, so one pause ended and the next began in the same decision.
+    /// In journals before rules 4: no process ran the tree, so one pause ended and the next began in the same
+    /// decision.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub until_resumed: bool,
 }
@@ -26,7 +27,6 @@ impl Verb for Unpause {
 }
 
 impl Unpause {
-    /// Ends a pause now.
     #[must_use]
     pub const fn now(agent: AgentId) -> Self {
         Self { agent, until_resumed: false }

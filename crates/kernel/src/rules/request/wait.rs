@@ -11,24 +11,24 @@ use crate::rules::Draft;
 use crate::rules::call::wake_waits;
 use crate::words::{AgentId, By, CallId, limit};
 
-/// Wait for children or a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wait {
     pub agent: AgentId,
     pub wait: WaitFor,
-    /// How long at most; a default if absent.
+    /// Has a default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
 }
 
-/// How the wait stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum WaitReply {
-    /// It is open.
-    Waiting { call: CallId, why: Why },
-    /// What it waits for was there already, and it has ended.
+    Waiting {
+        call: CallId,
+        why: Why,
+    },
+    /// What it waits for already happened, so it has ended.
     Over,
 }
 

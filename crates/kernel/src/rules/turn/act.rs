@@ -1,5 +1,5 @@
-//! One tool that a model asked for: it is called, or answered at once. What the model got wrong comes back to it as
-//! an error that it can act on; nothing of it ends the run.
+//! One tool call of a model: it is started, or answered at once. The model's mistakes come back as errors that it can
+//! act on; none of them ends the run.
 
 use super::approve;
 use super::builtin::{self};
@@ -14,7 +14,6 @@ use crate::rules::Draft;
 use crate::rules::call::admit;
 use crate::words::{ToolName, limit};
 
-/// Calls or answers the tool at `place` of the answer.
 pub(super) fn act(draft: &mut Draft<'_>, ix: AgentIx, place: u32, ask: &ToolAsk) {
     let acted = known(draft, ix, ask).and_then(|known| match approve::approval(draft, ix, known.name()) {
         Approval::Allow => start(draft, ix, place, ask, known),
@@ -24,13 +23,13 @@ pub(super) fn act(draft: &mut Draft<'_>, ix: AgentIx, place: u32, ask: &ToolAsk)
     end(draft, ix, place, acted);
 }
 
-/// The same for one that a person let it call.
+/// For a tool call that a person approved.
 pub(super) fn approved(draft: &mut Draft<'_>, ix: AgentIx, place: u32, ask: &ToolAsk) {
     let acted = known(draft, ix, ask).and_then(|known| start(draft, ix, place, ask, known));
     end(draft, ix, place, acted);
 }
 
-/// Calls or answers a tool that may be called. Nothing is returned where the answer comes later.
+/// Returns nothing if the answer comes later.
 fn start(
     draft: &mut Draft<'_>,
     ix: AgentIx,
@@ -67,7 +66,7 @@ impl Known {
     }
 }
 
-/// The tool that a model asked for, if there is one, it is allowed, and the arguments are an object.
+/// The tool, if it exists, is allowed, and its arguments are an object.
 fn known(draft: &Draft<'_>, ix: AgentIx, ask: &ToolAsk) -> Result<Known, Refusal> {
     let caps = &draft.agent(ix).charter.caps;
     let unknown = || {
@@ -111,7 +110,7 @@ fn call(
 }
 
 fn answer(draft: &mut Draft<'_>, ix: AgentIx, ask: u32, body: Body, is_error: bool) {
-    // Whoever was ended by what it asked for reads no more.
+    // The call may have ended its own agent.
     if draft.agents().living(ix).is_some() {
         let agent = draft.agent_id(ix).clone();
         draft.record(Event::ToolAnswered { agent, ask, body, is_error });

@@ -1,5 +1,5 @@
-//! Tools that need a person's leave. The question is one like any other: it rises to the root, survives restarts, and
-//! only the tool that it is about waits. What a role says holds for everything below it, too.
+//! Tools that need a person's approval. The approval is an ordinary question: it reaches the root, survives restarts,
+//! and only its tool waits. A role's setting also applies to everything below it.
 
 use super::act;
 use crate::definition::{Approval, Refusal};
@@ -10,17 +10,16 @@ use crate::world::{AgentIx, World};
 
 /// The most bytes of arguments that a person is shown.
 const ARGS_SHOWN: usize = 2 * 1_024;
-/// What a person writes to say yes.
+/// Answers that approve.
 const YES: [&str; 6] = ["yes", "y", "ok", "allow", "approve", "approved"];
 
-/// Whether an agent may call a tool: the strictest word of its role and of all above it.
+/// The strictest setting of an agent's role and of all roles above it.
 pub(super) fn approval(world: &World, ix: AgentIx, tool: &ToolName) -> Approval {
     let path = std::iter::once(ix).chain(world.agents().above(ix));
     let said = path.filter_map(|ix| world.turns_of(ix)?.approvals.get(tool).copied());
     said.max().unwrap_or_default()
 }
 
-/// Asks a person whether the tool at `place` of the answer may be called.
 pub(super) fn ask(draft: &mut Draft<'_>, ix: AgentIx, place: u32, ask: &ToolAsk) -> Result<(), Refusal> {
     crate::rules::request::room_for_call(draft, ix)?;
     let (call, agent) = (draft.calls().next_id(), draft.agent_id(ix).clone());
@@ -34,8 +33,8 @@ pub(super) fn ask(draft: &mut Draft<'_>, ix: AgentIx, place: u32, ask: &ToolAsk)
     Ok(())
 }
 
-/// A person answered, or nobody did in time. Whether the question was about a tool: then it has ended, and the tool is
-/// called or not.
+/// Handles an answer, or a timeout. Returns whether the question was about a tool; if so, the question has ended and
+/// the tool is called or not.
 pub(crate) fn answered(draft: &mut Draft<'_>, id: CallId, answer: Option<&str>) -> bool {
     let Some(call) = draft.call(id) else { return false };
     let Work::Question(Question { approves: Some(approves), .. }) = &call.work else { return false };

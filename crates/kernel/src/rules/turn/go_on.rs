@@ -1,5 +1,5 @@
-//! An answer that was cut at its output cap goes on in one more turn, if that fits: its agent is told so as by a user, and
-//! the two texts are one answer. Only once: an answer that is cut again is partial.
+//! Continues an answer that was cut at its output cap in one more turn, if that fits. The two texts form one answer.
+//! Only once: an answer that is cut again is partial.
 
 use super::{ask, telling_left, wrap_up};
 use crate::budget::Fit;
@@ -8,10 +8,9 @@ use crate::rules::{Draft, call};
 use crate::words::{Body, By, Envelope, limit};
 use crate::world::AgentIx;
 
-/// What the agent reads.
 const NOTE: &str = "Your answer was cut at its output cap. Go on exactly where it stopped: do not repeat anything, do not explain, and be brief.";
 
-/// Asks an agent's model to go on, if it may and there is room for it. Says whether it was asked.
+/// Requests the continuation, if it is allowed and fits. Returns whether it did.
 pub(super) fn go_on(draft: &mut Draft<'_>, ix: AgentIx, continued: bool) -> bool {
     if draft.rules() < 4 || continued {
         return false;
@@ -24,8 +23,8 @@ pub(super) fn go_on(draft: &mut Draft<'_>, ix: AgentIx, continued: bool) -> bool
     true
 }
 
-/// The call, if turns, budget and window have room for it as they are. Nothing is cut from the window for it: that might be
-/// the text to go on from.
+/// The call, if turns, budget and window have room for it as they are. The window is not cut for it: that could
+/// remove the text to continue.
 fn room(draft: &Draft<'_>, ix: AgentIx) -> Option<Work> {
     let (agent, turns) = (draft.agent(ix), draft.turns_of(ix)?);
     if agent.progress.turns >= turns.turns_max || wrap_up::is_due(draft, ix) {

@@ -1,5 +1,5 @@
-//! The turn: an agent's model answers, the tools it asked for act, and when all of them have ended it is its model's
-//! turn again, until there is an answer, a ceiling, a limit or a signal.
+//! Turns: an agent's model answers, the tools it asked for run, and when all of them have ended its model takes the
+//! next turn, until there is an answer or a limit or signal stops it.
 
 mod act;
 mod approve;
@@ -42,31 +42,30 @@ pub(crate) use wrap_up::tell_raised;
 pub(crate) use wrap_up::time_is_short;
 pub(crate) use wrap_up::will_wrap_up;
 
-/// An agent that takes turns has its first one.
+/// Starts the first turn of an agent that takes turns.
 pub(crate) fn begin(draft: &mut Draft<'_>, agent: &AgentId, goal: Goal<'_>) {
     let Some(ix) = draft.agents().find(agent) else { unreachable!("it was just spawned") };
     let Some(turns) = draft.turns_of(ix) else { return };
     let first = context::first_tokens(draft.definition(), &draft.agent(ix).charter.caps, turns, goal);
-    // What was written to it before it was there is read with its first turn.
+    // Messages sent before it existed are part of its first turn.
     let letters = draft.agent(ix).progress.tokens;
     ask_model(draft, ix, first.saturating_add(letters));
 }
 
-/// What an agent's model said in one turn.
 pub(crate) struct Said<'a> {
-    /// The tools it wants called.
     pub(crate) asks: &'a [ToolAsk],
-    /// How it does not fit the agent's schema.
+    /// How it fails to match the agent's schema.
     pub(crate) mismatch: Option<&'a Mismatch>,
     /// The output cap at which it was cut, if it was.
     pub(crate) cut_at: Option<u64>,
-    /// Whether it goes on with an answer that was cut.
+    /// Whether it continues an answer that was cut.
     pub(crate) continued: bool,
-    /// Why it was the last call of the agent, if it was.
+    /// Why it was the agent's last call, if it was.
     pub(crate) wrap_up: Option<WrapUpReason>,
 }
 
-/// An agent's model has answered: its tools are called, or that was its answer, unless that does not fit or was cut.
+/// Handles a model's answer: calls its tools, or ends the agent, unless the answer was cut or does not match the
+/// schema.
 pub(crate) fn said(draft: &mut Draft<'_>, ix: AgentIx, said: &Said<'_>) {
     let asks = said.asks;
     let Some(agent) = draft.agents().living(ix) else { return };
@@ -76,7 +75,7 @@ pub(crate) fn said(draft: &mut Draft<'_>, ix: AgentIx, said: &Said<'_>) {
     if let Some(reason) = &said.wrap_up {
         return wrap_up::over(draft, ix, reason.clone());
     }
-    // Who was written to meanwhile reads that first.
+    // Messages that arrived meanwhile are read first.
     if asks.is_empty() && agent.inbox.is_empty() {
         if said.cut_at.is_some() && go_on::go_on(draft, ix, said.continued) {
             return;
@@ -92,7 +91,7 @@ pub(crate) fn said(draft: &mut Draft<'_>, ix: AgentIx, said: &Said<'_>) {
         return;
     }
     for (place, ask) in asks.iter().take(limit::ASKS_MAX).enumerate() {
-        // A tool may end its own caller: a cancel from below is possible through a question's policy.
+        // A tool may end its own caller: a question's policy can cancel it.
         if draft.agents().living(ix).is_none_or(|agent| !matches!(agent.state, AgentState::Live)) {
             return;
         }
@@ -100,7 +99,7 @@ pub(crate) fn said(draft: &mut Draft<'_>, ix: AgentIx, said: &Said<'_>) {
     }
 }
 
-/// How an agent ends whose answer was cut: what it said is a partial result.
+/// An agent whose answer was cut ends with a partial result.
 fn truncated(output_cap: u64) -> Exit {
     let message = format!(
         "the answer was cut at its output cap of {output_cap} tokens: raise `limits.max_tokens_per_step`, or ask for less"
@@ -108,7 +107,7 @@ fn truncated(output_cap: u64) -> Exit {
     Exit::failed("output_truncated", message)
 }
 
-/// It is an agent's turn again, if none of its calls is open.
+/// Starts an agent's next turn if it has no open calls.
 pub(crate) fn advance(draft: &mut Draft<'_>, ix: AgentIx) {
     let Some(agent) = draft.agents().living(ix) else { return };
     let idle = matches!(agent.state, AgentState::Live) && agent.open.is_empty();
@@ -116,7 +115,7 @@ pub(crate) fn advance(draft: &mut Draft<'_>, ix: AgentIx) {
         return;
     }
     let (progress, is_read) = (&agent.progress, agent.inbox.is_empty());
-    // A call that was dropped because time is short is followed by the last one.
+    // A call that was dropped because time is short is followed by the last call.
     let is_dropped = progress.failed() == Some(&Outcome::Cancelled);
     let is_last_due = is_dropped && progress.is_time_short() && progress.wrapped_up().is_none();
     match (progress.failed(), progress.wraps_up()) {
@@ -129,7 +128,7 @@ pub(crate) fn advance(draft: &mut Draft<'_>, ix: AgentIx) {
     }
 }
 
-/// What a model asked for, cut to what a journal takes.
+/// Cut to the journal's limits.
 pub(crate) fn bounded(asks: &[ToolAsk]) -> Vec<ToolAsk> {
     let bounded = |ask: &ToolAsk| ToolAsk {
         id: cut(&ask.id, limit::NAME_BYTES_MAX),
@@ -141,7 +140,6 @@ pub(crate) fn bounded(asks: &[ToolAsk]) -> Vec<ToolAsk> {
     asks.iter().take(limit::ASKS_MAX).map(bounded).collect()
 }
 
-/// Whether an agent takes turns by itself.
 pub(crate) fn takes_turns(world: &World, ix: AgentIx) -> bool {
     world.turns_of(ix).is_some()
 }
@@ -158,7 +156,7 @@ fn ask_model(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) {
     }
     let tokens = match fit(draft, ix, tokens) {
         Ok(Fitted::Tokens(tokens)) => tokens,
-        // It is its turn when that has ended.
+        // The turn follows when the summary has ended.
         Ok(Fitted::Later) => return,
         Err(exit) => return agent::end(draft, ix, exit, None),
     };
@@ -175,7 +173,6 @@ fn ask_model(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) {
     }
 }
 
-/// How an agent ends that may take no more turns.
 fn out_of_turns(turns_max: u32) -> Exit {
     let message = format!(
         "no answer after {}, which is all that it may take: raise `limits.max_steps`, or ask for less",
@@ -184,7 +181,7 @@ fn out_of_turns(turns_max: u32) -> Exit {
     Exit::failed("max_steps", message)
 }
 
-/// A turn at which an agent reads results: it is told what is left.
+/// If the turn reads results, adds what the agent has left.
 fn telling_left(draft: &Draft<'_>, ix: AgentIx, mut work: Work) -> Work {
     let agent = draft.agent(ix);
     if let Work::Model(model) = &mut work
@@ -201,23 +198,22 @@ fn turns_text(turns: u32) -> String {
     if turns == 1 { "1 turn".to_owned() } else { format!("{turns} turns") }
 }
 
-/// Makes a model call.
 fn ask(draft: &mut Draft<'_>, ix: AgentIx, work: Work) {
     let (call, agent) = (draft.calls().next_id(), draft.agent_id(ix).clone());
     draft.record(Event::CallAsked { call, agent, work });
     call::admit(draft, call, None);
 }
 
-/// What came of making room in a window.
+/// The result of fitting a window.
 enum Fitted {
-    /// The next packet has so many tokens.
+    /// The tokens of the next packet.
     Tokens(u64),
-    /// First a summary is written of what goes.
+    /// A summary of what is dropped comes first.
     Later,
 }
 
-/// Cuts an agent's window if it is full, and says how many tokens its next packet has. Where what goes is to be told by
-/// a summary, that is asked for first, once for each cut.
+/// Cuts a full window and returns the tokens of the next packet. If a summary replaces the cut, it is requested
+/// first, once per cut.
 fn fit(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) -> Result<Fitted, Exit> {
     let window = &draft.agent(ix).progress.window;
     if window.size().is_none() && window.images() == 0 {
@@ -250,12 +246,13 @@ fn fit(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) -> Result<Fitted, Exit> 
         }
     }
     let after = draft.agent(ix).progress.window.tokens();
-    // Without a bound the whole context is shown, but for images that gave back what they had.
+    // Without a bound the whole context is shown, except for images that became placeholders.
     let without = || tokens.saturating_sub(before.saturating_sub(after));
     Ok(Fitted::Tokens(if is_bound { after } else { without() }))
 }
 
-/// How an agent ends whose model call may not start because its time is up: as if the timer had been faster.
+/// The exit of an agent whose model call may not start because its time is up: the same as if the timer had fired
+/// first.
 fn late_exit(draft: &Draft<'_>, ix: AgentIx, outcome: &Outcome) -> Option<Exit> {
     match outcome {
         Outcome::Refused { refusal: Refusal::DeadlinePassed { agent, .. } } => {
@@ -265,7 +262,7 @@ fn late_exit(draft: &Draft<'_>, ix: AgentIx, outcome: &Outcome) -> Option<Exit> 
     }
 }
 
-/// How an agent ends whose model call came to nothing.
+/// The exit of an agent whose model call failed.
 fn failure(outcome: &Outcome) -> Exit {
     match outcome {
         Outcome::Failed { fault } => {

@@ -1,4 +1,4 @@
-//! How the context of a new agent opens: what its packets may hold, and what it is told at its birth beside its goal.
+//! The initial context of a new agent: its window size, and what it is given beside its goal.
 
 use super::thread;
 use crate::context::{Goal, first_tokens, heard_tokens};
@@ -10,7 +10,7 @@ use crate::window::{News, Window};
 use crate::words::{AgentId, By, Category, Envelope, check_parts, limit};
 use crate::world::{AgentIx, World};
 
-/// How the context of a new agent opens. Everything in it was checked.
+/// Everything in it was checked.
 pub(crate) struct Opening {
     size: Option<u64>,
     first: u64,
@@ -20,18 +20,18 @@ pub(crate) struct Opening {
     before: Option<(AgentId, Span)>,
 }
 
-/// What a spawner says about it.
+/// The spawner's wishes.
 pub(crate) struct Wish<'a> {
     pub(crate) goal: Goal<'a>,
     pub(crate) share: Option<Share>,
     pub(crate) messages: &'a [GivenMessage],
     pub(crate) window: Option<u64>,
-    /// Who completed before, and what of its window the new agent goes on with.
+    /// The completed child that the new agent continues, and the part of its window that it keeps.
     pub(crate) before: Option<(AgentId, Span)>,
 }
 
 impl Opening {
-    /// Refuses what nobody may be told, and a window in which nothing has room.
+    /// Refuses what must not be shared, and a window too small for anything.
     pub(crate) fn of(
         draft: &Draft<'_>,
         parent: Option<AgentIx>,
@@ -74,7 +74,7 @@ impl Opening {
         Ok(Self { size, first, clamped, share, messages, before })
     }
 
-    /// The root's: nobody is above it, and nobody wishes anything.
+    /// The root has no parent and no spawner.
     pub(crate) fn of_root(definition: &Definition, spawned: &Spawned, role: &Role, goal: Goal<'_>) -> Self {
         let (mut size, mut first) = (None, 0);
         if let Some(turns) = &role.turns {
@@ -85,7 +85,7 @@ impl Opening {
         Self { size, first, clamped: None, share: Share::Goal, messages: Vec::new(), before: None }
     }
 
-    /// How many tokens the first packet of this agent has, about: its window may cut some more.
+    /// The approximate tokens of its first packet: its window may cut some.
     pub(crate) fn packet_tokens(&self, world: &World, parent: Option<AgentIx>, agent: &AgentId) -> u64 {
         let of = |window: &Window, spans: &[Span], around: u64| -> u64 {
             let headers = Span::places(spans).filter_map(|place| window.headers().get(place));
@@ -112,7 +112,7 @@ impl Opening {
         }
     }
 
-    /// Which messages of its parent the new agent is told, and whether as its own conversation.
+    /// The parent's messages that the new agent gets, and whether they become its own conversation.
     fn shared(&self, world: &World, parent: AgentIx) -> (Vec<Span>, bool) {
         let (from, window) = (world.agent_id(parent), &world.agent(parent).progress.window);
         match self.share {
@@ -150,12 +150,12 @@ impl Opening {
     }
 }
 
-/// Whether an agent is told when a child's window is smaller than its own.
+/// Whether an agent is notified when a child's window is smaller than its own.
 fn tells(draft: &Draft<'_>, parent: AgentIx) -> bool {
     draft.turns_of(parent).is_some_and(|turns| turns.window.as_ref().is_none_or(|window| window.clamp_note))
 }
 
-/// Refuses a message of a category that is Spinney's own.
+/// Refuses a category that only the system may use.
 pub(crate) fn check_category(category: Category) -> Result<(), Refusal> {
     match category {
         Category::Context | Category::Dialog => Ok(()),

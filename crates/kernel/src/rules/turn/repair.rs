@@ -1,5 +1,4 @@
-//! An answer that does not fit its schema: its agent has another turn to repair it, like any other turn, and after a few
-//! of them it fails.
+//! Repairs: an agent whose answer does not match its schema gets another turn, and fails after a few of them.
 
 use crate::definition::{Mismatch, MismatchKind};
 use crate::record::Exit;
@@ -7,11 +6,11 @@ use crate::rules::{Draft, agent};
 use crate::words::limit;
 use crate::world::AgentIx;
 
-/// Ends an agent whose answer cannot be repaired any more. Otherwise nothing is decided here: what is wrong is in its
-/// context, and as nothing of it is open it is its turn again.
+/// Ends an agent whose answer can no longer be repaired. Otherwise nothing is decided here: its context has the
+/// mismatch, and without open calls it takes another turn.
 ///
-/// An answer that was cut at its output cap seldom fits. It may be shorter next time; in the end the cap is what it
-/// failed at.
+/// An answer that was cut at its output cap rarely matches. It may be shorter next time; in the end the cap is the
+/// reason of the failure.
 pub(super) fn repair(draft: &mut Draft<'_>, ix: AgentIx, mismatch: &Mismatch, cut_at: Option<u64>) {
     let progress = &draft.agent(ix).progress;
     let (repairs, turns) = (progress.repairs().saturating_sub(1), progress.turns);

@@ -1,5 +1,5 @@
-//! What an agent keeps back for its own answer, and whether a new one could make its first call at all. Both are numbers
-//! of its first packet, and both are settled at its birth.
+//! An agent's reserve for its own answer, and whether a new agent could make its first call at all. Both are computed
+//! from its first packet when it is spawned.
 
 use crate::budget::{Amounts, Ceilings, Fit, Resource, ResourceSet, Shortfall, Terms};
 use crate::definition::{Allow, BudgetSpec, Builtin, Caps, Definition, OnLow, Refusal, Role};
@@ -9,7 +9,7 @@ use crate::rules::call::first_attempt;
 use crate::words::{ModelName, Time, limit};
 use crate::world::{AgentIx, World};
 
-/// An agent with model turns that may hand work down.
+/// An agent that takes turns and may delegate work.
 pub(crate) struct Lead<'a> {
     definition: &'a Definition,
     model: &'a ModelName,
@@ -18,7 +18,7 @@ pub(crate) struct Lead<'a> {
 }
 
 impl<'a> Lead<'a> {
-    /// None if it takes no turns, or can have nobody below it.
+    /// `None` if it takes no turns or cannot have children.
     pub(crate) fn of(
         definition: &'a Definition,
         role: &Role,
@@ -34,15 +34,15 @@ impl<'a> Lead<'a> {
         (role.turns.is_some() && spawns).then_some(Self { definition, model, packet, now })
     }
 
-    /// One call with what its children returned, in short, and an answer.
+    /// The cost of one call with short results of its children, and an answer.
     fn answer(&self) -> Amounts {
         let input = self.packet.saturating_add(limit::RESERVE_INPUT_TOKENS);
         one_call(self.definition, self.model, input, limit::RESERVE_OUTPUT_TOKENS, self.now)
     }
 }
 
-/// These terms with what descendants must leave, so that an agent can answer: what its file says; otherwise a share of
-/// its ceilings or one call, for those who may hand work down. Trees of older rules keep the share for everybody.
+/// Adds the reserve that descendants must leave: the value in the tree file, otherwise a share of the ceilings or one
+/// call, for agents that may delegate. Trees of older rules keep the share for every agent.
 pub(crate) fn with_reserve(terms: Terms, rules: u32, budget: &BudgetSpec, lead: Option<&Lead<'_>>) -> Terms {
     let reserve_fixed = rules >= 3 && budget.answer_reserve.is_none();
     let reserve = reserve(rules, budget, &terms.limit, lead);
@@ -92,14 +92,14 @@ pub(crate) fn check_first_call(
         above(draft, parent, &ask).or_else(|| own(spawned, &ask))
     };
     let Some(refusal) = never(&spawned.model) else { return Ok(()) };
-    // It may begin with the model that it goes to when its budget is low.
+    // It may start with the model that it downgrades to.
     match &spawned.on_low {
         OnLow::Downgrade(model) if never(model).is_none() => Ok(()),
         OnLow::Halt | OnLow::Shrink | OnLow::Downgrade(_) => Err(refusal),
     }
 }
 
-/// Whether a ceiling above the child is in the way for ever.
+/// The permanent shortfall of a ceiling above the child, if there is one.
 fn above(world: &World, parent: AgentIx, ask: &Amounts) -> Option<Refusal> {
     match world.ledger().fit_below(world.agent(parent).account, ask) {
         Fit::Never(by, short) => Some(Refusal::FirstCallTooLarge { account: world.owner(by), short }),
@@ -107,7 +107,7 @@ fn above(world: &World, parent: AgentIx, ask: &Amounts) -> Option<Refusal> {
     }
 }
 
-/// Whether a ceiling of its own is.
+/// The shortfall of its own ceilings, if there is one.
 fn own(spawned: &Spawned, ask: &Amounts) -> Option<Refusal> {
     let is_short = |resource: &Resource| {
         spawned.terms.limit.of(*resource).is_some_and(|limit| ask.of(*resource) > limit)

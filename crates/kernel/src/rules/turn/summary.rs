@@ -1,5 +1,5 @@
-//! Asking an agent's own model for a summary of what leaves its window: a call like any other, but no turn. There is
-//! one for each cut at most; whatever becomes of it, the cut follows.
+//! Requests a summary of what leaves an agent's window from its own model: a call like any other, but not a turn. At
+//! most one per cut; the cut follows whatever its result.
 
 use crate::budget::Fit;
 use crate::context::summary_tokens;
@@ -10,15 +10,14 @@ use crate::window;
 use crate::words::limit;
 use crate::world::AgentIx;
 
-/// How a cut is told.
+/// What replaces a cut.
 pub(super) enum Telling {
-    /// So; in nobody's words if that is what the role wants.
+    /// Known now; `None` if the role wants no summary.
     Now(Option<Summary>),
-    /// By what this call brings.
+    /// The result of this call.
     After(Work),
 }
 
-/// How a cut of an agent's window is told.
 pub(super) fn telling(draft: &Draft<'_>, ix: AgentIx, cut: &Cut, compact: Compact) -> Telling {
     match compact {
         Compact::Lines | Compact::Count => return Telling::Now(None),
@@ -34,7 +33,7 @@ pub(super) fn telling(draft: &Draft<'_>, ix: AgentIx, cut: &Cut, compact: Compac
     }
 }
 
-/// The call that is to bring a summary of what goes, if there is room for it and the turn can still be paid for.
+/// The call for a summary of what is dropped, if it fits and the turn can still be paid for.
 fn work(draft: &Draft<'_>, ix: AgentIx, cut: &Cut) -> Result<Work, Unsummed> {
     let agent = draft.agent(ix);
     let (window, model) = (&agent.progress.window, &agent.charter.model);

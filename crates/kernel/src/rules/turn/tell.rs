@@ -1,20 +1,20 @@
-//! Telling an agent what another one knows, by reference and each message once.
+//! Shares one agent's messages with another, by reference and each once.
 
 use crate::record::Event;
 use crate::rules::Draft;
 use crate::window::{News, Window};
 use crate::words::AgentId;
 
-/// What becomes of what was told before.
+/// What happens to messages that were shared before.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Before {
-    /// It stays, and only what is new is told.
+    /// They stay, and only new ones are shared.
     Stays,
-    /// It goes, and everything that is known now is told.
+    /// They are removed, and all current ones are shared.
     Goes,
 }
 
-/// Tells a living agent what another one knows and it does not. Says how many messages that are.
+/// Shares what the recipient does not have yet. Returns the number of messages.
 pub(crate) fn tell(draft: &mut Draft<'_>, from: &AgentId, to: &AgentId, news: News, before: Before) -> u32 {
     let window = |agent: &AgentId| {
         let ix = draft.agents().find(agent)?;

@@ -1,5 +1,5 @@
-//! Sharing a thread: who joins is told what the thread knows, everybody is told what it learns, and each time somebody
-//! joins or leaves its bound is the least that any of them has room for.
+//! Shared threads: a new reader gets the thread's messages, every reader gets new ones, and each time a reader joins
+//! or leaves, the bound becomes the smallest that any reader has room for.
 
 use super::tell::{Before, tell};
 use crate::definition::Shares;
@@ -9,7 +9,7 @@ use crate::window::{News, Slice};
 use crate::words::{AgentId, Category};
 use crate::world::{AgentIx, AgentState, World};
 
-/// A new agent reads the thread of its parent: the one that the parent reads, or else its own.
+/// A new agent joins its parent's thread: the one that the parent reads, or else the parent's own.
 pub(super) fn join(draft: &mut Draft<'_>, parent: AgentIx, agent: &AgentId) {
     let Some(ix) = draft.agents().find(agent) else { return };
     let head = draft.threads().read_by(parent).unwrap_or(parent);
@@ -20,7 +20,7 @@ pub(super) fn join(draft: &mut Draft<'_>, parent: AgentIx, agent: &AgentId) {
     tell(draft, &of, agent, News::Context, Before::Stays);
 }
 
-/// An agent is about to end: it reads no thread any more.
+/// Removes an agent that is about to end from the thread that it reads.
 pub(crate) fn leave(draft: &mut Draft<'_>, ix: AgentIx) {
     let Some(head) = draft.threads().read_by(ix) else { return };
     let readers: Vec<AgentIx> = readers(draft, head).into_iter().filter(|reader| *reader != ix).collect();
@@ -29,7 +29,7 @@ pub(crate) fn leave(draft: &mut Draft<'_>, ix: AgentIx) {
     draft.record(Event::ThreadLeft { agent, of, bound });
 }
 
-/// An agent has a new context message: whoever reads its thread is told.
+/// Delivers an agent's new context messages to the readers of its thread.
 pub(crate) fn spread(draft: &mut Draft<'_>, head: AgentIx) {
     let of = draft.agent_id(head).clone();
     for reader in readers(draft, head) {
@@ -40,7 +40,7 @@ pub(crate) fn spread(draft: &mut Draft<'_>, head: AgentIx) {
     }
 }
 
-/// What of an agent's window belongs to a thread, and how much that may be.
+/// The part of an agent's window that belongs to a thread, and its bound.
 pub(super) fn slice(world: &World, ix: AgentIx) -> Option<Slice> {
     let tokens = world.threads().bound(ix)?;
     let Some(head) = world.threads().read_by(ix) else { return Some(Slice { teller: None, tokens }) };
@@ -52,7 +52,7 @@ fn readers(world: &World, head: AgentIx) -> Vec<AgentIx> {
     world.threads().of(head).map(|thread| thread.readers.clone()).unwrap_or_default()
 }
 
-/// The least share of context messages in the windows of all who know a thread. None if none of them has a bound.
+/// The smallest share for context messages in the windows of all agents of a thread. `None` if no window is bounded.
 fn least(world: &World, head: AgentIx, readers: impl Iterator<Item = AgentIx>) -> Option<u64> {
     let share = |ix| {
         let size = world.agent(ix).progress.window.size()?;

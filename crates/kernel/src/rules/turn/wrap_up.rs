@@ -1,9 +1,9 @@
-//! Wrap-up: before an agent ends for want of room it gets one last call, without tools and inside every limit. What it
-//! answers is its partial result.
+//! Wrap-up: before an agent runs out of budget, turns or time, it gets one last call, without tools and within every
+//! limit. The answer is its partial result.
 //!
 //! The call is the last turn that `max_steps` or the steps ceiling allows, replaces one that can never fit, or comes
-//! shortly before the deadline. It sees what there is room for: at least the first message and the newest that somebody
-//! wrote. An agent ends after it; the root's ceiling halts the tree instead, and a raise brings ordinary turns back.
+//! shortly before the deadline. It sees what fits: at least the first message and the newest one that somebody wrote.
+//! The agent ends after it; the root's ceiling halts the tree instead, and a raise allows ordinary turns again.
 
 pub(super) use crate::record::{WrapUpCall, WrapUpReason};
 use crate::world::Call;
@@ -18,17 +18,15 @@ use crate::window::Bounds;
 use crate::words::{AgentId, Body, By, CallId, Envelope, ModelName, limit};
 use crate::world::{AgentIx, AgentState, CallStage, World};
 
-/// Whether an agent gets a last call at all.
 fn is_on(world: &World, ix: AgentIx) -> bool {
     world.rules() >= 3 && world.turns_of(ix).is_some() && world.agent(ix).charter.wrap_up == WrapUp::On
 }
 
-/// Whether the next turn of an agent is its last.
 pub(super) fn is_due(world: &World, ix: AgentIx) -> bool {
     due(world, ix).is_some()
 }
 
-/// Why the next turn of an agent is its last, if it is. None if it had its last call already.
+/// Why an agent's next turn is its last. `None` if it is not, or if it already had its last call.
 fn due(world: &World, ix: AgentIx) -> Option<WrapUpReason> {
     let (agent, turns_max) = (world.agent(ix), world.turns_of(ix).map(|turns| turns.turns_max)?);
     if !is_on(world, ix) || agent.progress.wrapped_up().is_some() {
@@ -43,7 +41,7 @@ fn due(world: &World, ix: AgentIx) -> Option<WrapUpReason> {
     last_step(world, ix)
 }
 
-/// The next turn takes the last step of a ceiling. An agent that was given one step only takes it as an ordinary turn.
+/// Whether the next turn takes the last step of a ceiling. An agent with a single step takes it as an ordinary turn.
 fn last_step(world: &World, ix: AgentIx) -> Option<WrapUpReason> {
     let account = world.agent(ix).account;
     let is_single = world.account_of(ix).terms.limit.of(Resource::Steps) == Some(1);
@@ -58,7 +56,7 @@ fn last_step(world: &World, ix: AgentIx) -> Option<WrapUpReason> {
     }
 }
 
-/// Makes the next turn of an agent its last call, if it has to be and there is room for one. Says whether it did.
+/// Makes an agent's next turn its last call, if it must be and fits. Returns whether it did.
 pub(super) fn instead_of_turn(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) -> bool {
     let Some(reason) = due(draft, ix) else { return false };
     let model = draft.agent(ix).charter.model.clone();
@@ -67,14 +65,14 @@ pub(super) fn instead_of_turn(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) -
     true
 }
 
-/// Replaces a turn that can never fit by the last call of its agent, if there is room for one. Says whether it did.
+/// Replaces a turn that can never fit by its agent's last call, if that fits. Returns whether it did.
 pub(crate) fn replaces(draft: &mut Draft<'_>, id: CallId, refusal: &Refusal) -> bool {
     let (Some(call), Some((account, short))) = (draft.call(id), refusal.shortfall()) else { return false };
     let Work::Model(turn) = &call.work else { return false };
     let ix = call.agent;
-    // A model call from outside has others of the agent beside it, or none of its turns before.
+    // A model call from outside may have others beside it, or no turns before it.
     let is_own = draft.agent(ix).open.as_slice() == [id];
-    // A last call that waited while others used what was left is cut once more.
+    // A last call that waited while others used the budget is cut again.
     let is_over = draft.agent(ix).progress.wrapped_up().is_some() && turn.wrap_up.is_none();
     if !is_on(draft, ix) || !is_own || is_over {
         return false;
@@ -90,8 +88,7 @@ pub(crate) fn replaces(draft: &mut Draft<'_>, id: CallId, refusal: &Refusal) -> 
     true
 }
 
-/// The last call of an agent whose whole packet would have so many tokens. None if what is left does not pay for the
-/// smallest one.
+/// The last call of an agent whose whole packet has `tokens`. `None` if the budget does not cover the smallest one.
 fn last_call(
     draft: &Draft<'_>,
     ix: AgentIx,
@@ -111,19 +108,19 @@ fn last_call(
     let Work::Model(mut work) = call::model_work(draft, ix, model, input, output).ok()? else { return None };
     work.wrap_up = Some(Box::new(WrapUpCall { reason, cut }));
     let work = Work::Model(work);
-    // A step has to be left as well.
+    // One step must be left too.
     let ask = call::first_attempt(draft.definition(), &work, draft.now());
     let fits = matches!(draft.ledger().fit(draft.agent(ix).account, &ask), Fit::Yes | Fit::Wait(..));
     (fits && output >= least).then_some(work)
 }
 
-/// How many tokens the packet of the last call has if it may have `room`, and what is cut for that.
+/// The tokens of the last call's packet within `room`, and the cut for it.
 fn packet_within(world: &World, ix: AgentIx, tokens: u64, room: u64) -> Option<(u64, Option<Cut>)> {
     let mut window = world.agent(ix).progress.window.clone();
     let (bound, before) = (window.size(), window.tokens());
     let whole = if bound.is_some() { before } else { tokens };
     let room = room.min(bound.unwrap_or(u64::MAX)).checked_sub(limit::WRAP_UP_TOKENS)?;
-    // It need not read everything that is new to it: only the first message and the newest letter stay in any case.
+    // It need not see all unread messages: only the first message and the newest one to the agent are protected.
     window.read();
     let bounds = bounds(world, ix, room.saturating_add(before).saturating_sub(whole));
     let cut = window::trim(&window, &bounds).ok()?;
@@ -138,8 +135,8 @@ fn bounds(world: &World, ix: AgentIx, size: u64) -> Bounds {
     Bounds { size, preset: spec.preset, images_max: spec.images, compact: spec.compact, thread }
 }
 
-/// The last call of an agent has ended, with an answer or without: so does the agent, and its parent reads what it got to.
-/// At the root's ceiling the tree halts: the ordinary turn that does not fit waits for a raise.
+/// The last call has ended, with or without an answer: the agent ends too, and its parent gets its progress. At the
+/// root's ceiling the tree halts: the ordinary turn that does not fit waits for a raise.
 pub(super) fn over(draft: &mut Draft<'_>, ix: AgentIx, reason: WrapUpReason) {
     let exit = match reason {
         WrapUpReason::MaxSteps => {
@@ -160,7 +157,7 @@ pub(super) fn over(draft: &mut Draft<'_>, ix: AgentIx, reason: WrapUpReason) {
     agent::end(draft, ix, exit, None);
 }
 
-/// The numbers of the call that did not fit, or of now where those were of before the last call.
+/// The numbers of the call that did not fit, or current ones if those are from before the last call.
 fn exhausted(world: &World, ix: AgentIx, account: AgentId, short: Shortfall) -> Exit {
     let agent = world.agent(ix);
     if let Some(Outcome::Refused { refusal }) = agent.progress.failed()
@@ -181,8 +178,8 @@ pub(crate) fn will_wrap_up(world: &World, ix: AgentIx) -> bool {
     is_on(world, ix) && !world.agent(ix).progress.is_time_short()
 }
 
-/// An agent's time is nearly up: what it waits for is stopped, and its next call is its last. A turn that runs is let
-/// end: its answer may be the one that was wanted.
+/// An agent's time is nearly over: what it waits for is stopped, and its next call is its last. A running turn may
+/// finish, since its answer may be the final one.
 pub(crate) fn time_is_short(draft: &mut Draft<'_>, ix: AgentIx) {
     let is_live = draft.agents().living(ix).is_some_and(|agent| matches!(agent.state, AgentState::Live));
     if !is_live || draft.agent(ix).progress.is_time_short() {
@@ -204,9 +201,9 @@ pub(crate) fn time_is_short(draft: &mut Draft<'_>, ix: AgentIx) {
     }
 }
 
-/// Gives up what an agent waits for and stops its children. What runs of its own is stopped from outside.
+/// Drops an agent's waiting calls and stops its children. Its running calls are stopped by an effect.
 fn stop(draft: &mut Draft<'_>, ix: AgentIx) {
-    // A child that is stopped ends the call that spawned it.
+    // A stopped child ends the call that spawned it.
     agent::drop_waiting(draft, ix, |work| matches!(work, Work::Child(_)));
     for child in draft.agents().children(ix).collect::<Vec<_>>() {
         let parent = draft.agent_id(ix);
@@ -216,7 +213,7 @@ fn stop(draft: &mut Draft<'_>, ix: AgentIx) {
     draft.moved(ix);
 }
 
-/// Answers the tools that a model asked for when there was no time for them any more. Says whether that was so.
+/// Answers tool calls for which no time is left. Returns whether that was the case.
 pub(super) fn instead_of_tools(draft: &mut Draft<'_>, ix: AgentIx, asks: &[ToolAsk]) -> bool {
     if !is_on(draft, ix) || !draft.agent(ix).progress.is_time_short() {
         return false;
@@ -229,7 +226,7 @@ pub(super) fn instead_of_tools(draft: &mut Draft<'_>, ix: AgentIx, asks: &[ToolA
     true
 }
 
-/// What whoever had its last call or lost a child to a ceiling is told when the ceiling of `ix` is raised.
+/// The notices to agents that had their last call, or lost a child to a ceiling, when the ceiling of `ix` is raised.
 pub(crate) fn raise_notes(world: &World, ix: AgentIx, add_ms: u64) -> Vec<(AgentIx, String)> {
     if world.rules() < 3 {
         return Vec::new();
@@ -267,7 +264,7 @@ fn raise_note(world: &World, ix: AgentIx, has_time: bool) -> Option<String> {
     (!again.is_empty() || !go_on.is_empty()).then(|| format!("The budget was raised.{go_on}{again}"))
 }
 
-/// Tells them. A turn that waits for room is asked for anew, so that its agent reads that first.
+/// Delivers them. A waiting turn is requested again, so that its agent reads them first.
 pub(crate) fn tell_raised(draft: &mut Draft<'_>, notes: Vec<(AgentIx, String)>) {
     for (ix, text) in notes {
         let (from, to, envelope) = (By::Person, draft.agent_id(ix).clone(), Envelope::default());

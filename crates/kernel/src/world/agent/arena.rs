@@ -1,5 +1,5 @@
-//! The arena: every agent of a tree by place and by id. Living agents are linked to parent and siblings; an ended
-//! one is unlinked and keeps only its totals.
+//! The arena: every agent of a tree by index and by id. Living agents are linked to parent and siblings; an ended one
+//! is unlinked and keeps only its totals.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -17,19 +17,18 @@ use crate::words::{
 };
 use crate::world::{AgentClocks, AgentState, Phase, Progress};
 
-/// The place of an agent in its tree. Never used again for another one.
+/// The index of an agent in its tree. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AgentIx(NonZeroU32);
 
 impl AgentIx {
     const FIRST: Self = Self(NonZeroU32::MIN);
 
-    /// The place after `count` others. A tree is bounded far below the last one.
+    /// The tree's limits keep `count` far below the last index.
     fn after(count: usize) -> Self {
         Self(u32::try_from(count).map_or(NonZeroU32::MAX, |count| NonZeroU32::MIN.saturating_add(count)))
     }
 
-    /// Whether it is one of the first so many.
     pub(crate) const fn is_among_first(self, count: u32) -> bool {
         self.0.get() <= count
     }
@@ -41,53 +40,41 @@ impl AgentIx {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agent {
-    /// What was fixed at its birth; siblings share it where it is the same.
+    /// What was fixed at spawn; siblings share it if it is the same.
     pub charter: Arc<Charter>,
-    /// How its result reaches its parent.
     pub attachment: Attachment,
-    /// Who is around it.
     pub(crate) kin: Kin,
     pub account: AccountIx,
-    /// Where it is in its life.
     pub state: AgentState,
-    /// Whether it, and so everything below, starts no further effect.
+    /// Whether it and everything below it start no new effects.
     pub paused: bool,
-    /// Its calls that have not ended, in the order they were asked.
+    /// Its open calls, in the order of their requests.
     pub open: SmallVec<[CallId; 2]>,
-    /// How many of them run.
     pub running: u32,
-    /// How many of them are of a kind.
     pub(crate) kinds: Kinds,
-    /// How far its turns have come.
     pub progress: Progress,
-    /// Messages it has not read.
     pub inbox: Inbox,
-    /// Its clocks, if it has any.
     pub(crate) clocks: Option<Box<AgentClocks>>,
 }
 
-/// How many open calls of an agent are of a kind.
+/// Counts of an agent's open calls by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Kinds {
-    /// Waits that it asked for by itself.
+    /// Waits that it requested itself.
     pub(crate) waits: u16,
-    /// Those that end no tool that its model asked for.
+    /// Those that answer no tool call of its model.
     pub(crate) unasked: u16,
 }
 
-/// A message that an agent has not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Letter {
-    /// The event that brought it.
     pub seq: Seq,
-    /// How much room it takes.
     pub room: Room,
-    /// What it is for.
     pub category: Category,
 }
 
 impl Agent {
-    /// Puts a message into its inbox.
+    /// Adds a message to its inbox.
     pub(crate) fn take(&mut self, Letter { seq, room, category }: Letter) {
         self.inbox.push(seq);
         self.progress.read(room.tokens);
@@ -95,7 +82,7 @@ impl Agent {
         self.progress.window.push_with(Header::new(tokens, category, Tie::Letter), &room.images);
     }
 
-    /// Takes a message out of its inbox that it need not read a second time.
+    /// Removes a message that it must not read twice.
     pub(crate) fn put_away(&mut self, letter: Seq) {
         if let Some(place) = self.inbox.take(letter) {
             self.progress.window.take_letter(place);
@@ -103,30 +90,26 @@ impl Agent {
     }
 }
 
-/// What was fixed at an agent's birth.
+/// What is fixed about an agent at spawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Charter {
     pub role: RoleName,
-    /// The model it calls.
     pub model: ModelName,
-    /// The conversation it belongs to.
     pub thread: ThreadId,
-    /// What it may do.
     pub caps: Arc<Caps>,
-    /// What happens when a model call cannot fit.
+    /// What happens when a model call does not fit the budget.
     pub on_low: OnLow,
-    /// Whether it gets a last call before it ends for want of room.
+    /// Whether it gets a last call before it runs out of budget.
     pub wrap_up: WrapUp,
-    /// How far below the root it is.
     pub depth: u32,
-    /// A digest of its goal, if its role may recurse: to tell whether a descendant is asked the same again.
+    /// A digest of its goal, if its role may recurse: detects a descendant with the same goal.
     pub goal: Option<Box<[u8; 16]>>,
-    /// When its time is up, under rules 2. Later rules have clocks.
+    /// Rules 2 only. Later rules use clocks.
     pub deadline: Option<Time>,
 }
 
 impl Charter {
-    /// Whether this is the charter of such a sibling, too.
+    /// Whether a new sibling would have the same charter.
     fn is_of(&self, spawned: &Spawned) -> bool {
         self.goal.is_none()
             && self.role == spawned.role
@@ -139,7 +122,6 @@ impl Charter {
     }
 }
 
-/// Links to living relatives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Kin {
     pub(crate) parent: Option<AgentIx>,
@@ -149,25 +131,22 @@ pub(crate) struct Kin {
     pub(crate) children_live: u32,
 }
 
-/// What is kept of an agent that ended.
+/// What is kept of an ended agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
     pub role: RoleName,
     pub parent: Option<AgentIx>,
-    /// How far below the root it was.
     pub depth: u32,
-    /// How it ended.
     pub exit: ExitKind,
-    /// The event that says all about it.
+    /// The event with the details.
     pub at: Seq,
-    /// The most tokens that what it has to show can have.
+    /// Upper bound on the tokens of its result or progress.
     pub tokens: u64,
     /// What it and everything below it used.
     pub spent: Amounts,
 }
 
 impl Ended {
-    /// Whether it did what it was to do.
     #[must_use]
     pub fn is_completed(&self) -> bool {
         self.exit == ExitKind::Completed
@@ -180,26 +159,24 @@ enum Slot {
     Ended(Box<Ended>),
 }
 
-/// A child that completed and can be given another task.
+/// A completed child that can be given another task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finished {
-    /// What was fixed at its birth.
     pub charter: Arc<Charter>,
-    /// What it knew, by its headers.
+    /// Its messages, as headers.
     pub window: Window,
 }
 
-/// Every agent of a tree.
 #[derive(Clone, Debug, Default)]
 pub struct Agents {
     slots: ByName<AgentId, Slot>,
     kept: KeptChildren<AgentIx, Finished>,
-    /// By parent: children that a ceiling stopped, since that was raised last.
+    /// By parent: children stopped by a ceiling since the ceiling was last raised.
     lost: BTreeMap<AgentIx, Vec<AgentIx>>,
 }
 
 impl PartialEq for Agents {
-    /// The order of birth counts too.
+    /// Spawn order counts too.
     fn eq(&self, other: &Self) -> bool {
         self.kept == other.kept && self.lost == other.lost && self.slots.iter().eq(other.slots.iter())
     }
@@ -207,7 +184,7 @@ impl PartialEq for Agents {
 
 impl Eq for Agents {}
 
-/// What is known of an agent at its birth besides the event.
+/// What spawning an agent needs besides the event.
 pub(crate) struct Birth {
     pub(crate) parent: Option<AgentIx>,
     pub(crate) account: AccountIx,
@@ -215,36 +192,33 @@ pub(crate) struct Birth {
 }
 
 impl Agents {
-    /// How many there are or were.
+    /// Living and ended.
     #[must_use]
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Whether there never was one.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// The root, if the tree has begun.
+    /// `None` before the tree has started.
     #[must_use]
     pub fn root(&self) -> Option<AgentIx> {
         if self.slots.is_empty() { None } else { Some(AgentIx::FIRST) }
     }
 
-    /// The agent called `id`.
     #[must_use]
     pub fn find(&self, id: &AgentId) -> Option<AgentIx> {
         self.slots.get_index_of(id).map(AgentIx::after)
     }
 
-    /// Everyone, in order of birth.
+    /// In spawn order.
     pub fn all(&self) -> impl Iterator<Item = AgentIx> {
         (0..self.slots.len()).map(AgentIx::after)
     }
 
-    /// The id of the agent at `ix`.
     #[must_use]
     pub fn id(&self, ix: AgentIx) -> &AgentId {
         match self.slots.get_index(ix.place()) {
@@ -253,7 +227,6 @@ impl Agents {
         }
     }
 
-    /// The living agent at `ix`.
     #[must_use]
     pub fn living(&self, ix: AgentIx) -> Option<&Agent> {
         match self.slots.get_index(ix.place()) {
@@ -262,7 +235,6 @@ impl Agents {
         }
     }
 
-    /// What is left of the agent at `ix`, if it ended.
     #[must_use]
     pub fn ended(&self, ix: AgentIx) -> Option<&Ended> {
         match self.slots.get_index(ix.place()) {
@@ -271,35 +243,34 @@ impl Agents {
         }
     }
 
-    /// What a child that completed knew, if its parent may give it another task.
+    /// What a completed child knew, if its parent may give it another task.
     #[must_use]
     pub fn finished(&self, parent: AgentIx, child: AgentIx) -> Option<&Finished> {
         self.kept.finished(&parent, &child)
     }
 
-    /// A digest of what a child answered, if its parent may compare it.
+    /// A digest of a child's answer, if its parent may compare it.
     #[must_use]
     pub fn answer(&self, ix: AgentIx) -> Option<&AnswerDigest> {
         self.kept.answer(&self.parent(ix)?, &ix)
     }
 
-    /// The children of a living agent that a ceiling stopped, since that was raised last.
+    /// A living agent's children stopped by a ceiling since the ceiling was last raised.
     #[must_use]
     pub fn lost(&self, parent: AgentIx) -> &[AgentIx] {
         self.lost.get(&parent).map_or(&[], Vec::as_slice)
     }
 
-    /// A ceiling stopped a child.
     pub(crate) fn lose(&mut self, parent: AgentIx, child: AgentIx) {
         self.lost.entry(parent).or_default().push(child);
     }
 
-    /// An agent may give the tasks of such children again.
+    /// The agent may assign the tasks of such children again.
     pub(crate) fn forget_lost(&mut self, parent: AgentIx) {
         self.lost.remove(&parent);
     }
 
-    /// A child said this, and asked for nothing. Only what a parent does not wait for with a call of its own is compared.
+    /// A child gave an answer without tool calls. Only answers that no call of the parent waits for are compared.
     pub(crate) fn answered(&mut self, ix: AgentIx, body: &Body) {
         let agent = self.agent(ix);
         if let (Some(parent), Attachment::Detached) = (agent.kin.parent, agent.attachment) {
@@ -307,7 +278,7 @@ impl Agents {
         }
     }
 
-    /// Keeps what an agent knows, for another task. It is about to be retired.
+    /// Keeps an agent's window for another task. The agent is about to be retired.
     pub(crate) fn finish(&mut self, ix: AgentIx, parent: AgentIx) {
         let agent = self.agent_mut(ix);
         let window = std::mem::take(&mut agent.progress.window);
@@ -315,19 +286,19 @@ impl Agents {
         self.kept.finish(parent, ix, finished);
     }
 
-    /// Who spawned the agent at `ix`, living or not.
+    /// The parent, living or ended.
     #[must_use]
     pub fn parent(&self, ix: AgentIx) -> Option<AgentIx> {
         self.living(ix)
             .map_or_else(|| self.ended(ix).and_then(|ended| ended.parent), |agent| agent.kin.parent)
     }
 
-    /// The ancestors of `ix`, the nearest first.
+    /// Nearest first.
     pub fn above(&self, ix: AgentIx) -> impl Iterator<Item = AgentIx> {
         std::iter::successors(self.parent(ix), |ix| self.parent(*ix))
     }
 
-    /// The living children of `ix`, the newest first.
+    /// Living ones, newest first.
     pub fn children(&self, ix: AgentIx) -> impl Iterator<Item = AgentIx> {
         let first = self.living(ix).and_then(|agent| agent.kin.first_child);
         std::iter::successors(first, |ix| self.living(*ix).and_then(|agent| agent.kin.next))
@@ -345,7 +316,7 @@ impl Agents {
         found
     }
 
-    /// The path of `ix`: ids from the root down.
+    /// Ids from the root down.
     #[must_use]
     pub fn path(&self, ix: AgentIx) -> Vec<AgentId> {
         let mut path: Vec<AgentId> = self.above(ix).map(|ix| self.id(ix).clone()).collect();
@@ -354,7 +325,6 @@ impl Agents {
         path
     }
 
-    /// Adds an agent and links it to its parent.
     pub(crate) fn insert(&mut self, spawned: &Spawned, birth: &Birth) -> AgentIx {
         let Birth { parent, account, recursive } = *birth;
         let ix = AgentIx::after(self.slots.len());
@@ -386,7 +356,6 @@ impl Agents {
         ix
     }
 
-    /// Unlinks an agent and keeps only `ended` of it.
     pub(crate) fn retire(&mut self, ix: AgentIx, ended: Ended) {
         let agent = self.agent_mut(ix);
         assert!(agent.state.phase().may_become(Phase::Ended), "the end of an agent is final");
@@ -411,7 +380,7 @@ impl Agents {
         }
     }
 
-    /// The living agent at `ix`. Asking for one that ended is a bug, and stops this tree only.
+    /// Panics if it has ended: that is a bug, and stops this tree only.
     #[must_use]
     pub fn agent(&self, ix: AgentIx) -> &Agent {
         match self.living(ix) {
@@ -428,7 +397,7 @@ impl Agents {
         }
     }
 
-    /// Siblings of one role mostly have the same charter, and a child often its parent's rights.
+    /// Siblings of one role mostly have the same charter, and a child often has its parent's rights.
     fn charter(&self, spawned: &Spawned, parent: Option<AgentIx>, recursive: Recursion) -> Arc<Charter> {
         let parent = parent.and_then(|ix| self.living(ix));
         let sibling = parent.and_then(|parent| self.living(parent.kin.first_child?));

@@ -1,21 +1,20 @@
-//! The clocks of an agent: how long it may take in all, and how long it may work. What each of them counts, and when it
-//! stands still, is decided in `clock.rs`; here is only how it stands.
+//! The state of an agent's clocks: its timeout and its active time. `clock.rs` in the rules decides when they run and
+//! pause.
 
 pub(super) use crate::record::ClockKind;
 
 use crate::record::{Alarm, Due, Spawned};
 use crate::words::Time;
 
-/// One clock of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AgentClock {
-    /// All the time that it was given, with what a person added.
+    /// All time it was given, including additions.
     pub given_ms: u64,
     /// What was left when it last started or stopped.
     pub left_ms: u64,
-    /// The alarm, if it runs.
+    /// Set while it runs.
     pub alarm: Option<Alarm>,
-    /// How long before its time is up that alarm comes, so that the agent can wrap up.
+    /// How long before the end the alarm fires, so that the agent can wrap up.
     pub early_ms: u64,
 }
 
@@ -24,7 +23,7 @@ impl AgentClock {
         Self { given_ms, left_ms: given_ms, alarm, early_ms }
     }
 
-    /// When its time is up, if it runs.
+    /// `None` if it does not run.
     #[must_use]
     pub fn end(&self) -> Option<Time> {
         self.alarm.map(|alarm| alarm.at.after_ms(self.early_ms))
@@ -35,7 +34,7 @@ impl AgentClock {
         self.alarm.is_some()
     }
 
-    /// What is left at a moment. Before it started, as much as it started with.
+    /// What is left at `now`. A time before its start counts as its start.
     #[must_use]
     pub fn left_at(&self, now: Time) -> u64 {
         match self.end() {
@@ -44,23 +43,22 @@ impl AgentClock {
         }
     }
 
-    /// When its time was up, if it runs and that has passed.
+    /// When it ran out, if it runs and that is in the past.
     pub(crate) fn passed(&self, now: Time) -> Option<Time> {
         self.end().filter(|end| *end <= now)
     }
 }
 
-/// The clocks of an agent that has any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AgentClocks {
     timeout: Option<AgentClock>,
     active: Option<AgentClock>,
-    /// Whether its timeout never stands still.
+    /// Whether its timeout never pauses.
     pub(crate) is_wall: bool,
 }
 
 impl AgentClocks {
-    /// The clocks of a new agent. Rules 2 knew only deadlines, which never stand still.
+    /// The clocks of a new agent. Rules 2 had only deadlines, which never pause.
     pub(crate) fn of(spawned: &Spawned) -> Option<Box<Self>> {
         let Due { alarm, early_ms, timeout_ms, wall, active_ms, .. } = spawned.due;
         if alarm.is_none() && active_ms.is_none() {
@@ -87,7 +85,6 @@ impl AgentClocks {
         }
     }
 
-    /// Those that it has.
     pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = &mut AgentClock> {
         [&mut self.timeout, &mut self.active].into_iter().flatten()
     }

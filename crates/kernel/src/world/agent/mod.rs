@@ -1,4 +1,4 @@
-//! Agents: who lives in a tree, how they hang together, and what is kept of those that ended.
+//! Agents: which ones live in a tree, how they are linked, and what is kept of ended ones.
 
 mod arena;
 mod clocks;

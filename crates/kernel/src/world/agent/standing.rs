@@ -1,5 +1,5 @@
-//! How an agent stood at a checkpoint: what a rollback brings back into the world. Counts and places, no text; the
-//! texts are read from the journal by whoever keeps contexts.
+//! Captures an agent's state for a checkpoint and validates one against the world. Counts and positions only; the
+//! texts are read back from the journal.
 
 use crate::context::ContextSnapshot;
 use crate::record::Standing;
@@ -7,7 +7,7 @@ use crate::words::{AgentId, Seq, limit};
 use crate::world::World;
 
 impl Standing {
-    /// How an agent stands now, if it lives and takes turns.
+    /// `None` unless it lives and takes turns.
     #[must_use]
     pub fn of(world: &World, agent: &AgentId, known: &ContextSnapshot) -> Option<Self> {
         let found = world.agents().living(world.agents().find(agent)?)?;
@@ -24,7 +24,7 @@ impl Standing {
         .filter(|standing| !standing.window.headers.is_empty())
     }
 
-    /// What cannot have been at an event of this world, if anything cannot.
+    /// What contradicts this world at event `at`, if anything does.
     pub(crate) fn wrong(&self, world: &World, at: Seq) -> Option<&'static str> {
         let is_past = |seq: &Seq| *seq <= at;
         if self.born == 0 || self.born as usize > world.agents().len() {

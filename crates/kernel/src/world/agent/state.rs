@@ -1,4 +1,4 @@
-//! The states of an agent, and the one function that says which may follow which.
+//! The states of an agent, and the one function that defines the allowed transitions.
 
 use std::fmt;
 
@@ -7,35 +7,30 @@ use serde::{Deserialize, Serialize};
 use crate::record::{Exit, ExitKind, Why};
 use crate::words::Body;
 
-/// Where an agent is in its life. An agent that ended keeps no state but its totals.
+/// An agent's state while it lives. An ended agent keeps only its totals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AgentState {
-    /// It may ask for work.
     Live,
-    /// How it ends is decided; what runs is being stopped.
+    /// The exit is decided; running work is being stopped.
     Ending(Box<Farewell>),
 }
 
-/// How an agent ends, kept until all below it is still.
+/// The decided exit, kept until everything below the agent has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Farewell {
     pub exit: Exit,
-    /// What it has to show.
     pub result: Option<Body>,
 }
 
-/// The three phases of a life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// It may ask for work.
     Live,
-    /// It is being stopped.
     Ending,
     Ended,
 }
 
 impl Phase {
-    /// Whether `next` may follow. Nothing follows the end, and how an agent ends is decided once.
+    /// Nothing follows the end, and an exit is decided once.
     #[must_use]
     pub const fn may_become(self, next: Self) -> bool {
         matches!((self, next), (Self::Live, Self::Ending | Self::Ended) | (Self::Ending, Self::Ended))
@@ -52,23 +47,19 @@ impl AgentState {
     }
 }
 
-/// What an agent is doing, for those who look.
+/// What an agent is doing, for views.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentStatus {
-    /// It has no open call.
     Idle,
-    /// At least one call runs.
     Running,
-    /// Every open call waits; this is what the first one waits for.
+    /// Every open call waits; the reason is that of the first one.
     Waiting(Why),
-    /// It, or an agent above it, is paused and nothing runs.
+    /// It or an ancestor is paused, and nothing runs.
     Paused,
-    /// The tree is halted and nothing of it runs.
+    /// The tree is halted, and nothing of it runs.
     Halted,
-    /// It is being stopped.
     Ending,
-    /// It is over.
     Ended(ExitKind),
 }
 

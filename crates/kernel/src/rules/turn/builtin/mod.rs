@@ -1,5 +1,5 @@
-//! Tools that the kernel itself answers: what an agent asks of its own tree. Their arguments are the requests of
-//! this crate as a model writes them.
+//! The built-in tools: what an agent asks of its own tree. Their arguments are the requests of this crate, as a model
+//! writes them.
 
 pub(super) use crate::definition::Builtin;
 
@@ -15,7 +15,7 @@ use crate::rules::request::{Ask, Cancel, Collect, Followup, Send, SendReply, Spa
 use crate::words::{AgentId, Body, By, Envelope, cut, limit};
 use crate::world::AgentIx;
 
-/// Does what the model asked for. Nothing is returned where a call was opened that ends with the answer.
+/// Returns nothing if a call was opened that ends with the answer.
 pub(super) fn run(
     draft: &mut Draft<'_>,
     ix: AgentIx,
@@ -81,7 +81,7 @@ fn spawned(SpawnReply { agent, call }: SpawnReply) -> Option<Body> {
     call.is_none().then(|| Body::text(format!("spawned {agent}")))
 }
 
-/// Refuses what rules 2 refused: a timeout was a time and nothing else.
+/// Rules 2 accepted only a plain duration as a timeout.
 fn check_timeout(
     draft: &Draft<'_>,
     builtin: Builtin,
@@ -130,7 +130,7 @@ fn followup(parent: AgentId, args: FollowupArgs, task_tokens: Option<u64>) -> Fo
     Followup { parent, agent, task, task_tokens, budget, collect }
 }
 
-/// What a child may use, and how its parent gets its result.
+/// A child's budget, and how its parent gets the result.
 fn terms(budget: &BudgetKeys, timeout: Option<TimeSpan>, detach: bool) -> (BudgetSpec, Collect) {
     let mut budget = budget.spec();
     if let Some(timeout) = timeout {
@@ -139,7 +139,7 @@ fn terms(budget: &BudgetKeys, timeout: Option<TimeSpan>, detach: bool) -> (Budge
     (budget, if detach { Collect::Detached } else { Collect::Call })
 }
 
-/// Every agent, one line each, as far as a text may be long.
+/// One line per agent, as far as a text may be long.
 fn directory(draft: &Draft<'_>) -> Body {
     let line = |view: crate::world::AgentView| {
         let parent = view.parent.map_or_else(|| "-".to_owned(), |parent| parent.to_string());
