@@ -1,4 +1,4 @@
-//! A batch: one input with the events that it decided. It is what a journal stores and what a replay checks.
+//! A batch: one input with the events that it decided. A journal stores batches, and a replay checks them.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,6 @@ use spinney_kernel::rules::request::Request;
 use spinney_kernel::rules::{Input, What};
 use spinney_kernel::words::Body;
 
-/// One input with the events that it decided.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
     pub input: Input,
@@ -16,7 +15,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Takes out of the input what stands in an event too, so that it is stored once.
+    /// Removes texts from the input that an event contains too, so that they are stored once.
     pub fn fold(&mut self) {
         if let Some((done, body, asks)) = done_twice(self) {
             if done.body == *body {
@@ -38,7 +37,7 @@ impl Batch {
         }
     }
 
-    /// Puts back what [`fold`](Self::fold) took out.
+    /// Restores what [`fold`](Self::fold) removed.
     pub fn unfold(&mut self) {
         if let Some((done, body, asks)) = done_twice(self) {
             if done.body.is_empty() {
@@ -61,7 +60,7 @@ impl Batch {
     }
 }
 
-/// The report that an effect did its work, with what the event about it took over.
+/// The report of a completed effect, and the event fields that repeat it.
 fn done_twice(batch: &mut Batch) -> Option<(&mut Done, &Body, &Vec<ToolAsk>)> {
     let What::Report(Report::Done(done)) = &mut batch.input.what else { return None };
     match batch.events.first() {
@@ -70,7 +69,7 @@ fn done_twice(batch: &mut Batch) -> Option<(&mut Done, &Body, &Vec<ToolAsk>)> {
     }
 }
 
-/// How an agent stood at a checkpoint, as a rollback brings it along and as its event took it over.
+/// A rollback's agent state in the request, and its copy in the event.
 fn stood_twice(batch: &mut Batch) -> Option<(&mut Option<Box<Standing>>, &Standing)> {
     let What::Request { request, .. } = &mut batch.input.what else { return None };
     let Request::Rollback(rollback) = request.as_mut() else { return None };
@@ -80,8 +79,8 @@ fn stood_twice(batch: &mut Batch) -> Option<(&mut Option<Box<Standing>>, &Standi
     }
 }
 
-/// The text that an input and one of its events share. For a verb that is not in here it is stored twice, which
-/// costs room and nothing else.
+/// The text that an input and one of its events share. Verbs that are missing here store it twice, which only costs
+/// space.
 fn twice<'a>(input: &'a mut Input, events: &'a [Event]) -> Option<(&'a mut String, &'a String)> {
     let text = match &mut input.what {
         What::Report(_) => return None,
@@ -99,7 +98,7 @@ fn twice<'a>(input: &'a mut Input, events: &'a [Event]) -> Option<(&'a mut Strin
     events.iter().find_map(copied).map(|copy| (text, copy))
 }
 
-/// The text that an event took over from its input, if it is one that does.
+/// The text that an event copies from its input, if it does.
 fn copied(event: &Event) -> Option<&String> {
     match event {
         Event::CallEnded { outcome: Outcome::Answered { answer, .. }, .. } => Some(&answer.text),

@@ -1,9 +1,9 @@
-//! Which blobs an event refers to: what a replay must find whole.
+//! Which blobs an event refers to. A replay must find all of them.
 
 use spinney_kernel::record::Event;
 use spinney_kernel::words::{BlobRef, Part, Thought};
 
-/// The blobs that an event refers to: the whole of each text, the bytes of its parts, and what a model thought.
+/// Whole texts, parts and reasoning.
 #[must_use]
 pub fn blobs_of(event: &Event) -> Vec<&BlobRef> {
     let bodies = event.bodies().into_iter();

@@ -1,13 +1,12 @@
-//! Waiting for an answer of a journal where there is no async runtime: command-line tools, tests and benches.
+//! Waits for a journal's answer without an async runtime: command-line tools, tests and benches.
 
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
-/// Waits for a future by blocking the thread. Never call it in a task of an async runtime that has other work.
+/// Waits for a future by blocking the thread. Never use it in a task of an async runtime.
 pub trait Blocking: Future + Sized {
-    /// Blocks the thread until the answer is there.
     fn wait(self) -> Self::Output {
         let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
         let mut context = Context::from_waker(&waker);

@@ -1,8 +1,8 @@
-//! The catalog: facts that span trees, such as their names. A row is written in the same transaction as the event
-//! behind it, belongs to the tree that wrote it, and goes with that tree.
+//! The catalog: facts that span trees, such as their names. A row is written in the same transaction as its event,
+//! belongs to the tree that wrote it, and is removed with that tree.
 //!
-//! The catalog is a shortcut, never a truth of its own: [`rebuild`] computes a tree's rows again from its journal.
-//! Rows that [`clean`](crate::clean) removed come back with that.
+//! The catalog is an index: [`rebuild`] computes a tree's rows again from its journal. That also restores rows that
+//! [`clean`](crate::clean) removed.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,19 @@ use spinney_kernel::words::{Seq, Time, TreeId};
 
 use crate::{Journal, JournalFault, pages};
 
-/// What a row is about. Keys of one kind do not meet those of another.
+/// The kinds of rows. Each kind has its own keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CatalogKind {
-    /// Trees: the key is the tree's id, the value its name.
+    /// Key: the tree's id; value: its name.
     Tree,
-    /// Checkpoints: the key is the checkpoint's name, the value whose it is, where and since when.
+    /// Key: the checkpoint's name; value: its agent, position and time.
     Checkpoint,
 }
 
 impl CatalogKind {
     pub const ALL: [Self; 2] = [Self::Tree, Self::Checkpoint];
 
-    /// The word that a store writes down.
+    /// The name in the store.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -34,18 +34,16 @@ impl CatalogKind {
     }
 }
 
-/// One change of the catalog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CatalogRow {
-    /// What it is about.
     pub kind: CatalogKind,
-    /// Its key; it belongs to the tree that wrote it first.
+    /// Belongs to the tree that wrote it first.
     pub key: String,
-    /// What is known; none removes the row.
+    /// `None` removes the row.
     pub value: Option<String>,
 }
 
-/// One row as it stands in the catalog.
+/// One row of the catalog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
     pub key: String,
@@ -53,7 +51,7 @@ pub struct Fact {
     pub value: String,
 }
 
-/// Where an event stands.
+/// An event's position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventPlace {
     pub tree: TreeId,
@@ -63,7 +61,6 @@ pub struct EventPlace {
     pub at: Time,
 }
 
-/// What an event changes in the catalog.
 #[must_use]
 pub fn catalog_rows(place: EventPlace, event: &Event) -> Vec<CatalogRow> {
     match event {
@@ -86,16 +83,16 @@ pub fn catalog_rows(place: EventPlace, event: &Event) -> Vec<CatalogRow> {
     }
 }
 
-/// What a whole batch changes in the catalog: what goes into the append beside it.
+/// The catalog changes of a whole batch, to append with it.
 #[must_use]
 pub fn catalog_of(tree: TreeId, after: Seq, batch: &Batch) -> Vec<CatalogRow> {
-    // A number beyond all numbers is a stale writer's; the journal says so.
+    // An overflow means a stale writer, which the journal reports.
     let end = Seq(after.0.saturating_add(batch.events.len() as u64));
     let place = EventPlace { tree, end, at: batch.input.now };
     batch.events.iter().flat_map(|event| catalog_rows(place, event)).collect()
 }
 
-/// Computes a tree's rows again from its journal and puts them in place of those that stand there.
+/// Computes a tree's rows again from its journal and replaces the existing ones.
 ///
 /// # Errors
 /// If the journal cannot be read or written, or the tree is written meanwhile.

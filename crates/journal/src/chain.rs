@@ -1,23 +1,24 @@
-//! Whether a journal is whole: every batch follows the one before it, and the last is the one that the head names.
+//! Checks that a journal is complete: every batch follows the one before it, and the last is the one that the head
+//! names.
 //!
-//! Each batch is checked against its hash when it is read. What is left to see here is what no single batch can show:
-//! a gap, a tail that was cut off, a head that was changed.
+//! Reading checks each batch against its hash. This finds what no single batch can show: a gap, a tail that was cut
+//! off, a changed head.
 
 use spinney_kernel::words::{Seq, TreeId};
 
 use crate::{ChainHash, Journal, JournalFault, pages};
 
-/// Reads a journal from its start and checks the whole chain; gives the hash over all of it. With `expect`, that must
-/// be the hash: so even a tail that was cut off together with its head is found.
+/// Reads a journal from its start, checks the whole chain and returns the final hash. With `expect`, the hash must
+/// match: this finds even a tail that was cut off together with its head.
 ///
 /// # Errors
-/// [`JournalFault::Damaged`] with the last event that is whole, or that the journal cannot be read.
+/// [`JournalFault::Damaged`] with the last valid event, or why the journal cannot be read.
 pub async fn verify_chain(
     journal: &dyn Journal,
     tree: TreeId,
     expect: Option<ChainHash>,
 ) -> Result<ChainHash, JournalFault> {
-    // Taken first: what is appended meanwhile lies behind it.
+    // Read first: anything appended meanwhile comes after it.
     let head = journal.head(tree).await?.ok_or(JournalFault::UnknownTree { tree })?;
     let (mut end, mut hash) = (Seq(0), ChainHash::start(head.seed));
     let damaged = |after: Seq, reason: String| Err(JournalFault::Damaged { tree, after: after.0, reason });

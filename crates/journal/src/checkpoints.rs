@@ -1,37 +1,32 @@
-//! Checkpoints: named places in the journals of a home, in one index for all agents. A checkpoint copies nothing: it
-//! says whose context is meant and where in the journal it stood like that.
+//! Checkpoints: named positions in the journals of a home, in one index for all agents. A checkpoint copies nothing:
+//! it names an agent and a position in the journal.
 
 use crate::{CatalogKind, Fact, Journal, JournalFault};
 use serde::{Deserialize, Serialize};
 use spinney_kernel::words::{AgentId, CheckpointKind, CheckpointName, Seq, Time, TreeId};
 
-/// One checkpoint of a home.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedCheckpoint {
-    /// What it is called.
     pub name: CheckpointName,
-    /// In which tree it is.
     pub tree: TreeId,
-    /// What the index knows of it.
     pub known: CheckpointFacts,
 }
 
-/// What the index knows of a checkpoint.
+/// What the index stores about a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckpointFacts {
     pub agent: AgentId,
     pub kind: CheckpointKind,
-    /// Where it is: the last event of the batch with its own.
+    /// The last event of the batch that made it.
     pub seq: Seq,
-    /// When it was made.
     pub made: Time,
-    /// The how-manieth of its agent it is, if it is an automatic one.
+    /// Its number among its agent's automatic checkpoints, if it is one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub number: u32,
 }
 
 impl CheckpointFacts {
-    /// As the catalog keeps it.
+    /// The form in the catalog.
     pub(crate) fn written(&self) -> String {
         match serde_json::to_string(self) {
             Ok(text) => text,
@@ -40,11 +35,10 @@ impl CheckpointFacts {
     }
 }
 
-/// Every checkpoint of a home, in the order of names; with an agent given, only those of agents with that id, whatever
-/// tree they are in.
+/// All checkpoints of a home, in name order; with an agent, only those of agents with that id, in any tree.
 ///
 /// # Errors
-/// If the catalog cannot be read, or a row of it is not one of ours.
+/// If the catalog cannot be read, or has an invalid row.
 pub async fn checkpoints(
     journal: &dyn Journal,
     agent: Option<&AgentId>,
@@ -57,7 +51,7 @@ pub async fn checkpoints(
 /// The checkpoint with this name.
 ///
 /// # Errors
-/// If the catalog cannot be read, or its row is not one of ours.
+/// If the catalog cannot be read, or has an invalid row.
 pub async fn find(
     journal: &dyn Journal,
     name: &CheckpointName,

@@ -1,27 +1,25 @@
-//! Why a folder is not taken for a home, or a file in it not for one of ours. Nothing was changed then.
+//! Why a folder is not accepted as a home, or a file in it not as one of ours. Nothing was changed.
 
 use std::fmt;
 
-/// Why something is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HomeRefusal {
-    /// It is a symbolic link, which may lead to anything.
+    /// A symbolic link could lead anywhere.
     Link,
-    /// The file has a second name, which may be in anyone's folder.
+    /// The file has a second hard link, which could be in anyone's folder.
     SecondName,
-    /// It is neither a plain file nor what else belongs in its place.
+    /// It is not a plain file, or not what belongs there.
     WrongKind,
     /// It belongs to another user.
     OtherOwner { owner: u32, ours: u32 },
     /// The folder has files in it, and none of them is a journal.
     NotAHome,
-    /// Everybody may write in the folder.
+    /// The folder is writable by everyone.
     EverybodysFolder,
-    /// The file is where the lock belongs and is none.
+    /// The file at the lock's path is not a lock.
     NotALock,
-    /// It is another program's database.
     ForeignDatabase {
-        /// What it says whose it is; 0 if it says nothing.
+        /// The id in the file; 0 if it has none.
         application_id: i32,
     },
 }

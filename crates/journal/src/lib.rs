@@ -1,5 +1,5 @@
-//! What a journal is, and how one is read back: the port that stores implement, batches, the hash chain, the catalog of
-//! checkpoints, and what is kept for how long. Nothing here assumes that a home belongs to one process.
+//! What a journal is and how it is read back: the port that stores implement, batches, the hash chain, the catalog of
+//! checkpoints, and retention. Nothing here assumes that a home belongs to one process.
 
 mod batch;
 mod blobs;

@@ -1,9 +1,9 @@
-//! The journal port: where batches go to become true.
+//! The journal port: batches become durable here.
 //!
-//! An append names its predecessor. If somebody else wrote the next event, this writer is stale and must stop; that
-//! single fact makes many writers safe. Each batch carries a hash over everything before it, so that a batch that was
-//! changed, lost or reordered by accident is found and named. The hashes hold no secret: whoever can write the journal
-//! can write all of them anew. Only a hash that was kept elsewhere shows that.
+//! An append names its predecessor. If another writer wrote the next event, this one is stale and must stop; that
+//! single check makes many writers safe. Each batch has a hash over everything before it, so that accidental changes,
+//! losses and reordering are detected. The hashes contain no secret: anyone who can write the journal can recompute
+//! them. Only a hash that was kept elsewhere detects that.
 
 use std::fmt;
 use std::pin::Pin;
@@ -18,33 +18,33 @@ use crate::{CatalogKind, CatalogRow, Fact, HomeRefusal};
 
 pub trait Journal: Send + Sync {
     /// Appends a batch. `done` is called exactly once: when the batch is durable, or with the reason why it is not.
-    /// That may be before this returns, on any thread, and before the `done` of an earlier batch of the tree, but never
-    /// under a lock: `done` may read the journal and append to it. It must not wait for anything.
+    /// That may be before this returns, on any thread, and before the `done` of an earlier batch of the tree, but
+    /// never under a lock: `done` may read the journal and append to it. It must not block.
     fn append(&self, append: Append, done: Appended);
 
-    /// Reads a page: batches with events after `after`, the oldest first, at most `batches_max` and about
-    /// [`PAGE_BYTES_MAX`](spinney_kernel::words::limit::PAGE_BYTES_MAX), but always one if there is one. An empty page is the end.
-    /// [`pages`](crate::pages) reads them all.
+    /// Reads a page: batches with events after `after`, oldest first, at most `batches_max` and about
+    /// [`PAGE_BYTES_MAX`](spinney_kernel::words::limit::PAGE_BYTES_MAX), but always one if there is one. An empty
+    /// page is the end. [`pages`](crate::pages) reads them all.
     ///
     /// # Errors
-    /// If the tree is not there, or what is stored cannot be read.
+    /// If the tree does not exist, or its data cannot be read.
     fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Reading<Vec<Entry>>;
 
-    /// What is known of a tree without reading it.
+    /// A tree's head, without reading its journal.
     ///
     /// # Errors
     /// If the store cannot be read.
     fn head(&self, tree: TreeId) -> Reading<Option<Head>>;
 
-    /// A page of trees in one of these states, the oldest first; with no state given, of every tree. `after` is where the
-    /// page before it ended. At most `heads_max` and [`HEADS_MAX`](spinney_kernel::words::limit::HEADS_MAX). Ended trees
-    /// cost nothing when only running ones are asked for.
+    /// A page of trees in one of these states, oldest first; without a state, of all trees. `after` is where the
+    /// previous page ended. At most `heads_max` and [`HEADS_MAX`](spinney_kernel::words::limit::HEADS_MAX). Ended
+    /// trees cost nothing if only running ones are requested.
     ///
     /// # Errors
     /// If the store cannot be read.
     fn head_page(&self, states: &[TreeState], after: HeadCursor, heads_max: usize) -> Reading<HeadPage>;
 
-    /// All of them, read page by page.
+    /// All heads, read page by page.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -63,72 +63,68 @@ pub trait Journal: Send + Sync {
         })
     }
 
-    /// What is known across trees, of one kind, in the order of keys: those that begin with `prefix`.
+    /// The rows of one kind whose keys begin with `prefix`, in key order.
     ///
     /// # Errors
     /// If the store cannot be read.
     fn catalog(&self, kind: CatalogKind, prefix: &str) -> Reading<Vec<Fact>>;
 
-    /// Puts these rows in place of all that a tree has in the catalog, if its last event is still `at`. Everybody but
-    /// [`rebuild`](crate::rebuild) and [`clean`](crate::clean) writes the catalog beside a batch.
+    /// Replaces all rows of a tree in the catalog, if its last event is still `at`. Only [`rebuild`](crate::rebuild)
+    /// and [`clean`](crate::clean) use it; everything else writes the catalog with a batch.
     ///
     /// # Errors
-    /// If the tree is not there or has moved on, a key is another tree's, or the store cannot be written.
+    /// If the tree does not exist or was written meanwhile, a key belongs to another tree, or the store cannot be
+    /// written.
     fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Reading<()>;
 
-    /// The bytes of a blob, if they are there.
+    /// The bytes of a blob, if it exists.
     ///
     /// # Errors
-    /// If the store cannot be read, or the bytes are not what their hash says.
+    /// If the store cannot be read, or the bytes do not match their hash.
     fn blob(&self, blob: &BlobRef) -> Reading<Option<Vec<u8>>>;
 
-    /// Forgets a tree, its rows in the catalog, and every blob that no other tree uses. What branches of it still read
-    /// is theirs: that is refused, or handed over to them.
+    /// Removes a tree, its rows in the catalog, and every blob that no other tree uses. Batches that branches still
+    /// read block that, or are handed over to them.
     ///
     /// # Errors
-    /// If the tree is not there, branches use it and it is not to be handed over, or the store cannot be written.
+    /// If the tree does not exist, branches use it and it must not be handed over, or the store cannot be written.
     fn remove(&self, tree: TreeId, shared: Shared) -> Reading<()>;
 }
 
-/// What a journal answers when it has read or written. Whoever waits for it keeps no thread busy; a future that is dropped
-/// may still be carried out.
+/// The result of a read or write. Awaiting it blocks no thread; the work may still be done if the future is dropped.
 pub type Reading<T> = Pending<Result<T, JournalFault>>;
 
-/// Called once with the end of an append.
+/// Called once with the result of an append.
 pub type Appended = Box<dyn FnOnce(Result<ChainHash, JournalFault>) + Send>;
 
-/// One batch on its way into the journal.
+/// A batch to append.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Append {
     pub tree: TreeId,
     /// The last event before it.
     pub after: Seq,
-    /// For the first batch of a branch: the tree whose batches up to `after` come before it. A batch of that tree must
-    /// end there. Nothing of it is copied.
+    /// For the first batch of a branch: the tree whose batches up to `after` come before it. A batch of that tree
+    /// must end there. Nothing is copied.
     pub base: Option<TreeId>,
-    /// The hash over everything before it, if its writer knows that: then a store can make the next one before it holds
-    /// anybody up. A wrong one is of no use, and does no harm.
+    /// The hash over everything before it, if the writer knows it: then a store can compute the next one outside its
+    /// lock. A wrong one is ignored.
     pub before: Option<ChainHash>,
-    /// The input and what it decided.
     pub batch: Batch,
-    /// Bytes that its events refer to.
+    /// Blobs that its events refer to.
     pub blobs: Vec<Vec<u8>>,
-    /// What its events change in the catalog.
+    /// The catalog changes of its events.
     pub catalog: Vec<CatalogRow>,
-    /// The tree's state from here on.
+    /// The tree's state after it.
     pub state: TreeState,
-    /// What "durable" means for this tree.
     pub durability: Durability,
 }
 
-/// A batch as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The last event before it.
     pub after: Seq,
-    /// The input and what it decided.
     pub batch: Batch,
-    /// The hash over it and everything before it, as it was stored.
+    /// The stored hash over it and everything before it.
     pub hash: ChainHash,
 }
 
@@ -139,7 +135,7 @@ impl Entry {
     }
 }
 
-/// What is known of a tree without reading it.
+/// What is known of a tree without reading its journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
     pub tree: TreeId,
@@ -151,50 +147,48 @@ pub struct Head {
     pub started: Time,
     /// When its last batch arrived.
     pub changed: Time,
-    /// For a branch: whose batches come before its own.
+    /// For a branch: the tree whose batches come before its own.
     pub base: Option<Base>,
-    /// The tree with whose start its chain of hashes begins: itself, unless it is a branch.
+    /// The tree whose start seeds its hash chain: itself, unless it is a branch.
     pub seed: TreeId,
 }
 
-/// A page of heads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeadPage {
-    /// The heads, the oldest tree first.
+    /// Oldest tree first.
     pub heads: Vec<Head>,
-    /// Where the next page begins; none if this is the last.
+    /// The start of the next page; `None` on the last one.
     pub next: Option<HeadCursor>,
 }
 
-/// Where in the list of trees a page begins. What it means is the store's business.
+/// A position in the list of trees. Only the store interprets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HeadCursor(pub u64);
 
 impl HeadCursor {
-    /// The beginning of the list.
     pub const START: Self = Self(0);
 }
 
-/// What a branch begins with.
+/// The part of another tree that a branch begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Base {
     pub tree: TreeId,
-    /// The last event of them that is the branch's too.
+    /// The last shared event.
     pub at: Seq,
 }
 
-/// What becomes of batches that branches of a removed tree still read.
+/// What happens to batches that branches of a removed tree still read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shared {
     /// The tree is not removed.
     Refuse,
-    /// They go to the branch that reads most of them, and the others read them there: nothing is copied, and nobody
-    /// sees a difference.
+    /// They go to the branch that reads most of them, and the others read them there. Nothing is copied, and readers
+    /// see no difference.
     HandOver,
 }
 
-/// A hash over a batch and everything before it. Kept away from the journal it proves what the journal was; beside it,
-/// it finds damage only.
+/// A hash over a batch and everything before it. Kept elsewhere, it proves what the journal was; next to the journal,
+/// it only detects damage.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ChainHash([u8; 32]);
 
@@ -207,7 +201,7 @@ impl ChainHash {
         Self(*hasher.finalize().as_bytes())
     }
 
-    /// The hash after one more batch, given as it is stored.
+    /// The hash after one more batch in its stored form.
     #[must_use]
     pub fn then(&self, after: Seq, stored: &[u8]) -> Self {
         let mut hasher = blake3::Hasher::new();
@@ -220,7 +214,6 @@ impl ChainHash {
         Self(bytes)
     }
 
-    /// The bytes to store.
     #[must_use]
     pub const fn bytes(&self) -> &[u8; 32] {
         &self.0
@@ -239,101 +232,87 @@ impl fmt::Debug for ChainHash {
     }
 }
 
-/// Why the journal could not do what it was asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JournalFault {
     /// Somebody else wrote in the meantime.
     #[error("tree {tree} is at event {found}, not {expected}: another writer has it, stop this process")]
     Stale {
         tree: TreeId,
-        /// Where this writer thought it was.
+        /// The writer's own position.
         expected: u64,
         found: u64,
     },
-    /// The key belongs to another tree.
     #[error("{kind} `{key}` belongs to tree {tree}: choose another name, or remove that tree", kind = kind.word())]
     KeyTaken { kind: CatalogKind, key: String, tree: TreeId },
     /// Branches read what would be removed.
     #[error("tree {tree} is the origin of {}: remove {} first, or force it", names(by), if by.len() == 1 { "that" } else { "those" })]
     InUse { tree: TreeId, by: Vec<TreeId> },
-    /// No batch ends where a branch was to begin.
+    /// No batch ends where the branch would begin.
     #[error("no batch of tree {tree} ends at event {at}: branch where one does")]
     NotABoundary { tree: TreeId, at: u64 },
     /// Something is above its bound; nothing was written.
     #[error("{what} is {size}, the limit is {max}: write less in one request")]
     TooLarge {
-        /// What, and in which unit.
+        /// The thing and its unit.
         what: &'static str,
-        /// How large it is.
         size: usize,
-        /// How large it may be.
         max: usize,
     },
     /// There is no such tree.
     #[error("no tree {tree} in this home: choose one from the list of trees")]
     UnknownTree { tree: TreeId },
-    /// What is stored is not what was written.
+    /// The stored data is not what was written.
     #[error("the journal of tree {tree} is damaged after event {after}: {reason}")]
     Damaged {
         tree: TreeId,
-        /// The last event that is whole.
+        /// The last valid event.
         after: u64,
         reason: String,
     },
     /// A row of the catalog is not what was written.
     #[error("the row of {kind} `{key}` in the catalog cannot be read ({reason}): rebuild the catalog from the journals", kind = kind.word())]
     DamagedRow { kind: CatalogKind, key: String, reason: String },
-    /// A blob is not what its hash says.
+    /// A blob does not match its hash.
     #[error("blob {hash} is damaged: restore it from a copy, or remove the tree that uses it")]
     DamagedBlob { hash: String },
     /// The home was written by a newer version.
     #[error("this home has schema {found} and this version knows {known}: use a newer spinney")]
     Newer {
         found: u32,
-        /// The newest one known.
+        /// The newest known version.
         known: u32,
     },
-    /// The home was written by an older version, and this process may not change it.
+    /// The home was written by an older version, and this process must not change it.
     #[error(
         "this home has schema {found} and this version reads {known}: open it once for writing, which brings it up to date"
     )]
     Older {
         found: u32,
-        /// The one that is read.
+        /// The version that can be read.
         known: u32,
     },
-    /// Another process has the home open.
     #[error("process {pid} has this home open: stop it, use another --home, or use a read-only command")]
     Locked {
-        /// Which process; 0 if it did not say.
+        /// 0 if unknown.
         pid: u32,
     },
-    /// This home was opened only to look.
+    /// The home was opened read-only.
     #[error("this home was opened read-only: nothing can be written")]
     ReadOnly,
-    /// No room left on the disk, or in what the journal may take of it.
+    /// The disk or the journal's size limit is full.
     #[error(
         "no room left for the journal: free some space or remove old trees, then resume; nothing that was confirmed is lost"
     )]
     DiskFull,
-    /// The file system says no.
+    /// The file system denied access.
     #[error("not allowed to use {path} ({reason}): change who may read and write it, or choose another home")]
-    NotAllowed {
-        /// Which file or folder.
-        path: String,
-        reason: String,
-    },
-    /// There is something else where the home should be.
+    NotAllowed { path: String, reason: String },
+    /// Something else is at the home's path.
     #[error("{path} is not a folder: choose another home")]
     NotAHome { path: String },
-    /// It is not used as a home, or as a file of one.
+    /// Refused as a home, or as a file of one.
     #[error("{path} {why}")]
-    HomeRefused {
-        /// Which file or folder.
-        path: String,
-        why: HomeRefusal,
-    },
-    /// Nothing was ever written there.
+    HomeRefused { path: String, why: HomeRefusal },
     #[error("no journal in {path}: run a tree there first, or choose another home")]
     NoHome { path: String },
     /// The file as a whole cannot be read.
@@ -344,32 +323,30 @@ pub enum JournalFault {
     DamagedFile {
         path: String,
         reason: String,
-        /// How the store saves what is left, if it can.
+        /// How to save what is left, if the store can.
         salvage: Option<String>,
     },
-    /// Commits that were confirmed are missing.
+    /// Confirmed commits are missing.
     #[error(
         "commits {} to {confirmed} of this home were confirmed and are missing ({place}); {}. Nothing was run. Restore the home from a copy, or give them up with --accept-loss; after a loss of power with durability `normal` that is the way to go on",
         found + 1, losers(trees)
     )]
     Lost {
-        /// How many commits are there.
+        /// Existing commits.
         found: u64,
-        /// How many were confirmed.
+        /// Confirmed commits.
         confirmed: u64,
-        /// Where the store is damaged.
         place: String,
-        /// Trees that had not ended in what is left: only they can have lost events.
+        /// Unfinished trees in what is left: only they can have lost events.
         trees: Vec<TreeId>,
     },
-    /// Nobody can say whether commits that were confirmed are missing.
+    /// The number of confirmed commits is unknown, so missing ones cannot be detected.
     #[error(
         "{path} says which commits were confirmed, and {reason}: it is unknown whether any are missing. Nothing was run. Restore it, or continue with what is there: --accept-loss"
     )]
     UnknownLoss {
         /// The file that counts them.
         path: String,
-        /// What is wrong with it.
         reason: String,
     },
     /// A file of the home was deleted or replaced while it was open.
@@ -377,16 +354,15 @@ pub enum JournalFault {
         "{path} was deleted or replaced while the journal was open: what was written since then is lost; stop, restore the home, and resume"
     )]
     Gone { path: String },
-    /// Another program changes the file and does not end.
+    /// Another program keeps the file locked.
     #[error("another program holds {path}: end its transaction and try again")]
     Busy { path: String },
-    /// Anything else the store says.
+    /// Any other error of the store.
     #[error("the store failed: {reason}")]
     Failed { reason: String },
     /// More is queued than the journal can hold back.
     #[error("{waiting} requests already wait for the journal: wait for the disk, then resume")]
     Overloaded { waiting: usize },
-    /// The journal is being closed.
     #[error("the journal is closed")]
     Closed,
 }

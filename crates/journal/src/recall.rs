@@ -1,5 +1,5 @@
-//! Reading back what agents knew, from a journal of any length in little memory: page by page, and of what windows have
-//! let go only what later events go back to.
+//! Reads back agents' past contexts from a journal of any length with little memory: page by page, keeping of dropped
+//! messages only what later rollbacks need.
 
 use crate::{Journal, JournalFault, pages};
 use spinney_kernel::context::{ContextSnapshot, Contexts, Places};
@@ -8,20 +8,20 @@ use spinney_kernel::record::{Event, Standing};
 use spinney_kernel::words::{AgentId, Seq, TreeId};
 use spinney_kernel::world::World;
 
-/// The checkpoints that events of a tree go back to, up to and with the event `until`.
+/// The checkpoints that events of a tree return to, up to and including `until`.
 ///
 /// # Errors
-/// What the journal says.
+/// The journal's fault.
 pub async fn places(journal: &dyn Journal, tree: TreeId, until: Seq) -> Result<Places, JournalFault> {
     let mut places = Places::default();
     each(journal, tree, until, |event, _| places.note(event)).await?;
     Ok(places)
 }
 
-/// Contexts that went back to what they did not keep are folded again, from `fresh` ones and keeping it.
+/// Folds contexts that lacked a snapshot again from `fresh`, this time keeping it.
 ///
 /// # Errors
-/// What the journal says; and where it goes back to what never was, which is damage.
+/// The journal's fault, or damage if an event returns to a checkpoint that never existed.
 pub async fn mended(
     journal: &dyn Journal,
     tree: TreeId,
@@ -40,18 +40,18 @@ pub async fn mended(
     }
 }
 
-/// An event goes back to what never was.
+/// An event returns to a checkpoint that never existed.
 #[must_use]
 pub fn damaged(tree: TreeId, seq: Seq) -> JournalFault {
     let reason = format!("event {} goes back to a checkpoint that is not as it says", seq.0);
     JournalFault::Damaged { tree, after: seq.0.saturating_sub(1), reason }
 }
 
-/// What an agent was at a checkpoint of its tree: counts for the world, and texts. Refused if there is no such
+/// An agent's state at a checkpoint of its tree: counts for the world, and texts. Refused if there is no such
 /// checkpoint, or the agent takes no turns.
 ///
 /// # Errors
-/// What the journal says.
+/// The journal's fault.
 pub async fn recall(
     journal: &dyn Journal,
     tree: TreeId,
@@ -80,7 +80,7 @@ pub async fn recall(
     }
 }
 
-/// Hands over the events of a tree, up to and with the event `until`, each with the last of its batch.
+/// Passes on the events of a tree up to and including `until`, each with the last of its batch.
 async fn each(
     journal: &dyn Journal,
     tree: TreeId,

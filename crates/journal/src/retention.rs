@@ -1,24 +1,23 @@
-//! Retention: which checkpoints of a home go with time, and removing those from its catalog. Only automatic ones ever
-//! go. The journals keep every event: [`rebuild`](crate::rebuild) brings back what was removed.
+//! Retention: which checkpoints of a home expire, and removing them from its catalog. Only automatic ones expire. The
+//! journals keep every event: [`rebuild`](crate::rebuild) restores what was removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{CatalogKind, CatalogRow, Fact, Journal, JournalFault, ListedCheckpoint, checkpoints};
 use spinney_kernel::words::{CheckpointKind, Seq, Time, TreeId, limit};
 
-/// What cleaning a home came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cleaned {
-    /// How many checkpoints are gone. All of them were automatic.
+    /// All of them were automatic.
     pub removed: usize,
-    /// How many automatic ones are left.
+    /// Remaining automatic ones.
     pub left: usize,
-    /// Trees that keep all they had, although some of it was to go, and why.
+    /// Trees whose expired checkpoints could not be removed, and why.
     pub failed: Vec<(TreeId, JournalFault)>,
 }
 
-/// The checkpoints of a home that are to go, the oldest first. One that was made after `now`, because a clock was set
-/// back, is as good as new.
+/// The expired checkpoints of a home, oldest first. One that was made after `now`, because a clock was set back,
+/// counts as new.
 #[must_use]
 pub fn expired(listed: &[ListedCheckpoint], now: Time) -> Vec<&ListedCheckpoint> {
     let automatic = listed.iter().filter(|listed| listed.known.kind == CheckpointKind::Automatic);
@@ -31,8 +30,8 @@ pub fn expired(listed: &[ListedCheckpoint], now: Time) -> Vec<&ListedCheckpoint>
     gone
 }
 
-/// Removes from the catalog what has expired, of each tree all or nothing. What keeps one tree from being cleaned does
-/// not keep the others. Nobody else may clean or rebuild meanwhile; trees may be written.
+/// Removes expired checkpoints from the catalog, for each tree all or nothing. A tree that cannot be cleaned does not
+/// affect the others. Nothing else may clean or rebuild meanwhile; trees may be written.
 ///
 /// # Errors
 /// If the heads or the catalog cannot be read. Nothing was removed then.
@@ -42,17 +41,15 @@ pub async fn clean(journal: &dyn Journal, now: Time) -> Result<Cleaned, JournalF
         if !cleaned.failed.iter().any(|(_, fault)| matches!(fault, JournalFault::Stale { .. })) {
             break;
         }
-        // Whoever writes a tree meanwhile wins; what the tree has by then is looked at again. If that cannot be read,
-        // what is gone still counts.
+        // A concurrent writer wins, and its tree is checked again. If that read fails, what was removed still counts.
         let Ok(again) = pass(journal, now).await else { break };
         cleaned = Cleaned { removed: cleaned.removed + again.removed, ..again };
     }
     Ok(cleaned)
 }
 
-/// Cleans every tree once.
 async fn pass(journal: &dyn Journal, now: Time) -> Result<Cleaned, JournalFault> {
-    // Where the trees stand is read before what they have: if one moves on in between, its rows are not replaced.
+    // Heads are read before rows: if a tree is written in between, its rows are not replaced.
     let heads: BTreeMap<TreeId, Seq> =
         journal.heads(&[]).await?.into_iter().map(|head| (head.tree, head.seq)).collect();
     let listed = checkpoints(journal, None).await?;
@@ -81,7 +78,7 @@ async fn pass(journal: &dyn Journal, now: Time) -> Result<Cleaned, JournalFault>
     Ok(cleaned)
 }
 
-/// Every row, of whatever kind, that stays with a tree of which something goes.
+/// Every row, of any kind, that stays in a tree with expired ones.
 async fn kept_rows(
     journal: &dyn Journal,
     gone: &BTreeMap<TreeId, BTreeSet<&str>>,

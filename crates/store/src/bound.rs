@@ -1,9 +1,8 @@
-//! What an append may hold. Both journals check it before anything is written.
+//! The size limits of an append. Both journals check them before anything is written.
 
 use spinney_journal::{Append, CatalogRow, JournalFault};
 use spinney_kernel::words::limit;
 
-/// Refuses an append above a bound.
 pub(crate) fn check(append: &Append) -> Result<(), JournalFault> {
     at_most("the number of blobs", append.blobs.len(), limit::BLOBS_MAX)?;
     for blob in &append.blobs {
@@ -15,7 +14,6 @@ pub(crate) fn check(append: &Append) -> Result<(), JournalFault> {
     check_rows(&append.catalog)
 }
 
-/// Refuses rows of the catalog above a bound.
 pub(crate) fn check_rows(rows: &[CatalogRow]) -> Result<(), JournalFault> {
     for CatalogRow { key, value, .. } in rows {
         at_most("a catalog key in bytes", key.len(), limit::CATALOG_KEY_BYTES_MAX)?;
@@ -25,7 +23,6 @@ pub(crate) fn check_rows(rows: &[CatalogRow]) -> Result<(), JournalFault> {
     Ok(())
 }
 
-/// Refuses what is above its bound.
 pub(crate) fn at_most(what: &'static str, size: usize, max: usize) -> Result<(), JournalFault> {
     if size > max { Err(JournalFault::TooLarge { what, size, max }) } else { Ok(()) }
 }

@@ -1,4 +1,4 @@
-//! How a batch is written: JSON, with texts that stand in input and event written once.
+//! The stored form of a batch: JSON, with texts shared by input and event stored once.
 
 use std::ops::ControlFlow;
 
@@ -8,12 +8,11 @@ use spinney_kernel::words::{BlobHash, BlobRef, Seq, TreeId};
 
 use crate::{bound, json};
 
-/// What most batches have room in.
+/// Enough for most batches.
 const BATCH_BYTES: usize = 1_024;
-/// About what an event takes.
+/// Typical size of an event.
 const EVENT_BYTES: usize = 256;
 
-/// A batch as bytes.
 pub(crate) fn encode(mut batch: Batch) -> Result<Vec<u8>, JournalFault> {
     batch.fold();
     let room = BATCH_BYTES.max(batch.events.len() * EVENT_BYTES).min(BATCH_BYTES_MAX);
@@ -23,7 +22,7 @@ pub(crate) fn encode(mut batch: Batch) -> Result<Vec<u8>, JournalFault> {
     Ok(bytes)
 }
 
-/// What is stored as a batch, checked against the hash over everything before and itself.
+/// Decodes a stored batch and checks it against its hash.
 fn decode(link: &Link, found: &Found<'_>) -> Result<Entry, JournalFault> {
     let Link { tree, end, before } = *link;
     let Found { after, hash, bytes } = *found;
@@ -49,7 +48,7 @@ fn decode(link: &Link, found: &Found<'_>) -> Result<Entry, JournalFault> {
     Ok(Entry { after, batch, hash })
 }
 
-/// The bytes of a blob, if they are what its reference says.
+/// Checks the bytes of a blob against its reference.
 pub(crate) fn check_blob(blob: &BlobRef, bytes: Vec<u8>) -> Result<Vec<u8>, JournalFault> {
     if bytes.len() as u64 == blob.bytes && BlobHash::of(&bytes) == blob.hash {
         Ok(bytes)
@@ -58,7 +57,7 @@ pub(crate) fn check_blob(blob: &BlobRef, bytes: Vec<u8>) -> Result<Vec<u8>, Jour
     }
 }
 
-/// Where in the chain the next batch is expected.
+/// The expected next link of the chain.
 #[derive(Clone, Copy)]
 pub(crate) struct Link {
     pub(crate) tree: TreeId,
@@ -68,16 +67,15 @@ pub(crate) struct Link {
     pub(crate) before: ChainHash,
 }
 
-/// A batch as it was found.
 pub(crate) struct Found<'s> {
     /// The last event before it.
     pub(crate) after: Seq,
-    /// The hash over it and everything before it, if it is one.
+    /// The stored hash over it and everything before it; may be invalid.
     pub(crate) hash: &'s [u8],
     pub(crate) bytes: &'s [u8],
 }
 
-/// A page of a journal while it is read: batches that follow each other, up to the bounds.
+/// A page that is being read: consecutive batches, up to the limits.
 pub(crate) struct Page {
     link: Link,
     entries: Vec<Entry>,
@@ -85,12 +83,11 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// An empty page that begins here.
     pub(crate) fn new(link: Link) -> Self {
         Self { link, entries: Vec::new(), bytes: 0 }
     }
 
-    /// Takes one more batch, or breaks if there is no room for it. The first always has room.
+    /// Adds a batch, or breaks if it does not fit. The first one always fits.
     pub(crate) fn take(&mut self, found: &Found<'_>) -> Result<ControlFlow<()>, JournalFault> {
         self.bytes = self.bytes.saturating_add(found.bytes.len());
         if self.bytes > PAGE_BYTES_MAX && !self.entries.is_empty() {
@@ -102,7 +99,7 @@ impl Page {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// What was taken, but for a first batch that has nothing after `seen`.
+    /// The entries, without a first one that has no events after `seen`.
     pub(crate) fn after(mut self, seen: Seq) -> Vec<Entry> {
         if self.entries.first().is_some_and(|entry| entry.end() <= seen) {
             self.entries.remove(0);

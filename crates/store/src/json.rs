@@ -1,6 +1,5 @@
-//! Writes JSON as `serde_json` does, byte for byte, in a third of the time: names of fields are written as they are, and
-//! texts are looked through eight bytes at a time. A journal holds integers, texts, lists and records; anything else is
-//! an error here.
+//! Writes JSON exactly as `serde_json` does, in a third of the time: field names are not escaped, and texts are
+//! scanned eight bytes at a time. A journal holds integers, texts, lists and records; anything else is an error.
 
 use std::fmt;
 
@@ -9,17 +8,16 @@ use serde::ser::{
     Serializer,
 };
 
-/// A value as JSON, with room for about so many bytes from the start.
+/// `room` is the initial capacity.
 ///
 /// # Errors
-/// If it holds something that no journal holds.
+/// If the value contains a type that no journal holds.
 pub(crate) fn to_vec<T: Serialize>(value: &T, room: usize) -> Result<Vec<u8>, Unwritable> {
     let mut out = Out { room: vec![0; room], end: 0 };
     value.serialize(&mut Writer { out: &mut out })?;
     Ok(out.into_bytes())
 }
 
-/// Why a value cannot be written.
 #[derive(Debug)]
 pub(crate) struct Unwritable(String);
 
@@ -39,8 +37,8 @@ impl serde::ser::Error for Unwritable {
 
 type Written = Result<(), Unwritable>;
 
-/// The bytes so far, with room behind them that is there already: most of what is written is a few bytes long, and a
-/// copy whose length is known is a load and a store.
+/// The output, with spare space that is already initialized: most writes are a few bytes long, and a copy of known
+/// length is a load and a store.
 struct Out {
     room: Vec<u8>,
     end: usize,
@@ -64,7 +62,7 @@ impl Out {
         }
     }
 
-    /// The next so many bytes.
+    /// The next `count` bytes.
     #[inline]
     fn take(&mut self, count: usize) -> &mut [u8] {
         let begin = self.end;
@@ -91,7 +89,7 @@ impl Out {
     }
 }
 
-/// Copies what is `N` to `2 * N` bytes long.
+/// Copies `N` to `2 * N` bytes.
 #[inline]
 fn halves<const N: usize>(to: &mut [u8], from: &[u8]) -> bool {
     if from.len() > 2 * N {
@@ -151,20 +149,20 @@ impl Writer<'_> {
     }
 }
 
-/// The first byte that stands for itself in no JSON text.
+/// The first byte that needs an escape.
 fn first_special(bytes: &[u8]) -> Option<usize> {
     let is_special = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
     let (words, _) = bytes.as_chunks::<8>();
     let plain = words.iter().take_while(|word| !has_special(u64::from_le_bytes(**word))).count() * 8;
     let rest = bytes.get(plain..)?;
-    // The last bytes of a longer text are looked at together with some that were looked at before.
+    // The last bytes of a longer text are checked together with some that were checked before.
     if rest.len() < 8 && bytes.last_chunk().is_some_and(|last| !has_special(u64::from_le_bytes(*last))) {
         return None;
     }
     rest.iter().position(is_special).map(|at| plain + at)
 }
 
-/// Whether one of eight bytes is below 0x20, a quote or a backslash. May also say so of bytes above 0x7f.
+/// Whether one of eight bytes is below 0x20, a quote or a backslash. False positives above 0x7f are possible.
 const fn has_special(word: u64) -> bool {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGHS: u64 = 0x8080_8080_8080_8080;
@@ -176,11 +174,10 @@ const fn has_special(word: u64) -> bool {
     (low | quote | slash) & HIGHS != 0
 }
 
-/// A list or a record while it is written.
+/// A list or a record that is being written.
 struct Items<'w, 'o> {
     writer: &'w mut Writer<'o>,
     is_first: bool,
-    /// What stands behind the last item.
     close: &'static [u8],
 }
 
@@ -203,7 +200,7 @@ impl<'w, 'o> Items<'w, 'o> {
         } else {
             out.put(*b",\"");
         }
-        // A name in our own code needs no escape.
+        // Names in our own code need no escape.
         out.extend(name.as_bytes());
         out.put(*b"\":");
         value.serialize(&mut *self.writer)
@@ -295,7 +292,6 @@ impl SerializeStructVariant for Items<'_, '_> {
     }
 }
 
-/// Integers, each as its digits.
 macro_rules! integers {
     ($($method:ident: $type:ty),*) => {
         $(fn $method(self, value: $type) -> Written {

@@ -1,6 +1,6 @@
-//! Remembers: implementations of the journal port. Nothing in here decides anything.
+//! Implementations of the journal port. Nothing here decides anything.
 //!
-//! [`MemoryJournal`] keeps everything until the process ends; [`SqliteJournal`] keeps it in one file that people can
+//! [`MemoryJournal`] keeps everything until the process ends; [`SqliteJournal`] stores it in one file that people can
 //! open with `sqlite3`. Both pass the same conformance suite.
 
 mod bound;

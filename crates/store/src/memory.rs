@@ -13,21 +13,20 @@ use spinney_kernel::world::TreeState;
 use crate::bound;
 use crate::codec::{self, Found, Link, Page};
 
-/// A journal in memory.
 #[derive(Default)]
 pub struct MemoryJournal(Mutex<Shelf>);
 
 #[derive(Default)]
 struct Shelf {
     trees: BTreeMap<TreeId, Stored>,
-    /// Trees in the order they came.
+    /// In the order of creation.
     order: BTreeMap<u64, TreeId>,
     blobs: BTreeMap<BlobName, Kept>,
     catalog: BTreeMap<(CatalogKind, String), (TreeId, String)>,
 }
 
 struct Stored {
-    /// The how-manieth tree it is.
+    /// Its position in that order.
     number: u64,
     head: Head,
     /// The hash before its first batch.
@@ -37,10 +36,9 @@ struct Stored {
     keys: BTreeSet<(CatalogKind, String)>,
 }
 
-/// The hash of a blob's bytes.
 type BlobName = [u8; 32];
 
-/// A blob and how many trees use it.
+/// A blob and the number of trees that use it.
 struct Kept {
     bytes: Vec<u8>,
     trees: usize,
@@ -52,7 +50,7 @@ impl MemoryJournal {
         Self::default()
     }
 
-    /// What stands there cannot be half written: the lock is held only for whole steps.
+    /// A poisoned lock is fine: it is held only for whole steps.
     fn shelf(&self) -> MutexGuard<'_, Shelf> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -65,7 +63,7 @@ struct Fork {
     seed: TreeId,
 }
 
-/// A batch on its way, encoded before anybody else has to wait for it.
+/// Encoded before the lock is taken.
 struct Encoded {
     tree: TreeId,
     after: Seq,
@@ -164,11 +162,11 @@ impl Shelf {
         Ok(hash)
     }
 
-    /// Where a branch of a tree begins whose first batch comes after `at`.
+    /// The base of a branch whose first batch comes after `at`.
     fn fork(&self, origin: TreeId, at: Seq) -> Result<Fork, JournalFault> {
         let unknown = JournalFault::UnknownTree { tree: origin };
         let mut stored = self.trees.get(&origin).ok_or(unknown.clone())?;
-        // What comes from further up is read there.
+        // Earlier batches are read from the tree that stores them.
         while let Some(base) = stored.head.base.filter(|base| at <= base.at) {
             stored = self.trees.get(&base.tree).ok_or(unknown.clone())?;
         }
@@ -189,7 +187,7 @@ impl Shelf {
         Ok(Fork { base, before, seed: stored.head.seed })
     }
 
-    /// The tree in which the event after `after` of a tree stands or would stand, and where that ends to be its.
+    /// The tree that stores the event after `after`, and where its part ends.
     fn owner(&self, tree: TreeId, after: Seq) -> Result<(&Stored, Seq), JournalFault> {
         let mut stored = self.trees.get(&tree).ok_or(JournalFault::UnknownTree { tree })?;
         let mut end = Seq(u64::MAX);
@@ -200,7 +198,7 @@ impl Shelf {
         Ok((stored, end))
     }
 
-    /// Gives what branches read of a tree that goes to the one that reads most of it.
+    /// Hands the batches that branches read to the one that reads most of them.
     fn hand_over(&mut self, removed: &mut Stored, users: &[TreeId]) {
         let at = |tree: &TreeId| self.trees.get(tree).and_then(|stored| stored.head.base).map(|base| base.at);
         let Some(heir) = users.iter().copied().max_by_key(|tree| at(tree)) else { return };
@@ -224,7 +222,7 @@ impl Shelf {
         }
     }
 
-    /// Refuses rows whose keys are another tree's.
+    /// Refuses rows whose keys belong to another tree.
     fn check_keys(&self, tree: TreeId, rows: &[CatalogRow]) -> Result<(), JournalFault> {
         for CatalogRow { kind, key, .. } in rows {
             match self.catalog.get(&(*kind, key.clone())) {
@@ -335,7 +333,6 @@ impl Journal for MemoryJournal {
     }
 }
 
-/// Memory answers at once.
 fn answer<T: Send + 'static>(answer: Result<T, JournalFault>) -> Reading<T> {
     Box::pin(std::future::ready(answer))
 }
@@ -347,7 +344,6 @@ mod tests {
 
     use super::*;
 
-    /// Memory can be damaged too.
     #[test]
     fn a_blob_that_is_not_what_its_hash_says_is_a_fault() {
         let journal = MemoryJournal::new();

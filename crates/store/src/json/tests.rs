@@ -1,4 +1,4 @@
-//! The bytes are those of `serde_json`.
+//! The output equals that of `serde_json`.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::to_vec;
 
-/// One of every kind of thing that a journal holds.
+/// One of every shape that a journal holds.
 #[derive(Clone, Debug, Serialize)]
 enum Thing {
     Nothing,

@@ -1,4 +1,4 @@
-//! Branches: a tree whose journal begins with batches of another, which are read where they lie and never copied.
+//! Branches: a tree whose journal begins with batches of another, which are read in place and never copied.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use spinney_journal::{ChainHash, JournalFault, Shared};
@@ -9,33 +9,32 @@ use super::heads::Heads;
 use super::places;
 use crate::bound;
 
-/// Where a branch begins.
 pub(super) struct Fork {
-    /// The number of the tree whose batch comes before it.
+    /// The row id of the tree whose batch comes before it.
     pub(super) base: i64,
     pub(super) batch: i64,
     pub(super) hash: ChainHash,
-    /// With whose start the chain begins.
+    /// The tree that seeds the hash chain.
     pub(super) seed: TreeId,
 }
 
-/// Where batches of a tree lie.
+/// The tree that stores some batches of another tree.
 pub(super) struct Owner {
-    /// The number of the tree they were written for.
+    /// The row id of the tree they were written for.
     pub(super) id: i64,
     /// That tree's last batch.
     pub(super) last: Option<i64>,
-    /// Batches that begin here or later are not the asked tree's.
+    /// Batches that begin here or later do not belong to the requested tree.
     pub(super) end: i64,
-    /// With whose start the chain begins.
+    /// The tree that seeds the hash chain.
     pub(super) seed: TreeId,
 }
 
-/// A tree's row, as far as its lineage goes.
+/// The lineage columns of a tree's row.
 struct Kin {
     id: i64,
     tree: TreeId,
-    /// Its last batch; in the middle of a transaction an older one.
+    /// Its last batch; outdated in the middle of a transaction.
     last: Option<i64>,
     /// Its base and the last event of that.
     base: Option<(i64, i64)>,
@@ -59,7 +58,7 @@ fn kin(connection: &Connection, tree: TreeId) -> Result<Kin, JournalFault> {
         .ok_or(JournalFault::UnknownTree { tree })
 }
 
-/// The tree above a branch. That it is not there is damage: nobody removes what a branch reads.
+/// The base of a branch. A missing one is damage: a tree that a branch reads is never removed.
 fn above(connection: &Connection, tree: TreeId, at: i64, base: i64) -> Result<Kin, JournalFault> {
     let reason = || "the tree that it was branched from is not there".to_owned();
     connection
@@ -69,7 +68,7 @@ fn above(connection: &Connection, tree: TreeId, at: i64, base: i64) -> Result<Ki
         .ok_or_else(|| JournalFault::Damaged { tree, after: at as u64, reason: reason() })
 }
 
-/// Where the event after `from` of a tree stands or would stand.
+/// The tree that stores the event after `from`.
 pub(super) fn owner(connection: &Connection, tree: TreeId, from: i64) -> Result<Owner, JournalFault> {
     let mut owner = kin(connection, tree)?;
     let (seed, mut end) = (owner.seed, i64::MAX);
@@ -80,7 +79,7 @@ pub(super) fn owner(connection: &Connection, tree: TreeId, from: i64) -> Result<
     Ok(Owner { id: owner.id, last: owner.last, end, seed })
 }
 
-/// Where a branch of a tree begins whose first batch comes after `at`.
+/// The base of a branch whose first batch comes after `at`.
 pub(super) fn fork(
     connection: &Connection,
     heads: &Heads,
@@ -90,12 +89,12 @@ pub(super) fn fork(
     let wrong = || JournalFault::NotABoundary { tree: origin, at: at.0 };
     let from = i64::try_from(at.0).map_err(|_| wrong())?;
     let mut owner = kin(connection, origin)?;
-    // What comes from further up is read there.
+    // Earlier batches are read from the tree that stores them.
     while let Some((base, _)) = owner.base.filter(|(_, at)| from <= *at) {
         owner = above(connection, origin, from, base)?;
     }
     bound::at_most("a lineage in trees", depth(connection, &owner)?, limit::LINEAGE_MAX)?;
-    // In the middle of a transaction the row does not say where the tree stands.
+    // In the middle of a transaction the row may be outdated.
     let head = heads.find(connection, owner.tree)?.ok_or_else(wrong)?;
     if let (true, Some(batch)) = (head.seq == at, head.last) {
         return Ok(Fork { base: owner.id, batch, hash: head.hash, seed: owner.seed });
@@ -111,7 +110,7 @@ pub(super) fn fork(
     Ok(Fork { base: owner.id, batch, hash: ChainHash::from_bytes(hash), seed: owner.seed })
 }
 
-/// How many trees a journal is read from.
+/// The number of trees that a journal is read from.
 fn depth(connection: &Connection, owner: &Kin) -> Result<usize, JournalFault> {
     let (mut depth, mut base) = (1, owner.base);
     while let Some((above, at)) = base {
@@ -121,7 +120,7 @@ fn depth(connection: &Connection, owner: &Kin) -> Result<usize, JournalFault> {
     Ok(depth)
 }
 
-/// Before a tree is removed: what branches read of it is kept from that, or goes to the one that reads most of it.
+/// Before a tree is removed: fails if branches read it, or hands the batches to the branch that reads most of them.
 pub(super) fn release(
     connection: &Connection,
     tree: TreeId,

@@ -1,5 +1,5 @@
-//! What one job changes in the tables, inside the writer's transaction. A change that is refused has written nothing; one
-//! that failed may have, and its transaction must not be committed.
+//! What one job changes in the tables, inside the writer's transaction. A refused change has written nothing; a
+//! failed one may have, and its transaction must not be committed.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use spinney_journal::{Append, CatalogRow, ChainHash, JournalFault, Shared};
@@ -12,7 +12,7 @@ use super::heads::{Heads, KnownHead, Unwritten};
 use super::schema::MARK_EVERY;
 use crate::codec;
 
-/// A batch on its way, encoded by whoever sent it.
+/// A batch to append, encoded on the sender's thread.
 pub(super) struct Encoded {
     tree: TreeId,
     after: Seq,
@@ -20,9 +20,8 @@ pub(super) struct Encoded {
     events: u64,
     now: Time,
     bytes: Vec<u8>,
-    /// The hash over it, if this one comes before it.
+    /// The predecessor's hash that the sender expects, and the batch's hash after it.
     ahead: Option<(ChainHash, ChainHash)>,
-    /// Blobs with their hashes.
     blobs: Vec<(blake3::Hash, Vec<u8>)>,
     catalog: Vec<CatalogRow>,
     state: TreeState,
@@ -39,22 +38,19 @@ impl Encoded {
         Ok(Self { tree, after, base, events, now, bytes, ahead, blobs, catalog, state, durability })
     }
 
-    /// The hash over it and everything before it.
     fn hash_after(&self, before: &ChainHash) -> ChainHash {
         let ahead = self.ahead.filter(|(known, _)| known == before);
         ahead.map_or_else(|| before.then(self.after, &self.bytes), |(_, hash)| hash)
     }
 }
 
-/// Any other change.
 pub(super) enum Change {
-    /// Forget a tree.
     Remove(TreeId, Shared),
-    /// Put these rows in place of all that the tree has in the catalog, if this is its last event.
+    /// Replaces all catalog rows of the tree, if this is its last event.
     Replace(TreeId, Seq, Vec<CatalogRow>),
 }
 
-/// Whether a fault concerns only the job that met it. Anything else is the store's, and ends the transaction.
+/// Whether a fault concerns only its own job. Any other fault is the store's, and ends the transaction.
 pub(super) fn is_refusal(fault: &JournalFault) -> bool {
     matches!(
         fault,
@@ -68,7 +64,7 @@ pub(super) fn is_refusal(fault: &JournalFault) -> bool {
     )
 }
 
-/// Appends a batch to its tree; the head is written when the transaction ends.
+/// Appends a batch to its tree. The head is written at the end of the transaction.
 pub(super) fn append(
     connection: &Connection,
     heads: &mut Heads,
@@ -101,7 +97,7 @@ pub(super) fn append(
     };
     let before = head.map_or_else(|| fork.as_ref().map(|fork| fork.batch), |head| head.last);
     let last = insert_batch(connection, id, before, encoded, &hash).map_err(sqlite)?;
-    // A branch's first batch is found behind its base.
+    // A branch's first batch is found through its base.
     let first = if fork.is_some() { 0 } else { MARK_EVERY };
     let mut unmarked = head.map_or(first, |head| head.unmarked + 1);
     if unmarked >= MARK_EVERY {
@@ -124,7 +120,6 @@ pub(super) fn append(
     Ok(hash)
 }
 
-/// Does any other change.
 pub(super) fn change(connection: &Connection, heads: &mut Heads, change: Change) -> Result<(), JournalFault> {
     match change {
         Change::Remove(tree, shared) => {
@@ -148,8 +143,8 @@ pub(super) fn change(connection: &Connection, heads: &mut Heads, change: Change)
     }
 }
 
-/// Where a tree stands. The first time it is asked for, its last batch must be the one that its head names: nothing is
-/// written behind a tail that was cut off.
+/// A tree's head. The first time, its last batch must be the one that its head names: nothing is appended after a
+/// tail that was cut off.
 fn find_whole(
     connection: &Connection,
     heads: &Heads,
@@ -168,7 +163,7 @@ fn find_whole(
     Err(JournalFault::Damaged { tree, after: seq.0, reason })
 }
 
-/// Refuses rows whose keys are another tree's.
+/// Refuses rows whose keys belong to another tree.
 fn check_keys(connection: &Connection, tree: Option<i64>, rows: &[CatalogRow]) -> Result<(), JournalFault> {
     for CatalogRow { kind, key, .. } in rows {
         let owner: Option<i64> = connection
@@ -189,7 +184,7 @@ fn check_keys(connection: &Connection, tree: Option<i64>, rows: &[CatalogRow]) -
     Ok(())
 }
 
-/// Makes the rows of a tree and gives its number. Where the tree stands is written when the transaction ends.
+/// Inserts a tree and returns its row id. Its head is written at the end of the transaction.
 fn insert_tree(connection: &Connection, encoded: &Encoded, fork: Option<&Fork>) -> rusqlite::Result<i64> {
     let (base, batch) = (fork.map(|fork| fork.base), fork.map(|fork| fork.batch));
     let (at, seed) = (fork.map(|_| encoded.after.0 as i64), fork.map(|fork| *fork.seed.bytes()));
@@ -209,7 +204,7 @@ fn insert_tree(connection: &Connection, encoded: &Encoded, fork: Option<&Fork>) 
     Ok(id)
 }
 
-/// Writes a batch of a tree, behind another of its batches, and gives its number.
+/// Inserts a batch after the tree's previous one and returns its row id.
 fn insert_batch(
     connection: &Connection,
     tree: i64,
@@ -224,7 +219,7 @@ fn insert_batch(
     Ok(connection.last_insert_rowid())
 }
 
-/// Remembers where in a tree a batch stands.
+/// Marks a batch, so that it is found by its position in the tree.
 fn mark(connection: &Connection, tree: i64, after: Seq, batch: i64) -> rusqlite::Result<()> {
     connection
         .prepare_cached("INSERT INTO marks (tree, after, batch) VALUES (?1, ?2, ?3)")?
@@ -263,7 +258,7 @@ fn remove(connection: &Connection, tree: i64) -> rusqlite::Result<()> {
     let run = |sql: &str, values: &[i64]| {
         connection.prepare_cached(sql)?.execute(rusqlite::params_from_iter(values))
     };
-    // Its first batch is marked or lies behind its base; none lies before that.
+    // Its first batch is marked or follows its base; none comes before that.
     run(
         "DELETE FROM batches WHERE tree = ?1 AND id >=
          coalesce((SELECT batch FROM marks WHERE tree = ?1 AND after = 0),

@@ -1,9 +1,9 @@
-//! How many commits were confirmed, in a small file beside the database.
+//! The number of confirmed commits, in a small file beside the database.
 //!
-//! SQLite stops reading its write-ahead file at the first bad frame and calls what is left the whole database. Nothing
-//! inside the database can say that something is missing. So each transaction raises a counter in the database, and
-//! after COMMIT, before anybody is told, the same number is written here. A database that counts less than this file
-//! has lost commits that were confirmed; one that counts more was killed between the two writes.
+//! SQLite stops reading its WAL file at the first bad frame and treats what is left as the whole database. Nothing
+//! inside the database can show that something is missing. So each transaction raises a counter in the database, and
+//! after COMMIT, before any caller is answered, the same number is written here. A database that counts less than
+//! this file has lost confirmed commits; one that counts more was killed between the two writes.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -21,22 +21,21 @@ use super::home_folder::refused;
 
 const FILE: &str = "journal.head";
 const MAGIC: [u8; 8] = *b"spinney1";
-/// The magic number, the count, and the beginning of a hash over both: within one sector, so never half written.
+/// Magic number, count, and a truncated hash over both: within one sector, so that writes are atomic.
 const RECORD_BYTES: usize = 32;
 const HASHED_BYTES: usize = 16;
 /// Commits with durability `full` between two flushes of the file.
 const FLUSH_EVERY: u64 = 64;
 
-/// The file, open for as long as its home is written.
+/// Open while its home is written.
 pub(super) struct CommitCount {
     file: File,
     path: PathBuf,
 }
 
-/// What the file says.
+/// The content of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Recorded {
-    /// There is no such file.
     Missing,
     /// It is not what was written.
     Unreadable,
@@ -44,7 +43,7 @@ pub(super) enum Recorded {
 }
 
 impl CommitCount {
-    /// Opens the file to write, and makes it if it is not there.
+    /// Opens the file for writing and creates it if needed.
     pub(super) fn open(home: &Path) -> Result<Self, JournalFault> {
         let path = path(home);
         let opened = OpenOptions::new()
@@ -61,9 +60,9 @@ impl CommitCount {
         }
     }
 
-    /// Records that this many commits were confirmed. A killed process loses nothing of it. Of `full` commits only every
-    /// 64th is flushed: a flush of its own for each would double what a commit takes, and a power cut that takes the last
-    /// few counts leaves a count that is too low, which only means that damage to exactly these commits is not noticed.
+    /// Records the number of confirmed commits. It survives a kill. Of `full` commits only every 64th is flushed: a
+    /// flush for each would double the time of a commit. A power cut may lose the last few counts; a count that is
+    /// too low only means that damage to exactly these commits is not detected.
     pub(super) fn write(&self, count: u64, durability: Durability) -> Result<(), JournalFault> {
         let is_flushed = durability == Durability::Full && count.is_multiple_of(FLUSH_EVERY);
         if is_flushed {
@@ -73,7 +72,7 @@ impl CommitCount {
         }
     }
 
-    /// The same, and it is on the disk when this returns.
+    /// The same, flushed to disk on return.
     pub(super) fn write_through(&self, count: u64) -> Result<(), JournalFault> {
         self.put(count).and_then(|()| self.file.sync_data()).map_err(|error| self.fault(&error))
     }
@@ -87,13 +86,11 @@ impl CommitCount {
     }
 }
 
-/// Where the file of a home is.
 pub(super) fn path(home: &Path) -> PathBuf {
     home.join(FILE)
 }
 
-/// Reads the file of a home. Whoever compares it with the database reads this first: a commit that is recorded here is
-/// in the database by then.
+/// Reads the file of a home. Read it before the database: a commit that is recorded here is in the database by then.
 pub(super) fn recorded(home: &Path) -> Result<Recorded, JournalFault> {
     let path = path(home);
     let mut bytes = Vec::with_capacity(RECORD_BYTES);
@@ -109,13 +106,13 @@ pub(super) fn recorded(home: &Path) -> Result<Recorded, JournalFault> {
             Err(refused(&path, HomeRefusal::Link))
         }
         Err(error) => Err(from_io(&path, &error)),
-        // A process that died between making the file and its first write left it empty.
+        // A process that died between creating the file and its first write left it empty.
         Ok(0) => Ok(Recorded::Missing),
         Ok(_) => Ok(read_record(&bytes).map_or(Recorded::Unreadable, Recorded::Count)),
     }
 }
 
-/// How many commits the database counts; none if it has no tables yet.
+/// The database's own count; 0 if it has no tables yet.
 pub(super) fn counted(connection: &Connection) -> Result<u64, JournalFault> {
     let sqlite = |error| from_sqlite(connection, &error);
     let has_table = connection
@@ -130,9 +127,9 @@ pub(super) fn counted(connection: &Connection) -> Result<u64, JournalFault> {
     Ok(count.max(0) as u64)
 }
 
-/// Sets the count of the database, in the transaction that is open.
+/// Sets the database's count in the open transaction.
 ///
-/// The writer keeps the count in memory: `RETURNING` makes SQLite set up a temporary table with a page cache of its own,
+/// The writer keeps the count in memory: `RETURNING` makes SQLite set up a temporary table with its own page cache,
 /// which took longer than the rest of a commit.
 pub(super) fn set(connection: &Connection, count: u64) -> Result<(), JournalFault> {
     connection
@@ -143,7 +140,7 @@ pub(super) fn set(connection: &Connection, count: u64) -> Result<(), JournalFaul
 }
 
 fn no_follow() -> i32 {
-    // A pipe in its place must not make us wait for somebody at its other end.
+    // Opening a pipe must not block on its other end.
     (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed()
 }
 

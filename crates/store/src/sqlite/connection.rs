@@ -1,8 +1,8 @@
-//! Opening connections to the journal's file. No file is reached through a link.
+//! Opens connections to the journal's file. No file is opened through a link.
 //!
-//! When a process closes a file, POSIX takes away every lock that it has on it. SQLite's own way to open files takes care
-//! of that; [`open_still`] goes around it, so it is used only while nobody in this process holds a lock: before a home is
-//! opened, and to look at one that cannot be locked. Nothing else in a process opens and closes the file.
+//! When a process closes a file, POSIX drops all its locks on that file. SQLite's own VFS handles that;
+//! [`open_still`] bypasses it, so it is used only while this process holds no lock: before a home is opened, and to
+//! read one that cannot be locked. Nothing else in a process opens and closes the file.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -14,12 +14,12 @@ use super::fault::from_sqlite_at;
 use super::look::beside;
 use super::loss::keep_wal_on_close;
 
-/// SQLite's way to open files that takes no locks.
+/// SQLite's VFS without locks.
 const WITHOUT_LOCKS: &std::ffi::CStr = c"unix-none";
 
-/// How a file is opened to write. It is there: SQLite would make it for more than its owner.
+/// Does not create the file: SQLite would create it readable for others.
 pub(super) const WRITES: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
-/// How a file is opened to read, beside a writer.
+/// For reading beside a writer.
 pub(super) const READS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
 
 pub(super) fn open(file: &Path, flags: OpenFlags) -> Result<Connection, JournalFault> {
@@ -27,8 +27,8 @@ pub(super) fn open(file: &Path, flags: OpenFlags) -> Result<Connection, JournalF
         .map_err(|error| from_sqlite_at(file, &error))
 }
 
-/// A connection that reads what lies there, makes no file beside it and takes no lock. It is right as long as nobody
-/// writes, and whoever uses it has to see to that.
+/// A connection that reads the files as they are, creates none and takes no lock. The caller must make sure that
+/// nothing writes meanwhile.
 pub(super) fn open_still(file: &Path) -> Result<Connection, JournalFault> {
     let sqlite = |error| from_sqlite_at(file, &error);
     let flags = READS | OpenFlags::SQLITE_OPEN_NOFOLLOW;
@@ -38,15 +38,15 @@ pub(super) fn open_still(file: &Path) -> Result<Connection, JournalFault> {
             .map_err(sqlite);
     }
     let connection = Connection::open_with_flags_and_vfs(file, flags, WITHOUT_LOCKS).map_err(sqlite)?;
-    // Without locks every connection believes to be the last one, and the last one deletes a write-ahead file that it
-    // finds nothing in: also a damaged one.
+    // Without locks every connection believes that it is the last one, and the last one deletes a WAL file in which
+    // it finds nothing, even a damaged one.
     keep_wal_on_close(&connection, true)?;
-    // With the file to itself, SQLite keeps the index of the write-ahead file in memory.
+    // In exclusive mode SQLite keeps the WAL index in memory.
     connection.pragma_update(None, "locking_mode", "EXCLUSIVE").map_err(sqlite)?;
     Ok(connection)
 }
 
-/// A database that nobody changes, as SQLite wants it named.
+/// The URI of a database that does not change.
 fn immutable(file: &Path) -> String {
     let mut uri = "file:".to_owned();
     for byte in file.as_os_str().as_bytes() {

@@ -1,4 +1,4 @@
-//! What SQLite and the file system say, as the journal's own faults: each names the file and what to do.
+//! Converts errors of SQLite and the file system to journal faults: each names the file and what to do.
 
 use std::io;
 use std::path::Path;
@@ -6,12 +6,10 @@ use std::path::Path;
 use rusqlite::{Connection, ErrorCode};
 use spinney_journal::JournalFault;
 
-/// What SQLite says about the file of a connection.
 pub(super) fn from_sqlite(connection: &Connection, error: &rusqlite::Error) -> JournalFault {
     from_sqlite_at(Path::new(connection.path().unwrap_or_default()), error)
 }
 
-/// What SQLite says about a file.
 pub(super) fn from_sqlite_at(file: &Path, error: &rusqlite::Error) -> JournalFault {
     let (path, reason) = (file.display().to_string(), error.to_string());
     match error.sqlite_error_code() {
@@ -23,8 +21,8 @@ pub(super) fn from_sqlite_at(file: &Path, error: &rusqlite::Error) -> JournalFau
             JournalFault::NotAllowed { path, reason }
         }
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => JournalFault::Busy { path },
-        // Our statements are fixed: where they do not fit the tables, or a value is not of its type, the file is not
-        // as it was written.
+        // Our statements are fixed: if they do not match the tables, or a value has another type, the file is
+        // damaged.
         Some(
             ErrorCode::DatabaseCorrupt
             | ErrorCode::NotADatabase
@@ -37,16 +35,15 @@ pub(super) fn from_sqlite_at(file: &Path, error: &rusqlite::Error) -> JournalFau
     }
 }
 
-/// That a file as a whole cannot be read, and how SQLite saves what is left of it.
+/// The fault of an unreadable file, with SQLite's command to recover it.
 pub(super) fn damaged_file(file: &Path, reason: &str) -> JournalFault {
     let path = file.display().to_string();
-    // The path as one word of a shell.
+    // The path, quoted for a shell.
     let word = path.replace('\'', r"'\''");
     let salvage = Some(format!("`sqlite3 '{word}' .recover` saves what is left"));
     JournalFault::DamagedFile { path, reason: reason.to_owned(), salvage }
 }
 
-/// What the file system says about a path.
 pub(super) fn from_io(path: &Path, error: &io::Error) -> JournalFault {
     let (path, reason) = (path.display().to_string(), error.to_string());
     let is = |kinds: &[io::ErrorKind]| kinds.contains(&error.kind());

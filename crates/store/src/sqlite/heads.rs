@@ -1,5 +1,5 @@
-//! Where the trees stand: the rows of `heads`, and those that the write connection remembers. A transaction writes each
-//! head once, however many batches its tree had.
+//! The heads of trees: the rows of `heads`, and a cache in the write connection. A transaction writes each head once,
+//! however many batches its tree had.
 
 use std::collections::BTreeMap;
 
@@ -11,45 +11,44 @@ use spinney_kernel::world::TreeState;
 use super::fault::from_sqlite;
 use super::schema::MARK_EVERY;
 
-/// Most heads that are remembered; what is forgotten is read again.
+/// Size of the cache; evicted heads are read again.
 const HEADS_MAX: usize = 10_000;
 
-/// What the write connection remembers, so that it need not read.
+/// The write connection's cache.
 #[derive(Default)]
 pub(super) struct Heads {
     known: BTreeMap<TreeId, KnownHead>,
-    /// Trees whose head has to be written before the transaction ends.
+    /// Trees whose head must be written before the transaction ends.
     changed: Vec<TreeId>,
 }
 
-/// Where a tree stands.
 #[derive(Clone, Copy)]
 pub(super) struct KnownHead {
-    /// The number of the tree's row.
+    /// The tree's row id.
     pub(super) id: i64,
     pub(super) seq: Seq,
     pub(super) hash: ChainHash,
     pub(super) changed: Time,
     /// Its last batch.
     pub(super) last: Option<i64>,
-    /// How many batches it had since one was marked.
+    /// Batches since the last marked one.
     pub(super) unmarked: u32,
     /// Its state, if this process wrote it.
     pub(super) state: Option<TreeState>,
-    /// What its row does not say yet.
+    /// What its row does not have yet.
     pub(super) unwritten: Unwritten,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Unwritten {
     Nothing,
-    /// All but the state.
+    /// Everything except the state.
     Place,
     All,
 }
 
 impl Heads {
-    /// Where a tree stands, inside a transaction too.
+    /// Also valid inside a transaction.
     pub(super) fn find(
         &self,
         connection: &Connection,
@@ -71,7 +70,7 @@ impl Heads {
                         hash: ChainHash::from_bytes(row.get(2)?),
                         changed: Time(0),
                         last: row.get(3)?,
-                        // Where the last mark is, nobody knows: the next batch gets one.
+                        // The last mark is unknown, so the next batch gets one.
                         unmarked: MARK_EVERY,
                         state: None,
                         unwritten: Unwritten::Nothing,
@@ -82,7 +81,7 @@ impl Heads {
             .map_err(|error| from_sqlite(connection, &error))
     }
 
-    /// A tree has moved; its row is written when the transaction ends.
+    /// Changes a head. Its row is written at the end of the transaction.
     pub(super) fn put(&mut self, tree: TreeId, head: KnownHead) {
         let before = self.known.insert(tree, head);
         if before.is_none_or(|before| before.unwritten == Unwritten::Nothing) {
@@ -94,10 +93,10 @@ impl Heads {
         self.known.remove(&tree);
     }
 
-    /// Writes the heads of the trees that moved.
+    /// Writes all changed heads.
     pub(super) fn write(&mut self, connection: &Connection) -> Result<(), JournalFault> {
         for tree in self.changed.drain(..) {
-            // One that was removed after it moved is not there any more.
+            // It may have been removed after it changed.
             let Some(head) = self.known.get_mut(&tree) else { continue };
             head.write(connection).map_err(|error| from_sqlite(connection, &error))?;
             head.unwritten = Unwritten::Nothing;
@@ -115,7 +114,7 @@ impl KnownHead {
         const ALL: &str =
             "UPDATE heads SET seq = ?2, hash = ?3, changed = ?4, last = ?5, state = ?6 WHERE tree = ?1";
         let (seq, hash, changed) = (self.seq.0 as i64, self.hash.bytes(), self.changed.0 as i64);
-        // A state that did not change is not named: its index would be written too.
+        // An unchanged state is omitted, so that its index is not written.
         let updated = match (self.unwritten, self.state) {
             (Unwritten::All, Some(state)) => connection.prepare_cached(ALL)?.execute(params![
                 self.id,

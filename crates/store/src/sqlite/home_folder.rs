@@ -1,8 +1,8 @@
-//! The folder of a home: whether it is one, whose it is, and who may enter it. Everything is checked before anything is
-//! changed, so that a folder that is no home stays as it was.
+//! The folder of a home: validity, ownership and access rights. Everything is checked before anything is changed, so
+//! that a folder that is not a home stays as it was.
 //!
-//! The home itself may be a link, because people keep theirs on other disks. What is in it may not be: whoever hands
-//! somebody a folder with a `.spinney` in it must not choose which files we write.
+//! The home itself may be a link, because people keep it on other disks. Its files may not be: a folder that contains
+//! a prepared `.spinney` must not choose which files we write.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read};
@@ -16,21 +16,17 @@ use spinney_journal::{HomeRefusal, JournalFault};
 
 use super::fault::from_io;
 
-/// The journal's file in a home.
 pub(super) const JOURNAL: &str = "journal.sqlite3";
-/// The file that the writing process locks.
 pub(super) const LOCK: &str = "lock";
-/// The socket of the process that runs trees.
 const SOCKET: &str = "control";
-/// Folders of a home.
 const FOLDERS: [&str; 2] = ["trees", "workspace"];
-/// What the names of all other files of a home begin with.
+/// Prefix of all other files of a home.
 const JOURNALS: &str = "journal.";
-/// What the names of folders begin with that keep a damaged journal.
+/// Prefix of folders that keep a damaged journal.
 pub(super) const SET_ASIDE: &str = "set-aside-";
-/// Bytes of the longest text in a lock: a process id and the end of its line, twice if it was written over.
+/// Longest content of a lock, in bytes: a process id with its line break, twice if it was overwritten.
 const LOCK_BYTES_MAX: u64 = 32;
-/// Who may do what: the owner everything, others nothing.
+/// Permission bits of group and others.
 const OTHERS: u32 = 0o077;
 const STICKY: u32 = 0o1000;
 const FOLDER_MODE: u32 = 0o700;
@@ -38,12 +34,12 @@ const FILE_MODE: u32 = 0o600;
 
 /// A folder that is a home, or may become one.
 pub(super) struct HomeFolder {
-    /// With no link in it.
+    /// Without links.
     path: PathBuf,
 }
 
 impl HomeFolder {
-    /// The folder of a home to write in, made if it is not there. Of a folder that is there nothing is changed yet.
+    /// Opens a home's folder for writing and creates it if needed. An existing folder is not changed yet.
     pub(super) fn to_write(home: &Path) -> Result<Self, JournalFault> {
         make(home).map_err(|error| from_io(home, &error))?;
         let (folder, about) = Self::found(home)?;
@@ -58,12 +54,12 @@ impl HomeFolder {
         Ok(folder)
     }
 
-    /// The folder of a home to look into, whoever's it is.
+    /// Opens a home's folder for reading; its owner does not matter.
     pub(super) fn to_look(home: &Path) -> Result<Self, JournalFault> {
         let (folder, _) = Self::found(home)?;
-        // SQLite itself does not say why it cannot open a file.
+        // SQLite itself does not report why it cannot open a file.
         let about = fs::symlink_metadata(folder.journal()).map_err(|error| from_io(home, &error))?;
-        // A second name does no harm to whoever only reads.
+        // A second hard link is harmless for reading.
         kind(&folder.journal(), &about)?;
         Ok(folder)
     }
@@ -86,12 +82,11 @@ impl HomeFolder {
         self.path.join(JOURNAL)
     }
 
-    /// Whether it belongs to another user.
     pub(super) fn is_others(&self) -> bool {
         fs::metadata(&self.path).is_ok_and(|about| about.uid() != geteuid().as_raw())
     }
 
-    /// Everything in it that is ours by name is also ours otherwise.
+    /// Checks every file in it that has one of our names.
     fn check_files(&self) -> Result<(), JournalFault> {
         for name in self.names().map_err(|error| from_io(&self.path, &error))? {
             let path = self.path.join(&name);
@@ -115,8 +110,8 @@ impl HomeFolder {
         Ok(())
     }
 
-    /// A folder without a journal becomes a home if it is empty, or if all that is in it is what we leave there: a
-    /// process died before it made the journal, or somebody put a damaged one aside.
+    /// A folder without a journal becomes a home if it is empty, or contains only our own leftovers: a process died
+    /// before it created the journal, or a damaged one was set aside.
     fn check_begun(&self, home: &Path) -> Result<(), JournalFault> {
         let names = self.names().map_err(|error| from_io(home, &error))?;
         if names.is_empty() {
@@ -126,7 +121,7 @@ impl HomeFolder {
             fs::symlink_metadata(self.path.join(name)).is_ok_and(|about| is(&about))
         };
         let is_ours = |name: &String| match name.as_str() {
-            // What is in it, its opening says.
+            // Opening it checks its content.
             LOCK => true,
             SOCKET => has_kind(SOCKET, |about| about.file_type().is_socket()),
             name if FOLDERS.contains(&name) => has_kind(name, Metadata::is_dir),
@@ -140,11 +135,11 @@ impl HomeFolder {
     }
 
     fn names(&self) -> io::Result<Vec<String>> {
-        // A name that is no text is none of ours; it only has to be counted.
+        // A name that is not UTF-8 is not ours; it only has to be counted.
         fs::read_dir(&self.path)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
     }
 
-    /// Opens the file to lock, which only its owner may open: whoever can open it can keep everybody else out.
+    /// Opens the lock file, which only its owner may open: anyone who can open it can lock others out.
     pub(super) fn open_lock(&self) -> Result<File, JournalFault> {
         let path = self.path.join(LOCK);
         let at = |error: io::Error| match Errno::from_io_error(&error) {
@@ -152,7 +147,7 @@ impl HomeFolder {
             Some(Errno::NXIO | Errno::ISDIR) => refused(&path, HomeRefusal::WrongKind),
             Some(_) | None => from_io(&path, &error),
         };
-        // A pipe in its place must not make us wait for somebody at its other end.
+        // Opening a pipe must not block on its other end.
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(FILE_MODE).custom_flags(flags);
@@ -173,7 +168,7 @@ impl HomeFolder {
         Ok(file)
     }
 
-    /// Lets nobody in but the owner. Under the lock.
+    /// Removes all access for other users. Requires the lock.
     pub(super) fn close_to_others(&self) -> Result<(), JournalFault> {
         close_to_others(&self.path, FOLDER_MODE)?;
         for name in self.names().map_err(|error| from_io(&self.path, &error))? {
@@ -186,8 +181,9 @@ impl HomeFolder {
         Ok(())
     }
 
-    /// Makes the journal's file, if it is not there. SQLite would leave its mode to the umask, and gives its other files
-    /// the mode of this one. It is opened here only if it is new: closing it takes away nobody's lock.
+    /// Creates the journal's file if it does not exist. SQLite would leave its mode to the umask, and copies this
+    /// file's mode to its other files. Only a new file is opened here, because closing an existing one would drop
+    /// locks.
     pub(super) fn make_journal(&self) -> Result<(), JournalFault> {
         let made = OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(self.journal());
         match made {
@@ -197,7 +193,7 @@ impl HomeFolder {
     }
 }
 
-/// Makes a folder for its owner only, and those above it as usual.
+/// Creates a folder for its owner only, and its parents with the usual mode.
 fn make(home: &Path) -> io::Result<()> {
     if home.is_dir() {
         return Ok(());
@@ -206,7 +202,7 @@ fn make(home: &Path) -> io::Result<()> {
         fs::create_dir_all(above)?;
     }
     match DirBuilder::new().mode(FOLDER_MODE).create(home) {
-        // Somebody else may make it at the same moment.
+        // Another process may create it at the same moment.
         Err(error) if error.kind() == ErrorKind::AlreadyExists && home.is_dir() => Ok(()),
         made => made,
     }
@@ -214,7 +210,7 @@ fn make(home: &Path) -> io::Result<()> {
 
 fn close_to_others(path: &Path, mode: u32) -> Result<(), JournalFault> {
     let about = match fs::symlink_metadata(path) {
-        // A look that ends removes its files.
+        // A reader that ends removes its files.
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         about => about.map_err(|error| from_io(path, &error))?,
     };
@@ -224,7 +220,7 @@ fn close_to_others(path: &Path, mode: u32) -> Result<(), JournalFault> {
     fs::set_permissions(path, Permissions::from_mode(mode)).map_err(|error| from_io(path, &error))
 }
 
-/// Refuses what is no plain file.
+/// Refuses anything except a plain file.
 fn kind(path: &Path, about: &Metadata) -> Result<(), JournalFault> {
     if about.is_symlink() {
         return Err(refused(path, HomeRefusal::Link));
@@ -235,7 +231,7 @@ fn kind(path: &Path, about: &Metadata) -> Result<(), JournalFault> {
     Ok(())
 }
 
-/// Refuses what is no plain file with one name.
+/// Refuses anything except a plain file with one hard link.
 fn plain(path: &Path, about: &Metadata) -> Result<(), JournalFault> {
     kind(path, about)?;
     if about.nlink() > 1 {
@@ -244,7 +240,7 @@ fn plain(path: &Path, about: &Metadata) -> Result<(), JournalFault> {
     Ok(())
 }
 
-/// Refuses what is another user's.
+/// Refuses another user's file.
 fn owned(path: &Path, about: &Metadata) -> Result<(), JournalFault> {
     let (owner, ours) = (about.uid(), geteuid().as_raw());
     if owner == ours { Ok(()) } else { Err(refused(path, HomeRefusal::OtherOwner { owner, ours })) }

@@ -1,5 +1,5 @@
-//! Whether the files of a journal are still where they were. A process can go on writing to files that somebody has
-//! deleted, and everything that it confirms then is lost when it ends.
+//! Detects that files of an open journal were deleted or replaced. A process can keep writing to deleted files, and
+//! everything that it confirms is lost when it ends.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -23,7 +23,7 @@ impl FilesInPlace {
         Self { files: files.map(|path| (path, None)) }
     }
 
-    /// Refuses if one of them is gone or is another file. Called after each commit, when all of them exist.
+    /// Fails if a file is gone or replaced. Called after each commit, when all of them exist.
     pub(super) fn check(&mut self) -> Result<(), JournalFault> {
         for (path, known) in &mut self.files {
             let found = fs::symlink_metadata(&*path).map(|found| (found.dev(), found.ino()));

@@ -1,4 +1,4 @@
-//! One writer per home: a file that the operating system locks for as long as the process lives.
+//! One writer per home: a file that the operating system locks while the process lives.
 
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, SeekFrom};
@@ -9,11 +9,11 @@ use spinney_journal::JournalFault;
 use super::fault::from_io;
 use super::home_folder::{HomeFolder, LOCK};
 
-/// Held as long as it lives, and no longer: a process that dies lets go.
+/// Held until it is dropped or the process dies.
 pub(super) struct Lock(#[expect(dead_code, reason = "it is held, not used")] File);
 
 impl Lock {
-    /// Takes the lock and writes down who has it.
+    /// Takes the lock and records the process id.
     pub(super) fn take(folder: &HomeFolder) -> Result<Self, JournalFault> {
         let path = folder.path().join(LOCK);
         let mut file = folder.open_lock()?;
@@ -27,14 +27,14 @@ impl Lock {
     }
 }
 
-/// Writes down who has the lock, for whoever is refused: over what is there, so that it needs no room on a full disk.
+/// Writes the process id for other processes. Overwrites in place, so that it needs no space on a full disk.
 fn sign(file: &File) -> std::io::Result<()> {
     let text = format!("{}\n", std::process::id());
     file.write_all_at(text.as_bytes(), 0)?;
     file.set_len(text.len() as u64)
 }
 
-/// Who wrote itself down; 0 if nobody did.
+/// The recorded process id; 0 if there is none.
 fn holder(file: &mut File) -> u32 {
     let mut text = String::new();
     match file.seek(SeekFrom::Start(0)).and_then(|_| file.take(32).read_to_string(&mut text)) {

@@ -1,9 +1,9 @@
-//! Looking at a home that may not be written: on a read-only disk, on a full one, or another user's.
+//! Reads a home that cannot be written: on a read-only or full disk, or another user's.
 //!
-//! A connection to a database with a write-ahead file shares an index of it with all others, in a file that it makes if
-//! nobody has. Where it cannot make that file nobody writes the database now, because whoever writes has made it. Then
-//! the files are read as they lie there, without a lock: the index stays in this process. Should somebody begin to write
-//! meanwhile, the files do not look as they did, and what was read is read again.
+//! Connections to a database with a WAL file share an index of it, in a file that the first one creates. If that file
+//! cannot be created, nothing is writing the database, because a writer would have created it. Then the files are
+//! read as they are, without a lock, and the index stays in this process. If a writer starts meanwhile, the files
+//! change, and the read is repeated.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -16,19 +16,18 @@ use super::connection::{READS, open, open_still};
 use super::home_folder::HomeFolder;
 use super::{commit_count, loss, not_cut, not_foreign, schema};
 
-/// How often something is read again that changed while it was read.
+/// How often a read is repeated because files changed.
 const TRIES_MAX: u32 = 10;
 
-/// A connection that only reads.
 pub(super) struct Reader {
     home: PathBuf,
     journal: PathBuf,
     connection: Connection,
-    /// How the files looked that are read without a lock.
+    /// The files' metadata when they were opened without a lock.
     still: Option<Files>,
 }
 
-/// How the files of a journal look: whatever is written changes one of them.
+/// Metadata of the journal's files: every write changes one of them.
 #[derive(PartialEq, Eq)]
 struct Files([Option<Traits>; 3]);
 
@@ -59,7 +58,7 @@ impl Reader {
         let journal = folder.journal();
         not_cut(&journal)?;
         if !beside(&journal, "-shm").exists() {
-            // What is not ours gets no files of ours beside it.
+            // Do not create files beside a foreign database.
             not_foreign(&journal)?;
             if folder.is_others() {
                 return Self::still(home, &journal);
@@ -74,7 +73,7 @@ impl Reader {
         }
     }
 
-    /// Reads something, as of a moment.
+    /// Runs `read` on one snapshot.
     pub(super) fn read<T>(
         &mut self,
         read: impl Fn(&Connection) -> Result<T, JournalFault>,
@@ -113,7 +112,7 @@ impl Reader {
     }
 }
 
-/// Whether a connection could not be used because it could not write.
+/// Whether a connection failed because it could not write.
 fn is_for_want_of_writing(fault: &JournalFault) -> bool {
     matches!(fault, JournalFault::NotAllowed { .. } | JournalFault::DiskFull | JournalFault::Failed { .. })
 }
@@ -180,7 +179,7 @@ mod tests {
         let mut reader = look(dead.path());
         assert_eq!((blobs(&mut reader), is_still(&reader)), (1, true));
         assert_eq!(fs::read_dir(dead.path()).unwrap().count(), 2);
-        // It is taken up by whoever opens it to write, beside those who look without a lock.
+        // A writer opens it beside readers without a lock.
         let journal = SqliteJournal::open(dead.path(), Access::Write).unwrap();
         let mut other = look(dead.path());
         drop(reader);

@@ -1,5 +1,4 @@
-//! Confirmed commits that are missing from a journal: found whenever one is opened, and given up only when a person
-//! says so.
+//! Confirmed commits that are missing from a journal: detected at every open, and accepted only by a person.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
@@ -17,30 +16,29 @@ use super::home_folder::{HomeFolder, JOURNAL, SET_ASIDE};
 use super::lock::Lock;
 use super::wal;
 
-/// What was given up, and where a copy of what was found is kept.
+/// What was lost, and where a copy of the found files is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
     /// The fault that the home was refused with.
     pub fault: JournalFault,
-    /// The folder with the database, its write-ahead file and the count of commits as they were found.
+    /// The folder with the database, its WAL file and the count of commits as they were found.
     pub set_aside: PathBuf,
 }
 
-/// How often a count is read again that is not there or not whole.
+/// How often a missing or partial count is read again.
 const RETRIES: u32 = 3;
 
-/// The write-ahead file of a database.
 pub(super) fn wal_of(database: &Path) -> PathBuf {
     database.with_extension("sqlite3-wal")
 }
 
-/// Refuses a database that has fewer commits than were confirmed. `recorded` must have been read before the connection
-/// looked at the database.
+/// Refuses a database with fewer commits than were confirmed. `recorded` must be read before the connection reads the
+/// database.
 pub(super) fn check(home: &Path, recorded: Recorded, connection: &Connection) -> Result<(), JournalFault> {
     let mut recorded = recorded;
     let mut found = counted(connection)?;
-    // A home that another process is just making has no count yet when it is read, and a count that is written at the
-    // same moment may be read half.
+    // A home that another process is just creating has no count yet, and a count that is being written may be read
+    // half.
     for _ in 0..RETRIES {
         if matches!(recorded, Recorded::Count(_)) || (recorded == Recorded::Missing && found == 0) {
             break;
@@ -53,7 +51,7 @@ pub(super) fn check(home: &Path, recorded: Recorded, connection: &Connection) ->
         reason: reason.to_owned(),
     };
     match recorded {
-        // A home that is new, or was written by a version that did not count.
+        // A new home, or one written by a version that did not count.
         Recorded::Missing if found == 0 => Ok(()),
         Recorded::Missing => Err(unknown("it is missing")),
         Recorded::Unreadable => Err(unknown("its checksum is wrong")),
@@ -66,23 +64,23 @@ pub(super) fn check(home: &Path, recorded: Recorded, connection: &Connection) ->
     }
 }
 
-/// Lets a connection be closed without a trace: by default SQLite moves the write-ahead file into the database then and
-/// deletes it, and with it what shows the damage.
+/// Keeps the WAL file on close: by default SQLite moves it into the database and deletes it, and with it the evidence
+/// of damage.
 pub(super) fn keep_wal_on_close(connection: &Connection, keep: bool) -> Result<(), JournalFault> {
     let set = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep);
     set.map(drop).map_err(|error| from_sqlite(connection, &error))
 }
 
-/// Trees that had not ended in what is left: whatever is missing was theirs, or belongs to trees that are gone whole.
+/// Unfinished trees in what is left: missing commits were theirs, or belong to trees that are gone completely.
 fn unfinished(connection: &Connection) -> Vec<TreeId> {
-    // Until version 8 heads stood in the rows of the trees.
+    // Before schema 8, heads were in the rows of the trees.
     let trees = ["heads JOIN trees ON trees.id = heads.tree", "trees"].into_iter().find_map(|from| {
         let sql = format!("SELECT trees.tree, state FROM {from} ORDER BY id");
         let mut found = connection.prepare(&sql).ok()?;
         let rows = found.query_map([], |row| Ok((TreeId::new(row.get(0)?), row.get(1)?))).ok()?;
         rows.collect::<rusqlite::Result<Vec<(TreeId, String)>>>().ok()
     });
-    // A database without our tables has no trees; of one that cannot be read nobody knows which.
+    // A database without our tables has no trees; for an unreadable one they are unknown.
     let trees = trees.unwrap_or_default().into_iter();
     trees
         .filter(|(_, state)| !TreeState::of_word(state).is_some_and(TreeState::is_over))
@@ -90,11 +88,11 @@ fn unfinished(connection: &Connection) -> Vec<TreeId> {
         .collect()
 }
 
-/// Gives up commits that are missing from the journal of a home, so that it opens again; nothing happens if none are.
-/// A copy of everything that was found stays in the home.
+/// Accepts that commits are missing from a home, so that it opens again; does nothing if none are. A copy of
+/// everything that was found stays in the home.
 ///
 /// # Errors
-/// If another process writes there, the disk says no, or what is left is not a whole database.
+/// If another process writes there, the disk fails, or what is left is not a valid database.
 pub(super) fn accept(home: &Path) -> Result<Option<Loss>, JournalFault> {
     let database = home.join(JOURNAL);
     if !database.exists() && !commit_count::path(home).exists() {
@@ -105,7 +103,7 @@ pub(super) fn accept(home: &Path) -> Result<Option<Loss>, JournalFault> {
     folder.close_to_others()?;
     let is_empty = |path: &Path| fs::metadata(path).map_or(0, |found| found.len()) == 0;
     if is_empty(&database) && !is_empty(&wal_of(&database)) {
-        // SQLite would delete the write-ahead file before anybody could read it, so it goes aside first.
+        // SQLite would delete the WAL file before it could be read, so copy it first.
         let set_aside = copy_aside(home)?;
         remove(&wal_of(&database))?;
         remove(&database)?;
@@ -123,7 +121,8 @@ pub(super) fn accept(home: &Path) -> Result<Option<Loss>, JournalFault> {
         return Err(fault);
     }
     let set_aside = copy_aside(home)?;
-    // The database may be ahead of the valid part of its write-ahead file: pages are moved before the file begins anew.
+    // The database may be ahead of the valid part of its WAL file: a WAL checkpoint moves pages before the file is
+    // reset.
     let with_wal = whole_count(&set_aside.join(JOURNAL))?;
     let alone = set_aside.join("without-wal.sqlite3");
     copy(&database, &alone)?;
@@ -135,14 +134,14 @@ pub(super) fn accept(home: &Path) -> Result<Option<Loss>, JournalFault> {
     if without_wal > with_wal {
         remove(&wal_of(&database))?;
     }
-    // It describes the write-ahead file as it was; SQLite makes it anew.
+    // It describes the old WAL file; SQLite creates it again.
     remove(&database.with_extension("sqlite3-shm"))?;
     let left = with_wal.max(without_wal).unwrap_or_default();
     CommitCount::open(home)?.write_through(left)?;
     Ok(Some(Loss { fault, set_aside }))
 }
 
-/// Looks at a database without leaving a trace in it or in its write-ahead file.
+/// Reads a database without changing it or its WAL file.
 fn probe<T>(database: &Path, look: impl FnOnce(&Connection) -> T) -> Result<T, JournalFault> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
@@ -152,7 +151,7 @@ fn probe<T>(database: &Path, look: impl FnOnce(&Connection) -> T) -> Result<T, J
     Ok(look(&connection))
 }
 
-/// How many commits a database has, if it is whole.
+/// The number of commits of a database, if it is intact.
 fn whole_count(database: &Path) -> Result<Option<u64>, JournalFault> {
     probe(database, |connection| {
         let is_whole = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
@@ -161,7 +160,7 @@ fn whole_count(database: &Path) -> Result<Option<u64>, JournalFault> {
     })
 }
 
-/// Copies the database, its write-ahead file and the count of commits into a new folder of the home.
+/// Copies the database, its WAL file and the count of commits into a new folder of the home.
 fn copy_aside(home: &Path) -> Result<PathBuf, JournalFault> {
     let free =
         (1_u32..).map(|number| home.join(format!("{SET_ASIDE}{number}"))).find(|folder| !folder.exists());
@@ -176,7 +175,7 @@ fn copy_aside(home: &Path) -> Result<PathBuf, JournalFault> {
     Ok(folder)
 }
 
-/// Copies a file. Nobody in this process may have the database open: closing it drops SQLite's locks on it.
+/// The database must not be open in this process: closing the copied file drops SQLite's locks on it.
 fn copy(from: &Path, to: &Path) -> Result<(), JournalFault> {
     fs::copy(from, to).map(drop).map_err(|error| from_io(from, &error))
 }

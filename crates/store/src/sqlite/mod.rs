@@ -1,4 +1,4 @@
-//! A journal in SQLite: one file in a home, one writer thread with group commit, readers beside it.
+//! A journal in SQLite: one file in a home, one writer thread with group commit, and concurrent readers.
 
 mod branch;
 mod change;
@@ -44,27 +44,25 @@ pub use loss::Loss;
 use readers::Readers;
 use writer::{Job, WriteConnection, Writer};
 
-/// What a process wants with a home.
+/// How a process uses a home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Write; only one process at a time may.
+    /// Only one process at a time may write.
     Write,
-    /// Only look; as many as like, beside a writer.
+    /// Any number of readers, beside a writer.
     Look,
 }
 
-/// A journal in SQLite.
 pub struct SqliteJournal {
     readers: Readers,
     writer: Option<Writer>,
 }
 
 impl SqliteJournal {
-    /// Opens the journal of a home, and makes both if they are not there and this process may write.
+    /// Opens the journal of a home. With write access, creates both if they do not exist.
     ///
     /// # Errors
-    /// If another process writes there, a newer version wrote it, commits that were confirmed are missing, or the disk
-    /// says no.
+    /// If another process writes there, a newer version wrote it, confirmed commits are missing, or the disk fails.
     pub fn open(home: &Path, access: Access) -> Result<Self, JournalFault> {
         match access {
             Access::Look => Ok(Self { readers: Readers::open(home)?, writer: None }),
@@ -72,29 +70,29 @@ impl SqliteJournal {
         }
     }
 
-    /// Opens the journal of a home to write, and lets its file grow to about so many bytes. Beyond them an append is
-    /// told [`JournalFault::DiskFull`], until a tree is removed or the bound is raised.
+    /// Opens the journal of a home for writing, and limits its file to about `bytes_max`. Above that, appends fail
+    /// with [`JournalFault::DiskFull`] until a tree is removed or the limit is raised.
     ///
     /// # Errors
-    /// If the folder is no home of ours, another process writes there, a newer version wrote it, or the disk says no.
+    /// If the folder is not a home, another process writes there, a newer version wrote it, or the disk fails.
     pub fn open_bounded(home: &Path, bytes_max: u64) -> Result<Self, JournalFault> {
         let (journal, folder) = Self::open_with(home, bytes_max, |_| Ok(()))?;
         reserve::keep(folder.path());
         Ok(journal)
     }
 
-    /// Opens the journal of a home to remove trees, which works on a full disk too: some room was set aside for it, and
-    /// is given up. The next that opens it to write sets some aside again.
+    /// Opens the journal of a home to remove trees. Works on a full disk too, by giving up space that was reserved
+    /// for it; the next open for writing reserves it again.
     ///
     /// # Errors
-    /// As when it is opened to write.
+    /// The same as for writing.
     pub fn open_to_remove(home: &Path) -> Result<Self, JournalFault> {
         let give_up =
             |folder: &Path| reserve::give_up(folder).map_err(|error| fault::from_io(folder, &error));
         Self::open_with(home, u64::MAX, give_up).map(|(journal, _)| journal)
     }
 
-    /// Opens it, and does something before that under the lock.
+    /// Opens it and runs `before` under the lock first.
     fn open_with(
         home: &Path,
         bytes_max: u64,
@@ -120,21 +118,20 @@ impl SqliteJournal {
         Ok((Self { readers, writer: Some(Writer::start(connection, lock)) }, folder))
     }
 
-    /// Gives up confirmed commits that are missing from the journal of a home, so that it opens again. Says what was
-    /// given up; nothing if none are missing. A copy of everything that was found stays in the home.
+    /// Accepts that confirmed commits are missing from a home, so that it opens again. Returns what was lost, or
+    /// `None` if nothing is missing. A copy of everything that was found stays in the home.
     ///
     /// # Errors
-    /// If another process writes there, the disk says no, or what is left is not a whole database.
+    /// If another process writes there, the disk fails, or what is left is not a valid database.
     pub fn accept_loss(home: &Path) -> Result<Option<Loss>, JournalFault> {
         let loss = loss::accept(home)?;
         if loss.is_some() {
-            // What is left may be as old as the last pages that were moved to their places.
+            // What is left may be as old as the last WAL checkpoint.
             drop(Self::open(home, Access::Write)?);
         }
         Ok(loss)
     }
 
-    /// Changes something.
     fn change(&self, change: Change) -> Reading<()> {
         let Some(writer) = &self.writer else {
             return Box::pin(std::future::ready(Err(JournalFault::ReadOnly)));
@@ -145,13 +142,13 @@ impl SqliteJournal {
     }
 }
 
-/// Refuses another program's database before anything is changed, be it the folder's mode. What cannot be read like this
-/// is looked at once more when it is opened to write.
+/// Refuses another program's database before anything is changed, including the folder's mode. If it cannot be read
+/// this way, opening it for writing checks again.
 fn not_foreign(file: &Path) -> Result<(), JournalFault> {
     if !fs::metadata(file).is_ok_and(|found| found.len() > 0) {
         return Ok(());
     }
-    // Where somebody has the file open, its locks may be this process's.
+    // If the file is open somewhere, its locks may be this process's own.
     let is_open = look::beside(file, "-shm").exists();
     let opened = if is_open { connection::open(file, READS) } else { connection::open_still(file) };
     match opened.and_then(|found| schema::ours(&found)) {
@@ -160,8 +157,8 @@ fn not_foreign(file: &Path) -> Result<(), JournalFault> {
     }
 }
 
-/// A connection that writes, to a file that is ours and passes a check. Until then what is in a write-ahead file, be it
-/// another program's or damaged, stays there.
+/// A write connection to a file that is ours and passes a check. Until then the content of a WAL file stays
+/// untouched, even if it is foreign or damaged.
 fn open_to_write(
     file: &Path,
     check: impl FnOnce(&Connection) -> Result<(), JournalFault>,
@@ -174,8 +171,8 @@ fn open_to_write(
     Ok(found)
 }
 
-/// Refuses what is left of a file that was cut or deleted. SQLite takes one of at most one byte for an empty database and
-/// begins anew; if there is a write-ahead file, it deletes that, whoever only looks included.
+/// Refuses a file that was truncated or deleted. SQLite treats a file of at most one byte as an empty database, and
+/// deletes its WAL file, even when only reading.
 fn not_cut(file: &Path) -> Result<(), JournalFault> {
     let bytes = |path: &Path| fs::metadata(path).map_or(0, |found| found.len());
     let reason = match (bytes(file), bytes(&loss::wal_of(file))) {

@@ -1,20 +1,20 @@
-//! Where a tree's batches lie among those of all trees. Each names the one before it, so they are found from behind,
-//! from a mark or from the last one. Should that way be broken, they are found by looking at all of them.
+//! Finds a tree's batches among those of all trees. Each batch names the previous one, so they are found backwards,
+//! from a mark or from the last one. If that chain is broken, a full scan finds them.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::schema::MARK_EVERY;
 
-/// Where a batch lies.
+/// A batch's position.
 pub(super) struct Place {
     pub(super) batch: i64,
     /// The last event before it.
     pub(super) after: i64,
-    /// The batch before it.
+    /// The previous batch of its tree.
     pub(super) before: Option<i64>,
 }
 
-/// A marked batch that begins behind `from`, so far away that enough lie between; none if the tree ends before.
+/// A marked batch after `from` with enough batches in between; `None` if the tree ends before.
 fn mark(connection: &Connection, tree: i64, from: i64, batches_max: usize) -> rusqlite::Result<Option<i64>> {
     let skipped = i64::try_from(batches_max / MARK_EVERY as usize).unwrap_or(i64::MAX);
     connection
@@ -25,8 +25,8 @@ fn mark(connection: &Connection, tree: i64, from: i64, batches_max: usize) -> ru
         .optional()
 }
 
-/// The places of a tree's batches, the oldest first: the one in which the event after `from` stands or would stand,
-/// and those that follow, as many as are wanted at most. None if the way back leads nowhere.
+/// The positions of a tree's batches, oldest first: the one with the event after `from`, and those that follow, at
+/// most `batches_max`. `None` if the chain is broken.
 pub(super) fn walk(
     connection: &Connection,
     tree: i64,
@@ -47,13 +47,13 @@ pub(super) fn walk(
             places.truncate(batches_max);
             return Ok(Some(places));
         }
-        // What a batch follows came before it: no way back is endless.
+        // A predecessor has a lower id, so the walk ends.
         next = before.filter(|before| *before < batch);
     }
     Ok(None)
 }
 
-/// The same places, found the long way: whatever is left of the tree.
+/// The same positions by a full scan: whatever is left of the tree.
 pub(super) fn scan(
     connection: &Connection,
     tree: i64,

@@ -1,12 +1,12 @@
-//! A bounded queue from many threads to one or more. Its lock is held to move items and never while anybody works on
-//! them, so a task of an async runtime may push.
+//! A bounded queue from many threads to one or more. Its lock is held only to move items, so a task of an async
+//! runtime may push.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use spinney_journal::JournalFault;
 
-/// Most items that wait. A tree has at most 256 batches on their way, so this is reached only when the disk stands still.
+/// Capacity. A tree has at most 256 batches in flight, so this is reached only when the disk hangs.
 const ITEMS_MAX: usize = 1 << 18;
 
 pub(super) struct Queue<T> {
@@ -25,7 +25,7 @@ impl<T> Queue<T> {
         Self { state: Mutex::new(state), filled: Condvar::new() }
     }
 
-    /// Adds an item, or gives it back with the reason why not. Never waits.
+    /// Adds an item, or returns it with the reason. Never blocks.
     pub(super) fn push(&self, item: T) -> Result<(), (T, JournalFault)> {
         let mut state = self.state();
         if state.is_closed {
@@ -40,7 +40,7 @@ impl<T> Queue<T> {
         Ok(())
     }
 
-    /// Waits for items and takes the oldest, at most so many; none once the queue is closed and empty.
+    /// Waits for items and takes the oldest, at most `items_max`; `None` once the queue is closed and empty.
     pub(super) fn take(&self, items_max: usize) -> Option<Vec<T>> {
         let is_idle = |state: &mut State<T>| state.items.is_empty() && !state.is_closed;
         let waited = self.filled.wait_while(self.state(), is_idle);
@@ -49,13 +49,13 @@ impl<T> Queue<T> {
         if count == 0 { None } else { Some(state.items.drain(..count).collect()) }
     }
 
-    /// Nothing may be pushed any more. What is in it can still be taken.
+    /// Rejects further items. Queued ones can still be taken.
     pub(super) fn close(&self) {
         self.state().is_closed = true;
         self.filled.notify_all();
     }
 
-    /// The same, and what is in it is dropped.
+    /// Closes the queue and drops its items.
     pub(super) fn abandon(&self) {
         self.close();
         let items = std::mem::take(&mut self.state().items);

@@ -1,4 +1,4 @@
-//! Reading, beside the writer: entries in pages, heads, blobs.
+//! Reads beside the writer: entries in pages, heads, blobs.
 
 use rusqlite::types::{Type, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql};
@@ -15,7 +15,7 @@ const HEAD: &str = "SELECT trees.tree, seq, hash, state, started, changed, id, s
     (SELECT origin.tree FROM trees AS origin WHERE origin.id = trees.base)
     FROM trees JOIN heads ON heads.tree = id";
 
-/// Batches with events after one, each checked against the chain.
+/// Batches with events after `after`, each checked against the chain.
 pub(super) fn entries(
     connection: &Connection,
     tree: TreeId,
@@ -23,9 +23,9 @@ pub(super) fn entries(
     batches_max: usize,
 ) -> Result<Vec<Entry>, JournalFault> {
     let sqlite = |error| from_sqlite(connection, &error);
-    // All of it is read as of one moment.
+    // One snapshot for all reads.
     let _moment = connection.unchecked_transaction().map_err(sqlite)?;
-    // No tree has so many events.
+    // No tree has that many events.
     let from = i64::try_from(after.0).unwrap_or(i64::MAX);
     let Owner { id, last, end, seed } = branch::owner(connection, tree, from)?;
     if from == i64::MAX {
@@ -45,7 +45,7 @@ pub(super) fn entries(
     }
 }
 
-/// The batches that lie at these places, in order, as far as they fit a page.
+/// The batches at these positions, in order, as far as they fit a page.
 fn at(
     connection: &Connection,
     tree: TreeId,
@@ -75,7 +75,7 @@ fn at(
     Ok(page.after(after))
 }
 
-/// What a column holds; a value that was never written like this gives no bytes, which match no hash.
+/// A value of an unexpected type gives no bytes, which match no hash.
 fn bytes(value: ValueRef<'_>) -> &[u8] {
     match value {
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes,
@@ -83,7 +83,6 @@ fn bytes(value: ValueRef<'_>) -> &[u8] {
     }
 }
 
-/// What is known of one tree.
 pub(super) fn head(connection: &Connection, tree: TreeId) -> Result<Option<Head>, JournalFault> {
     connection
         .prepare_cached(&format!("{HEAD} WHERE trees.tree = ?1"))
@@ -92,7 +91,7 @@ pub(super) fn head(connection: &Connection, tree: TreeId) -> Result<Option<Head>
         .map_err(|error| from_sqlite(connection, &error))
 }
 
-/// A page of what is known of every tree in these states, the oldest first; with no state given, of every tree.
+/// A page of trees in these states, oldest first; without a state, of all trees.
 pub(super) fn head_page(
     connection: &Connection,
     states: &[TreeState],
@@ -107,7 +106,7 @@ pub(super) fn head_page(
         0 => String::new(),
         count => format!("AND state IN (?{})", ", ?".repeat(count - 1)),
     };
-    // Few trees are in a state that anybody asks for: they are found by its index, and not in the order of the list.
+    // Few trees are in a requested state, so use the state's index rather than list order.
     let list = if states.is_empty() { "heads.tree" } else { "+heads.tree" };
     let sql = format!("{HEAD} WHERE {list} >= ? {of_states} ORDER BY {list} LIMIT ?");
     let words: Vec<&'static str> = states.iter().map(|state| state.word()).collect();
@@ -123,7 +122,7 @@ pub(super) fn head_page(
     Ok(HeadPage { heads: found.into_iter().map(|(_, head)| head).collect(), next })
 }
 
-/// Rows of the catalog whose keys begin so, in the order of keys.
+/// Rows whose keys begin with `prefix`, in key order.
 pub(super) fn catalog(
     connection: &Connection,
     kind: CatalogKind,
@@ -164,7 +163,7 @@ fn state(row: &Row<'_>) -> rusqlite::Result<TreeState> {
     })
 }
 
-/// A head as a tree's row says it, and the row's number.
+/// A head and its row id.
 fn to_head(row: &Row<'_>) -> rusqlite::Result<(i64, Head)> {
     let tree = TreeId::new(row.get(0)?);
     let (at, origin): (Option<i64>, Option<[u8; 16]>) = (row.get(8)?, row.get(9)?);

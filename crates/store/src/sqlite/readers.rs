@@ -1,4 +1,4 @@
-//! A small pool of threads that read, each with a connection of its own, beside the writer.
+//! A small pool of reader threads beside the writer, each with its own connection.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -12,12 +12,11 @@ use spinney_journal::{JournalFault, Reading};
 use super::look::Reader;
 use super::queue::Queue;
 
-/// How many read at once. All but the first open their connection when they are needed.
+/// Number of threads. All except the first open their connection on demand.
 const READERS: usize = 4;
 
 type Job = Box<dyn FnOnce(Result<&mut Reader, JournalFault>) + Send>;
 
-/// The handle to the threads.
 pub(super) struct Readers {
     queue: Arc<Queue<Job>>,
     threads: Vec<JoinHandle<()>>,
@@ -35,14 +34,14 @@ impl Readers {
         Ok(Self { queue, threads })
     }
 
-    /// Reads something, as of a moment.
+    /// Runs `read` on one snapshot.
     pub(super) fn read<T: Send + 'static>(
         &self,
         read: impl Fn(&Connection) -> Result<T, JournalFault> + Send + 'static,
     ) -> Reading<T> {
         let (answer, answered) = oneshot::channel();
         let job = move |reader: Result<&mut Reader, JournalFault>| {
-            // Whoever asked may be gone.
+            // The caller may be gone.
             if !answer.is_canceled() {
                 let _ = answer.send(reader.and_then(|reader| reader.read(read)));
             }
@@ -58,9 +57,9 @@ impl Drop for Readers {
     fn drop(&mut self) {
         self.queue.close();
         for thread in self.threads.drain(..) {
-            // Whoever is answered by a thread may be the last to hold the journal; the thread then ends by itself.
+            // A callback on one of these threads may drop the last handle; then the thread ends by itself.
             if thread.thread().id() != std::thread::current().id() {
-                // One that panicked has nothing left to do.
+                // A thread that panicked has nothing left to do.
                 let _ = thread.join();
             }
         }
@@ -73,7 +72,7 @@ fn run(queue: &Queue<Job>, home: &Path, mut reader: Option<Reader>) {
             if let Err(fault) = opened(&mut reader, home) {
                 job(Err(fault));
             } else if let Some(open) = &mut reader {
-                // A bug stops whoever asked only, and the panic hook has said so.
+                // A bug stops only the caller, and the panic hook has reported it.
                 if catch_unwind(AssertUnwindSafe(|| job(Ok(open)))).is_err() {
                     reader = None;
                 }

@@ -1,5 +1,5 @@
-//! How versions 5 to 7 kept the heads of trees that were written recently: in one row, which went before what the trees'
-//! own rows said. It was the last of the batches, and no tree's. Read once, when such a file is brought up to date.
+//! How schemas 5 to 7 stored the heads of recently written trees: in one row that took precedence over the trees' own
+//! rows. It was the last row of the batches and belonged to no tree. Read once, during migration.
 
 use std::path::Path;
 
@@ -8,12 +8,12 @@ use spinney_journal::JournalFault;
 
 use super::fault::{damaged_file, from_sqlite};
 
-/// How many bytes of a hash the row has; all of it stands with the batch.
+/// Bytes of a hash in the row; the batch has the whole hash.
 const HASH_BYTES: usize = 8;
 
 #[derive(Debug, PartialEq, Eq)]
 struct RecentHead {
-    /// The number of the tree's row.
+    /// The tree's row id.
     tree: i64,
     last: i64,
     seq: i64,
@@ -21,7 +21,7 @@ struct RecentHead {
     hash: [u8; HASH_BYTES],
 }
 
-/// Writes what the row says into the trees' own rows, inside a transaction.
+/// Writes the row's heads into the trees' own rows, inside a transaction.
 pub(super) fn fold(connection: &Connection) -> Result<(), JournalFault> {
     let sqlite = |error| from_sqlite(connection, &error);
     let row = "SELECT CAST(body AS BLOB), tree FROM batches ORDER BY id DESC LIMIT 1";
@@ -32,7 +32,7 @@ pub(super) fn fold(connection: &Connection) -> Result<(), JournalFault> {
         let file = Path::new(connection.path().unwrap_or_default());
         damaged_file(file, "where trees stood recently cannot be read")
     })?;
-    // If the last batch is not the one that is meant, the old hash stays, so that the damage is seen.
+    // If the last batch does not match, the old hash stays, so that the damage is detected.
     let mut update = connection
         .prepare(
             "UPDATE trees SET seq = ?2, changed = ?3, last = ?4, hash = coalesce(
@@ -46,7 +46,7 @@ pub(super) fn fold(connection: &Connection) -> Result<(), JournalFault> {
     Ok(())
 }
 
-/// Four numbers for each tree, each in as few bytes as it needs, and the beginning of the hash.
+/// Four variable-length numbers per tree, and the beginning of the hash.
 fn decode(mut bytes: &[u8]) -> Option<Vec<RecentHead>> {
     let mut heads = Vec::new();
     while !bytes.is_empty() {
@@ -59,7 +59,7 @@ fn decode(mut bytes: &[u8]) -> Option<Vec<RecentHead>> {
     Some(heads)
 }
 
-/// Seven bits in each byte, the lowest first; the eighth says that more follow.
+/// Seven bits per byte, the lowest first; the eighth bit says that more follow.
 fn take(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for shift in (0..u64::BITS).step_by(7) {

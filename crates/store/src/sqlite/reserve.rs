@@ -1,5 +1,5 @@
-//! Room on the disk that is set aside for removing trees. SQLite writes before it frees, so that on a full disk not even
-//! a tree could be removed; whoever removes one gives this up first.
+//! Disk space reserved for removing trees. SQLite writes before it frees, so that on a full disk not even a tree
+//! could be removed; removing gives this space up first.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -7,18 +7,17 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 const FILE: &str = "journal.reserve";
-/// What removing takes: the index of the write-ahead file, and the pages that one transaction changes. Pages that are
-/// freed are not written.
+/// What removing needs: the WAL index, and the pages that one transaction changes. Freed pages are not written.
 const BYTES: usize = 256 * 1024;
 
-/// Sets room aside, if there is some. A home without it works; it only cannot be made smaller on a full disk.
+/// Reserves space if there is any. A home without it works, but cannot be shrunk on a full disk.
 pub(super) fn keep(home: &Path) {
     let path = home.join(FILE);
     if fs::symlink_metadata(&path).is_ok_and(|about| about.len() == BYTES as u64) {
         return;
     }
     if give_up(home).and_then(|()| fill(&path)).is_err() {
-        // What does not fit is not kept in part: others need the room more.
+        // Keep all or nothing: others need the space more.
         let _ = give_up(home);
     }
 }
@@ -30,7 +29,7 @@ pub(super) fn give_up(home: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes bytes that no file system can make smaller.
+/// Writes bytes that no file system can compress.
 fn fill(path: &Path) -> io::Result<()> {
     let mut bytes = vec![0; BYTES];
     blake3::Hasher::new().finalize_xof().fill(&mut bytes);

@@ -1,4 +1,4 @@
-//! The tables, and how an older file becomes a newer one. Each step is applied once, in order, in a transaction.
+//! The tables, and the migrations from older schemas. Each step is applied once, in order, in a transaction.
 
 use std::path::Path;
 
@@ -10,23 +10,23 @@ use super::fault::from_sqlite;
 use super::home_folder::refused;
 use super::recent_heads;
 
-/// What our files say whose they are, where every SQLite file has room for it: `SPNY`.
+/// SQLite's application id of our files: `SPNY`.
 const APPLICATION_ID: i32 = 0x5350_4e59;
-/// Tables that every version of ours has.
+/// Tables that all our schemas have.
 const TABLES: [&str; 4] = ["batches", "blob_uses", "blobs", "trees"];
 
-/// A tree's batches between two that are marked, at most.
+/// The most batches of a tree between two marked ones.
 pub(super) const MARK_EVERY: u32 = 64;
 
-/// Pages in the write-ahead file after which a commit moves them to their places.
+/// WAL pages after which a commit runs a WAL checkpoint.
 const WAL_PAGES: u32 = 1_000;
-/// Most statements that are kept ready: more than we have.
+/// Prepared statements to cache: more than we have.
 const STATEMENTS_MAX: usize = 64;
-/// The most pages that SQLite knows.
+/// SQLite's maximum number of pages.
 const PAGES_MAX: u32 = u32::MAX - 1;
 
 const STEPS: [&str; 8] = [FIRST, CATALOG, ARRIVAL, BRANCHES, LATELY, LAST, COMMITS, HEADS];
-/// Before this step, the recent heads are read from the one row that had them.
+/// Before this step, recent heads are read from their single row.
 const HEADS_STEP: u32 = 8;
 
 const FIRST: &str = "
@@ -59,7 +59,7 @@ CREATE VIEW journal AS
     FROM batches JOIN trees ON trees.id = batches.key >> 40;
 ";
 
-/// Facts that span trees, and trees by state. The names of the trees that are there are read from their first events.
+/// Facts that span trees, and trees by state. The names of existing trees are read from their first events.
 const CATALOG: &str = "
 CREATE TABLE catalog (
     kind TEXT NOT NULL,
@@ -75,8 +75,8 @@ INSERT INTO catalog (kind, key, tree, value)
     WHERE json_valid(body) AND body ->> '$.events[0].definition.name' IS NOT NULL;
 ";
 
-/// Batches in the order in which they came, whosever they are, each with the one before it of its tree: so those that
-/// are written together lie together. Every so many batches of a tree are marked, to be found by their place in it.
+/// Batches of all trees in the order of arrival, each with its tree's previous one, so that batches written together
+/// are stored together. A tree's batches are marked at intervals, to be found by position.
 const ARRIVAL: &str = "
 DROP VIEW IF EXISTS journal;
 ALTER TABLE batches RENAME TO old_batches;
@@ -109,9 +109,8 @@ CREATE VIEW journal AS
     FROM batches JOIN trees ON trees.id = batches.tree ORDER BY batches.id;
 ";
 
-/// Branches: whose batches come before a tree's own, up to which event and which batch, and with whose start its chain
-/// of hashes begins. Rows of the catalog are found by tree only when one is removed; an index for that would be
-/// written with every row.
+/// Branches: the tree, event and batch that come before a tree's own batches, and the tree that seeds its hash chain.
+/// Catalog rows are found by tree only when one is removed; an index for that would be written with every row.
 const BRANCHES: &str = "
 ALTER TABLE trees ADD COLUMN base INTEGER;
 ALTER TABLE trees ADD COLUMN base_seq INTEGER;
@@ -128,13 +127,13 @@ CREATE TABLE lately (
 INSERT INTO lately (stands) VALUES (x'');
 ";
 
-/// The same, as the last row of the batches, of no tree: it lies on a page that is written anyway.
+/// The same as the last row of the batches, of no tree: it is on a page that is written anyway.
 const LAST: &str = "
 INSERT INTO batches (tree, after, hash, body) SELECT 0, 0, x'', stands FROM lately;
 DROP TABLE lately;
 ";
 
-/// How many transactions were committed, to be compared with what was confirmed.
+/// The number of committed transactions, to compare with what was confirmed.
 const COMMITS: &str = "
 CREATE TABLE commits (
     count INTEGER NOT NULL
@@ -142,7 +141,7 @@ CREATE TABLE commits (
 INSERT INTO commits (count) VALUES (0);
 ";
 
-/// Where trees stand, in a table of its own. [`recent_heads`] was folded into the rows of the trees before.
+/// Heads in a table of their own. [`recent_heads`] was folded into the rows of the trees before.
 const HEADS: &str = "
 CREATE TABLE heads (
     tree INTEGER PRIMARY KEY,
@@ -163,7 +162,7 @@ ALTER TABLE trees DROP COLUMN changed;
 ALTER TABLE trees DROP COLUMN last;
 ";
 
-/// Makes the tables or brings them up to date.
+/// Creates or migrates the tables.
 pub(super) fn prepare(connection: &Connection) -> Result<(), JournalFault> {
     ours(connection)?;
     let from = version(connection)?;
@@ -176,13 +175,13 @@ pub(super) fn prepare(connection: &Connection) -> Result<(), JournalFault> {
             format!("SQLite keeps journal mode `{mode}` here and does not switch to write-ahead logging");
         return Err(JournalFault::NotAllowed { path, reason });
     }
-    // A transaction that spills leaves frames in the write-ahead file that nobody confirmed: after a kill they look like
-    // damage.
+    // A transaction that spills leaves unconfirmed frames in the WAL file, which look like damage after a kill.
     connection.pragma_update(None, "cache_spill", "OFF").map_err(sqlite)?;
     connection.pragma_update(None, "synchronous", "NORMAL").map_err(sqlite)?;
     connection.pragma_update(None, "wal_autocheckpoint", WAL_PAGES).map_err(sqlite)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
-    // A plan that looks at the values is made anew for each of them, which takes five times as long as the query.
+    // Without this, plans depend on bound values and are made again for each, which takes five times as long as the
+    // query.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(sqlite)?;
     for (step, number) in STEPS.iter().zip(1_u32..).skip(from as usize) {
         let change =
@@ -199,7 +198,7 @@ pub(super) fn prepare(connection: &Connection) -> Result<(), JournalFault> {
     Ok(())
 }
 
-/// Refuses another program's file. One that says nothing of whose it is must have nothing in it, or our tables.
+/// Refuses another program's file. A file without an application id must be empty or have our tables.
 pub(super) fn ours(connection: &Connection) -> Result<(), JournalFault> {
     let sqlite = |error| from_sqlite(connection, &error);
     let application_id = application_id(connection)?;
@@ -228,7 +227,7 @@ fn application_id(connection: &Connection) -> Result<i32, JournalFault> {
         .map_err(|error| from_sqlite(connection, &error))
 }
 
-/// Lets the file grow to so many bytes. SQLite takes a bound below what is there for what is there.
+/// Limits the file's size. SQLite raises a limit below the current size to that size.
 pub(super) fn bound(connection: &Connection, bytes_max: u64) -> Result<(), JournalFault> {
     let sqlite = |error| from_sqlite(connection, &error);
     let page: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0)).map_err(sqlite)?;
@@ -240,7 +239,7 @@ pub(super) fn bound(connection: &Connection, bytes_max: u64) -> Result<(), Journ
         .map_err(sqlite)
 }
 
-/// Refuses a file that is not as this version reads it.
+/// Refuses a file with another schema.
 pub(super) fn check(connection: &Connection, home: &Path) -> Result<(), JournalFault> {
     let (found, known) = (version(connection)?, STEPS.len() as u32);
     ours(connection)?;
@@ -251,7 +250,7 @@ pub(super) fn check(connection: &Connection, home: &Path) -> Result<(), JournalF
     }
 }
 
-/// The file's version, if it is one that we know.
+/// The file's schema version, if it is known.
 fn version(connection: &Connection) -> Result<u32, JournalFault> {
     let sqlite = |error| from_sqlite(connection, &error);
     connection.busy_timeout(std::time::Duration::from_secs(10)).map_err(sqlite)?;

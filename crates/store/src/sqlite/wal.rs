@@ -1,9 +1,9 @@
-//! Reading a write-ahead file to say where it is damaged. It only locates: whether anything is missing is known from
-//! the count of commits, because a file that was cut or deleted leaves nothing to find.
+//! Reads a WAL file to locate damage. It only locates: the count of commits tells whether anything is missing,
+//! because a file that was cut or deleted leaves nothing to find.
 //!
-//! The format is SQLite's (<https://sqlite.org/fileformat2.html#walformat>): a header, then frames of one page each. A
-//! frame is valid if it has the header's salts and its checksum continues from the frame before it. SQLite believes
-//! everything up to the last commit frame before the first frame that is not valid.
+//! The format is SQLite's (<https://sqlite.org/fileformat2.html#walformat>): a header, then frames of one page each.
+//! A frame is valid if it has the header's salts and its checksum continues from the frame before it. SQLite trusts
+//! everything up to the last commit frame before the first invalid frame.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -14,16 +14,16 @@ const FRAME_HEADER_BYTES: usize = 24;
 const MAGIC: u32 = 0x377f_0682;
 const PAGE_BYTES_MAX: usize = 65_536;
 
-/// What there is to say about a write-ahead file from which commits are missing.
+/// The damage of a WAL file from which commits are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Damage {
-    /// There is none, or it is empty.
+    /// It does not exist or is empty.
     NoFile,
-    /// Its header cannot be read, so none of it is.
+    /// Its header cannot be read, so nothing in it can.
     Header,
-    /// This frame is not valid, and a whole commit follows it.
+    /// This frame is invalid, and a complete commit follows it.
     Frame { number: u64, offset: u64 },
-    /// Nothing follows the frames that are valid: the end was cut off, or never reached the disk.
+    /// Nothing follows the valid frames: the end was cut off, or never reached the disk.
     Cut { frames: u64 },
 }
 
@@ -40,7 +40,7 @@ impl std::fmt::Display for Damage {
     }
 }
 
-/// Looks for the first frame that is not valid and has a whole commit behind it.
+/// Finds the first invalid frame that has a complete commit after it.
 pub(super) fn locate(path: &Path) -> io::Result<Damage> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -76,7 +76,7 @@ pub(super) fn locate(path: &Path) -> io::Result<Damage> {
     Ok(Damage::Cut { frames: first_bad.map_or(number, |bad| bad - 1) })
 }
 
-/// Fills a buffer; says no if the file ends before it is full.
+/// Fills a buffer. Returns false if the file ends first.
 fn fill(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
     match input.read_exact(buffer) {
         Ok(()) => Ok(true),
@@ -88,7 +88,7 @@ fn fill(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
 struct Header {
     page_bytes: usize,
     salts: [u8; 8],
-    /// Checksums are computed over words of this byte order.
+    /// The byte order of the words that checksums are computed over.
     is_big_endian: bool,
     checksum: Checksum,
 }

@@ -1,6 +1,6 @@
-//! The writer: one thread that owns the write connection. It takes everything that is queued, commits it as one group,
-//! and then answers each. A job that is refused is refused by itself; if the disk fails, the whole group hears it and
-//! nothing was written.
+//! The writer: one thread that owns the write connection. It takes everything that is queued, commits it as one
+//! group, and then answers each job. A refused job fails alone; if the disk fails, the whole group fails and nothing
+//! was written.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -19,22 +19,19 @@ use super::in_place::FilesInPlace;
 use super::lock::Lock;
 use super::queue::Queue;
 
-/// Most jobs in one transaction.
 const GROUP_MAX: usize = 1_024;
 
-/// Something to write.
 pub(super) enum Job {
     Append(Box<Encoded>, Appended),
     Change(Change, oneshot::Sender<Result<(), JournalFault>>),
 }
 
-/// How a job ended, and who wants to know.
+/// A job's result and its recipient.
 enum Answer {
     Append(Appended, Result<ChainHash, JournalFault>),
     Change(oneshot::Sender<Result<(), JournalFault>>, Result<(), JournalFault>),
 }
 
-/// The handle to the thread.
 pub(super) struct Writer {
     queue: Arc<Queue<Job>>,
     thread: Option<JoinHandle<()>>,
@@ -55,7 +52,7 @@ impl Writer {
         Self { queue, thread: Some(thread) }
     }
 
-    /// Queues a job. Never waits.
+    /// Queues a job. Never blocks.
     pub(super) fn send(&self, job: Job) {
         if let Err((job, fault)) = self.queue.push(job) {
             job.refused(fault).send();
@@ -64,19 +61,19 @@ impl Writer {
 }
 
 impl Drop for Writer {
-    /// Everything that was queued is written before the lock goes.
+    /// Writes everything that is queued before the lock is released.
     fn drop(&mut self) {
         self.queue.close();
         let Some(thread) = self.thread.take() else { return };
-        // Whoever is answered by the thread may be the last to hold the journal; the thread then ends by itself.
+        // A callback on this thread may drop the last handle; then the thread ends by itself.
         if thread.thread().id() != std::thread::current().id() {
-            // One that panicked has nothing left to do.
+            // A thread that panicked has nothing left to do.
             let _ = thread.join();
         }
     }
 }
 
-/// A thread that is gone, however it went, leaves nobody waiting.
+/// When the thread ends for any reason, queued jobs are dropped, so that no caller waits forever.
 struct Abandon(Arc<Queue<Job>>);
 
 impl Drop for Abandon {
@@ -102,12 +99,12 @@ impl Job {
 }
 
 impl Answer {
-    /// If one that is answered panics, the others are answered all the same: a bug stops its own tree only, and the panic
-    /// hook has said so.
+    /// If one callback panics, the others are still called: a bug stops its own tree only, and the panic hook has
+    /// reported it.
     fn send(self) {
         let _ = catch_unwind(AssertUnwindSafe(|| match self {
             Self::Append(done, end) => done(end),
-            // Whoever asked may be gone.
+            // The receiver may be gone.
             Self::Change(done, end) => drop(done.send(end)),
         }));
     }
@@ -119,7 +116,7 @@ impl Answer {
         }
     }
 
-    /// What was done is not: its transaction failed.
+    /// Turns a success into a fault, because the transaction failed.
     fn undone(self, fault: &JournalFault) -> Self {
         match self {
             Self::Append(done, end) => Self::Append(done, end.and_then(|_| Err(fault.clone()))),
@@ -128,12 +125,12 @@ impl Answer {
     }
 }
 
-/// The one connection that writes, and what it knows of the trees.
+/// The only write connection, and its cache of heads.
 pub(super) struct WriteConnection {
     connection: Connection,
     heads: Heads,
     synced: Durability,
-    /// How many commits the database counts; unknown after a commit that failed.
+    /// The database's commit count; unknown after a failed commit.
     counted: Option<u64>,
     confirmed: CommitCount,
     files: FilesInPlace,
@@ -145,13 +142,13 @@ impl WriteConnection {
         Self { connection, heads, synced, counted: None, confirmed, files }
     }
 
-    /// Writes a group in one transaction. Nobody is answered yet.
+    /// Writes a group in one transaction. Nothing is answered yet.
     fn write(&mut self, group: Vec<Job>) -> Vec<Answer> {
         let durability = group.iter().filter_map(Job::durability).max().unwrap_or_default();
         if let Err(fault) = self.begin(durability) {
             return group.into_iter().map(|job| job.refused(fault.clone())).collect();
         }
-        // The time between the two lines is what the commit took: nothing here reads a clock.
+        // The time between the two log lines is the commit's duration; nothing here reads a clock.
         tracing::trace!(target: "spinney::journal", batches = group.len(), "group commit started");
         let mut answers = Vec::with_capacity(group.len());
         let carried_out = self.carry_out(group, &mut answers);
@@ -167,7 +164,7 @@ impl WriteConnection {
         }
     }
 
-    /// Carries out a group inside a transaction; after a fault that is not one job's own, nothing more.
+    /// Executes a group inside a transaction. Stops at a fault that is not a single job's.
     fn carry_out(&mut self, group: Vec<Job>, answers: &mut Vec<Answer>) -> Result<(), JournalFault> {
         let (connection, heads) = (&self.connection, &mut self.heads);
         let mut failed = None;
@@ -197,8 +194,8 @@ impl WriteConnection {
         self.run("BEGIN IMMEDIATE")
     }
 
-    /// Commits, and records that before anybody is answered. If it fails after COMMIT, what was written may or may not
-    /// be found by the next process; nobody is told that it is there.
+    /// Commits, and records that before any job is answered. If it fails after COMMIT, the next process may or may
+    /// not find the data; no job is confirmed.
     fn commit(&mut self) -> Result<(), JournalFault> {
         let before = self.counted.take().map_or_else(|| commit_count::counted(&self.connection), Ok)?;
         let count = before + 1;
@@ -210,11 +207,11 @@ impl WriteConnection {
         Ok(())
     }
 
-    /// Nothing of the transaction stays, and what we thought we knew may be wrong.
+    /// Rolls back and drops caches, which may be wrong.
     fn roll_back(&mut self) {
         self.heads = Heads::default();
         if !self.connection.is_autocommit() {
-            // If this fails, the next transaction does not begin, and says why.
+            // If this fails, the next transaction cannot begin and reports why.
             let _ = self.run("ROLLBACK");
         }
     }
@@ -227,7 +224,7 @@ impl WriteConnection {
             .map_err(|error| from_sqlite(&self.connection, &error))
     }
 
-    /// A group that holds any `full` tree is committed `full`.
+    /// A group with any `full` tree is committed as `full`.
     fn sync_as(&mut self, durability: Durability) -> Result<(), JournalFault> {
         if self.synced != durability {
             let level = match durability {
