@@ -1,43 +1,40 @@
-//! The circuit breaker: a state machine over the time it is told. It knows neither calls nor budgets nor clocks.
+//! The circuit breaker: a state machine over the time that it is given. It knows no calls, budgets or clocks.
 //!
-//! Failures in a row open it; while it is open nothing passes; afterwards one probe may try. Whoever is let through
-//! brings the pass back in every case, so a probe that never ran cannot keep its slot.
+//! Consecutive failures open it; while it is open nothing passes; afterwards one probe may try. Every caller that is
+//! let through returns its pass in every case, so that a probe that never ran cannot keep its slot.
 
-/// Failures in a row that open the breaker.
+/// Consecutive failures that open the breaker.
 pub(crate) const FAILURES_MAX: u32 = 5;
 /// How long it stays open, in milliseconds.
 pub(crate) const OPEN_MS: u64 = 60_000;
 
-/// Where the breaker stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Breaker {
-    /// Everything passes; so many failures in a row so far.
+    /// Everything passes; counts consecutive failures.
     Closed { failures: u32 },
     /// Nothing passes before `until_ms`; then one probe does.
     Open { until_ms: u64 },
-    /// One probe is under way; `until_ms` is from when another one may try if this one says nothing.
+    /// One probe is running; another one may try from `until_ms` if this one gives no result.
     Probing { until_ms: u64 },
 }
 
-/// What a call that was let through brings back when it ends.
+/// Returned by a call when it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pass {
     Plain,
     Probe,
 }
 
-/// How a call ended, as far as the breaker cares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallEnd {
     Succeeded,
     Failed {
         now_ms: u64,
     },
-    /// It was refused, dropped or cut off: that says nothing about the other side.
+    /// It was refused, dropped or cut off, which says nothing about the other side.
     Unsaid,
 }
 
-/// Why a call is not let through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tripped {
     Open { until_ms: u64 },
@@ -49,7 +46,6 @@ impl Breaker {
         Self::Closed { failures: 0 }
     }
 
-    /// Asks to let one call through.
     pub(crate) fn admit(&mut self, now_ms: u64) -> Result<Pass, Tripped> {
         match *self {
             Self::Closed { .. } => Ok(Pass::Plain),

@@ -1,19 +1,20 @@
-//! Time: the one place of the library that reads a clock. Everything else is handed a [`Clock`].
+//! Time: the only place of the library that reads a clock. Everything else is given a [`Clock`].
 //!
-//! The instants are tokio's: where a test pauses tokio's time, our clock stands still with it.
+//! The instants are tokio's: when a test pauses tokio's time, this clock stops too.
 
 use std::pin::Pin;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::{Instant, Sleep, sleep};
 
-/// Tells the time, in milliseconds since the Unix epoch. It must never go back.
+/// A clock in milliseconds since the Unix epoch. It must never go back.
 pub trait Clock: Send + Sync {
-    /// This moment.
+    /// The current time.
     fn now_ms(&self) -> u64;
 }
 
-/// The machine's clock. It reads the wall once and counts on from there, so setting the wall clock moves no deadline.
+/// The machine's clock. It reads the wall clock once and counts from there, so that setting the wall clock moves no
+/// deadline.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock {
     started: Instant,
@@ -21,7 +22,7 @@ pub struct SystemClock {
 }
 
 impl SystemClock {
-    /// A clock that starts at the wall's time.
+    /// Starts at the wall clock's time.
     #[must_use]
     #[expect(clippy::disallowed_methods, reason = "this file is the home of reading the time")]
     pub fn new() -> Self {
@@ -43,7 +44,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A sleep that can be set again and again.
+/// A sleep that can be reset.
 pub(crate) struct Nap(Pin<Box<Sleep>>);
 
 impl Nap {
@@ -51,12 +52,11 @@ impl Nap {
         Self(Box::pin(sleep(Duration::ZERO)))
     }
 
-    /// Sleeps for so long from now.
+    /// Sleeps for `ms` from now.
     pub(crate) fn set(&mut self, ms: u64) {
         self.0.as_mut().reset(Instant::now() + Duration::from_millis(ms));
     }
 
-    /// Waits until the time is over.
     pub(crate) async fn over(&mut self) {
         self.0.as_mut().await;
     }

@@ -1,15 +1,15 @@
-//! Randomness: the one place of the library that draws any. Everything else is handed what was drawn.
+//! Randomness: the only place of the library that generates any. Everything else is given the numbers.
 
 use std::hash::{BuildHasher, RandomState};
 
 use spinney_kernel::words::TreeId;
 
-/// A stream of random numbers. From a seed it is always the same one.
+/// A stream of random numbers. The same seed gives the same stream.
 #[derive(Clone, Debug)]
 pub struct Draws(u64);
 
 impl Draws {
-    /// A stream that nobody can foresee.
+    /// An unpredictable stream.
     #[must_use]
     pub fn fresh() -> Self {
         // The standard library seeds its hashers from the operating system; two of them are two draws.

@@ -1,4 +1,4 @@
-//! Drivers: the models and tools of a home, by name. A definition is fitted to them before its tree starts.
+//! Drivers: the models and tools of a home, by name. A definition is completed from them before its tree starts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct Drivers {
     hooks: Option<Arc<dyn TreeHooks>>,
 }
 
-/// Something that a definition needs and no driver serves.
+/// A model or tool that a definition needs and no driver provides.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoDriver {
@@ -44,13 +44,13 @@ pub enum NoDriver {
 }
 
 impl Drivers {
-    /// None yet.
+    /// No drivers.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// These, and a model.
+    /// Adds a model.
     #[must_use]
     pub fn with_model(mut self, name: ModelName, model: Arc<dyn Model>) -> Self {
         self.models.insert(name, model);
@@ -61,14 +61,14 @@ impl Drivers {
         self
     }
 
-    /// These, and a tool.
+    /// Adds a tool.
     #[must_use]
     pub fn with_tool(mut self, name: ToolName, tool: Arc<dyn Tool>) -> Self {
         self.tools.insert(name, tool);
         self
     }
 
-    /// These, with hooks around every call of a model or a tool.
+    /// Adds hooks around every model and tool call.
     #[must_use]
     pub fn with_hooks(mut self, hooks: Arc<dyn TreeHooks>) -> Self {
         self.hooks = Some(hooks);
@@ -92,29 +92,27 @@ impl Drivers {
         self.tools.get(name)
     }
 
-    /// How many tokens a text has at most, whichever model reads it: a child's answer is read by its parent's model, and
-    /// a call may go to another model on its way. Each tokenizer counts once, however many models have it. Bytes are a
-    /// bound for every tokenizer.
+    /// Upper bound on a text's tokens for every model: a child's answer is read by its parent's model, and a call may
+    /// use a fallback. Each tokenizer counts once, however many models share it. Bytes are a bound for every
+    /// tokenizer.
     pub(crate) fn tokens(&self, text: &str) -> u64 {
         let bytes = text.len() as u64;
         self.counters.iter().map(|model| model.tokens(text)).max().unwrap_or(bytes).min(bytes)
     }
 
-    /// Counts what models will read of a request. It is counted where it comes in, once: the counts go into the
-    /// journal with it.
+    /// Counts what models will read of a request, once, where it arrives. The journal stores the counts.
     pub(crate) fn count(&self, request: &mut Request) {
         request.count(&|text| self.tokens(text));
     }
 
-    /// Counts an image or a file by its bytes, whichever model is shown it.
+    /// Counts an image or a file by its bytes, for every model.
     pub(crate) fn count_part(&self, part: &mut Part, bytes: &[u8]) {
         if let Some(tokens) = self.counters.iter().map(|model| model.part_tokens(part, bytes)).max() {
             part.count(tokens);
         }
     }
 
-    /// Writes into a definition what only drivers know: what becomes of a lost call, what the tools are that
-    /// its roles may call, and how many tokens all of it has.
+    /// Fills in what only drivers know: how to treat lost calls, the tools that roles may call, and all token counts.
     pub(crate) fn fit(&self, mut definition: Definition) -> Result<Definition, NoDriver> {
         for (name, model) in &mut definition.models {
             let driver = self.models.get(name).ok_or_else(|| NoDriver::Model { model: name.clone() })?;
@@ -130,7 +128,7 @@ impl Drivers {
         Ok(definition)
     }
 
-    /// Whether everything that a stored definition needs is here.
+    /// Whether all drivers of a stored definition exist.
     pub(crate) fn check(&self, definition: &Definition) -> Result<(), NoDriver> {
         match definition.models.keys().find(|name| !self.models.contains_key(*name)) {
             Some(model) => Err(NoDriver::Model { model: model.clone() }),
@@ -138,7 +136,7 @@ impl Drivers {
         }
     }
 
-    /// Every tool that a role names is registered or answered by the kernel.
+    /// Every tool that a role names must be registered or built in.
     fn check_tools(&self, definition: &Definition) -> Result<(), NoDriver> {
         let is_builtin = |tool: &ToolName| Builtin::ALL.iter().any(|builtin| builtin.word() == tool.as_str());
         for (role, Role { caps, .. }) in &definition.roles {

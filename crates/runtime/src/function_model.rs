@@ -1,13 +1,12 @@
-//! Models from closures: for tests, for a first try, and for programs that call their provider themselves.
+//! Models from closures: for tests, first experiments, and programs that call their provider themselves.
 
 use std::sync::Arc;
 
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
 
-/// A model that is a closure. It gets the attempt, with everything that the model is shown, and gives the answer whole;
-/// nothing is streamed. A model that streams, or that counts tokens better than by bytes, implements
-/// [`Model`] itself.
+/// A model that is a closure. It gets the attempt with its whole packet and returns a complete answer; nothing is
+/// streamed. A model that streams, or counts tokens better than by bytes, implements [`Model`] itself.
 #[derive(Clone)]
 pub struct FunctionModel {
     function: Arc<Function>,
@@ -16,7 +15,7 @@ pub struct FunctionModel {
 type Function = dyn Fn(Arc<ModelAttempt>) -> Pending<Result<ModelAnswer, Missed>> + Send + Sync;
 
 impl FunctionModel {
-    /// A model that answers with what the closure gives. Dropping the call drops that future.
+    /// A model that returns the closure's answer. Dropping the call drops the closure's future.
     pub fn new<F, W>(function: F) -> Self
     where
         F: Fn(Arc<ModelAttempt>) -> W + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! A home: where trees live. It starts them, takes them up again after a restart, and puts them away.
+//! A home: starts trees, resumes them after a restart, and stops them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,9 +29,9 @@ pub struct Home {
     names: Arc<Names>,
     trees: Mutex<BTreeMap<TreeId, Running>>,
     stop: CancellationToken,
-    /// Trees that are being taken up, changed or removed: nobody else does so with the same one meanwhile.
+    /// Locks for trees that are being resumed, changed or removed.
     claims: Mutex<BTreeMap<TreeId, Arc<tokio::sync::Mutex<()>>>>,
-    /// Held by everybody who changes a tree, together; alone by whoever shuts the home down.
+    /// Shared by everything that changes a tree; exclusive for shutdown.
     door: tokio::sync::RwLock<()>,
     /// Held while checkpoints are cleaned.
     cleaning: tokio::sync::Mutex<()>,
@@ -41,7 +41,7 @@ pub struct Home {
 struct Running {
     tree: Tree,
     task: AbortHandle,
-    /// When the task is gone, however it went.
+    /// Completes when the task is gone, for any reason.
     over: future::Shared<BoxFuture<'static, ()>>,
 }
 
@@ -49,11 +49,12 @@ struct Running {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Shutdown {
-    /// Every tree goes on until it has ended, is halted or waits for a person.
+    /// Every tree continues until it has ended, is halted or waits for a person.
     Drain,
-    /// What runs may end, nothing new starts; trees can be resumed as if nothing had happened.
+    /// Running calls may finish, nothing new starts; trees can be resumed as if nothing had happened.
     Stop,
-    /// Everything is dropped at once; on resume, calls that were out are settled or repeated as their drivers say.
+    /// Everything is dropped at once; on resume, calls that were running are settled or repeated as their drivers
+    /// say.
     Kill,
 }
 
@@ -61,13 +62,13 @@ pub enum Shutdown {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// Its definition is wrong.
+    /// Its definition is invalid.
     #[error(transparent)]
     Refused(Refusal),
-    /// It needs a driver that is not there.
+    /// A driver is missing.
     #[error(transparent)]
     NoDriver(NoDriver),
-    /// The journal says no.
+    /// The journal failed.
     #[error(transparent)]
     Journal(JournalFault),
     /// The home is being shut down.
@@ -79,7 +80,7 @@ pub enum StartError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResumeError {
-    /// It is over.
+    /// It has ended.
     #[error(
         "tree {tree} has ended ({state}): there is nothing to resume; start a new one, or replay this one"
     )]
@@ -89,16 +90,16 @@ pub enum ResumeError {
         /// How it ended.
         state: ExitKind,
     },
-    /// It is running already, in this home.
+    /// It already runs in this home.
     #[error("tree {tree} is running in this home already")]
     Running {
         /// Which tree.
         tree: TreeId,
     },
-    /// It needs a driver that is not there.
+    /// A driver is missing.
     #[error(transparent)]
     NoDriver(NoDriver),
-    /// The journal says no.
+    /// The journal failed.
     #[error(transparent)]
     Journal(JournalFault),
     /// The home is being shut down.
@@ -106,7 +107,7 @@ pub enum ResumeError {
     Shutdown,
 }
 
-/// Why a tree could not be removed. Nothing was, then.
+/// Why a tree could not be removed. Nothing was removed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RemoveError {
@@ -116,17 +117,17 @@ pub enum RemoveError {
         /// Which tree.
         tree: TreeId,
     },
-    /// Branches use it, or the journal says no.
+    /// Branches use it, or the journal failed.
     #[error(transparent)]
     Journal(JournalFault),
 }
 
-/// A branch whose origin was removed by force. What it shared is its own now.
+/// A branch whose origin was removed by force. It now owns what it shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Orphan {
     /// Which branch.
     pub tree: TreeId,
-    /// Whether its root has a message that says so; one that has ended reads nothing any more.
+    /// Whether its root got a message about it; an ended root reads nothing.
     pub notified: bool,
 }
 
@@ -137,7 +138,7 @@ impl Home {
         Self::open_with(journal, drivers, Arc::new(SystemClock::new()), Draws::fresh())
     }
 
-    /// Opens a home with a clock and draws of the caller's own: for tests that must repeat.
+    /// Opens a home with its own clock and random numbers, for repeatable tests.
     #[must_use]
     pub fn open_with(
         journal: Arc<dyn Journal>,
@@ -165,10 +166,10 @@ impl Home {
         &self.journal
     }
 
-    /// Starts a tree. It is durable when this returns: whoever was told its id finds it again.
+    /// Starts a tree. It is durable when this returns, so its id stays valid after a crash.
     ///
     /// # Errors
-    /// Says what is wrong with the definition, what driver is missing, or what the journal said. Nothing runs then.
+    /// What is wrong with the definition, which driver is missing, or the journal's fault. Nothing runs then.
     pub async fn start(&self, definition: Definition) -> Result<Tree, StartError> {
         self.start_as(self.draw_id(), definition).await
     }
@@ -179,7 +180,7 @@ impl Home {
         self.draws().tree_id(self.clock.now_ms())
     }
 
-    /// Starts a tree under an id that was drawn before: for callers who put something down for it first.
+    /// Starts a tree under an id from [`draw_id`](Self::draw_id), for callers that prepare something for it first.
     ///
     /// # Errors
     /// As [`start`](Self::start).
@@ -206,10 +207,10 @@ impl Home {
         }
     }
 
-    /// Takes a tree up where its journal ends.
+    /// Resumes a tree where its journal ends.
     ///
     /// # Errors
-    /// If it has ended, runs already, is not there, or needs a driver that is not there.
+    /// If it has ended, already runs, does not exist, or a driver is missing.
     pub async fn resume(&self, tree: TreeId) -> Result<Tree, ResumeError> {
         let _door = self.door.read().await;
         let _claim = self.claim(tree).await;
@@ -232,19 +233,19 @@ impl Home {
         Ok(self.keep(tree, task))
     }
 
-    /// Does one thing that a person asks of a tree that nobody runs, and leaves it standing. No model and no tool is
-    /// called; what the request sets free goes on when the tree is resumed. Timers that are due are decided first.
+    /// Applies one request of a person to a tree that is not running. No model and no tool is called; what the
+    /// request releases continues when the tree is resumed. Due timers are decided first.
     ///
     /// # Errors
-    /// The refusal, or what the journal said. Nothing of the request was written then.
+    /// The refusal, or the journal's fault. Nothing of the request was written then.
     pub async fn apply<V: Verb>(&self, tree: TreeId, verb: V) -> Result<V::Reply, ApplyError> {
         self.apply_with(tree, verb, Vec::new()).await
     }
 
-    /// The same with the bytes of the images and files that stand in the request.
+    /// The same with the bytes of the request's images and files.
     ///
     /// # Errors
-    /// The refusal, that it runs here, or that the journal cannot be read or written.
+    /// The refusal, that it runs here, or the journal's fault.
     pub async fn apply_with<V: Verb>(
         &self,
         tree: TreeId,
@@ -260,22 +261,22 @@ impl Home {
         reply.try_into().map_err(|other: <V::Reply as TryFrom<Reply>>::Error| ApplyError::Reply(other.into()))
     }
 
-    /// Branches a tree off another, under an id that was drawn before. It is durable when this returns, shares what came
-    /// before, and stands still until it is resumed.
+    /// Branches off a tree under an id from [`draw_id`](Self::draw_id). It is durable when this returns, shares what
+    /// came before, and is suspended until it is resumed.
     ///
     /// # Errors
-    /// The refusal, or what the journal said. There is no branch then.
+    /// The refusal, or the journal's fault. There is no branch then.
     pub async fn branch(&self, tree: TreeId, off: BranchOff) -> Result<(), BranchError> {
         let _door = self.door.read().await;
-        // So that nobody removes meanwhile what the branch is to share.
+        // Prevents the shared batches from being removed meanwhile.
         let _origin = self.claim(off.from).await;
         branch(self.begin(tree), off).await
     }
 
-    /// Removes a tree. Its branches are named in the refusal, or by force told in a message to their roots.
+    /// Removes a tree. If it has branches, the refusal names them; by force, their roots get a message.
     ///
     /// # Errors
-    /// If it runs, branches use it, or the journal cannot say whether any do. Nothing is removed then.
+    /// If it runs, branches use it, or the journal failed. Nothing is removed then.
     pub async fn remove(&self, tree: TreeId, shared: Shared) -> Result<Vec<Orphan>, RemoveError> {
         let door = self.door.read().await;
         let claim = self.claim(tree).await;
@@ -299,18 +300,18 @@ impl Home {
         Ok(orphans)
     }
 
-    /// Removes the automatic checkpoints that have expired from the catalog, and says how many that were. Journals stay
-    /// as they are, and trees may run.
+    /// Removes expired automatic checkpoints from the catalog, and returns their number. Journals do not change, and
+    /// trees may run.
     ///
     /// # Errors
-    /// If the journal cannot be listed. What keeps one tree from being cleaned does not keep the others.
+    /// If the journal cannot be listed. A tree that cannot be cleaned does not affect the others.
     pub async fn clean_checkpoints(&self) -> Result<Cleaned, JournalFault> {
         let _door = self.door.read().await;
         let _cleaning = self.cleaning.lock().await;
         clean(self.journal.as_ref(), Time(self.clock.now_ms())).await
     }
 
-    /// Sends a message to the root of a tree, whether it runs or not; says whether that could be done.
+    /// Sends a message to the root of a tree, running or not. Returns whether it succeeded.
     async fn tell_root(&self, tree: TreeId, text: String) -> bool {
         let born = |event: Event| if let Event::AgentSpawned(born) = event { Some(born.agent) } else { None };
         let first = self.journal.read(tree, Seq(0), 1).await.unwrap_or_default();
@@ -324,10 +325,10 @@ impl Home {
         }
     }
 
-    /// Takes up every tree that has not ended.
+    /// Resumes every tree that has not ended.
     ///
     /// # Errors
-    /// If the journal cannot be listed. What keeps one tree from being resumed does not keep the others.
+    /// If the journal cannot be listed. A tree that cannot be resumed does not affect the others.
     pub async fn recover(&self) -> Result<Vec<(TreeId, Result<Tree, ResumeError>)>, JournalFault> {
         let mut resumed = Vec::new();
         for head in self.journal.heads(&[]).await? {
@@ -338,8 +339,8 @@ impl Home {
         Ok(resumed)
     }
 
-    /// Shuts the home down. When it returns no tree of it is run any more. Whoever loses patience may drop the future
-    /// and shut down again, harder.
+    /// Shuts the home down. When it returns, none of its trees run. A caller may drop the future and shut down again,
+    /// harder.
     pub async fn shutdown(&self, how: Shutdown) {
         if how == Shutdown::Drain {
             for Running { tree, .. } in self.running() {
@@ -358,11 +359,11 @@ impl Home {
         self.trees().retain(|_, running| !running.task.is_finished());
     }
 
-    /// Waits until nobody else takes up, changes or removes a tree.
+    /// Waits for exclusive access to a tree.
     async fn claim(&self, tree: TreeId) -> tokio::sync::OwnedMutexGuard<()> {
         let claim = {
             let mut claims = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
-            // What only this list holds, nobody waits for.
+            // Drop locks that nothing else holds or waits for.
             claims.retain(|_, claim| Arc::strong_count(claim) > 1);
             Arc::clone(claims.entry(tree).or_default())
         };
@@ -386,7 +387,7 @@ impl Home {
         let mut trees = self.trees();
         trees.retain(|_, running| !running.task.is_finished());
         let abort = task.abort_handle();
-        // One that was aborted or panicked has nothing more to say.
+        // An aborted or panicked task has no result.
         let over = task.map(drop).boxed().shared();
         trees.insert(tree.id(), Running { tree: tree.clone(), task: abort, over });
         tree

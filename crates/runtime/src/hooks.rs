@@ -1,6 +1,6 @@
-//! Hooks around the calls of trees: what a program that embeds Spinney wants to see, or stop. They are given to a home
-//! with its drivers and act where a call leaves the process, so that no replay and no recovery of what has ended ever
-//! runs one. The plain budget has hooks of its own, by the same words ([`budget::Hooks`](crate::budget::Hooks)).
+//! Hooks around the calls of trees, for programs that embed Spinney and want to observe or stop calls. A home gets
+//! them with its drivers. They run where a call leaves the process, so neither a replay nor the recovery of ended
+//! calls runs one. The plain budget has hooks of its own ([`budget::Hooks`](crate::budget::Hooks)).
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use spinney_kernel::definition::Tags;
 use spinney_kernel::port::{model, tool};
 use spinney_kernel::words::{CallId, Fault, ModelName, ToolName};
 
-/// What is called around every attempt at a call of a model or a tool, of every tree of a home.
+/// Hooks around every attempt at a model or tool call, of every tree of a home.
 ///
-/// Each runs on a thread that may wait. A slow one holds up the agent whose call it is about and nobody else; an agent
-/// that is stopped does not wait for it. What panics has failed, and hurts no tree.
+/// Each runs on a thread that may block. A slow hook holds up only the agent of its call; an agent that is stopped
+/// does not wait for it. A panic counts as a failure and affects no tree.
 pub trait TreeHooks: Send + Sync {
     /// The amounts are held and the call is about to leave. An error refuses it: nothing is called, no money and no
-    /// tokens are spent, and the hold returns. A tool's agent reads the reason as the result of the tool; a model's
-    /// agent fails with it. A call that was out when its process died is asked about again if it is started again.
+    /// tokens are spent, and the hold returns. A tool's agent reads the reason as the tool's result; a model's agent
+    /// fails with it. A call that is restarted after a crash is asked about again.
     ///
     /// # Errors
     /// The reason to refuse.
@@ -26,9 +26,9 @@ pub trait TreeHooks: Send + Sync {
         Ok(())
     }
 
-    /// The call has ended and these amounts are about to be booked: what was really used, or all that was held if
-    /// nobody knows. An error cannot unspend them: they are booked, and the agent fails with the code `charge_refused`
-    /// and that reason, before it acts on what the call returned.
+    /// The call has ended and these amounts are about to be booked: the actual usage, or the full hold if it is
+    /// unknown. An error cannot undo them: they are booked, and the agent fails with the code `charge_refused` and
+    /// that reason, before it acts on the result.
     ///
     /// # Errors
     /// The reason to fail the agent.
@@ -37,12 +37,12 @@ pub trait TreeHooks: Send + Sync {
         Ok(())
     }
 
-    /// The attempt came to nothing: the other side failed, it took too long, or it was stopped. There may be another.
+    /// The attempt failed: the other side failed, it timed out, or it was stopped. There may be another attempt.
     fn on_error(&self, call: &Calling, fault: &Fault) {
         let _ = (call, fault);
     }
 
-    /// The attempt returned something. A tool that says it could not do what it was asked has returned that.
+    /// The attempt returned a result. A tool's own error is a result.
     fn on_result(&self, call: &Calling, result: &Returned) {
         let _ = (call, result);
     }
@@ -52,23 +52,23 @@ pub trait TreeHooks: Send + Sync {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Calling {
-    /// For whom: the tree, and ids from the root down.
+    /// The tree, and ids from the root down to the agent.
     pub origin: Arc<Origin>,
-    /// Which call.
+    /// The call's number.
     pub call: CallId,
-    /// Which attempt; the first is 1.
+    /// The first is 1.
     pub attempt: u32,
-    /// What is called.
+    /// The model or tool.
     pub target: Target,
-    /// The same for every start of the same attempt, as its driver is given it.
+    /// Idempotency key: the same for every start of the same attempt; its driver gets it too.
     pub key: String,
-    /// What is held for it, at the agent and at all above it.
+    /// The amounts held for it at the agent and every ancestor.
     pub held: Amounts,
     /// The tags of its tree.
     pub tags: Arc<Tags>,
 }
 
-/// What is called.
+/// The model or tool of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A model, by its name in the tree.
@@ -98,7 +98,7 @@ pub enum Returned {
 }
 
 impl Returned {
-    /// What it says.
+    /// Its text.
     #[must_use]
     pub fn text(&self) -> &str {
         match self {

@@ -1,6 +1,6 @@
-//! Names that are unique in a home. A tree knows no other, so whoever passes a request on reserves its name here first:
-//! the catalog knows every name that is durable, and this knows those on their way there. One process writes in a home,
-//! so that is all of them.
+//! Names that are unique in a home. A tree knows no other trees, so the caller reserves a request's name here first:
+//! the catalog has every durable name, and this has those on their way there. Only one process writes in a home, so
+//! together they are complete.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,22 +10,20 @@ use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::request::{Checkpoint, Request};
 use spinney_kernel::words::{CheckpointName, Seq, TreeId};
 
-/// The names of a home.
 pub(crate) struct Names {
     journal: Arc<dyn Journal>,
-    /// Those that the catalog may not have yet, with the tree that has each.
+    /// Names that the catalog may not have yet, each with its tree.
     reserved: Mutex<BTreeMap<CheckpointName, (TreeId, State)>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Nothing is decided yet.
     Reserved,
-    /// This event will hold it. Once that is durable the catalog says more.
+    /// This event will contain it. Once that is durable, the catalog is authoritative.
     Given(Seq),
 }
 
-/// A name that nobody else gets. It is free again when this is dropped, unless it was given away.
+/// A reserved name. Dropping it frees the name, unless it was given away.
 pub(crate) struct Reservation {
     names: Arc<Names>,
     name: Option<CheckpointName>,
@@ -36,7 +34,7 @@ impl Names {
         Self { journal, reserved: Mutex::default() }
     }
 
-    /// Reserves the name that a request asks for, if it asks for one.
+    /// Reserves the name that a request asks for, if any.
     pub(crate) async fn reserve(
         self: &Arc<Self>,
         request: &Request,
@@ -62,7 +60,7 @@ impl Names {
         }
     }
 
-    /// Reserves a name, if nobody else did since it was looked at; else says who.
+    /// Reserves a name, unless it was reserved in the meantime; then returns its tree.
     fn insert(
         &self,
         name: &CheckpointName,
@@ -78,7 +76,7 @@ impl Names {
         Ok(())
     }
 
-    /// Whether a name that was reserved was written, and is not there any more.
+    /// Whether a reserved name was written and removed again.
     async fn is_gone(
         &self,
         name: &CheckpointName,
@@ -98,7 +96,7 @@ impl Names {
 }
 
 impl Reservation {
-    /// The event that will hold the name was decided.
+    /// The event with the name was decided.
     pub(crate) fn give(mut self, tree: TreeId, at: Seq) {
         if let Some(name) = self.name.take() {
             self.names.reserved().insert(name, (tree, State::Given(at)));

@@ -1,5 +1,5 @@
-//! The lock under a budget, and how a thread waits for a future. Under the feature `shuttle` both are shuttle's,
-//! so that a test can try every interleaving.
+//! The lock of a budget, and how a thread waits for a future. Under the feature `shuttle` both are shuttle's, so that
+//! a test can try every interleaving.
 
 #[cfg(not(feature = "shuttle"))]
 pub(crate) use plain::{Mutex, block_on};
@@ -15,14 +15,14 @@ mod plain {
     use std::thread::{self, Thread};
     use std::time::Duration;
 
-    /// Tries before a thread parks. Each one waits twice as long as the last, up to `SPINS_MAX` pauses: together
-    /// some tens of microseconds, less than parking and waking costs.
+    /// Tries before a thread parks. Each waits twice as long as the last, up to `SPINS_MAX` pauses: together some
+    /// tens of microseconds, less than parking and waking costs.
     const TRIES_MAX: u32 = 20;
     const SPINS_MAX: u32 = 64;
 
-    /// A std mutex that backs off before it parks. Our critical sections take tens of nanoseconds, so whoever finds
-    /// the lock taken gets it soonest by waiting a moment: with two threads on two cores almost three times the
-    /// throughput of the bare std mutex, and as much as parking_lot, which would be one more dependency.
+    /// A std mutex that backs off before it parks. Critical sections take tens of nanoseconds, so a short spin
+    /// usually gets the lock: with two threads on two cores this has almost three times the throughput of the bare
+    /// std mutex, and as much as parking_lot, which would be another dependency.
     #[derive(Debug)]
     pub(crate) struct Mutex<T>(sync::Mutex<T>);
 
@@ -31,7 +31,7 @@ mod plain {
             Self(sync::Mutex::new(value))
         }
 
-        /// Poison is ignored: no foreign code runs under our locks, and what does run there cannot fail.
+        /// Poison is ignored: no foreign code runs under this lock, and our own cannot fail.
         #[inline]
         pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
             match self.0.try_lock() {
@@ -63,7 +63,8 @@ mod plain {
         }
     }
 
-    /// Runs a future on this thread. It is polled when woken, and at the latest after `nap`, if that says how long.
+    /// Runs a future on this thread. It is polled when woken, and at the latest after `nap`, if that gives a
+    /// duration.
     pub(crate) fn block_on<F: Future>(future: F, nap: impl Fn() -> Option<Duration>) -> F::Output {
         let mut future = pin!(future);
         let waker = Waker::from(Arc::new(Unparker(thread::current())));

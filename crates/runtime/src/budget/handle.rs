@@ -1,4 +1,4 @@
-//! The handle: what people hold of an account, and everything they can do with it but make calls.
+//! The handle of an account, with everything except making calls.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use super::{AccountId, BudgetHold, BudgetRefusal, Limits, OpenError, Options, Sn
 use crate::clock::{Clock, SystemClock};
 use crate::sync::block_on;
 
-/// A handle on one account of a tree of budgets. Clones are handles on the same account, from any thread. When the
-/// last handle, hold and child of an account are gone it is closed, and only its totals stay, at its ancestors.
+/// A handle of one account in a tree of budgets. Clones are handles of the same account, usable from any thread. When
+/// the last handle, hold and child of an account are gone, it is closed, and only its totals stay at its ancestors.
 #[derive(Clone)]
 pub struct Budget(pub(super) Arc<Place>);
 
@@ -21,7 +21,7 @@ impl Budget {
     /// Opens the root of a new tree.
     ///
     /// # Errors
-    /// If a limit is not a sensible number.
+    /// If a limit is out of range.
     pub fn root(limits: Limits) -> Result<Self, OpenError> {
         Self::root_with(limits, Options::new())
     }
@@ -29,25 +29,25 @@ impl Budget {
     /// Opens the root of a new tree, with options.
     ///
     /// # Errors
-    /// If a limit or an option is not sensible.
+    /// If a limit or an option is invalid.
     pub fn root_with(limits: Limits, options: Options) -> Result<Self, OpenError> {
         Self::root_on(Arc::new(SystemClock::new()), limits, options)
     }
 
-    /// Opens the root of a new tree that lives on the given clock; every account below it does too.
+    /// Opens the root of a new tree with its own clock, which all accounts below use too.
     ///
     /// # Errors
-    /// If a limit or an option is not sensible.
+    /// If a limit or an option is invalid.
     pub fn root_on(clock: Arc<dyn Clock>, limits: Limits, options: Options) -> Result<Self, OpenError> {
         open_root(clock, &limits, options).map(Arc::new).map(Self)
     }
 
-    /// Opens an account below this one. Cost and tokens that are not given are what this account has left at this
-    /// moment; steps, tool calls and retries are this account's own ceilings; there is no timeout besides this
-    /// account's. A ceiling above this account's is allowed and changes nothing, because this account's binds too.
+    /// Opens an account below this one. Absent cost and token ceilings become what this account has left now; absent
+    /// counts become this account's own ceilings; this account's timeout always applies. A ceiling above this
+    /// account's is allowed, but this account's binds too.
     ///
     /// # Errors
-    /// If a limit is not a sensible number, or this account or one above it takes no more calls.
+    /// If a limit is out of range, or this account or an ancestor takes no more calls.
     pub fn child(&self, limits: Limits) -> Result<Self, OpenError> {
         self.child_with(limits, Options::new())
     }
@@ -55,7 +55,7 @@ impl Budget {
     /// Opens an account below this one, with options.
     ///
     /// # Errors
-    /// As [`child`](Self::child); also if an option is not sensible, or what is to be lent does not fit.
+    /// As [`child`](Self::child); also if an option is invalid, or the ceilings to lend do not fit.
     pub fn child_with(&self, limits: Limits, options: Options) -> Result<Self, OpenError> {
         open_child(&self.0, &limits, options).map(Arc::new).map(Self)
     }
@@ -66,11 +66,11 @@ impl Budget {
         &self.0.id
     }
 
-    /// Holds amounts here and at every account above. If only other holds are in the way, it waits in line, first
-    /// come first served; dropping the future leaves the line.
+    /// Holds amounts here and at every ancestor. If only other holds block it, it waits in line, in order; dropping
+    /// the future leaves the line.
     ///
-    /// Do not wait while you keep a hold that is in the way yourself: use [`try_hold`](Self::try_hold) there. There
-    /// is no timer in here: a call in line sees that its deadline has passed when it is polled.
+    /// Do not wait while you keep a hold that blocks it yourself: use [`try_hold`](Self::try_hold) there. There is no
+    /// timer here: a call in line notices its deadline when it is polled.
     ///
     /// # Errors
     /// If it can never fit, or an account up the chain takes no more calls.
@@ -83,7 +83,7 @@ impl Budget {
         BudgetHold::guard(&self.0, amounts)
     }
 
-    /// Holds amounts now or not at all.
+    /// Holds amounts now or fails.
     ///
     /// # Errors
     /// As [`hold`](Self::hold); and [`BudgetRefusal::Busy`] where that would wait.
@@ -94,7 +94,7 @@ impl Budget {
         BudgetHold::guard(&self.0, amounts)
     }
 
-    /// Holds amounts, and parks this thread while it waits in line, at most until the account's deadline.
+    /// Holds amounts and parks this thread while it waits in line, at most until the account's deadline.
     ///
     /// # Errors
     /// As [`hold`](Self::hold).
@@ -110,21 +110,21 @@ impl Budget {
         BudgetHold::guard(&self.0, amounts)
     }
 
-    /// Books outside spending here and at every account above. It is never refused, because it has happened: what is
-    /// not free becomes overrun.
+    /// Books spending that happened elsewhere, here and at every ancestor. It is never refused, because it has
+    /// happened: what exceeds the free amount becomes overrun.
     ///
     /// # Errors
-    /// If the number cannot be true; nothing is booked.
+    /// If the number is implausible; nothing is booked.
     pub fn charge(&self, actual: Amounts) -> Result<(), AmountError> {
         actual.checked()?;
         self.0.book(&actual, |ledger, ix| ledger.charge(ix, &actual));
         Ok(())
     }
 
-    /// Raises the ceilings of this account, and of those below that took them over.
+    /// Raises the ceilings of this account, and of those below that inherited them.
     ///
     /// # Errors
-    /// If a ceiling would not be a sensible number, or what this account borrowed does not fit above.
+    /// If a ceiling would be out of range, or what this account borrows does not fit above.
     pub fn raise(&self, add: Amounts) -> Result<(), BudgetRefusal> {
         add.checked()?;
         let place = &self.0;
@@ -150,20 +150,20 @@ impl Budget {
         self.0.end(Ended::Closed);
     }
 
-    /// What a call at this account could hold at this moment: the least any account up the chain has free.
+    /// What a call at this account could hold now: the minimum over the chain.
     #[must_use]
     pub fn remaining(&self) -> Limits {
         let remaining = self.0.tree.books.lock().ledger.remaining(self.0.ix);
         Limits::from_kernel(&remaining, self.0.time_left())
     }
 
-    /// How many accounts of this tree are open, this one included.
+    /// Number of open accounts in this tree, this one included.
     #[must_use]
     pub fn accounts_open(&self) -> usize {
         self.0.tree.books.lock().ledger.len()
     }
 
-    /// The account as it stands.
+    /// The account's current state.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         self.0.snapshot()

@@ -1,5 +1,5 @@
-//! A hold: amounts set aside at an account and at every ancestor for one call. It ends exactly once: settled at what
-//! the call used, or dropped, and then all of it returns.
+//! A hold: amounts set aside at an account and every ancestor for one call. It ends exactly once: settled at the
+//! call's usage, or dropped, which returns all of it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,25 +16,25 @@ pub struct BudgetHold {
     ended: bool,
 }
 
-/// What became of a hold.
+/// The result of settling a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settled {
     /// What was booked beyond the hold.
     pub overrun: Amounts,
 }
 
-/// A hold could not be settled at a number that cannot be true. Nothing has changed: the hold still stands.
+/// A hold was not settled because the number is implausible. Nothing has changed: the hold still exists.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct Unsettled {
     /// What was wrong.
     pub error: AmountError,
-    /// The hold, to settle it at the right number. Dropping it releases it.
+    /// The hold, to settle it with the right number. Dropping it releases it.
     pub hold: BudgetHold,
 }
 
 impl BudgetHold {
-    /// Guards amounts that the ledger holds already, and asks the account's hook whether the call may start.
+    /// Wraps amounts that the ledger already holds, and asks the account's hook whether the call may start.
     #[inline]
     pub(super) fn guard(place: &Arc<Place>, amounts: Amounts) -> Result<Self, BudgetRefusal> {
         match &place.hooks {
@@ -49,16 +49,16 @@ impl BudgetHold {
         }
     }
 
-    /// What is held.
+    /// The held amounts.
     #[must_use]
     pub const fn amounts(&self) -> &Amounts {
         &self.amounts
     }
 
-    /// Ends the hold: books what the call really used and returns the rest. Using more than was held is booked too.
+    /// Ends the hold: books the actual usage and returns the rest. Usage beyond the hold is booked too.
     ///
     /// # Errors
-    /// If the number cannot be true; the hold comes back with the error.
+    /// If the number is implausible; the error returns the hold.
     #[inline]
     pub fn settle(mut self, actual: Amounts) -> Result<Settled, Unsettled> {
         match actual.checked() {
@@ -67,7 +67,7 @@ impl BudgetHold {
         }
     }
 
-    /// Settles at amounts that were checked before, once.
+    /// Settles at checked amounts, once.
     #[inline]
     pub(super) fn book(&mut self, actual: &Amounts) -> Settled {
         self.ended = true;

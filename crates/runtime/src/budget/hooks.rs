@@ -1,4 +1,4 @@
-//! Hooks: what a person wants to see or stop at one account. They run outside the lock, so they may use the budget.
+//! Hooks to observe or stop the calls of one account. They run outside the lock, so they may use the budget.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,8 +7,8 @@ use spinney_kernel::budget::Amounts;
 
 use super::{AccountId, Place};
 
-/// What is called around every call made at one account. They belong to that account: children have none unless
-/// they are opened with [`Options::inherit_hooks`](super::Options::inherit_hooks).
+/// Hooks around every call made at one account. They belong to that account: children have none unless they are
+/// opened with [`Options::inherit_hooks`](super::Options::inherit_hooks).
 pub trait Hooks: Send + Sync {
     /// The amounts are held and the call is about to start. An error refuses it, and the hold returns.
     ///
@@ -19,7 +19,7 @@ pub trait Hooks: Send + Sync {
         Ok(())
     }
 
-    /// The true amounts are about to be booked. An error cannot unspend them: they are booked, and the account is
+    /// The actual amounts are about to be booked. An error cannot undo them: they are booked, and the account is
     /// aborted with that reason. A panic counts as an error.
     ///
     /// # Errors
@@ -35,11 +35,11 @@ pub trait Hooks: Send + Sync {
     }
 }
 
-/// Asks the account's hook about a charge. Gives the reason to abort, if there is one.
+/// Asks the account's hook about a charge. Returns the reason to abort, if any.
 #[inline]
 pub(super) fn charge_veto(place: &Place, actual: &Amounts) -> Option<String> {
     let hooks = place.hooks.as_ref()?;
-    // The money is spent: whatever the hook does, the booking that follows must happen.
+    // The money is spent: whatever the hook does, the booking must happen.
     match catch_unwind(AssertUnwindSafe(|| hooks.before_charge(&place.id, actual))) {
         Ok(verdict) => verdict.err(),
         Err(_) => Some(String::from("the hook before_charge panicked")),

@@ -1,11 +1,11 @@
-//! The id of an account: a number that is its own in its tree, and the name it was given, if any.
+//! The id of an account: a number that is unique in its tree, and an optional name.
 
 use std::fmt;
 
 use spinney_kernel::words::AgentId;
 
-/// Names one account of a tree. It is shown as the name that was given, or else as `a1`, `a2` and so on. Two accounts
-/// may share a name; their ids still differ.
+/// Identifies one account of a tree. Shown as its name, or else as `a1`, `a2` and so on. Two accounts may share a
+/// name; their ids still differ.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccountId {
     number: u64,
@@ -17,7 +17,7 @@ impl AccountId {
         Self { number, name }
     }
 
-    /// The name it was given.
+    /// Its name, if it has one.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.name.as_ref().map(AgentId::as_str)

@@ -1,4 +1,4 @@
-//! Limits as people write them: a ceiling for what they name, and a timeout. The kernel's limits are made from them.
+//! Limits as people write them: ceilings and a timeout. The kernel's ceilings are made from them.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use spinney_kernel::definition::BudgetSpec;
 
 use super::options::millis;
 
-/// The ceilings of an account. What is left out has none at a root; a child takes it over from its parent.
+/// The ceilings of an account. Absent ones are unlimited at a root; a child inherits them from its parent.
 ///
-/// Numbers are checked when the account is opened; money is read from decimal text, exactly.
+/// Numbers are checked when the account is opened; money is parsed from decimal text, exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     ceilings: Amounts,
@@ -21,7 +21,7 @@ pub struct Limits {
 impl TryFrom<Limits> for BudgetSpec {
     type Error = AmountError;
 
-    /// The same ceilings and timeout, for a tree or a role.
+    /// For a tree or a role.
     fn try_from(limits: Limits) -> Result<Self, AmountError> {
         let timeout_ms = limits.timeout.map(millis);
         Ok(Self { timeout_ms, ..Self::of(limits.ceilings_checked()?) })
@@ -29,7 +29,7 @@ impl TryFrom<Limits> for BudgetSpec {
 }
 
 impl Limits {
-    /// Nothing given.
+    /// No limits.
     #[must_use]
     pub const fn none() -> Self {
         Self { ceilings: Amounts::ZERO, given: ResourceSet::EMPTY, timeout: None }
@@ -38,7 +38,7 @@ impl Limits {
     /// A ceiling in dollars, as people write them: `"0.25"`, `"10"`, `"$1.50"`.
     ///
     /// # Errors
-    /// On anything but a plain positive decimal of at most nine decimals.
+    /// For anything except a plain positive number with at most nine decimals.
     pub fn usd(text: &str) -> Result<Self, AmountError> {
         nanos_from_usd(text).map(|nanos| Self::none().cost_nanos(nanos))
     }
@@ -104,12 +104,12 @@ impl Limits {
         self.given
     }
 
-    /// What was given; zero for the rest.
+    /// Zero for absent ones.
     pub(super) const fn amounts(&self) -> &Amounts {
         &self.ceilings
     }
 
-    /// The kernel's limits. It has a number that stands for "none", so the check comes before the conversion.
+    /// The kernel's ceilings. They use a number for "none", so the check comes before the conversion.
     pub(super) fn ceilings_checked(&self) -> Result<kernel::Ceilings, AmountError> {
         let ceilings = self.ceilings.checked()?;
         Ok(self.given.iter().fold(kernel::Ceilings::NONE, |all, r| all.with(r, ceilings.of(r))))

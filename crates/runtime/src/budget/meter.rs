@@ -1,4 +1,4 @@
-//! A meter: how a running call says what it has used so far.
+//! A meter: how a running call reports its usage so far.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use spinney_kernel::budget::{AmountError, Amounts, Resource};
 
 use crate::sync::Mutex;
 
-/// Handed to a call made with [`Budget::run`](super::Budget::run).
+/// Given to a call made with [`Budget::run`](super::Budget::run).
 #[derive(Clone)]
 pub struct Meter(Arc<Gauge>);
 
@@ -21,14 +21,14 @@ enum Reading {
     Ended,
 }
 
-/// Why a report of usage was not taken.
+/// Why a usage report was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MeterError {
-    /// The number cannot be true; the report before it still counts.
+    /// The number is implausible; the previous report still counts.
     #[error(transparent)]
     Amount(#[from] AmountError),
-    /// The call has been settled already.
+    /// The call is already settled.
     #[error("the call has ended and is settled: book what came after with `charge`")]
     Ended,
 }
@@ -38,17 +38,17 @@ impl Meter {
         Self(Arc::new(Gauge { attempt, reading: Mutex::new(Reading::Running(None)) }))
     }
 
-    /// Which attempt this is; the first is 1.
+    /// The attempt's number; the first is 1.
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.0.attempt
     }
 
-    /// Says what the call has used so far, all of it: a later report replaces the one before. The counts that were
-    /// held (steps, tool calls, retries) are used by starting the call and need no report.
+    /// Reports the call's total usage so far; it replaces the previous report. The held counts (steps, tool calls,
+    /// retries) are used by starting the call and need no report.
     ///
     /// # Errors
-    /// If the number cannot be true, or the call has ended.
+    /// If the number is implausible, or the call has ended.
     pub fn used(&self, so_far: Amounts) -> Result<(), MeterError> {
         let so_far = so_far.checked()?;
         match &mut *self.0.reading.lock() {
@@ -58,7 +58,7 @@ impl Meter {
         Ok(())
     }
 
-    /// Ends the meter. Gives what a call that held `estimate` is to be booked at, if it reported anything.
+    /// Ends the meter. Returns what to book for a call that held `estimate`, if it reported anything.
     pub(super) fn end(&self, estimate: &Amounts) -> Option<Amounts> {
         let reading = std::mem::replace(&mut *self.0.reading.lock(), Reading::Ended);
         match reading {
@@ -68,7 +68,7 @@ impl Meter {
     }
 }
 
-/// The larger of what was reported and what was held, for the counts only.
+/// The larger of reported and held, for the counts only.
 fn with_counts(mut used: Amounts, estimate: &Amounts) -> Amounts {
     for count in [Resource::Steps, Resource::ToolCalls, Resource::Retries] {
         used = used.with(count, used.of(count).max(estimate.of(count)));

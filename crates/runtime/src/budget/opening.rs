@@ -1,4 +1,4 @@
-//! Opening an account: its terms in the ledger and its place in the tree.
+//! Opens accounts: their terms in the ledger and their place in the tree.
 
 use std::sync::{Arc, OnceLock};
 
@@ -43,8 +43,8 @@ pub(super) fn open_child(parent: &Arc<Place>, limits: &Limits, options: Options)
     Ok(place(tree, Some(parent), ix, AccountId::new(number, name), limits, options))
 }
 
-/// Whether `lent` fits at every ancestor. Without lending only an account that takes no more calls refuses: one that
-/// is exhausted may be raised later.
+/// Whether `lent` fits at every ancestor. Without lending only a shut account refuses: an exhausted one may be raised
+/// later.
 fn lend_fit(ledger: &Ledger, parent: AccountIx, lent: &Amounts) -> Fit {
     if !lent.is_zero() {
         return ledger.fit_below(parent, lent);

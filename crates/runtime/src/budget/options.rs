@@ -1,4 +1,4 @@
-//! What an account may be opened with besides its limits, and everything that can be wrong with it.
+//! The options of a new account besides its limits, and their validation.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +16,7 @@ use super::{BudgetRefusal, Hooks, Limits};
 pub const TAGS_MAX: usize = 64;
 /// Longest key or value of a tag, in bytes.
 pub const TAG_BYTES_MAX: usize = 1_024;
-/// What an account may be opened with besides its limits.
+/// The options of a new account besides its limits.
 #[derive(Clone, Default)]
 pub struct Options {
     name: Option<String>,
@@ -37,29 +37,29 @@ pub(super) enum HooksFrom {
 }
 
 impl Options {
-    /// None of it.
+    /// No options.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A readable id, instead of `a1`, `a2` and so on. It is written like the id of an agent: 1 to 64 characters of
-    /// a-z, 0-9, `_` and `-`.
+    /// A readable id, instead of `a1`, `a2` and so on. Same syntax as an agent's id: 1 to 64 characters of a-z, 0-9,
+    /// `_` and `-`.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Holds the ceilings given to this child at every ancestor from now on: they are guaranteed to it, and what it
-    /// does not use returns when it is closed. Ceilings it takes over are not lent. Means nothing at a root.
+    /// Holds this child's given ceilings at every ancestor from now on: they are guaranteed to it, and the unused
+    /// part returns when it is closed. Inherited ceilings are not lent. Has no effect on a root.
     #[must_use]
     pub const fn lend(mut self) -> Self {
         self.lend = true;
         self
     }
 
-    /// What accounts below must leave untouched, so that this one can still work when they have used the rest.
+    /// What accounts below must leave, so that this one can still work when they have used the rest.
     #[must_use]
     pub const fn reserve(mut self, reserve: Amounts) -> Self {
         self.reserve = reserve;
@@ -73,7 +73,7 @@ impl Options {
         self
     }
 
-    /// The parent's hooks, for the calls made at this account too.
+    /// Uses the parent's hooks for the calls made at this account too.
     #[must_use]
     pub fn inherit_hooks(mut self) -> Self {
         self.hooks = HooksFrom::Parent;
@@ -95,12 +95,11 @@ impl Options {
         self
     }
 
-    /// The name, if it is one.
     pub(super) fn account_name(&self) -> Result<Option<AgentId>, IdError> {
         self.name.as_deref().map(str::parse).transpose()
     }
 
-    /// Checks everything but the name, and gives the kernel's ceilings.
+    /// Checks everything except the name, and returns the kernel's ceilings.
     pub(super) fn checked(&self, limits: &Limits) -> Result<kernel::Ceilings, OpenError> {
         let longest = self.tags.iter().flat_map(|(key, value)| [key.len(), value.len()]).max().unwrap_or(0);
         if self.tags.len() > TAGS_MAX || longest > TAG_BYTES_MAX {
@@ -127,10 +126,10 @@ impl fmt::Debug for Options {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// A ceiling or the reserve is not an amount.
+    /// A ceiling or the reserve is not a valid amount.
     #[error(transparent)]
     Amount(#[from] AmountError),
-    /// The name is unusable.
+    /// The name is invalid.
     #[error(transparent)]
     Name(#[from] IdError),
     /// Too many tags, or too long ones.
@@ -138,23 +137,23 @@ pub enum OpenError {
         "{tags} tags, the longest text {longest_bytes} bytes: at most {TAGS_MAX} tags of {TAG_BYTES_MAX} bytes each"
     )]
     Tags {
-        /// How many were given.
+        /// Number of tags.
         tags: usize,
         /// The longest key or value.
         longest_bytes: usize,
     },
-    /// The timeout is unusable.
+    /// The timeout is out of range.
     #[error(
         "a timeout of {ms} ms is not between 1 and {TIMEOUT_MS_MAX}: give one in that range or leave it out"
     )]
     Timeout {
-        /// What was given.
+        /// The given timeout.
         ms: u64,
     },
     /// There was nothing to lend.
     #[error("nothing to lend: give the child at least one ceiling, or leave `lend` out")]
     LendWithoutCeiling,
-    /// The parent said no.
+    /// The parent refused.
     #[error(transparent)]
     Refused(#[from] BudgetRefusal),
 }

@@ -1,5 +1,5 @@
-//! A place in the tree: one open account with its parent, and what the ledger does not know of it. It stays open as
-//! long as a handle, a hold, a waiting call or a place below refers to it; then its account is closed.
+//! A place in the tree: one open account with its parent, and what the ledger does not store. It stays open while a
+//! handle, a hold, a waiting call or a place below refers to it; then its account is closed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -19,7 +19,7 @@ pub(super) struct Place {
     pub(super) ix: AccountIx,
     pub(super) id: AccountId,
     pub(super) parent: Option<Arc<Place>>,
-    /// The timeout this account was given itself.
+    /// This account's own timeout.
     pub(super) timeout: Option<Duration>,
     /// The earliest deadline up the chain.
     pub(super) deadline_ms: Option<u64>,
@@ -30,7 +30,7 @@ pub(super) struct Place {
     pub(super) ended: OnceLock<Ended>,
 }
 
-/// Why an account takes no new call for good.
+/// Why an account takes no new calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
     Aborted { reason: String },
@@ -38,7 +38,6 @@ pub(super) enum Ended {
 }
 
 impl Place {
-    /// Holds `ask` if it fits now.
     #[inline]
     pub(super) fn take(&self, ask: &Amounts) -> Result<(), BudgetRefusal> {
         self.in_time()?;
@@ -46,7 +45,7 @@ impl Place {
         if matches!(fit, Fit::Yes) { Ok(()) } else { self.answer(fit) }
     }
 
-    /// The ledger's answer with names.
+    /// The ledger's answer with account names.
     #[cold]
     pub(super) fn answer(&self, fit: Fit) -> Result<(), BudgetRefusal> {
         let named = |ix| self.upward(ix).id.clone();
@@ -63,7 +62,7 @@ impl Place {
         })
     }
 
-    /// Refuses once the deadline has passed. Reads the clock only where there is one.
+    /// Refuses after the deadline. Reads the clock only if there is one.
     #[inline]
     pub(super) fn in_time(&self) -> Result<(), BudgetRefusal> {
         match self.deadline_ms {
@@ -83,14 +82,13 @@ impl Place {
         }
     }
 
-    /// How long until the deadline.
     pub(super) fn time_left(&self) -> Option<Duration> {
         let deadline_ms = self.deadline_ms?;
         Some(Duration::from_millis(deadline_ms.saturating_sub(self.tree.clock.now_ms())))
     }
 
-    /// Books spending with `write`, after the hook has seen it. A veto comes too late for the money, not for the
-    /// next call.
+    /// Books spending with `write`, after the hook has seen it. A veto cannot undo the spending, but stops the next
+    /// call.
     #[inline]
     pub(super) fn book<R>(&self, actual: &Amounts, write: impl FnOnce(&mut Ledger, AccountIx) -> R) -> R {
         let veto = charge_veto(self, actual);
@@ -109,24 +107,23 @@ impl Place {
     }
 
     fn shut(&self, books: &mut Books, ended: Ended) {
-        // The first reason stays, so a set that comes late is dropped on purpose.
+        // The first reason stays, so a later one is dropped on purpose.
         let _ = self.ended.set(ended);
         books.ledger.shut(self.ix);
     }
 
-    /// The place of an account up the chain; the ledger names no others.
     fn upward(&self, ix: AccountIx) -> &Self {
         self.chain().find(|place| place.ix == ix).unwrap_or(self)
     }
 
-    /// This place and all above, up to the root.
+    /// From this place to the root.
     fn chain(&self) -> impl Iterator<Item = &Self> {
         std::iter::successors(Some(self), |place| place.parent.as_deref())
     }
 }
 
 impl Ended {
-    /// A reason longer than people read in one line is cut.
+    /// A reason that is too long for one line is cut.
     pub(super) fn aborted(mut reason: String) -> Self {
         let end = (0..=reason.len().min(NOTE_BYTES_MAX)).rev().find(|at| reason.is_char_boundary(*at));
         reason.truncate(end.unwrap_or(0));
@@ -135,8 +132,8 @@ impl Ended {
 }
 
 impl Drop for Place {
-    /// Closes the account, and those above that only this one kept open: in a loop, because a chain may be deeper
-    /// than the stack.
+    /// Closes the account, and ancestors that only this one kept open. A loop, because a chain may be deeper than the
+    /// stack.
     fn drop(&mut self) {
         self.tree.change(|books| books.ledger.close(self.ix));
         let mut next = self.parent.take();

@@ -1,26 +1,26 @@
-//! Refusals: every reason an account says no, with the numbers asked and available and what to do instead.
+//! Refusals: every reason why an account refuses, with the numbers asked and available and what to do instead.
 
 use spinney_kernel::budget::{AmountError, Shortfall};
 use spinney_kernel::words::Millis;
 
 use super::AccountId;
 
-/// Why an account said no. Nothing has changed.
+/// Why an account refused. Nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BudgetRefusal {
-    /// What is spent and lent leaves too little, whatever returns.
+    /// What is spent and lent leaves too little, even if all holds return.
     #[error("{}: ask for less, or raise the ceiling", short.describe(account))]
     Ceiling {
-        /// The account whose ceiling it is: the one asked or one above it.
+        /// The account with the ceiling: the one asked or an ancestor.
         account: AccountId,
         /// The numbers.
         short: Shortfall,
     },
-    /// Other holds are in the way and will clear. Only those who do not wait in line see this.
+    /// Other holds block it and will clear. Only callers that do not wait in line get this.
     #[error("{}: other holds are in the way, try again when they have settled", short.describe(account))]
     Busy {
-        /// The account whose ceiling it is.
+        /// The account with the ceiling.
         account: AccountId,
         /// The numbers.
         short: Shortfall,
@@ -28,7 +28,7 @@ pub enum BudgetRefusal {
     /// Somebody stopped the account.
     #[error("`{account}` was aborted: {reason}; it and everything below accept no new calls")]
     Aborted {
-        /// The account that was stopped: the one asked or one above it.
+        /// The aborted account: the one asked or an ancestor.
         account: AccountId,
         /// The reason given.
         reason: String,
@@ -36,53 +36,53 @@ pub enum BudgetRefusal {
     /// The account was closed.
     #[error("`{account}` is closed: it and everything below accept no new calls, open another account")]
     Closed {
-        /// The account that was closed: the one asked or one above it.
+        /// The closed account: the one asked or an ancestor.
         account: AccountId,
     },
-    /// The account's time is up.
+    /// The account's deadline has passed.
     #[error(
         "the deadline of `{account}` passed {} ago: use another account with a longer timeout",
         Millis(*late_ms)
     )]
     DeadlinePassed {
-        /// The account whose timeout it was: the one asked or one above it.
+        /// The account with the timeout: the one asked or an ancestor.
         account: AccountId,
         /// How long ago.
         late_ms: u64,
     },
-    /// A hook of the account said no.
+    /// A hook of the account refused.
     #[error("a hook of `{account}` refused the call: {reason}")]
     Vetoed {
-        /// The account the hook belongs to.
+        /// The hook's account.
         account: AccountId,
-        /// The reason the hook gave.
+        /// The hook's reason.
         reason: String,
     },
     /// Too many calls in a row failed.
     #[error("the breaker of `{account}` is open for another {}: try again then", Millis(*left_ms))]
     BreakerOpen {
-        /// The account whose breaker it is.
+        /// The account with the breaker.
         account: AccountId,
         /// When one call may probe, in milliseconds since the Unix epoch.
         until_ms: u64,
-        /// How long that is from now.
+        /// How long that is from now, in milliseconds.
         left_ms: u64,
     },
     /// The breaker was open and one call finds out whether things work again.
     #[error("the breaker of `{account}` waits for a running probe: try again when it has ended")]
     BreakerProbing {
-        /// The account whose breaker it is.
+        /// The account with the breaker.
         account: AccountId,
     },
-    /// More calls wait than a tree keeps in line.
+    /// The line is full.
     #[error("{waiting} calls wait for this budget and the limit is {waiting_max}: start fewer at a time")]
     LineFull {
-        /// How many wait.
+        /// Waiting calls.
         waiting: usize,
-        /// How many may.
+        /// The limit.
         waiting_max: usize,
     },
-    /// The amount itself is wrong.
+    /// The amount itself is invalid.
     #[error(transparent)]
     Amount(#[from] AmountError),
 }

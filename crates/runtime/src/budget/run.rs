@@ -1,8 +1,8 @@
-//! Running a call under a budget: hold, run, settle, and hand back the call's own value or error.
+//! Runs a call under a budget: hold, run, settle, and return the call's own value or error.
 //!
-//! However a call ends, its hold ends with it. A call that ended settles at what it reported, or else at its
-//! estimate, because a failing call costs too; one that panicked has ended. A call whose caller went away settles at
-//! what it reported, or else releases.
+//! However a call ends, its hold ends with it. A call that ended settles at its reported usage, or else at its
+//! estimate, because a failing call costs too; a panic counts as an end. A call whose future is dropped settles at
+//! its reported usage, or else releases its hold.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -16,10 +16,10 @@ use super::{Budget, BudgetHold, BudgetRefusal, Meter, Place};
 use crate::breaker::{self, CallEnd, Tripped};
 use crate::sync::block_on;
 
-/// Why a call has no value to give.
+/// Why a call returned no value.
 ///
-/// It is an [`Error`](std::error::Error) for every `E` that can be shown, also for a boxed one, which is none itself.
-/// So its text says what `E` says, and `E` is no source of it.
+/// It is an [`Error`](std::error::Error) for every `E` that can be displayed, including boxed errors, which are not
+/// `Error` themselves. So its text includes that of `E`, and `E` is not its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RunError<E> {
@@ -31,7 +31,7 @@ pub enum RunError<E> {
     RetryRefused {
         /// The error of the last attempt.
         error: E,
-        /// Why there was no other.
+        /// Why there was no further attempt.
         refusal: BudgetRefusal,
     },
 }
@@ -57,7 +57,7 @@ impl<E> From<BudgetRefusal> for RunError<E> {
 }
 
 impl Budget {
-    /// Holds the estimate, runs the call, settles at what it used, and gives back its value or its error.
+    /// Holds the estimate, runs the call, settles at its usage, and returns its value or error.
     ///
     /// # Errors
     /// The call's own error, or why it was refused before it started.
@@ -70,8 +70,8 @@ impl Budget {
         self.run_attempt(1, estimate, call).await
     }
 
-    /// Runs one attempt at a call, for those who write their own loop: every attempt after the first holds one of
-    /// `retries` too, here and at every account above.
+    /// Runs one attempt at a call, for callers with their own retry loop: every attempt after the first also holds
+    /// one of `retries`, here and at every ancestor.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -90,7 +90,7 @@ impl Budget {
         let hold = self.hold(with_retry(estimate, attempt)).await?;
         let meter = Meter::new(attempt);
         let running = Running { hold: Some(hold), meter: meter.clone() };
-        // The call is made inside the future, so that a panic on either side is caught in one place.
+        // The call is made inside the future, so that all panics are caught in one place.
         let mut outcome = pin!(async move { call(meter).await });
         let outcome =
             poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| outcome.as_mut().poll(context))) {
@@ -118,9 +118,9 @@ impl Budget {
         }
     }
 
-    /// Runs a call up to `attempts_max` times, at least once, until it gives a value. Every attempt holds the estimate
-    /// anew, and one of `retries` after the first, so one ceiling on retries at a root stops a storm in the whole
-    /// tree. It does not pause in between: let the call do that.
+    /// Runs a call up to `attempts_max` times, at least once, until it succeeds. Every attempt holds the estimate
+    /// again, and after the first one of `retries`, so that one ceiling on retries at a root stops a retry storm in
+    /// the whole tree. There is no pause in between; the call may add one.
     ///
     /// # Errors
     /// The last attempt's error, why the first one was refused, or both if a later one was.
@@ -185,7 +185,7 @@ fn with_retry(estimate: Amounts, attempt: u32) -> Amounts {
     if attempt > 1 { estimate.with(Resource::Retries, retries.saturating_add(1)) } else { estimate }
 }
 
-/// A call that runs. Dropping it means the caller went away.
+/// A running call. Dropping it means that the caller is gone.
 struct Running {
     hold: Option<BudgetHold>,
     meter: Meter,
@@ -210,7 +210,7 @@ impl Drop for Running {
     }
 }
 
-/// Leave to pass the account's breaker, if it has one. Dropping it says nothing about the call and frees the slot.
+/// Permission to pass the account's breaker, if it has one. Dropping it frees the slot without a result.
 struct Pass<'a>(Option<(&'a Place, breaker::Pass)>);
 
 impl<'a> Pass<'a> {

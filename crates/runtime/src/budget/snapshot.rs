@@ -1,4 +1,4 @@
-//! A snapshot: one account as it stood at one moment, whatever was done with it before.
+//! A snapshot: one account at one moment.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,27 +13,27 @@ use super::{AccountId, Limits};
 pub struct Snapshot {
     /// The account.
     pub id: AccountId,
-    /// The account above; none for the root.
+    /// `None` for the root.
     pub parent: Option<AccountId>,
-    /// Its own ceilings and timeout, as given or taken over from the parent.
+    /// Its own ceilings and timeout, given or inherited.
     pub limits: Limits,
-    /// Used for good.
+    /// Actual usage.
     pub spent: Amounts,
-    /// Held for calls that run.
+    /// Held for running calls.
     pub held: Amounts,
-    /// Promised to accounts below, as far as they have not spent it.
+    /// Promised to accounts below, minus what they have spent.
     pub lent: Amounts,
-    /// Used beyond what was held for it, or charged beyond what was free.
+    /// Used beyond its hold, or charged beyond what was free.
     pub overrun: Amounts,
     /// When it takes no more calls, in milliseconds since the Unix epoch: the earliest deadline up the chain.
     pub deadline_ms: Option<u64>,
-    /// What it does with a new call, as far as it is up to this account.
+    /// Whether it takes new calls, ignoring its ancestors.
     pub state: AccountState,
     /// The tags it was opened with.
     pub tags: Arc<BTreeMap<String, String>>,
 }
 
-/// What an account does with a new call. Accounts above it have a say too.
+/// Whether an account takes new calls. Its ancestors may refuse too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AccountState {
@@ -41,14 +41,14 @@ pub enum AccountState {
     Open,
     /// A ceiling is reached; raising it opens the account again.
     Exhausted {
-        /// Of what nothing is left.
+        /// What has run out.
         resource: Resource,
     },
     /// Its deadline has passed.
     TimedOut,
-    /// Somebody stopped it.
+    /// It was aborted.
     Aborted {
-        /// The reason given.
+        /// The reason.
         reason: String,
     },
     /// It was closed.

@@ -5,7 +5,7 @@ use spinney_kernel::budget::{AmountError, Amounts, Resource, nanos_from_usd};
 /// Dollars, as people write them: `"0.25"`, `"10"`, `"$1.50"`.
 ///
 /// # Errors
-/// On anything but a plain positive decimal of at most nine decimals.
+/// For anything except a plain positive number with at most nine decimals.
 pub fn usd(text: &str) -> Result<Amounts, AmountError> {
     nanos_from_usd(text).map(Amounts::cost)
 }

@@ -1,7 +1,7 @@
-//! One tree of accounts: the kernel's ledger behind the one lock, and the calls that wait for it.
+//! One tree of accounts: the kernel's ledger behind one lock, and the calls that wait for it.
 //!
-//! Wakers are foreign code: dropping the last one may drop a task and with it a hold, which takes this lock again.
-//! So nothing under the lock wakes, clones or drops one; they are handed out and handled outside.
+//! Wakers are foreign code: dropping the last one may drop a task and with it a hold, which takes this lock again. So
+//! nothing under the lock wakes, clones or drops one; they are returned and handled outside.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -14,18 +14,16 @@ use super::BudgetRefusal;
 use crate::clock::Clock;
 use crate::sync::Mutex;
 
-/// Most calls of one tree that wait at a time. Every settlement looks at each of them, so a longer line costs more
-/// than it is worth.
+/// Most waiting calls of one tree. Every settlement visits each of them, so a longer line is too expensive.
 pub const WAITING_MAX: usize = 10_000;
 
-/// What the accounts of one tree share.
 pub(super) struct Tree {
     pub(super) books: Mutex<Books>,
     pub(super) clock: Arc<dyn Clock>,
 }
 
 impl Tree {
-    /// Does `change`, then serves the line and wakes whoever got an answer.
+    /// Runs `change`, then serves the line and wakes the calls that got an answer.
     #[inline]
     pub(super) fn change<R>(&self, change: impl FnOnce(&mut Books) -> R) -> R {
         let mut books = self.books.lock();
@@ -40,15 +38,14 @@ impl Tree {
     }
 }
 
-/// What the lock guards.
+/// The state under the lock.
 #[derive(Default)]
 pub(super) struct Books {
     pub(super) ledger: Ledger,
-    /// Calls in the ledger's line, and those answered that have not looked yet.
+    /// Calls in the ledger's line, and answered ones that have not been polled since.
     waiting: BTreeMap<u64, Waiting>,
-    /// The last ticket given.
     tickets: u64,
-    /// How many accounts were ever opened.
+    /// Accounts ever opened.
     accounts: u64,
 }
 
@@ -61,13 +58,13 @@ struct Waiting {
 }
 
 impl Books {
-    /// Opens an account and gives its place and its number.
+    /// Returns the account's index and number.
     pub(super) fn open(&mut self, parent: Option<AccountIx>, terms: Terms) -> (AccountIx, u64) {
         self.accounts += 1;
         (self.ledger.open(parent, terms), self.accounts)
     }
 
-    /// Holds `ask` if it fits now, behind everyone who waits.
+    /// Holds `ask` if it fits now, behind all waiting calls.
     #[inline]
     pub(super) fn take(&mut self, at: AccountIx, ask: &Amounts) -> Fit {
         let fit = self.ledger.fit(at, ask);
@@ -77,7 +74,7 @@ impl Books {
         fit
     }
 
-    /// Puts a call in line and gives its ticket. The waker is taken only if the call does wait.
+    /// Adds a call to the line and returns its ticket. Takes the waker only if the call waits.
     pub(super) fn join(&mut self, waiter: Waiter, waker: &mut Option<Waker>) -> Result<u64, BudgetRefusal> {
         let waiting = self.ledger.line_len();
         if waiting >= WAITING_MAX {
@@ -90,8 +87,8 @@ impl Books {
         Ok(self.tickets)
     }
 
-    /// Looks for the answer; if it is yes, the amounts are held, and the ticket is forgotten. While there is none,
-    /// the waker is swapped for the one that stood there.
+    /// Checks for the answer; if it is yes, the amounts are held and the ticket is removed. Without an answer, swaps
+    /// the stored waker.
     pub(super) fn look(&mut self, ticket: u64, waker: &mut Option<Waker>) -> Option<Fit> {
         let waiter = self.waiting.get_mut(&ticket)?;
         if waiter.answer.is_none() {
@@ -101,7 +98,7 @@ impl Books {
         self.waiting.remove(&ticket)?.answer
     }
 
-    /// Takes a call out that waits no longer: out of the line, or, if it was answered already, its hold returns.
+    /// Removes a call that no longer waits: from the line, or, if it was already answered, by returning its hold.
     pub(super) fn leave(&mut self, ticket: u64) -> Option<Waker> {
         let waiter = self.waiting.remove(&ticket)?;
         match waiter.answer {
@@ -114,7 +111,7 @@ impl Books {
         waiter.waker
     }
 
-    /// Answers everyone in line who fits now or never will, first come first served.
+    /// Answers every call in line that fits now or never will, in order.
     #[cold]
     fn serve(&mut self) -> Vec<Waker> {
         let mut answered = Vec::new();

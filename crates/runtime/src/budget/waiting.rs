@@ -7,11 +7,11 @@ use spinney_kernel::budget::{Amounts, Fit, Waiter};
 
 use super::{BudgetRefusal, Place};
 
-/// Ends when the amounts are held or refused. Once it has given `Ok`, whoever awaited it owns the hold.
+/// Completes when the amounts are held or refused. After `Ok`, the caller owns the hold.
 pub(super) struct Waiting<'a> {
     place: &'a Place,
     ask: Amounts,
-    /// Its place in line, while the tree knows it.
+    /// Its ticket, while the tree knows it.
     ticket: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Deltas: text as models say it, live. They are dropped where nobody takes them fast enough, and never waited for.
+//! Deltas: text as models stream it. They are dropped if a watcher is too slow, and never waited for.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,27 +8,27 @@ use spinney_kernel::context::Origin;
 use spinney_kernel::words::{AgentId, CallId, Seq};
 use tokio::sync::broadcast;
 
-/// Deltas that wait for the slowest of their watchers.
+/// Deltas that wait for the slowest watcher.
 const DELTAS_MAX: usize = 4_096;
 
-/// A piece of what a model says.
+/// A piece of a model's streamed text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delta {
-    /// Whose model: the tree, and ids from the root down.
+    /// The agent: its tree, and ids from the root down.
     pub origin: Arc<Origin>,
-    /// In which call.
+    /// The call.
     pub call: CallId,
-    /// In which attempt at it; a later attempt makes void what an earlier one said.
+    /// The attempt; a later attempt voids the text of an earlier one.
     pub attempt: u32,
-    /// Where in the answer it begins, in bytes.
+    /// Its byte offset in the answer.
     pub offset: usize,
-    /// What it says.
+    /// The text.
     pub text: String,
-    /// It was said after this event.
+    /// The last event before it.
     pub after: Seq,
 }
 
-/// Those who watch deltas, of one agent or of all.
+/// The watchers of deltas, of one agent or of all.
 pub(super) struct Deltas {
     watched: AtomicUsize,
     channels: Mutex<BTreeMap<Option<AgentId>, Channel>>,
@@ -65,7 +65,6 @@ impl Deltas {
         }
     }
 
-    /// Whether anybody watches.
     pub(super) fn are_watched(&self) -> bool {
         self.watched.load(Ordering::Acquire) > 0
     }
@@ -75,13 +74,12 @@ impl Deltas {
         let channels = self.channels();
         for key in [None, Some(delta.origin.agent().clone())] {
             if let Some(channel) = channels.get(&key) {
-                // If nobody is there any more, nobody misses it.
+                // Without receivers nothing is missed.
                 let _ = channel.sender.send(Arc::clone(&delta));
             }
         }
     }
 
-    /// How many channels there are.
     pub(super) fn len(&self) -> usize {
         self.channels().len()
     }

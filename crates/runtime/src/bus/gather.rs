@@ -1,5 +1,5 @@
-//! Requests and replies between whoever watches: a note goes out with a correlation, and what comes back with the same
-//! one is gathered. Nothing is left behind: a watcher goes when its answer is there, late or not.
+//! Requests and replies between watchers: a note goes out with a correlation id, and replies with the same id are
+//! gathered. The watcher ends with its answer or its timeout, so nothing is left behind.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,59 +14,59 @@ use crate::tree::{RequestError, Tree};
 /// A message for the bus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// For whom; for everybody who watches its topic if left out.
+    /// The recipient; everyone who watches the topic if absent.
     pub to: Option<AgentId>,
-    /// What stands on it.
+    /// Its metadata.
     pub envelope: Envelope,
-    /// What it says.
+    /// Its text.
     pub text: String,
 }
 
 /// How many replies are enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// The first so many, each from another sender.
+    /// This many, each from another sender.
     First(usize),
-    /// The same answer from more than half of so many senders.
+    /// The same answer from more than half of this many senders.
     Majority(usize),
-    /// One from each of so many senders.
+    /// One from each of this many senders.
     All(usize),
 }
 
-/// What came back.
+/// The replies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gathered {
-    /// The replies that count, one per sender, in the order in which they came. A person has no id.
+    /// One reply per sender, in order of arrival. A person has no id.
     pub replies: Vec<(Option<AgentId>, String)>,
-    /// Whether there were enough before time was up.
+    /// Whether there were enough in time.
     pub is_complete: bool,
 }
 
-/// Why nothing came.
+/// Why there was no reply.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Waited {
-    /// It took too long.
+    /// It timed out.
     #[error("no reply within {}: wait longer, or check who watches the topic", millis(*timeout))]
     TooLong {
-        /// How long was waited.
+        /// The timeout.
         timeout: Duration,
     },
     /// The tree has ended or is no longer run.
     #[error("the tree has ended: there will be no more events")]
     Ended,
-    /// It could not be watched.
+    /// The tree could not be watched.
     #[error(transparent)]
     Watch(WatchFault),
-    /// It could not be asked.
+    /// The note was not accepted.
     #[error(transparent)]
     Request(RequestError),
 }
 
 impl Tree {
-    /// Puts a note on the bus. It is durable when this returns; says whether its recipient is there already.
+    /// Puts a note on the bus. It is durable when this returns. Returns whether its recipient already exists.
     ///
     /// # Errors
-    /// The refusal, or why nobody runs the tree.
+    /// The refusal, or why the tree is not running.
     pub async fn publish(&self, by: By, note: Note) -> Result<bool, RequestError> {
         let Note { to, envelope, text } = note;
         let body = Body::text(text);
@@ -76,10 +76,10 @@ impl Tree {
         }
     }
 
-    /// Waits for the first event after `after` with this topic, or one below it, and this correlation.
+    /// Waits for the first event after `after` with this correlation, under this topic or one below it.
     ///
     /// # Errors
-    /// If time is up, the tree ends first, or it cannot be watched.
+    /// If it times out, the tree ends first, or it cannot be watched.
     pub async fn wait_for(
         &self,
         topic: Topic,
@@ -91,19 +91,19 @@ impl Tree {
         until(watcher, correlation, timeout).await
     }
 
-    /// Puts a note on the bus and waits for the first reply to it.
+    /// Puts a note on the bus and waits for the first reply.
     ///
     /// # Errors
-    /// If the note is refused, time is up, or the tree ends first.
+    /// If the note is refused, it times out, or the tree ends first.
     pub async fn call(&self, by: By, note: Note, timeout: Duration) -> Result<Arc<TracedEvent>, Waited> {
         let (note, topic, correlation) = self.correlated(note);
-        // From before it is sent: no reply can come earlier.
+        // Watches before sending, so that no reply can be missed.
         let watcher = self.watch_replies(topic);
         self.publish(by, note).await.map_err(Waited::Request)?;
         until(watcher, &correlation, timeout).await
     }
 
-    /// Puts a note on the bus and gathers replies until there are enough or time is up.
+    /// Puts a note on the bus and gathers replies until there are enough or it times out.
     ///
     /// # Errors
     /// If the note is refused, or the tree cannot be watched.
@@ -143,7 +143,7 @@ impl Tree {
         self.watch(Watch { after: self.status().seq, topic: Some(topic), ..Watch::default() })
     }
 
-    /// A note with a correlation of its own if it has none, and the topic on which replies come.
+    /// Adds a correlation id if the note has none. Returns the topic of its replies too.
     fn correlated(&self, mut note: Note) -> (Note, Topic, Correlation) {
         let correlation = note.envelope.correlation.take().unwrap_or_else(|| self.draw_correlation());
         note.envelope.correlation = Some(correlation.clone());
@@ -152,7 +152,6 @@ impl Tree {
     }
 }
 
-/// The first event with this correlation.
 async fn until(
     mut watcher: Watcher,
     correlation: &Correlation,
@@ -173,7 +172,7 @@ async fn until(
     tokio::time::timeout(timeout, waiting).await.unwrap_or(Err(Waited::TooLong { timeout }))
 }
 
-/// The note that answers an event, if it is one that can be answered.
+/// A reply to an event, if the event can be replied to.
 #[must_use]
 pub fn reply(to: &TracedEvent, text: impl Into<String>) -> Option<Note> {
     let (Event::MessageSent { envelope, .. } | Event::MessagePublished { envelope, .. }) = &to.recorded.event
@@ -193,12 +192,11 @@ fn millis(timeout: Duration) -> Millis {
     Millis(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// The topic on which replies to a note come.
 fn reply_topic(topic: Option<&Topic>) -> Topic {
     topic.map_or_else(Topic::reply, Topic::reply_to)
 }
 
-/// Replies as they come, one per sender.
+/// Replies so far, one per sender.
 struct Tally {
     need: Need,
     replies: Vec<(Option<AgentId>, String)>,

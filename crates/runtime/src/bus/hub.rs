@@ -1,4 +1,4 @@
-//! The hub of a tree: takes events when they are durable and puts them on the lines of those who asked for them.
+//! The hub of a tree: takes durable events and puts them on the lines of the watchers that asked for them.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -15,31 +15,31 @@ use super::recent::RecentEvents;
 use super::{Overflow, TracedEvent};
 use crate::tree::{RecordedEvent, recorded_events};
 
-/// Batches read at once.
+/// Batches per read.
 const PAGE: usize = 256;
 
-/// Where the watchers of one running tree meet.
+/// The watchers of one running tree.
 pub(crate) struct Hub {
     tree: TreeId,
     journal: Arc<dyn Journal>,
     inner: Mutex<Inner>,
-    /// Everybody who watches, live or not.
+    /// All watchers, live or not.
     watchers: AtomicUsize,
-    /// Whether the story goes on: whoever comes next need not read the journal for it.
+    /// Whether recent events are kept, so that a new watcher need not read the journal.
     is_warm: AtomicBool,
     /// The last durable event.
     published: AtomicU64,
-    /// A page was read into the story, or could not be.
+    /// A page was read into the recent events, or could not be.
     read: Notify,
-    /// A line that held the tree up may have room.
+    /// A line that the tree waited for may have room.
     freed: Notify,
     pub(super) deltas: Deltas,
-    /// How many correlations were drawn.
+    /// Number of correlation ids generated.
     drawn: AtomicU64,
 }
 
 struct Inner {
-    /// Nobody is live unless the story has everything that is durable.
+    /// Lines are live only while the recent events include everything durable.
     live: Index,
     recent_events: RecentEvents,
     /// Whether a page is being read into it.
@@ -47,13 +47,13 @@ struct Inner {
     is_over: bool,
 }
 
-/// How a watcher goes on.
+/// How a watcher continues.
 pub(super) enum Joined {
-    /// It is live: the tree writes to its line, and what it missed is there already.
+    /// Live: the tree writes to its line, which already has what it missed.
     Live(u64),
     /// With these, up to an event. Then it asks again.
     Partly(Seq, VecDeque<Arc<TracedEvent>>),
-    /// It begins before what the hub remembers.
+    /// It starts before what the hub remembers.
     Beyond,
     /// With these. Nothing more will come.
     Over(VecDeque<Arc<TracedEvent>>),
@@ -81,27 +81,25 @@ impl Hub {
         }
     }
 
-    /// Whether anybody watches or did: only then are events kept for them.
+    /// Whether there is or was a watcher: only then are events kept.
     pub(crate) fn is_watched(&self) -> bool {
         self.watchers.load(Ordering::Acquire) > 0 || self.is_warm.load(Ordering::Acquire)
     }
 
-    /// The last durable event.
     pub(crate) fn published(&self) -> Seq {
         Seq(self.published.load(Ordering::Acquire))
     }
 
-    /// Everything up to `end` is durable. `told` is what came since the last time, if somebody watched then already.
+    /// Everything up to `end` is durable. `recorded` has the events since the last call, if there was a watcher then.
     pub(crate) fn publish(&self, recorded: Vec<RecordedEvent>, end: Seq) {
         let mut inner = self.inner();
         if !inner.hear(recorded, end) {
             self.is_warm.store(false, Ordering::Release);
         }
-        // Under the lock: whoever goes live sees either all of it or none.
+        // Under the lock, so that a watcher that goes live sees all of it or nothing.
         self.published.store(end.0, Ordering::Release);
     }
 
-    /// Nothing more will come.
     pub(crate) fn end(&self) {
         let mut inner = self.inner();
         inner.is_over = true;
@@ -115,7 +113,7 @@ impl Hub {
         self.is_watched() && self.inner().live.holding().next().is_some()
     }
 
-    /// Waits until nobody holds the tree up. Whoever does so for too long is disconnected.
+    /// Waits until no watcher holds the tree up. A watcher that takes too long is disconnected.
     pub(crate) async fn released(&self) {
         let freed = self.freed.notified();
         let Some(patience) = self.inner().live.holding().map(|(_, _, patience)| patience).min() else {
@@ -132,19 +130,19 @@ impl Hub {
         }
     }
 
-    /// How many watch, and how many places the hub keeps for what they ask for.
+    /// Number of watchers, and of keys in the index.
     pub(crate) fn count(&self) -> (usize, usize) {
         (self.watchers.load(Ordering::Acquire), self.inner().live.len() + self.deltas.len())
     }
 
-    /// Text that a model says.
+    /// Delivers text of a model.
     pub(crate) fn say(&self, delta: impl FnOnce(Seq) -> Delta) {
         if self.deltas.are_watched() {
             self.deltas.send(delta(self.published()));
         }
     }
 
-    /// A correlation that nothing in the tree has: by where it stands, and a count since it is run.
+    /// A correlation id that is unique in the tree: its position, and a count since it was started.
     pub(crate) fn draw_correlation(&self) -> Correlation {
         let drawn = self.drawn.fetch_add(1, Ordering::Relaxed);
         Correlation::drawn(self.published(), drawn)
@@ -160,20 +158,19 @@ impl Hub {
         }
     }
 
-    /// A line is live no more.
     pub(super) fn detach(&self, id: u64, line: &Line) {
         self.inner().live.remove(id, &line.watch);
         // It may have held the tree up.
         self.freed.notify_one();
     }
 
-    /// Somebody took an event from a full line.
+    /// An event was taken from a full line.
     pub(super) fn free(&self) {
         self.freed.notify_one();
     }
 
-    /// Lets a watcher go on that has everything up to `place`. It goes live if what it missed fits into its room: one
-    /// that is still far behind is not yet measured by how fast it is.
+    /// Continues a watcher that has everything up to `place`. It goes live if what it missed fits its room; one that
+    /// is far behind is not yet judged by its speed.
     pub(super) fn join(&self, line: &Arc<Line>, place: Seq) -> Joined {
         let mut inner = self.inner();
         let Some(recent) = inner.recent_events.after(place) else { return Joined::Beyond };
@@ -191,14 +188,14 @@ impl Hub {
         Joined::Live(inner.live.insert(line))
     }
 
-    /// Brings the story beyond `seen` if it is not, by a page of the journal. Whoever else asks meanwhile waits for the
-    /// same page. It is read to its end whatever becomes of those who wait; if it cannot be, the next of them tries.
+    /// Reads a page of the journal if the recent events end at `seen`. Concurrent callers wait for the same page. The
+    /// read completes even if its callers are gone; if it fails, the next caller tries again.
     ///
     /// # Errors
-    /// What the journal says.
+    /// The journal's fault.
     pub(super) async fn read_on(self: &Arc<Self>, seen: Seq) -> Result<(), JournalFault> {
         loop {
-            // Registered before looking, so that nothing in between is missed.
+            // Registered before checking, so that no notification is missed.
             let read = self.read.notified();
             let page = {
                 let mut inner = self.inner();
@@ -212,29 +209,27 @@ impl Hub {
                 read.await;
                 continue;
             };
-            // In a task of its own: whoever asked may never look again, and the others wait for it.
+            // In a task of its own: the caller may be dropped, and others wait for the page.
             let page = tokio::spawn(page.read());
             return page.await.unwrap_or(Err(JournalFault::Closed));
         }
     }
 
-    /// Batches with events after `after`.
     pub(super) async fn page(&self, after: Seq) -> Result<Vec<Entry>, JournalFault> {
         self.journal.read(self.tree, after, PAGE).await
     }
 
-    /// What the journal of this tree is if an event after `after` is not there.
+    /// The fault of a journal that lacks the event after `after`.
     pub(super) fn damaged(&self, after: Seq) -> JournalFault {
         let reason = "an event that was confirmed is not there".to_owned();
         JournalFault::Damaged { tree: self.tree, after: after.0, reason }
     }
 
-    /// Whether nothing more will come.
     pub(super) fn is_over(&self) -> bool {
         self.inner().is_over
     }
 
-    /// Once nothing more will come and nobody is there, nothing is kept.
+    /// Drops everything once the tree has ended and no watcher is left.
     fn forget(&self) {
         let mut inner = self.inner();
         if inner.is_over && !inner.is_reading && self.watchers.load(Ordering::Acquire) == 0 {
@@ -248,13 +243,13 @@ impl Hub {
 }
 
 impl Inner {
-    /// Takes in what became durable, up to `end`; says whether the story has all of it.
+    /// Adds what became durable up to `end`. Returns whether the recent events have all of it.
     fn hear(&mut self, recorded: Vec<RecordedEvent>, end: Seq) -> bool {
         self.recent_events.trim();
         recorded.into_iter().for_each(|recorded| self.tell(recorded));
         let is_current = self.recent_events.seen() == end;
         if !is_current {
-            // Some of it was decided before anybody watched: everybody finds it in the journal, and comes back.
+            // Some of it was decided before there was a watcher: all of them read it from the journal and come back.
             self.live.all().for_each(|line| line.send_away(self.recent_events.seen()));
             self.live.clear();
         }
@@ -277,7 +272,7 @@ impl Inner {
     }
 }
 
-/// A page that is being read into the story. There is never more than one.
+/// A page that is being read. There is never more than one.
 struct Page(Arc<Hub>);
 
 impl Page {
@@ -286,11 +281,11 @@ impl Page {
         let after = hub.inner().recent_events.seen();
         let page = hub.page(after).await?;
         hub.inner().recent_events.trim();
-        // Batch by batch, so that the tree need not wait for the page.
+        // Batch by batch, so that the tree need not wait for the whole page.
         for entry in page {
             let mut inner = hub.inner();
             let (seen, known) = (inner.recent_events.seen(), hub.published());
-            // What is not confirmed yet may be read already; it is told when it is.
+            // Events that are not confirmed yet may be readable already; they are delivered once they are confirmed.
             let new = |recorded: &RecordedEvent| recorded.seq > seen && recorded.seq <= known;
             recorded_events(entry).filter(new).for_each(|recorded| inner.tell(recorded));
         }
@@ -312,7 +307,7 @@ impl Drop for Page {
     }
 }
 
-/// Ends the hub when its tree is no longer run, however that came about.
+/// Ends the hub when its tree is no longer run, for any reason.
 pub(crate) struct EndOnDrop(pub(crate) Arc<Hub>);
 
 impl Drop for EndOnDrop {

@@ -1,4 +1,5 @@
-//! Who wants what: lines by what they ask for, so that an event costs the same however many ask for something else.
+//! An index of watchers by what they ask for, so that an event's cost does not depend on watchers that ask for
+//! something else.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,16 +11,16 @@ use spinney_kernel::words::Topic;
 use super::line::Line;
 use super::{Overflow, TracedEvent, Watch};
 
-/// Live lines, each in one place.
+/// Live lines, each under one key.
 #[derive(Default)]
 pub(super) struct Index {
     lines: BTreeMap<Key<'static>, BTreeMap<u64, Arc<Line>>>,
-    /// Those of them that the tree waits for.
+    /// Lines that the tree waits for.
     patient: BTreeMap<u64, Arc<Line>>,
     drawn: u64,
 }
 
-/// The narrowest thing that a watcher asks for.
+/// The most selective filter of a watcher.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Key<'a> {
     All,
@@ -41,12 +42,12 @@ impl Key<'static> {
 }
 
 impl Index {
-    /// How many places it keeps. One that has no line any more counts, too, so that a leak shows.
+    /// Number of keys, including those without a line, so that a leak shows.
     pub(super) fn len(&self) -> usize {
         self.lines.values().map(|lines| lines.len().max(1)).sum()
     }
 
-    /// Puts a line in its place; gives its number.
+    /// Adds a line and returns its number.
     pub(super) fn insert(&mut self, line: &Arc<Line>) -> u64 {
         self.drawn += 1;
         self.lines.entry(Key::of(&line.watch)).or_default().insert(self.drawn, Arc::clone(line));
@@ -66,17 +67,15 @@ impl Index {
         self.patient.remove(&id);
     }
 
-    /// Every line.
     pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Line>> {
         self.lines.values().flat_map(BTreeMap::values)
     }
 
-    /// Forgets every line. No number is given twice.
+    /// Removes every line. Numbers are never reused.
     pub(super) fn clear(&mut self) {
         *self = Self { drawn: self.drawn, ..Self::default() };
     }
 
-    /// The lines that want an event.
     pub(super) fn wanting<'a>(
         &'a self,
         traced: &'a TracedEvent,
@@ -93,7 +92,7 @@ impl Index {
             .map(|(id, line)| (*id, line))
     }
 
-    /// The lines that hold the tree up, and for how long they may.
+    /// The full lines that the tree waits for, with the time limit of each.
     pub(super) fn holding(&self) -> impl Iterator<Item = (u64, &Arc<Line>, Duration)> {
         self.patient.iter().filter_map(|(id, line)| match line.watch.overflow {
             Overflow::Wait(patience) if line.is_full() => Some((*id, line, patience)),
@@ -102,7 +101,7 @@ impl Index {
     }
 }
 
-/// A topic and every one that covers it.
+/// A topic and all topics that cover it.
 fn above(topic: &Topic) -> impl Iterator<Item = &str> {
     let text = topic.as_str();
     text.match_indices('.').map(|(at, _)| &text[..at]).chain([text])

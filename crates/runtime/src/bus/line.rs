@@ -1,4 +1,4 @@
-//! The line to one watcher: what waits for it while it is live, and how it came to be no longer so.
+//! The line to one watcher: the events that wait for it while it is live, and why it is no longer live.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,11 +9,10 @@ use tokio::sync::Notify;
 
 use super::{Overflow, TracedEvent, Watch};
 
-/// Between a tree and one watcher.
 pub(super) struct Line {
     pub(super) watch: Watch,
     queue: Mutex<Queue>,
-    /// Something came, or nothing will.
+    /// Something arrived, or nothing more will.
     pub(super) moved: Notify,
 }
 
@@ -22,32 +21,27 @@ struct Queue {
     state: State,
 }
 
-/// Whether a tree writes to a line.
 pub(super) enum State {
-    /// It does.
     Live,
-    /// No more: this is where it goes on.
+    /// No longer live; it continues here.
     Behind(Place),
-    /// It was too slow and wanted to be disconnected then. Also one that has not begun.
+    /// It was too slow and asked to be disconnected. Also the state before it starts.
     Cut,
 }
 
-/// How far a watcher is that is not live, and how it goes on.
+/// The position of a watcher that is not live.
 pub(super) enum Place {
-    /// With the others, as the hub's story does.
+    /// It reads with the others, from the hub's recent events.
     Shared(Seq),
-    /// By itself, because it begins before what the hub remembers: it needs to know who is who.
+    /// It reads on its own, because it starts before what the hub remembers, and needs its own trace.
     Own(Seq, Box<Trace>),
 }
 
-/// What a watcher finds.
 pub(super) enum Found {
     Event(Arc<TracedEvent>),
-    /// Nothing yet.
     Nothing,
-    /// Nothing more: this is where it goes on.
+    /// No longer live; it continues here.
     Behind(Place),
-    /// Nothing more.
     Cut,
 }
 
@@ -57,12 +51,12 @@ impl Line {
         Self { watch, queue: Mutex::new(queue), moved: Notify::new() }
     }
 
-    /// From here on a tree writes to it, after these.
+    /// The tree writes to it from now on, after these.
     pub(super) fn go_live(&self, traced_events: VecDeque<Arc<TracedEvent>>) {
         *self.queue() = Queue { traced_events, state: State::Live };
     }
 
-    /// Puts an event down; says whether there is room for another.
+    /// Adds an event. Returns whether there is room for another.
     pub(super) fn put(&self, traced: &Arc<TracedEvent>) -> bool {
         let mut queue = self.queue();
         queue.traced_events.push_back(Arc::clone(traced));
@@ -77,7 +71,7 @@ impl Line {
         self.queue().traced_events.len() >= self.watch.room()
     }
 
-    /// It is too slow, and nothing more is put down. Whoever did not want to be disconnected then reads the journal.
+    /// It is too slow: it is disconnected or goes back to the journal.
     pub(super) fn leave(&self, at: Seq, trace: &Trace) {
         self.turn(match self.watch.overflow {
             Overflow::DropDeltas => State::Behind(Place::Own(at, Box::new(trace.clone()))),
@@ -85,7 +79,7 @@ impl Line {
         });
     }
 
-    /// Nothing more is put down, through no fault of its own.
+    /// It goes back to the journal, not because it was slow.
     pub(super) fn send_away(&self, at: Seq) {
         self.turn(State::Behind(Place::Shared(at)));
     }
@@ -95,7 +89,7 @@ impl Line {
         self.moved.notify_one();
     }
 
-    /// The next event, and whether a tree may have waited for that.
+    /// The next event, and whether a tree may have waited for the room.
     pub(super) fn take(&self) -> (Found, bool) {
         let mut queue = self.queue();
         if let Some(traced) = queue.traced_events.pop_front() {
@@ -113,14 +107,13 @@ impl Line {
         (found, false)
     }
 
-    /// The next event, if one waits, and whether all that is durable is on it.
+    /// The next waiting event, and whether the line has everything durable.
     pub(super) fn look(&self) -> (Option<Seq>, bool) {
         let queue = self.queue();
         let next = queue.traced_events.front().map(|traced| traced.recorded.seq);
         (next, matches!(queue.state, State::Live))
     }
 
-    /// How many events wait.
     pub(super) fn len(&self) -> usize {
         self.queue().traced_events.len()
     }

@@ -1,6 +1,6 @@
-//! The bus: everyone may watch a tree. It is the journal's tail: a watcher begins after any event, sees every event that
-//! it asked for once and in order, and holds nobody up. One that is too slow reads the journal until it has caught up;
-//! only deltas, which no journal holds, can be missed, and then it is told how many.
+//! The bus: subscriptions to a tree's events, as the tail of its journal. A watcher starts after any event, sees
+//! every event that it asked for once and in order, and holds nobody up. One that is too slow reads the journal until
+//! it has caught up. Only deltas, which no journal holds, can be missed, and then it learns how many.
 
 mod delta;
 mod gather;
@@ -26,36 +26,36 @@ pub(crate) use hub::{EndOnDrop, Hub};
 pub use tail::Tail;
 pub use watcher::{Watcher, WatcherCount};
 
-/// Default number of events that wait for one watcher before it has to read the journal.
+/// Default number of events that wait for a watcher before it has to read the journal.
 const ROOM: usize = 1_024;
 
-/// What somebody wants to see of a tree. What is left out is not asked for: the default is every event.
+/// What a watcher wants to see of a tree. The default is every event.
 #[derive(Clone, Debug, Default)]
 pub struct Watch {
-    /// Only what comes after this event.
+    /// Only events after this one.
     pub after: Seq,
-    /// Only what is about this agent.
+    /// Only events about this agent.
     pub agent: Option<AgentId>,
-    /// Only this topic, and those below it.
+    /// Only this topic and those below it.
     pub topic: Option<Topic>,
     /// Only events of this type: `agent_spawned`, `call_ended` and so on.
     pub kind: Option<String>,
-    /// Text as models say it, too.
+    /// Also text as models stream it.
     pub deltas: bool,
     /// What happens if it is too slow.
     pub overflow: Overflow,
-    /// How many events may wait for it; 1,024 if left out.
+    /// How many events may wait for it; 1,024 by default.
     pub room: Option<usize>,
 }
 
-/// What happens to a watcher that is too slow. None of it harms another watcher.
+/// What happens to a watcher that is too slow. It never affects other watchers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Overflow {
-    /// The oldest deltas are dropped, and it is told how many. Events it reads from the journal: none is lost.
+    /// The oldest deltas are dropped, and it learns how many. It reads events from the journal, so none is lost.
     #[default]
     DropDeltas,
-    /// The tree takes no further input until there is room; a watcher that takes longer than this is disconnected.
+    /// The tree takes no further input until there is room. A watcher that takes longer than this is disconnected.
     /// Deltas are dropped as above.
     Wait(Duration),
     /// It is disconnected.
@@ -65,31 +65,31 @@ pub enum Overflow {
 /// What a watcher sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// An event, which is durable.
+    /// A durable event.
     Event(Arc<TracedEvent>),
-    /// Text that a model says right now. It is void if the call is tried again.
+    /// Text that a model streams now. It is void if the call is retried.
     Delta(Arc<Delta>),
-    /// So many deltas were dropped here.
+    /// This many deltas were dropped here.
     Missed(u64),
 }
 
-/// An event, and where it stands in the story of its tree.
+/// An event with its context.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TracedEvent {
-    /// The event with its place and time.
+    /// The event with its position and time.
     pub recorded: RecordedEvent,
-    /// Whom it is about, who caused it, and since when.
+    /// The agent it is about, its cause, and when that began.
     pub context: EventContext,
 }
 
-/// Why a watcher sees no more.
+/// Why a watcher ended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WatchFault {
-    /// It was too slow, and wanted to be disconnected then.
+    /// It was too slow and asked to be disconnected.
     #[error("this watcher was too slow and is disconnected: watch again after event {}", seen.0)]
     TooSlow {
-        /// The last event that it took in.
+        /// The last event that it took.
         seen: Seq,
     },
     /// The journal cannot be read.
@@ -104,7 +104,6 @@ impl Watch {
         Self { after, ..Self::default() }
     }
 
-    /// Whether an event is asked for.
     fn wants(&self, TracedEvent { recorded, context }: &TracedEvent) -> bool {
         let agent = recorded.seq > self.after && (self.agent.is_none() || self.agent == context.agent);
         let topic = self.topic.as_ref().is_none_or(|topic| topic.covers(&context.topic));

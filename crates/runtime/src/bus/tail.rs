@@ -1,4 +1,4 @@
-//! Following a tree that this process does not run: its journal is read from the first event on, a page at a time, also
+//! Follows a tree that this process does not run: reads its journal from the first event, a page at a time, also
 //! while another process writes it.
 
 use std::collections::VecDeque;
@@ -11,10 +11,10 @@ use spinney_kernel::words::{Seq, TreeId, limit};
 use super::TracedEvent;
 use crate::tree::{RecordedEvent, recorded_events};
 
-/// How long it waits before it reads again: fast to the eye, next to nothing to the machine.
+/// Pause between reads: fast for people, cheap for the machine.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The events of a tree that another process runs, or nobody. They come as a [`Watcher`](super::Watcher) gives them.
+/// The events of a tree that another process runs, or none. They look like those of a [`Watcher`](super::Watcher).
 pub struct Tail<'j> {
     journal: &'j dyn Journal,
     tree: TreeId,
@@ -31,15 +31,15 @@ impl<'j> Tail<'j> {
         Self { journal, tree, seen: Seq(0), trace: Trace::default(), read: VecDeque::new() }
     }
 
-    /// The next event that is stored; none if there is none yet.
+    /// The next stored event; `None` if there is none yet.
     ///
     /// # Errors
-    /// If the tree is not there, or its journal cannot be read.
+    /// If the tree does not exist, or its journal cannot be read.
     pub async fn next(&mut self) -> Result<Option<TracedEvent>, JournalFault> {
         if self.read.is_empty() {
             let page = self.journal.read(self.tree, self.seen, limit::PAGE_BATCHES_MAX).await?;
             let seen = self.seen;
-            // A batch whose first events were seen is read again.
+            // The rest of a partly read batch is read again.
             self.read = page.into_iter().flat_map(recorded_events).filter(|event| event.seq > seen).collect();
             self.seen = self.read.back().map_or(seen, |last| last.seq);
         }
@@ -48,10 +48,10 @@ impl<'j> Tail<'j> {
         Ok(Some(TracedEvent { recorded, context }))
     }
 
-    /// Waits for the next event, whoever runs the tree and however often that process dies; none once the tree has ended.
+    /// Waits for the next event, whichever process runs the tree; `None` once the tree has ended.
     ///
     /// # Errors
-    /// If the tree is not there, or its journal cannot be read.
+    /// If the tree does not exist, or its journal cannot be read.
     pub async fn wait_for_next(&mut self) -> Result<Option<TracedEvent>, JournalFault> {
         loop {
             if let Some(traced) = self.next().await? {

@@ -1,5 +1,5 @@
-//! A watcher: goes on where the hub's story has come to, or reads the journal until it gets there; then takes what the
-//! tree puts on its line, and goes back to the journal whenever it was too slow.
+//! A watcher: continues from the hub's recent events, or reads the journal until it gets there. Then it takes events
+//! from its line, and returns to the journal whenever it was too slow.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,40 +15,40 @@ use super::line::{Found, Line, Place};
 use super::{Overflow, Seen, TracedEvent, Watch, WatchFault};
 use crate::tree::{RecordedEvent, recorded_events};
 
-/// Somebody who watches a tree. Dropping it ends that.
+/// A subscription to the events of a tree. Dropping it unsubscribes.
 pub struct Watcher {
     hub: Arc<Hub>,
     line: Arc<Line>,
     mode: Mode,
-    /// What it found before it was live and has not taken yet.
+    /// Events read before it was live and not taken yet.
     read: VecDeque<Arc<TracedEvent>>,
     deltas: Option<broadcast::Receiver<Arc<Delta>>>,
-    /// A delta that was taken from its channel and waits for its event.
+    /// A delta that waits for the event before it.
     delta: Option<Arc<Delta>>,
-    /// Deltas that were dropped and not told of yet.
+    /// Dropped deltas that were not reported yet.
     missed: u64,
     seen: Seq,
     count: WatcherCount,
 }
 
-/// What became of what a watcher asked for.
+/// A watcher's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WatcherCount {
-    /// Events that it took.
+    /// Events taken.
     pub events: u64,
-    /// Deltas that it took.
+    /// Deltas taken.
     pub deltas: u64,
-    /// Deltas that were dropped.
+    /// Deltas dropped.
     pub dropped: u64,
 }
 
 /// Where its events come from.
 enum Mode {
-    /// What is behind, after this place.
+    /// The journal or the hub's recent events, after this position.
     Reading(Place),
     /// Its line, by its number at the hub.
     Live(u64),
-    /// Nowhere: nothing more will come.
+    /// Nothing more will come.
     Over,
 }
 
@@ -72,10 +72,10 @@ impl Watcher {
         watcher
     }
 
-    /// What comes next; none once the tree has ended or is no longer run, and everything was seen.
+    /// The next item; `None` once the tree has ended or is no longer run, and everything was delivered.
     ///
     /// # Errors
-    /// If it was too slow and wanted to be disconnected then, or what the journal says. There is nothing after that.
+    /// If it was too slow and asked to be disconnected, or a fault of the journal. Nothing follows an error.
     pub async fn next(&mut self) -> Option<Result<Seen, WatchFault>> {
         loop {
             match self.at_hand() {
@@ -95,7 +95,7 @@ impl Watcher {
         }
     }
 
-    /// The next event. Deltas before it are dropped.
+    /// The next event. Skips deltas before it.
     ///
     /// # Errors
     /// As [`next`](Self::next).
@@ -109,25 +109,25 @@ impl Watcher {
         }
     }
 
-    /// The last event that it took; whoever watches again after it misses nothing and sees nothing twice.
+    /// The last event that it took. A watcher that starts after it misses nothing and repeats nothing.
     #[must_use]
     pub const fn seen(&self) -> Seq {
         self.seen
     }
 
-    /// What became of what it asked for.
+    /// Its counters.
     #[must_use]
     pub const fn count(&self) -> WatcherCount {
         self.count
     }
 
-    /// How many events wait for it in memory.
+    /// Number of events that wait for it in memory.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.read.len() + self.line.len()
     }
 
-    /// What can be had without waiting.
+    /// The next item that is available without waiting.
     fn at_hand(&mut self) -> Result<Option<Seen>, WatchFault> {
         self.look_for_delta();
         if self.missed > 0 {
@@ -179,7 +179,7 @@ impl Watcher {
         }
     }
 
-    /// Goes on with what the hub remembers, or by a page of the journal.
+    /// Continues from the hub's recent events, or with a page of the journal.
     async fn read_on(&mut self) -> Result<(), JournalFault> {
         let Mode::Reading(place) = &self.mode else { return Ok(()) };
         let place = match place {
@@ -192,14 +192,15 @@ impl Watcher {
         }
     }
 
-    /// Goes on with what the hub remembers. Gives the last event that the hub knows if the hub has to read on first.
+    /// Continues from the hub's recent events. Returns the last event that the hub knows if the hub must read on
+    /// first.
     fn join(&mut self, place: Seq) -> Option<Seq> {
         let joined = self.hub.join(&self.line, place);
         let is_own = matches!(self.mode, Mode::Reading(Place::Own(..)));
         match joined {
             Joined::Live(id) => self.mode = Mode::Live(id),
             Joined::Over(missed) => (self.read, self.mode) = (missed, Mode::Over),
-            // It keeps its trace until it is live: without it, it might have to begin anew.
+            // It keeps its trace until it is live; otherwise it might have to start over.
             Joined::Partly(..) | Joined::Beyond if is_own => {}
             Joined::Partly(seen, missed) => {
                 self.mode = Mode::Reading(Place::Shared(seen.max(place)));
@@ -211,17 +212,17 @@ impl Watcher {
         None
     }
 
-    /// Reads a page by itself, if that is how it reads.
+    /// Reads a page for itself, if it reads on its own.
     async fn read_alone(&mut self) -> Result<(), JournalFault> {
         let Mode::Reading(Place::Own(place, trace)) = &mut self.mode else { return Ok(()) };
         let (after, known) = (*place, self.hub.published());
         if after == known {
-            // The story is not as far.
+            // The hub has not read that far.
             self.mode = Mode::Reading(Place::Shared(after));
             return Ok(());
         }
         let page = self.hub.page(after).await?;
-        // What is not confirmed yet may be read already; it is told when it is.
+        // Events that are not confirmed yet may be readable already; they are delivered once they are confirmed.
         let new = |recorded: &RecordedEvent| recorded.seq > after && recorded.seq <= known;
         for recorded in page.into_iter().flat_map(recorded_events).filter(new) {
             *place = recorded.seq;
@@ -234,7 +235,7 @@ impl Watcher {
         if *place == after { Err(self.hub.damaged(after)) } else { Ok(()) }
     }
 
-    /// Waits until something is on the line, or a delta.
+    /// Waits for an event or a delta.
     async fn wait(&mut self) {
         let moved = self.line.moved.notified();
         match (&mut self.deltas, &self.delta) {
@@ -250,7 +251,6 @@ impl Watcher {
         }
     }
 
-    /// From here on its events come from elsewhere.
     fn turn(&mut self, mode: Mode) {
         if let Mode::Live(id) = std::mem::replace(&mut self.mode, mode) {
             self.hub.detach(id, &self.line);
@@ -265,7 +265,7 @@ impl Watcher {
     }
 }
 
-/// Whether a delta comes before whatever else there is: not before the event after which it was said.
+/// Whether a delta comes before the next event: not before the event that it follows.
 fn is_due(delta: &Delta, event: Option<Seq>, mode: &Mode, is_live: bool) -> bool {
     event.map_or_else(
         || match mode {

@@ -1,17 +1,16 @@
-//! What the closure of a tool gives: text as it is, anything else as JSON, with images and files or a cost if there are
-//! any.
+//! The return types of a tool's closure: text as it is, anything else as JSON, with optional images, files and cost.
 
 use serde::Serialize;
 use serde_json::Value;
 use spinney_kernel::words::Enclosure;
 
-/// What the closure of a [`FunctionTool`](super::FunctionTool) gives: text, which the model reads as it is, any other
-/// value that can be written as JSON, or [`Answered`] around one.
+/// What the closure of a [`FunctionTool`](super::FunctionTool) returns: text, which the model reads unchanged, any
+/// other value that serializes to JSON, or [`Answered`] around one.
 pub trait Gives: sealed::Gives {}
 
 impl<T: sealed::Gives> Gives for T {}
 
-/// A value with what belongs to it.
+/// A value with images, files and a cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered<T> {
     value: T,
@@ -26,14 +25,14 @@ impl<T: Serialize> Answered<T> {
         Self { value, parts: Vec::new(), cost_nanos: None }
     }
 
-    /// This, and images and files. What is empty, too large or too many is left out, and the model is told.
+    /// Adds images and files. Empty, oversized or excess ones are left out, and the model is notified.
     #[must_use]
     pub fn with_parts(mut self, parts: impl IntoIterator<Item = Enclosure>) -> Self {
         self.parts.extend(parts);
         self
     }
 
-    /// This, and what the call cost by itself.
+    /// Sets what the call cost.
     #[must_use]
     pub const fn cost_nanos(mut self, nanos: u64) -> Self {
         self.cost_nanos = Some(nanos);
@@ -41,7 +40,7 @@ impl<T: Serialize> Answered<T> {
     }
 }
 
-/// What the tool makes an answer of.
+/// The output before it becomes an answer.
 #[derive(Debug)]
 pub struct ToolOutput {
     pub(super) text: String,

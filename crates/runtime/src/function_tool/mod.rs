@@ -46,11 +46,10 @@ pub use takes::{Takes, ToolRequest, Untyped};
 
 use gives::ToolOutput;
 
-/// A tool that is a closure: `Ok` is what the model reads, `Err` too, marked as an error.
+/// A tool that is a closure: the model reads both `Ok` and `Err`, the latter marked as an error.
 ///
-/// The closure takes what implements [`Takes`]: its arguments as a type of its own, the same in a [`ToolRequest`] if it also
-/// wants to know who calls and under which key, or everything as it came ([`Untyped`]). It gives what implements
-/// [`Gives`].
+/// The closure takes what implements [`Takes`]: its arguments as a type of its own, the same in a [`ToolRequest`] if
+/// it also needs the caller and the key, or the raw attempt ([`Untyped`]). It returns what implements [`Gives`].
 #[derive(Clone)]
 pub struct FunctionTool {
     spec: Arc<Spec>,
@@ -59,21 +58,20 @@ pub struct FunctionTool {
 
 type Function = dyn Fn(ToolAttempt) -> Pending<Result<ToolOutput, Complaint>> + Send + Sync;
 
-/// Why there is no answer.
 enum Complaint {
-    /// The arguments cannot be read, so nothing was called.
+    /// The arguments are invalid, so nothing was called.
     Arguments(String),
-    /// The closure says no.
+    /// The closure returned an error.
     Said(String),
 }
 
 impl FunctionTool {
-    /// A tool that may wait. It runs when its call is first polled; dropping the call drops what the closure gave.
+    /// An async tool. It runs when its call is first polled; dropping the call drops the closure's future.
     ///
-    /// The type's own documentation describes the tool, unless [`described`](Self::described) says otherwise.
+    /// The type's own documentation describes the tool, unless [`described`](Self::described) replaces it.
     ///
     /// # Panics
-    /// If the type is not written as a JSON object: models give every tool its arguments by name.
+    /// If the type does not serialize to a JSON object: models pass arguments by name.
     pub fn new<A, F, W, T, E>(function: F) -> Self
     where
         A: Takes,
@@ -92,7 +90,7 @@ impl FunctionTool {
                     let work = function(A::read(attempt).map_err(Complaint::Arguments)?);
                     match work.await {
                         Ok(value) => value.give().map_err(Complaint::Said),
-                        // With its sources, where a type has any to tell.
+                        // The alternate form includes the error's sources.
                         Err(error) => Err(Complaint::Said(format!("{error:#}"))),
                     }
                 })
@@ -100,8 +98,8 @@ impl FunctionTool {
         }
     }
 
-    /// A tool that answers at once. It must not block: what reads files or computes for long is for [`new`](Self::new)
-    /// and a thread that may wait.
+    /// A tool that answers at once. It must not block: use [`new`](Self::new) and a blocking thread for files and
+    /// long computations.
     ///
     /// # Panics
     /// As [`new`](Self::new).
@@ -115,44 +113,44 @@ impl FunctionTool {
         Self::new(move |args| ready(function(args)))
     }
 
-    /// This, with words for the model: what it does and when to use it.
+    /// Sets the description for the model: what it does and when to use it.
     #[must_use]
     pub fn described(mut self, description: impl Into<String>) -> Self {
         self.spec_mut().description = description.into();
         self
     }
 
-    /// This, with another schema of its arguments: a JSON Schema, as text.
+    /// Sets another JSON Schema of its arguments, as text.
     #[must_use]
     pub fn schema(mut self, schema: impl Into<String>) -> Self {
         self.spec_mut().schema = schema.into();
         self
     }
 
-    /// This, and calling it twice under the same key is the same as once: a call is started again after a crash.
+    /// Declares it idempotent under the same key: a call is restarted after a crash.
     #[must_use]
     pub fn repeatable(mut self) -> Self {
         self.spec_mut().lost = OnLost::Repeatable;
         self
     }
 
-    /// This, with a bound on the time of one call; 60 seconds unless it is given.
+    /// Sets the timeout of one call; 60 seconds by default.
     #[must_use]
     pub fn timeout_ms(mut self, timeout_ms: u64) -> Self {
         self.spec_mut().timeout_ms = Some(timeout_ms);
         self
     }
 
-    /// This, with so many bytes of its output shown whole, up to 32 KiB; 2,048 characters and 50 lines unless it is given.
-    /// Of a longer one the model is shown head and tail, and the whole is a file.
+    /// Sets how many bytes of its output are shown whole, up to 32 KiB; 2,048 characters and 50 lines by default. Of
+    /// a longer output the model sees head and tail, and the whole is a file.
     #[must_use]
     pub fn shown_bytes(mut self, shown_bytes: u32) -> Self {
         self.spec_mut().shown_bytes = Some(shown_bytes);
         self
     }
 
-    /// This, with the most that one call can cost by itself. It is held before each call, and spent unless the answer
-    /// says what it really was ([`Answered::cost_nanos`]).
+    /// Sets the most that one call can cost. It is held before each call, and spent unless the answer sets the actual
+    /// cost ([`Answered::cost_nanos`]).
     #[must_use]
     pub fn cost_nanos_max(mut self, nanos: u64) -> Self {
         self.spec_mut().cost_nanos_max = nanos;

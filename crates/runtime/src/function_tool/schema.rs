@@ -1,23 +1,23 @@
-//! The schema of a tool's arguments: from their type to compact JSON text, the same in every build, and from there to a
-//! line for a model that got them wrong.
+//! The schema of a tool's arguments: from their type to compact JSON text, the same in every build, and a one-line
+//! form for a model that got them wrong.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use schemars::transform::RestrictFormats;
 use serde_json::{Map, Value};
 
-/// Most levels of a type that an error tells.
+/// Most levels of a type that an error shows.
 const TOLD_DEPTH_MAX: usize = 6;
 
-/// What puts schemas together: what stands beside it is not all that there is.
+/// Keywords that combine schemas: the fields beside them are not all.
 const JOINS: [&str; 4] = ["$ref", "allOf", "anyOf", "oneOf"];
 
-/// The schema of a type, and what the type says of itself.
+/// The schema of a type, and the type's description.
 ///
-/// Types that are used twice stand in `$defs`, so that it never grows beyond what was written. It is refused with its
-/// size when a tree starts, if that is above what a journal takes.
+/// Types that are used twice are in `$defs`, so that it does not grow exponentially. A schema above the journal's
+/// limit is refused with its size when a tree starts.
 pub(super) fn of<A: JsonSchema>() -> (String, String) {
-    // Formats that only Rust knows tell a model nothing.
+    // Formats that only Rust knows mean nothing to a model.
     let settings = SchemaSettings::draft2020_12().with_transform(RestrictFormats::default());
     let mut schema = settings.into_generator().into_root_schema_for::<A>();
     let root = schema.ensure_object();
@@ -37,8 +37,8 @@ pub(super) fn of<A: JsonSchema>() -> (String, String) {
     (schema.to_string(), description.unwrap_or_default())
 }
 
-/// Says of every object with named fields that it has no others: models then add none. Only where no object is made of
-/// several schemas, each of which would forbid the fields of the others.
+/// Closes every object with named fields, so that models add none. Only where no object combines several schemas,
+/// each of which would forbid the fields of the others.
 fn close(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
@@ -62,7 +62,7 @@ fn any(schema: &Value, is: &impl Fn(&Map<String, Value>) -> bool) -> bool {
     }
 }
 
-/// What a schema takes, in a line; nothing if it is none.
+/// What a schema accepts, in a line; `None` if it is invalid.
 pub(super) fn described(schema: &str) -> Option<String> {
     let root: Value = serde_json::from_str(schema).ok()?;
     Some(shape(&root, &root, TOLD_DEPTH_MAX))

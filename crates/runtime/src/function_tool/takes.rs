@@ -1,4 +1,4 @@
-//! What the closure of a tool takes: a type of its own, the same with the call around it, or everything as it came.
+//! The argument types of a tool's closure: a type of its own, the same with the attempt, or the raw attempt.
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -6,23 +6,22 @@ use spinney_kernel::port::tool::ToolAttempt;
 
 use super::schema;
 
-/// What the closure of a [`FunctionTool`](super::FunctionTool) takes: any type that can be read from JSON and has a
+/// What the closure of a [`FunctionTool`](super::FunctionTool) takes: any type that deserializes from JSON and has a
 /// schema, [`ToolRequest`] around one, or [`Untyped`].
 pub trait Takes: sealed::Takes {}
 
 impl<A: sealed::Takes> Takes for A {}
 
-/// The arguments, and the attempt that brings them.
+/// The arguments and their attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolRequest<A> {
     /// The arguments.
     pub args: A,
-    /// For whom, which attempt, and the key: the same for every start of the same call, so that an effect can be made
-    /// once.
+    /// The caller, the attempt, and the idempotency key: the same for every start of the same call.
     pub attempt: ToolAttempt,
 }
 
-/// An attempt as it came, with its arguments as text. Such a tool has no schema unless it is given one.
+/// A raw attempt, with its arguments as text. Such a tool has no schema unless it is given one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Untyped(pub ToolAttempt);
 
@@ -30,10 +29,9 @@ pub(super) mod sealed {
     use super::ToolAttempt;
 
     pub trait Takes: Sized {
-        /// The schema of the arguments, and what the type says of itself.
+        /// The schema of the arguments, and the type's description.
         fn schema() -> (String, String);
 
-        /// Reads the arguments.
         fn read(attempt: ToolAttempt) -> Result<Self, String>;
     }
 }
@@ -68,7 +66,7 @@ impl sealed::Takes for Untyped {
     }
 }
 
-/// Reads arguments; the error names the field, also one inside another.
+/// The error names the field, including nested ones.
 fn read<A: DeserializeOwned>(args: &str) -> Result<A, String> {
     let mut text = serde_json::Deserializer::from_str(args);
     let read = serde_path_to_error::deserialize(&mut text).map_err(|error| {
@@ -79,7 +77,7 @@ fn read<A: DeserializeOwned>(args: &str) -> Result<A, String> {
     Ok(read)
 }
 
-/// A model does not count the columns of what it wrote.
+/// A model cannot use column numbers.
 fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason).to_owned()

@@ -1,13 +1,13 @@
-//! How many steps it takes at most to check a value, counted before it is checked. Parts of a schema may refer to each
-//! other so that each doubles what the next costs; patterns and lists of allowed values cost by their length. The count
-//! follows every part that might be looked at, and stops at its bound.
+//! Upper bound on the steps to check a value, computed in advance. Parts of a schema may refer to each other so that
+//! each doubles the cost of the next; patterns and lists of allowed values cost by their length. The count follows
+//! every part that might be visited, and stops at its limit.
 
 use serde_json::{Map, Value};
 use spinney_kernel::words::limit;
 
 use super::plan::{Part, Plan, Which, nodes};
 
-/// A count of steps that has not come to its bound.
+/// A step count that has not reached its limit.
 pub(super) struct Cost<'p> {
     plan: &'p Plan,
     left: u64,
@@ -93,7 +93,7 @@ impl Cost<'_> {
     }
 }
 
-/// What it costs to look for a pattern of so many bytes in a text: in proportion to both.
+/// The cost of searching a text for a pattern: proportional to both.
 const fn looking(pattern: usize, text: &str) -> usize {
     text.len().saturating_mul(8 + pattern) / 8
 }

@@ -1,6 +1,5 @@
-//! Whether an answer fits its schema. The one place where a schema is evaluated: at the edge, once for each answer, and
-//! what comes out goes into the journal. It opens no file and no connection, and it ends: how much an answer may have and
-//! how many steps it may take are counted before.
+//! Checks answers against schemas. The only place that evaluates a schema: once per answer, and the result goes into
+//! the journal. It opens no file and no connection, and it always ends: size and steps are bounded in advance.
 
 mod cost;
 mod plan;
@@ -17,17 +16,17 @@ use spinney_kernel::words::limit;
 use cost::Cost;
 use plan::Plan;
 
-/// Whether this is a schema that answers can be checked against.
+/// Checks that this is a usable schema.
 ///
 /// # Errors
-/// What is wrong with it, and where in it.
+/// What is wrong with it, and where.
 pub(crate) fn check(schema: &str) -> Result<(), Wrong> {
     let value = read(schema)?;
     Plan::of(&value)?;
     validator(&value).map(drop)
 }
 
-/// Refuses a request with a schema that is none. The kernel sees whether the rest of it is as it should be.
+/// Refuses a request with an invalid schema. The kernel checks the rest of it.
 pub(crate) fn check_request(request: &Request) -> Result<(), Refusal> {
     let refused = |schema: &OutputSchema| {
         check(schema.text()).map_err(|wrong| Refusal::BadSchema { reason: bad(wrong).describe() })
@@ -46,12 +45,12 @@ fn bad(wrong: Wrong) -> Mismatch {
     Mismatch { kind: MismatchKind::Schema, wrong: vec![wrong], more: 0 }
 }
 
-/// The bare JSON of an answer that fits a schema.
+/// The bare JSON of an answer that matches a schema.
 ///
 /// # Errors
-/// How it does not.
+/// How it fails to match.
 pub(crate) fn fit<'a>(schema: &str, answer: &'a str) -> Result<&'a str, Mismatch> {
-    // A checker that panics has found nothing out, and nobody else is to suffer for it.
+    // A panic in the checker counts as a mismatch and affects nothing else.
     catch_unwind(AssertUnwindSafe(|| evaluate(schema, answer))).unwrap_or_else(|_| {
         Err(Mismatch::whole(MismatchKind::TooMuch, "expected something that can be checked"))
     })
@@ -78,20 +77,19 @@ fn evaluate<'a>(schema: &str, answer: &'a str) -> Result<&'a str, Mismatch> {
     let mut errors = validator.iter_errors(&value);
     let wrong: Vec<Wrong> =
         errors.by_ref().take(limit::MISMATCHES_SHOWN_MAX).map(|error| described(&error)).collect();
-    // How many more there are is worth a few looks, not all of them.
+    // Counts only some of the further mismatches.
     let more = errors.take(MORE_MAX).count() as u32;
     Err(Mismatch { kind: MismatchKind::Value, wrong, more })
 }
 
-/// How many things that are wrong are counted beyond those that are told.
+/// Most mismatches counted beyond those that are listed.
 const MORE_MAX: usize = 100;
 
 fn read(schema: &str) -> Result<Value, Wrong> {
     serde_json::from_str(schema).map_err(|error| Wrong { path: String::new(), expected: error.to_string() })
 }
 
-/// Compiled, with patterns that take time in proportion to what they read. `format` is a remark, as the newest draft
-/// has it.
+/// Compiled with linear-time patterns. `format` is an annotation only, as in the newest draft.
 fn validator(schema: &Value) -> Result<Validator, Wrong> {
     let patterns =
         PatternOptions::regex().size_limit(limit::PATTERN_BYTES_MAX).dfa_size_limit(limit::PATTERN_BYTES_MAX);
@@ -99,10 +97,10 @@ fn validator(schema: &Value) -> Result<Validator, Wrong> {
     options.offline().build(schema).map_err(|error| described(&error))
 }
 
-/// One thing that is wrong, without repeating the answer.
+/// One mismatch, without repeating the answer.
 fn described(error: &ValidationError<'_>) -> Wrong {
     let mut expected = error.masked().to_string();
-    // That none of several fits says little: what is wrong with each says more.
+    // The mismatches of each alternative say more than that none matches.
     if let ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } =
         error.kind()
     {
@@ -113,7 +111,7 @@ fn described(error: &ValidationError<'_>) -> Wrong {
     Wrong { path: error.instance_path().as_str().to_owned(), expected }
 }
 
-/// An answer without the white space around it, and without the one fence that models like to put around JSON.
+/// The answer without surrounding white space, and without the one fence that models like to put around JSON.
 fn bare(answer: &str) -> &str {
     let answer = answer.trim();
     let fenced = || {

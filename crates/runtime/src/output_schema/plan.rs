@@ -1,5 +1,5 @@
-//! What a schema is made of: its parts, and to what of a value each leads. What leads out of the schema, or where nobody
-//! can say before how far, is refused.
+//! The structure of a schema: its parts, and which part of a value each applies to. References out of the schema, and
+//! keywords whose reach is unknown in advance, are refused.
 
 use std::collections::BTreeMap;
 
@@ -9,34 +9,30 @@ use spinney_kernel::definition::Wrong;
 /// The parts of a schema. The first is the whole.
 pub(super) struct Plan(pub(super) Vec<Part>);
 
-/// One part, and where it leads by the places of others.
+/// One part, with the indices of the parts that it leads to.
 #[derive(Default)]
 pub(super) struct Part {
-    /// To the same value.
+    /// For the same value.
     pub(super) same: Vec<usize>,
-    /// To the same value, one of several: what is wrong in each is kept until one fits.
+    /// Alternatives for the same value: the errors of each are kept until one matches.
     pub(super) one_of: Vec<usize>,
-    /// To what is in a list: to all of it, or to what has a place.
+    /// For all items of a list, or the one at an index.
     pub(super) items: Vec<(Option<usize>, usize)>,
-    /// To what is in a map.
     pub(super) members: Vec<(Which, usize)>,
-    /// To the keys of a map.
     pub(super) keys: Vec<usize>,
     /// How many values it compares with.
     pub(super) compares: usize,
-    /// How long its pattern is.
+    /// The length of its pattern.
     pub(super) pattern: Option<usize>,
-    /// Whether no two items may be the same.
+    /// Whether items must be unique.
     pub(super) unique: bool,
 }
 
-/// To which members of a map a part leads.
 pub(super) enum Which {
-    /// To all, or to all that no other part names.
+    /// All, or all that no other part names.
     All,
-    /// To the one called so.
     Named(String),
-    /// To those that a pattern of so many bytes finds.
+    /// Those that match a pattern of this length.
     Found(usize),
 }
 
@@ -47,13 +43,12 @@ const ITEMS: [&str; 4] = ["items", "prefixItems", "additionalItems", "contains"]
 const MEMBERS: [&str; 3] = ["properties", "patternProperties", "additionalProperties"];
 /// Keywords with parts that others refer to.
 const STORES: [&str; 3] = ["$defs", "definitions", "contentSchema"];
-/// Those of them all whose parts have names.
+/// Keywords whose parts have names.
 const NAMED: [&str; 6] =
     ["dependentSchemas", "dependencies", "properties", "patternProperties", "$defs", "definitions"];
-/// Keywords whose values are compared with.
 const COMPARES: [&str; 4] = ["enum", "const", "required", "dependentRequired"];
 
-/// Keywords that lead where only an evaluation can tell, and what to write instead.
+/// Keywords whose reach only an evaluation can tell, and what to write instead.
 const REFUSED: [(&str, &str); 6] = [
     ("$dynamicRef", "`$ref`"),
     ("$recursiveRef", "`$ref`"),
@@ -64,10 +59,8 @@ const REFUSED: [(&str, &str); 6] = [
 ];
 
 impl Plan {
-    /// The plan of a schema.
-    ///
     /// # Errors
-    /// What of it is refused, and where.
+    /// What is refused, and where.
     pub(super) fn of(schema: &Value) -> Result<Self, Wrong> {
         let mut reader = Reader::default();
         reader.add("", schema)?;
@@ -94,7 +87,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Whether a part leads back to itself while the value is the same.
+    /// Whether a part leads back to itself for the same value.
     fn circles(&self, at: usize, marks: &mut [Mark]) -> bool {
         match marks[at] {
             Mark::Open => return true,
@@ -108,7 +101,7 @@ impl Plan {
     }
 }
 
-/// How far looking for a circle has come with a part.
+/// The state of a part in the search for cycles.
 #[derive(Clone, Copy)]
 enum Mark {
     New,
@@ -116,15 +109,15 @@ enum Mark {
     Over,
 }
 
-/// A part that a keyword holds: under which keyword, under what name or place, and which part.
+/// A part in a keyword: the keyword, its name or index, and the part.
 type Led<'w> = (&'w str, Option<String>, usize);
 
 #[derive(Default)]
 struct Reader {
     parts: Vec<Part>,
-    /// Each part by its pointer.
+    /// Each part by its JSON pointer.
     places: BTreeMap<String, usize>,
-    /// From which part, where that stands, and to what.
+    /// The referring part, its pointer, and the target.
     references: Vec<(usize, String, String)>,
 }
 
@@ -161,7 +154,6 @@ impl Reader {
         Ok(at)
     }
 
-    /// The parts that some keywords hold.
     fn lead<'w>(
         &mut self,
         place: &str,
@@ -179,7 +171,7 @@ impl Reader {
     }
 }
 
-/// Refuses keywords that lead where nobody can follow.
+/// Refuses keywords whose reach is unknown.
 fn check(place: &str, keys: &Map<String, Value>) -> Result<(), Wrong> {
     if let Some((word, instead)) = REFUSED.iter().find(|(word, _)| keys.contains_key(*word)) {
         let expected = format!("expected {instead}: `{word}` is not supported here");
@@ -192,7 +184,7 @@ fn check(place: &str, keys: &Map<String, Value>) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// The parts that a keyword holds, each with its name or place if it is one of several.
+/// The parts in a keyword, each with its name or index if there are several.
 fn inside(held: Option<&Value>, is_named: bool) -> Vec<(Option<String>, &Value)> {
     match held {
         Some(Value::Object(parts)) if is_named => {
@@ -206,12 +198,12 @@ fn inside(held: Option<&Value>, is_named: bool) -> Vec<(Option<String>, &Value)>
     }
 }
 
-/// A name as a pointer has it.
+/// Escaped for a JSON pointer.
 fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-/// How many values are in one, itself included.
+/// The number of values in one, itself included.
 pub(super) fn nodes(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(nodes).sum::<usize>(),

@@ -1,4 +1,4 @@
-//! What fits and what does not, what no schema may be, and that every check ends.
+//! Which answers match, which schemas are refused, and that every check ends.
 
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ const PERSON: &str = r##"{
   }
 }"##;
 
-/// How an answer does not fit, in words; or what of it is kept.
+/// How an answer fails to match, or the part of it that is kept.
 fn described(schema: &str, answer: &str) -> String {
     match fit(schema, answer) {
         Ok(bare) => format!("fits: {bare}"),
@@ -51,7 +51,7 @@ fn every_way_not_to_fit_is_told_with_its_place() {
     "#);
 }
 
-/// Models put JSON into a fence; what is kept is what is in it, as it was written.
+/// Models put JSON into a fence; its content is kept unchanged.
 #[test]
 fn one_fence_around_the_value_is_taken_off() {
     let number = r#"{"type": "number"}"#;
@@ -110,7 +110,7 @@ fn what_is_no_schema_or_leads_out_of_it_is_refused_with_its_place() {
     assert_eq!(check(PERSON), Ok(()));
 }
 
-/// Schemas and answers that would take for ever take a bounded number of steps, and are told so.
+/// Schemas and answers that would take forever are stopped at a bound.
 #[test]
 fn what_would_take_for_ever_to_check_is_too_much() {
     let double = |at: usize| {
@@ -132,14 +132,14 @@ fn what_would_take_for_ever_to_check_is_too_much() {
     ] {
         assert_eq!(fit(schema, answer).unwrap_err().kind, MismatchKind::TooMuch, "{schema}");
     }
-    // What people mean is far from the bounds.
+    // Realistic schemas are far from the bounds.
     let tree = r##"{"type":["object","integer"],"properties":{"a":{"$ref":"#"}}}"##;
     assert!(fit(tree, &deep(100)).is_ok());
     let words = format!("[{}]", vec![r#""a word""#; 10_000].join(","));
     assert!(fit(r#"{"items":{"type":"string","pattern":"^[a-z ]+$"},"uniqueItems":false}"#, &words).is_ok());
 }
 
-/// A pattern that other engines need for ever for takes time in proportion to the text.
+/// A pattern with exponential backtracking elsewhere takes linear time here.
 #[test]
 fn a_pattern_never_hangs() {
     let text = format!("\"{}!\"", "a".repeat(60_000));
@@ -149,7 +149,7 @@ fn a_pattern_never_hangs() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever is said, it fits or it does not: nothing panics, and what fits is JSON that is in the answer.
+    /// Every answer matches or does not: nothing panics, and what matches is JSON from the answer.
     #[test]
     fn any_answer_fits_or_is_told_why_not(answer in prop_oneof![
         ".{0,80}",
@@ -165,7 +165,7 @@ proptest! {
         }
     }
 
-    /// Whatever is given as a schema is one or is refused, and an answer to it has an end.
+    /// Every schema is accepted or refused, and checking an answer ends.
     #[test]
     fn any_schema_is_one_or_is_refused(
         word in "(type|items|properties|\\$ref|allOf|anyOf|pattern|enum|if|\\$defs|required|not|minimum|const)",

@@ -1,5 +1,5 @@
-//! Applying: one request of a person to a tree that nobody runs. It is decided and written down, and nothing starts:
-//! the tree is suspended first, so that what the request sets free waits until the tree is resumed.
+//! Applies one request of a person to a tree that is not running. It is decided and written, and nothing starts: the
+//! tree is suspended first, so that released calls wait until the tree is resumed.
 
 use std::sync::Arc;
 
@@ -17,29 +17,29 @@ use super::rollback::Back;
 use super::run::Begin;
 use crate::names::Names;
 
-/// Why a request to a tree that nobody runs was not done. Nothing of it was written; timers that were due may be.
+/// Why a request to a tree that is not running was not done. Nothing of it was written; due timers may have been.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
-    /// We say no.
+    /// It was refused.
     #[error(transparent)]
     Refused(Refusal),
-    /// It runs in this home: ask the tree itself.
+    /// It runs in this home: send the request to the tree.
     #[error("tree {tree} is running in this home: ask it directly")]
     Running {
         /// Which tree.
         tree: TreeId,
     },
-    /// The journal says no.
+    /// The journal failed.
     #[error(transparent)]
     Journal(JournalFault),
-    /// The tree answered another request. It may have done this one.
+    /// The reply belongs to another request. This one may have been done.
     #[error(transparent)]
     Reply(OtherReply),
 }
 
-/// Decides one request of a person, appends it and stops. Timers that are due come first, as they would if somebody ran
-/// the tree. No effect starts, and no lost call is taken up, unless the root is being cancelled: then whatever was out
-/// is lost for good.
+/// Decides one request of a person, appends it and stops. Due timers come first, as they would in a running tree. No
+/// effect starts, and no lost call is handled, unless the root is being cancelled: then running calls are lost for
+/// good.
 pub(crate) async fn apply(
     begin: Begin,
     mut request: Request,
@@ -61,7 +61,7 @@ pub(crate) async fn apply(
     let aim = aim(&request, root.as_ref());
     let late = late_answer(&live, &request);
     let due = if aim == Aim::Nothing { Vec::new() } else { due(&live) };
-    // What timers and the request set free waits until somebody runs the tree.
+    // What timers and the request release waits until the tree is resumed.
     if aim == Aim::Other || !due.is_empty() {
         report(&mut live, Report::Suspended(Suspended::default()), &mut written);
     }
@@ -82,13 +82,13 @@ pub(crate) async fn apply(
         Ok(_) => {}
         Err(refusal) if !fired => return Err(ApplyError::Refused(refusal.clone())),
         Err(_) => {
-            // What was due is a fact, whatever became of the request.
+            // Due timers are facts, whatever the request's result.
             written.truncate(kept);
             blobs.clear();
         }
     }
     if written.len() == opening {
-        // It changed nothing. That somebody asked is no reason to write anything.
+        // It changed nothing, so nothing is written.
         return decided.map_err(ApplyError::Refused);
     }
     let durability = live.world.definition().durability;
@@ -101,7 +101,7 @@ pub(crate) async fn apply(
     decided.map_err(ApplyError::Refused)
 }
 
-/// Decides the request itself; a name that it asks for must be free in the whole home.
+/// Decides the request itself. A requested name must be free in the whole home.
 async fn requested(
     live: &mut LiveState,
     mut request: Request,
@@ -123,13 +123,13 @@ async fn requested(
     Ok(reply)
 }
 
-/// Why an answer comes too late. Once the question's timer is decided, nobody could say that any more.
+/// Why an answer is too late. Checked first, because the refusal is lost once the question's timer is decided.
 fn late_answer(live: &LiveState, request: &Request) -> Option<Refusal> {
     let Request::Answer(answer) = request else { return None };
     live.world.late_answer(answer.question, Time(live.now_ms()))
 }
 
-/// The timers that are due, the earliest first.
+/// The due timers, earliest first.
 fn due(live: &LiveState) -> Vec<TimerId> {
     let now = Time(live.now_ms());
     let mut due: Vec<_> =
@@ -138,21 +138,20 @@ fn due(live: &LiveState) -> Vec<TimerId> {
     due.into_iter().map(|(_, timer)| timer).collect()
 }
 
-/// Decides timers that are due; says whether any of them changed something.
+/// Decides due timers. Returns whether any of them changed something.
 fn fire(live: &mut LiveState, due: Vec<TimerId>, written: &mut Vec<Written>) -> bool {
     let before = written.len();
     for timer in due {
-        // One about a timer that another one made void changes nothing.
+        // A timer that another one made void changes nothing.
         report(live, Report::Timer(Timer { timer }), written);
     }
     written.len() > before
 }
 
-/// What a request means to do.
+/// What a request may release.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Aim {
     RootEnd,
-    /// Something that sets nothing free.
     Nothing,
     Other,
 }
@@ -165,14 +164,12 @@ fn aim(request: &Request, root: Option<&AgentId>) -> Aim {
     }
 }
 
-/// A batch to be appended, and the state of the tree after it.
 struct Written {
     after: Seq,
     batch: Batch,
     state: TreeState,
 }
 
-/// Decides what a person asks.
 fn decide(live: &mut LiveState, request: Request, written: &mut Vec<Written>) -> Result<Reply, Refusal> {
     let Decided { after, batch, reply } = live.request(By::Person, request)?;
     keep(live, after, batch, written);

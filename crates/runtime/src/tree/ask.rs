@@ -1,9 +1,9 @@
-//! Asking a task through its channel and waiting for the answer. Every request to a tree goes through here, so that
-//! none waits longer than the tree's task lives.
+//! Sends a message to a task and waits for the answer. Every request to a tree goes through here, so that no caller
+//! waits longer than the tree's task lives.
 
 use tokio::sync::{mpsc, oneshot};
 
-/// Sends a message and waits for its answer. None if the task ends without one.
+/// `None` if the task ends without an answer.
 pub(super) async fn ask<M, A>(
     task: &mpsc::Sender<M>,
     message: impl FnOnce(oneshot::Sender<A>) -> M,
@@ -13,11 +13,11 @@ pub(super) async fn ask<M, A>(
     answer_of(task, answered).await
 }
 
-/// Waits for an answer, or for the end of the task that is to give it.
+/// Waits for an answer, or for the end of the task.
 ///
-/// Waiting for the answer alone can take for ever: a message that gets its place in the channel before the receiver is
-/// dropped, and is written into it after the receiver has emptied it, stays there for as long as any sender lives. Its
-/// answer is then neither sent nor dropped.
+/// Waiting for the answer alone can hang: a message that reserves its slot in the channel before the receiver is
+/// dropped, and is written after the receiver has drained it, stays there as long as any sender lives. Its answer is
+/// then neither sent nor dropped.
 async fn answer_of<M, A>(task: &mpsc::Sender<M>, mut answered: oneshot::Receiver<A>) -> Option<A> {
     tokio::select! {
         biased;
@@ -35,7 +35,7 @@ mod tests {
 
     use super::*;
 
-    /// A message that is written into a channel after its receiver is gone, as it happens when the two race.
+    /// A message that is written into a channel after its receiver is gone, as happens when the two race.
     fn late_message() -> (mpsc::Sender<oneshot::Sender<u8>>, oneshot::Receiver<u8>) {
         let (task, messages) = mpsc::channel(1);
         let (answer, answered) = oneshot::channel();
@@ -65,7 +65,7 @@ mod tests {
         let (task, mut messages) = mpsc::channel::<oneshot::Sender<u8>>(1);
         let answering = async {
             let answer = messages.recv().await.unwrap();
-            // Both at once: whoever waits finds the answer and the end when it is polled next.
+            // Both at once: the next poll finds the answer and the end.
             messages.close();
             answer.send(7).unwrap();
         };

@@ -1,4 +1,4 @@
-//! Branching: a new tree that begins with the batches of another. Nothing of the other is read but what is shared, and
+//! Branches: a new tree that begins with the batches of another. Only the shared part of the other is read, and
 //! nothing of it changes.
 
 use spinney_journal::{Append, JournalFault, catalog_of};
@@ -12,31 +12,31 @@ use super::apply::write;
 use super::live_state::{Decided, LiveState};
 use super::run::Begin;
 
-/// Where a branch begins and what it may use.
+/// Where a branch begins, and its budget.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BranchOff {
     /// The tree whose batches it shares.
     pub from: TreeId,
-    /// The last event that it shares; a batch must end there.
+    /// The last shared event; a batch must end there.
     pub at: Seq,
-    /// For whose sake: where it begins is a checkpoint of this agent.
+    /// The branch point is a checkpoint of this agent.
     pub agent: AgentId,
-    /// What it may use.
+    /// Its ceilings.
     pub budget: Ceilings,
 }
 
-/// Why there is no branch.
+/// Why a branch was not made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BranchError {
-    /// We say no.
+    /// It was refused.
     #[error(transparent)]
     Refused(Refusal),
-    /// The journal says no.
+    /// The journal failed.
     #[error(transparent)]
     Journal(JournalFault),
 }
 
-/// Decides the first batch of a branch and writes it. It is the whole branch: a crash leaves that or nothing.
+/// Decides and writes the first batch of a branch. A crash leaves either the complete branch or nothing.
 pub(crate) async fn branch(begin: Begin, off: BranchOff) -> Result<(), BranchError> {
     let Begin { tree, journal, clock, draws, .. } = begin;
     let BranchOff { from, at, agent, budget } = off;
@@ -47,7 +47,7 @@ pub(crate) async fn branch(begin: Begin, off: BranchOff) -> Result<(), BranchErr
     let was_paused = root.is_some_and(|root| root.paused);
     let request = Request::Branch(Branch { tree, agent, budget, since });
     let Decided { after, batch, .. } = live.request(By::Person, request).map_err(BranchError::Refused)?;
-    // Under rules before 4 the root is paused for it, and only the head says that no person did.
+    // Before rules 4 the root is paused for it, and only the head shows that no person did.
     let state = if was_paused { live.world.state() } else { TreeState::Suspended };
     let durability = live.world.definition().durability;
     let (blobs, catalog) = (Vec::new(), catalog_of(tree, after, &batch));

@@ -29,25 +29,25 @@ use crate::drivers::Drivers;
 use crate::hooks::Returned;
 use crate::output_schema;
 
-/// Most reports that wait for a tree; then effects that ended wait too.
+/// Capacity of the report channel; beyond it, ended effects wait too.
 pub(super) const REPORTS_MAX: usize = 1_024;
 
-/// How many calls that are out a tree keeps room for.
+/// Capacity to keep for running calls.
 const OUT_KEPT: usize = 16;
 
-/// What an effect brings back.
+/// The result of an effect.
 pub(super) enum Brought {
-    /// How it ended, and bytes that are too large to stand in that. Once.
+    /// How it ended, and blobs that are too large for the report. Exactly once.
     Report(Report, Vec<Vec<u8>>),
     /// A hook refused the charge: before the report, or after it if the call was stopped meanwhile.
     Veto(Veto),
 }
 
-/// The calls of one tree that are out.
+/// The running calls of one tree.
 pub(super) struct Effects {
     drivers: Arc<Drivers>,
     reports: Sender<Brought>,
-    /// By call. Most come last and go first, so a queue moves little.
+    /// By call. The newest usually end first, so a queue moves little.
     out: VecDeque<Out>,
     hub: Arc<Hub>,
     blobs: BlobReader,
@@ -55,15 +55,14 @@ pub(super) struct Effects {
 
 struct Out {
     call: CallId,
-    /// Gone once it was told to stop.
+    /// `None` once it was told to stop.
     stop: Option<oneshot::Sender<()>>,
     task: AbortHandle,
 }
 
-/// Hears once that a call is to stop.
+/// Signals once that a call must stop.
 pub(super) type Stop = oneshot::Receiver<()>;
 
-/// Which attempt at which call.
 #[derive(Clone, Copy)]
 pub(super) struct Ticket {
     pub(super) call: CallId,
@@ -80,22 +79,19 @@ impl Effects {
         Self { drivers, reports, out: VecDeque::new(), hub, blobs }
     }
 
-    /// How many are out.
     pub(super) fn len(&self) -> usize {
         self.out.len()
     }
 
-    /// What every effect of this tree is prepared with.
     pub(super) fn preparing<'a>(&'a self, world: &'a World, contexts: &'a Contexts) -> Preparing<'a> {
         Preparing { world, contexts, blobs: &self.blobs, hooks: self.drivers.hooks() }
     }
 
-    /// Starts an attempt at a model call.
     pub(super) fn call_model(&mut self, start: ModelStart) {
         let ModelStart { ticket, attempt, schema, hooked } = start;
         let Ticket { call, attempt: number } = ticket;
         tracing::debug!(target: "spinney::effect", tree = %attempt.origin.tree, %call, attempt = number, model = %attempt.model, "call started");
-        // A task is moved several times before it runs: what it carries is small.
+        // A task is moved several times before it runs, so it carries little.
         let (drivers, attempt) = (Arc::clone(&self.drivers), Arc::new(attempt));
         let (stop, mut stopped) = oneshot::channel();
         let hub = Arc::clone(&self.hub);
@@ -112,14 +108,13 @@ impl Effects {
             let call = async |stop: &mut Stop| {
                 call_model(driver.as_ref(), call, stop, hub).await.map(Returned::Model)
             };
-            // Boxed, because most homes have no hooks.
+            // Boxed because most homes have no hooks.
             let (ended, verdict) = Box::pin(hooked.between(&mut stopped, call)).await;
             let expected = Expected::Answer { model: &attempt.model, schema: schema.as_deref() };
             (report(&drivers, ticket, ended, expected), verdict)
         });
     }
 
-    /// Starts an attempt at a tool call.
     pub(super) fn call_tool(&mut self, start: ToolStart) {
         let ToolStart { ticket, attempt, timeout_ms, shown_bytes, hooked } = start;
         let expected = Expected::Output { shown_bytes };
@@ -148,23 +143,22 @@ impl Effects {
         if let Ok(at) = self.find(call)
             && let Some(stop) = self.out.get_mut(at).and_then(|out| out.stop.take())
         {
-            // If it does not hear, it has ended.
+            // If the receiver is gone, it has ended.
             let _ = stop.send(());
         }
     }
 
-    /// A call has reported.
     pub(super) fn ended(&mut self, call: CallId) {
         if let Ok(at) = self.find(call) {
             self.out.remove(at);
         }
-        // Many that went out at once leave no room behind that nobody needs.
+        // Free the memory of a large burst.
         if self.out.is_empty() && self.out.capacity() > OUT_KEPT {
             self.out.shrink_to(OUT_KEPT);
         }
     }
 
-    /// Where a call is, or would be.
+    /// The index of a call, or where to insert it.
     fn find(&self, call: CallId) -> Result<usize, usize> {
         match self.out.front() {
             Some(first) if first.call == call => Ok(0),
@@ -181,16 +175,16 @@ impl Effects {
     ) {
         let reports = self.reports.clone();
         let task = tokio::spawn(async move {
-            // Nobody else has failed then.
+            // The panic affects only this call.
             let (brought, verdict) = AssertUnwindSafe(work)
                 .catch_unwind()
                 .await
                 .unwrap_or_else(|_| (failed(ticket, panicked()), Verdict::Fine));
-            // If nobody listens the tree is gone, and its recovery settles this call.
+            // Without a receiver the tree is gone, and its recovery settles this call.
             match verdict {
                 Verdict::Fine => drop(reports.send(brought).await),
                 Verdict::Refused(veto) => {
-                    // First, so that nothing follows from what the call returned.
+                    // Sent first, so that the agent does not act on the result.
                     let _ = reports.send(Brought::Veto(veto)).await;
                     let _ = reports.send(brought).await;
                 }
@@ -210,7 +204,6 @@ impl Effects {
     }
 }
 
-/// Reads blobs from a journal.
 pub(super) fn blob_reader(journal: Arc<dyn Journal>) -> BlobReader {
     BlobReader::new(move |blob, name| {
         let (read, name) = (journal.blob(blob), name.to_owned());
@@ -247,7 +240,7 @@ async fn call_model(
                 return;
             }
             said.push_str(text);
-            // Under the lock, so that they come in order.
+            // Under the lock, so that they arrive in order.
             hub.say(|after| {
                 let (origin, text) = (Arc::clone(&origin), text.to_owned());
                 Delta { origin, call, attempt: number, offset, text, after }
@@ -264,7 +257,7 @@ async fn call_model(
     }
 }
 
-/// An answer, behind the one that was cut if it goes on with that.
+/// The answer, appended to the cut one if it continues that.
 async fn joined(
     mut answer: model::ModelAnswer,
     attempt: &model::ModelAttempt,
@@ -290,20 +283,20 @@ async fn call_tool(
     }
 }
 
-/// A driver that panics has failed. What it said stays out of the journal: the panic hook has told it, and nobody knows
-/// what is in it.
+/// A driver that panics has failed. Its message stays out of the journal: the panic hook has reported it, and it may
+/// contain anything.
 pub(super) fn panicked() -> Missed {
     let message = "the driver panicked".to_owned();
     Missed { fault: Fault { message, ..Fault::of(FaultKind::Invalid) }, used: Used::Unknown }
 }
 
-/// What something brings, unless it is stopped first.
+/// The result of `work`, unless it is stopped first.
 pub(super) async fn until_stopped<T>(work: impl Future<Output = T>, stop: &mut Stop) -> Option<T> {
     let can_hear = !stop.is_terminated();
     tokio::select! {
         biased;
         ended = work => Some(ended),
-        // If nobody can say so any more, nobody has.
+        // A dropped sender is not a stop.
         Ok(()) = stop, if can_hear => None,
     }
 }
@@ -327,12 +320,12 @@ fn failed(Ticket { call, attempt }: Ticket, Missed { mut fault, used }: Missed) 
     Brought::Report(Report::Failed(Failed { call, attempt, fault, used }), Vec::new())
 }
 
-/// What is known before of what comes back.
+/// What is known about the result in advance.
 #[derive(Clone, Copy)]
 enum Expected<'a> {
-    /// The answer of a model, and what it must fit.
+    /// A model's answer, and its schema.
     Answer { model: &'a ModelName, schema: Option<&'a str> },
-    /// The output of a tool, and how many bytes of it are shown whole, if the tool says so.
+    /// A tool's output, and how many bytes of it are shown whole if the tool sets that.
     Output { shown_bytes: Option<u32> },
 }
 
@@ -360,7 +353,7 @@ fn model_report(
 ) -> Brought {
     let model::ModelAnswer { mut text, reasoning, continuation, mut asks, used, stop } = answer;
     let mut mismatch = None;
-    // Who asks for tools has not answered yet.
+    // A turn with tool calls is not an answer.
     if let Some(schema) = schema.filter(|_| asks.is_empty()) {
         match output_schema::fit(schema, &text) {
             Ok(bare) if bare.len() == text.len() => {}
@@ -379,7 +372,7 @@ fn model_report(
     Brought::Report(Report::Done(done), blobs)
 }
 
-/// Cuts what a model asks for to what a journal takes. The kernel says no to arguments that are too long, or cut.
+/// Cuts tool calls to the journal's limits. The kernel refuses arguments that are too long or cut.
 fn bound(asks: &mut Vec<ToolAsk>) {
     asks.truncate(limit::ASKS_MAX);
     let mut room = limit::ASKS_BYTES_MAX;

@@ -1,5 +1,5 @@
-//! Bytes that come along with a request: each part that it names must have its own among them. Nobody reaches the blobs of
-//! another tree by naming their hash.
+//! The bytes that come with a request: each part that it names must have its own. So no request reaches another
+//! tree's blobs by naming their hash.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use spinney_kernel::words::{BadPart, BlobHash, check_parts};
 
 use crate::drivers::Drivers;
 
-/// The bytes that a request needs, of those that came along with it. Its parts are counted by them.
+/// Selects the bytes that a request needs, and counts its parts' tokens by them.
 pub(super) fn enclosed(
     drivers: &Drivers,
     request: &mut Request,

@@ -1,4 +1,4 @@
-//! The gate: what was decided may leave the process only when the events behind it are durable.
+//! The gate: a decision's effects and answers may leave the process only when its events are durable.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -13,23 +13,21 @@ use tokio::sync::oneshot;
 
 use super::prepared::Prepared;
 
-/// Most batches of one tree that are on their way to the journal.
+/// Most batches of one tree that are being written.
 pub(super) const IN_FLIGHT_MAX: usize = 256;
 
-/// How many things that wait the gate keeps room for.
+/// Capacity to keep for waiting items.
 const HELD_KEPT: usize = 64;
 
 /// Something that waits for its events to be durable.
 pub(super) enum Held {
-    /// An effect to start.
     Effect(Prepared),
-    /// A caller to answer.
     Answer(oneshot::Sender<Result<Reply, Refusal>>, Result<Reply, Refusal>),
-    /// Somebody who only looks.
     Look(oneshot::Sender<super::Look>, Box<super::Look>),
 }
 
-/// Where the journal's confirmations arrive. Only the furthest counts: what an append builds on is durable before it.
+/// Where the journal's confirmations arrive. Only the furthest counts: an append's predecessors are durable before
+/// it.
 #[derive(Clone)]
 pub(super) struct Confirmations(Arc<Mutex<Arrivals>>);
 
@@ -37,7 +35,6 @@ struct Arrivals {
     last: Confirmed,
     /// Whether it was not taken yet.
     is_new: bool,
-    /// Who waits for it.
     waits: Option<Waker>,
 }
 
@@ -46,7 +43,7 @@ impl Confirmations {
         Self(Arc::new(Mutex::new(Arrivals { last: start, is_new: false, waits: None })))
     }
 
-    /// Waits for a confirmation after the last one that was taken.
+    /// Waits for a confirmation after the last one taken.
     pub(super) fn next(&self) -> impl Future<Output = Confirmed> {
         poll_fn(|context| self.poll(context))
     }
@@ -63,8 +60,8 @@ impl Confirmations {
         Poll::Pending
     }
 
-    /// Whoever waited is awake, and asks again before it sleeps. Gives the hash at an event, if that is the last one that
-    /// is durable.
+    /// The waiting task is awake and checks again before it sleeps. Returns the hash at an event, if that is the last
+    /// durable one.
     fn is_awake(&self, at: Seq) -> Option<ChainHash> {
         let mut arrivals = self.arrivals();
         arrivals.waits = None;
@@ -79,7 +76,7 @@ impl Confirmations {
         let mut arrivals = self.arrivals();
         let last = &mut arrivals.last;
         match result {
-            // One that overtook another says for both: an append names its predecessor.
+            // A confirmation that overtook another counts for both: an append names its predecessor.
             Ok(hash) if last.fault.is_none() && seq > last.seq => (last.seq, last.hash) = (seq, Some(hash)),
             Ok(_) => {}
             Err(fault) => drop(last.fault.get_or_insert(fault)),
@@ -93,7 +90,7 @@ impl Confirmations {
     }
 }
 
-/// The answer to one append. A journal that drops it unanswered is closed.
+/// The answer to one append. A journal that drops it unanswered counts as closed.
 struct Confirmation {
     confirmations: Confirmations,
     seq: Seq,
@@ -123,11 +120,11 @@ pub(super) struct Confirmed {
     pub(super) fault: Option<JournalFault>,
 }
 
-/// What waits, in order, each until an event is durable.
+/// Waiting items in order, each until an event is durable.
 pub(super) struct Gate {
     journal: Arc<dyn Journal>,
     held: VecDeque<(Seq, Held)>,
-    /// Last events of batches that are on their way.
+    /// Last events of batches that are being written.
     in_flight: VecDeque<Seq>,
     confirmations: Confirmations,
 }
@@ -138,22 +135,19 @@ impl Gate {
         Self { journal, held: VecDeque::new(), in_flight: VecDeque::new(), confirmations }
     }
 
-    /// Where the journal's confirmations arrive.
     pub(super) fn confirmations(&self) -> Confirmations {
         self.confirmations.clone()
     }
 
-    /// Whether another batch may be sent.
     pub(super) fn has_room(&self) -> bool {
         self.in_flight.len() < IN_FLIGHT_MAX
     }
 
-    /// Whether everything is durable and let go.
+    /// Whether everything is durable and released.
     pub(super) fn is_clear(&self) -> bool {
         self.in_flight.is_empty() && self.held.is_empty()
     }
 
-    /// Sends a batch on its way.
     pub(super) fn append(&mut self, append: Append) {
         let seq = Seq(append.after.0 + append.batch.events.len() as u64);
         self.in_flight.push_back(seq);
@@ -162,24 +156,23 @@ impl Gate {
         self.journal.append(Append { before, ..append }, Box::new(move |result| confirmation.send(result)));
     }
 
-    /// Holds something until the last event that was decided is durable.
+    /// Holds an item until the event is durable.
     pub(super) fn hold(&mut self, seq: Seq, held: Held) {
         self.held.push_back((seq, held));
     }
 
-    /// Everything up to here is durable.
     pub(super) fn reach(&mut self, durable: Seq) {
         while self.in_flight.front().is_some_and(|seq| *seq <= durable) {
             self.in_flight.pop_front();
         }
     }
 
-    /// The next that may leave now, in order.
+    /// The next item that may leave now, in order.
     pub(super) fn release(&mut self, durable: Seq) -> Option<Held> {
         if self.held.front().is_some_and(|(seq, _)| *seq <= durable) {
             return self.held.pop_front().map(|(_, held)| held);
         }
-        // A step that started very many effects leaves no room behind that nobody needs.
+        // Free the memory of a large burst.
         if self.held.is_empty() && self.held.capacity() > HELD_KEPT {
             self.held.shrink_to(HELD_KEPT);
         }

@@ -1,5 +1,5 @@
-//! One attempt at a call between its hooks. They run on a thread of their own, so that whoever waits for something else
-//! of the tree does not wait for them.
+//! One attempt at a call between its hooks. Hooks run on a blocking thread, so that they do not hold up the rest of
+//! the tree.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -17,36 +17,33 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use super::effects::{Stop, Ticket, panicked, stopped_with, until_stopped};
 use crate::hooks::{Calling, Returned, Target, TreeHooks};
 
-/// The hooks of a home, and the attempt that they are about.
 #[derive(Clone)]
 pub(super) struct Hooked {
     hooks: Arc<dyn TreeHooks>,
     calling: Arc<Calling>,
-    /// What the model costs, and when the attempt started.
+    /// The model's price, and when the attempt started.
     price: Option<(Price, Time)>,
 }
 
-/// How an attempt ended.
 pub(super) type Ended = Result<Returned, Missed>;
 
-/// What `before_charge` says.
+/// The result of `before_charge`.
 pub(super) enum Verdict {
-    /// Nothing against it.
     Fine,
-    /// The agent is to fail.
+    /// The agent must fail.
     Refused(Veto),
-    /// It has not said yet, and the call is not to wait for it.
+    /// Not known yet, and the call must not wait for it.
     Later(JoinHandle<Option<Veto>>),
 }
 
-/// Who is to fail because a charge was refused, and why.
+/// The agent that must fail because a charge was refused, and why.
 pub(super) struct Veto {
     pub(super) agent: AgentId,
     pub(super) reason: String,
 }
 
 impl Veto {
-    /// The agent fails, as if a person had said so: the journal needs no other word for it.
+    /// Recorded as a person's request to fail the agent, so that the journal needs no event of its own.
     pub(super) fn request(self) -> Request {
         let Self { agent, mut reason } = self;
         reason.truncate(reason.floor_char_boundary(limit::NOTE_BYTES_MAX));
@@ -57,7 +54,7 @@ impl Veto {
 }
 
 impl Hooked {
-    /// What stands around an attempt, if the home has hooks.
+    /// `None` if the home has no hooks.
     pub(super) fn around(
         hooks: Option<&Arc<dyn TreeHooks>>,
         world: &World,
@@ -77,7 +74,6 @@ impl Hooked {
         Some(Box::new(Self { hooks, calling, price }))
     }
 
-    /// Runs an attempt between its hooks.
     pub(super) async fn between(
         self: Box<Self>,
         stop: &mut Stop,
@@ -90,7 +86,6 @@ impl Hooked {
         self.after(ended.unwrap_or_else(|_| Err(panicked())), stop).await
     }
 
-    /// Asks whether the call may leave.
     async fn before(&self, stop: &mut Stop) -> Result<(), Missed> {
         let Self { hooks, calling, .. } = self.clone();
         let asked = spawn_blocking(move || {
@@ -105,7 +100,7 @@ impl Hooked {
         }
     }
 
-    /// A model is not called in another's place: whoever refuses a call refuses it, and not a name.
+    /// A refused call does not use a fallback: the hook refuses the call, not the model.
     fn refused(&self, reason: &str) -> Missed {
         let kind = match self.calling.target {
             Target::Model(_) => FaultKind::Stopped,
@@ -115,7 +110,7 @@ impl Hooked {
         Missed { fault: Fault { message, ..Fault::of(kind) }, used: Used::NOTHING }
     }
 
-    /// Shows how the call ended, before it is reported. Whoever was stopped meanwhile does not wait.
+    /// Shows the hooks how the call ended, before it is reported. Does not wait if the call was stopped meanwhile.
     async fn after(self: Box<Self>, ended: Ended, stop: &mut Stop) -> (Ended, Verdict) {
         let ended = Arc::new(ended);
         let shown = Arc::clone(&ended);
@@ -139,7 +134,7 @@ impl Hooked {
         let actual = self.actual(used);
         let charged = catch_unwind(AssertUnwindSafe(|| hooks.before_charge(calling, &actual)));
         let refused = charged.unwrap_or_else(|_| Err(has_panicked("before_charge"))).err();
-        // The panic hook has told what went wrong; the call has ended as it has.
+        // The panic hook has reported it; the call's result stays.
         let _ = catch_unwind(AssertUnwindSafe(|| match ended {
             Ok(result) => hooks.on_result(calling, result),
             Err(missed) => hooks.on_error(calling, &missed.fault),
@@ -147,7 +142,7 @@ impl Hooked {
         refused.map(|reason| Veto { agent: calling.origin.agent().clone(), reason })
     }
 
-    /// What will be booked, as the kernel sees it: a test compares the two.
+    /// What the kernel will book: a test compares the two.
     fn actual(&self, used: Used) -> Amounts {
         match used.checked().unwrap_or(Used::Unknown) {
             Used::Unknown => self.calling.held.only(ResourceSet::MEASURED),

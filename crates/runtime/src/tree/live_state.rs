@@ -1,4 +1,5 @@
-//! The live state of a tree: its world and its contexts, changed only by inputs. It decides and remembers; it does nothing.
+//! The live state of a tree: its world and contexts, changed only by inputs. It decides and records; it runs no
+//! effects.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -14,19 +15,18 @@ use spinney_kernel::world::{TreeState, World};
 use crate::clock::Clock;
 use crate::draw::Draws;
 
-/// A tree's world and contexts, and what it needs to decide.
 pub(super) struct LiveState {
     pub(super) world: World,
     pub(super) contexts: Contexts,
     clock: Arc<dyn Clock>,
     draws: Draws,
-    /// The time of the last input; no later one is earlier.
+    /// The time of the last input. Time never goes back.
     now: Time,
-    /// How far the journal's time is ahead of the clock, because somebody set the clock back since it was written.
+    /// How far the journal's time is ahead of the clock, because the clock was set back.
     ahead_ms: u64,
 }
 
-/// One decision: the batch for the journal, and the reply to whoever asked.
+/// One decision: the batch for the journal, and the reply.
 pub(super) struct Decided<R> {
     /// The event before the batch.
     pub(super) after: Seq,
@@ -40,7 +40,7 @@ impl LiveState {
         Self { world, contexts, clock, draws, now: Time(0), ahead_ms: 0 }
     }
 
-    /// Reads a tree back, a page at a time.
+    /// Reads a tree from its journal, a page at a time.
     pub(super) async fn recover(&mut self, journal: &dyn Journal, head: &Head) -> Result<(), JournalFault> {
         let tree = self.world.tree();
         let mut pages = pages(journal, tree, Seq(0));
@@ -59,7 +59,7 @@ impl LiveState {
         Err(JournalFault::Damaged { tree, after, reason })
     }
 
-    /// Reads a tree back as it was after an event, and says when that arrived.
+    /// Reads a tree up to an event, and returns when that event arrived.
     pub(super) async fn recover_until(
         &mut self,
         journal: &dyn Journal,
@@ -81,7 +81,7 @@ impl LiveState {
         if exact { Ok(self.now) } else { Err(JournalFault::NotABoundary { tree, at: at.0 }) }
     }
 
-    /// Contexts that were rolled back are read once more, with what they went back to.
+    /// Reads contexts that were rolled back again, this time keeping what they return to.
     async fn mend(&mut self, journal: &dyn Journal) -> Result<(), JournalFault> {
         let tree = self.world.tree();
         let contexts = std::mem::replace(&mut self.contexts, Contexts::new(tree));
@@ -89,7 +89,7 @@ impl LiveState {
         Ok(())
     }
 
-    /// Applies a stored batch. One whose events do not fit was not decided for this tree, whoever wrote it.
+    /// Applies a stored batch. A batch whose events do not fit is damage.
     fn take_up(&mut self, Entry { after, batch, .. }: &Entry) -> Result<(), JournalFault> {
         self.now = self.now.max(batch.input.now);
         let applied = catch_unwind(AssertUnwindSafe(|| {
@@ -108,7 +108,7 @@ impl LiveState {
         }
     }
 
-    /// Decides one request. What it decided is applied; the input is what the journal is to hold.
+    /// Decides one request and applies the events. The returned input is what the journal stores.
     pub(super) fn request(&mut self, by: By, request: Request) -> Result<Decided<Reply>, Refusal> {
         let after = self.world.seq();
         let (now, draw) = (self.next_now(), self.next_draw());
@@ -117,7 +117,7 @@ impl LiveState {
         Ok(self.decided(after, input, decision))
     }
 
-    /// Decides one report. What it decided is applied; the input is what the journal is to hold.
+    /// Decides one report and applies the events. The returned input is what the journal stores.
     pub(super) fn report(&mut self, report: Report) -> Decided<Receipt> {
         let after = self.world.seq();
         let draw = if draws(&report) { self.next_draw() } else { 0 };
@@ -132,7 +132,6 @@ impl LiveState {
         Decided { after, batch: Batch { input, events }, reply }
     }
 
-    /// The time of the next input.
     fn next_now(&mut self) -> Time {
         self.now = self.now.max(Time(self.now_ms()));
         self.now
@@ -142,34 +141,33 @@ impl LiveState {
         self.draws.next() & u64::from(u32::MAX)
     }
 
-    /// The reports with which somebody takes the tree up where its journal ends.
+    /// The reports that resume a tree where its journal ends.
     pub(super) fn taken_up(&self, head: &Head) -> Vec<Report> {
         let root = self.world.agents().root().and_then(|root| self.world.agents().living(root));
-        // Versions before rules 4 stopped a tree by pausing its root, and only the head said that no person did. It comes
-        // first: a crash after any other batch would leave a person's pause.
+        // Versions before rules 4 stopped a tree by pausing its root, and only the head shows that no person did.
+        // This report comes first: a crash after any other batch would leave what looks like a person's pause.
         let was_pause = head.state == TreeState::Suspended && root.is_some_and(|root| root.paused);
         let suspended = was_pause.then_some(Report::Suspended(Suspended { was_pause }));
         suspended.into_iter().chain([Report::Resumed(Resumed { since: self.now })]).collect()
     }
 
-    /// Every effect that is out, for whoever does not run it.
+    /// Every running effect, reported as lost.
     pub(super) fn lost(&self) -> Vec<Lost> {
         let out = self.world.calls().all().filter(|(_, call)| call.is_running());
         out.map(|(call, found)| Lost { call, attempt: found.attempt }).collect()
     }
 
-    /// This moment. It goes on from where the journal ends.
+    /// Continues from the journal's last time.
     pub(super) fn now_ms(&self) -> u64 {
         self.clock.now_ms().saturating_add(self.ahead_ms)
     }
 
-    /// Milliseconds from now until a moment.
     pub(super) fn ms_until(&self, at: Time) -> u64 {
         at.0.saturating_sub(self.now_ms())
     }
 }
 
-/// Whether an id may be made for this report: only then are random bits drawn and stored.
+/// Whether this report may create an id: only then are random bits drawn and stored.
 const fn draws(report: &Report) -> bool {
     match report {
         Report::Done(done) => !done.asks.is_empty(),

@@ -1,4 +1,4 @@
-//! A look at a tree: every agent, what people are asked, and how it ended.
+//! A view of a tree: its agents, open questions, and how it ended.
 
 use serde::{Deserialize, Serialize};
 use spinney_kernel::context::{Contexts, End};
@@ -14,33 +14,33 @@ pub struct Look {
     pub seq: Seq,
     /// Its state.
     pub state: TreeState,
-    /// Every agent there is or was, in order of birth.
+    /// All agents, living and ended, in spawn order.
     pub agents: Vec<AgentView>,
-    /// What people are asked.
+    /// Open questions.
     pub questions: Vec<OpenQuestion>,
-    /// Why it takes no new work, if it does not.
+    /// Why it starts no new work, if it is halted.
     pub halted: Option<Halt>,
     /// How it ended, if it has.
     pub end: Option<End>,
-    /// As far as it got, if it has not ended: the last thing that the root's model said.
+    /// Its progress if it has not ended: the last text of the root's model.
     pub so_far: Option<Body>,
 }
 
-/// A question that nobody has answered.
+/// An open question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenQuestion {
-    /// By this it is answered.
+    /// The id to answer it by.
     pub question: CallId,
-    /// Ids from the root down to who asks.
+    /// Ids from the root down to the asking agent.
     pub path: Vec<AgentId>,
-    /// What is asked. For a tool that needs a person's leave it may show only the beginning of its arguments.
+    /// The question. For a tool that needs approval it may show only the beginning of the arguments.
     pub text: String,
-    /// The call that a yes allows, whole.
+    /// The whole tool call that a yes permits.
     pub approves: Option<Box<ToolAsk>>,
 }
 
 impl Look {
-    /// What there is to see.
+    /// The view of a world and its contexts.
     #[must_use]
     pub fn at(world: &World, contexts: &Contexts) -> Self {
         let question = |(id, call): (CallId, &spinney_kernel::world::Call)| match &call.work {

@@ -1,4 +1,4 @@
-//! A running tree, as callers hold it: ask, signal, wait, look, and follow its events.
+//! The handle of a running tree: requests, signals, views, and subscriptions to its events.
 
 mod apply;
 mod ask;
@@ -47,10 +47,10 @@ pub use replay::{Diverged, Verified, verify};
 pub(crate) use run::{Begin, begin};
 pub use stored::{Stored, stored};
 
-/// Most requests that wait for one tree; then whoever asks waits too.
+/// Capacity of the request channel; beyond it, callers wait.
 const REQUESTS_MAX: usize = 256;
 
-/// A running tree. Clones are the same tree; dropping them all leaves it running.
+/// A running tree. Clones are handles of the same tree; dropping them all leaves it running.
 #[derive(Clone)]
 pub struct Tree {
     id: TreeId,
@@ -58,22 +58,22 @@ pub struct Tree {
     status: watch::Receiver<TreeStatus>,
     hub: Arc<Hub>,
     journal: Arc<dyn Journal>,
-    /// They count what is asked, in the task of whoever asks.
+    /// To count tokens in the caller's task.
     drivers: Arc<Drivers>,
     names: Arc<Names>,
 }
 
-/// How far a tree is, as far as that is durable.
+/// A tree's durable progress.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TreeStatus {
     /// Its last event.
     pub seq: Seq,
-    /// The hash over all of them.
+    /// The hash over all events.
     pub hash: Option<ChainHash>,
     /// Its state.
     pub state: TreeState,
-    /// The last look at it, once it is no longer run.
+    /// The last look, once it is no longer run.
     pub last: Option<Arc<Look>>,
     /// Why it is no longer run, if it has not ended.
     pub stopped: Option<Stopped>,
@@ -96,24 +96,22 @@ pub enum Stopped {
 /// Why a request was not done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
-    /// We say no.
+    /// It was refused.
     #[error(transparent)]
     Refused(Refusal),
-    /// Nobody runs the tree.
+    /// The tree is not running.
     #[error(transparent)]
     Stopped(Stopped),
-    /// The tree answered another request. It may have done this one.
+    /// The reply belongs to another request. This one may have been done.
     #[error(transparent)]
     Reply(OtherReply),
 }
 
-/// What reaches a tree from callers.
 pub(crate) enum Asked {
     Request { by: By, request: Enclosing, answer: oneshot::Sender<Result<Reply, Refusal>> },
     Look(oneshot::Sender<Look>),
 }
 
-/// A request and the bytes of its parts.
 pub(crate) struct Enclosing {
     request: rollback::Requested,
     blobs: Vec<Vec<u8>>,
@@ -126,19 +124,18 @@ impl Tree {
         self.id
     }
 
-    /// Asks for something. The answer comes when it is durable.
+    /// Sends a request. The reply comes when it is durable.
     ///
     /// # Errors
-    /// The refusal, or why nobody runs the tree.
+    /// The refusal, or why the tree is not running.
     pub async fn request<V: Verb>(&self, by: By, verb: V) -> Result<V::Reply, RequestError> {
         self.request_with(by, verb, Vec::new()).await
     }
 
-    /// Asks for something, with the bytes of the images and files that stand in it. They are blobs of the tree when the
-    /// answer comes.
+    /// Sends a request with the bytes of its images and files. They are blobs of the tree when the reply comes.
     ///
     /// # Errors
-    /// The refusal, or why nobody runs the tree.
+    /// The refusal, or why the tree is not running.
     pub async fn request_with<V: Verb>(
         &self,
         by: By,
@@ -168,7 +165,6 @@ impl Tree {
         }
     }
 
-    /// A person asks.
     async fn ask<V: Verb>(&self, verb: V) -> Result<V::Reply, RequestError> {
         self.request(By::Person, verb).await
     }
@@ -176,7 +172,7 @@ impl Tree {
     /// Sends a message to an agent.
     ///
     /// # Errors
-    /// The refusal, or why nobody runs the tree.
+    /// The refusal, or why the tree is not running.
     pub async fn send(&self, to: AgentId, text: impl Into<String>) -> Result<(), RequestError> {
         self.ask(Send::plain(to, Body::text(text))).await.map(drop)
     }
@@ -184,7 +180,7 @@ impl Tree {
     /// Sends a message with images and files to an agent.
     ///
     /// # Errors
-    /// The refusal, or why nobody runs the tree.
+    /// The refusal, or why the tree is not running.
     pub async fn send_with(
         &self,
         to: AgentId,
@@ -199,7 +195,7 @@ impl Tree {
     /// Answers a question.
     ///
     /// # Errors
-    /// The refusal, or why nobody runs the tree.
+    /// The refusal, or why the tree is not running.
     pub async fn answer(&self, question: CallId, text: impl Into<String>) -> Result<(), RequestError> {
         self.ask(Answer { question, answer: Body::text(text) }).await.map(drop)
     }
@@ -207,7 +203,7 @@ impl Tree {
     /// Cancels an agent and everything below it.
     ///
     /// # Errors
-    /// The refusal, or why nobody runs the tree.
+    /// The refusal, or why the tree is not running.
     pub async fn cancel(&self, agent: AgentId, reason: impl Into<String>) -> Result<(), RequestError> {
         self.ask(Cancel { agent, reason: reason.into() }).await.map(drop)
     }
@@ -215,7 +211,7 @@ impl Tree {
     /// Pauses an agent and everything below it.
     ///
     /// # Errors
-    /// The refusal, or why nobody runs the tree.
+    /// The refusal, or why the tree is not running.
     pub async fn pause(&self, agent: AgentId) -> Result<(), RequestError> {
         self.ask(Pause { agent }).await.map(drop)
     }
@@ -223,7 +219,7 @@ impl Tree {
     /// Ends a pause.
     ///
     /// # Errors
-    /// The refusal, or why nobody runs the tree.
+    /// The refusal, or why the tree is not running.
     pub async fn unpause(&self, agent: AgentId) -> Result<(), RequestError> {
         self.ask(Unpause::now(agent)).await.map(drop)
     }
@@ -231,7 +227,7 @@ impl Tree {
     /// Gives an agent a new instruction.
     ///
     /// # Errors
-    /// The refusal, or why nobody runs the tree.
+    /// The refusal, or why the tree is not running.
     pub async fn redirect(&self, redirect: Redirect) -> Result<(), RequestError> {
         self.ask(redirect).await.map(drop)
     }
@@ -239,15 +235,15 @@ impl Tree {
     /// Raises the ceilings of an agent.
     ///
     /// # Errors
-    /// The refusal, or why nobody runs the tree.
+    /// The refusal, or why the tree is not running.
     pub async fn raise(&self, raise: Raise) -> Result<(), RequestError> {
         self.ask(raise).await.map(drop)
     }
 
-    /// Gives an agent's context, as it is now, a name in the home; one is drawn if none is given.
+    /// Gives an agent's current context a name in the home; generated if `None`.
     ///
     /// # Errors
-    /// The refusal, or why nobody runs the tree.
+    /// The refusal, or why the tree is not running.
     pub async fn checkpoint(
         &self,
         agent: AgentId,
@@ -256,10 +252,10 @@ impl Tree {
         Ok(self.ask(Checkpoint::manual(agent, name)).await?.name)
     }
 
-    /// What the tree looks like; once it is no longer run, what it looked like last.
+    /// A view of the tree; the last one once it is no longer run.
     ///
     /// # Errors
-    /// Why nobody runs the tree, if its last look is not known.
+    /// Why the tree is not running, if its last view is unknown.
     pub async fn look(&self) -> Result<Look, RequestError> {
         if let Some(look) = ask::ask(&self.requests, Asked::Look).await {
             return Ok(look);
@@ -270,7 +266,7 @@ impl Tree {
         }
     }
 
-    /// How far it is.
+    /// Its durable progress.
     #[must_use]
     pub fn status(&self) -> TreeStatus {
         self.status.borrow().clone()
@@ -281,10 +277,10 @@ impl Tree {
         self.until(|status| matches!(status.state, TreeState::Ended(_))).await
     }
 
-    /// Waits until it moves no more by itself: it has ended, is halted or paused, waits for a person, or is no longer
-    /// run.
+    /// Waits until it cannot continue on its own: it has ended, is halted or paused, waits for a person, or is no
+    /// longer run.
     pub async fn settled(&self) -> TreeStatus {
-        // One that is being stopped is no longer run when what is out has ended.
+        // A tree that is being stopped counts as running until its running calls have ended.
         let moves = |status: &TreeStatus| {
             matches!(status.state, TreeState::New | TreeState::Running | TreeState::Suspended)
         };
@@ -306,7 +302,7 @@ impl Tree {
         if let Ok(found) = found {
             return found.clone();
         }
-        // The task is gone without a word.
+        // The task ended without a status.
         let mut last = self.status.borrow().clone();
         if !matches!(last.state, TreeState::Ended(_)) {
             last.stopped.get_or_insert(Stopped::Bug);
@@ -314,14 +310,14 @@ impl Tree {
         last
     }
 
-    /// Follows its events, the only way to do so: what was asked for, from any event on, each once and in order, until it
-    /// is no longer run. A tree that another process runs is followed by [`Tail`](crate::bus::Tail).
+    /// Subscribes to its events, from any event on, each once and in order, until it is no longer run. Use
+    /// [`Tail`](crate::bus::Tail) for a tree that another process runs.
     #[must_use]
     pub fn watch(&self, watch: Watch) -> Watcher {
         Watcher::new(Arc::clone(&self.hub), watch)
     }
 
-    /// How many watch it, and how many places are kept for what they ask for.
+    /// Number of watchers, and of keys kept for what they ask for.
     #[must_use]
     pub fn watchers(&self) -> (usize, usize) {
         self.hub.count()
@@ -335,7 +331,6 @@ impl Tree {
         self.hub.draw_correlation()
     }
 
-    /// Why nobody answers.
     fn gone(&self) -> RequestError {
         let status = self.status.borrow();
         match (&status.stopped, status.state) {

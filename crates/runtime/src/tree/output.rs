@@ -1,4 +1,4 @@
-//! The root's answer as a value: for callers who gave the root an `output_schema` and want what it describes.
+//! The root's answer as a typed value, for callers that gave the root an `output_schema`.
 
 use serde::de::DeserializeOwned;
 use spinney_journal::JournalFault;
@@ -7,25 +7,25 @@ use spinney_kernel::words::Body;
 
 use super::{RequestError, Stopped, Tree};
 
-/// Why there is no such value.
+/// Why there is no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OutputError {
-    /// The root ended without an answer, or with one that does not fit its schema.
+    /// The root ended without an answer, or with one that does not match its schema.
     #[error("the root has no answer: {exit}")]
     NoAnswer {
         /// How it ended.
         exit: Exit,
-        /// As far as it got.
+        /// Its progress.
         so_far: Body,
     },
     /// The answer is no such value.
     #[error("the answer is not what was asked for ({reason}): give the root an `output_schema` for it")]
     OtherValue {
-        /// What is wrong.
+        /// The deserialization error.
         reason: String,
     },
-    /// Nobody runs the tree, and it has not ended.
+    /// The tree is not running and has not ended.
     #[error(transparent)]
     Stopped(Stopped),
     /// A long answer could not be read.
@@ -34,10 +34,10 @@ pub enum OutputError {
 }
 
 impl Tree {
-    /// Waits until the tree has ended and reads the root's answer as a value.
+    /// Waits until the tree has ended and deserializes the root's answer.
     ///
     /// # Errors
-    /// If the root has not answered, or something else.
+    /// If the root gave no answer, or one of another type.
     pub async fn output<T: DeserializeOwned>(&self) -> Result<T, OutputError> {
         if let Some(stopped) = self.ended().await.stopped {
             return Err(OutputError::Stopped(stopped));
@@ -54,7 +54,7 @@ impl Tree {
         serde_json::from_str(&text).map_err(|error| OutputError::OtherValue { reason: error.to_string() })
     }
 
-    /// A text, from its blob if the event has only its beginning.
+    /// The whole text, from its blob if the event has only a preview.
     async fn whole(&self, body: Body) -> Result<String, OutputError> {
         let Some(rest) = body.rest().cloned() else { return Ok(body.text) };
         match self.journal().blob(&rest).await {

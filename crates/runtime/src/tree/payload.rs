@@ -1,5 +1,5 @@
-//! Payloads: what is small stands in the event, what is large is a blob with a preview in the event. What a tool
-//! returns is large sooner than what a model says: many outputs share one window.
+//! Payloads: small texts go into the event, large ones become a blob with a preview in the event. The limit is lower
+//! for tools than for models, because many outputs share one window.
 
 use spinney_kernel::budget::Used;
 use spinney_kernel::context::offload;
@@ -7,15 +7,15 @@ use spinney_kernel::words::{
     BadPart, BlobHash, BlobRef, Body, Enclosure, ModelName, Part, Thought, check_parts, limit,
 };
 
-/// A text on its way into the journal.
+/// A text to be recorded.
 pub(super) struct Payload {
     pub(super) body: Body,
     pub(super) blobs: Vec<Vec<u8>>,
 }
 
 impl Payload {
-    /// This with what the model thought before it said it. The tokens of what goes back to it are at most its bytes, or
-    /// all that it put out where a provider keeps the thought itself.
+    /// Adds the model's reasoning. The tokens sent back are at most its bytes, or its whole output if the provider
+    /// stores the reasoning itself.
     pub(super) fn with_thought(
         mut self,
         model: &ModelName,
@@ -28,7 +28,7 @@ impl Payload {
             self.blobs.push(bytes);
             blob
         };
-        // Half of it is of no use to anybody.
+        // A partial one is useless.
         let continuation = continuation.filter(|bytes| bytes.len() <= limit::BLOB_BYTES_MAX).map(&mut keep);
         let reasoning = cut(&reasoning, limit::BLOB_BYTES_MAX).as_bytes().to_vec();
         let reasoning = Some(reasoning).filter(|bytes| !bytes.is_empty()).map(&mut keep);
@@ -42,7 +42,7 @@ impl Payload {
     }
 }
 
-/// What a model said, as body and blob; `tokens` counts what the next model will read.
+/// A model's text as body and blob; `tokens` counts what the next model will read.
 pub(super) fn said(text: String, tokens: impl Fn(&str) -> u64) -> Payload {
     if text.len() <= limit::TEXT_BYTES_MAX {
         return inline(text, tokens);
@@ -52,23 +52,23 @@ pub(super) fn said(text: String, tokens: impl Fn(&str) -> u64) -> Payload {
     with_blob(body, None, text)
 }
 
-/// What a tool returned, as body and blob; `tokens` counts what the model will read. So many bytes are shown whole, or as
-/// many as usual.
+/// A tool's text as body and blob; `tokens` counts what the model will read. `shown_bytes` overrides how much is
+/// shown whole.
 fn returned(text: String, shown_bytes: Option<u32>, tokens: impl Fn(&str) -> u64) -> Payload {
     let preview = match shown_bytes {
         Some(bytes) => offload::preview_beyond(&text, bytes as usize),
         None => offload::preview(&text),
     };
     let Some((head, tail)) = preview else { return inline(text, tokens) };
-    // Words stand between the two, so that they are counted apart.
+    // The two are counted separately, because a line comes between them.
     let counted = tokens(head).saturating_add(tokens(tail));
     let gap = u32::try_from(head.len()).ok();
     let body = Body { tokens: Some(counted), ..Body::text([head, tail].concat()) };
     with_blob(body, gap, text)
 }
 
-/// What a tool returned together with images and files; `count` counts each of these. What is empty, too large or too
-/// many is left out, and the text says so: a report is not refused.
+/// A tool's text with images and files; `count` counts each of these. Empty, oversized or excess ones are left out,
+/// and the text says so, because a report cannot be refused.
 pub(super) fn returned_with(
     mut text: String,
     enclosures: Vec<Enclosure>,
@@ -106,7 +106,7 @@ fn inline(text: String, tokens: impl Fn(&str) -> u64) -> Payload {
     Payload { body: Body { tokens, ..Body::text(text) }, blobs: Vec::new() }
 }
 
-/// A preview with its whole, or as much of that as a blob may have.
+/// A preview with its whole text, cut to the size of a blob.
 fn with_blob(preview: Body, gap: Option<u32>, mut whole: String) -> Payload {
     whole.truncate(whole.floor_char_boundary(limit::BLOB_BYTES_MAX));
     let whole = whole.into_bytes();
@@ -114,7 +114,7 @@ fn with_blob(preview: Body, gap: Option<u32>, mut whole: String) -> Payload {
     Payload { body: preview.with_rest(rest, gap), blobs: vec![whole] }
 }
 
-/// The longest beginning of a text that has at most so many bytes.
+/// Cuts at a character boundary, to at most `bytes_max` bytes.
 fn cut(text: &str, bytes_max: usize) -> &str {
     &text[..text.floor_char_boundary(bytes_max)]
 }

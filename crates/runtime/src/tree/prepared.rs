@@ -1,5 +1,5 @@
-//! Effects with everything that they need, made from the tree as it is when they are decided. Most wait for their events to
-//! be durable, and the tree goes on meanwhile: whoever starts one then looks at nothing else.
+//! Effects with everything that they need, made from the tree's state when they are decided. Most wait until their
+//! events are durable while the tree continues, so starting one must not read the tree again.
 
 use std::sync::Arc;
 
@@ -14,7 +14,6 @@ use super::effects::Ticket;
 use super::hooked::Hooked;
 use crate::hooks::{Target, TreeHooks};
 
-/// An effect that can start.
 pub(super) enum Prepared {
     SetTimer(Alarm),
     /// Each still ends in its own report.
@@ -23,26 +22,24 @@ pub(super) enum Prepared {
     CallTool(Box<ToolStart>),
 }
 
-/// One attempt at a model call.
 pub(super) struct ModelStart {
     pub(super) ticket: Ticket,
     pub(super) attempt: model::ModelAttempt,
-    /// What the answer must fit.
+    /// The schema of the answer.
     pub(super) schema: Option<Arc<str>>,
     pub(super) hooked: Option<Box<Hooked>>,
 }
 
-/// One attempt at a tool call.
 pub(super) struct ToolStart {
     pub(super) ticket: Ticket,
     pub(super) attempt: tool::ToolAttempt,
     pub(super) timeout_ms: u64,
-    /// How many bytes of the output are shown whole, if the tool says so.
+    /// How many bytes of the output are shown whole, if the tool sets that.
     pub(super) shown_bytes: Option<u32>,
     pub(super) hooked: Option<Box<Hooked>>,
 }
 
-/// Where effects are prepared: a tree, just after it decided them, and what its home gives to every call.
+/// What effects are prepared from: the tree just after the decision, and what its home gives to every call.
 pub(super) struct Preparing<'a> {
     pub(super) world: &'a World,
     pub(super) contexts: &'a Contexts,
@@ -51,7 +48,7 @@ pub(super) struct Preparing<'a> {
 }
 
 impl Prepared {
-    /// The attempt that it makes, if it makes one.
+    /// The attempt that it makes, if any.
     pub(super) const fn ticket(&self) -> Option<Ticket> {
         match self {
             Self::CallModel(start) => Some(start.ticket),

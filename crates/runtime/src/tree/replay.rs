@@ -1,5 +1,5 @@
-//! Replay: a journal is read again from the start, its chain checked, and every stored input decided anew. No model
-//! and no tool is called; the first difference is named by its place.
+//! Replay: reads a journal from the start, checks its chain, and decides every stored input again. Calls no model and
+//! no tool; names the position of the first difference.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,29 +13,30 @@ use spinney_kernel::world::{TreeState, World};
 
 use super::Look;
 
-/// A journal that is what it says.
+/// A journal that was verified.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Verified {
-    /// How many events it has.
+    /// Number of events.
     pub events: u64,
-    /// The hash over all of them.
+    /// The hash over all events.
     pub hash: Option<ChainHash>,
-    /// The rules it was decided by.
+    /// The version of its rules.
     pub rules: u32,
-    /// Whether every input was decided again; if not, its rules are not ours and its events were only applied.
+    /// Whether every input was decided again. If not, this version does not implement its rules, and its events were
+    /// only applied.
     pub decided: bool,
-    /// The tree as it is at the end.
+    /// The tree at its end.
     pub look: Look,
 }
 
-/// Where a journal is not what it says.
+/// How a journal differs from what it should be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Diverged {
     /// It cannot be read, or its chain is broken.
     #[error(transparent)]
     Journal(JournalFault),
-    /// Its last hash is not the one that was expected.
+    /// Its last hash is not the expected one.
     #[error("the journal ends at event {seq} with hash {found}, not {expected}: its tail is cut or changed")]
     OtherEnd {
         /// Its last event.
@@ -48,24 +49,24 @@ pub enum Diverged {
     /// The same input decides something else now.
     #[error("event {seq} diverges: the journal says {stored}, deciding again gives {decided}")]
     Event {
-        /// Where.
+        /// The event's position.
         seq: u64,
-        /// What the journal says.
+        /// The stored event.
         stored: String,
-        /// What was decided now.
+        /// The decided event.
         decided: String,
     },
-    /// A text that an event refers to is not what it was.
+    /// A blob that an event refers to is missing or altered.
     #[error("event {seq} refers to blob {hash}, which is {what}: restore the home from a copy")]
     Blob {
-        /// Where.
+        /// The event's position.
         seq: u64,
         /// The blob.
         hash: String,
         /// Missing or altered.
         what: &'static str,
     },
-    /// What is known of the tree without reading it is not what its journal says.
+    /// The head does not match the journal.
     #[error("the head says {head} and the journal says {journal}: the head was changed")]
     Head {
         /// What the head says.
@@ -73,7 +74,7 @@ pub enum Diverged {
         /// What the journal says.
         journal: String,
     },
-    /// An event does not fit the tree as it is.
+    /// An event does not fit the tree's state.
     #[error("event {seq} or one of its batch does not fit the tree: {reason}")]
     Misfit {
         /// The first event of the batch.
@@ -83,10 +84,10 @@ pub enum Diverged {
     },
 }
 
-/// Reads a tree's journal again and decides every input anew, a page at a time.
+/// Reads a tree's journal and decides every input again, a page at a time.
 ///
 /// # Errors
-/// The first place where it is not what it says.
+/// The first difference.
 pub async fn verify(
     journal: &dyn Journal,
     tree: TreeId,
@@ -96,7 +97,7 @@ pub async fn verify(
     let head = head.ok_or(Diverged::Journal(JournalFault::UnknownTree { tree }))?;
     let mut replay = Replay::of(journal, &head, Places::default()).await?;
     if replay.contexts.lacks().is_some() {
-        // It goes back to what a first reading does not keep.
+        // It returns to checkpoints that a first pass does not keep.
         let places = places(journal, tree, head.seq).await.map_err(Diverged::Journal)?;
         replay = Replay::of(journal, &head, places).await?;
     }
@@ -120,7 +121,7 @@ pub async fn verify(
     Ok(Verified { events: seq.0, hash, rules, decided: are_decided(rules), look })
 }
 
-/// Every text that the events of a batch refer to must be there, and be what it was.
+/// Checks every blob that the events of a batch refer to.
 async fn check_blobs(journal: &dyn Journal, entry: &Entry) -> Result<(), Diverged> {
     for (event, seq) in entry.batch.events.iter().zip(entry.after.0 + 1..) {
         for blob in blobs_of(event) {
@@ -136,7 +137,7 @@ async fn check_blobs(journal: &dyn Journal, entry: &Entry) -> Result<(), Diverge
     Ok(())
 }
 
-/// The head must be where the journal ends, and say that the tree is over if and only if it is.
+/// The head must match the end of the journal, and show the tree as over exactly if it is.
 fn check_head(head: &Head, world: &World) -> Result<(), Diverged> {
     let state = world.state();
     let over = state.is_over() || head.state.is_over();
@@ -152,13 +153,13 @@ struct Replay {
     contexts: Contexts,
     rules: Option<u32>,
     hash: Option<ChainHash>,
-    /// Checkpoints that later events go back to, and how their agents stood there.
+    /// Checkpoints that later events return to, and the agents' states there.
     places: Places,
     stood: BTreeMap<(Seq, AgentId), Standing>,
 }
 
 impl Replay {
-    /// Reads a whole journal, and keeps what events at these places are gone back to for.
+    /// Reads a whole journal and keeps what later events return to.
     async fn of(journal: &dyn Journal, head: &Head, places: Places) -> Result<Self, Diverged> {
         let (tree, world) = (head.tree, World::new(head.seed));
         let mut contexts = Contexts::new(tree);
@@ -166,7 +167,7 @@ impl Replay {
         let mut replay = Self { world, contexts, rules: None, hash: None, places, stood: BTreeMap::new() };
         let mut pages = pages(journal, tree, Seq(0));
         while let Some(page) = pages.next().await.map_err(Diverged::Journal)? {
-            // What a running tree appends meanwhile lies behind the head that was taken first.
+            // A running tree may append more after the head that was read first.
             for entry in page.into_iter().filter(|entry| entry.after < head.seq) {
                 check_blobs(journal, &entry).await?;
                 replay.take(entry)?;
@@ -211,7 +212,7 @@ impl Replay {
 }
 
 impl Replay {
-    /// Takes an event into the contexts. `shadow` is the world before its batch, if that is gone back to.
+    /// Applies an event to the contexts. `shadow` is the world before its batch, if a later event returns to it.
     fn follow(&mut self, event: &Event, seq: Seq, shadow: Option<&mut World>) -> Result<(), Diverged> {
         self.contexts.apply(event);
         if let Some(shadow) = shadow {
@@ -222,7 +223,7 @@ impl Replay {
                 self.stood.extend(stood.map(|stood| ((seq, agent.clone()), stood)));
             }
         }
-        // A first reading keeps nothing, and is followed by one that does.
+        // A first pass keeps nothing, and is followed by one that does.
         if let Event::ContextRestored(restored) = event
             && self.places.has(restored.at)
             && self.stood.get(&(restored.at, restored.from.clone())) != Some(&restored.standing)
@@ -234,7 +235,7 @@ impl Replay {
     }
 }
 
-/// The first difference between what is stored and what was decided.
+/// The first difference between stored and decided events.
 fn compare(after: Seq, stored: &[Event], decided: &[Event]) -> Result<(), Diverged> {
     let most = stored.len().max(decided.len());
     let pairs = (0..most).map(|at| (stored.get(at), decided.get(at)));

@@ -1,5 +1,5 @@
-//! Rolling back: a tree does not remember what its agents knew, so whoever passes a rollback on reads it first, in its
-//! own task and not in the tree's. What is past does not change, however long that takes.
+//! Rollback: a tree does not remember its agents' past contexts, so the caller reads them first, in its own task
+//! rather than the tree's. The past does not change, however long that takes.
 
 use spinney_journal::find;
 
@@ -14,21 +14,21 @@ use spinney_kernel::world::World;
 use super::{RequestError, Tree};
 use crate::names::Reservation;
 
-/// A request as a tree takes it.
+/// A request as the tree's task takes it.
 pub(crate) enum Requested {
-    /// With the name that it asks for.
+    /// With the name that it requests.
     Plain(Box<Request>, Reservation),
     Rollback(Box<Back>),
 }
 
-/// A rollback with what was read for it.
+/// A rollback with the state that was read for it.
 pub(crate) struct Back {
     rollback: Rollback,
     known: Result<ContextSnapshot, Refusal>,
 }
 
 impl Back {
-    /// Reads what a rollback goes back to.
+    /// Reads the state that a rollback returns to.
     pub(super) async fn read(journal: &dyn Journal, tree: TreeId, mut rollback: Rollback) -> Self {
         let read = recall(journal, tree, &rollback.agent, rollback.at).await;
         let read = read.unwrap_or_else(|fault| Err(no_past(&rollback, fault.to_string())));
@@ -40,7 +40,7 @@ impl Back {
         Self { rollback, known }
     }
 
-    /// What is asked before it: that what is now is kept. Refused if the rollback would be.
+    /// The request for a checkpoint of the current state, which comes first. Refused if the rollback would be.
     pub(super) fn prior(&self, world: &World, by: &By) -> Result<Request, Refusal> {
         self.rollback.check(world, by)?;
         self.known.as_ref().map_err(Refusal::clone)?;
@@ -48,8 +48,8 @@ impl Back {
         Ok(Request::Checkpoint(Checkpoint { agent, name, kind }))
     }
 
-    /// The rollback itself, with the answer to [`prior`](Self::prior); the contexts take what was read, for the event at
-    /// hand.
+    /// The rollback itself, with the reply to [`prior`](Self::prior). Gives the contexts what was read, for the next
+    /// event.
     pub(super) fn request(self, prior: Reply, contexts: &mut Contexts) -> (Request, Seq) {
         let Self { mut rollback, known } = self;
         if let Reply::Checkpoint(CheckpointReply { name }) = prior {
@@ -66,12 +66,12 @@ fn no_past(rollback: &Rollback, reason: String) -> Refusal {
 }
 
 impl Tree {
-    /// Rolls an agent back to a checkpoint: the one whose it is, or `into` another one of its tree. What it has under way
-    /// is stopped, children that it did not have then are cancelled, and its next turn follows by itself. What was spent
-    /// stays spent.
+    /// Rolls an agent back to a checkpoint: the checkpoint's own agent, or `into` another one of its tree. Its
+    /// running work is stopped, children that did not exist then are cancelled, and its next turn follows. What was
+    /// spent stays spent.
     ///
     /// # Errors
-    /// The refusal, or why nobody runs the tree.
+    /// The refusal, or why the tree is not running.
     pub async fn roll_back(
         &self,
         name: &CheckpointName,
@@ -94,7 +94,7 @@ impl Tree {
         self.request(By::Person, rollback).await
     }
 
-    /// A request as the tree takes it: with what has to be read for it.
+    /// A request with what had to be read for it.
     pub(super) async fn prepared(&self, request: Request) -> Result<Requested, Refusal> {
         let Request::Rollback(rollback) = request else {
             let reservation = self.names.reserve(&request, self.id()).await?;

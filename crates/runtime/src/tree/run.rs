@@ -1,4 +1,4 @@
-//! The one loop of a tree: input, decide, append, apply, effects, reports. One task, no locks.
+//! The loop of a tree: input, decide, append, apply, effects, reports. One task, no locks.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -29,7 +29,6 @@ use crate::draw::Draws;
 use crate::drivers::Drivers;
 use crate::names::Names;
 
-/// What a tree needs from its home.
 pub(crate) struct Begin {
     pub(crate) tree: TreeId,
     pub(crate) journal: Arc<dyn Journal>,
@@ -40,18 +39,17 @@ pub(crate) struct Begin {
     pub(crate) stop: CancellationToken,
 }
 
-/// A tree that is not run yet.
+/// A tree before its task is started.
 pub(crate) struct Seedling {
     run: Run,
     inlets: Inlets,
     tree: Tree,
 }
 
-/// Whether the tree is being put away.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Running,
-    /// No effect starts any more; those that are out may end.
+    /// No effect starts; running ones may finish.
     Stopping,
 }
 
@@ -62,9 +60,8 @@ struct Run {
     timers: Timers,
     durable: Seq,
     status: watch::Sender<TreeStatus>,
-    /// Those who watch.
     hub: EndOnDrop,
-    /// What they are to see when it is durable.
+    /// Events for the watchers, until they are durable.
     tail: VecDeque<RecordedEvent>,
     mode: Mode,
 }
@@ -73,11 +70,11 @@ struct Inlets {
     requests: mpsc::Receiver<Asked>,
     reports: mpsc::Receiver<Brought>,
     confirmations: Confirmations,
-    /// Made once and not in every round: to begin waiting for it takes a lock.
+    /// Made once and not in every round: starting to wait for it takes a lock.
     stop: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
-/// Prepares a tree: empty, or as far as its journal goes.
+/// Prepares a tree: empty, or read from its journal.
 pub(crate) async fn begin(begin: Begin) -> Result<Seedling, JournalFault> {
     let Begin { tree: id, journal, drivers, clock, draws, names, stop } = begin;
     let head = journal.head(id).await?;
@@ -113,19 +110,17 @@ pub(crate) async fn begin(begin: Begin) -> Result<Seedling, JournalFault> {
 }
 
 impl Seedling {
-    /// What it is made of, as far as it has started.
     pub(crate) fn world(&self) -> &spinney_kernel::world::World {
         &self.run.live.world
     }
 
-    /// The first request of a tree; refused, nothing was written.
+    /// The first request of a tree. If it is refused, nothing was written.
     pub(crate) fn ask(&mut self, request: Request) -> Result<Reply, Refusal> {
         self.run.decide(By::Person, request, Vec::new())
     }
 
-    /// Takes up what was left: every effect that was out is lost, and every timer that came due meanwhile fires. Whoever
-    /// holds the tree sees it only after that. Timers fire before a stopped tree goes on, so that it starts nothing for
-    /// which its time is over.
+    /// Resumes a tree: running effects are lost, and timers that are due fire. No handle exists before that. Timers
+    /// fire before a suspended tree continues, so that it starts nothing whose time is over.
     pub(crate) fn resume(&mut self, head: &Head) {
         let run = &mut self.run;
         let alarms: Vec<Alarm> = run.live.world.alarms().collect();
@@ -140,30 +135,28 @@ impl Seedling {
         run.fire_due();
         run.report(Report::Continued(Continued {}), Vec::new());
         if run.live.world.seq() != run.durable {
-            // What it was is over; what it is now is told when it is durable.
+            // The stored state is outdated; the new one is published when it is durable.
             run.status.send_modify(|status| status.state = TreeState::Running);
         }
     }
 
-    /// Runs it to its end.
+    /// Starts the task.
     pub(crate) fn grow(self) -> (Tree, tokio::task::JoinHandle<()>) {
         let Self { run, inlets, tree } = self;
-        // A span is entered for each poll: whoever subscribes sees how long each takes.
+        // The span is entered for each poll, so that a subscriber can measure polls.
         let span = tracing::trace_span!(target: "spinney::tree", "poll");
         (tree, tokio::spawn(run.run(inlets).instrument(span)))
     }
 }
 
-/// What a tree's loop waits for.
 enum NextInput {
     /// Batches are durable up to here, or the journal failed.
     Confirmed(Confirmed),
-    /// Watchers have taken what kept the tree waiting.
+    /// The watchers that held the tree up have room again.
     Released,
     Brought(Brought),
     Asked(Asked),
     TimerDue,
-    /// The home is being shut down.
     Stop,
 }
 
@@ -180,12 +173,13 @@ impl Run {
         self.put_away(shut.then_some(Stopped::Shutdown));
     }
 
-    /// Waits for the next input. What is durable comes first; while the journal or a watcher is behind, nothing else does.
+    /// Waits for the next input. Confirmations come first; while the journal or a watcher is behind, nothing else is
+    /// taken.
     async fn next_input(&mut self, inlets: &mut Inlets) -> NextInput {
         let is_held = self.hub.0.is_held();
         let room = self.gate.has_room() && !is_held;
         let is_running = self.mode == Mode::Running;
-        // What timers let go on must not start in a tree that is being stopped.
+        // What a timer releases must not start in a tree that is being stopped.
         let may_fire = room && (is_running || self.live.world.is_suspended());
         tokio::select! {
             biased;
@@ -222,13 +216,13 @@ impl Run {
         Ok(())
     }
 
-    /// Whether nothing is left to do: the tree is over or stopped, and everything is durable.
+    /// Whether the tree is over or stopped, and everything is durable.
     fn is_done(&self) -> bool {
         let still = self.live.world.is_over() || self.mode != Mode::Running;
         still && self.gate.is_clear() && self.effects.len() == 0
     }
 
-    /// The last word. What is not durable may never have been, so nobody is shown it.
+    /// Publishes the last status. It contains only what is durable.
     fn put_away(&self, stopped: Option<Stopped>) {
         let whole = self.durable == self.live.world.seq();
         let (tree, seq, state) = (self.live.world.tree(), self.durable.0, self.live.world.state().word());
@@ -258,7 +252,7 @@ impl Run {
         self.let_go();
     }
 
-    /// Decides a request. A name that it asks for was reserved for it.
+    /// Decides a request. The name that it requests is already reserved.
     fn requested(&mut self, by: By, Enclosing { request, blobs }: Enclosing) -> Result<Reply, Refusal> {
         let (request, reservation) = match request {
             Requested::Plain(request, reservation) => (request, reservation),
@@ -270,7 +264,7 @@ impl Run {
         Ok(reply)
     }
 
-    /// Keeps what is as a checkpoint, and has the agent be what it was.
+    /// Makes a checkpoint of the current state and rolls the agent back.
     fn roll_back(&mut self, by: By, back: Back) -> Result<Reply, Refusal> {
         let prior = back.prior(&self.live.world, &by)?;
         let prior = self.decide(By::Person, prior, Vec::new())?;
@@ -292,14 +286,14 @@ impl Run {
                 self.report(report, blobs);
             }
             Brought::Veto(veto) => {
-                // Whoever is over already need not fail.
+                // An agent that has already ended need not fail.
                 let _ = self.decide(By::Person, veto.request(), Vec::new());
             }
         }
         self.let_go();
     }
 
-    /// What an effect came to, in words that hold nothing of what it said.
+    /// Logs how an effect ended, without its content.
     fn trace_end(&self, report: &Report) {
         let tree = self.live.world.tree();
         match report {
@@ -328,8 +322,8 @@ impl Run {
         }
     }
 
-    /// The home is being shut down: what is out may end, nothing new starts. A tree that only a person brings on has
-    /// nothing out and is left as it is, so that whoever lists trees sees what it waits for.
+    /// Shuts the tree down: running effects may finish, nothing new starts. A tree that waits only for a person has
+    /// nothing running and keeps its state, so that lists show what it waits for.
     fn stop(&mut self) {
         self.mode = Mode::Stopping;
         let state = self.live.world.state();
@@ -343,7 +337,6 @@ impl Run {
         self.append(after, batch, blobs);
     }
 
-    /// Decides a request and sends what it decided on its way.
     fn decide(&mut self, by: By, request: Request, blobs: Vec<Vec<u8>>) -> Result<Reply, Refusal> {
         let tree = self.live.world.tree();
         let Decided { after, batch, reply } = self.live.request(by, request).inspect_err(|refusal| {
@@ -353,7 +346,7 @@ impl Run {
         Ok(reply)
     }
 
-    /// Sends a batch on its way to the journal; its effects wait until it is durable.
+    /// Appends a batch; its effects wait until it is durable.
     fn append(&mut self, after: Seq, batch: Batch, blobs: Vec<Vec<u8>>) {
         let (tree, first) = (self.live.world.tree(), batch.events.first().map(Event::word));
         tracing::debug!(%tree, after = after.0, events = batch.events.len(), first, "decided");
@@ -363,7 +356,7 @@ impl Run {
         let world = &self.live.world;
         let preparing = self.effects.preparing(world, &self.live.contexts);
         for effect in batch.events.iter().filter_map(|event| world.effect_of(event)) {
-            // Whoever is gone by the end of the decision has nothing left to start or stop.
+            // An agent that ended within the decision has nothing left to start or stop.
             if let Some(prepared) = preparing.prepare(effect) {
                 self.gate.hold(world.seq(), Held::Effect(prepared));
             }
@@ -380,15 +373,15 @@ impl Run {
         }
         let (tree, durability) = (world.tree(), world.definition().durability);
         let catalog = catalog_of(tree, after, &batch);
-        // The gate knows what comes before it.
+        // The gate knows the predecessor.
         let (base, before) = (None, None);
         self.gate.append(Append { tree, after, base, before, batch, blobs, catalog, state, durability });
     }
 
-    /// Tells whoever watches how far the tree is.
+    /// Publishes the durable progress.
     fn tell(&mut self, hash: Option<spinney_journal::ChainHash>) {
         let whole = self.durable == self.live.world.seq();
-        // Whoever waits for the end need not wake up for every step.
+        // Do not wake waiters for every step.
         self.status.send_if_modified(|status| {
             let (first, before) = (status.seq == Seq(0), status.state);
             (status.seq, status.hash) = (self.durable, hash);
@@ -402,12 +395,12 @@ impl Run {
         self.hub.0.publish(recorded, self.durable);
     }
 
-    /// Lets out what waited for its events to be durable.
+    /// Releases what waited for its events to be durable.
     fn let_go(&mut self) {
         self.gate.reach(self.durable);
         while let Some(held) = self.gate.release(self.durable) {
             match held {
-                // Whoever asked may be gone.
+                // The caller may be gone.
                 Held::Answer(answer, decided) => drop(answer.send(decided)),
                 Held::Look(answer, look) => drop(answer.send(*look)),
                 Held::Effect(effect) => self.start(effect),
@@ -419,7 +412,7 @@ impl Run {
         if let Some(Ticket { call, attempt }) = effect.ticket()
             && self.live.world.call(call).is_some_and(Call::is_void)
         {
-            // Its agent was rolled back since, and would be asked about what it no longer knows.
+            // Its agent was rolled back since, so the call would be about a context that is gone.
             let fault = Fault::of(FaultKind::Stopped);
             return self
                 .report(Report::Failed(Failed { call, attempt, fault, used: Used::NOTHING }), Vec::new());

@@ -1,4 +1,4 @@
-//! A tree as its journal has it, for whoever only looks: nobody runs it, and nothing is written or called.
+//! A tree read from its journal, for views: it is not running, and nothing is written or called.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::live_state::LiveState;
 use crate::clock::SystemClock;
 use crate::draw::Draws;
 
-/// A tree that is not run, as it was left.
+/// A stored tree that is not running.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {
     /// The tree at its last event.
@@ -19,13 +19,13 @@ pub struct Stored {
     pub hash: ChainHash,
 }
 
-/// Reads back a tree that nobody runs. To check a journal there is [`verify`](super::verify).
+/// Reads a tree that is not running. Use [`verify`](super::verify) to check a journal.
 ///
 /// # Errors
-/// If the tree is not there, or its journal cannot be read.
+/// If the tree does not exist, or its journal cannot be read.
 pub async fn stored(journal: &dyn Journal, tree: TreeId) -> Result<Stored, JournalFault> {
     let head = journal.head(tree).await?.ok_or(JournalFault::UnknownTree { tree })?;
-    // Nothing is decided, so neither the time nor what is drawn matters.
+    // Nothing is decided, so clock and random numbers do not matter.
     let mut live = LiveState::new(tree, Arc::new(SystemClock::new()), Draws::seeded(0));
     live.recover(journal, &head).await?;
     Ok(Stored { look: Look::at(&live.world, &live.contexts), hash: head.hash })

@@ -1,4 +1,4 @@
-//! The timers of one tree: what is due, and when to look next. One sleep serves them all.
+//! The timers of one tree: which are due, and when to check next. One sleep serves them all.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,10 @@ use spinney_kernel::words::{Time, TimerId};
 
 use crate::clock::Nap;
 
-/// Every timer that was set and has not fired. One whose subject is gone fires in vain, so nobody takes any out.
+/// Every timer that was set and has not fired. A timer whose subject is gone has no effect, so none is removed.
 pub(super) struct Timers {
     set: BTreeSet<(Time, TimerId)>,
     nap: Nap,
-    /// What the nap is set to.
     until: Option<Time>,
 }
 
@@ -24,21 +23,20 @@ impl Timers {
         self.set.insert((alarm.at, alarm.timer));
     }
 
-    /// Forgets timers whose subject is gone, if they are many.
+    /// Drops timers whose subject is gone, if there are many.
     pub(super) fn prune(&mut self, pending: impl Iterator<Item = Alarm>, most: usize) {
         if self.set.len() > most {
             self.set = pending.map(|alarm| (alarm.at, alarm.timer)).collect();
         }
     }
 
-    /// Takes the first timer that is due.
     pub(super) fn due(&mut self, now: Time) -> Option<TimerId> {
         let first = self.set.first().copied().filter(|(at, _)| *at <= now)?;
         self.set.remove(&first);
         Some(first.1)
     }
 
-    /// Waits until the first one is due; for ever if there is none.
+    /// Waits until the first one is due; forever if there is none.
     pub(super) async fn next(&mut self, ms_until: impl Fn(Time) -> u64) {
         let Some((at, _)) = self.set.first().copied() else { return std::future::pending().await };
         if self.until != Some(at) {

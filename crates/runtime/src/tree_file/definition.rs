@@ -1,4 +1,4 @@
-//! From keys to a definition: every name is looked up and every number bounded, with the place of the one at fault.
+//! From keys to a definition: looks up every name and checks every number, with the place of an error.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -22,11 +22,10 @@ use super::wrong::cut;
 use super::{ModelSource, PriceLookup, TreeFile, nearest};
 use crate::output_schema;
 
-/// Tokens of a window, or of what a model takes, that make sense.
-/// How often a call may be started again whose process died.
+/// How often a call may be restarted because its process died.
 const LOSSES: RangeInclusive<u64> = 0..=1_000;
 const CONTEXT_TOKENS: RangeInclusive<u64> = limit::WINDOW_TOKENS_MIN..=u32::MAX as u64;
-/// The providers that this version can talk to.
+/// Providers that this version supports.
 const PROVIDERS: [&str; 1] = ["scripted"];
 
 pub(super) fn read(file: &str, root: Node, prices: PriceLookup<'_>) -> Result<TreeFile, FileError> {
@@ -286,7 +285,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A schema as a map, or as JSON in a text. What is wrong in a map is told at its place.
+    /// A schema as a map, or as JSON in a text. An error in a map has its own place.
     fn output_schema(
         &self,
         path: Path<'_>,
@@ -339,7 +338,7 @@ impl Reader<'_> {
         Err(self.wrong(path, format!("unknown model `{name}`")).with_help(help))
     }
 
-    /// The root has its role's name as its id, and what a role is called is what people read of its agents.
+    /// The root's id is its role's name, so a role's name must be a valid agent id.
     fn names_an_agent(&self, name: &RoleName) -> Result<(), FileError> {
         if !AgentId::of_role(name).is_reserved() {
             return Ok(());
@@ -415,12 +414,11 @@ fn price(keys: &PriceKeys) -> Price {
     }
 }
 
-/// A number whose bound is far below what fits.
+/// The value's limit is far below `u32::MAX`.
 fn narrow(count: u64) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// The last key of a path, for messages.
 fn last<'a>(path: &[Step<'a>]) -> &'a str {
     let key = |step: &Step<'a>| match step {
         Step::Key(key) => Some(*key),

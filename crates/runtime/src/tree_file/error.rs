@@ -1,8 +1,8 @@
-//! What is wrong with a tree file, and where: one line that an editor can jump to.
+//! An error in a tree file with its place: one line that an editor can jump to.
 
 use std::fmt;
 
-/// A place in a text; both count from one, the column in characters.
+/// A place in a text; line and column start at one, and the column counts characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     pub(super) line: usize,
@@ -12,7 +12,7 @@ pub(super) struct Place {
 impl Place {
     pub(super) const START: Self = Self { line: 1, column: 1 };
 
-    /// The place behind this character, if it stands here.
+    /// The place after this character.
     pub(super) fn after(self, c: char) -> Self {
         match c {
             '\n' => Self { line: self.line + 1, column: 1 },
@@ -26,11 +26,11 @@ impl Place {
 pub struct FileError {
     /// The file's name, as it was given.
     pub file: String,
-    /// The line, from one.
+    /// From one.
     pub line: usize,
-    /// The character in it, from one.
+    /// In characters, from one.
     pub column: usize,
-    /// What is wrong there.
+    /// What is wrong.
     pub message: String,
     /// What to write instead.
     pub help: Option<String>,
@@ -42,7 +42,7 @@ impl FileError {
         Self { file: file.to_owned(), line, column, message: printable(&message.into()), help: None }
     }
 
-    /// The file, or what is in it beside comments, is nothing.
+    /// The file has nothing except comments.
     pub(super) fn empty(file: &str, place: Place) -> Self {
         Self::new(file, place, "the file is empty").with_help("a tree needs a name, models and agents")
     }
@@ -63,7 +63,7 @@ impl fmt::Display for FileError {
     }
 }
 
-/// On one line: a message repeats what was written, and that may hold anything.
+/// On one line: a message repeats the input, which may contain anything.
 fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {

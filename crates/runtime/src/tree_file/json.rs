@@ -1,5 +1,5 @@
-//! Reads JSON. The parser gives no places, but it can hand out the text of each value, and that text lies in the
-//! file's own: where it begins is its place.
+//! Reads JSON. The parser gives no places, but returns slices of the file's text for values, whose offset is their
+//! place.
 
 use std::fmt;
 
@@ -63,13 +63,12 @@ impl From<Error> for Wrong {
     }
 }
 
-/// The message without its own place.
+/// The message without the parser's own place.
 fn described(error: &Error) -> String {
     let text = error.to_string();
     text.split(" at line ").next().unwrap_or_default().to_owned()
 }
 
-/// The keys and values of an object as texts.
 struct Entries;
 
 impl<'de> Visitor<'de> for Entries {

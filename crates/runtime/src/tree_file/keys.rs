@@ -1,4 +1,4 @@
-//! Every key of a tree file, one struct per place. A key that is not here is refused: there is none without effect.
+//! Every key of a tree file, one struct per place. A key that is not here is refused, so none is silently ignored.
 
 use std::fmt;
 
@@ -54,7 +54,7 @@ pub(super) struct ModelKeys {
     pub(super) fallback: Vec<ModelName>,
 }
 
-/// A price as a file has it: numbers, or the name of a model that costs the same.
+/// Numbers, or the name of a model in the price table.
 pub(super) enum WrittenPrice {
     Keys(PriceKeys),
     SameAs(String),

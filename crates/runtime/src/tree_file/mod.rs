@@ -1,7 +1,7 @@
 //! The tree file: what people write to describe a tree of agents, in YAML, JSON or TOML.
 //!
-//! Text in, [`Definition`] out. Nothing here opens a file: whoever has the text gives it, and resolves the scripts
-//! that it names. A file is read whole or refused with the place, the reason and what to write instead.
+//! Text in, [`Definition`] out. Nothing here opens a file: the caller supplies the text and resolves the scripts that
+//! it names. A file is read whole or refused with the place, the reason and what to write instead.
 //!
 //! ```text
 //! text ─► node (yaml, json, toml) ─► keys (serde) ─► definition, every name checked
@@ -31,17 +31,17 @@ pub use error::FileError;
 use error::Place;
 use node::{Node, Step};
 
-/// Largest tree file, in bytes: texts in it are for models to read, and theirs are smaller.
+/// Largest tree file, in bytes: its texts are for models, whose limits are smaller.
 pub const FILE_BYTES_MAX: usize = 1024 * 1024;
-/// Deepest nesting of lists and maps; the deepest key there is lies at five.
+/// Deepest nesting of lists and maps; the deepest key is at level five.
 const NESTING_MAX: usize = 32;
-/// Most values in one file, those that an alias repeats included.
+/// Most values in one file, repetitions by aliases included.
 const VALUES_MAX: usize = 50_000;
 
-/// A tree file that was read. The definition's tools are left empty: only the caller knows which ones there are.
+/// A parsed tree file. The definition's tools are empty: only the caller knows which ones exist.
 #[derive(Clone, Debug)]
 pub struct TreeFile {
-    /// What the tree is made of. The goal is empty if the file has none.
+    /// The definition. The goal is empty if the file has none.
     pub definition: Definition,
     /// Where each model's answers come from.
     pub models: ByName<ModelName, ModelSource>,
@@ -49,21 +49,21 @@ pub struct TreeFile {
     root: Node,
 }
 
-/// What the model of a provider costs, or why nobody knows.
+/// Looks up the price of a provider's model, or why it is unknown.
 pub type PriceLookup<'a> = &'a dyn Fn(&str, &str) -> Result<Price, String>;
 
 /// Where a model's answers come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelSource {
-    /// From a script.
+    /// A script.
     Scripted {
-        /// The script's path as it was written; relative to the tree file.
+        /// The script's path as written; relative to the tree file.
         script: String,
     },
 }
 
 impl TreeFile {
-    /// Reads the text of a file. The ending of `name` says which format: `.yaml`, `.yml`, `.json` or `.toml`.
+    /// Parses the text of a file. The extension of `name` selects the format: `.yaml`, `.yml`, `.json` or `.toml`.
     ///
     /// # Errors
     /// Names the place, what is wrong there and what to write instead.
@@ -71,7 +71,7 @@ impl TreeFile {
         Self::parse_priced(name, text, &|_, _| Err("there is no price table here".to_owned()))
     }
 
-    /// The same, with a table of prices for models whose price the file does not write itself.
+    /// The same, with a price table for models whose price the file does not set.
     ///
     /// # Errors
     /// Names the place, what is wrong there and what to write instead.
@@ -98,15 +98,15 @@ impl TreeFile {
         definition::read(name, root, prices)
     }
 
-    /// The same with another goal: the one from the command line wins.
+    /// Replaces the goal, for example by the one from the command line.
     #[must_use]
     pub fn with_goal(mut self, goal: impl Into<String>) -> Self {
         self.definition.goal = goal.into();
         self
     }
 
-    /// Refuses models without a price that agents are to use under a ceiling on cost. The kernel refuses each of their calls;
-    /// here the file's author hears it before anything starts. `definition` is this file's, with what a caller changed in it.
+    /// Refuses models without a price that agents would use under a cost ceiling. The kernel refuses each of their
+    /// calls; this reports it before anything starts. `definition` is this file's, possibly changed by the caller.
     ///
     /// # Errors
     /// Names the model, its place and what to write.
@@ -137,7 +137,7 @@ impl TreeFile {
         })
     }
 
-    /// The error for a tool that nobody has, at the place where the role names it.
+    /// The error for a tool that does not exist, at the place where the role names it.
     #[must_use]
     pub fn unknown_tool(&self, role: &RoleName, tool: &ToolName, known: &[ToolName]) -> FileError {
         let at = |key| [Step::Key("agents"), Step::Key(role.as_str()), Step::Key(key)];

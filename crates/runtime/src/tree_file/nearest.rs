@@ -1,11 +1,11 @@
-//! What somebody who wrote a wrong word may have meant.
+//! Suggests what a misspelled word may have meant.
 
 /// Most words that a message lists.
 const LISTED_MAX: usize = 16;
-/// Longest word that is compared; nothing we know is longer than a name may be.
+/// Longest word that is compared: no known name is longer.
 const COMPARED_MAX: usize = 128;
 
-/// The word that was meant if one is near, or else those there are: "did you mean `budget`?", "known keys: a, b".
+/// The nearest known word if one is near, otherwise a list: "did you mean `budget`?", "known keys: a, b".
 pub fn help<'a>(written: &str, known: impl IntoIterator<Item = &'a str>, what: &str) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     if known.is_empty() {
@@ -17,7 +17,6 @@ pub fn help<'a>(written: &str, known: impl IntoIterator<Item = &'a str>, what: &
     format!("known {what}: {}", listed(known))
 }
 
-/// The words in one line, not too long.
 pub(super) fn listed<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     let mut words: Vec<&str> = words.into_iter().take(LISTED_MAX + 1).collect();
     if let Some(beyond) = words.get_mut(LISTED_MAX) {
@@ -29,7 +28,7 @@ pub(super) fn listed<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
 /// The known word with the fewest edits, if they are few for its length.
 fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
     let letters: Vec<char> = written.to_lowercase().chars().take(COMPARED_MAX + 1).collect();
-    // Of a word with one or two letters, an edit leaves nothing to recognise.
+    // In a word of one or two letters, an edit leaves nothing to recognize.
     let edits_max = match letters.len() {
         0..=2 => 0,
         3..=COMPARED_MAX => letters.len() / 3,
@@ -39,7 +38,7 @@ fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
     judged.filter(|(edits, _)| *edits <= edits_max).min_by_key(|(edits, _)| *edits).map(|(_, word)| word)
 }
 
-/// How many letters to insert, delete, replace or swap with their neighbour to get from one word to the other.
+/// Edit distance with insertions, deletions, replacements and swaps of neighbors.
 fn edits(from: &[char], to: &str) -> usize {
     let to: Vec<char> = to.to_lowercase().chars().collect();
     let mut before: Vec<usize> = Vec::new();

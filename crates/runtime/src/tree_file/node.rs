@@ -1,4 +1,4 @@
-//! What every format says in the end: values with the place where each was written.
+//! The common form of all formats: values with the place where each was written.
 
 use std::collections::BTreeMap;
 
@@ -15,13 +15,13 @@ pub(super) struct Node {
 
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
-    /// A key with nothing behind it, or `null`.
+    /// A key without a value, or `null`.
     Empty,
     Bool(bool),
     Number(Number),
     Text(String),
     List(Vec<Node>),
-    /// In the order of the file. No key is there twice.
+    /// In the order of the file. Keys are unique.
     Map(Vec<(Key, Node)>),
 }
 
@@ -31,7 +31,6 @@ pub(super) struct Key {
     pub(super) text: String,
 }
 
-/// One step from a value to one inside it.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step<'a> {
     Key(&'a str),
@@ -39,12 +38,12 @@ pub(super) enum Step<'a> {
 }
 
 impl Node {
-    /// Where the value at the end of `path` is; if the file does not go that far, where the last one is.
+    /// The place of the value at the end of `path`, or of the last existing one on the way.
     pub(super) fn place_of(&self, path: &[Step<'_>]) -> Place {
         self.follow(path).place
     }
 
-    /// Where `text` stands in the list at the end of `path`.
+    /// The place of `text` in the list at the end of `path`.
     pub(super) fn place_of_item(&self, path: &[Step<'_>], text: &str) -> Place {
         let list = self.follow(path);
         let Kind::List(items) = &list.kind else { return list.place };
@@ -69,7 +68,7 @@ impl Node {
     }
 }
 
-/// Entries as a map, unless a key is there twice.
+/// Fails if a key occurs twice.
 pub(super) fn map(entries: Vec<(Key, Node)>) -> Result<Kind, Wrong> {
     let mut seen = BTreeMap::new();
     for (key, _) in &entries {

@@ -1,6 +1,6 @@
-//! Keys of other systems, for people who come from them: each is an error that names our key.
+//! Keys of other systems, for people who switch from them: each is an error that names our key.
 
-/// What we call what another system calls `key`, if it is known and we have it under another name.
+/// Our name for another system's `key`, if we have it under another name.
 pub(super) fn ours(key: &str) -> Option<&'static str> {
     let found = WORDS.iter().find(|(theirs, _)| *theirs == key);
     found.map(|(_, ours)| *ours)
@@ -34,7 +34,7 @@ const WORDS: &[(&str, &str)] = &[
     ("max_context_tokens", "a model's `context`"),
     ("shared_cw_max_tokens", "an agent's `window.size`"),
     ("max_output_tokens", "a model's `max_output`"),
-    // calls of an interface, and not settings
+    // calls of an interface, not settings
     ("run_single_turn", "an agent's `limits: { max_steps: 1 }`"),
     ("run_task", "`goal`, and the command `run`"),
     ("process_message", "the command `send`"),

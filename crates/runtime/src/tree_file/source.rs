@@ -1,4 +1,4 @@
-//! The text of a file whose parser counts in bytes: where each byte is, and how much the file may hold.
+//! The text of a file whose parser counts in bytes: maps offsets to places, and limits how much the file may hold.
 
 use std::cell::Cell;
 
@@ -6,13 +6,13 @@ use super::error::Place;
 use super::wrong::Wrong;
 use super::{NESTING_MAX, VALUES_MAX};
 
-/// How many bytes lie between two places that are remembered. A file may be one long line with a value every other
-/// byte, so counting from its beginning each time would take minutes.
+/// Bytes between two remembered places. A file may be one long line with a value every other byte, so counting from
+/// the start each time would take minutes.
 const STRIDE: usize = 256;
 
 pub(super) struct Source<'a> {
     text: &'a str,
-    /// The first character at or after each stride, and where it is.
+    /// The first character at or after each stride, and its place.
     marks: Vec<(usize, Place)>,
     values: Cell<usize>,
 }
@@ -39,7 +39,7 @@ impl<'a> Source<'a> {
         between.chars().fold(place, Place::after)
     }
 
-    /// The place of a value so deep in the file, unless that is too deep or there are too many.
+    /// The place of a value, unless it is nested too deeply or there are too many.
     pub(super) fn value(&self, offset: usize, level: usize) -> Result<Place, Wrong> {
         let place = self.place(offset);
         self.values.set(self.values.get() + 1);
@@ -50,7 +50,6 @@ impl<'a> Source<'a> {
         Ok(place)
     }
 
-    /// The offset of a part of the text.
     pub(super) fn offset(&self, part: &'a str) -> usize {
         part.as_ptr().addr().saturating_sub(self.text.as_ptr().addr())
     }

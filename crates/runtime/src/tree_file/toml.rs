@@ -1,4 +1,4 @@
-//! Reads TOML. A date is taken as text: no key wants one.
+//! Reads TOML. A date is treated as text: no key takes one.
 
 use std::borrow::Cow;
 
@@ -47,7 +47,7 @@ impl Reader<'_> {
         Ok(Node { place, kind })
     }
 
-    /// The parser sorts its tables; the file's order is ours.
+    /// The parser sorts its tables; restore the file's order.
     fn table(&self, table: &DeTable<'_>, level: usize) -> Result<Kind, Wrong> {
         let mut entries: Vec<_> = table.iter().collect();
         entries.sort_by_key(|(key, _)| key.span().start);

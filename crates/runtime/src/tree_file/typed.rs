@@ -1,7 +1,7 @@
-//! From nodes to typed keys: a serde deserializer whose every error knows its place.
+//! From nodes to typed keys: a serde deserializer whose errors know their place.
 //!
-//! It is stricter than most: a key with nothing behind it is an error, because its author meant something, and a map
-//! is never read from a list.
+//! It is stricter than most: a key without a value is an error, because its author meant something, and a map is
+//! never read from a list.
 
 use serde::de::value::StrDeserializer;
 use serde::de::{
@@ -108,7 +108,6 @@ impl<'de> Deserializer<'de> for &'de Node {
     }
 }
 
-/// A list, item by item.
 struct Items<'de> {
     rest: std::slice::Iter<'de, Node>,
 }
@@ -122,7 +121,6 @@ impl<'de> SeqAccess<'de> for Items<'de> {
     }
 }
 
-/// A map, entry by entry.
 struct Entries<'de> {
     rest: std::slice::Iter<'de, (Key, Node)>,
     value: Option<&'de Node>,
@@ -144,7 +142,7 @@ impl<'de> MapAccess<'de> for Entries<'de> {
     }
 }
 
-/// A word, or a word and what belongs to it.
+/// A variant's name, or its name and value.
 struct Variant<'de> {
     name: &'de str,
     value: Option<&'de Node>,

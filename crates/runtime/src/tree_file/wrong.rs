@@ -1,4 +1,4 @@
-//! What is wrong with a value, before it is known in which file; serde's complaints in our words.
+//! An error in a value before its file is known, and serde's messages in our own words.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ impl Wrong {
         self
     }
 
-    /// At this place, unless a more exact one is known already.
+    /// Sets the place, unless a more exact one is already known.
     pub(super) fn at(mut self, place: Place) -> Self {
         self.place = self.place.or(Some(place));
         self
@@ -101,7 +101,6 @@ fn shown(found: &Unexpected<'_>) -> String {
     }
 }
 
-/// Short enough for one line.
 pub(super) fn cut(text: &str) -> String {
     let mut shown: String = text.chars().take(40).collect();
     if shown.len() < text.len() {

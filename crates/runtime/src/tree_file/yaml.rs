@@ -1,4 +1,4 @@
-//! Reads YAML 1.2. Aliases and merge keys are followed within bounds; tags mean nothing here and are refused.
+//! Reads YAML 1.2. Aliases and merge keys are followed within limits; tags have no meaning here and are refused.
 
 use std::fmt;
 
@@ -43,12 +43,12 @@ pub(super) fn read(text: &str) -> Result<Node, Wrong> {
 fn wrong(error: &Error) -> Wrong {
     let error = error.without_snippet();
     let place = error.location().map_or(Place::START, place);
-    // What an alias brought in is told where the alias stands.
+    // An error in an alias is reported at the alias.
     let inner = if let Error::AliasError { error, .. } = error { error } else { error };
     described(inner).at(place)
 }
 
-/// In our words where theirs would speak of the parser.
+/// Rewords messages that mention parser internals.
 fn described(error: &Error) -> Wrong {
     let passes_a_bound = matches!(
         error,
@@ -81,7 +81,6 @@ fn place(location: Location) -> Place {
     Place { line: count(location.line()), column: count(location.column()) }
 }
 
-/// A value before its place is known.
 enum Value {
     Plain(Kind),
     List(Vec<Spanned<Value>>),
