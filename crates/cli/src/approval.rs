@@ -1,7 +1,7 @@
-//! What a person approves when they say yes to a tool: all of its arguments, with what matters first.
+//! What a person approves with a yes to a tool: all of its arguments, the important ones first.
 //!
-//! The arguments are hostile: they are shown one value per line, exactly as they are sent. Nothing in a value can look
-//! like another value, a key that is there twice is shown twice, and what is not shown is counted.
+//! The arguments are hostile: they are shown one value per line, exactly as they are sent. Nothing in a value can
+//! look like another value, a duplicate key is shown twice, and hidden parts are counted.
 
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -10,7 +10,7 @@ use spinney_kernel::record::ToolAsk;
 
 use crate::wording::counted;
 
-/// Keys by which most harm can be done come first, in this order; the others follow as they were sent.
+/// The most dangerous keys come first, in this order; the others follow as they were sent.
 const FIRST: [&str; 18] = [
     "path",
     "file",
@@ -32,18 +32,16 @@ const FIRST: [&str; 18] = [
     "tool",
 ];
 
-/// So many bytes of a value are shown where not all of it is, from its head and from its tail.
+/// Bytes shown of a shortened value, at its head and its tail.
 const HEAD_BYTES: usize = 400;
 const TAIL_BYTES: usize = 200;
-/// So many values and lines of a value are shown where not all of them are.
+/// Most values, and most lines of a value, that a brief extent shows.
 const VALUES_MAX: usize = 16;
 const LINES_MAX: usize = 12;
-/// Above so many lines, the values that matter most are repeated below the others: they have left the screen.
+/// Above this many lines, the most important values are repeated below: they have scrolled away.
 const SCREEN_LINES: usize = 16;
-/// How many are repeated.
 const REPEATED: usize = 3;
 
-/// How much of some arguments is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
     /// Every byte.
@@ -52,16 +50,15 @@ pub(crate) enum Extent {
     Brief,
 }
 
-/// A call that needs a person's leave, in lines.
+/// A call that needs approval, as lines.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Approval {
-    /// One value per line; a value of several lines has a bar before each of them.
+    /// One value per line; each line of a multi-line value starts with a bar.
     pub(crate) lines: Vec<String>,
-    /// How many bytes of the arguments are not in them.
+    /// Bytes of the arguments that are hidden.
     pub(crate) hidden_bytes: usize,
 }
 
-/// One value and the key before it.
 struct Entry {
     key: String,
     value: String,
@@ -94,7 +91,7 @@ impl Approval {
         Self { lines, hidden_bytes }
     }
 
-    /// The values that matter most, on one line, and how much there is in all.
+    /// The most important values on one line, and the total size.
     pub(crate) fn in_short(ask: &ToolAsk) -> String {
         let mut entries = entries(&ask.args);
         entries.sort_by_key(|entry| rank(&entry.key));
@@ -108,7 +105,7 @@ impl Approval {
 }
 
 impl Entry {
-    /// As JSON has it, on one line: a line break in it stands between two of its parts and means nothing.
+    /// Its JSON on one line: a line break between JSON tokens means nothing.
     fn line(&self, extent: Extent, hidden_bytes: &mut usize) -> String {
         let value = self.value.split('\n').map(str::trim).collect::<Vec<_>>().join(" ");
         format!("{}: {}", cut(&self.key, extent, hidden_bytes), cut(&value, extent, hidden_bytes))
@@ -116,7 +113,7 @@ impl Entry {
 
     fn lines(&self, extent: Extent, hidden_bytes: &mut usize) -> Vec<String> {
         let text = serde_json::from_str::<String>(&self.value).ok();
-        // A text of several lines is read as such.
+        // A multi-line text is shown as lines.
         let is_long = text.as_ref().is_some_and(|text| text.trim_end().contains('\n'));
         let Some(text) = text.filter(|_| is_long) else {
             return vec![self.line(extent, hidden_bytes)];
@@ -167,8 +164,8 @@ fn rank(key: &str) -> usize {
     FIRST.iter().position(|first| key.eq_ignore_ascii_case(first)).unwrap_or(FIRST.len())
 }
 
-/// JSON with the escapes of ordinary characters written out: `\u002fetc` is `/etc` to the tool, and to whoever reads it
-/// here. Whatever else is escaped stays so.
+/// Decodes JSON escapes of ordinary characters: `\u002fetc` is `/etc` to the tool, and must be to the reader. Other
+/// escapes stay.
 fn decoded(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     let mut rest = json;
@@ -184,7 +181,7 @@ fn decoded(json: &str) -> String {
                 text.push(char::from(byte));
                 6
             }
-            // A backslash and what it escapes: nothing behind it begins inside of that.
+            // Skip a backslash and what it escapes, so that no escape is read from its middle.
             None => {
                 let end = escape.char_indices().nth(2).map_or(escape.len(), |(end, _)| end);
                 text.push_str(&escape[..end]);
@@ -215,14 +212,14 @@ fn entries(args: &str) -> Vec<Entry> {
     }
 }
 
-/// A key as it is if it is a word, and as JSON has it otherwise: it cannot look like a value or like another line.
+/// A plain word as it is, otherwise as JSON: a key cannot look like a value or another line.
 fn quoted(key: &str) -> String {
     let is_word =
         !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte));
     if is_word { key.to_owned() } else { serde_json::Value::from(key).to_string() }
 }
 
-/// The pairs of an object, also those whose key is there twice.
+/// The pairs of an object, including duplicate keys.
 struct Pairs(Vec<(String, Box<RawValue>)>);
 
 impl<'de> Deserialize<'de> for Pairs {
@@ -302,7 +299,7 @@ mod tests {
         let tall = format!(r#"{{"text": "{}", "path": "out"}}"#, r"a\n".repeat(100));
         let lines = Approval::of(&ask(&tall), Extent::Brief).lines;
         assert!(lines.contains(&"  … 89 LINES OF 178 BYTES HIDDEN HERE …".to_owned()), "{lines:?}");
-        // Whole, it is longer than a screen: the path stands at both ends.
+        // In full it is longer than a screen: the path appears at both ends.
         let lines = whole(&tall);
         assert_eq!(lines.iter().filter(|line| *line == "path: \"out\"").count(), 2, "{lines:?}");
     }

@@ -223,7 +223,6 @@ pub(crate) struct Send {
     pub(crate) category: Purpose,
 }
 
-/// What a person's message is for.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Purpose {
     /// Background that the agent should keep
@@ -268,7 +267,6 @@ pub(crate) struct Broadcast {
     pub(crate) category: Vec<Knowledge>,
 }
 
-/// What an agent can tell others.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Knowledge {
     /// Its context messages
@@ -410,7 +408,7 @@ pub(crate) struct CheckpointLs {
     pub(crate) json: bool,
 }
 
-/// A question's number, also as events show it.
+/// Accepts the form that events show.
 fn question(text: &str) -> Result<u64, String> {
     let number = text.strip_prefix('#').unwrap_or(text);
     number.parse().map_err(|_| "expected the number of a question, such as 7".to_owned())
@@ -424,7 +422,7 @@ fn checkpoint(text: &str) -> Result<CheckpointName, String> {
     text.parse().map_err(|error| format!("{error}"))
 }
 
-/// An agent's id, also at the end of a path as events show it: ids are unique in a tree.
+/// Accepts a path as events show it: ids are unique in a tree.
 fn agent(text: &str) -> Result<AgentId, String> {
     let id = text.rsplit_once('/').map_or(text, |(_, last)| last);
     id.parse().map_err(|error| format!("{error}"))

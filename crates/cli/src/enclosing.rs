@@ -1,5 +1,5 @@
-//! Files that are sent along with a message: read within their bound, and told what they are by their first bytes, or else
-//! by their ending.
+//! Files that are sent with a message: read within a size limit, with the type from their first bytes, or else from
+//! their extension.
 
 use std::io::Read;
 use std::path::Path;
@@ -10,7 +10,7 @@ use spinney_kernel::words::{Enclosure, MediaType, PartName, limit};
 use crate::private::{self, Links};
 use crate::source::plain;
 
-/// How images begin.
+/// Magic bytes of images.
 const BEGINNINGS: [(&[u8], &str); 4] = [
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -18,7 +18,7 @@ const BEGINNINGS: [(&[u8], &str); 4] = [
     (b"GIF89a", "image/gif"),
 ];
 
-/// How names end, of what does not say it itself.
+/// Extensions of types without magic bytes.
 const ENDINGS: [(&str, &str); 16] = [
     ("png", "image/png"),
     ("jpg", "image/jpeg"),
@@ -38,10 +38,8 @@ const ENDINGS: [(&str, &str); 16] = [
     ("yml", "text/yaml"),
 ];
 
-/// What nothing is known of.
 const ANYTHING: &str = "application/octet-stream";
 
-/// Reads a file that is sent along.
 pub(crate) fn read(path: &Path) -> Result<Enclosure> {
     let shown = path.display();
     let bytes = bytes(path).with_context(|| format!("cannot send {shown}"))?;
@@ -62,7 +60,7 @@ fn bytes(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What some bytes are. One that is called an image and is none would only be found out by a model.
+/// The type of some bytes. Refuses a file with an image's extension that is not an image.
 fn media(name: &str, bytes: &[u8]) -> Result<&'static str> {
     let is_webp = bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP");
     let begins = BEGINNINGS.iter().find(|(beginning, _)| bytes.starts_with(beginning));

@@ -1,5 +1,5 @@
-//! What the text of an event needs to know of the events before it: what each open call is for, and which tools the last
-//! answer of each agent asked for. Events name calls by number and tools by their place in an answer.
+//! What the text of an event needs from earlier events: the purpose of each open call, and the tools of each agent's
+//! last answer. Events name calls by number and tools by index.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,15 @@ use spinney_kernel::context::OpenCalls;
 use spinney_kernel::record::{Event, Outcome, ToolAsk};
 use spinney_kernel::words::AgentId;
 
-/// The open calls of a tree, and what living agents asked for.
 #[derive(Default)]
 pub(crate) struct EventNames {
     pub(crate) calls: OpenCalls,
-    /// The tools that each one's last answer asked for.
+    /// The tool calls of each agent's last answer.
     asks: BTreeMap<AgentId, Vec<ToolAsk>>,
 }
 
 impl EventNames {
-    /// Takes in what an event brings. Comes before anything is said about the event.
+    /// Call it before describing the event.
     pub(crate) fn enter(&mut self, event: &Event) {
         self.calls.enter(event);
         if let Event::CallEnded { call, outcome: Outcome::Done { asks, .. }, .. } = event
@@ -27,7 +26,7 @@ impl EventNames {
         }
     }
 
-    /// Forgets what an event ended. Comes after everything was said about it.
+    /// Call it after describing the event.
     pub(crate) fn leave(&mut self, event: &Event) {
         self.calls.leave(event);
         if let Event::AgentEnded { agent, .. } = event {
@@ -35,7 +34,6 @@ impl EventNames {
         }
     }
 
-    /// One of the tools that an agent's last answer asked for.
     pub(crate) fn ask(&self, agent: &AgentId, ask: u32) -> Option<&ToolAsk> {
         self.asks.get(agent)?.get(ask as usize)
     }

@@ -1,5 +1,4 @@
-//! Each event in words. What matters to somebody who watches is marked; the rest is there for those who
-//! want every detail.
+//! Each event as text. Important ones are marked; the rest is for people who want every detail.
 
 use spinney_kernel::budget::Amounts;
 use spinney_kernel::context::Aim;
@@ -17,20 +16,16 @@ use crate::approval::Approval;
 use crate::event_names::EventNames;
 use crate::wording::{LINE_CHARS_MAX, counted, more, one_line};
 
-/// An event in words.
 pub(crate) struct Line {
-    /// What happened to whom it is about.
     pub(crate) text: String,
-    /// Who wants to read it.
     pub(crate) weight: Weight,
 }
 
-/// Who wants to read a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Weight {
-    /// Everybody who watches.
+    /// For everyone who follows a tree.
     Main,
-    /// Those who look for something.
+    /// For people who look for something.
     Detail,
 }
 
@@ -46,7 +41,7 @@ fn short(text: &str) -> String {
     one_line(text, LINE_CHARS_MAX)
 }
 
-/// An event in words. `names` has entered it and not left it yet.
+/// `names` has entered the event and not left it yet.
 pub(crate) fn describe(names: &EventNames, event: &Event) -> Line {
     match event {
         Event::TreeStarted { definition, rules } => {
@@ -137,7 +132,7 @@ pub(crate) fn describe(names: &EventNames, event: &Event) -> Line {
     }
 }
 
-/// A clock that starts or stops. What an agent does in detail is for those who look for something.
+/// A clock that starts or stops.
 fn clock_set(clock: ClockKind, left_ms: u64, runs: bool) -> Line {
     let left = Millis(left_ms);
     match (clock, runs) {
@@ -176,13 +171,13 @@ fn shared(from: &AgentId, spans: &[Span], as_is: bool) -> Line {
     main_line(format!("{} {messages} of {from}", if as_is { "continues from" } else { "receives" }))
 }
 
-/// Whether it reads a thread, and how much of it anybody's packet holds.
+/// Whether it reads a thread, and the thread's bound.
 fn reads(verb: &str, of: &AgentId, bound: Option<u64>) -> Line {
     let bound = bound.map(|tokens| format!("; at most {} of it in a packet", counted(tokens, "token")));
     detail(format!("{verb} what {of} learns{}", bound.unwrap_or_default()))
 }
 
-/// Words as one reads them: with commas, and the last one after an `and`.
+/// A list with commas and a final `and`.
 fn listed(words: &[&str]) -> String {
     match words {
         [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),
@@ -390,7 +385,7 @@ fn ended(names: &EventNames, call: CallId, outcome: &Outcome) -> Line {
         )),
         Outcome::Children { ended } => {
             let text = format!("has the results of {}", agents_of(ended));
-            // One alone has just said so itself.
+            // A single child has just reported its own end.
             if ended.len() > 1 { main_line(text) } else { detail(text) }
         }
         Outcome::Message { .. } => detail("reads its message".to_owned()),
@@ -401,14 +396,14 @@ fn ended(names: &EventNames, call: CallId, outcome: &Outcome) -> Line {
     }
 }
 
-/// The images and files that come along, by name.
+/// The names of its images and files.
 fn with(body: &Body) -> String {
     let parts: Vec<String> =
         body.parts().iter().map(|part| format!("{} {}", part.kind().word(), part.name())).collect();
     if parts.is_empty() { String::new() } else { format!(" (with {})", parts.join(", ")) }
 }
 
-/// What a tool returned: of something long only its beginning.
+/// A tool's output, cut to its beginning.
 fn returned(body: &Body) -> String {
     body.ends().map_or_else(|| short(&body.text), |(head, _)| short(&format!("{head} …")))
 }

@@ -1,4 +1,4 @@
-//! Exit codes: the one place that says how the process ends. `docs/cli.md` lists them for people.
+//! Exit codes: the only place that defines how the process ends. `docs/cli.md` lists them for people.
 
 use spinney_kernel::record;
 use std::process::ExitCode;
@@ -10,12 +10,11 @@ use spinney_journal::JournalFault;
 use crate::control::NoAnswer;
 use crate::out::Unwritten;
 
-/// How the process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// The tree completed, or the command did what it was asked to.
     Completed,
-    /// The tree failed, a replay diverged, or the store did.
+    /// The tree or the store failed, or a replay diverged.
     Failed,
     /// Wrong usage, an invalid file, or a request that was refused.
     Usage,
@@ -23,20 +22,19 @@ pub(crate) enum Exit {
     Halted,
     /// The tree was cancelled.
     Cancelled,
-    /// The tree waits for a person, and none is here.
+    /// The tree waits for a person, and none is present.
     Waiting,
     /// Another process has the home open, and nothing was done.
     Busy,
-    /// Whoever was to do it went away, and nobody knows whether it was done.
+    /// The process that was to do it disappeared, so it is unknown whether it was done.
     Unknown,
-    /// Somebody interrupted us; the tree can be resumed.
+    /// The user interrupted us; the tree can be resumed.
     Interrupted,
-    /// Whoever read our output went away.
+    /// The reader of our output is gone.
     Closed,
 }
 
 impl Exit {
-    /// The number that the shell sees.
     pub(crate) const fn code(self) -> u8 {
         match self {
             Self::Completed => 0,
@@ -47,13 +45,12 @@ impl Exit {
             Self::Waiting => 5,
             Self::Busy => 6,
             Self::Unknown => 7,
-            // 128 and the signal's number, as shells have it: SIGINT and SIGPIPE.
+            // 128 plus the signal's number, as in shells: SIGINT and SIGPIPE.
             Self::Interrupted => 130,
             Self::Closed => 141,
         }
     }
 
-    /// For a tree that has ended.
     pub(crate) const fn of_end(end: &record::Exit) -> Self {
         match end {
             record::Exit::Completed => Self::Completed,
@@ -62,7 +59,7 @@ impl Exit {
         }
     }
 
-    /// For something that could not be done at all.
+    /// For an error.
     pub(crate) fn of_error(error: &anyhow::Error) -> Self {
         if let Some(unwritten) = error.downcast_ref::<Unwritten>() {
             return if unwritten.is_closed() { Self::Closed } else { Self::Failed };
@@ -120,7 +117,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Ends the process where it stands. The journal survives that like any other death.
+/// Ends the process immediately. The journal survives that like any other crash.
 #[expect(clippy::disallowed_methods, clippy::exit, reason = "this file is the home of ending the process")]
 pub(crate) fn at_once() -> ! {
     std::process::exit(i32::from(Exit::Interrupted.code()))

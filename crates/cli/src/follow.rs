@@ -1,4 +1,4 @@
-//! Following a tree that runs in this process, until it ends, or until only a person can bring it on and none is here.
+//! Follows a tree that runs in this process, until it ends, or until it needs a person and none is present.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -24,34 +24,29 @@ use crate::screen::{Screen, Style};
 use crate::workspaces::WorkspaceWriter;
 use crate::{out, questions};
 
-/// A tree that runs here, and how it is shown.
 pub(crate) struct Follow {
-    /// Where it runs.
     pub(crate) home: Arc<Home>,
-    /// That home's folder, as it was named.
+    /// The home's folder, as the user named it.
     pub(crate) path: PathBuf,
-    /// It.
     pub(crate) tree: Tree,
-    /// How its events are written.
     pub(crate) style: Style,
     /// The last event that an earlier process recorded.
     pub(crate) past: Seq,
-    /// Where other processes reach it.
     pub(crate) listening: Listening,
 }
 
-/// A question at the terminal, and the line that somebody is typing.
+/// A question at the terminal, and the line that is being typed.
 struct Asking {
     question: CallId,
     line: JoinHandle<std::io::Result<String>>,
-    /// Whether the cursor still stands behind the question.
+    /// Whether the cursor is still after the question.
     on_line: bool,
-    /// Whether the line was begun for another question.
+    /// Whether the line was started for another question.
     is_stale: bool,
 }
 
 impl Asking {
-    /// Something else is to be said: not on the line on which somebody is asked.
+    /// Ends the prompt's line before other output.
     fn leave_line(&mut self) {
         if std::mem::take(&mut self.on_line) {
             out::note("");
@@ -59,7 +54,7 @@ impl Asking {
     }
 }
 
-/// Follows a tree and says how the process ends. When it returns, nothing of the tree runs and the home is closed.
+/// Follows a tree and returns the exit code. When it returns, nothing of the tree runs and the home is closed.
 pub(crate) async fn follow(follow: Follow) -> Result<Exit> {
     let Follow { home, path, tree, style, past, listening } = follow;
     let interrupts = Interrupts::listen(Arc::clone(&home), &path, tree.id())?;
@@ -83,7 +78,7 @@ pub(crate) async fn follow(follow: Follow) -> Result<Exit> {
         Ok(()) => last_look(&tree).await,
         Err(error) => {
             if !matches!(tree.status().state, TreeState::Ended(_)) {
-                // Where the journal cannot be read, that is the error which is told below.
+                // If the journal cannot be read, that error is reported below.
                 let head = journal.head(tree.id()).wait().ok().flatten();
                 let state = head.map_or(TreeState::New, |head| head.state);
                 let resume = go_on(&path, tree.id(), state);
@@ -103,7 +98,7 @@ pub(crate) async fn follow(follow: Follow) -> Result<Exit> {
     Ok(outcome.exit())
 }
 
-/// Shows events until the tree ends, is stopped, or moves no more by itself.
+/// Shows events until the tree ends, is stopped, or cannot continue on its own.
 async fn watch(tree: &Tree, path: &Path, events: &mut Watcher, screen: &mut Screen) -> Result<()> {
     let is_attended = screen.style() == Style::Lines && std::io::stdin().is_terminal();
     let mut asking: Option<Asking> = None;
@@ -138,14 +133,14 @@ async fn watch(tree: &Tree, path: &Path, events: &mut Watcher, screen: &mut Scre
     }
 }
 
-/// Says that a tree is paused, and which command ends that.
+/// Prints that a tree is paused, and the command that ends the pause.
 async fn tell_pause(tree: &Tree, path: &Path) {
-    // One that is no longer run is told by whoever follows it.
+    // A tree that is no longer run is reported by the caller.
     let Ok(look) = tree.look().await else { return };
     let is_paused = |id: &AgentId| {
         look.agents.iter().any(|agent| agent.agent == *id && agent.status == AgentStatus::Paused)
     };
-    // Whoever is below a paused agent is paused with it.
+    // Agents below a paused one are paused with it.
     let paused = look
         .agents
         .iter()
@@ -160,13 +155,13 @@ async fn tell_pause(tree: &Tree, path: &Path) {
     }
 }
 
-/// The tree as it is, if only a person brings it on and everything up to there was shown.
+/// The tree's state, if it needs a person and everything up to there was shown.
 async fn settled(tree: &Tree, seen: Seq) -> Result<Option<Look>> {
     let status = tree.status();
     if status.seq != seen || !rests(status.state) || status.stopped.is_some() {
         return Ok(None);
     }
-    // Something may be on its way that the status does not show yet; the tree itself knows.
+    // The status may lag behind; the tree itself knows.
     match tree.look().await {
         Ok(look) => Ok(Some(look).filter(|look| look.seq == seen && rests(look.state))),
         Err(_) => Ok(None),
@@ -176,7 +171,7 @@ async fn settled(tree: &Tree, seen: Seq) -> Result<Option<Look>> {
 const fn rests(state: TreeState) -> bool {
     match state {
         TreeState::Waiting | TreeState::Halted => true,
-        // Whoever paused it may unpause it from where they did that.
+        // A paused tree may be unpaused from elsewhere.
         TreeState::New
         | TreeState::Running
         | TreeState::Paused
@@ -185,17 +180,17 @@ const fn rests(state: TreeState) -> bool {
     }
 }
 
-/// Asks the first open question at the terminal, unless it is being asked.
+/// Asks the first open question at the terminal, unless it is already being asked.
 fn ask(look: &Look, asking: &mut Option<Asking>) {
     let Some(first) = look.questions.first() else { return };
     if asking.as_ref().is_some_and(|asking| asking.question == first.question) {
         return;
     }
-    // Indented below the first line: nothing in a question can look like something that we say.
+    // Indented, so that nothing in a question can look like our own output.
     let question = questions::lines(first, Extent::Whole, "").join("\n    ");
     out::prompt(&format!("\n{question}\n> "));
     match asking {
-        // Somebody may be typing the answer to a question that ended elsewhere. It is no answer to this one.
+        // A line that is being typed for a question that ended elsewhere is not an answer to this one.
         Some(asking) => {
             (asking.question, asking.on_line, asking.is_stale) = (first.question, true, true);
         }
@@ -213,7 +208,7 @@ fn read_line() -> JoinHandle<std::io::Result<String>> {
     })
 }
 
-/// The line that was typed: `None` inside if there will be no more. Pends for ever if nobody is asked.
+/// The typed line; `None` inside at the end of input. Pending forever if nothing is asked.
 async fn typed(asking: &mut Option<Asking>) -> Option<Option<String>> {
     let asking = asking.as_mut()?;
     let line = (&mut asking.line).await;
@@ -250,7 +245,6 @@ async fn rest(events: &mut Watcher, screen: &mut Screen) -> Result<()> {
     Ok(())
 }
 
-/// The last look at a tree that is no longer run.
 async fn last_look(tree: &Tree) -> Result<Look> {
     if let Some(stopped @ (Stopped::Journal(_) | Stopped::Bug)) = tree.status().stopped {
         return Err(stop_error(stopped));
@@ -258,7 +252,7 @@ async fn last_look(tree: &Tree) -> Result<Look> {
     tree.look().await.map_err(unwrap_stop)
 }
 
-/// What became of a tree whose journal failed, or that stopped at a bug: as far as it is stored.
+/// The result of a tree whose journal failed, or that stopped at a bug: as far as it is stored.
 fn failed_at(
     failure: &Failure<'_>,
     journal: &dyn Journal,
@@ -269,7 +263,7 @@ fn failed_at(
         Ok(Stored { look, hash }) => {
             Outcome::of(&look, Some(hash), journal, place).took(screen.elapsed_ms()).failed(failure)
         }
-        // The message says what is wrong with the journal already.
+        // The message already names the journal's fault.
         Err(_) => Outcome::without_a_look(place.home, Some(place.tree), failure),
     }
 }

@@ -1,5 +1,5 @@
-//! Commands that we tell people to type. This is the one place that writes them: they work as they are copied, in any
-//! home and in any shell.
+//! Commands that we suggest. This is the only place that writes them: they work when pasted, in any home and any
+//! shell.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -10,29 +10,29 @@ use spinney_kernel::world::TreeState;
 use crate::ids::short;
 use crate::out::is_hostile;
 
-/// The home that is meant where none is named.
+/// The default home.
 pub(crate) const HOME: &str = ".spinney";
-/// Names another one for a whole shell.
+/// The environment variable that sets another one.
 pub(crate) const HOME_VARIABLE: &str = "SPINNEY_HOME";
 
-/// Stands for an answer, which only the person can know. Pasted as it is it allows nothing: only `yes` does.
+/// Placeholder for an answer. Pasted as it is, it approves nothing: only `yes` does.
 pub(crate) const YOUR_ANSWER: &str = "your answer";
-/// Stands for a tree file.
+/// Placeholder for a tree file.
 pub(crate) const YOUR_FILE: &str = "your tree.yaml";
 
-/// A command of ours, with the home it is about unless that is the one that is meant anyway.
+/// A command of ours, with `--home` unless it is the default.
 #[expect(clippy::disallowed_methods, reason = "whoever pastes the command does so in this environment")]
 pub(crate) fn command(home: &Path, words: &[&str]) -> String {
     let is_meant = home == Path::new(HOME) && std::env::var_os(HOME_VARIABLE).is_none();
     written(Some(home).filter(|_| !is_meant), words)
 }
 
-/// A command about a tree: a verb, the tree's id, and what else there is.
+/// A command about a tree: a verb, the tree's id, and further words.
 pub(crate) fn about(home: &Path, verb: &str, tree: TreeId, more: &[&str]) -> String {
     command(home, &[&[verb, short(tree).as_str()], more].concat())
 }
 
-/// The command that goes on with a tree that nobody runs, by the state that its journal shows.
+/// The command that continues a tree that is not running, by the state in its journal.
 pub(crate) fn go_on(home: &Path, tree: TreeId, state: TreeState) -> String {
     if state == TreeState::Paused {
         return about(home, "resume", tree, &["--unpause"]);
@@ -54,17 +54,17 @@ fn written(home: Option<&Path>, words: &[&str]) -> String {
     written
 }
 
-/// A path as one word of a shell, whatever is in it. One that cannot be shown as it is, is spelled out in octal: it
-/// passes a terminal unchanged, and any shell reads it back.
+/// A path as one shell word. A path that cannot be shown safely is written in octal: it passes a terminal unchanged,
+/// and any shell reads it back.
 fn quoted(path: &Path) -> String {
     let bytes = path.as_os_str().as_bytes();
-    // It would be taken for an option.
+    // A leading dash would be taken for an option.
     let here = if bytes.starts_with(b"-") { "./" } else { "" };
     match path.to_str().filter(|text| !text.contains(is_hostile) && !text.contains('\n')) {
         Some(text) => format!("'{here}{}'", text.replace('\'', r"'\''")),
         None => {
             let spelled: String = bytes.iter().map(|byte| spelled(*byte)).collect();
-            // A shell drops line breaks at the end of what a command prints; the last character keeps them.
+            // A shell drops trailing line breaks of a command's output; a final character keeps them.
             if bytes.ends_with(b"\n") {
                 return format!(r#""$(printf '{here}{spelled}/.')""#);
             }

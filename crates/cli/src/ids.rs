@@ -1,4 +1,4 @@
-//! Naming a tree: its id, any unique beginning of it, or `last`.
+//! Finds a tree by its id, a unique prefix of it, or `last`.
 
 use std::path::Path;
 
@@ -8,31 +8,29 @@ use spinney_kernel::words::TreeId;
 
 use crate::hint::{YOUR_FILE, command};
 
-/// One tree of one home: what every command about a tree needs.
+/// A tree and its home.
 #[derive(Clone, Copy)]
 pub(crate) struct TreeInHome<'a> {
-    /// The home's folder, as it was named.
+    /// The home's folder, as the user named it.
     pub(crate) home: &'a Path,
     pub(crate) tree: TreeId,
 }
 
-/// So much of an id is shown: the moment it started. Two trees of one home hardly ever share it.
+/// Digits of an id that are shown: its start time. Two trees of one home rarely share it.
 const SHORT_DIGITS: usize = 12;
-/// Most ids that an error lists.
 const LISTED_MAX: usize = 8;
 
-/// The beginning of an id, enough to name the tree.
+/// A prefix of an id, long enough to name the tree.
 pub(crate) fn short(tree: TreeId) -> String {
     tree.to_string().chars().take(SHORT_DIGITS).collect()
 }
 
-/// The name that its file gave a tree.
+/// The name in its tree file.
 pub(crate) fn name(journal: &dyn Journal, tree: TreeId) -> Result<String> {
     let facts = journal.catalog(CatalogKind::Tree, &tree.to_string()).wait()?;
     Ok(facts.into_iter().next().map(|fact| fact.value).unwrap_or_default())
 }
 
-/// The tree of a home that a text names.
 pub(crate) fn find(home: &Path, journal: &dyn Journal, text: &str) -> Result<Head> {
     let mut heads = journal.heads(&[]).wait()?;
     let wanted = text.to_ascii_lowercase();

@@ -1,8 +1,8 @@
-//! Ctrl-C and SIGTERM: the first one shuts the home down in good order, the second one ends the process where it stands.
+//! Ctrl-C and SIGTERM: the first one shuts the home down gracefully, the second one ends the process immediately.
 //!
-//! Signals have a thread and a runtime of their own, for as long as the process lives: however busy or blocked the
-//! workers of trees are, the second signal ends the process. That thread therefore never waits for a lock that a worker
-//! may hold, standard error's included.
+//! Signals have their own thread and runtime for the life of the process: however busy or blocked the workers are,
+//! the second signal ends the process. That thread therefore never waits for a lock that a worker may hold, including
+//! standard error's.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,24 +24,21 @@ use crate::{exit, out};
 /// How long a line on standard error may take when the process is about to end.
 const LAST_LINE_MAX: Duration = Duration::from_millis(200);
 
-/// Handles signals while a tree is followed.
 pub(crate) struct Interrupts {
     came: watch::Receiver<bool>,
     is_closed: Arc<AtomicBool>,
     stopping: JoinHandle<()>,
 }
 
-/// What the thread for signals knows.
+/// The state of the signal thread.
 struct Listener {
     signals: (Signal, Signal),
     tell: watch::Sender<bool>,
     is_closed: Arc<AtomicBool>,
-    /// The command that goes on with the tree.
     resume: String,
 }
 
 impl Interrupts {
-    /// Starts to listen.
     pub(crate) fn listen(home: Arc<Home>, path: &Path, tree: TreeId) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_io().build()?;
         let inside = runtime.enter();
@@ -54,7 +51,7 @@ impl Interrupts {
         thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(listener.run()))?;
         let mut first = came.clone();
         let stopping = tokio::spawn(async move {
-            // The other end lives as long as the process.
+            // The sender lives as long as the process.
             if first.wait_for(|came| *came).await.is_ok() {
                 home.shutdown(Shutdown::Stop).await;
             }
@@ -62,12 +59,11 @@ impl Interrupts {
         Ok(Self { came, is_closed, stopping })
     }
 
-    /// Whether one came.
     pub(crate) fn came(&self) -> bool {
         *self.came.borrow()
     }
 
-    /// The tree is no longer followed. From here on any signal ends the process at once.
+    /// The tree is no longer followed. From now on any signal ends the process at once.
     pub(crate) async fn close(self) {
         self.is_closed.store(true, Ordering::SeqCst);
         self.stopping.abort();
@@ -78,7 +74,7 @@ impl Interrupts {
 impl Listener {
     async fn run(mut self) {
         self.next().await;
-        // Looked at before anybody is told: whoever is told may close at once, and still has the result to write.
+        // Checked before others are notified: they may close at once, and still have the result to write.
         if !self.is_closed.load(Ordering::SeqCst) {
             self.tell.send_replace(true);
             let stopping = || {
@@ -86,7 +82,7 @@ impl Listener {
                     "stopping: running calls finish, nothing new starts. Press Ctrl-C again to stop at once.",
                 );
             };
-            // Where no thread can be made nobody is told; the second signal still ends the process.
+            // If no thread can be started there is no message; the second signal still ends the process.
             let _ = thread::Builder::new().spawn(stopping);
             self.next().await;
             if !self.is_closed.load(Ordering::SeqCst) {
@@ -106,7 +102,7 @@ impl Listener {
     }
 }
 
-/// Writes a line to standard error, if that can be done at once.
+/// Writes a line to standard error, if that does not block.
 fn last_line(line: String) {
     let (done, wait) = sync_channel(1);
     let _ = thread::Builder::new().spawn(move || {
@@ -114,7 +110,7 @@ fn last_line(line: String) {
         let _ = done.send(());
     });
     match wait.recv_timeout(LAST_LINE_MAX) {
-        // Whoever blocks standard error does not read this either.
+        // If standard error is blocked, there is no reader either.
         Ok(()) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
     }
 }

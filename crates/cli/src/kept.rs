@@ -1,17 +1,17 @@
-//! What a home keeps beside the journal: for each tree the file and the scripts as they were when it started, so that
-//! it can be taken up again by anyone, and a later edit does not change it.
+//! What a home keeps beside the journal: each tree's file and scripts as they were when it started, so that it can be
+//! resumed from anywhere, and later edits do not change it.
 //!
 //! ```text
 //! <home>/trees/<tree>/kept.json        which model answers from which script
 //!                     tree.yaml        the tree file, in its own format
 //!                     script-1.yaml …  the scripts
-//!                     checksums        what each of these was, as `b3sum --check` reads it
-//! <home>/trees/.pending-<tree>         the folders of this tree are just being made or removed
+//!                     checksums        the hash of each file, as `b3sum --check` reads it
+//! <home>/trees/.pending-<tree>         the folders of this tree are being made or removed
 //! ```
 //!
-//! A process may die between a tree's folders and its journal. So each tree is marked before its folders are made or
-//! removed, until both agree; the next process that writes in the home settles what is marked, and only that: if the
-//! journal has the tree its folders stay, and if not they go.
+//! A process may die between writing a tree's folders and its journal. So each tree is marked before its folders are
+//! made or removed, until both agree. The next process that writes in the home settles marked trees only: if the
+//! journal has the tree its folders stay, otherwise they are removed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -33,34 +33,31 @@ use crate::source::{self, Parts, Source, Text};
 const FOLDER: &str = "trees";
 const LIST: &str = "kept.json";
 const CHECKSUMS: &str = "checksums";
-/// Before it is whole, a tree's folder has a name that begins like this.
+/// Prefix of a tree's folder until it is complete.
 const UNFINISHED: &str = ".unfinished-";
-/// A tree whose folders are being made or removed has an empty file whose name begins like this.
+/// Prefix of the empty file that marks a tree whose folders are being made or removed.
 const PENDING: &str = ".pending-";
-/// The folder of a home with what agents made.
 const WORKSPACE: &str = "workspace";
-/// Largest list: far more models than a tree may have.
+/// Far more models than a tree may have.
 const LIST_BYTES_MAX: usize = 1024 * 1024;
-/// Largest of the files that are kept.
 const KEPT_BYTES_MAX: usize = {
     let most = if SCRIPT_BYTES_MAX > FILE_BYTES_MAX { SCRIPT_BYTES_MAX } else { FILE_BYTES_MAX };
     if most > LIST_BYTES_MAX { most } else { LIST_BYTES_MAX }
 };
 
-/// What is in a tree's folder.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct List {
-    /// The tree file's name when it was read.
+    /// The tree file's original name.
     tree_file: String,
-    /// The scripts in here, with the names they had.
+    /// The scripts' files, with their original names.
     scripts: BTreeMap<String, String>,
-    /// Which model answers from which of them.
+    /// The script of each model.
     models: BTreeMap<ModelName, String>,
 }
 
-/// Keeps what a tree was started from: all of it or nothing. Only the process that writes in the home may. The tree is
-/// marked until [`settle`].
+/// Stores what a tree was started from, all or nothing. Only the process that writes in the home may do this. The
+/// tree is marked until [`settle`].
 pub(crate) fn keep(home: &Path, tree: TreeId, source: &Source) -> Result<()> {
     mark(home, tree)?;
     let unfinished = named(home, UNFINISHED, tree);
@@ -71,8 +68,7 @@ pub(crate) fn keep(home: &Path, tree: TreeId, source: &Source) -> Result<()> {
     written.with_context(|| format!("cannot keep the tree file in {}", home.join(FOLDER).display()))
 }
 
-/// Keeps for a branch what its origin was started from: all of it or nothing. The branch is marked until
-/// [`settle`].
+/// Stores for a branch what its origin was started from, all or nothing. The branch is marked until [`settle`].
 pub(crate) fn copy(home: &Path, from: TreeId, to: TreeId) -> Result<()> {
     mark(home, to)?;
     let unfinished = named(home, UNFINISHED, to);
@@ -84,14 +80,14 @@ pub(crate) fn copy(home: &Path, from: TreeId, to: TreeId) -> Result<()> {
         }
         let checksums = source::read_text(&from.join(CHECKSUMS), LIST_BYTES_MAX, Links::Refuse)?;
         private::write(&unfinished.join(CHECKSUMS), checksums.as_bytes())?;
-        // What the branch's effects have to survive stands in its origin's journal: the most does no harm.
+        // The branch's durability is in its origin's journal; the strongest one is always safe.
         Ok(finish(home, to, Durability::Full)?)
     };
     copied().with_context(|| format!("cannot keep for a branch what {} keeps", folder(home, from).display()))
 }
 
-/// Gives a tree's folder its name, now that it is whole. A tree whose effects survive a loss of power can be resumed after
-/// one, so its folder is on the disk before the tree starts.
+/// Renames a complete folder to its final name. A tree that survives a loss of power can be resumed after one, so its
+/// folder must be on disk before the tree starts.
 fn finish(home: &Path, tree: TreeId, durability: Durability) -> io::Result<()> {
     let (unfinished, kept) = (named(home, UNFINISHED, tree), folder(home, tree));
     if durability != Durability::Full {
@@ -103,7 +99,6 @@ fn finish(home: &Path, tree: TreeId, durability: Durability) -> io::Result<()> {
     private::flush(home)
 }
 
-/// Marks a tree whose folders are about to be made or removed.
 pub(crate) fn mark(home: &Path, tree: TreeId) -> Result<()> {
     let mark = named(home, PENDING, tree);
     let marked = private::folder(&home.join(FOLDER)).and_then(|()| private::write(&mark, b""));
@@ -115,7 +110,7 @@ pub(crate) fn mark(home: &Path, tree: TreeId) -> Result<()> {
     }
 }
 
-/// Has the folders of a marked tree agree with the journal, and takes the mark away.
+/// Makes the folders of a marked tree match the journal, and removes the mark.
 fn settle_tree(home: &Path, journal: &dyn Journal, tree: TreeId) -> Result<()> {
     if journal.head(tree).wait()?.is_none() {
         for folder in [home.join(WORKSPACE).join(tree.to_string()), folder(home, tree)] {
@@ -126,7 +121,7 @@ fn settle_tree(home: &Path, journal: &dyn Journal, tree: TreeId) -> Result<()> {
     remove(&named(home, PENDING, tree))
 }
 
-/// Settles every tree that is marked: by this process, or by one that died.
+/// Settles every marked tree: of this process, or of one that died.
 pub(crate) fn settle(home: &Path, journal: &dyn Journal) -> Result<()> {
     let entries = match fs::read_dir(home.join(FOLDER)) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -137,14 +132,14 @@ pub(crate) fn settle(home: &Path, journal: &dyn Journal) -> Result<()> {
         let name = name.to_string_lossy();
         let marked = name.strip_prefix(PENDING).and_then(|tree| tree.parse::<TreeId>().ok());
         if let Some(tree) = marked {
-            // What keeps one from being settled does not keep the others.
+            // A tree that cannot be settled does not affect the others.
             settled = settled.and(settle_tree(home, journal, tree));
         }
     }
     settled
 }
 
-/// Removes a file, or a folder with all that is in it. Of a link only itself goes.
+/// Removes a file, or a folder with its content. Does not follow links.
 fn remove(path: &Path) -> Result<()> {
     let removed = match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => fs::remove_dir_all(path),
@@ -159,8 +154,8 @@ fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// The models and tools of a stored tree. Answers from a script that was changed would be another tree's: what is not
-/// as it was when the tree started is refused.
+/// The models and tools of a stored tree. Refuses files that changed since the tree started: their answers would
+/// belong to another tree.
 pub(crate) fn drivers(home: &Path, tree: TreeId) -> Result<Drivers> {
     let folder = folder(home, tree);
     let read = || -> Result<Drivers> {
@@ -178,7 +173,7 @@ pub(crate) fn drivers(home: &Path, tree: TreeId) -> Result<Drivers> {
             place.map(|place| (model.clone(), place)).ok_or_else(|| anyhow!("`{file}` is not kept"))
         };
         let parts = list.models.iter().map(part).collect::<Result<Parts>>()?;
-        // What its agents may call stands in its journal.
+        // The journal has the tools that its agents may call.
         Ok(source::with_files(source::drivers(&scripts, &parts)?, home, |_| true))
     };
     read().with_context(|| {
@@ -188,7 +183,7 @@ pub(crate) fn drivers(home: &Path, tree: TreeId) -> Result<Drivers> {
     })
 }
 
-/// Every file that is kept for a tree, if each is what it was.
+/// Every stored file of a tree, if none has changed.
 fn unchanged(folder: &Path) -> Result<BTreeMap<String, String>> {
     let read = |file: &str, bytes_max| {
         let path = folder.join(file);
@@ -244,7 +239,7 @@ mod tests {
     use crate::private::FLUSHED;
     use crate::source::Scripts;
 
-    /// What was waited for while the file of such a tree was kept.
+    /// The paths that were flushed while the file of such a tree was stored.
     fn flushed(durability: &str) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
         let (home, file) = (folder.path().join("home"), folder.path().join("tree.yaml"));

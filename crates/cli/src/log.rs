@@ -1,7 +1,7 @@
-//! `SPINNEY_LOG`: lines on standard error about what happens inside, for people who debug. Off unless it is set.
+//! `SPINNEY_LOG`: debug lines on standard error. Off unless it is set.
 //!
-//! No second journal: nothing reads the lines, and they hold ids, names, counts and kinds, never texts of agents, arguments
-//! or keys. They pass the same filter for terminals as everything that is printed.
+//! Not a second journal: nothing reads the lines, and they contain ids, names, counts and kinds, never texts of
+//! agents, arguments or keys. They pass the same terminal filter as all output.
 
 use std::fmt::{self, Write as _};
 
@@ -13,17 +13,15 @@ use tracing::{Event, Metadata, Subscriber};
 
 use crate::out;
 
-/// Where the filter is read from.
 pub(crate) const VARIABLE: &str = "SPINNEY_LOG";
 
-/// Which events are written: a level for everything, and others by the start of a target.
+/// A default level, and levels by prefix of the target.
 #[derive(Debug, PartialEq, Eq)]
 struct Filter {
     level: LevelFilter,
     targets: Vec<(String, LevelFilter)>,
 }
 
-/// A filter that cannot be read.
 #[derive(Debug)]
 pub(crate) struct BadFilter(String);
 
@@ -37,14 +35,14 @@ impl fmt::Display for BadFilter {
     }
 }
 
-/// Writes events from now on, if the variable asks for them.
+/// Enables logging if the variable is set.
 #[expect(clippy::disallowed_methods, reason = "a filter for the whole process, read once at its start")]
 pub(crate) fn start() -> Result<(), BadFilter> {
     let Some(text) = std::env::var_os(VARIABLE).filter(|text| !text.is_empty()) else { return Ok(()) };
     let filter = Filter::parse(&text.to_string_lossy())?;
     let clock = SystemClock::new();
     let log = Log { filter, started_ms: clock.now_ms(), clock };
-    // Nobody else in this process sets one.
+    // Nothing else in this process sets one.
     let _ = tracing::subscriber::set_global_default(log);
     Ok(())
 }
@@ -64,7 +62,7 @@ impl Filter {
         Ok(filter)
     }
 
-    /// The level for a target: that of its longest start, or else the one for everything.
+    /// The level of the longest matching prefix, or else the default.
     fn level(&self, target: &str) -> LevelFilter {
         let starts = self.targets.iter().filter(|(start, _)| is_start(start, target));
         starts.max_by_key(|(start, _)| start.len()).map_or(self.level, |(_, level)| *level)
@@ -114,7 +112,7 @@ impl Subscriber for Log {
         out::note(&text.replace('\n', "\\n"));
     }
 
-    /// None is enabled, so none is made.
+    /// No span is enabled, so none is created.
     fn new_span(&self, _span: &Attributes<'_>) -> Id {
         Id::from_u64(1)
     }
@@ -128,7 +126,7 @@ impl Subscriber for Log {
     fn exit(&self, _span: &Id) {}
 }
 
-/// An event as text: its message, and its other fields behind it.
+/// An event as text: its message, then its other fields.
 struct Line {
     message: String,
     fields: String,
@@ -136,7 +134,7 @@ struct Line {
 
 impl Visit for Line {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        // Writing into a string cannot fail.
+        // Writing to a string cannot fail.
         let _ = match field.name() {
             "message" => write!(self.message, "{value:?}"),
             name => write!(self.fields, " {name}={value:?}"),

@@ -1,4 +1,4 @@
-//! `spinney`: runs trees of agents from a file, looks at them and steers them. This file only wires.
+//! `spinney`: runs trees of agents from a file, shows them and controls them. This file only wires things together.
 
 mod agents;
 mod approval;
@@ -34,7 +34,8 @@ use mimalloc::MiMalloc;
 use crate::args::Args;
 use crate::exit::Exit;
 
-/// What one thread allocates another frees all the time here, and this one takes that well: `docs/decisions/0007-dependencies.md`.
+/// Threads often free what another allocated, which this allocator handles well:
+/// `docs/decisions/0007-dependencies.md`.
 #[global_allocator]
 static MEMORY: MiMalloc = MiMalloc;
 
@@ -62,12 +63,12 @@ fn main() -> ExitCode {
         }
         exit
     });
-    // Somebody may still be asked something at the terminal; nobody waits for that answer now.
+    // A thread may still wait for input at the terminal, which is no longer needed.
     runtime.shutdown_background();
     exit.into()
 }
 
-/// Help or a version was asked for, or what was written is no command. The parser's own printing would pass by `out`.
+/// Prints help, version or usage errors. The parser's own printing would bypass `out`.
 fn unparsed(error: &clap::Error) -> ExitCode {
     let text = error.render().to_string();
     if error.use_stderr() {

@@ -1,20 +1,18 @@
-//! Where words go: results and events to standard output, everything else to standard error. A reader that goes away
-//! is an error to handle and never a panic.
+//! Output: results and events go to standard output, everything else to standard error. A reader that goes away is an
+//! error to handle and never a panic.
 //!
-//! Everything that we print passes here, and with it everything that models, tools, files and names can say to a
-//! terminal. So the one filter is here ([`inert`]): no text moves the cursor, changes a title or a clipboard, or looks
-//! like another text.
+//! Everything that we print passes through here, including all text from models, tools, files and names. So the one
+//! filter is here ([`inert`]): no text moves the cursor, changes a title or a clipboard, or looks like other output.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// Standard output could not be written.
 #[derive(Debug)]
 pub(crate) struct Unwritten(io::Error);
 
 impl Unwritten {
-    /// Whether whoever read it went away.
+    /// Whether the reader is gone.
     pub(crate) fn is_closed(&self) -> bool {
         self.0.kind() == io::ErrorKind::BrokenPipe
     }
@@ -28,35 +26,34 @@ impl std::fmt::Display for Unwritten {
 
 impl std::error::Error for Unwritten {}
 
-/// Whether a terminal would act on this character, reorder others by it, or show nothing at all for it.
+/// Whether a terminal would act on this character, reorder others by it, or show nothing for it.
 pub(crate) const fn is_hostile(c: char) -> bool {
     match c {
-        // What our own lines are made of.
+        // Used by our own lines.
         '\n' | '\t' => false,
-        // Control characters of ASCII and of Latin-1: escape, delete, and both forms of CSI and OSC among them.
+        // Control characters of ASCII and Latin-1: includes escape, delete, and both forms of CSI and OSC.
         '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}'
         // Marks, overrides and isolates that reorder text.
         | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
         // Line and paragraph separators.
         | '\u{2028}' | '\u{2029}'
-        // Without width, or invisible. Joined emoji and some scripts use two of them; to see everything matters more.
+        // Zero width or invisible. Joined emoji and some scripts use two of them, but seeing everything matters more.
         | '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
         | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{3164}' | '\u{feff}'
         | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
-        // Tags, and what else of their plane is never shown.
+        // Tags, and other invisible characters of their plane.
         | '\u{e0000}'..='\u{e0fff}' => true,
         _ => false,
     }
 }
 
-/// A text in which every hostile character is written out, as `\u{202e}`: visible, and without effect.
+/// Escapes every hostile character, as `\u{202e}`: visible, and without effect.
 pub(crate) fn inert(text: &str) -> Cow<'_, str> {
     escaped(text, |inert, c| {
         let _ = write!(inert, "\\u{{{:x}}}", u32::from(c));
     })
 }
 
-/// A text with what `write` makes of each hostile character.
 fn escaped(text: &str, write: impl Fn(&mut String, char)) -> Cow<'_, str> {
     let Some(first) = text.find(is_hostile) else { return Cow::Borrowed(text) };
     let (before, rest) = text.split_at(first);
@@ -71,13 +68,13 @@ fn escaped(text: &str, write: impl Fn(&mut String, char)) -> Cow<'_, str> {
     Cow::Owned(all)
 }
 
-/// Writes text to standard output, at once: a line, or several.
+/// Writes one or more lines to standard output, unbuffered.
 pub(crate) fn line(text: &str) -> Result<(), Unwritten> {
     write_line(&inert(text))
 }
 
-/// Writes one line of JSON to standard output, at once. Its value does not change: hostile characters stand only in
-/// strings, where JSON has an escape of its own for them.
+/// Writes one line of JSON to standard output, unbuffered. Its value does not change: hostile characters occur only
+/// in strings, where JSON has escapes for them.
 pub(crate) fn json(text: &str) -> Result<(), Unwritten> {
     let escaped = escaped(text, |escaped, c| {
         for unit in c.encode_utf16(&mut [0; 2]) {
@@ -93,13 +90,13 @@ fn write_line(text: &str) -> Result<(), Unwritten> {
     written.and_then(|()| out.flush()).map_err(Unwritten)
 }
 
-/// Writes a line to standard error. If nobody reads that, there is nobody to tell.
+/// Writes a line to standard error. A failure is ignored: there is no other place to report it.
 pub(crate) fn note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", inert(text));
 }
 
-/// Says on standard error what went wrong. Further lines are indented: a name with a line break in it cannot make a
-/// line that looks like another message of ours.
+/// Writes an error to standard error. Further lines are indented, so that a name with a line break cannot imitate
+/// another message.
 pub(crate) fn complain(text: &str) {
     let mut lines = text.split('\n');
     let mut all = format!("spinney: {}", lines.next().unwrap_or_default());
@@ -110,7 +107,7 @@ pub(crate) fn complain(text: &str) {
     note(&all);
 }
 
-/// Writes to standard error and stays on the line, as one does before somebody types.
+/// Writes to standard error without a line break, before user input.
 pub(crate) fn prompt(text: &str) {
     let mut err = io::stderr().lock();
     let _ = write!(err, "{}", inert(text)).and_then(|()| err.flush());

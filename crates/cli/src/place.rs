@@ -1,4 +1,4 @@
-//! The home as a place on disk: opening its journal to write or only to look, with words that help when it cannot be.
+//! Opens the journal of a home, for writing or reading, with errors that say what to do.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use spinney_store::{Access, Loss, SqliteJournal};
 use crate::hint::command;
 use crate::{kept, out};
 
-/// Opens a home only to look. As many as like may, beside one that writes.
+/// Opens a home for reading, beside any number of readers and one writer.
 pub(crate) fn look(home: &Path) -> Result<SqliteJournal> {
     if !home.is_dir() {
         bail!("no home at {}: run a tree first, or set --home or SPINNEY_HOME", home.display());
@@ -18,7 +18,7 @@ pub(crate) fn look(home: &Path) -> Result<SqliteJournal> {
     opened.map_err(|fault| unopened(home, &format!("cannot read {}", home.display()), fault))
 }
 
-/// Opens a home to run trees in it, and makes it if it is not there.
+/// Opens a home to run trees, and creates it if needed.
 pub(crate) fn write(home: &Path) -> Result<SqliteJournal> {
     opened(home, SqliteJournal::open(home, Access::Write))
 }
@@ -35,7 +35,7 @@ fn opened(home: &Path, opened: Result<SqliteJournal, JournalFault>) -> Result<Sq
     Ok(journal)
 }
 
-/// Why a home could not be opened. Where that can be accepted, with the command that does.
+/// Why a home could not be opened, with the command that accepts a loss if that is the reason.
 fn unopened(home: &Path, what: &str, fault: JournalFault) -> Error {
     let what = match accepts(home, &fault) {
         Some(accept) => format!("{what}; `{accept}` continues with what is left"),
@@ -50,14 +50,14 @@ pub(crate) fn accepts(home: &Path, fault: &JournalFault) -> Option<String> {
     is_loss.then(|| command(home, &["ps", "--accept-loss"]))
 }
 
-/// Finishes what processes left half done. What cannot be finished is told, and tried again the next time.
+/// Finishes what processes left half done. A failure is reported and tried again the next time.
 pub(crate) fn settle(home: &Path, journal: &dyn Journal) {
     if let Err(error) = kept::settle(home, journal) {
         out::complain(&format!("could not clean up after an earlier process in this home: {error:#}"));
     }
 }
 
-/// Opens a home to write, unless a process has it already.
+/// Opens a home for writing, unless another process has it open.
 pub(crate) fn write_if_free(home: &Path) -> Result<Option<SqliteJournal>> {
     match SqliteJournal::open(home, Access::Write) {
         Ok(journal) => {
@@ -69,7 +69,7 @@ pub(crate) fn write_if_free(home: &Path) -> Result<Option<SqliteJournal>> {
     }
 }
 
-/// Gives up confirmed commits that are missing from a home, and says so.
+/// Accepts that confirmed commits are missing, and reports it.
 pub(crate) fn accept_loss(home: &Path) -> Result<()> {
     let accepted = SqliteJournal::accept_loss(home);
     match accepted.with_context(|| format!("cannot open {}", home.display()))? {

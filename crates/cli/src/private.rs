@@ -1,4 +1,4 @@
-//! Files of a home as this program keeps them: made for their owner only, and opened through no link.
+//! Private files of a home: created for their owner only, and not opened through links.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-/// Makes a folder, unless it is there. A link in its place is an error.
+/// Creates a folder unless it exists. A link in its place is an error.
 pub(crate) fn folder(path: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists && path.symlink_metadata()?.is_dir() => Ok(()),
@@ -16,12 +16,12 @@ pub(crate) fn folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes a file that is not there yet.
+/// Creates a new file.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(bytes)
 }
 
-/// Waits until a folder's names, or a file's bytes, are on the disk.
+/// Flushes a file, or a folder's entries, to disk.
 pub(crate) fn flush(path: &Path) -> io::Result<()> {
     #[cfg(test)]
     FLUSHED.with_borrow_mut(|flushed| flushed.push(path.to_owned()));
@@ -30,11 +30,11 @@ pub(crate) fn flush(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 thread_local! {
-    /// What this thread waited for: nothing else shows it without a loss of power.
+    /// What this thread flushed, for tests: only a loss of power would show it otherwise.
     pub(crate) static FLUSHED: std::cell::RefCell<Vec<std::path::PathBuf>> = const { std::cell::RefCell::new(Vec::new()) };
 }
 
-/// The same for a folder and every file in it.
+/// Flushes a folder and every file in it.
 pub(crate) fn flush_all(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         flush(&entry?.path())?;
@@ -42,8 +42,8 @@ pub(crate) fn flush_all(folder: &Path) -> io::Result<()> {
     flush(folder)
 }
 
-/// Opens a plain file to read. What a name leads to may be anything, such as a pipe at which nobody else ever comes; so
-/// the opened file is asked what it is.
+/// Opens a plain file for reading. A path may lead to anything, such as a pipe without a writer, so the opened file
+/// is checked.
 pub(crate) fn plain(path: &Path, links: Links) -> io::Result<File> {
     let flags = match links {
         Links::Follow => OFlags::NONBLOCK,
@@ -53,7 +53,7 @@ pub(crate) fn plain(path: &Path, links: Links) -> io::Result<File> {
     checked(opened.map_err(|error| explained(error, links))?)
 }
 
-/// What the operating system says when something is opened that is no plain file, in words.
+/// Explains errors from opening something that is not a plain file.
 pub(crate) fn explained(error: io::Error, links: Links) -> io::Error {
     match (Errno::from_io_error(&error), links) {
         (Some(Errno::LOOP), Links::Refuse) => io::Error::new(ErrorKind::InvalidInput, "it is a link"),
@@ -63,7 +63,7 @@ pub(crate) fn explained(error: io::Error, links: Links) -> io::Error {
     }
 }
 
-/// An opened file, if it is a plain one.
+/// Fails unless it is a plain file.
 pub(crate) fn checked(file: File) -> io::Result<File> {
     let about = file.metadata()?;
     if about.is_dir() {
@@ -72,12 +72,11 @@ pub(crate) fn checked(file: File) -> io::Result<File> {
     if about.is_file() { Ok(file) } else { Err(not_plain()) }
 }
 
-/// Whether a name may be a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Links {
-    /// It is a person's file, wherever it is.
+    /// For the user's own files.
     Follow,
-    /// It is a file of a home.
+    /// For files of a home.
     Refuse,
 }
 

@@ -1,4 +1,4 @@
-//! Open questions as people and programs read them. A question about a tool shows what a yes allows (`approval.rs`).
+//! Open questions for people and programs. A question about a tool shows what a yes permits (`approval.rs`).
 
 use serde_json::{Value, json};
 use spinney::tree::OpenQuestion;
@@ -7,10 +7,10 @@ use spinney_kernel::words::{AgentId, grouped};
 use crate::approval::{Approval, Extent};
 use crate::wording::{LINE_CHARS_MAX, one_line};
 
-/// Above so many lines, what is asked stands below them once more, next to where the answer is typed.
+/// Above this many lines, a short form is repeated below, next to the prompt.
 const SCREEN_LINES: usize = 16;
 
-/// A question in lines. `show_all` is the command that shows what a brief extent hides.
+/// A question as lines. `show_all` is the command that shows what a brief extent hides.
 pub(crate) fn lines(question: &OpenQuestion, extent: Extent, show_all: &str) -> Vec<String> {
     let path = joined(&question.path);
     let Some(ask) = &question.approves else {
@@ -36,7 +36,7 @@ pub(crate) fn lines(question: &OpenQuestion, extent: Extent, show_all: &str) -> 
     lines
 }
 
-/// A question for programs: nothing is left out.
+/// A question for programs, in full.
 pub(crate) fn json(question: &OpenQuestion) -> Value {
     let OpenQuestion { question, path, text, approves } = question;
     let mut fields = json!({ "question": question, "path": joined(path), "text": text });

@@ -1,6 +1,6 @@
-//! What an agent knows, from the journal alone: every message that it was ever told or said, and what its window holds
-//! of them. It is the same whether the tree runs, waits or has ended; for an agent that has ended, it is what it was
-//! just before.
+//! An agent's context, from the journal alone: every message it ever received or sent, and which of them its window
+//! holds. The same whether the tree runs, waits or has ended; for an ended agent, it is the state just before its
+//! end.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,51 +16,40 @@ use spinney_kernel::world::{Agent, AgentIx, AgentStatus, World};
 
 use crate::agents::unknown;
 
-/// What an agent knows.
 pub(crate) struct Recalled {
-    /// What it is doing, or how it ended.
     pub(crate) state: AgentStatus,
-    /// The last event that was taken in.
+    /// The last event that was applied.
     pub(crate) seq: Seq,
-    /// Every message, the oldest first.
+    /// Oldest first.
     pub(crate) messages: Vec<Known>,
-    /// What its next packet holds.
     pub(crate) window: Window,
-    /// How the window is shared.
     pub(crate) preset: Preset,
-    /// Why the window is as large as it is; none if it has no bound.
+    /// What determines the size of the window; `None` if it is unlimited.
     pub(crate) because: Option<String>,
-    /// The event that cut the window last.
     pub(crate) last_cut: Option<Seq>,
-    /// What its model wrote about what was left out, if it did.
+    /// Its model's summary of what was left out.
     pub(crate) summary: Option<String>,
     /// The thread that it shares with others.
     pub(crate) thread: Option<Shared>,
-    /// Children whose window is smaller than its own, as far as it was told so.
+    /// Children with a smaller window that it was notified of.
     pub(crate) clamps: Vec<Clamp>,
 }
 
-/// A child with a smaller window.
 pub(crate) struct Clamp {
     pub(crate) child: AgentId,
-    /// The tokens of its window.
     pub(crate) size: u64,
-    /// The tokens of its parent's.
     pub(crate) parent_size: u64,
 }
 
-/// A thread that several agents share.
 pub(crate) struct Shared {
-    /// Whose context messages all of them know.
+    /// The agent whose context messages are shared.
     pub(crate) of: AgentId,
-    /// How many others read them.
     pub(crate) readers: usize,
-    /// The most tokens of them in a packet, if there is a bound.
     pub(crate) bound: Option<u64>,
 }
 
 impl Recalled {
-    /// How many images of the messages in its window are only placeholders.
+    /// Images in its window that are only placeholders.
     pub(crate) fn images_left_out(&self) -> u64 {
         let window = self.messages.iter().filter(|known| known.place == Place::Window);
         let parts = window.flat_map(|known| known.message.parts());
@@ -68,32 +57,27 @@ impl Recalled {
     }
 }
 
-/// One message of a context.
 pub(crate) struct Known {
-    /// It.
     pub(crate) message: Arc<Message>,
-    /// The most tokens that it has, if somebody counted.
+    /// Upper bound on its tokens, if counted.
     pub(crate) tokens: Option<u64>,
-    /// Where it is.
     pub(crate) place: Place,
 }
 
-/// Where a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// The next packet holds it.
+    /// In the next packet.
     Window,
-    /// No packet holds it any more.
+    /// Dropped from the window.
     LeftOut,
-    /// The next packet will be the first to hold it.
+    /// New in the next packet.
     Unread,
 }
 
-/// Reads what an agent of a tree knows.
 pub(crate) fn recall(journal: &dyn Journal, tree: TreeId, agent: &AgentId) -> Result<Recalled> {
     let (mut fold, mut ended) = read(journal, tree, agent, Places::default())?;
     if fold.contexts.lacks().is_some() {
-        // It was rolled back to what a first reading does not keep.
+        // It was rolled back to a state that a first pass does not keep.
         let places = places(journal, tree, fold.world.seq()).wait()?;
         (fold, ended) = read(journal, tree, agent, places)?;
     }
@@ -103,7 +87,7 @@ pub(crate) fn recall(journal: &dyn Journal, tree: TreeId, agent: &AgentId) -> Re
     }
 }
 
-/// Folds a journal up to the end of an agent, which is given with it, or to its own.
+/// Folds a journal up to the agent's end, or to the journal's end.
 fn read<'a>(
     journal: &dyn Journal,
     tree: TreeId,
@@ -127,14 +111,14 @@ fn read<'a>(
     Ok((fold, None))
 }
 
-/// The fold over events: the world counts, the contexts have the texts, and this brings both together.
+/// Combines the world's counts with the contexts' texts.
 struct Fold<'a> {
     world: World,
     contexts: Contexts,
     agent: &'a AgentId,
-    /// The most tokens of each message that was read, by where it is kept: nothing goes while this lives.
+    /// Upper bound on the tokens of each read message, by address: `Arc`s keep the addresses valid.
     tokens: BTreeMap<*const Message, u64>,
-    /// How many messages were read.
+    /// Messages read so far.
     seen: usize,
     last_cut: Option<Seq>,
     clamps: Vec<Clamp>,
@@ -142,7 +126,7 @@ struct Fold<'a> {
 
 impl Fold<'_> {
     fn take(&mut self, event: &Event) {
-        // A cut reads what is unread and may leave it out at once: what it had is to be seen only before.
+        // A cut may drop unread messages at once, so their tokens must be read before it.
         let is_cut = matches!(event, Event::ContextCut { agent, .. } if agent == self.agent);
         let before = if is_cut { self.unread_tokens() } else { Vec::new() };
         self.world.apply(event);
@@ -158,7 +142,7 @@ impl Fold<'_> {
         let first = all.len().saturating_sub(before.len());
         let read = all.iter().skip(first).map(Arc::as_ptr).zip(before);
         let mut tokens: Vec<(*const Message, u64)> = read.collect();
-        // A cut changes what it leaves, and the size of a window comes with a better count of its first message.
+        // A cut changes the rest, and a window's size comes with a better count of its first message.
         let is_set = matches!(event, Event::WindowSet { agent, .. } if agent == self.agent);
         if new > 0 || is_cut || is_set {
             let packet = self.contexts.packet(self.agent, 0).unwrap_or_default();
@@ -175,7 +159,6 @@ impl Fold<'_> {
         }
     }
 
-    /// What the agent is told of a child's smaller window.
     fn clamp(&self, event: &Event) -> Option<Clamp> {
         let Event::WindowSet { agent: child, size, clamped: Some(clamped), .. } = event else { return None };
         let agents = self.world.agents();
@@ -193,12 +176,10 @@ impl Fold<'_> {
         self.living().map(|agent| &agent.progress.window)
     }
 
-    /// How many messages of the window are read.
     fn read(&self) -> usize {
         self.contexts.packet(self.agent, 0).map_or(0, |packet| packet.messages.len())
     }
 
-    /// The tokens of each message that is unread.
     fn unread_tokens(&self) -> Vec<u64> {
         let headers = self.window().map_or(&[][..], Window::headers);
         headers.iter().skip(self.read()).map(|header| header.tokens.into()).collect()
@@ -239,7 +220,6 @@ impl Fold<'_> {
         })
     }
 
-    /// What its model wrote about what was left out.
     fn summary(&self) -> Option<String> {
         let packet = self.contexts.packet(self.agent, 0)?;
         let second = packet.messages.get(1)?;
@@ -255,7 +235,6 @@ impl Fold<'_> {
         Some(Shared { of, readers: thread.readers.len(), bound: thread.bound })
     }
 
-    /// Every message: those that were read and those that were not.
     fn known(&self) -> Vec<Known> {
         let packet = self.contexts.packet(self.agent, 0).unwrap_or_default();
         let mut window = packet.messages.iter().filter(|message| is_stored(message)).peekable();
@@ -275,7 +254,7 @@ impl Fold<'_> {
     }
 }
 
-/// Whether a message is one of the context, and not what tells in short what was left out.
+/// Whether a message belongs to the context, and is not the digest of left-out ones.
 fn is_stored(message: &Message) -> bool {
     !matches!(message, Message::Folded(_))
 }

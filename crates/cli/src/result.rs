@@ -1,4 +1,4 @@
-//! The result of a run: what became of the tree, as one JSON object or as a block of words.
+//! The result of a run, as one JSON object or as text.
 
 use spinney_kernel::record::{self, ExitKind};
 use std::path::{Path, PathBuf};
@@ -23,15 +23,14 @@ use crate::screen::Style;
 use crate::wording::counted;
 use crate::{place, questions};
 
-/// What became of a tree.
 pub(crate) struct Outcome {
     home: PathBuf,
-    /// None if there is no tree.
+    /// `None` if there is no tree.
     tree: Option<TreeId>,
     state: TreeState,
     exit: Exit,
     output: String,
-    /// What it spent and how many agents it had; none if that could not be read.
+    /// What it spent and how many agents it had; `None` if that could not be read.
     usage: Option<(Amounts, usize)>,
     elapsed_ms: u64,
     event_hash: String,
@@ -39,7 +38,7 @@ pub(crate) struct Outcome {
     questions: Vec<OpenQuestion>,
 }
 
-/// Why it is not completed, and what to do.
+/// Why it did not complete, and what to do.
 struct Trouble {
     code: String,
     message: String,
@@ -48,7 +47,7 @@ struct Trouble {
 }
 
 impl Trouble {
-    /// Why, for people. Programs have the numbers beside the message.
+    /// The reason for people. Programs have the numbers beside the message.
     fn why(&self) -> String {
         let Some((account, short)) = &self.numbers else { return self.message.clone() };
         let show = |shown| format!("{:#}", short.resource.amount(shown));
@@ -71,7 +70,7 @@ impl Trouble {
 }
 
 impl Outcome {
-    /// What became of a tree of a home that is no longer run.
+    /// The result of a tree that is no longer run.
     pub(crate) fn of(
         look: &Look,
         hash: Option<ChainHash>,
@@ -83,7 +82,7 @@ impl Outcome {
             state = TreeState::Paused;
         }
         let root = look.agents.first();
-        // What a halted tree has said so far is kept; one that waits or was stopped is under way.
+        // A halted tree shows its progress; one that waits or was stopped is not finished.
         let halted = look.so_far.as_ref().filter(|_| state == TreeState::Halted);
         let output = look.end.as_ref().map(|end| &end.shown).or(halted);
         let output = output.map(|body| whole(body, journal)).unwrap_or_default();
@@ -101,7 +100,7 @@ impl Outcome {
         }
     }
 
-    /// What is left to say if there is no tree, or if it cannot be read.
+    /// The result if there is no tree, or it cannot be read.
     pub(crate) fn without_a_look(home: &Path, tree: Option<TreeId>, failure: &Failure<'_>) -> Self {
         let none = Self {
             home: home.to_owned(),
@@ -118,7 +117,7 @@ impl Outcome {
         none.failed(failure)
     }
 
-    /// The same after something went wrong that is no fault of the tree: it may have got further, or go on later.
+    /// Adds a failure that is not the tree's own: the tree may have got further, or continue later.
     pub(crate) fn failed(mut self, failure: &Failure<'_>) -> Self {
         (self.state, self.exit) = (FAILED, failure.exit());
         self.error = Some(failure.trouble(&self.home, self.tree));
@@ -132,8 +131,8 @@ impl Outcome {
         self
     }
 
-    /// The same after somebody made us stop: a tree that has not ended is stopped, whatever it waits for. One that a
-    /// person paused is still paused.
+    /// After an interrupt: a tree that has not ended is stopped, whatever it waits for. One that a person paused
+    /// stays paused.
     pub(crate) fn interrupted(mut self) -> Self {
         match self.exit {
             Exit::Completed | Exit::Failed | Exit::Cancelled => {}
@@ -149,17 +148,14 @@ impl Outcome {
         self.state
     }
 
-    /// How the process ends.
     pub(crate) const fn exit(&self) -> Exit {
         self.exit
     }
 
-    /// As one line of JSON.
     pub(crate) fn write_json(&self) -> Result<(), Unwritten> {
         out::json(&serde_json::to_string(self).unwrap_or_else(|_| unreachable!("a result can be written")))
     }
 
-    /// As a block of words.
     pub(crate) fn write_plain(&self) -> Result<(), Unwritten> {
         out::line(&format!("{} after {:#}", self.state, Millis(self.elapsed_ms)))?;
         if !self.output.trim().is_empty() {
@@ -186,14 +182,13 @@ impl Outcome {
     }
 }
 
-/// A tree that a ceiling stopped has failed, too: its error says how.
+/// A tree that a ceiling stopped has failed too: its error says how.
 const FAILED: TreeState = TreeState::Ended(ExitKind::Failed);
 
-/// Why there is no result of a tree, although one was asked for.
+/// Why there is no result of a tree.
 pub(crate) enum Failure<'a> {
-    /// Something could not be done.
     Error(&'a anyhow::Error),
-    /// A journal is not what it says.
+    /// The journal failed verification.
     Diverged(&'a Diverged),
 }
 
@@ -251,20 +246,18 @@ impl Failure<'_> {
     }
 }
 
-/// What kind of failure it is, for programs.
+/// The kind of failure, for programs.
 enum Cause {
     Diverged,
-    /// Another process has the home open.
     Locked,
     Bug,
-    /// Whoever asked asked for something that cannot be done.
+    /// The user's request cannot be done.
     Usage,
-    /// The store failed.
     Journal,
 }
 
-/// Ends the output of a command that could not do what it was asked: with `--json` the last line is a result all the
-/// same. Gives the error back, for whoever says it to people.
+/// Ends the output of a failed command: with `--json` the last line is always a result. Returns the error, for
+/// people.
 pub(crate) fn failed(
     style: Style,
     outcome: impl FnOnce(&Failure<'_>) -> Outcome,
@@ -279,17 +272,17 @@ pub(crate) fn failed(
     }
 }
 
-/// Whether it was a person who paused a tree: older versions paused a tree to stop it, and its head said `stopped` then.
+/// Whether a person paused the tree: older versions paused a tree to stop it, and its head said `stopped` then.
 fn is_paused_by_a_person(journal: &dyn Journal, tree: TreeId) -> bool {
     journal.head(tree).wait().is_ok_and(|head| head.is_some_and(|head| head.state == TreeState::Paused))
 }
 
-/// What the text of a tree is that ended so: only one that completed has answered.
+/// The label of a tree's text: only a completed tree has an answer.
 pub(crate) fn label(exit: Exit) -> &'static str {
     if exit == Exit::Completed { "answer" } else { "so far" }
 }
 
-/// A label and what stands beside it; further lines are indented.
+/// A label with its text; further lines are indented.
 fn block(label: &str, text: &str) -> Result<(), Unwritten> {
     for (at, line) in text.trim_end().lines().enumerate() {
         let label = if at == 0 { label } else { "" };
@@ -347,7 +340,7 @@ fn trouble(look: &Look, place: TreeInHome<'_>) -> Option<Trouble> {
     })
 }
 
-/// How a ceiling is raised by what is missing, and the tree taken up again.
+/// The commands that raise a ceiling by what is missing and resume the tree.
 fn raise(numbers: &Shortfall, TreeInHome { home, tree }: TreeInHome<'_>) -> String {
     let missing = missing(numbers);
     let (flag, missing) = match numbers.resource {
@@ -361,7 +354,7 @@ fn raise(numbers: &Shortfall, TreeInHome { home, tree }: TreeInHome<'_>) -> Stri
     format!("raise it by at least this: {budget} && {resume}")
 }
 
-/// The least raise that lets the call start. A reserve grows with its ceiling.
+/// The smallest raise that lets the call start. A reserve grows with its ceiling.
 fn missing(numbers: &Shortfall) -> u64 {
     let Shortfall { limit, reserve, spent, held, lent, asked, .. } = *numbers;
     let need = u128::from(spent) + u128::from(held) + u128::from(lent) + u128::from(asked);
@@ -423,7 +416,7 @@ pub(crate) fn whole(body: &Body, journal: &dyn Journal) -> String {
 
 impl Serialize for Outcome {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // Steps of a pipeline will stand in these; a tree without one has none.
+        // For the steps of a pipeline; a tree without one has none.
         let none: [(); 0] = [];
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("type", "result")?;
@@ -454,7 +447,7 @@ struct Spent<'a>(&'a Amounts);
 impl Serialize for Spent<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let nanos = self.0.of(Resource::Cost);
-        // Written from its digits: no float is near it.
+        // Written from its digits, without floats.
         let dollars = RawValue::from_string(usd(nanos).trim_start_matches('$').to_owned());
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("cost_usd", &dollars.map_err(serde::ser::Error::custom)?)?;
@@ -492,7 +485,7 @@ impl Serialize for Trouble {
     }
 }
 
-/// What a person is to do about open questions.
+/// Prints what to do about open questions.
 pub(crate) fn write_questions(look: &Look, state: TreeState, place: TreeInHome<'_>) -> Vec<String> {
     let TreeInHome { home, tree } = place;
     let mut lines = vec![format!("{} to answer:", counted(look.questions.len() as u64, "question"))];

@@ -1,5 +1,5 @@
-//! The screen: events as they reach standard output, as lines of text or of JSON. `run`, `resume`, `events` and `replay`
-//! all write through here. It is given every event from the first on: the earlier ones name the calls of the later.
+//! The screen: writes events to standard output, as lines of text or of JSON. `run`, `resume`, `events` and `replay`
+//! all use it. It must get every event from the first on: earlier ones name the calls of later ones.
 
 use serde_json::{Map, Value};
 use spinney::bus::{Tail, TracedEvent};
@@ -13,10 +13,9 @@ use crate::event_names::EventNames;
 use crate::event_text::{Line, Weight, describe};
 use crate::out::{self, Unwritten};
 
-/// How events are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// What matters, indented by depth.
+    /// Only important events, indented by depth.
     Lines,
     /// Every event with its number and path.
     Log,
@@ -24,15 +23,14 @@ pub(crate) enum Style {
     Json,
 }
 
-/// Deepest indentation, in agents: a chain of thousands still fits the terminal.
+/// Deepest indentation, in agents, so that a chain of thousands still fits the terminal.
 const INDENT_MAX: usize = 16;
 
-/// Which events are wanted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wanted {
-    /// Only those about this agent.
+    /// Only events about this agent.
     pub(crate) agent: Option<AgentId>,
-    /// Only those of this topic and of those below it.
+    /// Only this topic and those below it.
     pub(crate) topic: Option<Topic>,
 }
 
@@ -43,24 +41,21 @@ impl Wanted {
     }
 }
 
-/// Writes the events of one tree.
 pub(crate) struct Screen {
     tree: TreeId,
     style: Style,
     only: Wanted,
-    /// The first event that is written.
+    /// The first event to write.
     from: Seq,
     names: EventNames,
     started: Option<Time>,
     last: Option<Time>,
-    /// Whether the agent that was asked for has appeared.
+    /// Whether the requested agent has appeared.
     met: bool,
-    /// How many lines were written.
     lines: u64,
 }
 
 impl Screen {
-    /// For a tree from its first event.
     pub(crate) fn new(tree: TreeId, style: Style) -> Self {
         Self {
             tree,
@@ -75,29 +70,25 @@ impl Screen {
         }
     }
 
-    /// Only what is wanted.
     pub(crate) fn only(mut self, wanted: Wanted) -> Self {
         self.only = wanted;
         self
     }
 
-    /// Nothing before this event.
     pub(crate) const fn from(mut self, from: Seq) -> Self {
         self.from = from;
         self
     }
 
-    /// How it writes.
     pub(crate) const fn style(&self) -> Style {
         self.style
     }
 
-    /// Whether the agent that was asked for was ever there.
+    /// Whether the requested agent ever existed.
     pub(crate) const fn has_met(&self) -> bool {
         self.met || self.only.agent.is_none()
     }
 
-    /// Whether anything was written.
     pub(crate) const fn has_written(&self) -> bool {
         self.lines > 0
     }
@@ -122,7 +113,7 @@ impl Screen {
         line.map_or(Ok(()), |line| write(&line))
     }
 
-    /// Takes in every event that the journal of its tree has.
+    /// Shows every stored event of its tree.
     pub(crate) fn show_stored(&mut self, journal: &dyn Journal) -> anyhow::Result<()> {
         let mut tail = Tail::new(journal, self.tree);
         while let Some(traced) = tail.next().wait()? {
@@ -131,7 +122,7 @@ impl Screen {
         Ok(())
     }
 
-    /// What is written about an event, if anything.
+    /// The text of an event, if it is shown.
     fn line(&self, traced: &TracedEvent) -> Option<String> {
         let TracedEvent { recorded, context, .. } = traced;
         if self.style == Style::Json {
@@ -152,13 +143,13 @@ impl Screen {
     }
 }
 
-/// Ids from the root down, with slashes between.
+/// Ids from the root down, separated by slashes.
 fn path(context: &EventContext) -> String {
     let ids: Vec<&str> = context.path().iter().map(AgentId::as_str).collect();
     ids.join("/")
 }
 
-/// An event as a line of JSON: first what every event has, then its context, then its own fields.
+/// An event as a line of JSON: common fields first, then its context, then its own fields.
 fn json(tree: TreeId, TracedEvent { recorded, context, .. }: &TracedEvent) -> String {
     let mut line = Map::new();
     let mut fields = fields(&recorded.event);

@@ -1,4 +1,4 @@
-//! Reading a tree file and the scripts it names from disk, each within its bound, into something that can be started.
+//! Reads a tree file and the scripts it names from disk, each within a size limit.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -20,42 +20,38 @@ use spinney_kernel::words::{ModelName, ToolName};
 
 use crate::private::{self, Links};
 
-/// A text as it was read.
 #[derive(Clone, Debug)]
 pub(crate) struct Text {
-    /// What messages call it.
+    /// Its name in messages.
     pub(crate) name: String,
-    /// What is in it.
     pub(crate) text: String,
 }
 
-/// Which script each model answers from, by its place in the list of scripts.
+/// The index of each model's script in the list of scripts.
 pub(crate) type Parts = Vec<(ModelName, usize)>;
 
 /// A tree file with everything it names.
 pub(crate) struct Source {
-    /// What it says.
     pub(crate) file: TreeFile,
     /// As it was read.
     pub(crate) text: Text,
     /// The scripts it names, each once.
     pub(crate) scripts: Vec<Text>,
-    /// Which model answers from which.
     pub(crate) parts: Parts,
-    /// The models and tools that play them.
+    /// The models and tools of the scripts.
     pub(crate) drivers: Drivers,
 }
 
-/// Where the scripts of a tree file may lie.
+/// Where the scripts of a tree file may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scripts {
-    /// In its folder or below. A tree file may come from anywhere, and does not choose which files are read.
+    /// In its folder or below. A tree file may come from anywhere, so it must not choose which files are read.
     Below,
-    /// Anywhere: a person said so.
+    /// Anywhere, because the user allowed it.
     Anywhere,
 }
 
-/// Reads a tree file and its scripts, and checks that every tool an agent names is there.
+/// Reads a tree file and its scripts, and checks that every tool an agent names exists.
 pub(crate) fn read(path: &Path, home: &Path, allowed: Scripts) -> Result<Source> {
     let name = path.display().to_string();
     let text =
@@ -72,8 +68,8 @@ pub(crate) fn read(path: &Path, home: &Path, allowed: Scripts) -> Result<Source>
                 let text = read_script(folder, script, allowed).map_err(|error| {
                     file.bad_script(model, format!("cannot read {}: {error:#}", path.display()))
                 })?;
-                // For what is wrong with it people need the whole path; what it plays says only its name, because
-                // that is journalled, and folders of one machine mean nothing on another.
+                // Errors show the whole path; the script's name excludes folders, because it is recorded in the
+                // journal and folders mean nothing on another machine.
                 Script::parse(&path.display().to_string(), &text)?;
                 let name = plain(&path);
                 found.push((path, Text { name, text }));
@@ -89,13 +85,13 @@ pub(crate) fn read(path: &Path, home: &Path, allowed: Scripts) -> Result<Source>
     Ok(Source { file, text: Text { name, text }, scripts, parts, drivers })
 }
 
-/// What a model costs by the table in this binary. It is read only for files that ask.
+/// A model's price in the built-in table, which is parsed only for files that use it.
 fn table_price(provider: &str, model: &str) -> Result<Price, String> {
     let table = PriceTable::embedded().map_err(|error| error.to_string())?;
     table.price(provider, model).cloned().map_err(|error| error.to_string())
 }
 
-/// The models and tools that scripts play.
+/// The models and tools of these scripts.
 pub(crate) fn drivers(scripts: &[Text], parts: &Parts) -> Result<Drivers> {
     let mut drivers = Drivers::new();
     let mut read = Vec::with_capacity(scripts.len());
@@ -118,7 +114,7 @@ pub(crate) fn drivers(scripts: &[Text], parts: &Parts) -> Result<Drivers> {
     Ok(drivers)
 }
 
-/// These, with the file tools that are wanted and that no script plays.
+/// Adds the requested file tools that no script provides.
 pub(crate) fn with_files(drivers: Drivers, home: &Path, is_wanted: impl Fn(&ToolName) -> bool) -> Drivers {
     let files = Files::of(home);
     FileTool::ALL.into_iter().fold(drivers, |drivers, tool| {
@@ -128,7 +124,7 @@ pub(crate) fn with_files(drivers: Drivers, home: &Path, is_wanted: impl Fn(&Tool
     })
 }
 
-/// What may be called in every tree, whoever plays its models.
+/// Tools that exist in every tree.
 fn everywhere() -> impl Iterator<Item = ToolName> {
     let builtin = Builtin::ALL.into_iter().filter_map(|builtin| builtin.word().parse().ok());
     builtin.chain(FileTool::ALL.into_iter().map(FileTool::name))
@@ -142,12 +138,11 @@ fn check_tools(file: &TreeFile, drivers: &Drivers) -> Result<()> {
     }
 }
 
-/// The last part of a path.
 pub(crate) fn plain(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// A script that a tree file in this folder names.
+/// Reads a script that a tree file in this folder names.
 fn read_script(folder: &Path, script: &str, allowed: Scripts) -> Result<String> {
     match allowed {
         Scripts::Anywhere => read_text(&folder.join(script), SCRIPT_BYTES_MAX, Links::Follow),
@@ -155,7 +150,7 @@ fn read_script(folder: &Path, script: &str, allowed: Scripts) -> Result<String> 
     }
 }
 
-/// Opens a plain file in a folder or below it, whatever links are on the way.
+/// Opens a plain file in a folder or below it, even through links.
 fn open_below(folder: &Path, name: &str) -> Result<File> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let folder = Dir::open_ambient_dir(folder, ambient_authority())?;
@@ -170,12 +165,11 @@ fn open_below(folder: &Path, name: &str) -> Result<File> {
     }
 }
 
-/// Whether a path was refused because it leaves its folder. The operating system has no number for that.
+/// Whether a path was refused because it leaves its folder. There is no errno for that.
 fn leads_out(error: &io::Error) -> bool {
     error.kind() == ErrorKind::PermissionDenied && error.raw_os_error().is_none()
 }
 
-/// A text of at most so many bytes.
 pub(crate) fn read_text(path: &Path, bytes_max: usize, links: Links) -> Result<String> {
     bounded(private::plain(path, links)?, bytes_max)
 }

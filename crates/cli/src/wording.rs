@@ -1,12 +1,12 @@
-//! Words and numbers as people read them. Whether a terminal may see them is `out`'s business.
+//! Texts and numbers for people. `out` filters them for terminals.
 
 use spinney_kernel::budget::Amounts;
 use spinney_kernel::words::{Counted, Millis};
 
-/// Longest text that stands in a line of the story.
+/// Longest text in a line about an event.
 pub(crate) const LINE_CHARS_MAX: usize = 140;
 
-/// A text on one line, cut to what one can take in at a glance.
+/// A text on one line, cut to `chars_max`.
 pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
     let mut words = text.split_whitespace();
     let mut line = String::new();
@@ -29,12 +29,12 @@ pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
     line
 }
 
-/// How many of something: `1 step`, `1,234 tokens`.
+/// A count with its noun: `1 step`, `1,234 tokens`.
 pub(crate) fn counted(count: u64, one: &str) -> String {
     format!("{:#}", Counted::new(count, one))
 }
 
-/// What somebody may do more after a raise: `use $0.50 more and take 5 minutes longer`.
+/// What a raise allows: `use $0.50 more and take 5 minutes longer`.
 pub(crate) fn more(amounts: &Amounts, ms: u64) -> String {
     let used = (!amounts.is_zero() || ms == 0).then(|| format!("use {amounts:#} more"));
     let longer = (ms > 0).then(|| format!("take {} longer", Millis(ms)));
@@ -42,7 +42,7 @@ pub(crate) fn more(amounts: &Amounts, ms: u64) -> String {
     said.join(" and ")
 }
 
-/// How long ago something was: `just now`, `5 minutes ago`.
+/// A time in the past: `just now`, `5 minutes ago`.
 pub(crate) fn ago(ms: u64) -> String {
     if ms < 5_000 { "just now".to_owned() } else { format!("{:.1} ago", Millis(ms)) }
 }

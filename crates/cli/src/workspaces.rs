@@ -1,5 +1,5 @@
-//! Keeping the workspaces of a tree up to date: beside the tree while it runs here, and at once where nobody runs it.
-//! Step files are for people; what goes wrong with them is told and never stops a tree.
+//! Keeps the workspaces of a tree up to date: in the background while it runs here, and on request when it does not.
+//! Step files are for people; an error is reported and never stops a tree.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,18 +16,17 @@ use tokio::task::JoinHandle;
 use crate::hint::about;
 use crate::out;
 
-/// Events that wait to be written. If there are more, they stay in the journal until there is room: a slow disk does not
-/// hold the tree up, and nothing piles up in memory.
+/// Events that wait to be written. Beyond that, they stay in the journal until there is room: a slow disk does not
+/// hold the tree up, and memory stays bounded.
 const WAITING_MAX: usize = 256;
 
-/// Writes the step files of a tree that runs here, in a thread of its own.
+/// Writes the step files of a tree that runs here, on its own thread.
 pub(crate) struct WorkspaceWriter {
     home: PathBuf,
     tree: TreeId,
     writer: JoinHandle<Missing>,
 }
 
-/// What could not be written.
 #[derive(Default)]
 struct Missing {
     first: Option<WorkspaceFault>,
@@ -42,7 +41,7 @@ impl Missing {
         }
     }
 
-    /// Says what is missing, if anything is, and what to do about it.
+    /// Reports what is missing, if anything, and what to do about it.
     fn recorded(self, home: &Path, tree: TreeId) {
         let Self { first: Some(fault), count } = self else { return };
         let again = about(home, "resume", tree, &[]);
@@ -56,13 +55,13 @@ impl Missing {
 }
 
 impl WorkspaceWriter {
-    /// Begins at the tree's first event. Up to `past`, an earlier process may have written before.
+    /// Starts at the tree's first event. An earlier process may have written the files up to `past`.
     pub(crate) fn begin(home: &Path, journal: Arc<dyn Journal>, tree: &Tree, past: Seq) -> Self {
         let mut events = tree.watch(Watch { room: Some(WAITING_MAX), ..Watch::default() });
         let (home, tree) = (home.to_owned(), tree.id());
         let (folder, runtime) = (home.clone(), Handle::current());
         let writer = tokio::task::spawn_blocking(move || {
-            // Whoever follows the tree reports a journal that cannot be read.
+            // The caller that follows the tree reports an unreadable journal.
             let next = || runtime.block_on(events.next_event())?.ok();
             write(&folder, journal.as_ref(), tree, past, std::iter::from_fn(next))
         });
@@ -78,14 +77,14 @@ impl WorkspaceWriter {
     }
 }
 
-/// Makes the workspaces of a tree that nobody runs what its journal says.
+/// Updates the workspaces of a tree that is not running from its journal.
 pub(crate) fn mend(home: &Path, journal: &dyn Journal, tree: TreeId) {
     let past = match journal.head(tree).wait() {
         Ok(head) => head.map_or(Seq(0), |head| head.seq),
         Err(_) => return,
     };
     let mut tail = Tail::new(journal, tree);
-    // Whoever asked for the tree reports a journal that cannot be read.
+    // The caller reports an unreadable journal.
     let next = || tail.next().wait().ok().flatten().map(Arc::new);
     write(home, journal, tree, past, std::iter::from_fn(next)).recorded(home, tree);
 }

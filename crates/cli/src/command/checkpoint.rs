@@ -1,4 +1,4 @@
-//! `spinney checkpoint`: named places in the journals of a home.
+//! `spinney checkpoint`: named positions in the journals of a home.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +22,6 @@ use crate::ids::{TreeInHome, find, short};
 use crate::wording::{ago, counted};
 use crate::{agents, args, kept, out, place};
 
-/// Does what is to be done with checkpoints.
 pub(super) async fn checkpoint(home: &Path, args: args::Checkpoint) -> Result<Exit> {
     match args {
         args::Checkpoint::Make(args) => make(home, args).await,
@@ -33,7 +32,7 @@ pub(super) async fn checkpoint(home: &Path, args: args::Checkpoint) -> Result<Ex
     }
 }
 
-/// Gives an agent's context a name, whether a process runs its tree or nobody does.
+/// Works whether a process runs the tree or not.
 async fn make(home: &Path, args: args::CheckpointMake) -> Result<Exit> {
     let tree = find(home, &place::look(home)?, &args.tree)?.tree;
     let said = format!("checkpoint of `{}` in tree {}", args.agent, short(tree));
@@ -45,7 +44,7 @@ async fn make(home: &Path, args: args::CheckpointMake) -> Result<Exit> {
     finish(answer, TreeInHome { home, tree }, &said, Next::Nothing).await
 }
 
-/// Makes a branch. It stands still until somebody resumes it.
+/// Makes a branch. It does not run until it is resumed.
 async fn branch(path: &Path, args: &args::CheckpointBranch) -> Result<Exit> {
     let ListedCheckpoint { name, tree: from, known } = named(path, &args.name)?;
     let given = [
@@ -75,7 +74,7 @@ async fn branch(path: &Path, args: &args::CheckpointBranch) -> Result<Exit> {
     Ok(Exit::Completed)
 }
 
-/// Rolls an agent back, whether a process runs its tree or nobody does.
+/// Works whether a process runs the tree or not.
 async fn rollback(home: &Path, args: args::CheckpointRollback) -> Result<Exit> {
     let ListedCheckpoint { name, tree, known } = named(home, &args.name)?;
     let asked: Vec<AgentId> = args.into.iter().cloned().collect();
@@ -104,7 +103,7 @@ async fn rollback(home: &Path, args: args::CheckpointRollback) -> Result<Exit> {
     finish(answer, place, &said, Next::Resume).await
 }
 
-/// Removes automatic checkpoints that have expired, and says how many that were, also if some could not be.
+/// Prints the number of removed checkpoints, even if some could not be removed.
 async fn clean(path: &Path) -> Result<Exit> {
     drop(place::look(path)?);
     let home = Home::open(Arc::new(place::write(path)?), Drivers::new());
@@ -123,7 +122,7 @@ async fn clean(path: &Path) -> Result<Exit> {
     }
 }
 
-/// The checkpoint of a home that a text names.
+/// Finds a checkpoint by a unique prefix of its name.
 fn named(home: &Path, text: &str) -> Result<ListedCheckpoint> {
     let all = checkpoints(&place::look(home)?, None).wait()?;
     let is_exact = |listed: &ListedCheckpoint| listed.name.as_str() == text;
@@ -140,7 +139,7 @@ fn named(home: &Path, text: &str) -> Result<ListedCheckpoint> {
     }
 }
 
-/// The command that makes a checkpoint: of this agent, or of the newest tree's root. None where no tree has it.
+/// The command that makes a checkpoint of this agent, or of the newest tree's root. `None` if no tree has it.
 fn makes_one(home: &Path, agent: Option<&AgentId>) -> Result<Option<String>> {
     let journal = place::look(home)?;
     let Some(newest) = journal.heads(&[]).wait()?.into_iter().rfind(|head| !head.state.is_over()) else {
@@ -155,7 +154,7 @@ fn makes_one(home: &Path, agent: Option<&AgentId>) -> Result<Option<String>> {
     Ok(found.map(|agent| command(home, &["checkpoint", "make", agent.as_str(), "--tree", &tree])))
 }
 
-/// Lists every checkpoint, the oldest first.
+/// Oldest first.
 fn ls(home: &Path, args: &args::CheckpointLs) -> Result<Exit> {
     let mut listed = checkpoints(&place::look(home)?, args.agent.as_ref()).wait()?;
     listed.sort_by_key(|listed| (listed.known.made, listed.tree, listed.known.seq));

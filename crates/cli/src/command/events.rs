@@ -1,5 +1,5 @@
-//! `spinney events`: every event of a tree, also while another process runs it. With `--follow` it goes on until the tree
-//! has ended, whoever runs it and however often that process dies.
+//! `spinney events`: shows every event of a tree, also while another process runs it. With `--follow` it continues
+//! until the tree has ended, even if the processes that run it die.
 
 use std::path::Path;
 
@@ -12,7 +12,6 @@ use crate::ids::find;
 use crate::screen::{Screen, Style, Wanted};
 use crate::{agents, args, place};
 
-/// Shows what happened in a tree.
 pub(super) async fn events(home: &Path, args: args::Events) -> Result<Exit> {
     let journal = place::look(home)?;
     let head = find(home, &journal, &args.id)?;

@@ -1,4 +1,4 @@
-//! The commands: one file each, or one for those that share their way.
+//! The commands: one file each, or one for several that work the same way.
 
 mod checkpoint;
 mod events;
@@ -21,7 +21,6 @@ use crate::place;
 use crate::result::{Outcome, failed};
 use crate::screen::Style;
 
-/// Does what the command line says.
 pub(crate) async fn run(args: Args) -> Result<Exit> {
     let home = args.home.as_path();
     if args.accept_loss {

@@ -1,4 +1,4 @@
-//! `spinney models`: what the price table of this binary knows, as a list.
+//! `spinney models`: lists the models of the built-in price table.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ const UNKNOWN: &str = "–";
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 const TITLES: [&str; 7] = ["MODEL", "CONTEXT", "MAX OUTPUT", "INPUT", "OUTPUT", "CACHED", "DATE"];
 
-/// Lists the models whose names have every word of the filter.
+/// Lists the models whose names contain every word of the filter.
 pub(super) fn models(args: &args::Models) -> Result<Exit> {
     let table = PriceTable::embedded()?;
     let now = Time(SystemClock::new().now_ms());
@@ -72,13 +72,13 @@ fn row(table: &PriceTable, name: &str, model: &TableModel, now: Time) -> [String
     [name.to_owned(), context, unknown(), input, output, cached, since(table, model, now)]
 }
 
-/// Whether a call now can cost more than the rates that are shown.
+/// Whether a call now can cost more than the rates shown.
 fn is_dearer_somewhere(price: &Price, now: Time) -> bool {
     let rates = price.rates_at(now, 0);
     Price::from(rates).worst_case(u64::from(u32::MAX), 1, now) < price.worst_case(u64::from(u32::MAX), 1, now)
 }
 
-/// The day from which on a price holds: its own if it has one, and otherwise the table's.
+/// The day since which a price is valid: its own if it has one, otherwise the table's.
 fn since(table: &PriceTable, model: &TableModel, now: Time) -> String {
     let own = model.price().ok().and_then(|price| price.since(now));
     own.map_or_else(|| table.date.clone(), day)
@@ -102,9 +102,9 @@ fn line(table: &PriceTable, name: &str, model: &TableModel, now: Time) -> Value 
     line
 }
 
-/// A moment as its day in UTC: `2026-10-30`.
+/// The day in UTC: `2026-10-30`.
 fn day(at: Time) -> String {
-    // Counted from March, so that the day that some years have more is the last.
+    // Counted from March, so that a leap day is the last day of the year.
     let days = at.0 / DAY_MS + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);
     let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;

@@ -1,4 +1,4 @@
-//! `spinney ps`: every tree of a home, and whether a process runs it.
+//! `spinney ps`: lists every tree of a home, and whether a process runs it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,7 +19,6 @@ use crate::{args, out, place};
 
 const NAME_CHARS_MAX: usize = 28;
 
-/// Lists every tree.
 pub(super) async fn ps(home: &Path, args: &args::Ps) -> Result<Exit> {
     let journal = place::look(home)?;
     let (heads, names, running) = (journal.heads(&[]).wait()?, names(&journal)?, running(home).await);
@@ -70,14 +69,13 @@ pub(super) async fn ps(home: &Path, args: &args::Ps) -> Result<Exit> {
     Ok(Exit::Completed)
 }
 
-/// Most interrupted trees for which it says how to go on, the newest first.
+/// Most interrupted trees whose resume command is printed, newest first.
 const RESUMES_MAX: usize = 8;
 
-/// What a list says of a tree.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ListedState {
     Stored(TreeState),
-    /// Its journal says that it runs, and no process runs it.
+    /// Its journal says that it runs, but no process runs it.
     Interrupted,
 }
 
@@ -90,7 +88,7 @@ impl ListedState {
     }
 }
 
-/// The state of a tree. If the process that could say whether it runs does not, the stored state stands.
+/// If the process that has the home open does not answer, the stored state is shown.
 fn state(head: &Head, running: &Running) -> ListedState {
     let is_run = match running {
         Running::Trees(trees) => trees.contains(&head.tree),
@@ -124,7 +122,7 @@ fn line(head: &Head, name: &str, running: &Running) -> String {
     line.to_string()
 }
 
-/// What trees are called, as the catalog knows it.
+/// The names of trees in the catalog.
 fn names(journal: &dyn Journal) -> Result<BTreeMap<TreeId, String>> {
     let facts = journal.catalog(CatalogKind::Tree, "").wait()?;
     Ok(facts.into_iter().map(|fact| (fact.tree, fact.value)).collect())

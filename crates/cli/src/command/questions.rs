@@ -1,4 +1,4 @@
-//! `spinney questions`: what people are asked in a tree, all of it, also while another process runs the tree.
+//! `spinney questions`: shows the open questions of a tree in full, also while another process runs the tree.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,7 +17,6 @@ use crate::ids::{find, short};
 use crate::wording::counted;
 use crate::{args, out, place, questions};
 
-/// Lists the open questions of a tree.
 pub(super) fn questions(home: &Path, args: &args::Questions) -> Result<Exit> {
     let journal = place::look(home)?;
     let tree = find(home, &journal, args.id.as_deref().unwrap_or("last"))?.tree;

@@ -1,4 +1,4 @@
-//! `spinney replay`: a tree from its journal alone. No model and no tool is called.
+//! `spinney replay`: prints or verifies a tree from its journal alone. Calls no model and no tool.
 
 use std::path::Path;
 
@@ -13,10 +13,9 @@ use crate::result::{Failure, Outcome, failed, label, whole};
 use crate::screen::{Screen, Style};
 use crate::{args, out, place};
 
-/// How often a tree is read again that grew while it was read.
+/// How often a journal is read again because it grew meanwhile.
 const TRIES_MAX: u32 = 5;
 
-/// Tells or checks a tree's journal.
 pub(super) fn replay(home: &Path, args: &args::Replay) -> Result<Exit> {
     let style = if args.json { Style::Json } else { Style::Lines };
     let mut tree = None;
@@ -24,14 +23,14 @@ pub(super) fn replay(home: &Path, args: &args::Replay) -> Result<Exit> {
         .map_err(|error| failed(style, |failure| Outcome::without_a_look(home, tree, failure), error))
 }
 
-/// Reads a journal again; `found` is set as soon as it is known whose.
+/// Reads a journal; `found` is set as soon as the tree is known.
 fn tell(home: &Path, args: &args::Replay, style: Style, found: &mut Option<TreeId>) -> Result<Exit> {
     let journal = place::look(home)?;
     let tree = find(home, &journal, &args.id)?.tree;
     *found = Some(tree);
     let expect = args.expect.as_deref().map(hash).transpose()?;
     let checks = args.verify || expect.is_some();
-    // Where the journal is only checked no event is written, but they say how long the tree took.
+    // Verifying prints no events, but they give the duration.
     let from = if checks { Seq(u64::MAX) } else { Seq(0) };
     let mut screen = Screen::new(tree, style).from(from);
     if !checks {
@@ -48,7 +47,7 @@ fn tell(home: &Path, args: &args::Replay, style: Style, found: &mut Option<TreeI
             let outcome =
                 Outcome::of(&look, hash, &journal, TreeInHome { home, tree }).took(screen.elapsed_ms());
             outcome.write_json()?;
-            // One that has not ended was replayed, and that is all there is to say.
+            // For an unfinished tree, a complete replay is a success.
             Ok(if look.end.is_some() { outcome.exit() } else { Exit::Completed })
         }
         (Ok(verified), Style::Lines | Style::Log) => {
@@ -68,7 +67,7 @@ fn tell(home: &Path, args: &args::Replay, style: Style, found: &mut Option<TreeI
     }
 }
 
-/// Checks a journal, again if its tree grew meanwhile.
+/// Verifies a journal, again if it grew meanwhile.
 fn checked(
     journal: &dyn Journal,
     tree: TreeId,
@@ -100,7 +99,6 @@ fn write(verified: &Verified, journal: &dyn Journal, how: &str) -> Result<()> {
     Ok(())
 }
 
-/// What was checked, as one line.
 fn said(Verified { events, rules, decided, .. }: &Verified, how: &str) -> String {
     let way = if *decided {
         format!("every input was decided again under rules {rules}, with the same result")
@@ -112,7 +110,6 @@ fn said(Verified { events, rules, decided, .. }: &Verified, how: &str) -> String
     format!("{how}: {events} events; {way}")
 }
 
-/// A hash as people copy it.
 fn hash(text: &str) -> Result<ChainHash> {
     let wrong = || anyhow!("`{text}` is not a hash: expected the 64 hex digits of an `event_hash`");
     if text.len() != 64 || !text.is_ascii() {

@@ -1,4 +1,4 @@
-//! `spinney resume`: takes a stored tree up where it stopped and follows it, or tells how it ended.
+//! `spinney resume`: resumes a stored tree where it stopped and follows it, or prints its result if it has ended.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::screen::{Screen, Style};
 use crate::wording::{counted, one_line};
 use crate::{args, kept, out, place, workspaces};
 
-/// Takes a tree up where it stopped. One that has ended gives its result again.
+/// A tree that has ended prints its result again.
 pub(super) async fn resume(path: &Path, args: &args::Resume) -> Result<Exit> {
     let style = if args.json { Style::Json } else { Style::Lines };
     let mut tree = None;
@@ -31,14 +31,13 @@ pub(super) async fn resume(path: &Path, args: &args::Resume) -> Result<Exit> {
     resumed.map_err(|error| failed(style, |failure| Outcome::without_a_look(path, tree, failure), error))
 }
 
-/// What became of a tree that was to be resumed.
 enum Resumed {
     Runs(Box<Follow>),
-    /// Its result was written.
+    /// Its result was printed.
     HadEnded(Exit),
 }
 
-/// Finds a tree and runs it; `tree` is set as soon as it is known which.
+/// Finds a tree and runs it; `tree` is set as soon as it is known.
 async fn take_up(
     path: &Path,
     args: &args::Resume,
@@ -49,7 +48,7 @@ async fn take_up(
     let known = find(path, &journal, &args.id)?;
     *tree = Some(known.tree);
     if known.state.is_over() {
-        // To give a result needs no right to write; to mend what people read of it does.
+        // Printing a result needs no write access; repairing its workspaces does.
         match place::write_if_free(path) {
             Ok(Some(_owned)) => workspaces::mend(path, &journal, known.tree),
             Ok(None) => {}
@@ -65,7 +64,7 @@ async fn take_up(
     let home = Home::open(Arc::clone(&journal) as Arc<dyn Journal>, kept::drivers(path, known.tree)?);
     let tree = match home.resume(known.tree).await {
         Ok(tree) => tree,
-        // Another process brought it to its end meanwhile.
+        // Another process finished it meanwhile.
         Err(ResumeError::Ended { .. }) => {
             return tell_end(path, journal.as_ref(), known.tree, style).map(Resumed::HadEnded);
         }
@@ -83,7 +82,8 @@ async fn take_up(
     Ok(Resumed::Runs(Box::new(Follow { home, path, tree, style, past, listening })))
 }
 
-/// Ends every pause in a tree. What is refused was not paused; a tree that is no longer run is told by whoever follows it.
+/// Ends every pause in a tree. A refusal means that it was not paused; a tree that is no longer run is reported by
+/// the caller.
 async fn unpause(tree: &Tree) {
     let Ok(look) = tree.look().await else { return };
     let living = look.agents.into_iter().filter(|agent| !matches!(agent.status, AgentStatus::Ended(_)));
@@ -94,9 +94,9 @@ async fn unpause(tree: &Tree) {
     }
 }
 
-/// Writes the result of a tree that has ended, as the process did that brought it to its end, or would have.
+/// Prints the result of an ended tree, as the process that ended it did or would have.
 fn tell_end(path: &Path, journal: &dyn Journal, tree: TreeId, style: Style) -> Result<Exit> {
-    // No event is written, but they say how long it took.
+    // No event is printed, but they give the duration.
     let mut screen = Screen::new(tree, style).from(Seq(u64::MAX));
     screen.show_stored(journal)?;
     let Stored { look, hash } = stored(journal, tree).wait()?;

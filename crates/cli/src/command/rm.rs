@@ -1,4 +1,4 @@
-//! `spinney rm`: removes a tree with everything that the home keeps of it, unless somebody still uses it.
+//! `spinney rm`: removes a tree with everything that the home keeps of it, unless it is in use.
 
 use std::io::{self, BufRead, IsTerminal, Read};
 use std::path::Path;
@@ -14,10 +14,9 @@ use crate::hint::{about, command, go_on};
 use crate::ids::{find, short};
 use crate::{args, kept, out, place};
 
-/// Longest answer that is read.
 const ANSWER_BYTES_MAX: u64 = 64;
 
-/// Asks whether a tree that could go on is to be removed for good. Where nobody can be asked, says how to insist.
+/// Asks for confirmation before an unfinished tree is removed. Without a terminal, says which option confirms.
 fn confirmed(path: &Path, head: &Head) -> bool {
     let (id, state) = (short(head.tree), head.state);
     let resume = go_on(path, head.tree, state);
@@ -33,7 +32,6 @@ fn confirmed(path: &Path, head: &Head) -> bool {
     read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
 }
 
-/// Removes a tree.
 pub(super) async fn rm(path: &Path, args: &args::Rm) -> Result<Exit> {
     let head = find(path, &place::look(path)?, &args.id)?;
     let tree = head.tree;

@@ -1,5 +1,4 @@
-//! `spinney show`: the whole context of an agent as a person reads it. What the machine tells an agent and nobody else
-//! is not part of it.
+//! `spinney show`: an agent's whole context for people, without the system's notices to the agent.
 
 use std::path::Path;
 
@@ -17,10 +16,9 @@ use crate::result::whole;
 use crate::wording::{LINE_CHARS_MAX, counted, one_line};
 use crate::{args, out, place};
 
-/// So much of a text is shown, in bytes, unless somebody wants all of it.
+/// Bytes of a text that are shown without `--full`.
 const TEXT_BYTES_MAX: usize = 600;
 
-/// Shows everything that an agent was told or said.
 pub(super) fn show(home: &Path, args: &args::Show) -> Result<Exit> {
     let journal = place::look(home)?;
     let tree = find(home, &journal, args.whom.tree())?.tree;
@@ -56,7 +54,7 @@ pub(super) fn show(home: &Path, args: &args::Show) -> Result<Exit> {
     Ok(Exit::Completed)
 }
 
-/// How many messages there are, and how many of them a packet does not hold.
+/// The number of messages, and how many of them the window left out.
 fn sum<'a>(shown: impl Iterator<Item = &'a Known>) -> String {
     let (mut all, mut left_out, mut unread) = (0, 0, 0);
     for known in shown {
@@ -74,7 +72,7 @@ fn sum<'a>(shown: impl Iterator<Item = &'a Known>) -> String {
     text
 }
 
-/// Number, category, role, who it is from, tokens, and where it is.
+/// Number, category, role, sender, tokens, and where it is.
 fn head(known: &Known, number: u64) -> String {
     let Known { message, tokens, place } = known;
     let mut words = vec![message.category().word().to_owned(), role(message).to_owned()];
@@ -91,7 +89,7 @@ fn head(known: &Known, number: u64) -> String {
     format!("#{number}  {}", words.join(" · "))
 }
 
-/// How many tokens it has at most. What a wait returns is counted before its text is known, with room for a list of
+/// Upper bound on its tokens. The result of a wait is counted before its text is known, with room for a list of
 /// sources; no text has more tokens than bytes.
 fn at_most(message: &Message, tokens: Option<u64>) -> Option<u64> {
     let is_text = matches!(message, Message::Result { .. }) && message.parts().next().is_none();
@@ -100,7 +98,7 @@ fn at_most(message: &Message, tokens: Option<u64>) -> Option<u64> {
     tokens.map(|tokens| if is_text { tokens.min(bytes) } else { tokens })
 }
 
-/// The role that a model sees it in.
+/// The role in which a model sees it.
 const fn role(message: &Message) -> &'static str {
     match message {
         Message::System(_) => "system",
@@ -114,7 +112,7 @@ const fn role(message: &Message) -> &'static str {
     }
 }
 
-/// Who it is from: a person, an agent or a tool. What its model says and what it was told first is its own.
+/// The sender: a person, an agent or a tool. `None` for the agent's own texts and its first message.
 fn from(message: &Message) -> Option<String> {
     match message {
         Message::Heard { from: By::Person, .. } => Some("a person".to_owned()),
@@ -130,7 +128,7 @@ fn from(message: &Message) -> Option<String> {
     }
 }
 
-/// Its text, all of it.
+/// Its whole text.
 fn text(message: &Message, journal: &dyn Journal) -> String {
     match message {
         Message::Said { body, .. } => whole(body, journal),

@@ -1,4 +1,4 @@
-//! Steering: what a person asks of a tree, whether a process runs it or nobody does.
+//! Commands that change a tree, whether a process runs it or not.
 
 use std::path::Path;
 
@@ -127,18 +127,18 @@ pub(super) async fn budget(home: &Path, args: args::Budget) -> Result<Exit> {
     finish(done, place, &said, Next::Resume).await
 }
 
-/// What is left to do if nobody runs the tree.
+/// What to suggest if no process runs the tree.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
     Nothing,
     Resume,
-    /// The same with an end to the pause: a tree of which something was under way does not show it yet.
+    /// Resume and end the pause: a tree with running calls does not show it yet.
     ResumeUnpaused,
-    /// Nothing but to wait: the recipient does not exist yet.
+    /// Only wait: the recipient does not exist yet.
     Spawn,
 }
 
-/// Has it done. If it is refused and one of the agents that it names is not there, that is why, with those that are.
+/// Sends the request. If it is refused and an agent in it does not exist, the error lists the existing ones.
 pub(super) async fn ask<V: Verb>(
     place: TreeInHome<'_>,
     named: &[AgentId],
@@ -168,7 +168,7 @@ async fn ask_with<V: Verb>(
     Ok(stranger.map_or(answer, refused))
 }
 
-/// Says what came of a request, with the command that comes next.
+/// Prints the result of a request and the command to run next.
 pub(super) async fn finish<R>(
     answer: Asked<R>,
     place: TreeInHome<'_>,
@@ -205,12 +205,12 @@ pub(super) async fn finish<R>(
     }
 }
 
-/// The state that a tree's journal shows.
+/// The state in the tree's journal.
 fn state(home: &Path, tree: TreeId) -> Result<TreeState> {
     Ok(place::look(home)?.head(tree).wait()?.map_or(TreeState::New, |head| head.state))
 }
 
-/// Which command helps whoever was refused, if one does.
+/// A command that helps after a refusal, if there is one.
 async fn way_out(refusal: &Refusal, TreeInHome { home, tree }: TreeInHome<'_>) -> Result<Option<String>> {
     let runs = async || match running(home).await {
         Running::Trees(trees) => trees.contains(&tree),
@@ -232,7 +232,7 @@ async fn way_out(refusal: &Refusal, TreeInHome { home, tree }: TreeInHome<'_>) -
     })
 }
 
-/// The tree that is meant, and the agent: its root if none is named.
+/// The tree and the agent; the root if none is named.
 fn whom<'a>(home: &'a Path, id: &str, agent: Option<AgentId>) -> Result<(TreeInHome<'a>, AgentId)> {
     let journal = place::look(home)?;
     let tree = find(home, &journal, id)?.tree;
@@ -240,7 +240,7 @@ fn whom<'a>(home: &'a Path, id: &str, agent: Option<AgentId>) -> Result<(TreeInH
     Ok((TreeInHome { home, tree }, agent))
 }
 
-/// A tree's root: its first batch spawns it.
+/// A tree's root, which its first batch spawns.
 fn root(journal: &dyn Journal, tree: TreeId) -> Result<AgentId> {
     let first = journal.read(tree, Seq(0), 1).wait()?;
     let mut events = first.into_iter().flat_map(|entry| entry.batch.events);

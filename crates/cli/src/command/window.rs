@@ -1,4 +1,4 @@
-//! `spinney window`: what the next packet of an agent holds, by category, and what was left out so far.
+//! `spinney window`: shows what an agent's next packet holds, by category, and what was left out.
 
 use std::path::Path;
 
@@ -15,7 +15,6 @@ use crate::recall::{Recalled, Shared, recall};
 use crate::wording::{LINE_CHARS_MAX, counted, one_line};
 use crate::{args, place};
 
-/// One line of the table.
 struct Row {
     category: Category,
     share: Option<u64>,
@@ -23,7 +22,6 @@ struct Row {
     left_out: LeftOut,
 }
 
-/// Shows the window of an agent.
 pub(super) fn window(home: &Path, args: &args::WhoseContext) -> Result<Exit> {
     let journal = place::look(home)?;
     let tree = find(home, &journal, args.tree())?.tree;
@@ -58,7 +56,6 @@ fn rows(recalled: &Recalled) -> Vec<Row> {
     Category::ALL.into_iter().map(row).filter(has_something).collect()
 }
 
-/// What was left out so far, of every category.
 fn left_out(recalled: &Recalled) -> LeftOut {
     recalled.window.left_out().fold(LeftOut::default(), |all, (_, left)| LeftOut {
         messages: all.messages.saturating_add(left.messages),
@@ -70,7 +67,7 @@ fn percent(used: u64, size: u64) -> u64 {
     used.saturating_mul(100) / size.max(1)
 }
 
-/// Tokens that tell in short what was left out.
+/// Tokens of the digest of left-out messages.
 fn in_short(recalled: &Recalled) -> u64 {
     let headers = recalled.window.headers().iter();
     headers.filter(|header| header.tie == Tie::Folded).map(|header| u64::from(header.tokens)).sum()

@@ -1,5 +1,5 @@
-//! The socket's address. A home may lie deeper than a socket's address is long; then it is named through the open
-//! folder itself.
+//! The socket's address. A home's path may be longer than a socket's address; then it is named through the open
+//! folder.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -9,10 +9,10 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 const FILE: &str = "control";
-/// Longest path that fits a socket's address on every system we know, with the zero at its end.
+/// Longest path that fits a socket's address on every known system, with its trailing zero.
 const ADDRESS_BYTES_MAX: usize = 100;
 
-/// Where a home's socket is. The address is good as long as this lives.
+/// Where a home's socket is. The address is valid while this lives.
 pub(super) struct Address {
     path: PathBuf,
     _folder: Option<File>,
@@ -29,7 +29,7 @@ impl Address {
         Ok(Self { path, _folder: Some(folder) })
     }
 
-    /// Says whether a socket is there, and no link to one or anything else.
+    /// Fails unless it is a socket, and not a link to one.
     pub(super) fn check(&self) -> io::Result<()> {
         if self.path.symlink_metadata()?.file_type().is_socket() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The side that steers: reaches the process that has a home open, or opens the home itself if none has.
+//! The client: reaches the process that has a home open, or opens the home itself if none has.
 
 use std::fmt;
 use std::fs::TryLockError;
@@ -22,15 +22,13 @@ use crate::hint::{about, command};
 use crate::private::{self, Links};
 use crate::{place, workspaces};
 
-/// How often a process that has the home open but does not answer is tried: it may be starting or ending.
+/// Tries to reach a process that has the home open but does not answer: it may be starting or ending.
 const TRIES_MAX: u32 = 40;
-/// The pause between two tries.
 const TRY_MS: u64 = 50;
 
-/// Longest text of a lock: a number and the end of its line.
 const PID_BYTES_MAX: u64 = 32;
 
-/// Has something done that a person asks of a tree, by whoever has its home open.
+/// Sends a person's request to the process that has the tree's home open, or applies it here.
 pub(crate) async fn ask<V: Verb>(home: &Path, tree: TreeId, verb: V) -> Result<Asked<V::Reply>> {
     ask_with(home, tree, verb, Vec::new()).await
 }
@@ -79,19 +77,16 @@ async fn ask_any(home: &Path, tree: TreeId, request: Request, bytes: Vec<Vec<u8>
     }
 }
 
-/// Who runs trees in a home right now.
+/// Which process runs trees in a home.
 pub(crate) enum Running {
-    /// A process runs these.
     Trees(Vec<TreeId>),
-    /// This process has the home open and does not say what it runs.
+    /// This process has the home open and does not answer.
     Silent(u32),
-    /// Nobody.
     Nobody,
-    /// It is another user's home, and only they may know.
+    /// It is another user's home.
     Unknown,
 }
 
-/// Asks which trees a process runs in a home right now.
 pub(crate) async fn running(home: &Path) -> Running {
     match exchange(home, &Ask::Running, &[]).await {
         Ok(Answer::Running { trees }) => Running::Trees(trees),
@@ -105,8 +100,8 @@ pub(crate) async fn running(home: &Path) -> Running {
     }
 }
 
-/// The process that has a home open to write. The lock is touched only if its last holder seems to live: a look must
-/// not keep anyone from opening the home.
+/// The process that has a home open for writing. Touches the lock only if its last holder seems to live: reading must
+/// not keep others from opening the home.
 fn holder(home: &Path) -> io::Result<Option<u32>> {
     let lock = private::plain(&home.join("lock"), Links::Refuse)?;
     let mut text = String::new();
@@ -121,26 +116,24 @@ fn holder(home: &Path) -> io::Result<Option<u32>> {
     }
 }
 
-/// Why there is no answer.
 enum Unreached {
-    /// Nobody listens: nothing was asked.
+    /// No listener: nothing was asked.
     Closed(io::Error),
-    /// It was asked, and nobody knows what came of it.
+    /// It was asked, and the result is unknown.
     Lost(String),
 }
 
-/// Whether there is no socket, or nobody behind it: the process may be starting or ending. Anything else will not mend
-/// itself, such as too many open files.
+/// Whether there is no socket or no listener: the process may be starting or ending. Other errors, such as too many
+/// open files, do not resolve themselves.
 fn is_nobody_there(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused)
 }
 
-/// Why a request has no answer, for the exit code.
 #[derive(Debug)]
 pub(crate) enum NoAnswer {
     /// A process has the home open and takes no requests: nothing was done.
     Busy(String),
-    /// The process was asked and did not answer: nobody knows whether it was done.
+    /// The process was asked and did not answer: the result is unknown.
     Unknown(String),
 }
 
@@ -175,7 +168,7 @@ async fn exchange(home: &Path, ask: &Ask, bytes: &[Vec<u8>]) -> Result<Answer, U
         let (from, mut to) = stream.into_split();
         to.write_all(&line).await?;
         for bytes in bytes {
-            // One that says no does not read them, and its answer says why.
+            // A server that refuses does not read them, and its answer says why.
             if to.write_all(bytes).await.is_err() {
                 break;
             }

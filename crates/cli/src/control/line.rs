@@ -1,5 +1,5 @@
-//! One line on the socket: a version, and what is asked or answered in it. The version is read first, so that a line of
-//! another version is refused by its number and not by some field that it happens to have.
+//! One line on the socket: a version and a message. The version is read first, so that a line of another version is
+//! refused by its number and not by some field.
 
 use std::fmt;
 
@@ -7,10 +7,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use spinney_kernel::rules::request;
 
-/// Why a line cannot be read.
 #[derive(Debug)]
 pub(super) enum LineError {
-    /// It has another version than ours.
     Version(u32),
     Json(serde_json::Error),
 }

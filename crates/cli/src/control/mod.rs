@@ -1,5 +1,6 @@
-//! Steering a home that another process has open: a Unix socket in the home, one request per connection, one line of
-//! JSON each way, with the requests and replies of the kernel and their version. What is no text comes as bytes behind the line that names it. `docs/decisions/0013-steering-a-running-home.md` says why.
+//! Controls a home that another process has open: a Unix socket in the home, one request per connection, one line of
+//! JSON each way, with the kernel's requests and replies and their version. Binary parts follow the line that names
+//! them. `docs/decisions/0013-steering-a-running-home.md` says why.
 
 mod address;
 mod client;
@@ -14,72 +15,72 @@ use spinney_kernel::words::TreeId;
 pub(crate) use client::{NoAnswer, Running, ask, ask_with, running};
 pub(crate) use server::Listening;
 
-/// Longest line: the longest text that a request may hold, however it is escaped, and room to spare.
+/// Longest line: the longest text of a request, however it is escaped, with room to spare.
 const LINE_BYTES_MAX: usize = 256 * 1024;
-/// Longest time that one connection may take.
 const EXCHANGE_MS_MAX: u64 = 10_000;
 
-/// What may be asked.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Ask {
-    /// Which trees run there?
     Running,
-    /// Do something that a person asks of a tree. Behind the line come the bytes of the request's parts, in order.
+    /// Apply a person's request to a tree. The bytes of its parts follow the line, in order.
     Do {
-        /// Which tree.
         tree: TreeId,
-        /// What.
         request: Box<Request>,
     },
 }
 
-/// What is answered.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "told", rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Answer {
-    /// These trees run.
-    Running { trees: Vec<TreeId> },
-    /// It is done, and durable.
-    Done { goes_on: GoesOn, reply: Reply },
-    /// It may not be done.
+    Running {
+        trees: Vec<TreeId>,
+    },
+    /// It is done and durable.
+    Done {
+        goes_on: GoesOn,
+        reply: Reply,
+    },
     Refused {
         message: String,
-        /// The same for programs, if it is the tree that says no.
+        /// For programs, if the tree refused.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         refusal: Option<Box<Refusal>>,
     },
-    /// It could not be done.
-    Failed { message: String },
+    Failed {
+        message: String,
+    },
 }
 
-/// What came of a request, with the reply to its verb.
+/// The result of a request, with the reply to its verb.
 #[derive(Debug)]
 pub(crate) enum Asked<R> {
-    /// It is done, and durable.
-    Done { goes_on: GoesOn, reply: R },
-    /// It may not be done.
+    /// It is done and durable.
+    Done {
+        goes_on: GoesOn,
+        reply: R,
+    },
     Refused {
         message: String,
-        /// The same for programs, if it is the tree that says no.
+        /// For programs, if the tree refused.
         refusal: Option<Box<Refusal>>,
     },
-    /// It could not be done.
-    Failed { message: String },
+    Failed {
+        message: String,
+    },
 }
 
-/// Whether a tree goes on by itself after a request.
+/// Whether a tree continues after a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum GoesOn {
-    /// A process runs it.
     Now,
-    /// It stands still until somebody resumes it.
+    /// It does not continue until it is resumed.
     WhenResumed,
 }
 
 impl Answer {
-    /// The answer to a verb; none if it is an answer to something else.
+    /// The answer to a verb; `None` if it belongs to another.
     fn to<V: Verb>(self) -> Option<Asked<V::Reply>> {
         Some(match self {
             Self::Done { goes_on, reply } => Asked::Done { goes_on, reply: reply.try_into().ok()? },

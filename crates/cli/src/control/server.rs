@@ -1,4 +1,4 @@
-//! The side that runs trees: takes requests from other processes, one per connection, and passes them on.
+//! The server: takes requests from other processes, one per connection, and passes them to the tree or its home.
 
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};
@@ -24,24 +24,23 @@ use tokio::time::timeout;
 use super::address::Address;
 use super::{Answer, Ask, EXCHANGE_MS_MAX, GoesOn, LINE_BYTES_MAX, line};
 
-/// Most connections at the same time. Then one on which nothing was asked yet makes room; if each is being answered, the
-/// next one waits.
+/// Most connections at the same time. Beyond that, an idle one is closed; if none is idle, the next one waits.
 const CONNECTIONS_MAX: usize = 32;
-/// How long the last answers may take when we are done.
+/// How long the last answers may take at shutdown.
 const FAREWELL_MS_MAX: u64 = 2_000;
-/// How long a request that is on its way then may take.
+/// How long a request that is arriving at shutdown may take.
 const LAST_REQUEST_MS_MAX: u64 = 100;
 
-/// A socket that listens; whoever connects waits until it is served.
+/// A listening socket; clients wait until it is served.
 pub(crate) struct Listening {
     listener: UnixListener,
     file: SocketFile,
 }
 
-/// The socket's file, which goes with it.
+/// The socket's file, which is removed with it.
 struct SocketFile {
     address: Address,
-    /// Which file it was when it was made: whoever deletes a home may make another one in its place.
+    /// Its device and inode: the home may have been deleted and created again.
     made: (u64, u64),
 }
 
@@ -49,33 +48,32 @@ impl Drop for SocketFile {
     fn drop(&mut self) {
         let found = fs::symlink_metadata(self.address.path()).map(|found| (found.dev(), found.ino()));
         if found.is_ok_and(|found| found == self.made) {
-            // One that stays is replaced by the next process.
+            // A leftover is replaced by the next process.
             let _ = fs::remove_file(self.address.path());
         }
     }
 }
 
-/// A socket that is served.
 pub(crate) struct Server {
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
 
-/// Who answers: the tree that runs here, and its home for every other one.
+/// The tree that runs here, and its home for all others.
 struct Handler {
     home: Arc<Home>,
     tree: Tree,
 }
 
 impl Listening {
-    /// Listens in a home that this process has open to write. A socket that is there is a dead process's.
+    /// Listens in a home that this process has open for writing. An existing socket belongs to a dead process.
     pub(crate) fn bind(home: &Path) -> io::Result<Self> {
         let address = Address::of(home)?;
         match address.check().and_then(|()| fs::remove_file(address.path())) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         }
-        // A new socket has the mode that the umask leaves. Until it has its own, the folder keeps others out.
+        // A new socket's mode depends on the umask. Until it is set, the folder keeps others out.
         if fs::metadata(home)?.permissions().mode() & 0o077 != 0 {
             let why = "other users can open the home: its mode was changed just now";
             return Err(io::Error::new(ErrorKind::PermissionDenied, why));
@@ -87,7 +85,6 @@ impl Listening {
         Ok(Self { listener, file: SocketFile { address, made } })
     }
 
-    /// Serves it.
     pub(crate) fn serve(self, home: Arc<Home>, tree: Tree) -> Server {
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(serve(self, Arc::new(Handler { home, tree }), stopped));
@@ -96,7 +93,7 @@ impl Listening {
 }
 
 impl Server {
-    /// Takes no more requests, answers those that came, and removes the socket.
+    /// Takes no more requests, answers pending ones, and removes the socket.
     pub(crate) async fn close(self) {
         drop(self.stop);
         let _ = self.task.await;
@@ -111,7 +108,7 @@ async fn serve(listening: Listening, handler: Arc<Handler>, mut stopped: oneshot
             _ = &mut stopped => break,
             Some(_) = connections.tasks.join_next() => {}
             accepted = listener.accept(), if connections.have_room() => {
-                // One that cannot be taken went away, or we are short of something that comes back.
+                // A failed accept means that the client is gone, or a temporary shortage.
                 if let Ok((stream, _)) = accepted {
                     connections.add(stream, &handler);
                 }
@@ -122,22 +119,22 @@ async fn serve(listening: Listening, handler: Arc<Handler>, mut stopped: oneshot
     connections.end().await;
 }
 
-/// Those that are connected. Whoever connects and asks nothing is in nobody's way.
+/// Open connections. Idle ones do not block others.
 #[derive(Default)]
 struct Connections {
     tasks: JoinSet<()>,
-    /// In the order in which they came.
+    /// Oldest first.
     open: Vec<Connection>,
 }
 
 struct Connection {
     task: AbortHandle,
-    /// Whether its whole request is here.
+    /// Whether its whole request has arrived.
     has_asked: Arc<AtomicBool>,
 }
 
 impl Connections {
-    /// The first that has asked nothing yet.
+    /// The oldest connection without a request.
     fn idle(&self) -> Option<usize> {
         self.open.iter().position(|open| !open.has_asked.load(Ordering::Relaxed))
     }
@@ -157,13 +154,13 @@ impl Connections {
         let asked = Arc::clone(&has_asked);
         let task = self.tasks.spawn(async move {
             let exchange = exchange(stream, &handler, &asked);
-            // Whoever went away, or took too long, is told nothing.
+            // A client that is gone or too slow gets no answer.
             let _ = timeout(Duration::from_millis(EXCHANGE_MS_MAX), exchange).await;
         });
         self.open.push(Connection { task, has_asked });
     }
 
-    /// Lets requests that are here, or just coming, be answered.
+    /// Answers requests that have arrived or are arriving.
     async fn end(mut self) {
         let all = async |tasks: &mut JoinSet<()>| while tasks.join_next().await.is_some() {};
         let _ = timeout(Duration::from_millis(LAST_REQUEST_MS_MAX), all(&mut self.tasks)).await;
@@ -171,7 +168,7 @@ impl Connections {
             .iter()
             .filter(|open| !open.has_asked.load(Ordering::Relaxed))
             .for_each(|open| open.task.abort());
-        // Whoever is slower than that is told nothing and sees the connection close.
+        // Slower clients see the connection close.
         let _ = timeout(Duration::from_millis(FAREWELL_MS_MAX), all(&mut self.tasks)).await;
     }
 }
@@ -207,7 +204,7 @@ async fn exchange(stream: UnixStream, handler: &Handler, has_asked: &AtomicBool)
     to.shutdown().await
 }
 
-/// The bytes of a request's parts, which come behind its line. Nothing is read that a message may not have.
+/// The bytes of a request's parts, which follow its line. Reads no more than a message may have.
 async fn enclosed(
     ask: &mut Ask,
     from: &mut BufReader<Take<OwnedReadHalf>>,
@@ -265,7 +262,7 @@ impl Handler {
     }
 }
 
-/// Does something that a person asks of a tree that nobody runs.
+/// Applies a person's request to a tree that is not running.
 pub(super) async fn apply(home: &Home, tree: TreeId, request: Request, bytes: Vec<Vec<u8>>) -> Answer {
     match home.apply_with(tree, request, bytes).await {
         Ok(reply) => Answer::Done { goes_on: GoesOn::WhenResumed, reply },
