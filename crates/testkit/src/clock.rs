@@ -1,4 +1,4 @@
-//! A clock that starts at a moment of its own and goes with tokio's time: where that stands still, so does this.
+//! A clock that starts at a chosen moment and follows tokio's time, including its pauses.
 
 use spinney::clock::{Clock, SystemClock};
 

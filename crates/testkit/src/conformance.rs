@@ -1,4 +1,4 @@
-//! What every journal must do, whoever wrote it: one suite, run over each implementation.
+//! The conformance suite: what every journal must do, run over each implementation.
 
 mod branches;
 

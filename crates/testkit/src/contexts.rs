@@ -1,4 +1,4 @@
-//! The contexts that some events lead to.
+//! The contexts that a sequence of events leads to.
 
 use spinney_kernel::context::{Contexts, Places};
 use spinney_kernel::record::Event;

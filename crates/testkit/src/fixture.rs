@@ -97,10 +97,10 @@ pub fn plants(text: &str) -> Vec<Plant> {
     found
 }
 
-/// Ceilings from their words.
+/// Parses ceilings.
 ///
 /// # Panics
-/// On a word that is none; the message names it.
+/// On an unknown word; the message names it.
 #[must_use]
 pub fn budget(words: &str) -> (BudgetSpec, Collect) {
     let mut budget =

@@ -1,5 +1,6 @@
-//! Fakes for trees of agents: a clock that stands still, trees from text and back to text, a stage for whole trees with
-//! scripted models, and a simulator driven by a seed. Public, because people who build on Spinney test with it too.
+//! Fakes for trees of agents: a clock that tests control, trees from text and back to text, a stage for whole trees
+//! with scripted models, and a simulator driven by a seed. Public, because people who build on Spinney test with it
+//! too.
 
 #![deny(missing_docs)]
 

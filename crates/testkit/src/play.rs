@@ -1,4 +1,4 @@
-//! A play: a tree from a fixture, driven line by line, with every decision kept so that it can be replayed.
+//! A play: a tree from a fixture, driven line by line. Every decision is kept, so that it can be replayed.
 
 use std::sync::Arc;
 
@@ -234,10 +234,10 @@ impl Play {
         render::tree(&self.world)
     }
 
-    /// One agent, by the name it has in the fixture.
+    /// One agent, by its name in the fixture.
     ///
     /// # Panics
-    /// If there is none.
+    /// If it does not exist.
     #[must_use]
     pub fn view(&self, name: &str) -> spinney_kernel::world::AgentView {
         let id: AgentId = parse(name);

@@ -1,4 +1,4 @@
-//! A recorder: stands before a model and keeps what it was asked, and how many calls are out.
+//! A recorder: wraps a model and records what it was asked, and how many calls are running.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -49,7 +49,7 @@ impl<M> Recorder<M> {
         *self.out.borrow()
     }
 
-    /// Waits until so many calls are out.
+    /// Waits until this many calls are running.
     pub async fn until_out(&self, count: usize) {
         // The sender lives in here, so the wait ends with the count only.
         let _ = self.out.subscribe().wait_for(|out| *out == count).await;

@@ -1,4 +1,4 @@
-//! Trees and events back to text, for snapshots that people read.
+//! Trees and events as text, for snapshots that people read.
 
 use std::fmt::Write;
 

@@ -52,7 +52,7 @@ pub(crate) fn run_line(play: &mut Play, line: &str) {
             let report = report(play, verb, rest);
             play.report(report);
         }
-        // A refusal stands in the log.
+        // The log has the refusal.
         _ => drop(play.ask(request(verb, rest))),
     }
 }
@@ -203,7 +203,7 @@ fn said(play: &Play, line: &str, stop: StopReason) -> Report {
     Report::Done(Done { call, attempt, used, body, asks, is_error: false, mismatch: None, stop })
 }
 
-/// A model call reports tokens, a tool its own cost; `?` says that nobody knows.
+/// A model call reports tokens, a tool its own cost; `?` means unknown.
 fn used(play: &Play, call: CallId, rest: &[&str]) -> Used {
     if rest.contains(&"?") {
         return Used::Unknown;

@@ -1,4 +1,4 @@
-//! A stage: a home whose models and tools play a script, for tests of whole trees.
+//! A stage: a home with scripted models and tools, for tests of whole trees.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub struct Stage {
     journal: Arc<dyn Journal>,
     model: Arc<Recorder<ScriptedModel>>,
     drivers: Drivers,
-    /// One for all homes: time goes on while there is none.
+    /// One for all homes, so that time passes between them.
     clock: Arc<SystemClock>,
     seed: u64,
 }
@@ -31,7 +31,7 @@ impl Stage {
     /// A stage with a journal in memory.
     ///
     /// # Panics
-    /// On a script that is none.
+    /// If the script is invalid.
     #[must_use]
     pub fn new(script: &str) -> Self {
         Self::on(Arc::new(MemoryJournal::new()), script)
@@ -40,7 +40,7 @@ impl Stage {
     /// A stage on a journal.
     ///
     /// # Panics
-    /// On a script that is none.
+    /// If the script is invalid.
     #[must_use]
     pub fn on(journal: Arc<dyn Journal>, script: &str) -> Self {
         let script = Script::parse("script.yaml", script).unwrap_or_else(|error| panic!("{error}"));
@@ -110,10 +110,10 @@ impl Stage {
     }
 }
 
-/// Runs a tree until it moves no more by itself, and gives what there is to see.
+/// Runs a tree until it cannot continue on its own, and returns its view.
 ///
 /// # Panics
-/// If nobody runs it any more.
+/// If the tree is no longer run.
 pub async fn settled(tree: &Tree) -> Look {
     tree.settled().await;
     tree.look().await.unwrap_or_else(|error| panic!("{error}"))

@@ -1,4 +1,4 @@
-//! Why a file tool did not do what it was asked, in words that a model can act on.
+//! Why a file tool refused, in words that a model can act on.
 
 use std::io::{self, ErrorKind};
 

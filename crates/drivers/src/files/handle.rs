@@ -1,5 +1,5 @@
-//! Files by handles: from an agent's folder down, one folder at a time, through no link. What was checked is what is
-//! used, because it is asked of the opened file and never of its name.
+//! Files by handles: from an agent's folder down, one folder at a time, without following links. Checks use the
+//! opened file and never its name, so that what was checked is what is used.
 
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 
@@ -56,12 +56,12 @@ pub(super) fn read(agent: &Dir, path: &FilePath, from: u64, bytes_max: u64) -> R
     Ok(Part { bytes, whole: found.len() })
 }
 
-/// Opening a pipe must not wait for somebody at its other end.
+/// Opening a pipe must not block on its other end.
 const fn nonblock() -> i32 {
     OFlags::NONBLOCK.bits().cast_signed()
 }
 
-/// Everything below a folder, in the order of names, as far as there is room.
+/// Everything below a folder, in name order, as far as there is room.
 pub(super) fn list(folder: &Dir, most: usize, depth_max: u32) -> io::Result<Vec<Entry>> {
     let mut found = Vec::new();
     walk(folder, "", most, depth_max, &mut found)?;
@@ -97,7 +97,7 @@ fn walk(folder: &Dir, above: &str, most: usize, depth: u32, found: &mut Vec<Entr
     Ok(())
 }
 
-/// A link in the way is told as what it is, whatever the operating system calls that.
+/// Reports a link as such, whatever error the operating system gives.
 fn linked(path: &FilePath, error: &io::Error) -> Refused {
     match Errno::from_io_error(error) {
         Some(Errno::LOOP | Errno::NXIO) => Refused::not_plain(path),

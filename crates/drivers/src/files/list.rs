@@ -1,4 +1,4 @@
-//! `list_files`: what is below a folder of the agent's.
+//! `list_files`: lists what is below a folder of the agent.
 
 use std::fmt::Write;
 use std::io::ErrorKind;

@@ -1,5 +1,5 @@
-//! Paths that agents give: the way from a workspace's folder to one of its files, checked before anything is opened.
-//! What is no plain name is refused here; that a name leads nowhere else is for the handles to see to.
+//! Paths that agents give: relative to their workspace, checked before anything is opened. Anything except plain
+//! names is refused here; the file handles make sure that no name leads elsewhere.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! `read_file`: part of a text file, and where to go on.
+//! `read_file`: a part of a text file, and where to continue.
 
 use serde::Deserialize;
 
@@ -10,7 +10,7 @@ use crate::workspace::Workspace;
 pub(super) const DESCRIPTION: &str = "read a text file of your own folder {path, offset?, bytes?}: `outputs/` is what you wrote, `history/` what you did, `offload/` long tool outputs in full; use it to look into an output that was shown only in part";
 pub(super) const SCHEMA: &str = r#"{"type":"object","properties":{"path":{"type":"string","description":"such as outputs/notes.md or a file that an output names"},"offset":{"type":"integer","minimum":0,"description":"the byte to begin at, 0 if left out"},"bytes":{"type":"integer","minimum":1,"maximum":16000,"description":"how many to read at most, 4000 if left out"}},"required":["path"],"additionalProperties":false}"#;
 
-/// The most bytes of one answer, and how many it has unless somebody says so.
+/// The most bytes of one answer, and the default.
 const BYTES_MAX: u64 = 16_000;
 const BYTES: u64 = 4_000;
 /// So much is shown whole, with what says where to go on.

@@ -1,4 +1,4 @@
-//! The three file tools, as one port.
+//! The three file tools, as one tool driver.
 
 use std::future::ready;
 use std::path::{Path, PathBuf};
@@ -31,12 +31,11 @@ impl Files {
         Self { home: home.to_owned(), putting: Arc::default() }
     }
 
-    /// The folder of whoever asks.
     fn workspace(&self, attempt: &ToolAttempt) -> Result<Workspace, Refused> {
         Ok(self.workspaces(attempt)?.agent(attempt.origin.agent())?)
     }
 
-    /// The same for somebody who writes: the folder survives what the files in it are to survive.
+    /// For writing: the folder is as durable as the files in it must be.
     fn workspace_to_write(&self, attempt: &ToolAttempt) -> Result<Workspace, Refused> {
         let workspaces = self.workspaces(attempt)?;
         let workspace = workspaces.agent(attempt.origin.agent())?;
@@ -135,7 +134,7 @@ impl Tool for Opened {
     }
 
     fn call(&self, attempt: ToolAttempt) -> Pending<Result<ToolAnswer, Missed>> {
-        // A file of a workspace is small: waiting for it elsewhere would take longer than the file does.
+        // Files in a workspace are small: a thread switch would take longer.
         let told = self.tool.act(&self.files, &attempt);
         let is_error = told.is_err();
         let text = told.unwrap_or_else(|refused| refused.to_string());

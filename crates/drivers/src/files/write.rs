@@ -1,4 +1,4 @@
-//! `write_file`: a text file among the agent's outputs, whole or as it was.
+//! `write_file`: writes a text file among the agent's outputs, atomically.
 
 use serde::Deserialize;
 use spinney_kernel::definition::OutputLimits;

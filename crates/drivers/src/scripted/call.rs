@@ -1,4 +1,4 @@
-//! A tool call that a rule makes. Every string of its arguments is a template.
+//! A tool call that a rule makes. Every string in its arguments is a template.
 
 use minijinja::Value;
 use serde_json::Value as Json;

@@ -1,4 +1,4 @@
-//! Failures that a script plays.
+//! Scripted failures.
 
 use serde::Deserialize;
 use spinney_kernel::words::{Fault, FaultKind};
@@ -8,7 +8,7 @@ use spinney_kernel::words::{Fault, FaultKind};
 #[serde(deny_unknown_fields)]
 pub(super) struct Fail {
     pub(super) kind: FailKind,
-    /// The first so many attempts fail; all of them if absent.
+    /// How many attempts fail, from the first on; all of them if absent.
     #[serde(default)]
     times: Option<u32>,
     #[serde(default)]

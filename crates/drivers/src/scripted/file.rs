@@ -1,4 +1,4 @@
-//! What a script file may say, key by key. An unknown key is an error; what the keys mean is decided elsewhere.
+//! The keys of a script file. An unknown key is an error; other files define what the keys mean.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -13,7 +13,7 @@ use super::when::When;
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct File {
-    /// What becomes of a call whose end was never recorded.
+    /// How to treat a call whose end was never recorded.
     pub(super) lost: Option<OnLost>,
     pub(super) rules: Vec<Spanned<RuleText>>,
     pub(super) tools: ByName<ToolName, Spanned<ToolText>>,
@@ -58,7 +58,6 @@ pub(super) struct CallText {
     pub(super) id: Option<String>,
 }
 
-/// What an answer used, as far as it is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct UsageText {

@@ -1,5 +1,5 @@
-//! The filters of scripts. Each knows how large its result can be before it builds it: chained filters must not
-//! multiply (`replace` into itself, `tojson` of JSON doubles its quotes).
+//! The filters of scripts. Each bounds its result's size before it builds it: chained filters must not multiply
+//! (`replace` into itself, `tojson` of JSON doubles its quotes).
 
 use minijinja::value::{Kwargs, Rest, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, State, Value, filters};

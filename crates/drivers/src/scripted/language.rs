@@ -13,7 +13,7 @@ use minijinja::value::ValueKind;
 use super::filter;
 use super::template::quoted;
 
-/// Tests that may stand after `is`.
+/// Tests that may follow `is`.
 const TESTS: [&str; 15] = [
     "boolean",
     "defined",
@@ -211,7 +211,7 @@ fn operation(binary: &BinOp<'_>, place: Span) -> Result<(), NotAllowed> {
         BinOpKind::Mul => refused("*", "it repeats texts and lists; write the number"),
         BinOpKind::Pow => refused("**", "write the number"),
         BinOpKind::Concat => refused("~", JOIN_REMEDY),
-        // Adding fails unless both sides are numbers, so one that surely is a number is enough.
+        // Adding fails unless both sides are numbers, so one certain number is enough.
         BinOpKind::Add if !is_number(left) && !is_number(right) => Err(NotAllowed::new(
             place,
             format!("`+` needs a number written on one side, as in `turn + 1`; for texts {JOIN_REMEDY}"),

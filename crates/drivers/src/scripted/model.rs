@@ -1,4 +1,4 @@
-//! The model that a script plays.
+//! The scripted model.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! Where templates are rendered: not on an async worker, which others need.
+//! Renders templates on a blocking thread, not on an async worker.
 
 use std::future::pending;
 use std::panic::resume_unwind;

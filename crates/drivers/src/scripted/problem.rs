@@ -1,4 +1,4 @@
-//! What can be wrong with a script, and where.
+//! Errors in a script, with their place.
 
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{Error, Location, MessageFormatter, UserMessageFormatter};
@@ -48,7 +48,7 @@ impl Problem {
         Self { place, text }
     }
 
-    /// This, in a part of the script that stands at `place`.
+    /// Adds the part of the script that contains it.
     pub(super) fn within(self, label: &str, place: Location) -> Self {
         let place = if self.place == Location::UNKNOWN { place } else { self.place };
         Self { place, text: format!("{label}: {}", self.text) }
@@ -107,7 +107,6 @@ fn plain(expected: &str) -> &str {
     }
 }
 
-/// Refuses a latency that nobody means.
 pub(super) fn check_millis(key: &str, ms: u64) -> Result<(), Problem> {
     if ms > limit::TIMEOUT_MS_MAX {
         return Err(Problem::of(format!("`{key}` is {ms}, at most {}", limit::TIMEOUT_MS_MAX)));

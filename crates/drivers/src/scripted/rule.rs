@@ -1,4 +1,4 @@
-//! One rule: checked and compiled when the script is read, and what it does at one attempt.
+//! One rule: checked and compiled when the script is read, and what it does for an attempt.
 
 use minijinja::{Value, context};
 use spinney_kernel::budget::{Ceilings, Resource, Usage, Used};
@@ -22,7 +22,7 @@ const NAMES: [&str; 6] = ["agent", "goal", "turn", "path", "last", "remaining"];
 #[derive(Debug)]
 pub(super) struct Rule {
     pub(super) when: When,
-    /// Where it stands, for messages: `rule 2 of x.script.yaml`.
+    /// Its place for messages: `rule 2 of x.script.yaml`.
     source: String,
     think_ms: u64,
     chunk_ms: u64,
@@ -150,7 +150,7 @@ impl Rule {
     }
 }
 
-/// Refuses keys that could never matter, and numbers that nobody means.
+/// Refuses keys without an effect, and absurd numbers.
 fn check(text: &RuleText) -> Result<(), Problem> {
     check_millis("think_ms", text.think_ms)?;
     check_millis("chunk_ms", text.chunk_ms)?;

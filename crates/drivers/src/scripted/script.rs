@@ -1,4 +1,4 @@
-//! A script, read and checked whole: text in, a model and its tools out.
+//! A script, parsed and checked as a whole: text in, a model and its tools out.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use super::turn::Turn;
 pub const SCRIPT_BYTES_MAX: usize = 1024 * 1024;
 /// Deepest nesting of a script, its arguments included.
 pub(super) const DEPTH_MAX: usize = 64;
-/// Most values that aliases may stand for: a few lines must not grow into gigabytes.
+/// Most values that aliases may repeat: a few lines must not grow into gigabytes.
 pub(super) const ALIASED_MAX: usize = 10_000;
 
 /// What a scripted model and its tools answer. Cheap to clone.

@@ -1,4 +1,4 @@
-//! The tools that a script plays.
+//! The scripted tools.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub struct ScriptedTool {
 /// A tool's part in a script.
 #[derive(Debug)]
 pub(super) struct Part {
-    /// Where it stands, for messages: ``tool `search` of x.script.yaml``.
+    /// Its place for messages: ``tool `search` of x.script.yaml``.
     source: String,
     spec: Spec,
     think_ms: u64,

@@ -1,4 +1,4 @@
-//! One turn of a scripted model: what it will do, and doing it.
+//! One turn of a scripted model: plans it and performs it.
 
 use std::future::pending;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! When a rule matches, and what of an attempt it looks at.
+//! When a rule matches, and which parts of an attempt it reads.
 
 use std::borrow::Cow;
 
@@ -45,7 +45,7 @@ impl When {
     }
 }
 
-/// The text of the last message; empty if there is none. That a call is the agent's last is no message of anybody.
+/// The text of the last message; empty if there is none. The last-call notice does not count.
 pub(super) fn last(attempt: &ModelAttempt) -> Cow<'_, str> {
     let notes = usize::from(attempt.purpose == Purpose::WrapUp);
     attempt.packet.messages.iter().rev().nth(notes).map_or(Cow::Borrowed(""), |message| message.text())

@@ -1,5 +1,5 @@
-//! Writing a file whole: under another name first, then renamed. Whoever looks, and whoever comes after a crash, finds
-//! the file as it was or as it is to be.
+//! Writes a file atomically: under another name first, then renamed. A reader, also after a crash, finds the old file
+//! or the new one.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
@@ -28,7 +28,7 @@ impl Sync {
     }
 }
 
-/// Writes a file of `folder`, unless that is what is there. What stands in its place and is no file is replaced.
+/// Writes a file of `folder`, unless it already has this content. Anything else in its place is replaced.
 pub(super) fn write(folder: &Dir, file: &str, bytes: &[u8], sync: Sync) -> io::Result<()> {
     if is_there(folder, file, bytes)? {
         return Ok(());
@@ -36,7 +36,7 @@ pub(super) fn write(folder: &Dir, file: &str, bytes: &[u8], sync: Sync) -> io::R
     let unfinished = format!(".unfinished-{file}");
     create(folder, &unfinished, bytes, sync)?;
     match folder.rename(&unfinished, folder, file) {
-        // A file does not replace a folder by itself.
+        // A file cannot replace a folder directly.
         Err(error) if matches!(error.kind(), ErrorKind::IsADirectory | ErrorKind::AlreadyExists) => {
             remove(folder, file)?;
             folder.rename(&unfinished, folder, file)?;
@@ -67,7 +67,7 @@ pub(super) fn create(folder: &Dir, file: &str, bytes: &[u8], sync: Sync) -> io::
 /// Makes the names in a folder survive what its files survive.
 pub(super) fn keep_names(folder: &Dir, sync: Sync) -> io::Result<()> {
     match sync {
-        // The handle only names the folder; what can be flushed is opened anew.
+        // The handle only names the folder; flushing needs an opened one.
         Sync::Yes => flush(&folder.open(".")?),
         Sync::No => Ok(()),
     }

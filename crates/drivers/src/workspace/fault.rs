@@ -1,4 +1,4 @@
-//! What goes wrong with a folder, with its place and what can be done about it.
+//! Faults of a folder, with its path and what to do.
 
 use std::io;
 

@@ -1,6 +1,6 @@
-//! The fold: events in, steps out. A step is one tool call that ended, one child that was spawned, one answer, or one
-//! summary; a model's answer that only asks for tools is none, because its tools are. It keeps what is open and nothing of what
-//! is over, so that a journal of any length folds in little memory.
+//! The fold: events in, steps out. A step is one ended tool call, one spawned child, one answer, or one summary; an
+//! answer that only asks for tools is not a step, because its tools are. It keeps only what is open, so that a
+//! journal of any length folds in little memory.
 
 use std::collections::BTreeMap;
 use std::mem::take;
@@ -35,7 +35,7 @@ const GOAL_CHARS: usize = 50;
 pub enum StepChange {
     /// An agent exists; it has no steps.
     Born { agent: AgentId },
-    /// A tool returned more to an agent than a context holds: the whole is to be a file of its workspace.
+    /// A tool's output was too long for the context: the whole becomes a file in the workspace.
     Offloaded {
         agent: AgentId,
         /// Where the bytes are.
@@ -58,7 +58,7 @@ pub enum StepChange {
     },
 }
 
-/// The steps of a tree's agents, as far as its events were taken in.
+/// The steps of a tree's agents, according to the events so far.
 #[derive(Clone, Debug)]
 pub struct Steps {
     tree: TreeId,
@@ -98,7 +98,7 @@ struct OpenStep {
 struct Ended<'h> {
     seq: Seq,
     at: Time,
-    /// Where the event stands.
+    /// The event's context.
     hop: &'h EventContext,
     call: Option<CallId>,
     since: Option<Time>,
@@ -143,7 +143,7 @@ impl Steps {
             Event::ToolAnswered { agent, ask, body, is_error } => {
                 let asked = self.living.get_mut(agent).and_then(|life| life.ask(*ask));
                 let Some((asked, said)) = asked else { return Vec::new() };
-                // A spawn that worked has its step already.
+                // A successful spawn already has its step.
                 if asked.tool == Builtin::SpawnAgent.word() && !is_error {
                     return Vec::new();
                 }
@@ -172,7 +172,7 @@ impl Steps {
         changes
     }
 
-    /// A child is a step of its parent and begins without any of its own.
+    /// A child is a step of its parent and starts without steps.
     fn spawned(&mut self, spawned: &Spawned, now: Ended<'_>) -> Vec<StepChange> {
         let (agent, parent) = (&spawned.agent, spawned.parent.as_ref());
         self.living.insert(agent.clone(), Life::default());
@@ -266,7 +266,7 @@ impl Steps {
             return Vec::new();
         };
         life.steps += 1;
-        // What is about a child is a step of the agent above it.
+        // An event about a child is a step of its parent.
         let above = hop.path().iter().take_while(|id| *id != agent).chain([agent]);
         let metadata = Metadata {
             tree: self.tree,

@@ -1,4 +1,4 @@
-//! A folder in a folder: made if it is not there, and never reached through a link.
+//! A folder in a folder: created if it does not exist, and never opened through a link.
 
 use std::io::{self, ErrorKind};
 
@@ -16,8 +16,7 @@ pub(super) fn open(above: &Dir, name: &str) -> io::Result<Dir> {
     }
 }
 
-/// Opens a folder whose name is ours, and makes it if it is not there. What stands in its place and is no folder is
-/// replaced.
+/// Opens a folder with one of our names, and creates it if needed. Anything else in its place is replaced.
 pub(super) fn ours(above: &Dir, name: &str) -> io::Result<Dir> {
     match above.symlink_metadata(name) {
         Ok(found) if found.is_dir() => return above.open_dir_nofollow(name),

@@ -1,4 +1,5 @@
-//! Names of step files. Agents and trees are named by ids that hold no path; what agents name is checked in `files/path.rs`.
+//! Names of step files. Agents and trees have ids that contain no path; `files/path.rs` checks names that agents
+//! give.
 
 /// The file of an agent's n-th step.
 pub(super) fn step_file(number: u32) -> String {

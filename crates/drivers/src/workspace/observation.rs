@@ -1,4 +1,4 @@
-//! How the end of a call is told in a step: what came back, whether that was a success, and where the rest is.
+//! A call's end in a step: the result, whether it was a success, and where the rest is.
 
 use std::borrow::Cow;
 
@@ -28,7 +28,7 @@ impl Observation {
         Self { observation: cut(why, OBSERVATION_BYTES_MAX).0, outcome_ref: None, error: Some(remark(why)) }
     }
 
-    /// A text that stands in event `seq`, or begins there. `whole` is where the rest is.
+    /// A text in event `seq`, whole or in part. `whole` is where the rest is.
     pub(super) fn body(body: &Body, whole: &Whole, seq: Seq) -> Self {
         let text = match body.ends() {
             Some(_) => Cow::Owned(offload::shown(body.clone(), whole)),
@@ -94,7 +94,7 @@ impl Observation {
     }
 }
 
-/// Where a text stands that is too long for a step and too short for a blob.
+/// Refers to a text that is too long for a step and too short for a blob.
 fn event(seq: Seq) -> String {
     format!("event:{}", seq.0)
 }
@@ -107,7 +107,7 @@ fn failed(fault: &Fault) -> String {
     }
 }
 
-/// What a child has to show stands in its own history; here is only how it ended.
+/// A child's result is in its own history; this only names its exit.
 fn names(ended: &[ChildEnd]) -> String {
     let names: Vec<String> = ended.iter().map(|end| format!("{} {}", end.agent, end.state)).collect();
     names.join(", ")

@@ -1,5 +1,5 @@
-//! Long tool outputs of an agent, whole, one file each, and nothing else. Which ones and how many the fold says; they
-//! are no outputs of the agent and do not count as such.
+//! Long tool outputs of an agent, whole, one file each. The fold decides which and how many; they do not count as
+//! outputs of the agent.
 
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};

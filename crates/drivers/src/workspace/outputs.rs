@@ -1,4 +1,4 @@
-//! The outputs of an agent: files that it made, counted with everything below before one more is written.
+//! The outputs of an agent: the files that it made, counted recursively before another one is written.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -13,7 +13,7 @@ use super::folder;
 const OUTPUTS: &str = "outputs";
 /// The name of a file that an agent writes and that is not whole yet. It is beside `outputs/`.
 const UNFINISHED: &str = ".unfinished-file";
-/// Deepest folder below `outputs/` that is counted: what nests deeper nobody looks through.
+/// Deepest folder below `outputs/` that is counted.
 const DEPTH_MAX: u32 = 32;
 
 /// A limit that an output would pass.
@@ -86,7 +86,7 @@ pub(super) fn write(
     Ok(atomic::keep_names(&folder, sync)?)
 }
 
-/// Where an agent wants an output: plain names, checked by whoever read them.
+/// The path of an output: plain names, already checked.
 #[derive(Clone, Copy)]
 pub(crate) struct Named<'a> {
     /// Folders below `outputs/`, the uppermost first.
@@ -120,8 +120,8 @@ struct Used {
 }
 
 impl Used {
-    /// Counts a folder with everything below. A link is a file of its own size; what it leads to is not counted. Stops
-    /// as soon as there is too much.
+    /// Counts a folder recursively. A link counts with its own size; its target does not count. Stops as soon as
+    /// there is too much.
     fn count(&mut self, folder: &Dir, limits: OutputLimits, depth: u32) -> Result<(), Stopped> {
         if depth > DEPTH_MAX {
             let (limit, used) = (u64::from(DEPTH_MAX), u64::from(depth));

@@ -1,5 +1,5 @@
-//! The folders of one tree: made and opened by handles, never through a link. Ids are the only names that enter here, and
-//! an id holds no path.
+//! The folders of one tree: created and opened by handles, never through a link. Only ids become names here, and an
+//! id contains no path.
 
 use std::io;
 use std::path::Path;
@@ -39,14 +39,14 @@ pub struct Workspace {
 }
 
 impl Workspaces {
-    /// Opens the workspaces of a tree in a home, and makes the folder if it is not there. The home may be a link, and
-    /// nothing in it: whoever owns it may put all of it where they like.
+    /// Opens the workspaces of a tree in a home, and creates the folder if needed. The home itself may be a link,
+    /// because its owner may put it anywhere; nothing in it may.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The operating system's error.
     pub fn open(home: &Path, tree: TreeId) -> Result<Self, WorkspaceFault> {
         let name = tree.to_string();
-        // A home that somebody deleted is not made again.
+        // A deleted home is not created again.
         let opened = Dir::open_ambient_dir(home, ambient_authority())
             .and_then(|home| folder::open(&home, WORKSPACE))
             .and_then(|all| folder::open(&all, &name));
@@ -75,10 +75,10 @@ impl Workspaces {
         self.tree
     }
 
-    /// Opens the workspace of an agent, and makes its folders if they are not there.
+    /// Opens the workspace of an agent, and creates its folders if needed.
     ///
     /// # Errors
-    /// What the operating system says; also if a link or a file stands where the folder is to be.
+    /// The operating system's error; also if a link or a file is in the folder's place.
     pub fn agent(&self, agent: &AgentId) -> Result<Workspace, WorkspaceFault> {
         let workspace = self.found(agent)?;
         let made = history::open(&workspace.folder).and_then(|_| outputs::make(&workspace.folder));
@@ -134,9 +134,9 @@ impl Workspace {
         kept.map_err(WorkspaceFault::at(format!("{}/{FOLDER}/{name}", self.place)))
     }
 
-    /// Removes what an agent with so many steps and these long outputs does not have.
+    /// Removes files that do not belong to an agent with this many steps and these long outputs.
     pub(super) fn sweep(&self, steps: u32, offloads: &Offloads) -> Result<(), WorkspaceFault> {
-        // An output that is on its way stands in the history, too, and is no leftover.
+        // An output that is being written also appears in the history, and is not a leftover.
         let putting = self.putting.lock().unwrap_or_else(PoisonError::into_inner);
         let swept = history::open(&self.folder).and_then(|history| history::sweep(&history, steps));
         drop(putting);

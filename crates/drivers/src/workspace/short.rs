@@ -1,4 +1,4 @@
-//! Cutting: a step is to be read by people, so that no part of it is long. What was cut says so.
+//! Cutting: people read a step, so no part of it is long. A cut text says so.
 
 use serde_json::{Map, Value};
 
@@ -13,7 +13,7 @@ const VALUE_BYTES_MAX: usize = 200;
 /// Most values of arguments that are cut.
 const VALUES_MAX: usize = 16;
 
-/// A text of at most so many bytes, and whether something is missing.
+/// A text of at most `bytes_max`, and whether something is missing.
 pub(super) fn cut(text: &str, bytes_max: usize) -> (String, bool) {
     if text.len() <= bytes_max {
         return (text.to_owned(), false);
@@ -21,12 +21,12 @@ pub(super) fn cut(text: &str, bytes_max: usize) -> (String, bool) {
     (format!("{}…", &text[..text.floor_char_boundary(bytes_max)]), true)
 }
 
-/// A remark: a text whose rest nobody misses.
+/// A short text whose rest does not matter.
 pub(super) fn remark(text: &str) -> String {
     cut(text, REMARK_BYTES_MAX).0
 }
 
-/// The arguments of a call as a model wrote them, with what is long cut. What is no object stands under `args`.
+/// A call's arguments as a model wrote them, with long parts cut. Anything except an object goes under `args`.
 pub(super) fn args(text: &str) -> Map<String, Value> {
     if text.trim().is_empty() {
         return Map::new();

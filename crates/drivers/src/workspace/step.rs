@@ -1,4 +1,4 @@
-//! A step: one thing that an agent did, as people read it. Everything in it comes from the journal, so the same journal
+//! A step: one thing that an agent did, for people. Everything in it comes from the journal, so the same journal
 //! gives the same bytes.
 
 use serde::{Deserialize, Serialize};
@@ -55,7 +55,7 @@ pub struct Metadata {
 }
 
 impl Step {
-    /// As it stands in its file.
+    /// Its file's content.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         match serde_json::to_vec_pretty(self) {

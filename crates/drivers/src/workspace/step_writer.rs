@@ -1,5 +1,5 @@
-//! The step writer: keeps the histories and the long outputs of a tree's agents as the journal says. It is handed every event from the first on;
-//! files that are right are left as they are, so taking a tree up again writes only what is missing.
+//! The step writer: keeps the histories and the long outputs of a tree's agents in step with the journal. It needs
+//! every event from the first on; correct files are left alone, so resuming a tree writes only what is missing.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -39,8 +39,8 @@ impl<'j> StepWriter<'j> {
         Self { steps: Steps::new(workspaces.tree()), workspaces, blobs: Box::new(blobs), past }
     }
 
-    /// Takes in the next event of the tree and writes what follows from it. After a fault the next one can be taken in
-    /// all the same; what is missing then is written when the tree is taken up again.
+    /// Applies the next event of the tree and writes what follows from it. It can continue after a fault; what is
+    /// missing then is written when the tree is resumed.
     ///
     /// # Errors
     /// The first file that could not be written.

@@ -194,8 +194,8 @@ impl Actor {
     }
 }
 
-/// What an agent has to show: everything it was told, in an order that does not depend on who was faster. Of a tool
-/// that cannot be repeated nothing is told, because a kill may have cut it off.
+/// An agent's result: all its messages, in an order that does not depend on timing. Results of tools that cannot be
+/// repeated are left out, because a kill may have cut them off.
 fn summary(packet: &spinney_kernel::context::Packet) -> String {
     let mut heard: Vec<&str> = packet
         .messages

@@ -1,4 +1,4 @@
-//! A journal of very many events: builds one, opens it, replays it, and says how much memory that took at most.
+//! A journal of very many events: builds one, opens it, replays it, and prints the peak memory.
 //!
 //! `long build HOME EVENTS` · `long resume HOME` · `long verify HOME`
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "it is a program for people")]

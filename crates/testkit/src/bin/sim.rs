@@ -1,5 +1,5 @@
-//! `make sim SEED=… STEPS=…`: runs the simulator of decisions, then the one over the real runtime, and prints what was
-//! tried, or the law that broke.
+//! `make sim SEED=… STEPS=…`: runs the simulator of decisions, then the one over the real runtime, and prints
+//! coverage, or the law that broke.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "it is a program for people")]
 
 use std::process::ExitCode;

@@ -1,4 +1,5 @@
-//! Branches: a tree that begins with batches of another reads like any other tree, and neither sees the other's changes.
+//! Branches: a tree that begins with another's batches reads like any other tree, and neither sees the other's
+//! changes.
 
 use spinney_journal::{
     Append, Base, Batch, Blocking, Entry, Journal, JournalFault, Shared, pages, verify_chain,
@@ -78,7 +79,7 @@ fn a_branch_reads_what_it_shares_and_what_is_its_own(journal: &dyn Journal) {
         let head = journal.head(tree(number)).wait().ok().flatten().map(|head| (head.base, head.seed));
         assert_eq!(head, Some((Some(Base { tree: tree(1), at }), tree(1))));
     }
-    // The origin goes on, and nobody sees it.
+    // The origin continues, and the branch does not see it.
     let after = last(&origin.iter().map(|entry| entry.batch.clone()).collect::<Vec<_>>());
     let mut longer = origin.clone();
     longer.push(must(journal, own(tree(1), after, &batches()[3])));
@@ -127,7 +128,8 @@ fn a_branch_begins_where_a_batch_ends(journal: &dyn Journal) {
     }
 }
 
-/// P27: what branches still read is not removed, and all of them are named; by force it is, and nobody misses anything.
+/// P27: a tree that branches read is not removed, and the error names all of them; by force it is removed, and no
+/// branch loses anything.
 fn a_tree_with_branches_is_removed_only_by_force(journal: &dyn Journal) {
     let origin = long(journal, 1);
     let batch = &batches()[1];

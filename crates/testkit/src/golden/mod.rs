@@ -1,8 +1,8 @@
-//! Golden journals: journals that a version of ours has written, kept as files, with the state that they lead to beside
-//! them. Every later version must read them, apply them, and decide them again where the rules are the same.
+//! Golden journals: journals written by released versions, kept as files, with the state that they lead to. Every
+//! later version must read them, apply them, and decide them again if it implements their rules.
 //!
 //! A journal is a file `NAME.jsonl` with one batch per line, byte for byte as a store keeps it; `NAME.json` beside it
-//! says what tree it is and where it ends.
+//! names the tree and its end.
 
 mod read;
 mod scene;
@@ -35,7 +35,7 @@ pub struct Ending {
     pub hash: String,
     /// Its state, as one word.
     pub state: String,
-    /// How each agent stands, and what it and all below it used.
+    /// Each agent's state, and what it and everything below it used.
     pub agents: BTreeMap<AgentId, (String, Amounts)>,
     /// What people are asked.
     pub questions: Vec<String>,
@@ -44,7 +44,7 @@ pub struct Ending {
 }
 
 impl Ending {
-    /// Where a tree stands.
+    /// The state of a tree.
     pub(crate) fn at(world: &World, contexts: &Contexts, rules: u32, hash: ChainHash) -> Self {
         let look = spinney::tree::Look::at(world, contexts);
         Self {

@@ -1,4 +1,4 @@
-//! Reading a golden journal: every batch is decoded, chained, applied and decided again.
+//! Reads golden journals: decodes, chains, applies and decides every batch again.
 
 use spinney_journal::{Batch, ChainHash};
 use spinney_kernel::record::are_decided;

@@ -1,4 +1,4 @@
-//! The scenes: fixed scripts that between them show what journals hold.
+//! The scenes: fixed scripts that together cover what journals hold.
 
 use spinney_kernel::words::Running;
 
@@ -194,7 +194,7 @@ tools:
     acts: &[Act::Pass(10), Act::Crash, Act::Pass(30), Act::Crash, Act::Settle, Act::Answer("still here")],
 };
 
-/// An agent that is told otherwise, once to finish first and once to stop.
+/// An agent that is redirected, once to finish first and once to stop.
 const REDIRECT: Scene = Scene {
     name: "redirect",
     fixture: "root $9.00 turns=9 / a later turns=4",
@@ -279,8 +279,8 @@ rules:
     acts: &[Act::Settle, Act::Raise("root", 5_000_000_000), Act::Settle],
 };
 
-/// Clocks: a timeout stands still while a person is asked, a default counts when the time of a question is up, active
-/// time survives a crash, a person adds time, and a tool that never ends is stopped for the last call.
+/// Clocks: a timeout pauses while a person is asked, a default applies when a question times out, active time
+/// survives a crash, a person adds time, and a tool that never ends is stopped for the last call.
 const CLOCKS: Scene = Scene {
     name: "clocks",
     fixture: "root $9.00 turns=9 timeout=20s wrap / a later turns=4 wrap active=15s\nroot / b later turns=4",

@@ -1,4 +1,4 @@
-//! Writing golden journals: each scene is played by the real runtime on time that stands still.
+//! Writes golden journals: the real runtime plays each scene while its time is paused.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,10 +28,10 @@ pub struct Golden {
     pub ending: String,
 }
 
-/// Plays a scene and writes its journal down. The runtime's time must stand still.
+/// Plays a scene and writes its journal. The runtime's time must be paused.
 ///
 /// # Errors
-/// Whatever kept the scene from being played.
+/// Why the scene could not be played.
 pub async fn write(scene: &Scene) -> Result<Golden, String> {
     let stage = Stage::new(scene.script);
     let clock: Arc<dyn Clock> = Arc::new(SteadyClock::new());

@@ -1,4 +1,4 @@
-//! What a simulated model asks for: tools that exist, tools that do not, arguments that are none.
+//! What a simulated model asks for: existing tools, missing tools, invalid arguments.
 
 use spinney_kernel::definition::Compact;
 use spinney_kernel::record::{ToolAsk, Work};
@@ -9,8 +9,8 @@ use super::dice::Dice;
 use super::grow::{ROLES, TOOLS};
 use super::moves::an_agent;
 
-/// The tool calls of one answer; often none, because that is how it ends. One whose window is to be summed
-/// up lives longer, so that it gets full.
+/// The tool calls of one answer; often none, because that ends the agent. An agent whose window is summarized lives
+/// longer, so that its window fills up.
 pub(super) fn asks(dice: &mut Dice, world: &World, call: &Call) -> Vec<ToolAsk> {
     let role = world.definition().roles.get(&world.agents().agent(call.agent).charter.role);
     let window = role.and_then(|role| role.turns.as_ref()?.window.as_ref());

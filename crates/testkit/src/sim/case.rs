@@ -1,4 +1,4 @@
-//! One case: a random tree under random load, with crashes, wound up and then replayed.
+//! One case: a random tree under random load, with crashes, run to its end and then replayed.
 
 mod back;
 mod branch;
@@ -52,7 +52,7 @@ pub struct Tally {
     pub branches: u64,
     /// Cuts that made placeholders of images.
     pub blanks: u64,
-    /// Cuts that a summary told.
+    /// Cuts that a summary replaced.
     pub summaries: u64,
     /// Timeouts that stood still for a while.
     pub stood_still: u64,
@@ -115,7 +115,8 @@ struct Case {
     last_calls: LastCalls,
     /// The texts beside the world: both must hold the same messages.
     contexts: Contexts,
-    /// Whether nobody outside calls models for agents that call their own: then each tool is answered before the next turn.
+    /// Whether no model is called from outside for agents that take turns: then each tool is answered before the next
+    /// turn.
     orderly: bool,
     tally: Tally,
 }
@@ -274,7 +275,7 @@ impl Case {
         Ok(())
     }
 
-    /// However long nobody ran the tree, no active time passed.
+    /// No active time passed while the tree was not running.
     fn resume(&mut self) -> Law {
         let since = self.batches.last().map_or(self.now, |batch| batch.input.now);
         self.now = self.now.after_ms(self.dice.below(6_000));
@@ -306,7 +307,7 @@ impl Case {
         Ok(())
     }
 
-    /// Every effect ends; then nobody may be left waiting for budget or a slot.
+    /// Ends every effect; after that nothing may wait for budget or a slot.
     fn settle_all(&mut self) -> Law {
         while let Some(call) = self.running().first().copied() {
             self.now = self.now.after_ms(1);

@@ -1,5 +1,5 @@
-//! The laws of clocks: an alarm is there exactly when a clock runs or a call waits for time, no clock is up early, and
-//! no answer counts that comes after the time of its question.
+//! The laws of clocks: an alarm exists exactly while a clock runs or a call waits for time, no clock ends early, and
+//! an answer after its question's timeout does not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -156,7 +156,7 @@ impl Alarms {
     }
 }
 
-/// Only a person brings the tree on.
+/// Whether the tree waits only for a person.
 fn stands(world: &World) -> bool {
     let is_paused = world.agents().root().and_then(|root| world.agents().living(root));
     world.calls().running() == 0

@@ -1,4 +1,4 @@
-//! Randomness from a seed: the same seed throws the same dice on every machine (SplitMix64).
+//! Randomness from a seed: the same seed gives the same numbers on every machine (SplitMix64).
 
 /// Dice that a seed decides.
 #[derive(Clone, Debug)]

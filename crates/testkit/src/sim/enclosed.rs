@@ -1,4 +1,4 @@
-//! Images and files of simulated messages: no bytes, only what a message holds of them.
+//! Images and files of simulated messages: only references, no bytes.
 
 use spinney_kernel::words::{BlobHash, BlobRef, Body, Part, PartKind, limit};
 

@@ -1,4 +1,4 @@
-//! A random definition: few roles, small ceilings and tight bounds, so that everything is hit often.
+//! A random definition: few roles, small ceilings and tight limits, so that all of them are hit often.
 
 use std::sync::Arc;
 
@@ -180,7 +180,7 @@ fn approvals(dice: &mut Dice) -> ByName<ToolName, Approval> {
     tools.filter_map(policy).collect()
 }
 
-/// What a child is told at its birth.
+/// What a child is given at its start.
 pub(super) fn share(dice: &mut Dice) -> Share {
     match dice.below(6) {
         0 => Share::Briefing,

@@ -1,5 +1,5 @@
-//! The laws: what must hold after every decision. Each is computed the slow and obvious way, from events and open
-//! calls, and compared with what the world keeps.
+//! The laws that must hold after every decision. Each is computed the slow and obvious way, from events and open
+//! calls, and compared with the world.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -169,8 +169,8 @@ impl Witness {
         Ok(())
     }
 
-    /// Nobody waits who could start: not for budget that is there, nor for a slot that is free, nor for an end or a
-    /// message that has come. So nobody waits for ever.
+    /// No call waits that could start: not for available budget, a free slot, an end or a message that has arrived.
+    /// So none waits forever.
     pub(super) fn check_nobody_stuck(world: &World) -> Law {
         for ix in world.agents().all() {
             let Some(agent) = world.agents().living(ix) else { continue };

@@ -1,5 +1,5 @@
-//! The simulator: a seed grows a random tree and loads it with spawns, calls, failures, cancels and crashes. After
-//! every single decision the laws are checked; a broken one names the seed that shows it again.
+//! The simulator: a seed grows a random tree and loads it with spawns, calls, failures, cancels and crashes. The laws
+//! are checked after every decision; a broken one names the seed that reproduces it.
 
 mod asks;
 mod case;

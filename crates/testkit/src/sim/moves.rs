@@ -1,4 +1,4 @@
-//! The moves: what agents, people and the outside do to a tree, sensible and absurd, as the dice fall.
+//! The moves: random actions of agents, people and the outside, sensible and absurd.
 
 use spinney_kernel::budget::{Amounts, Resource, Usage, Used};
 use spinney_kernel::context::Frame;
@@ -62,7 +62,7 @@ pub(super) fn end_well(dice: &mut Dice, world: &World, id: CallId) -> Option<Rep
 }
 
 fn request(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
-    // A root that ends takes everything with it: let it live longer than the others.
+    // A root that ends takes everything with it, so it lives longer than the others.
     let verbs = if agent.as_str() == "lead" && !dice.once_in(25) { 45 } else { 60 };
     match dice.below(verbs) {
         0..17 => Request::Spawn(spawn(dice, agent)),
@@ -113,7 +113,7 @@ fn tell(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
             Request::Broadcast(Broadcast { from: agent, to, categories })
         }
         _ => {
-            // Sometimes to one that is not there yet.
+            // Sometimes to an agent that does not exist yet.
             let to = if dice.once_in(3) { parse(&format!("named-{}", dice.below(20))) } else { agent };
             let category = if dice.once_in(2) { Category::Context } else { Category::Dialog };
             let envelope = Envelope { category, ..Envelope::default() };
@@ -147,7 +147,7 @@ fn spawn(dice: &mut Dice, parent: AgentId) -> Spawn {
     }
 }
 
-/// Mostly for a child of its own, finished or not.
+/// Mostly for one of its own children, finished or not.
 fn followup(dice: &mut Dice, world: &World, parent: AgentId) -> Followup {
     let ix = world.agents().find(&parent);
     let children = world.agents().all().filter(|child| ix.is_some() && world.agents().parent(*child) == ix);

@@ -1,4 +1,4 @@
-//! The laws of starting: whether an attempt or an agent was allowed to start, looked at from the world just before.
+//! The laws of starting: whether an attempt or an agent was allowed to start, checked against the world just before.
 
 use spinney_kernel::budget::{Amounts, Price, Resource, ResourceSet};
 use spinney_kernel::definition::{Recursion, Unpriced};

@@ -1,4 +1,4 @@
-//! The laws of windows: what the world counts is what a model will read, message by message, and no less.
+//! The laws of windows: the world's counts match what a model will read, message by message.
 
 use spinney_kernel::context::{Contexts, Folded, Message, Shown};
 use spinney_kernel::record::{Event, Header, Summary, Tie, Work};
@@ -7,8 +7,7 @@ use spinney_kernel::world::World;
 
 use super::law::Law;
 
-/// The headers of each living agent stand for its messages: as many, in the same order, as many of them unread, tied in
-/// the same way, with the same images.
+/// Each living agent's headers match its messages: the same number and order, the same unread ones, ties and images.
 pub(super) fn check_windows(world: &World, contexts: &Contexts) -> Law {
     for view in world.directory() {
         let Some(ix) = world.agents().find(&view.agent) else { continue };
@@ -53,7 +52,7 @@ fn folded<'c>(contexts: &'c Contexts, agent: &AgentId) -> Option<&'c Folded> {
     if let Message::Folded(folded) = messages.get(1)?.as_ref() { Some(folded) } else { None }
 }
 
-/// What a cut says it is told by is what tells it.
+/// What a cut names as its replacement is what replaces it.
 pub(super) fn check_shared(contexts: &Contexts, event: &Event) -> Law {
     let Event::ContextCut { agent, summary: Some(Summary::By(_)), .. } = event else { return Ok(()) };
     match folded(contexts, agent).and_then(Folded::summary) {
@@ -75,7 +74,7 @@ fn check_header(header: &Header, message: &Message) -> Law {
         Message::Result { .. } => tie == Tie::Answers,
         Message::Heard { .. } => tie == Tie::Letter,
         Message::Folded(_) => tie == Tie::Folded,
-        // A fork has what was shared with another agent as its own.
+        // A fork has messages that were shared with another agent as its own.
         Message::Shared { .. } => matches!(tie, Tie::Shared(_) | Tie::Free),
         Message::System(_) | Message::Said { .. } | Message::Note(_) | Message::Mismatch(_) => {
             tie == Tie::Free
@@ -84,7 +83,7 @@ fn check_header(header: &Header, message: &Message) -> Law {
     if !is_tied {
         return Err(format!("it is tied as {tie:?}"));
     }
-    // Its parts alone: what texts have somebody may have counted.
+    // Only its parts: its text may have been counted.
     let own = |shown: Shown<'_>| match shown {
         Shown::Whole(part) => part.tokens_max() + part.to_string().len() as u64,
         Shown::LeftOut(part) => part.placeholder().len() as u64,

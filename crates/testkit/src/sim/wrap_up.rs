@@ -1,5 +1,5 @@
-//! The laws of the last call: an agent has one at most before an ordinary turn, calls no tool after it and ends with it;
-//! and nobody ends for want of room who could have had one.
+//! The laws of the last call: an agent has at most one before an ordinary turn, calls no tool after it and ends with
+//! it; and no agent that could have had one runs out of budget without it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,7 @@ pub(super) struct LastCalls {
     turns: BTreeMap<CallId, (AgentId, ModelName, bool)>,
     /// The model that each agent was to ask last.
     models: BTreeMap<AgentId, ModelName>,
-    /// Whether nobody outside calls models for agents that call their own: such a call has no last one behind it.
+    /// Whether no model is called from outside for agents that take turns: such a call has no last call after it.
     orderly: bool,
 }
 
@@ -159,11 +159,11 @@ fn smallest_packet(world: &World, ix: AgentIx) -> u64 {
         Some(_) => 0,
         None => agent.progress.tokens.saturating_sub(window.tokens()),
     };
-    // What is told in short of what is left out has a tenth of the packet.
+    // The digest of left-out messages takes a tenth of the packet.
     least + least / 8 + beside + limit::WRAP_UP_TOKENS
 }
 
-/// Whoever had its last call takes no ordinary turn after it, but for the root, which may be topped up.
+/// After its last call an agent takes no ordinary turn, except the root, whose ceiling may be raised.
 pub(super) fn check_last_calls(world: &World) -> Law {
     let root = world.agents().root();
     for (id, call) in world.calls().all().filter(|(_, call)| Some(call.agent) != root && !call.is_void()) {

@@ -1,5 +1,5 @@
-//! Going back: a person rolls an agent of the simulated tree back, to a checkpoint of its own or of another, or to what
-//! never was. What must hold then, beside all the other laws.
+//! Rollback: a person rolls an agent of the simulated tree back, to its own checkpoint, to another agent's, or to one
+//! that never existed. And the laws that must hold then.
 
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ impl Case {
         self.world.agents().living(self.world.agents().find(agent)?)
     }
 
-    /// Mostly a checkpoint that was made, the newer the likelier; sometimes what is none.
+    /// Mostly an existing checkpoint, preferably a recent one; sometimes one that does not exist.
     fn a_checkpoint(&mut self) -> Option<(Seq, AgentId)> {
         if self.dice.once_in(30) {
             return Some((Seq(self.dice.below(400)), moves::an_agent(&mut self.dice, &self.world)));
@@ -82,7 +82,7 @@ impl Case {
         if self.dice.once_in(2) { self.dice.pick(&made[newest..]) } else { self.dice.pick(&made) }
     }
 
-    /// What an agent was at a checkpoint of its own, if it took turns.
+    /// An agent's state at one of its own checkpoints, if it takes turns.
     fn stood(&self, agent: &AgentId, at: Seq) -> Option<(Standing, ContextSnapshot)> {
         let events = self.events().take(at.0 as usize);
         let made = events.clone().last().filter(|_| self.world.seq() >= at)?;
@@ -110,7 +110,7 @@ pub(super) fn check_contexts(contexts: &Contexts) -> Law {
     }
 }
 
-/// Whether somebody outside calls a model for an agent.
+/// Whether a model is called for an agent from outside.
 pub(super) fn meddles(what: &What) -> bool {
     let What::Request { request, .. } = what else { return false };
     matches!(request.as_ref(), Request::Hold(Hold { effect: HoldFor::Model { .. }, .. }))
@@ -127,7 +127,7 @@ pub(super) fn check_answered(world: &World, contexts: &Contexts) -> Law {
         let mut messages = packet.messages.iter().peekable();
         while let Some(message) = messages.next() {
             let Message::Said { asks, .. } = message.as_ref() else { continue };
-            // What others know may be told in between.
+            // Shared messages may come in between.
             let is_same_turn = |message: &&Arc<Message>| !matches!(message.as_ref(), Message::Said { .. });
             let turn = std::iter::from_fn(|| messages.next_if(is_same_turn));
             let answers = turn.filter(|message| matches!(message.as_ref(), Message::Result { .. })).count();

@@ -1,4 +1,4 @@
-//! Branching: a simulated tree is branched off at a checkpoint, and both go on. Every law holds in both.
+//! Branching: a simulated tree is branched off at a checkpoint, and both continue. Every law holds in both.
 
 use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::record::Event;

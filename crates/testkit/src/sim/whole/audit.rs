@@ -1,4 +1,4 @@
-//! The audit: every law over a journal that somebody else wrote.
+//! The audit: checks every law over an existing journal.
 
 use std::collections::BTreeMap;
 

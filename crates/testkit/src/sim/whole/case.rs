@@ -1,4 +1,4 @@
-//! A case: one seed, lived once without a crash and then again and again with crashes at chosen places.
+//! A case: one seed, run once without a crash and then repeatedly with crashes at chosen positions.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A journal that crashes on purpose: before a batch is written, or after it is and before anybody hears of it.
+//! A journal that crashes on purpose: before a batch is written, or after it is written and before it is confirmed.
 
 use spinney_kernel::world::TreeState;
 use std::collections::VecDeque;
@@ -34,13 +34,13 @@ pub struct Crash {
 pub enum Blow {
     /// It dies before the batch is written.
     Before,
-    /// It dies when the batch is written and nobody has heard of it.
+    /// It dies after the batch is written and before it is confirmed.
     After,
     /// The home is shut down in good order from here on.
     Stop,
 }
 
-/// What becomes of the process. It is shared by everyone who must notice.
+/// When the process crashes. Shared by everything that must notice.
 #[derive(Clone, Default)]
 pub(super) struct Fate {
     pub(super) crashed: CancellationToken,
@@ -142,7 +142,7 @@ impl CrashingJournal {
             Some(Blow::Before) | None => {}
         }
         if self.record.verdict().is_err() {
-            // Nothing more is to be learned from this one.
+            // This process is over.
             self.fate.crashed.cancel();
         }
         Some(result)
@@ -198,7 +198,7 @@ impl Journal for CrashingJournal {
     }
 }
 
-/// The simulated clock moves on while nobody has anything to do, so an answer from another thread must not be waited for.
+/// The simulated clock advances while nothing is runnable, so an answer from another thread must not be awaited.
 fn at_once<T: Send + 'static>(answered: Reading<T>) -> Reading<T> {
     Box::pin(std::future::ready(answered.wait()))
 }

@@ -1,4 +1,4 @@
-//! The life of one tree over as many processes as it takes: each runs it until it crashes, the next takes it up.
+//! The life of one tree over several processes: each runs it until it crashes, and the next resumes it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;

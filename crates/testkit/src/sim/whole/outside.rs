@@ -1,5 +1,5 @@
-//! The outside world, as far as effects reach it: who was called, how often, and whether that was right. It outlives
-//! every crash, as the real one does.
+//! The outside world, as effects see it: what was called, how often, and whether that was right. It outlives every
+//! crash, as the real one does.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -42,7 +42,7 @@ impl Outside {
     pub(super) fn model_called(&self, key: &str, attempt: u32) {
         self.seen().models += 1;
         let starts = self.start(key);
-        // A model's key ends with the attempt; the call stands before it.
+        // A model's key ends with the attempt, after the call.
         let call = key.rsplit('/').nth(1).and_then(|number| number.parse().ok()).map(CallId);
         self.record.judge_start(call, attempt, key);
         let resumes = call.map_or(0, |call| self.record.resumes(call));

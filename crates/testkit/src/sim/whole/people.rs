@@ -1,5 +1,5 @@
-//! The people around a tree. What they want follows from the durable events alone: whoever comes back after a crash
-//! wants exactly what is still to be done.
+//! The people around a tree. Their wishes follow from the durable events alone: after a crash they want exactly what
+//! is still to be done.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,6 @@ use super::plot::{Mode, Plot};
 use super::record::Record;
 use crate::fixture::parse;
 
-/// What somebody wants.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Wish {
     Answer(CallId),
@@ -156,7 +155,7 @@ impl People {
         }
     }
 
-    /// At an agent's second turn somebody may have something to say.
+    /// A person may send a message at an agent's second turn.
     fn asked(&mut self, agent: &AgentId) {
         let asked = self.asked.entry(agent.clone()).or_default();
         *asked += 1;

@@ -1,5 +1,4 @@
-//! The models and tools of a plot. Each belongs to one life of the process: once that has crashed, nothing that it
-//! began goes on.
+//! The models and tools of a plot. Each belongs to one process: after its crash, nothing that it began continues.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -110,7 +109,7 @@ impl Player {
     }
 }
 
-/// At least one tick, so that whoever reacts at once is faster than any effect.
+/// At least one tick, so that an immediate reaction is faster than any effect.
 fn latency(dice: &mut Dice) -> u64 {
     if dice.once_in(8) { dice.between(500, 5_000) } else { dice.between(1, 40) }
 }
@@ -158,7 +157,7 @@ impl Model for Player {
         self.lost
     }
 
-    /// Little, so that a picture ruins nobody.
+    /// Small, so that an image does not use up the budget.
     fn part_tokens(&self, _part: &Part, _bytes: &[u8]) -> u64 {
         16
     }
@@ -214,7 +213,7 @@ fn image(called: &str) -> Enclosure {
     Enclosure::new(parse("image/png"), parse(called), called.as_bytes().to_vec())
 }
 
-/// The effect is made. One without a key of its own to rely on is made once or it is a mistake.
+/// Applies the effect. An effect that is not repeatable must happen only once.
 fn apply(process: &Process, lost: OnLost, key: &str) {
     if process.outside.apply(key) == Applied::Before && lost == OnLost::Presumed {
         process.record.broken(format!("{key} cannot be repeated and was made twice"));

@@ -1,5 +1,5 @@
-//! The plot: what a seed makes of a tree and of everyone around it. Everything in here is a pure function of the
-//! seed and a place, so that a crash changes no answer.
+//! The plot: derives a tree and everyone around it from a seed. Everything here is a pure function of the seed and a
+//! position, so that a crash changes no answer.
 
 use spinney_kernel::budget::{Ceilings, Price, Resource};
 use spinney_kernel::definition::{
@@ -80,7 +80,7 @@ impl Plot {
         Dice::new(hash)
     }
 
-    /// What becomes of a lost call of a model.
+    /// How to treat a lost call of a model.
     pub(super) fn lost(&self, name: &str) -> OnLost {
         let billed = self.mode == Mode::Wild && self.dice(&format!("lost/{name}")).once_in(2);
         if billed { OnLost::Presumed } else { OnLost::Repeatable }
@@ -168,8 +168,8 @@ impl Plot {
         self.dice(&format!("shaped/{role}")).once_in(3)
     }
 
-    /// How long agents of a role may work. Where a crash may change nothing, nobody comes near it: what a crash cuts
-    /// off is done again and counts again.
+    /// How long agents of a role may work. In cases where a crash must change nothing, the limit is out of reach:
+    /// what a crash cuts off is done again and counts again.
     fn active_ms(&self, role: &str) -> u64 {
         let mut dice = self.dice(&format!("active/{role}"));
         match self.mode {
@@ -202,7 +202,7 @@ impl Plot {
         if self.is_shaped(name) {
             turns.output_schema = OutputSchema::read(SCHEMA).ok().map(Box::new);
         }
-        // Helpers spawn nobody, so their own ceilings do not depend on who is faster.
+        // Helpers spawn no agents, so their own ceilings do not depend on timing.
         let own = match self.mode {
             Mode::Serial | Mode::Wild => dice.once_in(4),
             Mode::Parallel => name == "helper" && dice.once_in(2),

@@ -1,5 +1,5 @@
-//! The record: what is durable, folded independently of the runtime, and judged batch by batch. It outlives every
-//! crash, because what is durable does.
+//! The record: folds durable events independently of the runtime, and checks the laws batch by batch. It outlives
+//! every crash.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -42,7 +42,7 @@ struct Kept {
     broken: Option<String>,
 }
 
-/// The tree as far as it is durable.
+/// The durable part of the tree.
 #[derive(Clone)]
 struct Fold {
     world: World,
@@ -57,7 +57,7 @@ impl Record {
         Self { kept: Mutex::default(), durable }
     }
 
-    /// A batch was written. It may not be told yet.
+    /// A batch was written. It must not be shown yet.
     pub(super) fn written(&self, tree: TreeId, after: Seq, batch: &Batch) {
         let mut kept = self.kept();
         if let Err(law) = kept.take(tree, after, batch) {
@@ -65,7 +65,7 @@ impl Record {
         }
     }
 
-    /// Everything written is confirmed and may be told.
+    /// Everything written is confirmed and may be shown.
     pub(super) fn confirmed(&self, seq: Seq) {
         self.durable.send_replace(seq);
     }
@@ -75,7 +75,7 @@ impl Record {
         self.durable.subscribe()
     }
 
-    /// A new home runs the tree from here on; what was written counts as told.
+    /// A new home runs the tree from here on; everything written counts as confirmed.
     pub(super) fn opened(&self, now: Time) {
         let mut kept = self.kept();
         kept.opened = now;

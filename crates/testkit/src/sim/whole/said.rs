@@ -1,4 +1,4 @@
-//! What the models of a plot say: which tools they ask for at which turn, sensible and absurd.
+//! The answers of a plot's models: which tools they ask for at which turn, sensible and absurd.
 
 use spinney_kernel::context::{Message, Packet};
 use spinney_kernel::port::model::{ModelAttempt, Purpose};
@@ -26,7 +26,7 @@ pub(super) fn said(plot: &Plot, attempt: &ModelAttempt) -> (String, Vec<ToolAsk>
     let mut dice = plot.dice(&format!("said/{}/{}", speaker.agent, speaker.turn));
     let first = attempt.turn == 1 && parent.is_none();
     let talks = plot.sums_up(attempt.origin.role.as_str());
-    // Whoever is told that its answer does not fit answers again, and mostly no better.
+    // An agent whose answer does not match answers again, mostly no better.
     let repairs = matches!(attempt.packet.messages.last().map(AsRef::as_ref), Some(Message::Mismatch(_)));
     let answers = repairs || !first && dice.once_in(if talks { 6 } else { 3 });
     let count = if answers { 0 } else { dice.between(1, 3) };
@@ -46,7 +46,7 @@ pub(super) fn said(plot: &Plot, attempt: &ModelAttempt) -> (String, Vec<ToolAsk>
     (format!("{} {} {read:016x}{more}", speaker.agent, speaker.turn), asks)
 }
 
-/// Whether an agent was told of a schema.
+/// Whether an agent has a schema.
 fn is_shaped(attempt: &ModelAttempt) -> bool {
     attempt.packet.messages.first().is_some_and(|first| first.text().contains("JSON Schema"))
 }

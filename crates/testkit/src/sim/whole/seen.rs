@@ -1,4 +1,4 @@
-//! What was seen to happen: a simulator that never halts a tree or loses a call proves nothing about either.
+//! Coverage counters: a simulator that never halts a tree or loses a call proves nothing about either.
 
 use spinney_kernel::record::{ClockKind, Event, Exit, Outcome, Summary, Why};
 use spinney_kernel::words::Running;
