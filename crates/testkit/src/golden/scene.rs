@@ -43,7 +43,34 @@ pub enum Act {
 }
 
 /// All of them.
-pub const SCENES: [Scene; 9] = [CHAT, FAMILY, HALT, CANCEL, CRASH, REDIRECT, SUMMARY, WRAP_UP, CLOCKS];
+pub const SCENES: [Scene; 10] =
+    [CHAT, FAMILY, HALT, CANCEL, CRASH, REDIRECT, SUMMARY, WRAP_UP, CLOCKS, THOUGHTS];
+
+/// Models that think, an answer that is cut and continued, and one that the provider holds back.
+const THOUGHTS: Scene = Scene {
+    name: "thoughts-and-cut-answers",
+    fixture: "root $9.00 retries=5 turns=9 tools=search,spawn_agent / child later turns=5",
+    script: r#"
+rules:
+  - when: { agent: root, turn: 1 }
+    think: Which trees grow here?
+    say: I shall look.
+    call: [{ tool: search, args: { query: oaks } }]
+  - when: { agent: root, turn: 2 }
+    call: [{ tool: spawn_agent, args: { agent: child, id: child, goal: Count them., share: { fork: 2 } } }]
+  - when: { agent: child, turn: 1 }
+    fail: { kind: content_filter, times: 1 }
+    think: One by one.
+    say: "One, two, "
+    cut: output_cap
+  - when: { agent: child }
+    say: three.
+  - say: "Counted: {{ last }}"
+tools:
+  search: { description: finds pages, repeatable: true, say: "three pages about {{ args.query }}" }
+"#,
+    acts: &[],
+};
 
 /// An agent with tools: some work, some fail, some do not exist; its model is busy at first.
 const CHAT: Scene = Scene {
