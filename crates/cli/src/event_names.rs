@@ -49,7 +49,7 @@ mod tests {
     use crate::event_text::describe;
 
     #[test]
-    fn a_call_that_goes_on_with_another_model_is_named_after_that_one() {
+    fn a_call_that_switches_models_is_named_after_the_new_model() {
         let call = CallId(1);
         let [first, other] = ["first", "other"].map(|name| name.parse().unwrap());
         let model = ModelCall {

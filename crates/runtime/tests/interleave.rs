@@ -192,7 +192,7 @@ fn three_who_want_the_same_room_all_get_their_turn() {
 }
 
 #[test]
-fn a_future_dropped_in_line_stands_in_nobodys_way() {
+fn a_future_dropped_in_line_blocks_no_other() {
     explore(|| {
         let root = root();
         let running = root.try_hold(usd("0.90")).unwrap();
@@ -205,7 +205,7 @@ fn a_future_dropped_in_line_stands_in_nobodys_way() {
 }
 
 #[test]
-fn a_future_dropped_in_line_stands_in_the_way_of_no_third() {
+fn a_future_dropped_in_line_blocks_no_third() {
     sample(|| {
         let root = root();
         let running = root.try_hold(usd("0.90")).unwrap();

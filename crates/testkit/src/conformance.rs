@@ -25,9 +25,9 @@ pub fn journal(open: &dyn Fn() -> Box<dyn Journal>) {
         trees_that_are_written_in_turns_are_read_apart,
         a_page_is_bounded_in_bytes,
         a_whole_chain_is_verified,
-        a_hash_does_not_depend_on_what_its_writer_knows,
+        a_hash_does_not_depend_on_the_writers_hint,
         a_stale_writer_is_refused_and_writes_nothing,
-        heads_say_where_each_tree_stands,
+        heads_have_each_trees_position,
         blobs_live_as_long_as_a_tree_that_uses_them,
         a_removed_tree_is_gone_and_may_come_again,
         trees_do_not_mix,
@@ -201,7 +201,7 @@ fn a_whole_chain_is_verified(journal: &dyn Journal) {
     assert_eq!(verify_chain(journal, tree(2), None).wait(), Err(JournalFault::UnknownTree { tree: tree(2) }));
 }
 
-fn a_hash_does_not_depend_on_what_its_writer_knows(journal: &dyn Journal) {
+fn a_hash_does_not_depend_on_the_writers_hint(journal: &dyn Journal) {
     let written = write(journal, tree(1), &batches());
     let right = std::iter::once(ChainHash::start(tree(1))).chain(written.iter().map(|entry| entry.hash));
     let wrong = std::iter::repeat_n(ChainHash::start(tree(2)), written.len());
@@ -230,7 +230,7 @@ fn a_stale_writer_is_refused_and_writes_nothing(journal: &dyn Journal) {
     assert_eq!(journal.head(tree(2)).wait(), Ok(None));
 }
 
-fn heads_say_where_each_tree_stands(journal: &dyn Journal) {
+fn heads_have_each_trees_position(journal: &dyn Journal) {
     let batches = batches();
     for number in [3, 1, 2] {
         write(journal, tree(number), &batches);

@@ -220,7 +220,7 @@ fn p7_show_lists_all_twenty_messages_of_which_four_fit() {
 /// P8: a packet with messages of every category that a message can have is read without an error. What is INTERNAL is
 /// in no history that people see and in no event on the bus.
 #[test]
-fn p8_every_category_is_read_and_what_is_internal_is_neither_shown_nor_told() {
+fn p8_every_category_is_read_and_internal_ones_are_neither_shown_nor_shared() {
     let stage = Stage::new();
     let script = "
 rules:
@@ -403,7 +403,7 @@ rules:
 
 /// P15: who is told what another knows, by a person, whether the tree runs or not.
 #[test]
-fn p15_agents_are_told_from_outside_what_another_knows() {
+fn p15_a_person_shares_an_agents_context_with_others() {
     let stage = Stage::new();
     let tree = tree(&stage, "tools: [spawn_agent]", "tools: []", FAMILY);
     let mut running = stage.play(&["run", &tree]);
@@ -491,7 +491,7 @@ fn p18_an_agent_that_is_not_there_is_never_another_one() {
 }
 
 #[test]
-fn what_cannot_be_told_is_refused_with_the_reason() {
+fn what_cannot_be_shared_is_refused_with_the_reason() {
     let stage = Stage::new();
     insta::assert_snapshot!(refused(&stage, &["show", "lead"]), @"spinney: no home at .spinney: run a tree first, or set --home or SPINNEY_HOME");
     let waits = "rules: [ { when: { turn: 1 }, call: [ { tool: ask_human, args: { question: Which? } } ] }, { say: done } ]";

@@ -134,7 +134,7 @@ fn pipes_and_devices_are_refused_without_waiting() {
 
 /// Files of a home that became something else, or a link to something else.
 #[test]
-fn a_kept_file_that_is_none_is_refused_without_waiting() {
+fn a_kept_file_that_is_not_a_plain_file_is_refused_without_blocking() {
     let stage = Stage::new();
     let mut running = stage.play(&["run", &stage.tree("", HANGS)]);
     running.until("starts");

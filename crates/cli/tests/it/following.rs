@@ -17,7 +17,7 @@ fn numbers(out: &str) -> Vec<u64> {
 
 /// S7, O16: whoever follows leaves and comes back, and the process that runs the tree dies and another goes on.
 #[test]
-fn s7_o16_a_follower_loses_no_line_whoever_dies() {
+fn s7_o16_a_follower_loses_no_line_when_processes_die() {
     let stage = Stage::new();
     let mut running = stage.play(&["run", &stage.tree("look", LOOKS)]);
     running.until("calls look");
@@ -58,7 +58,7 @@ fn only_what_was_asked_for_is_shown() {
 
 /// O1: each line of JSON carries tree, agent, thread, caller, start and end.
 #[test]
-fn o1_each_line_says_where_it_stands_in_the_story() {
+fn o1_each_line_has_its_event_context() {
     let stage = Stage::new();
     let id = stage.spinney(&["run", &stage.tree("look", LOOKS), "--json"]).result()["tree"].clone();
     for event in stage.spinney(&["events", "last", "--json", "--agent", "lead"]).json() {

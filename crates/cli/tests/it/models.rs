@@ -88,7 +88,7 @@ fn a_file_takes_the_price_of_a_model_of_the_table_and_the_tree_keeps_it() {
 
 /// V19 (unpriced): what a model costs at most must be known, or the file must say that it does not matter.
 #[test]
-fn v19_a_price_that_nobody_knows_is_refused_with_the_remedy() {
+fn v19_an_unknown_price_is_refused_with_the_remedy() {
     let stage = Stage::new();
     let told = |price: &str| {
         let ended = stage.spinney(&["run", &tree(&stage, price)]);

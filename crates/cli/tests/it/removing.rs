@@ -41,7 +41,7 @@ fn a_running_tree_is_not_removed() {
 
 /// A tree that waits or halts could still go on: without a terminal it is removed only by force.
 #[test]
-fn a_tree_that_could_go_on_is_removed_only_by_force() {
+fn an_unfinished_tree_is_removed_only_by_force() {
     let stage = Stage::new();
     let asks = "rules: [ { when: { turn: 1 }, call: [ { tool: ask_human, args: { question: Well? } } ] }, { say: done } ]";
     assert_eq!(stage.spinney(&["run", &stage.tree("ask_human", asks)]).code, Some(5));

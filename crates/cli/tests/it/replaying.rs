@@ -27,7 +27,7 @@ fn a_journal_is_verified_without_a_model() {
 }
 
 #[test]
-fn a_story_is_told_again_from_the_journal() {
+fn the_event_texts_are_reprinted_from_the_journal() {
     let stage = Stage::new();
     stage.spinney(&["run", &stage.tree("", SAYS)]);
     insta::assert_snapshot!(steady(&stage.spinney(&["replay", "last"]).out), @"
@@ -100,7 +100,7 @@ fn o22_no_flipped_byte_changes_history_unseen() {
 /// Whoever can write the file can write another history with a chain that is whole. Only a hash that was kept elsewhere
 /// tells the two apart, and the documents say so.
 #[test]
-fn a_journal_that_was_written_anew_is_found_by_a_hash_kept_elsewhere() {
+fn a_rewritten_journal_is_detected_by_a_hash_kept_elsewhere() {
     let stage = Stage::new();
     let kept = stage.spinney(&["run", &stage.tree("", SAYS), "--json"]).result()["event_hash"].clone();
     std::fs::remove_dir_all(stage.home()).unwrap();

@@ -154,7 +154,7 @@ fn every_failure_of_a_provider_has_a_remedy() {
 }
 
 #[test]
-fn a_tree_at_its_ceiling_exits_with_three_and_goes_on_once_it_is_raised() {
+fn a_tree_at_its_ceiling_exits_with_three_and_continues_after_a_raise() {
     let stage = Stage::new();
     let tree = stage.tree_with("budget: { cost_usd: 0.0022 }", "look", SPENDS);
     let halted = stage.spinney(&["run", &tree, "--json"]);

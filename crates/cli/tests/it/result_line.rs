@@ -124,7 +124,7 @@ fn a_tree_that_could_not_start_leaves_a_result_line_too() {
 
 /// The disk has no room for what the tree does next.
 #[test]
-fn a_store_that_fails_while_a_tree_runs_leaves_a_result_line_and_a_tree_that_goes_on_later() {
+fn a_store_that_fails_while_a_tree_runs_leaves_a_result_line_and_a_resumable_tree() {
     let stage = Stage::new();
     let words = "word ".repeat(12_000);
     let script = format!(

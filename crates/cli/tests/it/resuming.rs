@@ -88,7 +88,7 @@ fn a_tree_is_not_resumed_from_a_file_that_was_changed() {
 }
 
 #[test]
-fn nothing_of_a_machine_stands_in_the_journal() {
+fn the_journal_contains_nothing_about_the_machine() {
     let stage = Stage::new();
     let tree = stage.tree("", "rules: [ { fail: { kind: auth } } ]");
     let folder = stage.folder().display().to_string();

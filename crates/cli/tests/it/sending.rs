@@ -39,7 +39,7 @@ fn said(stage: &Stage, args: &[&str]) -> String {
 }
 
 #[test]
-fn files_go_along_with_a_message_to_a_running_tree_and_to_one_that_stands_still() {
+fn files_are_sent_with_a_message_to_a_running_and_to_a_stopped_tree() {
     let stage = Stage::new();
     let (image, table) = (put(&stage, "chart.bin", PNG), put(&stage, "rows.csv", b"ROWS\n"));
     let large = put(&stage, "large.dat", &vec![7; 8 * 1024 * 1024]);

@@ -45,7 +45,7 @@ fn a_running_tree_takes_every_request_from_another_process() {
 }
 
 #[test]
-fn refusals_are_told_to_whoever_asked() {
+fn refusals_are_reported_to_the_caller() {
     let stage = Stage::new();
     let mut running = stage.play(&["run", &stage.tree("ask_human, hang", BUSY)]);
     running.until("asks a person");
@@ -93,7 +93,7 @@ tools: { look: { repeatable: true, think_ms: 300, say: it } }
 
 /// Issue 16: to pause a stopped tree, or to unpause a paused one, recorded a call as started that nobody carried out.
 #[test]
-fn to_pause_and_unpause_a_tree_that_nobody_runs_starts_nothing() {
+fn pausing_and_unpausing_a_tree_that_is_not_running_starts_nothing() {
     let stage = Stage::new();
     let script = "
 rules: [ { when: { turn: 1 }, call: [ { tool: look } ] }, { say: 'I saw {{ last }}' } ]
@@ -126,7 +126,7 @@ tools: { look: { think_ms: 300, say: it } }
 }
 
 #[test]
-fn a_tree_that_nobody_runs_takes_requests_without_a_model_being_called() {
+fn a_tree_that_is_not_running_takes_requests_without_calling_a_model() {
     let stage = Stage::new();
     assert_eq!(stage.spinney(&["run", &stage.tree("ask_human", ASKS)]).code, Some(5));
     ok(&stage.spinney(&["answer", "last", "2", "blue"]));
@@ -196,7 +196,7 @@ fn only_the_owner_may_reach_a_running_home() {
 }
 
 #[test]
-fn nonsense_on_the_socket_is_refused_and_harms_nobody() {
+fn nonsense_on_the_socket_is_refused_and_changes_nothing() {
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
     let stage = Stage::new();
@@ -286,7 +286,7 @@ fn time_is_added_to_a_tree_that_runs_and_to_one_that_waits() {
 
 /// A default answer is told as one, to whoever watches and to the agent.
 #[test]
-fn a_default_answer_is_not_told_as_a_persons() {
+fn a_default_answer_is_not_shown_as_a_persons() {
     let stage = Stage::new();
     let script = BUSY.replace("Which colour?", "Which colour?, default: blue, timeout: 300ms");
     let mut running = stage.play(&["run", &stage.tree("ask_human, hang", &script)]);

@@ -146,7 +146,7 @@ fn a_workspace_that_cannot_be_written_does_not_stop_the_tree() {
 
 /// A tree that nobody runs is steered: what follows is in its files, too.
 #[test]
-fn a_tree_that_is_cancelled_while_nobody_runs_it_has_its_files() {
+fn a_tree_that_is_cancelled_while_not_running_has_its_files() {
     let stage = Stage::new();
     let tree = stage.tree("look", "rules: [ { call: [ { tool: look } ] } ]\ntools: { look: { hang: true } }");
     let mut running = stage.play(&["run", &tree]);

@@ -97,7 +97,7 @@ async fn what_was_written_is_read_and_listed() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_done_is_told_as_advice() {
+async fn what_cannot_be_done_returns_advice() {
     let home = tempfile::tempdir().unwrap();
     let home = home.path();
     write(home, "outputs/parts/a.txt", "one").await;

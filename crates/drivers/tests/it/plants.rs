@@ -161,7 +161,7 @@ rules:
 
 /// `outputs/` is the agent's: what it planted there stays, and nothing is written through it.
 #[test]
-fn outputs_that_are_planted_refuse_what_is_to_be_written() {
+fn planted_outputs_make_writes_fail() {
     let plants: [(&str, Plant); 3] = [
         ("outputs is a file", |agent, _| {
             made(fs::remove_dir(agent.join("outputs")));

@@ -23,7 +23,7 @@ async fn answer(keys: &str, args: &str) -> ToolAnswer {
 }
 
 #[test]
-fn tools_stand_in_the_order_of_the_file() {
+fn tools_have_the_order_of_the_file() {
     let script =
         script("rules: [{ say: hi }]\ntools:\n  write: { say: a }\n  read: { say: b }\n  ask: { say: c }");
     let names: Vec<String> = script.tools().into_iter().map(|(name, _)| name.to_string()).collect();

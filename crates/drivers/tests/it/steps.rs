@@ -325,7 +325,7 @@ async fn l10_each_step_has_the_nine_fields() {
 
 /// A step names the images and files that a tool returned, and holds none of their bytes.
 #[tokio::test(start_paused = true)]
-async fn parts_stand_in_a_step_by_reference() {
+async fn a_step_contains_parts_by_reference() {
     let script = "rules: [ { when: { turn: 1 }, call: [ { tool: draw, args: {} } ] }, { say: done } ]";
     let tool = FunctionTool::new(async |_: Untyped| {
         let chart = Enclosure::new("image/png".parse()?, "chart.png".parse()?, b"pixels".to_vec());

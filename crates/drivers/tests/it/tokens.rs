@@ -59,7 +59,7 @@ fn what_looks_like_a_special_token_is_counted_as_text() {
 /// No count is above the bytes, no bound is below the count or above the bytes, and a line break on either side costs
 /// no more than itself.
 #[test]
-fn every_text_of_the_corpus_is_bounded_wherever_it_stands() {
+fn every_text_of_the_corpus_is_bounded_at_every_position() {
     for tokenizer in ALL {
         for (name, text) in corpus() {
             let (count, bound) = (tokenizer.count(&text), tokenizer.bound(&text));

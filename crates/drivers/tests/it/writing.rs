@@ -61,7 +61,7 @@ async fn a_history_is_mended_from_the_journal() {
 
 /// Taken up in the middle: living agents' histories are swept too, and the rest follows as it happens.
 #[tokio::test(start_paused = true)]
-async fn a_tree_that_is_taken_up_in_the_middle_ends_with_the_same_files() {
+async fn a_tree_that_is_resumed_in_the_middle_ends_with_the_same_files() {
     let ran = ran().await;
     for cut in 0..ran.recorded.len() {
         let home = tempfile::tempdir().unwrap();
@@ -77,7 +77,7 @@ async fn a_tree_that_is_taken_up_in_the_middle_ends_with_the_same_files() {
 
 /// A folder that was there before its agent was is nothing that the agent has to inherit.
 #[tokio::test(start_paused = true)]
-async fn whoever_is_born_finds_an_empty_history() {
+async fn a_new_agent_has_an_empty_history() {
     let home = tempfile::tempdir().unwrap();
     let ran = ran().await;
     let history = ran.agent(home.path(), "h").join("history");
@@ -123,7 +123,7 @@ async fn more_than_999_steps_have_more_digits() {
 
 /// One folder that cannot be written keeps nobody else's history from being kept.
 #[tokio::test(start_paused = true)]
-async fn a_fault_at_one_agent_is_told_and_the_others_are_written() {
+async fn a_fault_at_one_agent_is_reported_and_the_others_are_written() {
     let home = tempfile::tempdir().unwrap();
     let ran = ran().await;
     let folder = ran.agent(home.path(), "h");

@@ -21,7 +21,7 @@ fn described(schema: &str, answer: &str) -> String {
 }
 
 #[test]
-fn every_way_not_to_fit_is_told_with_its_place() {
+fn every_kind_of_mismatch_is_reported_with_its_place() {
     let answers = [
         r#"{"name": "Ann", "age": 1.0e1}"#,
         r#"["Ann"]"#,
@@ -151,7 +151,7 @@ proptest! {
 
     /// Every answer matches or does not: nothing panics, and what matches is JSON from the answer.
     #[test]
-    fn any_answer_fits_or_is_told_why_not(answer in prop_oneof![
+    fn any_answer_matches_or_reports_why_not(answer in prop_oneof![
         ".{0,80}",
         "[\\[\\]{}\",:0-9a-z `\n-]{0,80}",
         r#"(```json\n)?\{"name": ?("[a-z]{0,5}"|[0-9]{1,3})(, ?"age": ?-?[0-9]{1,3}(\.[0-9])?)?\}(\n```)?"#,

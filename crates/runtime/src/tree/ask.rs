@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_waits_for_an_answer_stops_when_the_task_has_ended() {
+    async fn a_caller_stops_waiting_when_the_task_has_ended() {
         let (task, answered) = late_message();
         let waited = tokio::time::timeout(Duration::from_secs(1), answer_of(&task, answered)).await;
         assert_eq!(waited, Ok(None));

@@ -89,7 +89,7 @@ fn absurd_amounts_are_an_error_everywhere_and_nothing_changes() {
 }
 
 #[test]
-fn a_hold_settled_at_an_absurd_amount_comes_back_and_still_stands() {
+fn a_hold_settled_at_an_absurd_amount_is_returned_unchanged() {
     let root = root("1.00");
     let mut hold = root.try_hold(usd("0.10")).unwrap();
     let before = root.snapshot();

@@ -67,7 +67,7 @@ fn v17_a_child_takes_over_what_is_left_the_parents_counts_no_timeout_and_no_hook
 }
 
 #[test]
-fn a_charge_refuses_calls_that_wait_and_can_no_longer_fit() {
+fn a_charge_refuses_waiting_calls_that_no_longer_fit() {
     let root = root("1.00");
     let _running = root.try_hold(usd("0.60")).unwrap();
     let mut waiting = crate::executor::Task::started(root.hold(usd("0.50")));

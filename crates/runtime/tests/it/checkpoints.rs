@@ -76,7 +76,7 @@ async fn a_name_is_given_once_in_a_home() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tree_that_nobody_runs_is_left_as_it_stands() {
+async fn a_tree_that_is_not_running_is_left_unchanged() {
     let stage = Stage::new(ASKS);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=5").await;

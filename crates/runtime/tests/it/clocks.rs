@@ -138,7 +138,7 @@ async fn the_time_of_a_question_runs_while_the_tree_waits() {
 
 /// A paused tree has all the time in the world, and goes on with what was left.
 #[tokio::test(start_paused = true)]
-async fn a_timeout_stands_still_while_the_tree_is_paused() {
+async fn a_timeout_pauses_while_the_tree_is_paused() {
     let stage = Stage::new(WORKS);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=5 timeout=10s").await;
@@ -154,7 +154,7 @@ async fn a_timeout_stands_still_while_the_tree_is_paused() {
 
 /// A tree that a person has to give more budget does not run out of time meanwhile.
 #[tokio::test(start_paused = true)]
-async fn a_timeout_stands_still_while_the_tree_is_halted() {
+async fn a_timeout_pauses_while_the_tree_is_halted() {
     let stage = Stage::new("rules: [{ say: done }]");
     let home = stage.home();
     let tree = stage.start(&home, "root $0.05 turns=5 timeout=10s").await;
@@ -169,7 +169,7 @@ async fn a_timeout_stands_still_while_the_tree_is_halted() {
 
 /// A home that is put away in good order stops the clocks of its trees; a timeout by the wall goes on.
 #[tokio::test(start_paused = true)]
-async fn a_timeout_stands_still_while_a_tree_is_put_away() {
+async fn a_timeout_pauses_while_a_tree_is_stopped() {
     for (terms, state) in [("timeout=10s", "completed"), ("wall=10s", "failed")] {
         let stage = Stage::new(WORKS);
         let home = stage.home();
@@ -317,7 +317,7 @@ async fn a_person_gives_more_time() {
 
 /// Time is not given to whoever has no timeout, nor more than a year of it; a tree whose time was up is over.
 #[tokio::test(start_paused = true)]
-async fn more_time_is_refused_where_there_is_none_to_extend() {
+async fn more_time_is_refused_without_a_clock_to_extend() {
     let stage = Stage::new("rules: [{ hang: true }]");
     let home = stage.home();
     let refused = |asked: Result<(), RequestError>| match asked {

@@ -55,7 +55,7 @@ fn a_tree_in_code_is_the_one_from_a_file() {
 
 /// Every piece of Rust on the page stands in the program, line by line.
 #[test]
-fn what_the_page_shows_stands_in_the_program() {
+fn the_page_shows_the_code_of_the_program() {
     let trimmed = |text: &str| text.lines().map(str::trim).collect::<Vec<_>>().join("\n");
     let program = trimmed(PROGRAM);
     let pieces: Vec<&str> =

@@ -81,7 +81,7 @@ fn calls_that_wait_below_are_refused_the_moment_their_parent_is_aborted() {
 }
 
 #[test]
-fn the_neighbours_of_an_aborted_account_go_on() {
+fn the_siblings_of_an_aborted_account_continue() {
     let root = root("1.00");
     let (stopped, other) = (root.child(Limits::none()).unwrap(), root.child(Limits::none()).unwrap());
     stopped.abort("stuck");

@@ -72,7 +72,7 @@ fn a_call_dropped_after_its_turn_came_gives_the_hold_to_the_next() {
 }
 
 #[test]
-fn a_thread_that_waits_goes_on_when_the_hold_in_its_way_is_settled() {
+fn a_waiting_thread_continues_when_the_blocking_hold_is_settled() {
     let root = root("1.00");
     let running = root.try_hold(usd("0.90")).unwrap();
     std::thread::scope(|scope| {
@@ -84,7 +84,7 @@ fn a_thread_that_waits_goes_on_when_the_hold_in_its_way_is_settled() {
 }
 
 #[test]
-fn a_waiting_call_whose_deadline_passes_is_refused_when_it_looks() {
+fn a_waiting_call_whose_deadline_passes_is_refused_when_polled() {
     let clock = ManualClock::at(0);
     let limits = limit("1.00").timeout(Duration::from_secs(1));
     let root = Budget::root_on(clock.clone(), limits, Options::new()).unwrap();

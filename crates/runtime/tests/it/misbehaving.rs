@@ -116,7 +116,7 @@ async fn a_home_whose_driver_panicked_can_be_stopped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_childs_answer_is_counted_for_whoever_reads_it() {
+async fn a_childs_answer_is_counted_for_its_reader() {
     let worst = Arc::new(Mutex::new(vec![]));
     let play = || -> Box<Play> {
         Box::new(|a| {
@@ -260,7 +260,7 @@ async fn confirmations_out_of_order_do_not_stop_a_tree() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancel_cut_short_is_taken_up_again() {
+async fn an_interrupted_cancel_is_resumed() {
     let inner: Arc<dyn Journal> = Arc::clone(Stage::new("rules: [{ say: x }]").journal());
     let stage = Stage::on(inner.clone(), "rules: [{ hang: true }]");
     let home = stage.home();

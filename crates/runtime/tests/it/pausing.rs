@@ -22,7 +22,7 @@ tools: { look: { think_ms: 1000, say: seen } }
 /// P21: a paused child starts no further step, however long the pause is, and goes on when it is resumed. A cancelled
 /// one stops, resuming does not start it again, and its task given again is a new agent with a new id.
 #[tokio::test(start_paused = true)]
-async fn p21_a_paused_child_stands_still_and_a_cancelled_one_never_comes_back() {
+async fn p21_a_paused_child_starts_nothing_and_a_cancelled_one_never_comes_back() {
     let stage = Stage::new(WORKS);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=9 / child later turns=9 tools=look").await;

@@ -130,7 +130,7 @@ async fn a_policy_and_a_default_that_contradict_each_other_are_refused() {
 /// O14 (late answers): an answer after the timeout is refused although nobody runs the tree, and what the question said
 /// about its timeout is what counts when somebody does.
 #[tokio::test(start_paused = true)]
-async fn an_answer_after_the_timeout_is_refused_when_nobody_runs_the_tree() {
+async fn an_answer_after_the_timeout_is_refused_when_the_tree_is_not_running() {
     let stage = asks(", default: blue");
     let tree = killed(&stage).await;
     tokio::time::sleep(Duration::from_secs(11 * 60)).await;
@@ -150,7 +150,7 @@ async fn an_answer_after_the_timeout_is_refused_when_nobody_runs_the_tree() {
 /// Timers that are due come before any request to a tree that nobody runs, and are kept even if it is refused: a tree
 /// whose question cancels it is cancelled by that and not by whoever comes later.
 #[tokio::test(start_paused = true)]
-async fn timers_that_are_due_are_decided_before_a_request_to_a_tree_that_nobody_runs() {
+async fn due_timers_are_decided_before_a_request_to_a_tree_that_is_not_running() {
     let stage = asks(", on_timeout: cancel");
     let tree = killed(&stage).await;
     tokio::time::sleep(Duration::from_secs(11 * 60)).await;

@@ -7,7 +7,7 @@ use crate::{limit, root, spend_at, usd};
 
 /// X3 (the budget handle): what is exhausted goes on once its ceiling is raised.
 #[test]
-fn an_exhausted_tree_goes_on_from_there_once_its_ceiling_is_raised() {
+fn an_exhausted_tree_continues_once_its_ceiling_is_raised() {
     let root = root("1.00");
     let heir = root.child(Limits::none()).unwrap().child(Limits::none()).unwrap();
     let fixed = root.child(limit("0.30")).unwrap();
@@ -51,7 +51,7 @@ fn a_borrowed_ceiling_rises_only_as_far_as_the_ancestors_can_lend() {
 }
 
 #[test]
-fn raising_does_not_reopen_what_somebody_stopped() {
+fn raising_does_not_reopen_an_aborted_account() {
     let root = root("1.00");
     root.abort("enough");
     root.raise(usd("1.00")).unwrap();

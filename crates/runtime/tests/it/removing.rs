@@ -71,7 +71,7 @@ async fn waiting(stage: &Stage) -> (Home, Tree) {
 /// P27: used by two branches, one at work and one that has ended, a tree is not removed and both are named; by force it
 /// is, both keep all they had, and the one that still reads is told.
 #[tokio::test(start_paused = true)]
-async fn p27_what_two_branches_use_is_removed_only_by_force_and_they_are_told() {
+async fn p27_a_tree_that_two_branches_use_is_removed_only_by_force_and_they_are_notified() {
     let stage = Stage::new(ASKS);
     let (home, tree) = waiting(&stage).await;
     let journal = stage.journal().as_ref();

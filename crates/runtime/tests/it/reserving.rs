@@ -118,7 +118,7 @@ async fn only_those_who_may_hand_work_down_keep_something_back() {
 
 /// X3 (told): a lead that lost a child to a ceiling and was topped up is told that the task may be given again.
 #[tokio::test(start_paused = true)]
-async fn a_lead_that_was_topped_up_is_told_which_tasks_may_be_given_again() {
+async fn a_raised_lead_is_notified_which_tasks_it_may_assign_again() {
     let stage = Stage::new(
         "
 rules:

@@ -74,7 +74,7 @@ async fn a_question_is_answerable_after_a_restart_until_its_timeout_and_ends_by_
 
 /// However the process ended: whoever was stopped in good order waits as before, and whoever was killed too.
 #[tokio::test(start_paused = true)]
-async fn a_deadline_that_passed_while_no_process_ran_ends_the_tree_before_anybody_looks() {
+async fn a_deadline_that_passed_while_no_process_ran_ends_the_tree_first() {
     for how in [Shutdown::Stop, Shutdown::Kill] {
         let stage = Stage::new(ASKS);
         let home = stage.home();
@@ -105,7 +105,7 @@ async fn a_stopped_tree_whose_deadline_passed_makes_no_call_when_it_is_resumed()
 
 /// What a question's default sets free goes on, and the tree ends as if somebody had answered.
 #[tokio::test(start_paused = true)]
-async fn a_tree_goes_on_with_the_default_answer_when_it_is_resumed_late() {
+async fn a_tree_that_is_resumed_late_continues_with_the_default_answer() {
     let stage = Stage::new(ASKS);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=3").await;

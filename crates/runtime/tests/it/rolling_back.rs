@@ -324,7 +324,7 @@ async fn a_child_that_is_waited_for_stays_so() {
 
 /// A tree that nobody runs is rolled back where it lies, goes on when it is resumed, and can be branched where it was.
 #[tokio::test(start_paused = true)]
-async fn a_tree_that_nobody_runs_is_rolled_back_where_it_lies() {
+async fn a_tree_that_is_not_running_is_rolled_back_in_place() {
     let stage = Stage::new(ASKS);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=9").await;

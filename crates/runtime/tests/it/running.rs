@@ -46,7 +46,7 @@ fn cancelling_a_call_that_waits_in_line_leaves_the_line() {
 }
 
 #[test]
-fn a_panic_settles_the_call_and_goes_on() {
+fn a_panic_settles_the_call_and_continues() {
     let root = root("1.00");
     let panics: [&dyn Fn(); 3] = [
         &|| drop(root.run_blocking(usd("0.10"), |_| -> Result<(), ()> { panic!("in the call") })),

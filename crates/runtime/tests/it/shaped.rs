@@ -137,7 +137,7 @@ async fn a_repair_that_does_not_fit_the_budget_halts_the_tree() {
 
 /// What is no schema is refused where it is asked for; one that only a model gave fails its child with the reason.
 #[tokio::test(start_paused = true)]
-async fn a_schema_that_is_none_is_refused_or_told() {
+async fn an_invalid_schema_is_refused_or_reported() {
     let stage = Stage::new(
         "rules:\n  - { when: { agent: root, turn: 1 }, call: [{ tool: spawn_agent, args: { agent: b, id: c, goal: Go., output_schema: { type: integre } } }] }\n  - { when: { agent: root }, say: \"{{ last }}\" }\n  - say: 5",
     );

@@ -48,7 +48,7 @@ tools: { look: { say: seen }, dig: { say: dug } }
 /// L18: an unknown agent, one outside `subagents` and a tool that the parent lacks are typed refusals. The model reads
 /// each as an error, nobody is spawned, and the run goes on to its end.
 #[tokio::test(start_paused = true)]
-async fn l18_refused_spawns_reach_the_model_as_errors_and_the_run_goes_on() {
+async fn l18_refused_spawns_reach_the_model_as_errors_and_the_run_continues() {
     let stage = Stage::new(REFUSED);
     let home = stage.home();
     let tree = home.start(family()).await.unwrap();

@@ -32,7 +32,7 @@ async fn asked(tree: &Tree) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tree_goes_on_from_its_own_summaries_and_replays() {
+async fn a_tree_continues_from_its_own_summaries_and_replays() {
     let stage = Stage::new(&script("say: \"Looked before {{ turn }}.\""));
     let tree = stage.home().start(definition("root $9.00 turns=20 tools=look summed=1300")).await.unwrap();
     assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));
@@ -145,7 +145,7 @@ async fn a_summary_that_was_cut_off_by_a_crash_is_written_again() {
 
 /// A redirect that stops what runs stops a summary: the agent reads the new instruction at once.
 #[tokio::test(start_paused = true)]
-async fn a_redirect_stops_a_summary_and_the_agent_goes_on() {
+async fn a_redirect_stops_a_summary_and_the_agent_continues() {
     let stage = Stage::new(&script("hang: true"));
     let home = stage.home();
     let tree = home.start(definition("root $9.00 turns=20 tools=look summed=1300")).await.unwrap();

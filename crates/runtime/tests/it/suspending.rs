@@ -67,7 +67,7 @@ fn events(stage: &Stage, tree: TreeId) -> Vec<Event> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_pauses_nobody() {
+async fn a_stop_pauses_no_agent() {
     let stage = Stage::new(WORKS);
     let (home, tree) = stopped(&stage).await;
     assert_eq!((tree.status().state, state(&stage, tree.id())), (TreeState::Suspended, TreeState::Suspended));
@@ -77,7 +77,7 @@ async fn a_stop_pauses_nobody() {
 
 /// P24: a branch of a tree that is stopped is ready to run.
 #[tokio::test(start_paused = true)]
-async fn p24_a_branch_of_a_stopped_tree_goes_on_when_it_is_resumed() {
+async fn p24_a_branch_of_a_stopped_tree_continues_when_resumed() {
     let stage = Stage::new(WORKS);
     let (home, tree) = stopped(&stage).await;
     home.apply(tree.id(), Checkpoint::manual(root(), Some(name("then")))).await.unwrap();
@@ -89,7 +89,7 @@ async fn p24_a_branch_of_a_stopped_tree_goes_on_when_it_is_resumed() {
 
 /// P24: the same at the checkpoint that a rollback makes of what was before, while nobody runs the tree.
 #[tokio::test(start_paused = true)]
-async fn p24_a_branch_at_a_rollbacks_checkpoint_goes_on_when_it_is_resumed() {
+async fn p24_a_branch_at_a_rollbacks_checkpoint_continues_when_resumed() {
     let stage = Stage::new(
         "rules: [{ when: { turn: 1 }, call: [{ tool: ask_human, args: { question: Which? } }] }, { say: done }]",
     );
@@ -146,7 +146,7 @@ async fn a_stopped_tree_can_be_paused_and_unpaused() {
 
 /// G20: a tree that an older version stopped goes on, and needs no unpausing.
 #[tokio::test(start_paused = true)]
-async fn g20_a_tree_that_an_older_version_stopped_goes_on_when_it_is_resumed() {
+async fn g20_a_tree_that_an_older_version_stopped_continues_when_resumed() {
     let stage = Stage::new(WORKS);
     let tree = stopped_by_an_older_version(&stage);
     completes(&stage, &stage.home(), tree).await;

@@ -58,7 +58,7 @@ async fn every_event_that_is_shown_has_the_tags_of_its_tree() {
 
 /// Only the definition knows them: a tree without tags is written as before, and no agent reads any.
 #[tokio::test(start_paused = true)]
-async fn tags_stand_in_the_definition_and_nowhere_else() {
+async fn tags_are_in_the_definition_and_nowhere_else() {
     let stage = Stage::new("rules: [{ say: done }]");
     let home = stage.home();
     let mut lines = Vec::new();

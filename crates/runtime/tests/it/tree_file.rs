@@ -423,7 +423,7 @@ fn what_is_left_out_has_its_default() {
 }
 
 #[test]
-fn an_empty_list_of_subagents_is_none_and_no_list_is_all() {
+fn an_empty_list_of_subagents_allows_none_and_no_list_allows_all() {
     let spawn = |list: &str| {
         let text = format!(
             "name: n\nmodels: {{m: {{provider: scripted, script: s}}}}\nagents: {{solo: {{model: m{list}}}}}\n"
@@ -461,7 +461,7 @@ fn a_byte_order_mark_and_windows_line_ends_change_nothing() {
 }
 
 #[test]
-fn an_unknown_tool_is_told_where_it_was_written() {
+fn an_unknown_tool_is_reported_where_it_was_written() {
     let known: [ToolName; 2] = [name("spawn_agent"), name("wait_agents")];
     for (file, text, place) in [
         ("tree.yaml", EVERY_KEY, "41:26"),
@@ -486,7 +486,7 @@ fn an_unknown_tool_is_told_where_it_was_written() {
 }
 
 #[test]
-fn a_bad_script_is_told_where_it_was_written() {
+fn a_bad_script_is_reported_where_it_was_written() {
     let error = read("tree.yaml", EVERY_KEY).bad_script(&name("small"), "no such file `small.yaml`");
     assert_eq!(error.to_string(), "tree.yaml:36:13: no such file `small.yaml`");
 }

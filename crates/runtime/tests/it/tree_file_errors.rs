@@ -172,12 +172,12 @@ fn a_number_out_of_bounds_says_the_bounds() {
 }
 
 #[test]
-fn no_agent_is_called_like_somebody_else() {
+fn no_role_may_have_a_reserved_name() {
     insta::assert_snapshot!(told(&GOOD.replace("writer", "person")), @"tree.yaml:17:5: no agent can be called `person`, which names somebody else: choose another name than person, system, tree, user");
 }
 
 #[test]
-fn a_name_that_nobody_has_is_told_with_the_nearest() {
+fn an_unknown_name_is_reported_with_the_nearest() {
     insta::assert_snapshot!(edited("entry: lead", "entry: laed"), @"tree.yaml:18:8: unknown agent `laed`: did you mean `lead`?");
     insta::assert_snapshot!(edited("entry: lead", "entry: boss"), @"tree.yaml:18:8: unknown agent `boss`: known agents: lead, writer");
     insta::assert_snapshot!(edited("    model: fast\n    prompt", "    model: fats\n    prompt"), @"tree.yaml:12:12: unknown model `fats`: did you mean `fast`?");
@@ -193,7 +193,7 @@ fn a_name_that_nobody_has_is_told_with_the_nearest() {
 }
 
 #[test]
-fn a_name_that_is_none_says_the_rule() {
+fn an_invalid_name_reports_the_rule() {
     insta::assert_snapshot!(edited("  lead:", "  Lead:"), @"tree.yaml:11:3: `Lead` is not a valid role: 1 to 48 characters of a-z, 0-9, `_` and `-`, the first a letter or digit");
     insta::assert_snapshot!(edited("  fast:", "  'fast model':"), @"tree.yaml:6:3: `fast model` is not a valid model name: 1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit");
     insta::assert_snapshot!(edited("entry: lead", "entry: The Lead"), @"tree.yaml:18:8: `The Lead` is not a valid role: 1 to 48 characters of a-z, 0-9, `_` and `-`, the first a letter or digit");
@@ -288,7 +288,7 @@ fn a_wrong_word_is_shown_on_one_short_line() {
 }
 
 #[test]
-fn too_many_names_and_too_long_texts_are_told() {
+fn too_many_names_and_too_long_texts_are_reported() {
     let names: Vec<String> = (0..257).map(|n| format!("a{n}")).collect();
     let tools = format!("tools: [{}]", names.join(", "));
     insta::assert_snapshot!(edited("tools: [spawn_agent]", &tools), @"tree.yaml:14:12: `tools` has 257 entries, more than 256");
@@ -301,7 +301,7 @@ fn too_many_names_and_too_long_texts_are_told() {
 }
 
 #[test]
-fn what_an_alias_repeats_is_told_where_it_was_written() {
+fn an_error_in_an_alias_is_reported_where_it_was_written() {
     let text = "\
 name: n
 models: {m: {provider: scripted, script: s}}
@@ -315,7 +315,7 @@ entry: two
 
 /// A schema that is none, or leads out of itself, is told where that stands.
 #[test]
-fn a_bad_schema_is_told_at_its_place() {
+fn a_bad_schema_is_reported_at_its_place() {
     let edited = |schema: &str| edited("prompt: You lead.", &format!("output_schema: {schema}"));
     insta::assert_snapshot!(edited("{ type: strin }"), @r#"tree.yaml:13:28: bad `output_schema` at /type: value is not one of "array", "boolean" or 5 other candidates, and value is not of type "array": write a JSON Schema; `docs/tree-file.md` says what of it is supported"#);
     insta::assert_snapshot!(edited("\n      properties:\n        a: { items: [{ minimum: x }] }"), @r#"tree.yaml:15:21: bad `output_schema` at /properties/a/items: value is not of types "boolean", "object": write a JSON Schema; `docs/tree-file.md` says what of it is supported"#);
@@ -331,7 +331,7 @@ fn a_bad_schema_is_told_at_its_place() {
 
 /// A window in which nothing has room, and turns that nobody took, are named with the numbers that make sense.
 #[test]
-fn a_window_says_what_may_stand_in_it() {
+fn a_window_reports_its_content_and_limits() {
     insta::assert_snapshot!(edited("prompt: You lead.", "window: { size: 5 }"), @"tree.yaml:13:21: `size` of 5 is out of bounds: write a number from 256 to 4294967295");
     insta::assert_snapshot!(edited("prompt: You lead.", "window: { preset: wide }"), @"tree.yaml:13:23: unknown word `wide`: known words: dialog, tools");
     insta::assert_snapshot!(edited("prompt: You lead.", "window: { clamp_note: maybe }"), @"tree.yaml:13:27: unknown word `maybe`: known words: on, off");

@@ -116,7 +116,7 @@ async fn waits_that_contradict_each_other_all_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_cancels_itself_or_anybody_beside_or_above_it() {
+async fn no_agent_cancels_itself_a_sibling_or_an_ancestor() {
     let played = family(
         r#"
   - when: { agent: root, turn: 2 }
@@ -245,7 +245,7 @@ rules:
 
 /// A message to somebody who has ended, or was never there, changes nothing for anybody else.
 #[tokio::test(start_paused = true)]
-async fn messages_to_nobody_come_back_as_advice() {
+async fn messages_to_unknown_agents_return_advice() {
     let played = family(
         r#"
   - when: { agent: root, turn: 2 }

@@ -242,7 +242,7 @@ async fn flooded(stage: &Stage, count: usize, watch: Watch) -> (Tree, Watcher) {
 
 /// L36: one that stalls holds nobody up, and finds the rest in the journal when it goes on.
 #[tokio::test(start_paused = true)]
-async fn l36_a_watcher_that_stalls_harms_nobody_and_misses_nothing() {
+async fn l36_a_stalled_watcher_affects_no_other_and_misses_nothing() {
     let stage = Stage::new(WAITING);
     let (tree, mut slow) = flooded(&stage, 100, Watch { room: Some(10), ..Watch::default() }).await;
     assert!(slow.waiting() <= 11, "{}", slow.waiting());
@@ -287,7 +287,7 @@ fn drop_ok(next: Result<Seen, WatchFault>) -> Option<WatchFault> {
 
 /// L36: a tree waits for a watcher only as long as that watcher said.
 #[tokio::test(start_paused = true)]
-async fn l36_a_tree_waits_for_a_watcher_as_long_as_it_was_told() {
+async fn l36_a_tree_waits_for_a_watcher_up_to_its_limit() {
     let stage = Stage::new(WAITING);
     let patience = Duration::from_millis(500);
     let watch = Watch { room: Some(10), overflow: Overflow::Wait(patience), ..Watch::default() };

@@ -112,7 +112,7 @@ fn glance<T>(future: impl Future<Output = T>) -> Option<T> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_begins_among_what_is_remembered_reads_no_journal() {
+async fn a_watcher_that_starts_in_the_recent_events_reads_no_journal() {
     let gate = Gate::new();
     let tree = noted(&gate, 300).await;
     let end = tree.status().seq;
@@ -140,7 +140,7 @@ async fn whoever_begins_among_what_is_remembered_reads_no_journal() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_begins_before_what_is_remembered_reads_the_journal() {
+async fn a_watcher_that_starts_before_the_recent_events_reads_the_journal() {
     let gate = Gate::new();
     let tree = noted(&gate, 100).await;
     let mut first = tree.watch(after(0));
@@ -180,7 +180,7 @@ async fn one_page_is_read_for_all_who_wait_for_it() {
 
 /// Whoever asked for a page may be gone, or never look again: the others get it.
 #[tokio::test(start_paused = true)]
-async fn a_page_comes_whatever_becomes_of_whoever_asked_for_it() {
+async fn a_page_is_read_even_if_its_caller_is_dropped() {
     for is_dropped in [true, false] {
         let gate = Gate::new();
         let tree = noted(&gate, 100).await;
@@ -224,7 +224,7 @@ async fn a_page_that_cannot_be_read_is_tried_again_by_the_next() {
 
 /// Of a tree that has ended, nothing is kept once nobody looks; whoever comes then sees all of it all the same.
 #[tokio::test(start_paused = true)]
-async fn what_has_ended_is_read_again_by_whoever_comes_later() {
+async fn an_ended_tree_can_still_be_watched() {
     let gate = Gate::new();
     let tree = noted(&gate, 10).await;
     tree.cancel("root".parse().unwrap(), "enough").await.unwrap();

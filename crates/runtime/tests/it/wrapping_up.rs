@@ -64,7 +64,7 @@ async fn without_a_last_call_every_turn_is_an_ordinary_one() {
 /// G1 (steps ceiling), X3: the last step of the root's ceiling is its last call. What it answers is the output so far,
 /// the tree halts, and a raise brings ordinary turns back: the root is told, and goes on from there.
 #[tokio::test(start_paused = true)]
-async fn x3_at_its_steps_ceiling_the_root_answers_and_a_raise_lets_it_go_on() {
+async fn x3_at_its_steps_ceiling_the_root_answers_and_a_raise_lets_it_continue() {
     let stage = Stage::new(LOOKS);
     let home = stage.home();
     let tree = stage.start(&home, "root $90 steps=3 turns=20 wrap").await;

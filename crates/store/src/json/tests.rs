@@ -64,7 +64,7 @@ proptest! {
 }
 
 #[test]
-fn every_byte_is_escaped_wherever_it_stands() {
+fn every_byte_is_escaped_at_every_position() {
     for byte in 0..=0x7f_u8 {
         for place in 0..20 {
             let mut text = "é".repeat(5) + &"x".repeat(20);

@@ -27,7 +27,7 @@ fn go_on(journal: &Arc<dyn Journal>, mut rest: Vec<Batch>, after: u64, finished:
 }
 
 #[test]
-fn whoever_is_told_may_use_the_journal() {
+fn a_callback_may_use_the_journal() {
     let home = tempfile::tempdir().unwrap();
     let journals: [Arc<dyn Journal>; 2] = [Arc::new(MemoryJournal::new()), Arc::new(open(home.path()))];
     for journal in journals {
@@ -71,7 +71,7 @@ fn in_one_group(journal: &SqliteJournal, home: &Path, done: &dyn Fn(u8) -> Appen
 
 /// No append waits for the disk: it returns while another program holds the file.
 #[test]
-fn an_answer_that_panics_stops_nobody_else() {
+fn a_callback_that_panics_stops_no_other() {
     let home = tempfile::tempdir().unwrap();
     filled(home.path(), Durability::Normal);
     let journal = open(home.path());
@@ -94,7 +94,7 @@ fn an_answer_that_panics_stops_nobody_else() {
 
 /// The journal may go while its own thread answers somebody; what was queued is written all the same.
 #[test]
-fn whoever_is_answered_may_be_the_last_to_hold_the_journal() {
+fn a_callback_may_drop_the_last_handle_of_the_journal() {
     let home = tempfile::tempdir().unwrap();
     let journal = Arc::new(open(home.path()));
     let (go, gone) = sync_channel::<()>(0);

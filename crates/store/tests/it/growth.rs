@@ -35,7 +35,7 @@ async fn x9_a_late_turn_takes_no_more_room_than_an_early_one() {
 /// A write-ahead file that is written all the time begins anew all the same: one that grew with every commit would make
 /// every commit that waits for the disk slower, and fill the disk.
 #[test]
-fn a_busy_write_ahead_file_begins_anew() {
+fn a_busy_wal_file_is_reset() {
     const STEPS: usize = 6_000;
     const BYTES_MAX: u64 = 4_000 * 4_096;
     let home = tempfile::tempdir().unwrap();

@@ -88,7 +88,7 @@ fn bare(home: &Path) -> rusqlite::Result<BTreeMap<TreeId, [u8; 32]>> {
 /// Trees stand where their last batch is, in a home that crashed at any moment: for whoever looks, whoever writes on,
 /// and in the lists by state.
 #[test]
-fn a_home_that_was_never_closed_says_where_every_tree_stands() {
+fn a_home_that_was_never_closed_has_every_trees_head() {
     let home = tempfile::tempdir().unwrap();
     let journal = open(home.path());
     let mut told = Told::new();
@@ -112,7 +112,7 @@ fn a_home_that_was_never_closed_says_where_every_tree_stands() {
 
 /// A tree may get the number of one that was removed: what was said of that one is not said of it.
 #[test]
-fn a_new_tree_does_not_stand_where_a_removed_one_stood() {
+fn a_new_tree_does_not_inherit_a_removed_trees_head() {
     let home = tempfile::tempdir().unwrap();
     let (journal, mut told) = (open(home.path()), Told::new());
     (0..5).for_each(|_| (0..3).for_each(|number| write(&journal, &mut told, number, TreeState::Running)));

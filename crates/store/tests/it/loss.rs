@@ -165,7 +165,7 @@ fn g13_a_write_ahead_file_that_was_cut_or_deleted_is_named() {
 }
 
 #[test]
-fn without_the_count_of_commits_nobody_can_tell_and_nothing_is_run() {
+fn without_the_count_of_commits_nothing_is_run() {
     let whole = killed(false);
     let right = fs::read(count_file(whole.path())).unwrap();
     for change in [None, Some(&right[..7]), Some(&[&right[..31], &[!right[31]]].concat()[..])] {
@@ -183,7 +183,7 @@ fn without_the_count_of_commits_nobody_can_tell_and_nothing_is_run() {
 /// Pages are moved to their places long before the write-ahead file begins anew. If it is damaged then, the database
 /// has more than the part of the file that SQLite would still believe.
 #[test]
-fn a_damaged_write_ahead_file_whose_pages_were_all_moved_loses_nothing() {
+fn a_damaged_wal_file_after_a_full_checkpoint_loses_nothing() {
     let home = killed(true);
     let mut flipped = fs::read(wal(home.path())).unwrap();
     let middle = flipped.len() / 2;

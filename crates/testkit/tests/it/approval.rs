@@ -48,7 +48,7 @@ fn a_tool_is_called_when_a_person_says_yes_and_the_others_do_not_wait() {
 }
 
 #[test]
-fn a_no_reaches_the_model_with_the_reason_and_the_run_goes_on() {
+fn a_denial_reaches_the_model_with_the_reason_and_the_run_continues() {
     let mut play = play("root $9.00 turns=20", &[("root", "write", Approval::Ask)]);
     assert_snapshot!(recorded(&mut play, "
         said #1 I write. | write {\"text\":\"x\"}
@@ -65,7 +65,7 @@ fn a_no_reaches_the_model_with_the_reason_and_the_run_goes_on() {
 }
 
 #[test]
-fn a_tool_that_is_denied_is_refused_without_asking_anybody() {
+fn a_denied_tool_is_refused_without_a_question() {
     let mut play = play("root $9.00 turns=20", &[("root", "write", Approval::Deny)]);
     assert_snapshot!(recorded(&mut play, "
         said #1 I write. | write {}
@@ -128,7 +128,7 @@ fn a_spawn_can_need_a_persons_leave_too() {
 }
 
 #[test]
-fn nobody_who_answers_in_time_is_a_no() {
+fn an_approval_that_times_out_is_a_no() {
     let mut play = play("root $9.00 turns=20", &[("root", "write", Approval::Ask)]);
     assert_snapshot!(recorded(&mut play, "
         said #1 I write. | write {}

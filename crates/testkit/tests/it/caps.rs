@@ -82,7 +82,7 @@ fn lists_of_models_intersect_down_the_tree() {
 /// L18 (decision part): an unknown role, one outside a list of roles, and a tool the parent lacks are typed refusals,
 /// and the agent that asked goes on.
 #[test]
-fn a_refused_spawn_is_typed_and_the_agent_goes_on() {
+fn a_refused_spawn_is_typed_and_the_agent_continues() {
     let mut play = Play::grow_as("root / a\nroot / b\nroot / c", |tree| {
         tree.roles[1].caps.spawn = Allow::only([name("b")]);
         tree.roles[1].caps.tools = Allow::only([name("read"), name("write")]);

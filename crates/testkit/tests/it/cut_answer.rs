@@ -5,7 +5,7 @@ use spinney_testkit::check;
 
 /// G3 (deciding): a tool call that was cut is dropped, and the answer goes on once. One that is cut again is partial.
 #[test]
-fn an_answer_that_was_cut_goes_on_once_and_is_partial_if_it_is_cut_again() {
+fn a_cut_answer_is_continued_once_and_is_partial_if_cut_again() {
     assert_snapshot!(
         check(
             "root $9.00 turns=9 / child later turns=9",

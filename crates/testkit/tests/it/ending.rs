@@ -217,7 +217,7 @@ fn exit_at(play: &Play, seq: Seq) -> Exit {
 /// O12: the code of a failure reaches whoever waits for the child unchanged, by whichever way it hears of it, and so
 /// the root.
 #[test]
-fn o12_the_real_error_code_reaches_whoever_waits() {
+fn o12_the_real_error_code_reaches_the_caller() {
     let mut play = Play::grow("root $9.00 / a attached / b attached\nroot / c");
     play.run("fail b disk_full\nfail a disk_full\nfail c net_down\nwait root message");
     let seq = |outcome: &Outcome| match outcome {

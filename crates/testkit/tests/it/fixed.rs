@@ -78,7 +78,7 @@ fn an_oversized_ask_does_not_freeze_the_tree() {
 
 /// A halt lasts no longer than the call that asked for more.
 #[test]
-fn a_tree_goes_on_when_the_call_that_halted_it_is_given_up() {
+fn a_tree_continues_when_the_call_that_halted_it_is_dropped() {
     insta::assert_snapshot!(
         check("root $1.00 / a\nroot / b", "charge root $0.80\ncall a $0.50\ncall b $0.10\ncancel a"), @"
     root charged $0.80

@@ -9,7 +9,7 @@ use crate::seen::name;
 const FIXTURE: &str = "root $9.00 turns=20 / helper later turns=3";
 
 #[test]
-fn a_child_that_has_completed_goes_on_under_the_next_name() {
+fn a_completed_child_continues_under_the_next_name() {
     assert_snapshot!(check(FIXTURE, "
         said #1 You do it. | spawn_agent {\"agent\":\"helper\",\"goal\":\"Count the trees.\",\"id\":\"h\"}
         said #3 There are seven.
@@ -49,7 +49,7 @@ fn a_child_that_has_completed_goes_on_under_the_next_name() {
 
 /// It reads what it read and said before, then its new task; nothing of its parent.
 #[test]
-fn what_it_knows_is_what_the_other_knew_and_its_new_task() {
+fn a_followup_knows_what_the_child_knew_and_its_new_task() {
     let mut play = Play::grow(FIXTURE);
     play.run(
         "

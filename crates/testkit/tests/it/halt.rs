@@ -10,7 +10,7 @@ use crate::seen::{agent, name, refused};
 
 /// X3 (decision part): the root's own call reaches its ceiling; once a person raised it the same call goes on.
 #[test]
-fn a_halted_tree_that_is_topped_up_goes_on_with_the_same_call() {
+fn a_raised_halted_tree_continues_with_the_same_call() {
     let script = "
         call root $0.80
         done #1 $0.80
@@ -48,7 +48,7 @@ fn a_halted_tree_that_is_topped_up_goes_on_with_the_same_call() {
 /// X3 (decision part): the same for a root that keeps nothing for itself, like a graph's: the call of its child is
 /// parked and goes on.
 #[test]
-fn a_parked_call_of_a_child_goes_on_after_the_top_up() {
+fn a_parked_call_of_a_child_continues_after_the_raise() {
     let script = "
         call a $0.90
         call b $0.30

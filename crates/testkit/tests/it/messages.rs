@@ -88,7 +88,7 @@ fn messages_for_those_who_never_come_are_bounded() {
 
 /// A model reads what stands on a message, so that it can answer to it, and what it reads is counted.
 #[test]
-fn what_stands_on_a_message_is_read_and_counted() {
+fn a_messages_envelope_is_read_and_counted() {
     let envelope = Envelope {
         topic: Some(name("review.ask")),
         kind: Some(name("request")),

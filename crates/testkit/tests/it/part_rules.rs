@@ -225,7 +225,7 @@ fn counted(play: &Play, agent: &str) -> (Vec<usize>, Vec<usize>) {
 /// P5: what tools return stands in the order in which they were asked for, whichever was faster, and what an agent is told
 /// meanwhile stands before: so a placeholder falls on the oldest.
 #[test]
-fn p5_headers_stand_as_their_messages_do_whatever_comes_first() {
+fn p5_headers_have_the_order_of_their_messages_whatever_comes_first() {
     let mut play = Play::grow_as("root $9.00 turns=9 / b later turns=9", |plan| {
         let turns =
             plan.roles.get_mut(&name::<RoleName>("root")).and_then(|role| role.turns.as_mut()).unwrap();

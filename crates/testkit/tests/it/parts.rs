@@ -157,7 +157,7 @@ async fn p5_a_window_for_no_image_shows_placeholders_and_files() {
 
 /// A tool that returns parts that are none keeps its text and those that are; the model is told of the others.
 #[tokio::test(start_paused = true)]
-async fn parts_of_a_tool_that_break_a_bound_are_left_out_and_told() {
+async fn a_tools_parts_above_a_limit_are_left_out_and_reported() {
     let script = "rules: [ { when: { turn: 1 }, call: [ { tool: look, args: {} } ] }, { say: done } ]";
     let many = |count: usize| (0..count).map(|nth| image(&format!("{nth}.png"))).collect::<Vec<_>>();
     let huge = Enclosure { bytes: vec![0; limit::PART_BYTES_MAX as usize + 1], ..file("huge.bin") };

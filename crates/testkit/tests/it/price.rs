@@ -100,7 +100,7 @@ fn each_kind_of_token_is_settled_at_its_own_rate() {
 
 /// Above a threshold the whole call costs the tier's price; at the threshold it does not.
 #[test]
-fn a_long_input_makes_the_whole_call_dearer() {
+fn a_long_input_raises_the_price_of_the_whole_call() {
     let tier = |input_above, rates| PriceTier { input_above, rates };
     let price = Price {
         tiers: vec![

@@ -34,7 +34,7 @@ fn an_answer_wakes_only_the_agent_that_asked() {
 
 /// Nobody answers in time: the question fails, its default counts, or the agent is cancelled, as it was asked.
 #[test]
-fn a_question_that_nobody_answers_ends_as_it_said() {
+fn an_unanswered_question_follows_its_timeout_policy() {
     insta::assert_snapshot!(check("root / a / b", "ask a Which? timeout=5s\npass 4999ms\npass 1ms"), @"
     #1 a asks: Which?
     #1 ended: expired, 0 ended, spent nothing
@@ -63,7 +63,7 @@ fn a_question_that_nobody_answers_ends_as_it_said() {
 
 /// An answer to a question that nobody asked, that was answered, or that is no question is refused with the open ones.
 #[test]
-fn an_answer_to_a_question_that_nobody_asked_is_refused() {
+fn an_answer_to_an_unknown_question_is_refused() {
     let mut play = Play::grow("root $9.00 / a\nroot / b");
     play.run("call a $0.10\nask a Which?\nask b Why?\nask b When?\nanswer #3 because\nwait b message");
     for question in [1, 3, 5, 99] {

@@ -83,7 +83,7 @@ fn end(play: &Play, agent: &str) -> String {
 
 /// The first message of an agent with a schema asks for a value of it; without one it is what it always was.
 #[test]
-fn an_agent_is_told_its_schema_and_nobody_else_is() {
+fn only_the_agent_itself_is_shown_its_schema() {
     let play = Play::grow_as("root turns=5 / plain turns=5", |definition| {
         let root =
             definition.roles.get_mut(&name::<RoleName>("root")).and_then(|role| role.turns.as_mut()).unwrap();
@@ -142,7 +142,7 @@ fn repairs_that_do_not_help_end_in_a_typed_failure() {
 }
 
 #[test]
-fn a_schema_that_is_none_fails_at_once_because_nothing_can_fit() {
+fn an_invalid_schema_fails_at_once_because_nothing_can_match() {
     let mut play = grow("root turns=5");
     let wrong = Mismatch { kind: MismatchKind::Schema, ..misfit() };
     answer(&mut play, "{}", Some(wrong));
@@ -208,7 +208,7 @@ fn an_answer_that_fits_is_not_the_end_while_there_is_something_to_read() {
 
 /// What is wrong with an answer is read, however full the window is.
 #[test]
-fn what_is_wrong_is_told_even_when_the_window_is_full() {
+fn a_mismatch_is_shown_even_when_the_window_is_full() {
     let mut play = Play::grow_as("root turns=20", |definition| {
         shaped(definition);
         let turns = definition.roles.values_mut().filter_map(|role| role.turns.as_mut());

@@ -28,7 +28,7 @@ fn publish(topic: &str) -> Request {
 }
 
 #[test]
-fn no_agent_has_the_id_of_somebody_else() {
+fn no_agent_may_have_a_reserved_id() {
     let mut play = Play::grow(TREE);
     for id in RESERVED_IDS {
         assert_eq!(play.ask(spawn(id)), Err(Refusal::ReservedId { agent: name(id) }));

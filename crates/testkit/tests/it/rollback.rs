@@ -63,7 +63,7 @@ fn an_answer_that_comes_too_late_is_paid_and_asks_for_nothing() {
 
 /// Tools that were out return too late: the context has what was returned by then, and an error for each of the others.
 #[test]
-fn a_tool_that_was_out_is_told_as_an_error_and_its_return_is_void() {
+fn a_tool_that_was_running_is_shown_as_an_error_and_its_result_is_void() {
     let mut play = Play::grow(FIXTURE);
     play.run("said #1 Hm. | read {} | read {} | read {}\ndone #4");
     let rollback = checkpoint(&mut play, "root");
@@ -89,7 +89,7 @@ fn a_tool_that_was_out_is_told_as_an_error_and_its_return_is_void() {
 
 /// What a child was told of a past that is gone is not counted as known: what comes in its place is news.
 #[test]
-fn what_comes_instead_is_news_to_those_who_were_told() {
+fn replacements_are_new_to_agents_that_had_the_original() {
     let fact = |text: &str| {
         let envelope = Envelope { category: Category::Context, ..Envelope::default() };
         Request::Send(Send { envelope, ..Send::plain(name("root"), Body::text(text)) })

@@ -62,7 +62,7 @@ fn window(play: &Play, agent: &str) -> Option<u64> {
 
 /// P10 (decision part): a child's window is the least of what its role and its spawner say, and its parent's stays.
 #[test]
-fn the_least_that_anybody_says_is_the_window_of_a_child() {
+fn a_childs_window_is_the_smallest_size_given() {
     let mut play =
         Play::grow_as(FIXTURE, |definition| windows(definition, [("root", 100_000), ("b", 8_000)]));
     let spawn = Spawn {
@@ -98,7 +98,7 @@ fn a_window_fits_each_model_that_a_call_may_go_to() {
 /// P11 (decision part): a parent is told of a smaller window once, with the number that counts, and of none that is as
 /// large.
 #[test]
-fn a_parent_is_told_when_and_only_when_a_child_was_clamped() {
+fn a_parent_is_notified_only_when_a_child_was_clamped() {
     let sizes =
         |small| Play::grow_as(FIXTURE, |definition| windows(definition, [("root", 100_000), ("b", small)]));
     let mut play = sizes(8_000);
@@ -201,7 +201,7 @@ fn a_refresh_tells_what_is_new_once() {
 /// P4 (decision part): what a tool returned stands right behind the message that asked for it, whatever is told while
 /// it is out; told twice with replace, it is there once.
 #[test]
-fn what_is_told_while_a_tool_is_out_comes_behind_its_result() {
+fn what_is_shared_while_a_tool_runs_follows_its_result() {
     let mut play = busy();
     play.must(spawn("b1", Share::Goal));
     play.run("said #4 Look. | read {}");
@@ -218,7 +218,7 @@ fn what_is_told_while_a_tool_is_out_comes_behind_its_result() {
 /// What a forked child takes over is its own conversation, also what others had told its parent: nobody takes that away
 /// from it again.
 #[test]
-fn what_others_told_a_parent_is_its_forked_childs_own() {
+fn what_others_shared_with_a_parent_is_its_forked_childs_own() {
     let mut play = Play::grow(FIXTURE);
     play.must(spawn("b1", Share::Goal));
     play.must(send("b1", Category::Context, "FACT-1 of b1."));
@@ -280,7 +280,7 @@ fn p15_a_broadcast_takes_nothing_that_is_private() {
 
 /// A fork goes on from the last turns of its parent, each whole; the one under way is not among them.
 #[test]
-fn a_forked_child_goes_on_from_whole_turns() {
+fn a_forked_child_continues_from_whole_turns() {
     let mut play = busy();
     play.run("said #3 SAID-2. | read {}\ndone #4");
     play.run("said #5 SAID-3. | spawn_agent {\"agent\":\"b\",\"goal\":\"Go on.\",\"id\":\"b1\",\"share\":{\"fork\":1}}");

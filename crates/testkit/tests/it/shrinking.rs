@@ -306,7 +306,7 @@ async fn x6_of_over_a_hundred_attempts_at_more_than_a_parent_has_none_passes() {
 /// The prison holds nobody who has the rights: what is refused below the root is granted to the root itself, so that the
 /// test above could fail.
 #[tokio::test(start_paused = true)]
-async fn whoever_has_the_rights_may_do_what_is_refused_below() {
+async fn an_agent_with_the_rights_may_do_what_is_refused_below() {
     let calls = r#"{ tool: run }, { tool: gated }, { tool: look },
       { tool: spawn_agent, args: { agent: outside, goal: Go., model: cheap } },
       { tool: spawn_agent, args: { agent: online, goal: Go. } },

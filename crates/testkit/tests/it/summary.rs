@@ -118,7 +118,7 @@ fn a_full_window_is_summed_up_before_it_is_cut() {
 
 /// The words are part of the rules: every hold counts them.
 #[test]
-fn what_asks_for_a_summary_stands_behind_what_goes_and_no_tool_is_offered() {
+fn the_summary_request_follows_the_dropped_messages_without_tools() {
     let mut play = grow("root $9.00 turns=20");
     until_full(&mut play, "root");
     let Packet { messages, tools, .. } = asked(&play, "root");
@@ -185,7 +185,7 @@ fn a_summary_before_the_eleventh_turn_makes_no_checkpoint() {
 
 /// Whatever becomes of the call, lines tell the cut, the event says why, and the agent has its turn.
 #[test]
-fn without_a_summary_lines_tell_the_cut_and_the_agent_goes_on() {
+fn without_a_summary_lines_replace_the_cut_and_the_agent_continues() {
     let ends: [(&str, Unsummed); 6] = [
         ("failed #N invalid\nfailed #N invalid", Unsummed::Failed),
         ("said #N", Unsummed::Empty),
@@ -252,7 +252,7 @@ fn a_summary_that_is_refused_for_budget_neither_ends_its_agent_nor_halts_the_tre
 
 /// What came meanwhile and has to go too is told in lines behind the summary.
 #[test]
-fn what_a_summary_does_not_cover_is_told_in_lines_behind_it() {
+fn lines_after_a_summary_cover_the_rest() {
     let mut play = grow("root $9.00 turns=20");
     let call = until_full(&mut play, "root");
     let covered = asked(&play, "root").messages.len();

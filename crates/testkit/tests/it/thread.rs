@@ -63,7 +63,7 @@ fn bound(play: &Play, agent: &str) -> Option<u64> {
 /// P14 (decision part): the bound of a shared thread is the least context share of all who know it, each time somebody
 /// joins or leaves, and each time that is one event. Nobody's own window changes.
 #[test]
-fn the_bound_of_a_thread_follows_whoever_joins_or_leaves() {
+fn the_bound_of_a_thread_follows_its_readers() {
     let mut play = Play::grow_as(FIXTURE, windows);
     play.must(spawn("root", "b", Share::Thread));
     assert_eq!((bound(&play, "root"), bound(&play, "b1")), (Some(2_400), Some(2_400)));
@@ -99,7 +99,7 @@ fn the_bound_of_a_thread_follows_whoever_joins_or_leaves() {
 /// P14 (decision part): more of a thread than the least of its readers has room for is in nobody's packet; the rest of
 /// a window is not touched, and what is left out is told.
 #[test]
-fn nobody_sees_more_of_a_thread_than_the_smallest_window_has_room_for() {
+fn no_reader_sees_more_of_a_thread_than_the_smallest_window_fits() {
     let mut play = Play::grow_as(FIXTURE, windows);
     play.must(spawn("root", "b", Share::Thread));
     play.must(spawn("root", "c", Share::Thread));
@@ -126,7 +126,7 @@ fn nobody_sees_more_of_a_thread_than_the_smallest_window_has_room_for() {
 /// Whoever reads a thread is told its context messages once, when it joins and as they come; a child of a reader joins
 /// the same thread. Nothing else crosses, and nothing goes up.
 #[test]
-fn a_reader_is_told_what_the_thread_learns_and_nothing_else() {
+fn a_reader_receives_the_threads_messages_and_nothing_else() {
     let mut play = Play::grow(FIXTURE);
     play.must(fact("root", "FACT-1."));
     play.must(Request::Send(Send::plain(name("root"), Body::text("DIALOG-1."))));

@@ -125,7 +125,7 @@ fn v18_tokens_and_steps_are_waited_for_too() {
 
 /// V18: an agent that is cancelled leaves the line, and those behind it move up.
 #[test]
-fn v18_whoever_is_cancelled_leaves_the_line() {
+fn v18_a_cancelled_agent_leaves_the_line() {
     let script = "call a $0.60\ncall b $0.70\ncall c $0.20\ncancel b";
     insta::assert_snapshot!(check("root $1.00 / a\nroot / b\nroot / c", script), @"
     #1 asked by a

@@ -82,7 +82,7 @@ fn what_is_not_dollars_is_refused_with_the_remedy() {
 
 /// JSON has no way to say it, other formats do.
 #[test]
-fn a_number_that_is_none_is_no_dollars() {
+fn an_invalid_number_is_not_a_dollar_amount() {
     for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         let value = serde_json::Value::from(number);
         assert!(Usd::try_from(value.clone()).is_err(), "{number}");
@@ -190,7 +190,7 @@ fn every_key_of_a_budget_changes_it() {
 }
 
 #[test]
-fn what_is_no_budget_is_refused_with_the_words_that_are() {
+fn an_unknown_budget_key_is_refused_with_the_known_ones() {
     let recorded = |text: &str| spec(text).unwrap_err();
     insta::assert_snapshot!(recorded(r#"{"cost": 1}"#), @"unknown field `cost`, expected one of `cost_usd`, `tokens`, `steps`, `tool_calls`, `retries`, `timeout`, `lend`, `answer_reserve`, `on_low`, `wrap_up`");
     insta::assert_snapshot!(recorded(r#"{"cost_usd": -1}"#), @"`-1` is not an amount in USD: write a plain positive number such as 0.25, at most nine decimals");
