@@ -1,4 +1,4 @@
-//! Scripted failures.
+//! Scripted failures: which attempts of a rule or tool fail, and how.
 
 use serde::Deserialize;
 use spinney_kernel::words::{Fault, FaultKind};

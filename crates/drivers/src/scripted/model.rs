@@ -1,4 +1,4 @@
-//! The scripted model.
+//! The scripted model: answers from the rules of a script, one attempt at a time. It calls nothing outside.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

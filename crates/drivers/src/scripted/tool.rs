@@ -1,4 +1,4 @@
-//! The scripted tools.
+//! The scripted tools: they answer from the `tools` of a script and call nothing outside.
 
 use std::future::pending;
 use std::sync::Arc;

@@ -199,9 +199,8 @@ name!(
     "1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit"
 );
 name!(
-    MessageKind,
-    "message type",
-    is_label,
+    /// The kind of a message, chosen by its sender.
+    MessageKind, "message type", is_label,
     "1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit"
 );
 name!(
@@ -210,9 +209,8 @@ name!(
     "1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit"
 );
 name!(
-    CheckpointName,
-    "checkpoint name",
-    is_slug_64,
+    /// A checkpoint's name, unique in its home.
+    CheckpointName, "checkpoint name", is_slug_64,
     "1 to 64 characters of a-z, 0-9, `_` and `-`, the first a letter or digit"
 );
 name!(
