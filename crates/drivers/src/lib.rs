@@ -1,12 +1,14 @@
 //! Drivers: what acts outside on behalf of agents, and guards the folders that they work in. Today the workspaces, the
-//! tools that read and write in them, what counts tokens, what models cost, the models and tools that answer from a script,
-//! and the wire formats of the models that come here. Nothing in here decides, reads the time or knows how a tree is run
+//! tools that read and write in them, what counts tokens, what models cost, the models of providers with their wire formats,
+//! and the models and tools that answer from a script. Nothing in here decides, reads the time or knows how a tree is run
 //! or stored.
 
 pub mod files;
 #[cfg(feature = "http")]
 pub mod http;
 pub mod prices;
+#[cfg(feature = "http")]
+pub mod providers;
 pub mod scripted;
 pub mod tokens;
 pub mod wire;

@@ -31,8 +31,20 @@ pub struct WireCall {
 #[derive(Debug)]
 pub struct WireMissed {
     pub fault: WireFault,
+    pub reached: Reached,
     /// As far as it came: what it used may be known in part.
     pub answer: WireAnswer,
+}
+
+/// How far an attempt came. What it can have cost follows from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reached {
+    /// Nothing of the request left this machine.
+    NotSent,
+    /// The provider answered with an error in place of an answer.
+    Refused,
+    /// The request went out, and how it ended at the provider is unknown.
+    Sent,
 }
 
 /// The key of a provider. It is never printed.
@@ -71,7 +83,7 @@ impl HttpClient {
         let total = self.limits().total;
         let Ok(answered) = timeout(total, self.attempt(call, on_delta)).await else {
             let message = format!("the answer did not end within {} s", total.as_secs());
-            return Err(missed(WireFault::new(WireFaultKind::Timeout, message)));
+            return Err(missed(Reached::Sent, WireFault::new(WireFaultKind::Timeout, message)));
         };
         answered
     }
@@ -82,29 +94,39 @@ impl HttpClient {
         on_delta: &mut SendDelta<'_>,
     ) -> Result<WireAnswer, Box<WireMissed>> {
         let secrets = call.secrets();
-        let post = call.post(secrets.clone()).map_err(missed)?;
+        let post = call.post(secrets.clone()).map_err(|fault| missed(Reached::NotSent, fault))?;
         let read_as = ReadAs { format: call.format, model: call.request.model, keep: call.keep, secrets };
-        let body = self.post(post).await.map_err(missed)?;
+        let body = self.post(post).await.map_err(|fault| missed(without_a_body(&fault), fault))?;
         if body.is_json() {
-            let whole = whole(body).await.map_err(missed)?;
-            return read_whole(&read_as, &whole, on_delta).map_err(missed);
+            let whole = whole(body).await.map_err(|fault| missed(Reached::Sent, fault))?;
+            return read_whole(&read_as, &whole, on_delta).map_err(|fault| missed(Reached::Sent, fault));
         }
         let mut reader = StreamReader::new(read_as);
         let read = stream(body, &mut reader, on_delta).await;
         let answer = reader.finish();
         match read {
-            Err(fault) => Err(Box::new(WireMissed { fault, answer })),
+            Err(fault) => Err(Box::new(WireMissed { fault, reached: Reached::Sent, answer })),
             Ok(()) if answer.end == StreamEnd::Cut => {
                 let fault = WireFault::new(WireFaultKind::Cut, "the answer ended before its last event");
-                Err(Box::new(WireMissed { fault, answer }))
+                Err(Box::new(WireMissed { fault, reached: Reached::Sent, answer }))
             }
             Ok(()) => Ok(answer),
         }
     }
 }
 
-fn missed(fault: WireFault) -> Box<WireMissed> {
-    Box::new(WireMissed { fault, answer: WireAnswer::default() })
+fn missed(reached: Reached, fault: WireFault) -> Box<WireMissed> {
+    Box::new(WireMissed { fault, reached, answer: WireAnswer::default() })
+}
+
+/// How far a post came that brought no body.
+const fn without_a_body(fault: &WireFault) -> Reached {
+    match (fault.status, fault.kind) {
+        (Some(_), _) => Reached::Refused,
+        // Without a status these are ours: an address or a header that cannot be, and no connection.
+        (None, WireFaultKind::BadRequest | WireFaultKind::Unreachable) => Reached::NotSent,
+        (None, _) => Reached::Sent,
+    }
 }
 
 /// Reads a stream to its last event, and what follows it for a short time.
@@ -143,6 +165,16 @@ async fn whole(mut body: HttpBody) -> Result<String, WireFault> {
 }
 
 impl WireCall {
+    /// Whether it can be sent: the address, the headers and the parameters, before anything depends on it.
+    ///
+    /// # Errors
+    /// Names what is wrong with it.
+    pub fn check(&self) -> Result<(), WireFault> {
+        let post = self.post(self.secrets())?;
+        post.address()?;
+        post.header_map().map(|_| ())
+    }
+
     fn secrets(&self) -> Secrets {
         let extra = self.extra.iter().filter_map(|header| match header {
             HttpHeader::Secret { value, .. } => Some(value.clone()),

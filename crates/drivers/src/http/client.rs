@@ -97,6 +97,7 @@ async fn refused(mut body: HttpBody, faults: &FaultReader) -> WireFault {
 /// A failure of the connection. Addresses are left out of it: they can hold what nobody should read.
 pub(super) fn failed(faults: &FaultReader, error: reqwest::Error, what: &str) -> WireFault {
     let kind = match () {
+        () if error.is_connect() => WireFaultKind::Unreachable,
         () if error.is_timeout() => WireFaultKind::Timeout,
         () if error.is_body() || error.is_decode() => WireFaultKind::Cut,
         () if error.is_builder() => WireFaultKind::BadRequest,

@@ -8,9 +8,10 @@ mod limits;
 mod packet;
 mod post;
 
-pub use ask::{ModelKey, SendDelta, WireCall, WireMissed};
+pub use ask::{ModelKey, Reached, SendDelta, WireCall, WireMissed};
 pub use body::HttpBody;
 pub use client::{HttpClient, HttpSetupError, Proxies};
 pub use limits::HttpLimits;
 pub use packet::wire_request;
+pub(crate) use post::is_loopback;
 pub use post::{HttpHeader, HttpPost};

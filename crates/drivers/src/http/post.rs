@@ -1,5 +1,7 @@
 //! A request on its way out. Keys stand in it as headers that are never printed.
 
+use std::net::IpAddr;
+
 use reqwest::Url;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
@@ -40,16 +42,21 @@ impl std::fmt::Debug for HttpHeader {
 }
 
 impl HttpPost {
-    /// Its address. One with a user or a password in it is refused: it would be printed.
+    /// Its address. One with a user or a password in it is refused, because it would be printed, and so is plain http that
+    /// leaves this machine.
     pub(super) fn address(&self) -> Result<Url, WireFault> {
         let refused =
             |why: &str| WireFault::new(WireFaultKind::BadRequest, format!("the model's base_url {why}"));
         let url = Url::parse(&self.url).map_err(|_| refused("is no address: write https://host/path"))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(refused("is neither http nor https"));
+            return Err(refused("is neither http nor https: write https://host/path"));
         }
         if !url.username().is_empty() || url.password().is_some() {
             return Err(refused("has a password in it: name an environment variable as key_env"));
+        }
+        // The key and everything that agents say could be read on the way.
+        if url.scheme() == "http" && !is_loopback(&url) {
+            return Err(refused("is plain http to another machine: write https, or tunnel it to 127.0.0.1"));
         }
         Ok(url)
     }
@@ -70,4 +77,11 @@ impl HttpPost {
         }
         Ok(map)
     }
+}
+
+/// Whether an address is on this machine.
+pub(crate) fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
 }

@@ -29,6 +29,8 @@ pub enum WireFaultKind {
     Overload,
     /// The provider failed.
     Server,
+    /// There is no connection to it, so nothing was sent.
+    Unreachable,
     Timeout,
     /// The answer broke off.
     Cut,
@@ -157,9 +159,13 @@ impl WireFaultKind {
     /// Whether the same call may go better later, so that a pause means something.
     const fn is_passing(self) -> bool {
         match self {
-            Self::RateLimit | Self::Overload | Self::Server | Self::Timeout | Self::Cut | Self::Malformed => {
-                true
-            }
+            Self::RateLimit
+            | Self::Overload
+            | Self::Server
+            | Self::Unreachable
+            | Self::Timeout
+            | Self::Cut
+            | Self::Malformed => true,
             Self::TooLarge
             | Self::Auth
             | Self::OutOfCredit

@@ -23,7 +23,7 @@ pub(in crate::wire) enum ChatDialect {
 
 pub(in crate::wire) fn write(request: &WireRequest, dialect: ChatDialect) -> Result<Vec<u8>, BodyError> {
     let (params, mut body) = (&request.params, Object::default());
-    Unsupported { provider: "chat completions" }.refuse("thinking", params.thinking.as_ref())?;
+    Unsupported { provider: "chat completions" }.refuse("thinking_budget", params.thinking.as_ref())?;
     body.put("model", &request.model)?;
     body.put("messages", &messages(request, dialect)?)?;
     if !request.tools.is_empty() {

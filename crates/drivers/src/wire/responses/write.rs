@@ -16,7 +16,7 @@ const ID_BYTES_MAX: usize = 64;
 pub(in crate::wire) fn write(request: &WireRequest) -> Result<Vec<u8>, BodyError> {
     let (params, mut body) = (&request.params, Object::default());
     let unsupported = Unsupported { provider: "responses" };
-    unsupported.refuse("thinking", params.thinking.as_ref())?;
+    unsupported.refuse("thinking_budget", params.thinking.as_ref())?;
     unsupported.refuse("seed", params.seed.as_ref())?;
     unsupported.refuse_stop(params)?;
     body.put("model", &request.model)?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use spinney_drivers::http::HttpLimits;
+use spinney_drivers::http::{HttpLimits, Reached};
 use spinney_drivers::wire::{StreamEnd, WireDelta, WireFault, WireFaultKind, WireFormat};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
@@ -110,6 +110,9 @@ async fn a_redirect_is_a_fault_and_the_key_goes_nowhere() {
     assert_eq!(elsewhere.requests(), Vec::<String>::new());
 }
 
+/// Nothing was sent, so nothing can be billed.
+const NO_CONNECTION: (WireFaultKind, Reached) = (WireFaultKind::Unreachable, Reached::NotSent);
+
 #[tokio::test]
 async fn what_is_no_http_and_no_tls_is_a_fault_of_the_server() {
     let noise = Upstream::play(vec![Step::Send(b"220 mail ready\r\n".to_vec())]).await;
@@ -121,10 +124,10 @@ async fn what_is_no_http_and_no_tls_is_a_fault_of_the_server() {
         connection.write_all(b"220 mail ready\r\n").await.unwrap();
     });
     let missed = ask(SHORT, call(CHAT, &format!("https://{address}"))).await.0.unwrap_err();
-    assert_eq!(missed.fault.kind, WireFaultKind::Server, "{}", missed.fault);
+    assert_eq!((missed.fault.kind, missed.reached), NO_CONNECTION, "{}", missed.fault);
     let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let missed = ask(SHORT, call(CHAT, &format!("http://{nobody}"))).await.0.unwrap_err();
-    assert_eq!(missed.fault.kind, WireFaultKind::Server, "{}", missed.fault);
+    assert_eq!((missed.fault.kind, missed.reached), NO_CONNECTION, "{}", missed.fault);
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 mod calls;
 mod chaos;
 mod packets;
+mod settling;
 mod upstream;
 
 use std::time::Duration;

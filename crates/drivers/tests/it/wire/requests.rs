@@ -120,9 +120,9 @@ fn a_parameter_without_a_word_is_refused() {
     let stop = WireParams { stop: vec!["x".into()], ..WireParams::default() };
     let thinking = WireParams { thinking: Some(Thinking::Budget(5_000)), ..WireParams::default() };
     let table = [
-        (WireFormat::OpenAiChat, thinking.clone(), "thinking"),
-        (WireFormat::CompatibleChat, thinking.clone(), "thinking"),
-        (WireFormat::OpenAiResponses, thinking, "thinking"),
+        (WireFormat::OpenAiChat, thinking.clone(), "thinking_budget"),
+        (WireFormat::CompatibleChat, thinking.clone(), "thinking_budget"),
+        (WireFormat::OpenAiResponses, thinking, "thinking_budget"),
         (WireFormat::OpenAiResponses, seed.clone(), "seed"),
         (WireFormat::OpenAiResponses, stop, "stop"),
         (WireFormat::AnthropicMessages, seed, "seed"),

@@ -1,0 +1,11 @@
+//! Models of providers, behind the kernel's port: one attempt over HTTP, streamed, and what it used. Keys are handed in;
+//! nothing here reads an environment, and whether to try again is for the kernel.
+
+mod clients;
+mod model;
+mod provider;
+mod settle;
+
+pub use clients::ProviderClients;
+pub use model::{ProviderModel, ProviderSetup};
+pub use provider::Provider;

@@ -1,0 +1,119 @@
+//! A model of a provider: each call is one attempt, always streamed.
+
+use std::sync::Arc;
+
+use spinney_kernel::port::Pending;
+use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
+
+use super::clients::ProviderClients;
+use super::provider::Provider;
+use super::settle::{answered, missed};
+use crate::http::{HttpClient, HttpHeader, ModelKey, WireCall, wire_request};
+use crate::tokens::Tokenizer;
+use crate::wire::{Endpoint, Keep, WireDelta, WireFault, WireFaultKind, WireFormat, WireParams, WireRequest};
+
+/// What a model of a provider is called with.
+#[derive(Clone, Debug)]
+pub struct ProviderSetup {
+    pub provider: Provider,
+    /// The model, by the provider's name.
+    pub model: String,
+    /// Where it is, if not at the provider's own place.
+    pub base_url: Option<String>,
+    pub key: Option<ModelKey>,
+    /// Headers beyond those of the format.
+    pub headers: Vec<HttpHeader>,
+    pub params: WireParams,
+}
+
+/// A model that is called over the network.
+#[derive(Debug)]
+pub struct ProviderModel {
+    client: HttpClient,
+    format: WireFormat,
+    endpoint: Endpoint,
+    model: String,
+    key: Option<ModelKey>,
+    headers: Vec<HttpHeader>,
+    params: WireParams,
+    tokenizer: Tokenizer,
+}
+
+/// Headers that the transport writes itself.
+const OUR_HEADERS: [&str; 6] =
+    ["accept-encoding", "connection", "content-length", "content-type", "host", "transfer-encoding"];
+
+impl ProviderModel {
+    /// A model with these settings, which are checked as far as that is possible without a call.
+    ///
+    /// # Errors
+    /// Says which setting is wrong, and what to do.
+    pub fn new(setup: ProviderSetup, clients: &ProviderClients) -> Result<Self, WireFault> {
+        let ProviderSetup { provider, model, base_url, key, headers, params } = setup;
+        let wrong = |message: &str| WireFault::new(WireFaultKind::BadRequest, message);
+        let tokenizer = match base_url {
+            None => provider.tokenizer(&model),
+            Some(_) => Tokenizer::Bytes,
+        };
+        let base_url = base_url.or_else(|| provider.base_url().map(str::to_owned));
+        let base_url = base_url.ok_or_else(|| wrong("the model's base_url is missing"))?;
+        if base_url.contains(['?', '#']) {
+            return Err(wrong(
+                "the model's base_url has a query: write only the address, such as https://host/v1",
+            ));
+        }
+        for header in &headers {
+            let (HttpHeader::Plain { name, .. } | HttpHeader::Secret { name, .. }) = header;
+            if OUR_HEADERS.iter().any(|ours| name.eq_ignore_ascii_case(ours)) {
+                return Err(wrong(&format!("the header `{name}` is written by Spinney: leave it out")));
+            }
+        }
+        let format = provider.format();
+        let endpoint = format.endpoint(&base_url, &model);
+        let client = clients.client(&endpoint.url).clone();
+        let new = Self { client, format, endpoint, model, key, headers, params, tokenizer };
+        let request =
+            WireRequest { model: new.model.clone(), params: new.params.clone(), ..WireRequest::default() };
+        new.wire_call(request).check()?;
+        Ok(new)
+    }
+
+    fn wire_call(&self, request: WireRequest) -> WireCall {
+        WireCall {
+            format: self.format,
+            endpoint: self.endpoint.clone(),
+            request,
+            key: self.key.clone(),
+            extra: self.headers.clone(),
+            keep: Keep::Everything,
+        }
+    }
+}
+
+impl Model for ProviderModel {
+    fn call(&self, attempt: Arc<ModelAttempt>, deltas: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
+        let (client, params) = (self.client.clone(), self.params.clone());
+        let mut call = self.wire_call(WireRequest::default());
+        let model = self.model.clone();
+        Box::pin(async move {
+            call.request = wire_request(&attempt, &model, params).await?;
+            let mut on_delta = |delta: WireDelta<'_>| {
+                if let WireDelta::Text(text) = delta {
+                    deltas(text);
+                }
+            };
+            match client.ask(call, &mut on_delta).await {
+                Ok(answer) => answered(answer),
+                Err(failed) => Err(missed(*failed)),
+            }
+        })
+    }
+
+    fn tokens(&self, text: &str) -> u64 {
+        self.tokenizer.bound(text)
+    }
+
+    fn tokenizer(&self) -> Option<&str> {
+        Some(self.tokenizer.name())
+    }
+}

@@ -1,0 +1,104 @@
+//! What an attempt came to, in the kernel's words: its answer or its fault, and what it used. Where a provider may bill
+//! and does not say how much, that is unknown, and the full hold is spent.
+
+use spinney_kernel::budget::{Usage, Used};
+use spinney_kernel::port::model::{Missed, ModelAnswer, StopReason};
+use spinney_kernel::record::ToolAsk;
+use spinney_kernel::words::{Fault, FaultKind};
+
+use crate::http::{Reached, WireMissed};
+use crate::wire::{WireAnswer, WireFault, WireFaultKind, WireStop, WireToolCall, WireUsage};
+
+/// A whole answer.
+pub(super) fn answered(answer: WireAnswer) -> Result<ModelAnswer, Missed> {
+    let used = used(&answer.usage);
+    let continuation = answer.continuation.map(|data| data.to_bytes()).transpose();
+    let continuation = continuation.map_err(|error| {
+        let fault = Fault { message: error.to_string(), ..Fault::of(FaultKind::Invalid) };
+        Missed { fault, used }
+    })?;
+    let stop = stop(answer.stop.as_ref());
+    Ok(ModelAnswer {
+        text: answer.text,
+        reasoning: answer.reasoning,
+        continuation,
+        asks: asks(answer.calls, stop),
+        used,
+        stop,
+    })
+}
+
+/// An attempt without a whole answer.
+pub(super) fn missed(missed: WireMissed) -> Missed {
+    let used = match (missed.reached, missed.fault.status) {
+        // No provider bills a request that it did not take. Other errors may come from between us and a model that works.
+        (Reached::NotSent, _) | (Reached::Refused, Some(300..=499 | 503 | 529)) => Used::NOTHING,
+        (Reached::Refused | Reached::Sent, _) => used(&missed.answer.usage),
+    };
+    Missed { fault: fault(missed.fault), used }
+}
+
+/// What a call used, if the provider said all of it. Zeros are what servers write that do not count.
+fn used(usage: &WireUsage) -> Used {
+    let (Some(input), Some(output)) = (usage.input, usage.output) else { return Used::Unknown };
+    let reasoning = usage.reasoning.unwrap_or(0).min(output);
+    let usage = Usage {
+        input,
+        cached_input: usage.cache_read.unwrap_or(0),
+        cache_write: usage.cache_written_5m.unwrap_or(0),
+        cache_write_1h: usage.cache_written_1h.unwrap_or(0),
+        output: output - reasoning,
+        reasoning,
+    };
+    if usage.input_tokens() == 0 {
+        return Used::Unknown;
+    }
+    Used::Tokens(usage).checked().unwrap_or(Used::Unknown)
+}
+
+fn stop(stop: Option<&WireStop>) -> StopReason {
+    match stop {
+        Some(WireStop::End) | None => StopReason::End,
+        Some(WireStop::ToolCalls) => StopReason::ToolCalls,
+        Some(WireStop::OutputCap) => StopReason::OutputCap,
+        Some(WireStop::ContentFilter) => StopReason::ContentFilter,
+        Some(WireStop::Refusal) => StopReason::Refusal,
+        Some(WireStop::Other(_)) => StopReason::Other,
+    }
+}
+
+/// The calls to make. One that was cut is dropped; one that the model ended and wrote badly is not, because the model is
+/// told what is wrong with it.
+fn asks(calls: Vec<WireToolCall>, stop: StopReason) -> Vec<ToolAsk> {
+    let has_ended = matches!(stop, StopReason::End | StopReason::ToolCalls);
+    let whole = calls.into_iter().filter(|call| call.is_whole || has_ended);
+    whole.map(|call| ToolAsk::new(call.id, call.name, call.arguments)).collect()
+}
+
+fn fault(fault: WireFault) -> Fault {
+    let (kind, remedy) = match fault.kind {
+        WireFaultKind::RateLimit => (FaultKind::RateLimit, None),
+        WireFaultKind::Overload => (FaultKind::Overloaded, None),
+        WireFaultKind::Server | WireFaultKind::Unreachable | WireFaultKind::Malformed => {
+            (FaultKind::Server, None)
+        }
+        WireFaultKind::Timeout => (FaultKind::Timeout, None),
+        WireFaultKind::Cut => (FaultKind::Cut, None),
+        WireFaultKind::Auth => (FaultKind::Auth, None),
+        WireFaultKind::OutOfCredit => (FaultKind::OutOfCredit, None),
+        WireFaultKind::ContentFilter => (FaultKind::ContentFilter, None),
+        WireFaultKind::ContextTooLong => (FaultKind::ContextTooLong, None),
+        WireFaultKind::TooLarge => {
+            (FaultKind::Invalid, Some("lower `max_tokens_per_step`, or use another model"))
+        }
+        WireFaultKind::BadRequest => {
+            (FaultKind::Invalid, Some("check the model's `params` and its `base_url`"))
+        }
+        WireFaultKind::NotFound => (FaultKind::Invalid, Some("check the names in `model` and `base_url`")),
+    };
+    let message = match remedy {
+        None => fault.message,
+        Some(remedy) => format!("{}: {remedy}", fault.message),
+    };
+    Fault { kind, message, retry_after_ms: fault.retry_after_ms }
+}
