@@ -2,7 +2,7 @@
 //! resumed from anywhere, and later edits do not change it.
 //!
 //! ```text
-//! <home>/trees/<tree>/kept.json        which model answers from which script
+//! <home>/trees/<tree>/kept.json        which model answers from which script, and which one its provider answers
 //!                     tree.yaml        the tree file, in its own format
 //!                     script-1.yaml …  the scripts
 //!                     checksums        the hash of each file, as `b3sum --check` reads it
@@ -21,13 +21,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 use spinney::Drivers;
-use spinney::tree_file::FILE_BYTES_MAX;
+use spinney::tree_file::{FILE_BYTES_MAX, TreeFile};
 use spinney_drivers::scripted::SCRIPT_BYTES_MAX;
 use spinney_journal::{Blocking, Journal};
 use spinney_kernel::words::{BlobHash, Durability, ModelName, TreeId};
 
 use crate::hint::about;
 use crate::private::{self, Links};
+use crate::providers::{self, Catalog, Scripted};
 use crate::source::{self, Parts, Source, Text};
 
 const FOLDER: &str = "trees";
@@ -54,6 +55,15 @@ struct List {
     scripts: BTreeMap<String, String>,
     /// The script of each model.
     models: BTreeMap<ModelName, String>,
+    /// The models that their providers answer. How they are asked is in the tree file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    called: Vec<ModelName>,
+}
+
+/// What a stored tree goes on with.
+pub(crate) struct Kept {
+    pub(crate) drivers: Drivers,
+    pub(crate) scripted: Scripted,
 }
 
 /// Stores what a tree was started from, all or nothing. Only the process that writes in the home may do this. The
@@ -154,11 +164,11 @@ fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// The models and tools of a stored tree. Refuses files that changed since the tree started: their answers would
-/// belong to another tree.
-pub(crate) fn drivers(home: &Path, tree: TreeId) -> Result<Drivers> {
+/// The models and tools of a stored tree. Answers from a script that was changed would be another tree's: what is not
+/// as it was when the tree started is refused. A model that its provider answered needs its key again.
+pub(crate) fn drivers(home: &Path, tree: TreeId) -> Result<Kept> {
     let folder = folder(home, tree);
-    let read = || -> Result<Drivers> {
+    let read = || -> Result<(Kept, Vec<ModelName>, Option<TreeFile>)> {
         let texts = unchanged(&folder)?;
         let text = |file: &str| texts.get(file).ok_or_else(|| anyhow!("`{file}` is not kept"));
         let list: List = serde_json::from_str(text(LIST)?)?;
@@ -173,14 +183,46 @@ pub(crate) fn drivers(home: &Path, tree: TreeId) -> Result<Drivers> {
             place.map(|place| (model.clone(), place)).ok_or_else(|| anyhow!("`{file}` is not kept"))
         };
         let parts = list.models.iter().map(part).collect::<Result<Parts>>()?;
-        // The journal has the tools that its agents may call.
-        Ok(source::with_files(source::drivers(&scripts, &parts)?, home, |_| true))
+        // What its agents may call stands in its journal.
+        let drivers = source::with_files(source::drivers(&scripts, &parts)?, home, |_| true);
+        // Trees of scripts alone are not read again: a newer version may read tree files in a stricter way.
+        let file = match list.called.is_empty() {
+            true => None,
+            false => {
+                let text = text(&tree_file(&list.tree_file))?;
+                Some(TreeFile::parse_with(&list.tree_file, text, &Catalog::default())?)
+            }
+        };
+        let scripted = list.scripted();
+        Ok((Kept { drivers, scripted }, list.called, file))
     };
-    read().with_context(|| {
+    let (kept, called, file) = read().with_context(|| {
         let cancel = about(home, "cancel", tree, &[]);
         let kept = folder.display();
         format!("this tree cannot resume from the files in {kept}: restore them, or give up with `{cancel}`")
-    })
+    })?;
+    match file {
+        None => Ok(kept),
+        Some(file) => Ok(Kept { drivers: providers::with_models(kept.drivers, &file, &called)?, ..kept }),
+    }
+}
+
+/// Which models of a stored tree answer from a file; none if nobody knows any more.
+pub(crate) fn scripted(home: &Path, tree: TreeId) -> Option<Scripted> {
+    let list = source::read_text(&folder(home, tree).join(LIST), LIST_BYTES_MAX, Links::Refuse).ok()?;
+    Some(serde_json::from_str::<List>(&list).ok()?.scripted())
+}
+
+impl List {
+    fn scripted(&self) -> Scripted {
+        Scripted::new(self.models.keys().cloned().collect(), &self.called)
+    }
+}
+
+/// What the copy of a tree file is called: its ending says which format it has.
+fn tree_file(name: &str) -> String {
+    let ending = Path::new(name).extension().unwrap_or_default().to_string_lossy();
+    format!("tree.{}", ending.to_ascii_lowercase())
 }
 
 /// Every stored file of a tree, if none has changed.
@@ -219,8 +261,7 @@ fn write(folder: &Path, source: &Source) -> io::Result<()> {
         checksums += &format!("{}  {file}\n", BlobHash::of(text.as_bytes()));
         private::write(&folder.join(file), text.as_bytes())
     };
-    let ending = Path::new(&source.text.name).extension().unwrap_or_default().to_string_lossy();
-    put(&format!("tree.{}", ending.to_ascii_lowercase()), &source.text.text)?;
+    put(&tree_file(&source.text.name), &source.text.text)?;
     let file = |place: usize| format!("script-{}.yaml", place + 1);
     let mut scripts = BTreeMap::new();
     for (place, Text { name, text }) in source.scripts.iter().enumerate() {
@@ -228,7 +269,8 @@ fn write(folder: &Path, source: &Source) -> io::Result<()> {
         scripts.insert(file(place), name.clone());
     }
     let models = source.parts.iter().map(|(model, place)| (model.clone(), file(*place))).collect();
-    let list = List { tree_file: source::plain(Path::new(&source.text.name)), scripts, models };
+    let tree_file = source::plain(Path::new(&source.text.name));
+    let list = List { tree_file, scripts, models, called: source.called.clone() };
     put(LIST, &(serde_json::to_string_pretty(&list)? + "\n"))?;
     private::write(&folder.join(CHECKSUMS), checksums.as_bytes())
 }

@@ -18,6 +18,7 @@ mod log;
 mod out;
 mod place;
 mod private;
+mod providers;
 mod questions;
 mod recall;
 mod result;

@@ -19,9 +19,10 @@ use crate::exit::Exit;
 use crate::hint::{YOUR_ANSWER, about, go_on};
 use crate::ids::TreeInHome;
 use crate::out::{self, Unwritten};
+use crate::providers::Scripted;
 use crate::screen::Style;
 use crate::wording::counted;
-use crate::{place, questions};
+use crate::{kept, place, questions};
 
 pub(crate) struct Outcome {
     home: PathBuf,
@@ -36,6 +37,8 @@ pub(crate) struct Outcome {
     event_hash: String,
     error: Option<Trouble>,
     questions: Vec<OpenQuestion>,
+    /// Which of its models answer from a file; none if nobody knows.
+    scripted: Option<Scripted>,
 }
 
 /// Why it did not complete, and what to do.
@@ -97,6 +100,7 @@ impl Outcome {
             event_hash: hash.map(|hash| hash.to_string()).unwrap_or_default(),
             error: trouble(look, place),
             questions: look.questions.clone(),
+            scripted: kept::scripted(place.home, place.tree),
         }
     }
 
@@ -113,6 +117,7 @@ impl Outcome {
             event_hash: String::new(),
             error: None,
             questions: Vec::new(),
+            scripted: tree.and_then(|tree| kept::scripted(home, tree)),
         };
         none.failed(failure)
     }
@@ -431,6 +436,10 @@ impl Serialize for Outcome {
         map.serialize_entry("agents", &self.usage.as_ref().map(|(_, agents)| agents))?;
         map.serialize_entry("elapsed_ms", &self.elapsed_ms)?;
         map.serialize_entry("event_hash", &self.event_hash)?;
+        let scripted = self.scripted.as_ref().map(Scripted::models);
+        if let Some(models) = scripted.filter(|models| !models.is_empty()) {
+            map.serialize_entry("scripted", models)?;
+        }
         if let Some(error) = &self.error {
             map.serialize_entry("error", error)?;
         }

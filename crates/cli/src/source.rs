@@ -12,13 +12,12 @@ use rustix::fs::OFlags;
 use spinney::Drivers;
 use spinney::tree_file::{FILE_BYTES_MAX, ModelSource, TreeFile};
 use spinney_drivers::files::{FileTool, Files};
-use spinney_drivers::prices::PriceTable;
 use spinney_drivers::scripted::{SCRIPT_BYTES_MAX, Script};
-use spinney_kernel::budget::Price;
 use spinney_kernel::definition::Builtin;
 use spinney_kernel::words::{ModelName, ToolName};
 
 use crate::private::{self, Links};
+use crate::providers::{self, Catalog, Scripted};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Text {
@@ -38,11 +37,20 @@ pub(crate) struct Source {
     /// The scripts it names, each once.
     pub(crate) scripts: Vec<Text>,
     pub(crate) parts: Parts,
-    /// The models and tools of the scripts.
+    /// The models that their providers answer.
+    pub(crate) called: Vec<ModelName>,
+    /// The models and tools that play them.
     pub(crate) drivers: Drivers,
 }
 
-/// Where the scripts of a tree file may be.
+impl Source {
+    /// Which of its models answer from a file.
+    pub(crate) fn scripted(&self) -> Scripted {
+        Scripted::new(self.parts.iter().map(|(model, _)| model.clone()).collect(), &self.called)
+    }
+}
+
+/// Where the scripts of a tree file may lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scripts {
     /// In its folder or below. A tree file may come from anywhere, so it must not choose which files are read.
@@ -56,17 +64,28 @@ pub(crate) fn read(path: &Path, home: &Path, allowed: Scripts) -> Result<Source>
     let name = path.display().to_string();
     let text =
         read_text(path, FILE_BYTES_MAX, Links::Follow).with_context(|| format!("cannot read {name}"))?;
-    let file = TreeFile::parse_priced(&name, &text, &table_price)?;
+    let file = TreeFile::parse_with(&name, &text, &Catalog::default())?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut found: Vec<(PathBuf, Text)> = Vec::new();
     let mut parts = Parts::new();
-    for (model, ModelSource::Scripted { script }) in &file.models {
+    let mut called = Vec::new();
+    for (model, source) in &file.models {
+        let script = match source {
+            ModelSource::Scripted { script } => script,
+            ModelSource::Provider(source) => match (providers::missing(source), &source.script) {
+                (Some(_), Some(stand_in)) => stand_in,
+                (Some(_), None) | (None, _) => {
+                    called.push(model.clone());
+                    continue;
+                }
+            },
+        };
         let path = folder.join(script);
         let place = match found.iter().position(|(known, _)| *known == path) {
             Some(place) => place,
             None => {
                 let text = read_script(folder, script, allowed).map_err(|error| {
-                    file.bad_script(model, format!("cannot read {}: {error:#}", path.display()))
+                    file.bad_model(model, "script", format!("cannot read {}: {error:#}", path.display()))
                 })?;
                 // Errors show the whole path; the script's name excludes folders, because it is recorded in the
                 // journal and folders mean nothing on another machine.
@@ -81,14 +100,9 @@ pub(crate) fn read(path: &Path, home: &Path, allowed: Scripts) -> Result<Source>
     let scripts: Vec<Text> = found.into_iter().map(|(_, text)| text).collect();
     let is_named = |tool: &ToolName| file.tools().any(|(_, named)| named == tool);
     let drivers = with_files(drivers(&scripts, &parts)?, home, is_named);
+    let drivers = providers::with_models(drivers, &file, &called)?;
     check_tools(&file, &drivers)?;
-    Ok(Source { file, text: Text { name, text }, scripts, parts, drivers })
-}
-
-/// A model's price in the built-in table, which is parsed only for files that use it.
-fn table_price(provider: &str, model: &str) -> Result<Price, String> {
-    let table = PriceTable::embedded().map_err(|error| error.to_string())?;
-    table.price(provider, model).cloned().map_err(|error| error.to_string())
+    Ok(Source { file, text: Text { name, text }, scripts, parts, called, drivers })
 }
 
 /// The models and tools of these scripts.

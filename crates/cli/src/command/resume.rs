@@ -14,6 +14,7 @@ use super::run::{head, listen};
 use crate::exit::Exit;
 use crate::follow::{Follow, follow};
 use crate::ids::{TreeInHome, find, name, short};
+use crate::kept::Kept;
 use crate::result::{Outcome, failed};
 use crate::screen::{Screen, Style};
 use crate::wording::{counted, one_line};
@@ -61,7 +62,8 @@ async fn take_up(
     let listening = listen(path)?;
     let past = journal.head(known.tree).wait()?.map_or(Seq(0), |head| head.seq);
     let name = name(journal.as_ref(), known.tree)?;
-    let home = Home::open(Arc::clone(&journal) as Arc<dyn Journal>, kept::drivers(path, known.tree)?);
+    let Kept { drivers, scripted } = kept::drivers(path, known.tree)?;
+    let home = Home::open(Arc::clone(&journal) as Arc<dyn Journal>, drivers);
     let tree = match home.resume(known.tree).await {
         Ok(tree) => tree,
         // Another process finished it meanwhile.
@@ -74,10 +76,9 @@ async fn take_up(
     if args.unpause {
         unpause(&tree).await;
     }
-    head(
-        style,
-        &format!("{} · tree {} · resumed at event {}", one_line(&name, 60), short(known.tree), past.0),
-    )?;
+    let (name, tree) = (one_line(&name, 60), short(known.tree));
+    let what = format!("{name} · tree {tree} · resumed at event {}", past.0);
+    head(style, &what, &scripted)?;
     let (home, path) = (Arc::new(home), path.to_owned());
     Ok(Resumed::Runs(Box::new(Follow { home, path, tree, style, past, listening })))
 }

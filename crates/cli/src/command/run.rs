@@ -12,14 +12,12 @@ use crate::control::Listening;
 use crate::exit::Exit;
 use crate::follow::{Follow, follow};
 use crate::ids::short;
+use crate::providers::Scripted;
 use crate::result::{Outcome, failed};
 use crate::screen::Style;
 use crate::source::Scripts;
 use crate::wording::one_line;
 use crate::{args, kept, out, place, source};
-
-/// Said once wherever answers come from a script.
-pub(super) const SCRIPTED: &str = "SCRIPTED: answers come from a file, no model is called";
 
 /// Runs a tree file to its end.
 pub(super) async fn run(path: &Path, args: args::Run) -> Result<Exit> {
@@ -64,15 +62,18 @@ async fn start(path: &Path, args: args::Run, style: Style) -> Result<Follow> {
             return Err(error.context(args.file.display().to_string()));
         }
     };
-    head(style, &format!("{} · tree {}", one_line(&name, 60), short(tree.id())))?;
+    let scripted = source.scripted();
+    head(style, &format!("{} · tree {}", one_line(&name, 60), short(tree.id())), &scripted)?;
     Ok(Follow { home, path: path.to_owned(), tree, style, past: Seq(0), listening })
 }
 
-/// Says what runs, and that no model is called. JSON has this in its events.
-pub(super) fn head(style: Style, what: &str) -> Result<()> {
-    match style {
-        Style::Json => out::note(SCRIPTED),
-        Style::Lines | Style::Log => out::line(&format!("{what}\n{SCRIPTED}\n"))?,
+/// Says what runs, and whether no model is called. JSON has the rest of this in its events.
+pub(super) fn head(style: Style, what: &str, scripted: &Scripted) -> Result<()> {
+    match (style, scripted.note()) {
+        (Style::Json, None) => {}
+        (Style::Json, Some(note)) => out::note(&note),
+        (Style::Lines | Style::Log, None) => out::line(&format!("{what}\n"))?,
+        (Style::Lines | Style::Log, Some(note)) => out::line(&format!("{what}\n{note}\n"))?,
     }
     Ok(())
 }

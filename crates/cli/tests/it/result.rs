@@ -56,7 +56,8 @@ fn every_line_is_json_and_the_last_is_the_result() {
         assert_eq!(event["tree"], result["tree"]);
     }
     let keys: Vec<&String> = result.as_object().unwrap().keys().collect();
-    let wanted = "type tree state output outputs succeeded failed skipped spent agents elapsed_ms event_hash";
+    let wanted =
+        "type tree state output outputs succeeded failed skipped spent agents elapsed_ms event_hash scripted";
     assert_eq!(keys, wanted.split(' ').collect::<Vec<_>>());
     assert_eq!(
         (&result["type"], &result["state"], &result["output"]),

@@ -19,31 +19,31 @@ use super::keys::{
 };
 use super::node::{Kind, Node, Step};
 use super::wrong::cut;
-use super::{ModelSource, PriceLookup, TreeFile, nearest};
+use super::{ModelCatalog, ModelSource, TreeFile, model, nearest};
 use crate::output_schema;
 
 /// How often a call may be restarted because its process died.
 const LOSSES: RangeInclusive<u64> = 0..=1_000;
+/// Tokens of a window, or of what a model takes, that make sense.
 const CONTEXT_TOKENS: RangeInclusive<u64> = limit::WINDOW_TOKENS_MIN..=u32::MAX as u64;
-/// Providers that this version supports.
-const PROVIDERS: [&str; 1] = ["scripted"];
 
-pub(super) fn read(file: &str, root: Node, prices: PriceLookup<'_>) -> Result<TreeFile, FileError> {
+pub(super) fn read(file: &str, root: Node, catalog: &dyn ModelCatalog) -> Result<TreeFile, FileError> {
     if matches!(root.kind, Kind::Empty) {
         return Err(FileError::empty(file, root.place));
     }
+    model::check_params(&root, catalog).map_err(|wrong| wrong.in_file(file))?;
     let keys = TreeKeys::deserialize(&root).map_err(|wrong| wrong.in_file(file))?;
-    let (definition, models) = Reader { file, root: &root, keys: &keys, prices }.tree()?;
+    let (definition, models) = Reader { file, root: &root, keys: &keys, catalog }.tree()?;
     Ok(TreeFile { definition, models, file: file.to_owned(), root })
 }
 
-type Path<'a> = &'a [Step<'a>];
+pub(super) type Path<'a> = &'a [Step<'a>];
 
-struct Reader<'a> {
+pub(super) struct Reader<'a> {
     file: &'a str,
     root: &'a Node,
     keys: &'a TreeKeys,
-    prices: PriceLookup<'a>,
+    catalog: &'a dyn ModelCatalog,
 }
 
 impl Reader<'_> {
@@ -59,8 +59,9 @@ impl Reader<'_> {
         let mut models = ByName::default();
         let mut sources = ByName::default();
         for (name, model) in &keys.models {
-            models.insert(name.clone(), self.model(name, model)?);
-            sources.insert(name.clone(), self.source(name, model)?);
+            let source = self.source(name, model)?;
+            models.insert(name.clone(), self.model(name, model, &source)?);
+            sources.insert(name.clone(), source);
         }
         let mut roles = ByName::default();
         for (name, agent) in &keys.agents {
@@ -137,7 +138,12 @@ impl Reader<'_> {
         })
     }
 
-    fn model(&self, name: &ModelName, keys: &ModelKeys) -> Result<ModelSpec, FileError> {
+    fn model(
+        &self,
+        name: &ModelName,
+        keys: &ModelKeys,
+        source: &ModelSource,
+    ) -> Result<ModelSpec, FileError> {
         let at = [Step::Key("models"), Step::Key(name.as_str())];
         let fallback = [at[0], at[1], Step::Key("fallback")];
         self.few(&fallback, keys.fallback.len())?;
@@ -150,10 +156,20 @@ impl Reader<'_> {
             }
         }
         let max_output = [at[0], at[1], Step::Key("max_output")];
+        let known = source.in_catalog();
+        let context = self.bounded(&[at[0], at[1], Step::Key("context")], keys.context, CONTEXT_TOKENS)?;
+        let known_context = || {
+            let context = known.and_then(|(provider, model)| self.catalog.context(provider, model));
+            context.filter(|context| CONTEXT_TOKENS.contains(context))
+        };
         Ok(ModelSpec {
-            price: self.price(&[at[0], at[1], Step::Key("price")], keys.price.as_ref())?,
+            price: match &keys.price {
+                Some(written) => Some(self.price(&[at[0], at[1], Step::Key("price")], written)?),
+                // Without one the kernel refuses its calls under a ceiling on cost.
+                None => known.and_then(|(provider, model)| self.catalog.price(provider, model).ok()),
+            },
             output_max: self.bounded(&max_output, keys.max_output, 1..=AMOUNT_MAX)?,
-            context: self.bounded(&[at[0], at[1], Step::Key("context")], keys.context, CONTEXT_TOKENS)?,
+            context: context.or_else(known_context),
             fallback: keys.fallback.clone(),
             lost: OnLost::default(),
             losses_max: self
@@ -162,35 +178,19 @@ impl Reader<'_> {
         })
     }
 
-    fn price(&self, path: Path<'_>, written: Option<&WrittenPrice>) -> Result<Option<Price>, FileError> {
+    fn price(&self, path: Path<'_>, written: &WrittenPrice) -> Result<Price, FileError> {
         match written {
-            None => Ok(None),
-            Some(WrittenPrice::Keys(keys)) => Ok(Some(price(keys))),
-            Some(WrittenPrice::SameAs(name)) => {
+            WrittenPrice::Keys(keys) => Ok(price(keys)),
+            WrittenPrice::SameAs(name) => {
                 let help = "write `provider/model` as the price table has it, or the keys of a price";
                 let Some((provider, model)) = name.split_once('/') else {
                     let message = format!("`{}` is no provider and model", cut(name));
                     return Err(self.wrong(path, message).with_help(help));
                 };
-                let found = (self.prices)(provider, model);
-                found.map(Some).map_err(|reason| self.wrong(path, reason).with_help(help))
+                let found = self.catalog.price(provider, model);
+                found.map_err(|reason| self.wrong(path, reason).with_help(help))
             }
         }
-    }
-
-    fn source(&self, name: &ModelName, keys: &ModelKeys) -> Result<ModelSource, FileError> {
-        let at = [Step::Key("models"), Step::Key(name.as_str()), Step::Key("provider")];
-        if !PROVIDERS.contains(&keys.provider.as_str()) {
-            let help = format!("this version has {}", PROVIDERS.join(", "));
-            let message = format!("unknown provider `{}`", cut(&keys.provider));
-            return Err(self.wrong(&at, message).with_help(help));
-        }
-        let Some(script) = keys.script.clone() else {
-            let error = self.wrong(&at, format!("`script` of model `{name}` is missing"));
-            return Err(error.with_help("a scripted model answers from a file: name it"));
-        };
-        self.said(&[at[0], at[1], Step::Key("script")], &script, limit::NOTE_BYTES_MAX)?;
-        Ok(ModelSource::Scripted { script })
     }
 
     fn role(&self, name: &RoleName, keys: &AgentKeys, depth_max: u32) -> Result<Role, FileError> {
@@ -356,7 +356,7 @@ impl Reader<'_> {
         Err(self.wrong(path, format!("unknown agent `{name}`")).with_help(help))
     }
 
-    fn bounded(
+    pub(super) fn bounded(
         &self,
         path: Path<'_>,
         count: Option<Count>,
@@ -378,7 +378,7 @@ impl Reader<'_> {
         self.few(path, count)
     }
 
-    fn few(&self, path: Path<'_>, count: usize) -> Result<(), FileError> {
+    pub(super) fn few(&self, path: Path<'_>, count: usize) -> Result<(), FileError> {
         if count <= limit::NAMES_MAX {
             return Ok(());
         }
@@ -386,14 +386,14 @@ impl Reader<'_> {
         Err(self.wrong(path, message))
     }
 
-    fn said(&self, path: Path<'_>, text: &str, bytes_max: usize) -> Result<(), FileError> {
+    pub(super) fn said(&self, path: Path<'_>, text: &str, bytes_max: usize) -> Result<(), FileError> {
         if text.trim().is_empty() {
             return Err(self.wrong(path, format!("`{}` is empty", last(path))).with_help("write something"));
         }
         self.short(path, text, bytes_max)
     }
 
-    fn short(&self, path: Path<'_>, text: &str, bytes_max: usize) -> Result<(), FileError> {
+    pub(super) fn short(&self, path: Path<'_>, text: &str, bytes_max: usize) -> Result<(), FileError> {
         if text.len() <= bytes_max {
             return Ok(());
         }
@@ -401,7 +401,7 @@ impl Reader<'_> {
         Err(self.wrong(path, message))
     }
 
-    fn wrong(&self, path: Path<'_>, message: impl Into<String>) -> FileError {
+    pub(super) fn wrong(&self, path: Path<'_>, message: impl Into<String>) -> FileError {
         FileError::new(self.file, self.root.place_of(path), message)
     }
 }

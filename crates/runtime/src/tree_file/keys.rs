@@ -1,11 +1,12 @@
 //! Every key of a tree file, one struct per place. A key that is not here is refused, so none is silently ignored.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde_json::{Number, Value};
 use spinney_kernel::definition::{
     Approval, BudgetKeys, Compact, Count, Preset, Share, Tags, TimeSpan, Unpriced, Usd,
 };
@@ -45,6 +46,10 @@ pub(super) struct TreeLimitKeys {
 #[serde(deny_unknown_fields, expecting = "the keys of a model")]
 pub(super) struct ModelKeys {
     pub(super) provider: String,
+    pub(super) model: Option<String>,
+    pub(super) base_url: Option<String>,
+    pub(super) key_env: Option<String>,
+    pub(super) params: Option<ParamKeys>,
     pub(super) script: Option<String>,
     pub(super) max_output: Option<Count>,
     pub(super) context: Option<Count>,
@@ -52,6 +57,20 @@ pub(super) struct ModelKeys {
     pub(super) price: Option<WrittenPrice>,
     #[serde(default)]
     pub(super) fallback: Vec<ModelName>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "the parameters of a model")]
+pub(super) struct ParamKeys {
+    pub(super) temperature: Option<Number>,
+    pub(super) top_p: Option<Number>,
+    pub(super) reasoning_effort: Option<String>,
+    pub(super) thinking_budget: Option<Count>,
+    #[serde(default)]
+    pub(super) stop: Vec<String>,
+    pub(super) seed: Option<i64>,
+    #[serde(default)]
+    pub(super) headers: BTreeMap<String, String>,
 }
 
 /// Numbers, or the name of a model in the price table.

@@ -11,6 +11,7 @@ mod definition;
 mod error;
 mod json;
 mod keys;
+mod model;
 pub mod nearest;
 mod node;
 mod other_words;
@@ -22,11 +23,12 @@ mod yaml;
 
 use std::fmt;
 
-use spinney_kernel::budget::{Price, Resource};
+use spinney_kernel::budget::Resource;
 use spinney_kernel::definition::{Allow, BudgetSpec, Definition, Refusal, Unpriced};
 use spinney_kernel::words::{ByName, ModelName, RoleName, ToolName};
 
 pub use error::FileError;
+pub use model::{ModelCatalog, ModelParams, ModelProvider, ModelSource, NoCatalog, ProviderSource};
 
 use error::Place;
 use node::{Node, Step};
@@ -49,33 +51,20 @@ pub struct TreeFile {
     root: Node,
 }
 
-/// Looks up the price of a provider's model, or why it is unknown.
-pub type PriceLookup<'a> = &'a dyn Fn(&str, &str) -> Result<Price, String>;
-
-/// Where a model's answers come from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ModelSource {
-    /// A script.
-    Scripted {
-        /// The script's path as written; relative to the tree file.
-        script: String,
-    },
-}
-
 impl TreeFile {
     /// Parses the text of a file. The extension of `name` selects the format: `.yaml`, `.yml`, `.json` or `.toml`.
     ///
     /// # Errors
     /// Names the place, what is wrong there and what to write instead.
     pub fn parse(name: &str, text: &str) -> Result<Self, FileError> {
-        Self::parse_priced(name, text, &|_, _| Err("there is no price table here".to_owned()))
+        Self::parse_with(name, text, &NoCatalog)
     }
 
-    /// The same, with a price table for models whose price the file does not set.
+    /// The same, with what is known of models: prices and sizes that the file does not write itself.
     ///
     /// # Errors
     /// Names the place, what is wrong there and what to write instead.
-    pub fn parse_priced(name: &str, text: &str, prices: PriceLookup<'_>) -> Result<Self, FileError> {
+    pub fn parse_with(name: &str, text: &str, catalog: &dyn ModelCatalog) -> Result<Self, FileError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         if text.len() > FILE_BYTES_MAX {
             let message = format!("the file has {} bytes, more than {FILE_BYTES_MAX}", text.len());
@@ -95,7 +84,7 @@ impl TreeFile {
             }
         };
         let root = root.map_err(|wrong| wrong.in_file(name))?;
-        definition::read(name, root, prices)
+        definition::read(name, root, catalog)
     }
 
     /// Replaces the goal, for example by the one from the command line.
@@ -152,10 +141,10 @@ impl TreeFile {
         FileError::new(&self.file, place, format!("unknown tool `{tool}`")).with_help(help)
     }
 
-    /// The error for a script that cannot be used, at the place where the model names it.
+    /// The error for a model that cannot be used because of what one of its keys says, at the place of that key.
     #[must_use]
-    pub fn bad_script(&self, model: &ModelName, reason: impl fmt::Display) -> FileError {
-        let path = [Step::Key("models"), Step::Key(model.as_str()), Step::Key("script")];
+    pub fn bad_model(&self, model: &ModelName, key: &str, reason: impl fmt::Display) -> FileError {
+        let path = [Step::Key("models"), Step::Key(model.as_str()), Step::Key(key)];
         FileError::new(&self.file, self.root.place_of(&path), reason.to_string())
     }
 }

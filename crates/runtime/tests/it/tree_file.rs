@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use spinney::tree_file::{FILE_BYTES_MAX, ModelSource, TreeFile};
+use spinney::tree_file::{
+    FILE_BYTES_MAX, ModelCatalog, ModelParams, ModelProvider, ModelSource, ProviderSource, TreeFile,
+};
 use spinney_kernel::budget::{Ceilings, Price, Resource};
 use spinney_kernel::definition::{
     Allow, Approval, BudgetSpec, Caps, Definition, Lend, ModelSpec, Network, OnLost, OnLow, OutputLimits,
@@ -360,21 +362,78 @@ fn the_documentation_names_every_key() {
     }
 }
 
+/// Knows two models.
+struct Table;
+
+impl ModelCatalog for Table {
+    fn price(&self, provider: &str, model: &str) -> Result<Price, String> {
+        match (provider, model) {
+            ("acme", "pro/max") | ("gemini", "big") => Ok(Price::flat(1, 2)),
+            _ => Err(format!("no {model} of {provider}")),
+        }
+    }
+
+    fn context(&self, provider: &str, model: &str) -> Option<u64> {
+        (provider == "gemini" && model == "big").then_some(1_000_000)
+    }
+
+    fn refused_param(&self, _: &str) -> Option<&'static str> {
+        None
+    }
+}
+
+/// L32 (models): every key of a provider's model lands in what its driver is made of, and nothing of it in the definition,
+/// which the journal keeps, but its price and its size.
+#[test]
+fn l32_keys_of_a_providers_model_reach_its_driver_and_not_the_journal() {
+    let text = |keys: &str| format!("name: n\nmodels: {{m: {{{keys}}}}}\nagents: {{solo: {{model: m}}}}\n");
+    let params = "{temperature: 0.5, top_p: 1, reasoning_effort: low, thinking_budget: 2000, stop: [END], seed: -1, \
+                  headers: {x-team: TEAM}}";
+    let keys = "provider: gemini, model: big, base_url: 'https://models.example/v1', key_env: MY_KEY, script: s.yaml";
+    let file =
+        TreeFile::parse_with("tree.yaml", &text(&format!("{keys}, params: {params}")), &Table).unwrap();
+    let number = |number: f64| serde_json::Number::from_f64(number);
+    let expected = ProviderSource {
+        provider: ModelProvider::Gemini,
+        model: "big".to_owned(),
+        base_url: Some("https://models.example/v1".to_owned()),
+        key_env: Some("MY_KEY".to_owned()),
+        params: ModelParams {
+            temperature: number(0.5),
+            top_p: Some(1.into()),
+            reasoning_effort: Some("low".to_owned()),
+            thinking_budget: Some(2_000),
+            stop: vec!["END".to_owned()],
+            seed: Some(-1),
+            headers: vec![("x-team".to_owned(), "TEAM".to_owned())],
+        },
+        script: Some("s.yaml".to_owned()),
+    };
+    assert_eq!(file.models.get(&name::<ModelName>("m")), Some(&ModelSource::Provider(Box::new(expected))));
+    assert_eq!(file.definition.models.get(&name::<ModelName>("m")), Some(&ModelSpec::default()));
+    // At its provider's own place it has the table's price and size, unless the file writes them.
+    let file = TreeFile::parse_with("tree.yaml", &text("provider: gemini, model: big"), &Table).unwrap();
+    let known = file.definition.models.get(&name::<ModelName>("m")).unwrap();
+    assert_eq!((&known.price, known.context), (&Some(Price::flat(1, 2)), Some(1_000_000)));
+    let written = text(
+        "provider: gemini, model: big, context: 9000, price: {input_per_mtok_usd: 0, output_per_mtok_usd: 0}",
+    );
+    let file = TreeFile::parse_with("tree.yaml", &written, &Table).unwrap();
+    let known = file.definition.models.get(&name::<ModelName>("m")).unwrap();
+    assert_eq!((&known.price, known.context), (&Some(Price::flat(0, 0)), Some(9_000)));
+}
+
 /// A file may name a model that costs the same, and whoever reads the file brings the table.
 #[test]
 fn a_price_by_name_is_looked_up_in_the_table_that_the_caller_brings() {
-    let table = |provider: &str, model: &str| match (provider, model) {
-        ("acme", "pro/max") => Ok(Price::flat(1, 2)),
-        _ => Err(format!("no {model} of {provider}")),
-    };
     let text = |price: &str| {
         format!(
             "name: n\nmodels: {{m: {{provider: scripted, script: s.yaml, price: {price}}}}}\nagents: {{solo: {{model: m}}}}\n"
         )
     };
-    let file = TreeFile::parse_priced("tree.yaml", &text("acme/pro/max"), &table).unwrap();
+    let file = TreeFile::parse_with("tree.yaml", &text("acme/pro/max"), &Table).unwrap();
     assert_eq!(file.definition.price(&name("m")), Some(&Price::flat(1, 2)));
-    let error = TreeFile::parse_priced("tree.yaml", &text("acme/mini"), &table).unwrap_err();
+    let error = TreeFile::parse_with("tree.yaml", &text("acme/mini"), &Table).unwrap_err();
     assert!(error.to_string().starts_with("tree.yaml:2:57: no mini of acme: "), "{error}");
 }
 
@@ -487,7 +546,7 @@ fn an_unknown_tool_is_reported_where_it_was_written() {
 
 #[test]
 fn a_bad_script_is_reported_where_it_was_written() {
-    let error = read("tree.yaml", EVERY_KEY).bad_script(&name("small"), "no such file `small.yaml`");
+    let error = read("tree.yaml", EVERY_KEY).bad_model(&name("small"), "script", "no such file `small.yaml`");
     assert_eq!(error.to_string(), "tree.yaml:36:13: no such file `small.yaml`");
 }
 

@@ -1,7 +1,8 @@
 //! What people are told about a tree file that cannot be read: the place, the reason and what to write instead. This is
 //! the whole list, in the exact words.
 
-use spinney::tree_file::{FileError, TreeFile};
+use spinney::tree_file::{FileError, ModelCatalog, TreeFile};
+use spinney_kernel::budget::Price;
 
 const GOOD: &str = "\
 name: research
@@ -85,8 +86,8 @@ fn an_unknown_key_names_its_place_and_the_nearest_key() {
 #[test]
 fn a_key_of_a_later_release_is_unknown_today() {
     insta::assert_snapshot!(edited("entry: lead", "pipeline: {}"), @"tree.yaml:18:1: unknown key `pipeline`: known keys: name, goal, budget, limits, models, agents, entry, durability, unpriced, thread, tags");
-    insta::assert_snapshot!(edited("script: fast", "base_url: http"), @"tree.yaml:8:5: unknown key `base_url`: known keys: provider, script, max_output, context, attempts_lost_max, price, fallback");
-    insta::assert_snapshot!(edited("script: fast", "key_env: KEY"), @"tree.yaml:8:5: unknown key `key_env`: known keys: provider, script, max_output, context, attempts_lost_max, price, fallback");
+    insta::assert_snapshot!(edited("script: fast", "rate: fast"), @"tree.yaml:8:5: unknown key `rate`: known keys: provider, model, base_url, key_env, params, script, max_output, context, attempts_lost_max, price, fallback");
+    insta::assert_snapshot!(edited("script: fast", "cache_wait: 1s"), @"tree.yaml:8:5: unknown key `cache_wait`: known keys: provider, model, base_url, key_env, params, script, max_output, context, attempts_lost_max, price, fallback");
     insta::assert_snapshot!(edited("prompt: You lead.", "questions: { timeout: 1m }"), @"tree.yaml:13:5: unknown key `questions`: known keys: model, prompt, tools, subagents, subagent_models, approvals, limits, budget, recursive, share, output_schema, window");
 }
 
@@ -186,8 +187,8 @@ fn an_unknown_name_is_reported_with_the_nearest() {
     insta::assert_snapshot!(edited("script: fast", "fallback: [fastt]\n    script: fast"), @"tree.yaml:8:16: unknown model `fastt`: did you mean `fast`?");
     insta::assert_snapshot!(edited("script: fast", "fallback: [fast]\n    script: fast"), @"tree.yaml:8:16: `fast` is its own fallback: name another model");
     insta::assert_snapshot!(edited("prompt: You lead.", "budget: { on_low: { downgrade: tiny } }"), @"tree.yaml:13:36: unknown model `tiny`: known models: fast");
-    insta::assert_snapshot!(edited("provider: scripted", "provider: openai"), @"tree.yaml:7:15: unknown provider `openai`: this version has scripted");
-    insta::assert_snapshot!(edited("provider: scripted", "provider: script"), @"tree.yaml:7:15: unknown provider `script`: this version has scripted");
+    insta::assert_snapshot!(edited("provider: scripted", "provider: azure"), @"tree.yaml:7:15: unknown provider `azure`: write one of scripted, openai, openai_chat, anthropic, gemini, ollama, openai_compatible");
+    insta::assert_snapshot!(edited("provider: scripted", "provider: script"), @"tree.yaml:7:15: unknown provider `script`: write one of scripted, openai, openai_chat, anthropic, gemini, ollama, openai_compatible");
     insta::assert_snapshot!(edited("    script: fast.yaml\n", ""), @"tree.yaml:7:15: `script` of model `fast` is missing: a scripted model answers from a file: name it");
     insta::assert_snapshot!(edited("script: fast.yaml", "script: ''"), @"tree.yaml:8:13: `script` is empty: write something");
 }
@@ -265,7 +266,7 @@ fn broken_toml_names_its_place() {
     insta::assert_snapshot!(told_of("tree.toml", "name = \"n\"\n[budget]\ntokens = 99999999999999999999\n"), @"tree.toml:3:10: the number 99999999999999999999 is too large");
     insta::assert_snapshot!(told_of("tree.toml", "name = \"n\"\n[models.m]\nprovider = \"scripted\"\nscript = \"s\"\n[agents.a]\nmodel = \"x\"\n"), @"tree.toml:6:9: unknown model `x`: known models: m");
     insta::assert_snapshot!(told_of("tree.toml", "name = \"n\"\n[budget]\ntimeout = 5.5\n"), @"tree.toml:3:11: `5.5` is not a time: write a whole number and its unit, such as 200ms, 90s, 5m, 2h or 1d; a number alone is seconds");
-    insta::assert_snapshot!(told_of("tree.toml", "name = \"n\"\n[models.m]\nprovider = \"llama\"\n[agents.a]\nmodel = \"m\"\n"), @"tree.toml:3:12: unknown provider `llama`: this version has scripted");
+    insta::assert_snapshot!(told_of("tree.toml", "name = \"n\"\n[models.m]\nprovider = \"llama\"\n[agents.a]\nmodel = \"m\"\n"), @"tree.toml:3:12: unknown provider `llama`: write one of scripted, openai, openai_chat, anthropic, gemini, ollama, openai_compatible");
     insta::assert_snapshot!(told_of("tree.toml", "[budget]\n[budget]\n"), @"tree.toml:2:2: duplicate key");
 }
 
@@ -355,4 +356,45 @@ fn tags_are_texts_by_name() {
     insta::assert_snapshot!(tagged(&format!("tags: {{ {}: x }}", "a".repeat(65))), @"tree.yaml:19:76: the name of tag `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…` has 65 bytes, more than 64");
     let many: String = (0..33).map(|number| format!("a{number}: x, ")).collect();
     insta::assert_snapshot!(tagged(&format!("tags: {{ {many} }}")), @"tree.yaml:19:7: `tags` has 33 entries, more than 32");
+}
+
+/// A model with these keys, and a table that refuses a parameter.
+fn model(keys: &str) -> String {
+    struct Table;
+    impl ModelCatalog for Table {
+        fn price(&self, _: &str, model: &str) -> Result<Price, String> {
+            Err(format!("no {model}"))
+        }
+
+        fn context(&self, _: &str, _: &str) -> Option<u64> {
+            None
+        }
+
+        fn refused_param(&self, name: &str) -> Option<&'static str> {
+            (name == "service_tier").then_some("service tiers have prices of their own")
+        }
+    }
+    let text = format!("name: n\nmodels:\n  m: {{ {keys} }}\nagents: {{ solo: {{ model: m }} }}\n");
+    match TreeFile::parse_with("tree.yaml", &text, &Table) {
+        Ok(_) => panic!("{text} was read"),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// L32 (models): what is wrong with a model of a provider is told at its place, and a key that stands in the file is not
+/// repeated.
+#[test]
+fn l32_keys_of_a_providers_model_are_checked() {
+    insta::assert_snapshot!(model("provider: openai"), @"tree.yaml:3:18: `model` of model `m` is missing: write the provider's name of it");
+    insta::assert_snapshot!(model("provider: openai_compatible, model: m"), @"tree.yaml:3:18: `base_url` of model `m` is missing: write the address of the server, such as http://127.0.0.1:8000/v1");
+    insta::assert_snapshot!(model("provider: scripted, script: s, params: { seed: 1 }"), @"tree.yaml:3:47: a scripted model has no `params`: delete it, or name another `provider`");
+    insta::assert_snapshot!(model("provider: openai, model: m, key_env: sk-live-0123"), @"tree.yaml:3:45: this is no name of an environment variable: keys never stand in files: write a name such as MY_API_KEY, and set it in the shell");
+    insta::assert_snapshot!(model("provider: openai, model: m, params: { service_tier: flex }"), @"tree.yaml:3:46: `service_tier` is refused: service tiers have prices of their own");
+    insta::assert_snapshot!(model("provider: openai, model: m, params: { temprature: 1 }"), @"tree.yaml:3:46: unknown key `temprature`: did you mean `temperature`?");
+    insta::assert_snapshot!(model("provider: openai, model: m, params: { temperature: 3 }"), @"tree.yaml:3:59: 3 is out of bounds: write a number from 0 to 2");
+    insta::assert_snapshot!(model("provider: openai, model: m, params: { top_p: 1.5 }"), @"tree.yaml:3:53: 1.5 is out of bounds: write a number from 0 to 1");
+    insta::assert_snapshot!(model("provider: openai, model: m, params: { stop: [''] }"), @"tree.yaml:3:52: a text of `stop` is empty: write something");
+    insta::assert_snapshot!(model("provider: openai, model: m, params: { thinking_budget: 0 }"), @"tree.yaml:3:63: `thinking_budget` of 0 is out of bounds: write a number from 1 to 1000000000000000");
+    insta::assert_snapshot!(model("provider: openai, model: m, params: { headers: { 'x y': TEAM } }"), @"tree.yaml:3:64: `x y` is no name of a header: write letters, digits and dashes");
+    insta::assert_snapshot!(model("provider: openai, model: m, params: { headers: { x-team: trees } }"), @"tree.yaml:3:65: this is no name of an environment variable: keys never stand in files: write a name such as MY_API_KEY, and set it in the shell");
 }

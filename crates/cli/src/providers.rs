@@ -1,0 +1,169 @@
+//! The models of providers that a tree file names: their keys are taken from the environment, and nowhere else. What is
+//! known of models beside the file, and which of them answer from a script.
+
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+use anyhow::Result;
+use spinney::Drivers;
+use spinney::tree_file::{FileError, ModelCatalog, ModelProvider, ModelSource, ProviderSource, TreeFile};
+use spinney_drivers::http::{HttpHeader, HttpLimits, ModelKey};
+use spinney_drivers::prices::{PriceTable, refused_param};
+use spinney_drivers::providers::{Provider, ProviderClients, ProviderModel, ProviderSetup};
+use spinney_drivers::wire::{Thinking, WireParams};
+use spinney_kernel::budget::Price;
+use spinney_kernel::words::ModelName;
+
+/// The table in this binary. It is read only for files that ask.
+#[derive(Default)]
+pub(crate) struct Catalog(OnceCell<Result<PriceTable, String>>);
+
+impl Catalog {
+    fn table(&self) -> Result<&PriceTable, String> {
+        let table = self.0.get_or_init(|| PriceTable::embedded().map_err(|error| error.to_string()));
+        table.as_ref().map_err(Clone::clone)
+    }
+}
+
+impl ModelCatalog for Catalog {
+    fn price(&self, provider: &str, model: &str) -> Result<Price, String> {
+        self.table()?.price(provider, model).cloned().map_err(|error| error.to_string())
+    }
+
+    fn context(&self, provider: &str, model: &str) -> Option<u64> {
+        self.table().ok()?.find(provider, model).ok()?.context
+    }
+
+    fn refused_param(&self, name: &str) -> Option<&'static str> {
+        refused_param(name)
+    }
+}
+
+/// The models of a tree that answer from a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Scripted {
+    models: Vec<ModelName>,
+    extent: Extent,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    AllModels,
+    SomeModels,
+}
+
+impl Scripted {
+    /// Those that answer from a file, of a tree that also has these.
+    pub(crate) fn new(models: Vec<ModelName>, called: &[ModelName]) -> Self {
+        let extent = if called.is_empty() { Extent::AllModels } else { Extent::SomeModels };
+        Self { models, extent }
+    }
+
+    pub(crate) fn models(&self) -> &[ModelName] {
+        &self.models
+    }
+
+    /// Said once wherever answers come from a file.
+    pub(crate) fn note(&self) -> Option<String> {
+        if self.models.is_empty() {
+            return None;
+        }
+        Some(match self.extent {
+            Extent::AllModels => "SCRIPTED: answers come from a file, no model is called".to_owned(),
+            Extent::SomeModels => {
+                let names: Vec<String> = self.models.iter().map(|model| format!("`{model}`")).collect();
+                format!(
+                    "SCRIPTED: answers of {} come from a file, no model is called there",
+                    names.join(", ")
+                )
+            }
+        })
+    }
+}
+
+/// The environment variable that a model needs and that is not set.
+pub(crate) fn missing(source: &ProviderSource) -> Option<&str> {
+    let headers = source.params.headers.iter().map(|(_, variable)| variable.as_str());
+    key_env(source).into_iter().chain(headers).find(|variable| value(variable).is_none())
+}
+
+/// These, with the models that their providers answer.
+pub(crate) fn with_models(drivers: Drivers, file: &TreeFile, called: &[ModelName]) -> Result<Drivers> {
+    if called.is_empty() {
+        return Ok(drivers);
+    }
+    let clients = ProviderClients::new(HttpLimits::default())?;
+    let mut drivers = drivers;
+    for (name, source) in &file.models {
+        if let ModelSource::Provider(source) = source
+            && called.contains(name)
+        {
+            drivers = drivers.with_model(name.clone(), Arc::new(model(file, name, source, &clients)?));
+        }
+    }
+    Ok(drivers)
+}
+
+fn model(
+    file: &TreeFile,
+    name: &ModelName,
+    source: &ProviderSource,
+    clients: &ProviderClients,
+) -> Result<ProviderModel, FileError> {
+    if let Some(variable) = missing(source) {
+        let key = if source.key_env.is_some() { "key_env" } else { "provider" };
+        let remedy = format!(
+            "type `export {variable}=…` with the key of your account, or give the model a `script` that answers without one"
+        );
+        let message = format!("model `{name}` needs a key, and {variable} is not set: {remedy}");
+        return Err(file.bad_model(name, key, message));
+    }
+    let params = &source.params;
+    let headers = params.headers.iter().filter_map(|(header, variable)| {
+        Some(HttpHeader::Secret { name: header.clone(), value: value(variable)? })
+    });
+    let setup = ProviderSetup {
+        provider: provider(source.provider),
+        model: source.model.clone(),
+        base_url: source.base_url.clone(),
+        key: key_env(source).and_then(value).map(ModelKey::new),
+        headers: headers.collect(),
+        params: WireParams {
+            temperature: params.temperature.clone(),
+            top_p: params.top_p.clone(),
+            stop: params.stop.clone(),
+            seed: params.seed,
+            effort: params.reasoning_effort.clone(),
+            thinking: params.thinking_budget.map(Thinking::Budget),
+            structured: None,
+            cache: None,
+        },
+    };
+    ProviderModel::new(setup, clients).map_err(|fault| {
+        let key = if fault.message.contains("base_url") { "base_url" } else { "params" };
+        file.bad_model(name, key, fault)
+    })
+}
+
+/// The variable with the key of a model, if it needs one.
+fn key_env(source: &ProviderSource) -> Option<&str> {
+    source.key_env.as_deref().or_else(|| provider(source.provider).key_env())
+}
+
+/// What a variable has. Blanks around a key are what a copied line leaves.
+#[expect(clippy::disallowed_methods, reason = "keys come from the environment and nowhere else")]
+fn value(variable: &str) -> Option<String> {
+    let value = std::env::var(variable).ok()?;
+    Some(value.trim().to_owned()).filter(|value| !value.is_empty())
+}
+
+const fn provider(named: ModelProvider) -> Provider {
+    match named {
+        ModelProvider::OpenAi => Provider::OpenAi,
+        ModelProvider::OpenAiChat => Provider::OpenAiChat,
+        ModelProvider::Anthropic => Provider::Anthropic,
+        ModelProvider::Gemini => Provider::Gemini,
+        ModelProvider::Ollama => Provider::Ollama,
+        ModelProvider::OpenAiCompatible => Provider::OpenAiCompatible,
+    }
+}

@@ -1,0 +1,147 @@
+//! A server on the loopback that answers each request with the next of its responses, and keeps what it was asked.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use serde_json::{Value, json};
+
+/// One response.
+#[derive(Clone)]
+pub(crate) enum Reply {
+    /// Sent whole, and the connection closed behind it.
+    Sent(String),
+    /// The head and a beginning; then nothing until the other side goes.
+    Held(String),
+}
+
+/// A request that came.
+#[derive(Clone)]
+pub(crate) struct Asked {
+    pub(crate) head: String,
+    pub(crate) body: Value,
+}
+
+pub(crate) struct Upstream {
+    /// What a tree file writes as `base_url`.
+    pub(crate) url: String,
+    asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl Upstream {
+    /// Answers in this order; the last one answers all further requests.
+    pub(crate) fn new(replies: Vec<Reply>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let asked = Arc::<Mutex<Vec<Asked>>>::default();
+        let seen = Arc::clone(&asked);
+        thread::spawn(move || {
+            for connection in listener.incoming() {
+                let mut connection = connection.unwrap();
+                let Some(request) = read(&mut connection) else { continue };
+                let place = {
+                    let mut seen = seen.lock().unwrap();
+                    seen.push(request);
+                    (seen.len() - 1).min(replies.len() - 1)
+                };
+                let reply = replies[place].clone();
+                thread::spawn(move || answer(connection, &reply));
+            }
+        });
+        Self { url, asked }
+    }
+
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+impl Reply {
+    /// A stream of chat completions that says this and calls these tools.
+    pub(crate) fn says(text: &str, calls: &[(&str, Value)]) -> Self {
+        let calls: Vec<Value> = calls
+            .iter()
+            .enumerate()
+            .map(|(index, (tool, arguments))| {
+                let function = json!({ "name": tool, "arguments": arguments.to_string() });
+                json!({ "index": index, "id": format!("call-{index}"), "type": "function", "function": function })
+            })
+            .collect();
+        let stop = if calls.is_empty() { "stop" } else { "tool_calls" };
+        let delta = match calls.is_empty() {
+            true => json!({ "content": text }),
+            false => json!({ "content": text, "tool_calls": calls }),
+        };
+        let usage = json!({ "prompt_tokens": 100, "completion_tokens": 20, "prompt_tokens_details": { "cached_tokens": 40 } });
+        Self::stream(&[
+            json!({ "id": "c1", "model": "tiny", "choices": [{ "index": 0, "delta": delta }] }),
+            json!({ "id": "c1", "choices": [{ "index": 0, "delta": {}, "finish_reason": stop }] }),
+            json!({ "id": "c1", "choices": [], "usage": usage }),
+        ])
+    }
+
+    /// A stream of events.
+    pub(crate) fn stream(events: &[Value]) -> Self {
+        let mut body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+        body += "data: [DONE]\n\n";
+        Self::Sent(format!("{STREAM}{body}"))
+    }
+
+    /// A stream that begins and then stands still.
+    pub(crate) fn held() -> Self {
+        let event = json!({ "id": "c1", "choices": [{ "index": 0, "delta": { "content": "Let me" } }] });
+        Self::Held(format!("{STREAM}data: {event}\n\n"))
+    }
+
+    /// A stream that breaks off.
+    pub(crate) fn cut() -> Self {
+        let event = json!({ "id": "c1", "choices": [{ "index": 0, "delta": { "content": "Let me" } }] });
+        Self::Sent(format!("{STREAM}data: {event}\n\n"))
+    }
+
+    /// An error.
+    pub(crate) fn error(status: &str, headers: &str, message: &str) -> Self {
+        let body = json!({ "error": { "message": message } });
+        Self::Sent(format!(
+            "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-type: application/json\r\n{headers}\r\n{body}"
+        ))
+    }
+}
+
+const STREAM: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/event-stream\r\n\r\n";
+
+/// Whoever asked may go away before the end.
+fn answer(mut connection: TcpStream, reply: &Reply) {
+    match reply {
+        Reply::Sent(text) => {
+            let _gone = connection.write_all(text.as_bytes());
+        }
+        Reply::Held(text) => {
+            let _gone = connection.write_all(text.as_bytes());
+            let _gone = connection.read(&mut [0; 64]);
+        }
+    }
+}
+
+/// A whole request; none if somebody only connected.
+fn read(connection: &mut TcpStream) -> Option<Asked> {
+    let mut bytes = Vec::new();
+    let mut chunk = vec![0; 64 * 1024];
+    loop {
+        let text = String::from_utf8_lossy(&bytes);
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length = head
+                .lines()
+                .find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse::<usize>().ok());
+            if body.len() >= length.unwrap_or(0) {
+                let body = serde_json::from_str(body).unwrap();
+                return Some(Asked { head: head.to_owned(), body });
+            }
+        }
+        match connection.read(&mut chunk) {
+            Ok(0) | Err(_) => return None,
+            Ok(read) => bytes.extend_from_slice(&chunk[..read]),
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! Where a model's answers come from: a provider with what it is asked with, a script, or a script in place of a provider.
+//! Nothing here knows a key: a file names the environment variable that has it.
+
+use std::ops::RangeInclusive;
+
+use serde_json::Number;
+use spinney_kernel::budget::{AMOUNT_MAX, Price};
+use spinney_kernel::words::{ModelName, limit};
+
+use super::definition::Reader;
+use super::error::FileError;
+use super::keys::{ModelKeys, ParamKeys};
+use super::node::{Key, Kind, Node, Step};
+use super::wrong::{Wrong, cut};
+
+/// What is known of models beside the file.
+pub trait ModelCatalog {
+    /// What the model of a provider costs.
+    ///
+    /// # Errors
+    /// Says why nobody knows.
+    fn price(&self, provider: &str, model: &str) -> Result<Price, String>;
+
+    /// How many tokens of input and output together it takes.
+    fn context(&self, provider: &str, model: &str) -> Option<u64>;
+
+    /// Why a parameter of a request is refused, by the name that its provider gives it.
+    fn refused_param(&self, name: &str) -> Option<&'static str>;
+}
+
+/// Knows no model.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoCatalog;
+
+impl ModelCatalog for NoCatalog {
+    fn price(&self, _: &str, _: &str) -> Result<Price, String> {
+        Err("there is no price table here".to_owned())
+    }
+
+    fn context(&self, _: &str, _: &str) -> Option<u64> {
+        None
+    }
+
+    fn refused_param(&self, _: &str) -> Option<&'static str> {
+        None
+    }
+}
+
+/// Where a model's answers come from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ModelSource {
+    /// From a script.
+    Scripted {
+        /// The script's path as it was written; relative to the tree file.
+        script: String,
+    },
+    /// From a provider.
+    Provider(Box<ProviderSource>),
+}
+
+/// A model of a provider, as a file describes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProviderSource {
+    /// Who answers.
+    pub provider: ModelProvider,
+    /// The model, by the provider's name.
+    pub model: String,
+    /// Where it is, if not at the provider's own place.
+    pub base_url: Option<String>,
+    /// The environment variable with the key, if it is not the usual one.
+    pub key_env: Option<String>,
+    /// How it is to answer.
+    pub params: ModelParams,
+    /// The script that answers while there is no key; a path as it was written.
+    pub script: Option<String>,
+}
+
+/// A provider that a file can name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelProvider {
+    /// OpenAI, by its responses.
+    OpenAi,
+    /// OpenAI, by its chat completions.
+    OpenAiChat,
+    /// Anthropic.
+    Anthropic,
+    /// Google's Gemini.
+    Gemini,
+    /// Ollama.
+    Ollama,
+    /// Any server that speaks chat completions.
+    OpenAiCompatible,
+}
+
+/// How a model is to answer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ModelParams {
+    /// From 0 to 2.
+    pub temperature: Option<Number>,
+    /// From 0 to 1.
+    pub top_p: Option<Number>,
+    /// How much it thinks, in the provider's word.
+    pub reasoning_effort: Option<String>,
+    /// How many tokens it may think at most.
+    pub thinking_budget: Option<u64>,
+    /// Texts at which it stops.
+    pub stop: Vec<String>,
+    /// Makes answers repeat, where the provider can.
+    pub seed: Option<i64>,
+    /// More headers, each with the environment variable that has its value.
+    pub headers: Vec<(String, String)>,
+}
+
+/// Most texts at which a model stops; no provider takes more.
+const STOPS_MAX: usize = 16;
+/// Longest of them, longest word for an effort and longest name of a header or a variable, in bytes.
+const WORD_BYTES_MAX: usize = 256;
+/// Most headers.
+const HEADERS_MAX: usize = 16;
+const SCRIPTED: &str = "scripted";
+
+impl ModelProvider {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::OpenAi, Self::OpenAiChat, Self::Anthropic, Self::Gemini, Self::Ollama, Self::OpenAiCompatible];
+
+    /// What a file calls it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::OpenAiChat => "openai_chat",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+            Self::Ollama => "ollama",
+            Self::OpenAiCompatible => "openai_compatible",
+        }
+    }
+
+    /// What a catalog calls it. Who runs a server of their own has no entry there.
+    const fn in_catalog(self) -> Option<&'static str> {
+        match self {
+            Self::OpenAi | Self::OpenAiChat => Some("openai"),
+            Self::Anthropic => Some("anthropic"),
+            Self::Gemini => Some("gemini"),
+            Self::Ollama | Self::OpenAiCompatible => None,
+        }
+    }
+}
+
+impl ModelSource {
+    /// The provider and the model under which a catalog has it. At an address of its own it can cost anything.
+    pub(super) fn in_catalog(&self) -> Option<(&'static str, &str)> {
+        match self {
+            Self::Provider(source) if source.base_url.is_none() => {
+                Some((source.provider.in_catalog()?, source.model.as_str()))
+            }
+            Self::Scripted { .. } | Self::Provider(_) => None,
+        }
+    }
+}
+
+/// Refuses parameters that make a call cost more than its hold, with the reason: to the reader of keys they are only unknown.
+pub(super) fn check_params(root: &Node, catalog: &dyn ModelCatalog) -> Result<(), Wrong> {
+    let models = inner(root, "models").into_iter().flat_map(entries);
+    for (_, model) in models {
+        for (key, _) in inner(model, "params").into_iter().flat_map(entries) {
+            if let Some(reason) = catalog.refused_param(&key.text) {
+                let wrong = Wrong::new(format!("`{}` is refused", cut(&key.text)));
+                return Err(wrong.with_help(reason).at(key.place));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn inner<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
+    entries(node).iter().find(|(key, _)| key.text == name).map(|(_, value)| value)
+}
+
+fn entries(node: &Node) -> &[(Key, Node)] {
+    match &node.kind {
+        Kind::Map(entries) => entries,
+        Kind::Empty | Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) | Kind::List(_) => &[],
+    }
+}
+
+impl Reader<'_> {
+    /// Where the answers of a model come from.
+    pub(super) fn source(&self, name: &ModelName, keys: &ModelKeys) -> Result<ModelSource, FileError> {
+        let at = |key| [Step::Key("models"), Step::Key(name.as_str()), Step::Key(key)];
+        if let Some(script) = &keys.script {
+            self.said(&at("script"), script, limit::NOTE_BYTES_MAX)?;
+        }
+        if keys.provider == SCRIPTED {
+            return self.scripted(name, keys);
+        }
+        let named = ModelProvider::ALL.into_iter().find(|provider| provider.word() == keys.provider);
+        let Some(provider) = named else {
+            let words = ModelProvider::ALL.map(ModelProvider::word).join(", ");
+            let message = format!("unknown provider `{}`", cut(&keys.provider));
+            let help = format!("write one of {SCRIPTED}, {words}");
+            return Err(self.wrong(&at("provider"), message).with_help(help));
+        };
+        let Some(model) = keys.model.clone() else {
+            let error = self.wrong(&at("provider"), format!("`model` of model `{name}` is missing"));
+            return Err(error.with_help("write the provider's name of it"));
+        };
+        self.said(&at("model"), &model, WORD_BYTES_MAX)?;
+        if let Some(base_url) = &keys.base_url {
+            self.said(&at("base_url"), base_url, limit::NOTE_BYTES_MAX)?;
+        } else if provider == ModelProvider::OpenAiCompatible {
+            let error = self.wrong(&at("provider"), format!("`base_url` of model `{name}` is missing"));
+            return Err(error.with_help("write the address of the server, such as http://127.0.0.1:8000/v1"));
+        }
+        if let Some(variable) = &keys.key_env {
+            self.names_a_variable(&at("key_env"), variable)?;
+        }
+        Ok(ModelSource::Provider(Box::new(ProviderSource {
+            provider,
+            model,
+            base_url: keys.base_url.clone(),
+            key_env: keys.key_env.clone(),
+            params: keys
+                .params
+                .as_ref()
+                .map(|params| self.params(name, params))
+                .transpose()?
+                .unwrap_or_default(),
+            script: keys.script.clone(),
+        })))
+    }
+
+    fn scripted(&self, name: &ModelName, keys: &ModelKeys) -> Result<ModelSource, FileError> {
+        let at = |key| [Step::Key("models"), Step::Key(name.as_str()), Step::Key(key)];
+        let written = [
+            ("model", keys.model.is_some()),
+            ("base_url", keys.base_url.is_some()),
+            ("key_env", keys.key_env.is_some()),
+            ("params", keys.params.is_some()),
+        ];
+        if let Some((key, _)) = written.into_iter().find(|(_, is_written)| *is_written) {
+            let error = self.wrong(&at(key), format!("a scripted model has no `{key}`"));
+            return Err(error.with_help("delete it, or name another `provider`"));
+        }
+        let Some(script) = keys.script.clone() else {
+            let error = self.wrong(&at("provider"), format!("`script` of model `{name}` is missing"));
+            return Err(error.with_help("a scripted model answers from a file: name it"));
+        };
+        Ok(ModelSource::Scripted { script })
+    }
+
+    fn params(&self, name: &ModelName, keys: &ParamKeys) -> Result<ModelParams, FileError> {
+        let at = |key| [Step::Key("models"), Step::Key(name.as_str()), Step::Key("params"), Step::Key(key)];
+        self.between(&at("temperature"), keys.temperature.as_ref(), 0.0..=2.0)?;
+        self.between(&at("top_p"), keys.top_p.as_ref(), 0.0..=1.0)?;
+        if let Some(effort) = &keys.reasoning_effort {
+            self.said(&at("reasoning_effort"), effort, WORD_BYTES_MAX)?;
+        }
+        self.few_of(&at("stop"), keys.stop.len(), STOPS_MAX)?;
+        for stop in &keys.stop {
+            self.short(&at("stop"), stop, WORD_BYTES_MAX)?;
+            if stop.is_empty() {
+                return Err(self
+                    .wrong(&at("stop"), "a text of `stop` is empty")
+                    .with_help("write something"));
+            }
+        }
+        self.few_of(&at("headers"), keys.headers.len(), HEADERS_MAX)?;
+        for (header, variable) in &keys.headers {
+            let [models, model, params, headers] = at("headers");
+            let path = [models, model, params, headers, Step::Key(header)];
+            let is_header = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+            if header.is_empty() || header.len() > WORD_BYTES_MAX || !header.bytes().all(is_header) {
+                let error = self.wrong(&path, format!("`{}` is no name of a header", cut(header)));
+                return Err(error.with_help("write letters, digits and dashes"));
+            }
+            self.names_a_variable(&path, variable)?;
+        }
+        Ok(ModelParams {
+            temperature: keys.temperature.clone(),
+            top_p: keys.top_p.clone(),
+            reasoning_effort: keys.reasoning_effort.clone(),
+            thinking_budget: self.bounded(&at("thinking_budget"), keys.thinking_budget, 1..=AMOUNT_MAX)?,
+            stop: keys.stop.clone(),
+            seed: keys.seed,
+            headers: keys.headers.clone().into_iter().collect(),
+        })
+    }
+
+    fn between(
+        &self,
+        path: &[Step<'_>],
+        number: Option<&Number>,
+        range: RangeInclusive<f64>,
+    ) -> Result<(), FileError> {
+        let Some(number) = number else { return Ok(()) };
+        if number.as_f64().is_some_and(|number| range.contains(&number)) {
+            return Ok(());
+        }
+        let error = self.wrong(path, format!("{number} is out of bounds"));
+        Err(error.with_help(format!("write a number from {} to {}", range.start(), range.end())))
+    }
+
+    fn few_of(&self, path: &[Step<'_>], count: usize, most: usize) -> Result<(), FileError> {
+        if count <= most {
+            return Ok(());
+        }
+        Err(self.wrong(path, format!("{count} entries are more than {most}")))
+    }
+
+    /// Something that is no name is perhaps the key itself, and is not repeated.
+    fn names_a_variable(&self, path: &[Step<'_>], variable: &str) -> Result<(), FileError> {
+        let is_name = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+        let begins = variable.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
+        if begins && variable.len() <= WORD_BYTES_MAX && variable.bytes().all(is_name) {
+            return Ok(());
+        }
+        let error = self.wrong(path, "this is no name of an environment variable");
+        Err(error
+            .with_help("keys never stand in files: write a name such as MY_API_KEY, and set it in the shell"))
+    }
+}
