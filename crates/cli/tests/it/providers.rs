@@ -253,9 +253,7 @@ fn a_killed_tree_resumes_on_its_provider() {
     let file = tree(&stage, &keys, ", limits: { max_tokens_per_step: 150 }");
     let mut first = play(&stage, &["run", &file, "--json"]);
     let started: Value = serde_json::from_str(&first.until("call_started")).unwrap();
-    while upstream.asked().is_empty() {
-        std::thread::yield_now();
-    }
+    upstream.was_asked(1);
     first.kill();
     let keyless = stage.spinney(&["resume", "last"]);
     assert_eq!(keyless.code, Some(2));
@@ -265,4 +263,63 @@ fn a_killed_tree_resumes_on_its_provider() {
     assert_eq!((ended.code, &result["output"]), (Some(0), &json!("After all.")), "{}", ended.err);
     let held = tokens(&started, "call_started", "held").unwrap();
     assert_eq!(result["spent"]["tokens"].as_u64(), Some(held + 120));
+}
+
+/// G7 (a kill): what the model thought, signed and encrypted, goes back as it came, also after kill -9 and resume.
+#[test]
+fn g7_signed_thoughts_go_back_unchanged_after_a_kill() {
+    let thinks = include_str!("../../../drivers/corpus/anthropic_messages/thinking_and_tools.sse");
+    let says = include_str!("../../../drivers/corpus/anthropic_messages/plain_text.sse");
+    let upstream = Upstream::new(vec![Reply::recorded(thinks), Reply::held(), Reply::recorded(says)]);
+    let stage = Stage::new();
+    let address = upstream.url.trim_end_matches("/v1");
+    let file = stage.file(
+        "tree.yaml",
+        &format!(
+            "name: test\ngoal: Try it.\nbudget: {{ cost_usd: 1, retries: 3 }}\nmodels:\n  fast: {{ provider: anthropic, \
+             model: thinker, base_url: '{address}', key_env: TEST_MODEL_KEY, {PRICE}, params: {{ thinking_budget: 1024 }} }}\n\
+             agents:\n  lead: {{ model: fast, tools: [list_files, read_file] }}\n"
+        ),
+    );
+    let first = play(&stage, &["run", &file, "--json"]);
+    upstream.was_asked(2);
+    first.kill();
+    let ended = play(&stage, &["resume", "last", "--json"]).end();
+    assert_eq!((ended.code, &ended.result()["output"]), (Some(0), &json!("Hello, Wald.")), "{}", ended.err);
+    let asked = upstream.asked();
+    assert_eq!(asked.len(), 3);
+    // Byte for byte, with the spaces and the escapes that the provider wrote.
+    for raw in [
+        r#"{"type":"thinking","thinking":"First I look \"around\".","signature":"EqQBCg==/+"}"#,
+        r#"{ "type":"redacted_thinking",  "data":"EmwK\/secret=="}"#,
+    ] {
+        assert!(!asked[0].text.contains(raw));
+        assert!(asked[1].text.contains(raw) && asked[2].text.contains(raw), "{}", asked[2].text);
+    }
+    assert_eq!(asked[1].body["messages"], asked[2].body["messages"]);
+    assert!(asked[0].head.contains(&format!("x-api-key: {KEY}")), "{}", asked[0].head);
+}
+
+/// Where only some models are scripted, the line names them.
+#[test]
+fn a_tree_with_one_stand_in_says_which_model_it_is() {
+    let upstream = Upstream::new(vec![Reply::says("From a model.", &[])]);
+    let stage = Stage::new();
+    stage.file("stand-in.yaml", "rules: [{ say: hello }]");
+    let file = stage.file(
+        "tree.yaml",
+        &format!(
+            "name: test\ngoal: Try it.\nmodels:\n  fast: {{ {} }}\n  slow: {{ provider: gemini, model: gemini-2.5-pro, \
+             key_env: NO_SUCH_KEY, script: stand-in.yaml }}\nagents:\n  lead: {{ model: fast }}\n",
+            compatible(&upstream)
+        ),
+    );
+    let ended = run(&stage, &file);
+    assert_eq!((ended.code, &ended.result()["output"]), (Some(0), &json!("From a model.")), "{}", ended.err);
+    assert_eq!(ended.result()["scripted"], json!(["slow"]));
+    assert!(
+        ended.err.contains("SCRIPTED: answers of `slow` come from a file, no model is called there"),
+        "{}",
+        ended.err
+    );
 }

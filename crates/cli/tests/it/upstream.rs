@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 
 use serde_json::{Value, json};
@@ -21,12 +21,20 @@ pub(crate) enum Reply {
 pub(crate) struct Asked {
     pub(crate) head: String,
     pub(crate) body: Value,
+    /// The body, byte for byte.
+    pub(crate) text: String,
 }
 
 pub(crate) struct Upstream {
     /// What a tree file writes as `base_url`.
     pub(crate) url: String,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    requests: Mutex<Vec<Asked>>,
+    more: Condvar,
 }
 
 impl Upstream {
@@ -34,16 +42,17 @@ impl Upstream {
     pub(crate) fn new(replies: Vec<Reply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
-        let asked = Arc::<Mutex<Vec<Asked>>>::default();
+        let asked = Arc::<Seen>::default();
         let seen = Arc::clone(&asked);
         thread::spawn(move || {
             for connection in listener.incoming() {
                 let mut connection = connection.unwrap();
                 let Some(request) = read(&mut connection) else { continue };
                 let place = {
-                    let mut seen = seen.lock().unwrap();
-                    seen.push(request);
-                    (seen.len() - 1).min(replies.len() - 1)
+                    let mut requests = seen.requests.lock().unwrap();
+                    requests.push(request);
+                    seen.more.notify_all();
+                    (requests.len() - 1).min(replies.len() - 1)
                 };
                 let reply = replies[place].clone();
                 thread::spawn(move || answer(connection, &reply));
@@ -53,7 +62,13 @@ impl Upstream {
     }
 
     pub(crate) fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().unwrap().clone()
+        self.asked.requests.lock().unwrap().clone()
+    }
+
+    /// Waits until so many requests came.
+    pub(crate) fn was_asked(&self, times: usize) {
+        let requests = self.asked.requests.lock().unwrap();
+        drop(self.asked.more.wait_while(requests, |requests| requests.len() < times).unwrap());
     }
 }
 
@@ -86,6 +101,11 @@ impl Reply {
         let mut body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
         body += "data: [DONE]\n\n";
         Self::Sent(format!("{STREAM}{body}"))
+    }
+
+    /// A stream as it was recorded.
+    pub(crate) fn recorded(stream: &str) -> Self {
+        Self::Sent(format!("{STREAM}{stream}"))
     }
 
     /// A stream that begins and then stands still.
@@ -135,8 +155,8 @@ fn read(connection: &mut TcpStream) -> Option<Asked> {
                 .lines()
                 .find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse::<usize>().ok());
             if body.len() >= length.unwrap_or(0) {
-                let body = serde_json::from_str(body).unwrap();
-                return Some(Asked { head: head.to_owned(), body });
+                let json = serde_json::from_str(body).unwrap();
+                return Some(Asked { head: head.to_owned(), body: json, text: body.to_owned() });
             }
         }
         match connection.read(&mut chunk) {
