@@ -76,8 +76,8 @@ async fn take_up(
     if args.unpause {
         unpause(&tree).await;
     }
-    let (name, tree) = (one_line(&name, 60), short(known.tree));
-    let what = format!("{name} · tree {tree} · resumed at event {}", past.0);
+    let (name, id) = (one_line(&name, 60), short(known.tree));
+    let what = format!("{name} · tree {id} · resumed at event {}", past.0);
     head(style, &what, &scripted)?;
     let (home, path) = (Arc::new(home), path.to_owned());
     Ok(Resumed::Runs(Box::new(Follow { home, path, tree, style, past, listening })))

@@ -366,7 +366,7 @@ fn model_report(
         ask.count(&|text| drivers.tokens(text));
     }
     let payload = said(text, |text| drivers.tokens(text));
-    let Payload { body, blobs } = payload.with_thought(model, reasoning, continuation, used);
+    let Payload { body, blobs } = payload.with_thought(model, &reasoning, continuation, used);
     let Ticket { call, attempt } = ticket;
     let done = Done { call, attempt, used, body, asks, is_error: false, mismatch, stop };
     Brought::Report(Report::Done(done), blobs)

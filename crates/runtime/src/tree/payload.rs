@@ -19,7 +19,7 @@ impl Payload {
     pub(super) fn with_thought(
         mut self,
         model: &ModelName,
-        reasoning: String,
+        reasoning: &str,
         continuation: Option<Vec<u8>>,
         used: Used,
     ) -> Self {
@@ -30,7 +30,7 @@ impl Payload {
         };
         // A partial one is useless.
         let continuation = continuation.filter(|bytes| bytes.len() <= limit::BLOB_BYTES_MAX).map(&mut keep);
-        let reasoning = cut(&reasoning, limit::BLOB_BYTES_MAX).as_bytes().to_vec();
+        let reasoning = cut(reasoning, limit::BLOB_BYTES_MAX).as_bytes().to_vec();
         let reasoning = Some(reasoning).filter(|bytes| !bytes.is_empty()).map(&mut keep);
         if continuation.is_none() && reasoning.is_none() {
             return self;
