@@ -149,32 +149,8 @@ impl Contexts {
                 }
             }
             Event::ContextRestored(restored) => self.restored(restored),
-            Event::WindowSet { .. }
-            | Event::CheckpointMade { .. }
-            | Event::ThreadJoined { .. }
-            | Event::ThreadLeft { .. }
-            | Event::AgentPaused { .. }
-            | Event::AgentUnpaused { .. }
-            | Event::AgentEnding { .. }
-            | Event::CallWaiting { .. }
-            | Event::WaitStarted { .. }
-            | Event::QuestionAsked { .. }
-            | Event::CallStarted { .. }
-            | Event::CallResumed { .. }
-            | Event::CallSwitched { .. }
-            | Event::AttemptFailed { .. }
-            | Event::Charged { .. }
-            | Event::WrapUpStarted { .. }
-            | Event::TreeHalted { .. }
-            | Event::TreeUnhalted
-            | Event::TreeSuspended
-            | Event::TreeContinued
-            | Event::LimitRaised { .. }
-            | Event::ClockSet { .. }
-            | Event::BreakerChanged { .. }
-            | Event::MessagePublished { .. }
-            | Event::TreeBranched(_)
-            | Event::RateLimited { .. } => {}
+            // The rest changes no context.
+            _ => {}
         }
     }
 

@@ -175,45 +175,18 @@ impl Trace {
     }
 
     fn kind(&self, event: &Event) -> Kind {
-        let topic = match event {
-            Event::AgentSpawned(spawned) => return Kind::of_agent(&spawned.agent, "agent.spawn", false),
-            Event::AgentEnded { agent, .. } => return Kind::of_agent(agent, "agent.result", true),
-            Event::CallAsked { call, .. }
-            | Event::CallWaiting { call, .. }
-            | Event::CallStarted { call, .. }
-            | Event::CallResumed { call }
-            | Event::CallSwitched { call, .. }
-            | Event::AttemptFailed { call, .. }
-            | Event::WaitStarted { call, .. }
-            | Event::QuestionAsked { call, .. } => return self.kind_of_call(*call, false),
-            Event::CallEnded { call, .. } => return self.kind_of_call(*call, true),
-            Event::AgentEnding { .. } => "agent.ending",
-            Event::WindowSet { .. } => "context.window",
-            Event::ContextShared { .. } => "context.share",
-            Event::ThreadJoined { .. } => "thread.join",
-            Event::ThreadLeft { .. } => "thread.leave",
-            Event::ContextCut { .. } => "context.cut",
-            Event::ContextRestored(_) => "context.restore",
-            Event::AgentPaused { .. } => "agent.pause",
-            Event::AgentUnpaused { .. } => "agent.unpause",
-            Event::AgentRedirected { .. } => "agent.redirect",
-            Event::ToolAnswered { .. } => "tool.answer",
-            Event::Charged { .. } => "budget.charge",
-            Event::WrapUpStarted { .. } => "agent.wrap_up",
-            Event::LimitRaised { .. } => "budget.raise",
-            Event::ClockSet { .. } => "agent.clock",
-            Event::CheckpointMade { .. } => "agent.checkpoint",
-            Event::MessageSent { .. } | Event::MessagePublished { .. } => "agent.message",
-            Event::TreeHalted { .. } => "tree.halt",
-            Event::TreeStarted { .. } => "tree.start",
-            Event::TreeBranched(_) => "tree.branch",
-            Event::TreeUnhalted => "tree.unhalt",
-            Event::TreeSuspended => "tree.suspend",
-            Event::TreeContinued => "tree.continue",
-            Event::BreakerChanged { .. } => "model.breaker",
-            Event::RateLimited { .. } => "model.rate",
-        };
-        Kind { agent: event.agent().cloned(), topic, correlation: None, since: None, is_end: false }
+        let is_end = matches!(event, Event::AgentEnded { .. } | Event::CallEnded { .. });
+        match (event.topic(), event) {
+            (Some(topic), Event::AgentSpawned(spawned)) => Kind::of_agent(&spawned.agent, topic, is_end),
+            (Some(topic), Event::AgentEnded { agent, .. }) => Kind::of_agent(agent, topic, is_end),
+            (Some(topic), _) => {
+                Kind { agent: event.agent().cloned(), topic, correlation: None, since: None, is_end }
+            }
+            (None, _) => match event.call() {
+                Some(call) => self.kind_of_call(call, is_end),
+                None => unreachable!("only events of a call have no topic of their own"),
+            },
+        }
     }
 
     fn kind_of_call(&self, call: CallId, is_end: bool) -> Kind {

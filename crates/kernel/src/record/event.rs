@@ -410,6 +410,48 @@ impl Event {
         }
     }
 
+    /// The topic that watchers filter by; none for events of a call, which have the topic of what the call is for.
+    pub(crate) const fn topic(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::AgentEnding { .. } => "agent.ending",
+            Self::WindowSet { .. } => "context.window",
+            Self::ContextShared { .. } => "context.share",
+            Self::ThreadJoined { .. } => "thread.join",
+            Self::ThreadLeft { .. } => "thread.leave",
+            Self::ContextCut { .. } => "context.cut",
+            Self::ContextRestored(_) => "context.restore",
+            Self::AgentPaused { .. } => "agent.pause",
+            Self::AgentUnpaused { .. } => "agent.unpause",
+            Self::AgentRedirected { .. } => "agent.redirect",
+            Self::ToolAnswered { .. } => "tool.answer",
+            Self::Charged { .. } => "budget.charge",
+            Self::WrapUpStarted { .. } => "agent.wrap_up",
+            Self::LimitRaised { .. } => "budget.raise",
+            Self::ClockSet { .. } => "agent.clock",
+            Self::CheckpointMade { .. } => "agent.checkpoint",
+            Self::MessageSent { .. } | Self::MessagePublished { .. } => "agent.message",
+            Self::TreeHalted { .. } => "tree.halt",
+            Self::TreeStarted { .. } => "tree.start",
+            Self::TreeBranched(_) => "tree.branch",
+            Self::TreeUnhalted => "tree.unhalt",
+            Self::TreeSuspended => "tree.suspend",
+            Self::TreeContinued => "tree.continue",
+            Self::BreakerChanged { .. } => "model.breaker",
+            Self::RateLimited { .. } => "model.rate",
+            Self::AgentSpawned(_) => "agent.spawn",
+            Self::AgentEnded { .. } => "agent.result",
+            Self::CallAsked { .. }
+            | Self::CallWaiting { .. }
+            | Self::CallStarted { .. }
+            | Self::CallResumed { .. }
+            | Self::CallSwitched { .. }
+            | Self::AttemptFailed { .. }
+            | Self::WaitStarted { .. }
+            | Self::QuestionAsked { .. }
+            | Self::CallEnded { .. } => return None,
+        })
+    }
+
     /// Every body in it. The blobs of a body live as long as the event, so a missing one here loses data.
     #[must_use]
     pub fn bodies(&self) -> Vec<&Body> {

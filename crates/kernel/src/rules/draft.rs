@@ -143,32 +143,7 @@ fn stirs(event: &Event) -> bool {
         | Event::RateLimited { .. } => true,
         // A call that leaves the line lets others pass.
         Event::CallWaiting { why, .. } => matches!(why, Why::Paused | Why::Suspended),
-        Event::TreeStarted { .. }
-        | Event::AgentSpawned(_)
-        | Event::AgentPaused { .. }
-        | Event::WindowSet { .. }
-        | Event::ContextShared { .. }
-        | Event::ThreadJoined { .. }
-        | Event::ThreadLeft { .. }
-        | Event::ContextCut { .. }
-        | Event::ContextRestored(_)
-        | Event::AgentRedirected { .. }
-        | Event::AgentEnding { .. }
-        | Event::ClockSet { .. }
-        | Event::CallAsked { .. }
-        | Event::CallStarted { .. }
-        | Event::CallResumed { .. }
-        | Event::CallSwitched { .. }
-        | Event::WaitStarted { .. }
-        | Event::QuestionAsked { .. }
-        | Event::ToolAnswered { .. }
-        | Event::WrapUpStarted { .. }
-        | Event::MessageSent { .. }
-        | Event::MessagePublished { .. }
-        | Event::CheckpointMade { .. }
-        | Event::TreeBranched(_)
-        | Event::TreeSuspended
-        | Event::TreeHalted { .. } => false,
+        _ => false,
     }
 }
 

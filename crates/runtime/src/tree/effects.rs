@@ -99,14 +99,14 @@ impl Effects {
             let Some(driver) = drivers.model(&attempt.model) else {
                 return (failed(ticket, missing(&format!("model `{}`", attempt.model))), Verdict::Fine);
             };
-            let call = (ticket, Arc::clone(&attempt));
+            let called = Arc::clone(&attempt);
             let Some(hooked) = hooked else {
-                let ended = call_model(driver.as_ref(), call, &mut stopped, hub).await;
+                let ended = call_model(driver.as_ref(), ticket, called, &mut stopped, hub).await;
                 let expected = Expected::Answer { model: &attempt.model, schema: schema.as_deref() };
                 return (report(&drivers, ticket, ended.map(Returned::Model), expected), Verdict::Fine);
             };
             let call = async |stop: &mut Stop| {
-                call_model(driver.as_ref(), call, stop, hub).await.map(Returned::Model)
+                call_model(driver.as_ref(), ticket, called, stop, hub).await.map(Returned::Model)
             };
             // Boxed because most homes have no hooks.
             let (ended, verdict) = Box::pin(hooked.between(&mut stopped, call)).await;
@@ -226,10 +226,12 @@ impl Drop for Effects {
 
 async fn call_model(
     driver: &dyn Model,
-    (Ticket { call, attempt: number }, attempt): (Ticket, Arc<model::ModelAttempt>),
+    ticket: Ticket,
+    attempt: Arc<model::ModelAttempt>,
     stop: &mut Stop,
     hub: Arc<Hub>,
 ) -> Result<model::ModelAnswer, Missed> {
+    let Ticket { call, attempt: number } = ticket;
     let said = Arc::new(Mutex::new(String::new()));
     let deltas: Deltas = {
         let (said, origin) = (Arc::clone(&said), Arc::clone(&attempt.origin));

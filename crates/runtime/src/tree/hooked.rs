@@ -59,7 +59,9 @@ impl Hooked {
         hooks: Option<&Arc<dyn TreeHooks>>,
         world: &World,
         Ticket { call, attempt }: Ticket,
-        (origin, target, key): (&Arc<Origin>, Target, &str),
+        origin: &Arc<Origin>,
+        target: Target,
+        key: &str,
     ) -> Option<Box<Self>> {
         let hooks = Arc::clone(hooks?);
         let definition = world.definition();

@@ -97,8 +97,8 @@ impl Preparing<'_> {
                     blobs: self.blobs.clone(),
                     remaining: self.world.ledger().remaining(living.account),
                 };
-                let about = (&attempt.origin, Target::Model(attempt.model.clone()), attempt.key.as_str());
-                let hooked = Hooked::around(self.hooks, self.world, ticket, about);
+                let (origin, target) = (&attempt.origin, Target::Model(attempt.model.clone()));
+                let hooked = Hooked::around(self.hooks, self.world, ticket, origin, target, &attempt.key);
                 let schema = contexts.output_schema(&agent).filter(|_| purpose.is_answer()).cloned();
                 Some(Prepared::CallModel(Box::new(ModelStart { ticket, attempt, schema, hooked })))
             }
@@ -115,8 +115,8 @@ impl Preparing<'_> {
                 let shown_bytes = spec.and_then(|spec| spec.shown_bytes);
                 let ticket = Ticket { call, attempt };
                 let attempt = tool::ToolAttempt { origin, tool, args, attempt, key, outputs, durability };
-                let about = (&attempt.origin, Target::Tool(attempt.tool.clone()), attempt.key.as_str());
-                let hooked = Hooked::around(self.hooks, self.world, ticket, about);
+                let (origin, target) = (&attempt.origin, Target::Tool(attempt.tool.clone()));
+                let hooked = Hooked::around(self.hooks, self.world, ticket, origin, target, &attempt.key);
                 let start = ToolStart { ticket, attempt, timeout_ms, shown_bytes, hooked };
                 Some(Prepared::CallTool(Box::new(start)))
             }
