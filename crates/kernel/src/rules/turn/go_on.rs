@@ -30,7 +30,7 @@ fn room(draft: &Draft<'_>, ix: AgentIx) -> Option<Work> {
     if agent.progress.turns >= turns.turns_max || wrap_up::is_due(draft, ix) {
         return None;
     }
-    let note = (NOTE.len() as u64).saturating_add(limit::MESSAGE_TOKENS);
+    let note = NOTE.len() as u64 + limit::SENDER_TOKENS + limit::MESSAGE_TOKENS;
     let window = &agent.progress.window;
     let fits = window.size().is_none_or(|size| window.tokens().saturating_add(note) <= size);
     let tokens = if window.size().is_some() { window.tokens() } else { agent.progress.tokens };
