@@ -63,7 +63,7 @@ mod tests {
         };
         let asked = Event::CallAsked { call, agent: "root".parse().unwrap(), work: Work::Model(model) };
         let switched = Event::CallSwitched { call, model: other, output_cap: 1 };
-        let started = Event::CallStarted { call, attempt: 2, held: Amounts::ZERO, at: None };
+        let started = Event::CallStarted { call, attempt: 2, held: Amounts::ZERO, at: None, leads: None };
         let mut names = EventNames::default();
         [&asked, &switched, &started].into_iter().for_each(|event| names.enter(event));
         let text = describe(&names, &started).text;

@@ -119,6 +119,7 @@ pub(crate) fn describe(names: &EventNames, event: &Event) -> Line {
         Event::CallStarted { call, attempt, held, .. } => {
             detail(format!("starts {}, attempt {attempt}: {held:#} held", name(names, *call)))
         }
+        Event::FirstToken { call } => detail(format!("{} begins to answer", name(names, *call))),
         Event::CallResumed { call } => {
             main_line(format!("starts {} again after a restart", name(names, *call)))
         }
@@ -303,6 +304,7 @@ fn waiting(names: &EventNames, call: CallId, why: Why, account: Option<&AgentId>
             main_line(format!("waits for {ask:#} of the budget{whose} to call {name}"))
         }
         Why::Rate => main_line(format!("waits until {name} accepts calls again")),
+        Why::Cache => detail(format!("waits until the shared prompt of {name} is cached")),
         Why::Backoff => main_line(format!("retries {name} in a moment")),
         Why::Slot
         | Why::Paused

@@ -4,6 +4,7 @@
 
 #![deny(missing_docs)]
 
+mod caching_model;
 mod clock;
 pub mod conformance;
 mod contexts;
@@ -20,6 +21,7 @@ pub use spinney;
 pub use spinney_drivers::scripted;
 pub use spinney_store;
 
+pub use caching_model::CachingModel;
 pub use clock::SteadyClock;
 pub use contexts::contexts_of;
 pub use play::{Play, check};

@@ -140,6 +140,7 @@ pub(crate) fn event(event: &Event) -> String {
             let again = if *attempt > 1 { format!(" again ({attempt})") } else { String::new() };
             format!("{call} started{again}: held {}", amounts(held))
         }
+        Event::FirstToken { call } => format!("{call} first token"),
         Event::CallResumed { call } => format!("{call} resumed"),
         Event::CallSwitched { call, model, output_cap } => {
             format!("{call} switched: {model}, cap {output_cap}")

@@ -73,12 +73,12 @@ fn a_context_is_shown_whole_and_says_what_the_window_leaves_out() {
     #1  system · system · 76 tokens
         You lead.
 
-        Your task: Try it.
-
         Tools you may use:
         - look:
 
         When you are done, answer with a clear summary of the result.
+
+        Your task: Try it.
 
     #2  dialog · assistant · 37 tokens · left out
         Look 1.
@@ -289,12 +289,12 @@ rules:
     #1  system · system · 495 tokens
         You lead.
 
-        Your task: Try it.
-
         Tools you may use:
         - spawn_agent: give one self-contained task to a new agent, which knows nothing but its goal, and get its answer back here
 
         When you are done, answer with a clear summary of the result.
+
+        Your task: Try it.
 
     #2  dialog · assistant · 52 tokens
         calls spawn_agent {"agent":"helper","goal":"Help.","id":"helper"}
@@ -315,9 +315,9 @@ rules:
     #1  system · system · 47 tokens
         You help.
 
-        Your task: Help.
-
         When you are done, answer with a clear summary of the result.
+
+        Your task: Help.
 
     #2  dialog · assistant · 10 tokens
         Helped.
@@ -424,9 +424,9 @@ fn p15_a_person_shares_an_agents_context_with_others() {
     #1  system · system · 48 tokens
         You help.
 
-        Your task: Help.
-
         When you are done, answer with a clear summary of the result.
+
+        Your task: Help.
 
     #2  context · user · from lead · 157 tokens · left out
         The milk is sour.
@@ -521,12 +521,12 @@ fn what_cannot_be_shared_is_refused_with_the_reason() {
     3 messages, 1 not read yet
 
     #1  system · system · 244 tokens
-        Your task: Try it.
-
         Tools you may use:
         - ask_human: ask a person and wait for the answer, where neither you nor another agent can decide
 
         When you are done, answer with a clear summary of the result.
+
+        Your task: Try it.
 
     #2  dialog · assistant · 44 tokens
         calls ask_human {"question":"Which?"}

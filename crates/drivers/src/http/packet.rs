@@ -29,6 +29,7 @@ pub async fn wire_request(
             // It stands first in every packet.
             Message::System(system) if request.messages.is_empty() && request.system.is_empty() => {
                 request.system = system.to_string();
+                request.system_shared_bytes = system.shared_bytes();
             }
             Message::Said { body, asks } => request.messages.push(WireMessage::Assistant {
                 text: body.text.clone(),

@@ -13,6 +13,9 @@ pub struct WireRequest {
     pub model: String,
     /// What stands before all messages; may be empty.
     pub system: String,
+    /// How many bytes of `system` other requests begin with, too. Where a provider has to be told what to cache, that
+    /// is a piece of its own.
+    pub system_shared_bytes: usize,
     pub messages: Vec<WireMessage>,
     pub tools: Vec<WireTool>,
     /// The most tokens that the model may write, reasoning included.

@@ -52,7 +52,7 @@ tools: { look: { say: "something at {{ args.at }}" } }
     let Message::System(system) = only.as_ref() else { panic!("{only:?}") };
     assert_eq!(
         system.to_string(),
-        "Your task: Count the files.\n\nWhen you are done, answer with a clear summary of the result."
+        "When you are done, answer with a clear summary of the result.\n\nYour task: Count the files."
     );
     // And its folder is there, with nothing in it.
     let home = tempfile::tempdir().unwrap();

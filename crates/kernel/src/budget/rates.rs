@@ -94,6 +94,12 @@ impl Rates {
         self.output_per_mtok.max(self.reasoning())
     }
 
+    /// Whether cached input is cheaper than new input.
+    #[must_use]
+    pub fn saves_by_cache(&self) -> bool {
+        self.cached_input() < self.input_per_mtok
+    }
+
     fn cached_input(&self) -> u64 {
         self.cached_input_per_mtok.unwrap_or(self.input_per_mtok)
     }

@@ -61,9 +61,23 @@ impl System {
 
     /// Its text, in the pieces in which it is stored.
     #[must_use]
-    pub fn pieces(&self) -> [&str; 3] {
-        let after = if self.is_briefing { "" } else { self.brief.after.as_str() };
-        [&self.brief.before, &self.goal, after]
+    pub fn pieces(&self) -> [&str; 4] {
+        let Brief { prompt, task, around, order, .. } = self.brief.as_ref();
+        let around = if self.is_briefing { "" } else { around.as_str() };
+        match order {
+            Order::GoalLast => [prompt, around, task, &self.goal],
+            Order::GoalFirst => [prompt, task, &self.goal, around],
+        }
+    }
+
+    /// How many bytes it has in common with the other agents of its role that have the same tools.
+    #[must_use]
+    pub fn shared_bytes(&self) -> usize {
+        let Brief { prompt, task, around, order, .. } = self.brief.as_ref();
+        match order {
+            Order::GoalLast => prompt.len() + around.len() + task.len(),
+            Order::GoalFirst => prompt.len() + task.len(),
+        }
     }
 }
 
@@ -79,11 +93,25 @@ impl From<&str> for System {
     }
 }
 
+/// Where the goal stands in the first message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Order {
+    /// Rules 2 to 4.
+    #[default]
+    GoalFirst,
+    /// Since rules 5: agents of a role share everything before it, which providers cache.
+    GoalLast,
+}
+
 /// What agents of one role with the same tools have in common.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Brief {
-    before: String,
-    after: String,
+    /// The role's prompt.
+    prompt: String,
+    task: &'static str,
+    /// The tools, and how to answer.
+    around: String,
+    order: Order,
     pub(super) tools: Arc<[ToolDescription]>,
     /// Whether results show what children used and what is left.
     pub(super) tells_facts: bool,
@@ -106,9 +134,15 @@ impl Brief {
         let schema = schema.or_else(|| turns?.output_schema.as_deref());
         let close = schema.map_or_else(|| CLOSE.to_owned(), OutputSchema::paragraph);
         let listed = if lines.is_empty() { String::new() } else { format!("{TOOLS}\n{lines}\n") };
+        let order = if rules >= 5 { Order::GoalLast } else { Order::GoalFirst };
         Self {
-            before: format!("{prompt}{gap}{TASK}"),
-            after: format!("\n\n{listed}{close}"),
+            prompt: format!("{prompt}{gap}"),
+            task: TASK,
+            around: match order {
+                Order::GoalFirst => format!("\n\n{listed}{close}"),
+                Order::GoalLast => format!("{listed}{close}\n\n"),
+            },
+            order,
             tools: described(definition, tools, rules).filter_map(ToolDescription::of).collect(),
             tells_facts: turns.is_some_and(|turns| turns.facts_tokens.is_some()),
             schema: schema.map(|schema| schema.text().into()),

@@ -10,7 +10,7 @@ use crate::definition::Refusal;
 use crate::words::{ModelName, RoleName, ToolName};
 
 /// A right to all or some items of a kind.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Allow<T: Ord> {
     All,

@@ -31,7 +31,7 @@ pub use share::{GivenMessage, Share};
 pub use shares::{Preset, Shares};
 pub(crate) use window_spec::check_size;
 pub use window_spec::{Compact, WindowSpec};
-pub use written::{BudgetKeys, Count, Percent, TimeSpan, Timeout, Usd, WrittenError};
+pub use written::{BudgetKeys, Count, Percent, SpanOrOff, TimeSpan, Timeout, Usd, WrittenError};
 
 /// Labels that the caller gives a tree, such as its owner or project. Agents never see them.
 pub type Tags = BTreeMap<String, String>;
@@ -110,6 +110,10 @@ pub struct ModelSpec {
     /// Models to try in order when this one fails.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<ModelName>,
+    /// How long a call waits at most for another one that has the same long prompt prefix, so that the provider bills
+    /// it as cached; it does not wait if absent. It saves only if the model's price has a rate for cached input.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_wait_ms: Option<u64>,
     /// How to treat a call whose end was never recorded.
     pub lost: OnLost,
     /// How often one call is restarted because its process died; [`LOSSES_MAX`](crate::words::limit::LOSSES_MAX) if

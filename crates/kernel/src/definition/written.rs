@@ -33,6 +33,11 @@ pub struct Timeout {
     pub is_wall: bool,
 }
 
+/// A duration, or `off`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Value")]
+pub struct SpanOrOff(pub Option<TimeSpan>);
+
 /// A percentage: `10` or `"10%"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "Value")]
@@ -211,6 +216,16 @@ impl TryFrom<Value> for TimeSpan {
             (Value::String(text), _) => text.parse(),
             (_, Some(seconds)) => Self::of(seconds.checked_mul(1_000), &seconds.to_string()),
             (_, None) => Err(WrittenError::NotSpan { text: shown(&value) }),
+        }
+    }
+}
+
+impl TryFrom<Value> for SpanOrOff {
+    type Error = WrittenError;
+    fn try_from(value: Value) -> Result<Self, WrittenError> {
+        match value.as_str() {
+            Some("off") => Ok(Self(None)),
+            _ => value.try_into().map(|span| Self(Some(span))),
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::words::{
 };
 
 /// The version of the rules for new trees. A journal names its version, and its tree continues under that version.
-pub const RULES: u32 = 4;
+pub const RULES: u32 = 5;
 
 /// Whether this kernel implements a version of the rules. Journals of other versions can be read and continued, but
 /// their decisions cannot be replayed.
@@ -164,6 +164,14 @@ pub enum Event {
         /// When it started, if its price depends on that.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at: Option<Time>,
+        /// When it started, if calls with the same prompt prefix wait until the provider has cached it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        leads: Option<Time>,
+    },
+    /// The model's answer began to arrive, so its prompt is cached and the calls that waited for that may start.
+    /// Recorded only if a call waited.
+    FirstToken {
+        call: CallId,
     },
     /// After a restart, the same attempt was started again under the same key and hold.
     CallResumed {
@@ -322,6 +330,7 @@ impl Event {
             Self::CallAsked { .. } => "call_asked",
             Self::CallWaiting { .. } => "call_waiting",
             Self::CallStarted { .. } => "call_started",
+            Self::FirstToken { .. } => "first_token",
             Self::CallResumed { .. } => "call_resumed",
             Self::CallSwitched { .. } => "call_switched",
             Self::AttemptFailed { .. } => "attempt_failed",
@@ -379,6 +388,7 @@ impl Event {
             Self::TreeStarted { .. }
             | Self::CallWaiting { .. }
             | Self::CallStarted { .. }
+            | Self::FirstToken { .. }
             | Self::CallResumed { .. }
             | Self::CallSwitched { .. }
             | Self::AttemptFailed { .. }
@@ -400,6 +410,7 @@ impl Event {
             Self::CallAsked { call, .. }
             | Self::CallWaiting { call, .. }
             | Self::CallStarted { call, .. }
+            | Self::FirstToken { call }
             | Self::CallResumed { call }
             | Self::CallSwitched { call, .. }
             | Self::AttemptFailed { call, .. }
@@ -443,6 +454,7 @@ impl Event {
             Self::CallAsked { .. }
             | Self::CallWaiting { .. }
             | Self::CallStarted { .. }
+            | Self::FirstToken { .. }
             | Self::CallResumed { .. }
             | Self::CallSwitched { .. }
             | Self::AttemptFailed { .. }
@@ -482,6 +494,7 @@ impl Event {
             | Self::CallAsked { .. }
             | Self::CallWaiting { .. }
             | Self::CallStarted { .. }
+            | Self::FirstToken { .. }
             | Self::CallResumed { .. }
             | Self::CallSwitched { .. }
             | Self::AttemptFailed { .. }

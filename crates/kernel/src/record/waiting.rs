@@ -18,6 +18,8 @@ pub enum Why {
     Slot,
     /// The model's rate limit.
     Rate,
+    /// Another call with the same prompt prefix is filling the provider's cache.
+    Cache,
     /// The pause before a retry.
     Backoff,
     /// Its agent is paused.
@@ -35,9 +37,13 @@ impl Why {
     /// Whether a change elsewhere can start the call, without a report of its own.
     pub(crate) const fn is_startable(self) -> bool {
         match self {
-            Self::Budget { .. } | Self::Slot | Self::Rate | Self::Paused | Self::Suspended | Self::Halted => {
-                true
-            }
+            Self::Budget { .. }
+            | Self::Slot
+            | Self::Rate
+            | Self::Cache
+            | Self::Paused
+            | Self::Suspended
+            | Self::Halted => true,
             Self::Backoff | Self::Children | Self::Message | Self::Person => false,
         }
     }
@@ -49,6 +55,7 @@ impl fmt::Display for Why {
             Self::Budget { .. } => "budget",
             Self::Slot => "slot",
             Self::Rate => "rate",
+            Self::Cache => "cache",
             Self::Backoff => "backoff",
             Self::Paused => "paused",
             Self::Suspended => "suspended",

@@ -140,7 +140,8 @@ fn stirs(event: &Event) -> bool {
         | Event::TreeContinued
         | Event::LimitRaised { .. }
         | Event::BreakerChanged { .. }
-        | Event::RateLimited { .. } => true,
+        | Event::RateLimited { .. }
+        | Event::FirstToken { .. } => true,
         // A call that leaves the line lets others pass.
         Event::CallWaiting { why, .. } => matches!(why, Why::Paused | Why::Suspended),
         _ => false,

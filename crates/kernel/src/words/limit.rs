@@ -180,6 +180,12 @@ pub const OFFLOAD_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Default time a question waits for its answer: the person may have gone home.
 pub const QUESTION_TIMEOUT_MS: u64 = 24 * 60 * 60 * 1_000;
+/// How long a call waits by default until another one has filled the provider's prompt cache.
+pub const CACHE_WAIT_MS: u64 = 10 * 1_000;
+/// How long a provider surely keeps a cached prompt: the shortest time of those that we know.
+pub const CACHE_KEPT_MS: u64 = 5 * 60 * 1_000;
+/// The shortest prompt that providers cache, in tokens.
+pub const CACHED_TOKENS_MIN: u64 = 1_024;
 /// Default time a wait for children or messages lasts: nothing waits forever.
 pub const WAIT_TIMEOUT_MS: u64 = 60 * 60 * 1_000;
 /// Default active time of a sub-agent: ten minutes in which at least one model or tool of its own runs.

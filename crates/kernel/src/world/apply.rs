@@ -66,7 +66,13 @@ impl World {
                 self.waiting(*call, *why, *alarm);
                 self.in_line(*call, account.as_ref(), *why);
             }
-            Event::CallStarted { call, attempt, held, at } => self.started(*call, *attempt, held, *at),
+            Event::CallStarted { call, attempt, held, at, leads } => {
+                self.started(*call, *attempt, held, *at);
+                if let Some(since) = leads {
+                    self.prefixes.lead(*call, self.prefix_of(*call), *since);
+                }
+            }
+            Event::FirstToken { call } => self.prefixes.cached(*call),
             Event::CallResumed { call } => self.calls.call_mut(*call).past_mut().losses += 1,
             Event::CallSwitched { call, model, output_cap } => self.switched(*call, model, *output_cap),
             Event::AttemptFailed { call, fault, spent, .. } => {
@@ -386,6 +392,7 @@ impl World {
     fn settled(&mut self, id: CallId, spent: &Amounts) {
         let call = self.calls.call_mut(id);
         let (ix, held) = (call.agent, call.held());
+        self.prefixes.end(id);
         self.calls.move_to(id, CallStage::Asked);
         let agent = self.agents.agent_mut(ix);
         agent.running -= 1;
@@ -400,6 +407,9 @@ impl World {
         let (is_model, ask) = (matches!(call.work, Work::Model(_)), call.ask());
         let is_summary = is_model && !call.work.is_turn();
         let turn = if call.work.wrap_up().is_some() { TurnKind::Last } else { TurnKind::Ordinary };
+        if let Outcome::Done { .. } = outcome {
+            self.prefixes.cached(id);
+        }
         if is_running {
             self.settled(id, spent);
         }

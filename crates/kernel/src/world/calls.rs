@@ -120,6 +120,8 @@ pub struct Calls {
     startable: BTreeSet<CallId>,
     /// Those that wait only for a free slot.
     slotless: BTreeSet<CallId>,
+    /// Those that wait until a prompt prefix is cached.
+    uncached: BTreeSet<CallId>,
     running: u32,
     last: u64,
 }
@@ -148,6 +150,10 @@ impl Calls {
     /// The first call after `id` that a change elsewhere can start.
     pub(crate) fn startable_after(&self, id: CallId) -> Option<CallId> {
         self.startable.range(CallId(id.0 + 1)..).next().copied()
+    }
+
+    pub(super) fn waiting_for_cache(&self) -> impl Iterator<Item = CallId> {
+        self.uncached.iter().copied()
     }
 
     /// Whether an earlier call than `id` waits only for a free slot.
@@ -184,6 +190,7 @@ impl Calls {
             CallStage::Waiting(_) => {
                 self.startable.remove(&id);
                 self.slotless.remove(&id);
+                self.uncached.remove(&id);
             }
             CallStage::Running { .. } => self.running -= 1,
             CallStage::Asked => {}
@@ -191,8 +198,10 @@ impl Calls {
         match stage {
             CallStage::Waiting(why) if why.is_startable() => {
                 self.startable.insert(id);
-                if why == Why::Slot {
-                    self.slotless.insert(id);
+                match why {
+                    Why::Slot => drop(self.slotless.insert(id)),
+                    Why::Cache => drop(self.uncached.insert(id)),
+                    _ => {}
                 }
             }
             CallStage::Running { .. } => self.running += 1,

@@ -34,6 +34,7 @@ impl World {
             | Event::AgentEnded { .. }
             | Event::CallAsked { .. }
             | Event::CallSwitched { .. }
+            | Event::FirstToken { .. }
             | Event::AttemptFailed { .. }
             | Event::CallEnded { .. }
             | Event::ToolAnswered { .. }

@@ -7,6 +7,7 @@ mod branch;
 mod calls;
 mod clocks;
 mod effects;
+mod prefixes;
 mod rollback;
 mod threads;
 mod view;
@@ -25,6 +26,8 @@ pub use agent::*;
 
 pub use calls::{Call, CallStage, Calls};
 use clocks::Timeouts;
+pub(crate) use prefixes::Prefix;
+use prefixes::{PrefixKey, Prefixes};
 pub use threads::{Thread, Threads};
 pub use view::{AgentView, TreeState};
 
@@ -43,6 +46,7 @@ pub struct World {
     timers: Timers,
     timeouts: Timeouts,
     gates: BTreeMap<ModelName, Gate>,
+    prefixes: Prefixes,
     halted: Option<Halt>,
     /// Whether no process runs the tree, or the process is stopping. A crash does not set it.
     suspended: bool,
@@ -101,6 +105,7 @@ impl World {
             timers: Timers::default(),
             timeouts: Timeouts::default(),
             gates: BTreeMap::new(),
+            prefixes: Prefixes::default(),
             halted: None,
             suspended: false,
             unborn: BTreeMap::new(),
@@ -245,6 +250,39 @@ impl World {
     #[must_use]
     pub fn rate_limit(&self, model: &ModelName) -> Option<Time> {
         self.gates.get(model).and_then(|gate| gate.limited_until)
+    }
+
+    /// The prompt prefix of a model call. Calls of one model by agents of one role with the same tools share it.
+    fn prefix_of(&self, id: CallId) -> PrefixKey {
+        let Some(Call { agent, work: Work::Model(work), .. }) = self.call(id) else {
+            unreachable!("only a model call has a prompt")
+        };
+        let charter = &self.agent(*agent).charter;
+        let (model, role, tools) = (work.model.clone(), charter.role.clone(), charter.caps.tools.clone());
+        PrefixKey { model, role, tools }
+    }
+
+    /// What is known about the prompt prefix of a model call.
+    pub(crate) fn prefix(&self, id: CallId) -> Option<&Prefix> {
+        self.prefixes.find(&self.prefix_of(id))
+    }
+
+    /// Whether calls with the same prompt prefix wait for this one, or would.
+    #[must_use]
+    pub fn leads(&self, call: CallId) -> bool {
+        self.prefixes.is_leader(call)
+    }
+
+    /// The running call that fills the provider's cache with the prompt prefix of a model call.
+    #[must_use]
+    pub fn leader_of(&self, call: CallId) -> Option<CallId> {
+        self.prefix(call)?.leader.map(|(leader, _)| leader)
+    }
+
+    /// Whether a call waits until the provider has cached the prompt of this one.
+    #[must_use]
+    pub fn is_cache_awaited(&self, leader: CallId) -> bool {
+        self.leads(leader) && self.calls.waiting_for_cache().any(|id| self.leader_of(id) == Some(leader))
     }
 
     /// How an agent takes turns on its own, if it does.

@@ -39,6 +39,8 @@ const OUT_KEPT: usize = 16;
 pub(super) enum Brought {
     /// How it ended, and blobs that are too large for the report. Exactly once.
     Report(Report, Vec<Vec<u8>>),
+    /// The answer of a call that others wait for began to arrive.
+    FirstToken(Ticket),
     /// A hook refused the charge: before the report, or after it if the call was stopped meanwhile.
     Veto(Veto),
 }
@@ -88,25 +90,26 @@ impl Effects {
     }
 
     pub(super) fn call_model(&mut self, start: ModelStart) {
-        let ModelStart { ticket, attempt, schema, hooked } = start;
+        let ModelStart { ticket, attempt, schema, hooked, leads } = start;
         let Ticket { call, attempt: number } = ticket;
         tracing::debug!(target: "spinney::effect", tree = %attempt.origin.tree, %call, attempt = number, model = %attempt.model, "call started");
         // A task is moved several times before it runs, so it carries little.
         let (drivers, attempt) = (Arc::clone(&self.drivers), Arc::new(attempt));
         let (stop, mut stopped) = oneshot::channel();
-        let hub = Arc::clone(&self.hub);
+        let first = leads.then(|| self.reports.clone());
+        let streamed = Streamed { ticket, hub: Arc::clone(&self.hub), first };
         self.start(ticket, stop, async move {
             let Some(driver) = drivers.model(&attempt.model) else {
                 return (failed(ticket, missing(&format!("model `{}`", attempt.model))), Verdict::Fine);
             };
             let called = Arc::clone(&attempt);
             let Some(hooked) = hooked else {
-                let ended = call_model(driver.as_ref(), ticket, called, &mut stopped, hub).await;
+                let ended = call_model(driver.as_ref(), called, &mut stopped, streamed).await;
                 let expected = Expected::Answer { model: &attempt.model, schema: schema.as_deref() };
                 return (report(&drivers, ticket, ended.map(Returned::Model), expected), Verdict::Fine);
             };
             let call = async |stop: &mut Stop| {
-                call_model(driver.as_ref(), ticket, called, stop, hub).await.map(Returned::Model)
+                call_model(driver.as_ref(), called, stop, streamed).await.map(Returned::Model)
             };
             // Boxed because most homes have no hooks.
             let (ended, verdict) = Box::pin(hooked.between(&mut stopped, call)).await;
@@ -224,12 +227,19 @@ impl Drop for Effects {
     }
 }
 
+/// Where the text of an answer goes as it arrives.
+struct Streamed {
+    ticket: Ticket,
+    hub: Arc<Hub>,
+    /// Who hears that the answer has begun, if anybody may wait for that.
+    first: Option<Sender<Brought>>,
+}
+
 async fn call_model(
     driver: &dyn Model,
-    ticket: Ticket,
     attempt: Arc<model::ModelAttempt>,
     stop: &mut Stop,
-    hub: Arc<Hub>,
+    Streamed { ticket, hub, first }: Streamed,
 ) -> Result<model::ModelAnswer, Missed> {
     let Ticket { call, attempt: number } = ticket;
     let said = Arc::new(Mutex::new(String::new()));
@@ -238,6 +248,10 @@ async fn call_model(
         Arc::new(move |text: &str| {
             let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
             let offset = said.len();
+            if let Some(first) = first.as_ref().filter(|_| offset == 0) {
+                // If this is lost, the others start when this call ends.
+                let _ = first.try_send(Brought::FirstToken(ticket));
+            }
             if offset + text.len() > limit::BLOB_BYTES_MAX {
                 return;
             }

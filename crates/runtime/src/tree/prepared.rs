@@ -28,6 +28,8 @@ pub(super) struct ModelStart {
     /// The schema of the answer.
     pub(super) schema: Option<Arc<str>>,
     pub(super) hooked: Option<Box<Hooked>>,
+    /// Whether calls with the same prompt prefix wait for its first token.
+    pub(super) leads: bool,
 }
 
 pub(super) struct ToolStart {
@@ -100,7 +102,8 @@ impl Preparing<'_> {
                 let (origin, target) = (&attempt.origin, Target::Model(attempt.model.clone()));
                 let hooked = Hooked::around(self.hooks, self.world, ticket, origin, target, &attempt.key);
                 let schema = contexts.output_schema(&agent).filter(|_| purpose.is_answer()).cloned();
-                Some(Prepared::CallModel(Box::new(ModelStart { ticket, attempt, schema, hooked })))
+                let leads = self.world.leads(call);
+                Some(Prepared::CallModel(Box::new(ModelStart { ticket, attempt, schema, hooked, leads })))
             }
             Effect::CallTool { call, attempt, agent, tool, ask, args, key } => {
                 let origin = self.contexts.origin(&agent).map(Arc::clone)?;

@@ -8,7 +8,7 @@ use spinney_journal::{Append, Batch, Head, Journal, JournalFault, catalog_of};
 use spinney_kernel::budget::Used;
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::{Alarm, Event};
-use spinney_kernel::rules::report::{Continued, Done, Failed, Report, Suspended, Timer};
+use spinney_kernel::rules::report::{Continued, Done, Failed, FirstToken, Report, Suspended, Timer};
 use spinney_kernel::rules::request::{Reply, Request};
 use spinney_kernel::words::{By, Fault, FaultKind, Seq, Time, TreeId};
 use spinney_kernel::world::{Call, TreeState};
@@ -63,6 +63,8 @@ struct Run {
     hub: EndOnDrop,
     /// Events for the watchers, until they are durable.
     tail: VecDeque<RecordedEvent>,
+    /// Calls whose answers began to arrive and that others may wait for.
+    streaming: Vec<Ticket>,
     mode: Mode,
 }
 
@@ -103,6 +105,7 @@ pub(crate) async fn begin(begin: Begin) -> Result<Seedling, JournalFault> {
         status,
         hub: EndOnDrop(Arc::clone(&hub)),
         tail: VecDeque::new(),
+        streaming: Vec::new(),
         mode: Mode::Running,
     };
     let tree = Tree { id, requests, status: watched, hub, journal, drivers, names };
@@ -201,6 +204,7 @@ impl Run {
             NextInput::TimerDue => self.fire(),
             NextInput::Stop => self.stop(),
         }
+        self.report_first_tokens();
         Ok(())
     }
 
@@ -285,6 +289,7 @@ impl Run {
                 self.trace_end(&report);
                 self.report(report, blobs);
             }
+            Brought::FirstToken(ticket) => self.streaming.push(ticket),
             Brought::Veto(veto) => {
                 // An agent that has already ended need not fail.
                 let _ = self.decide(By::Person, veto.request(), Vec::new());
@@ -305,6 +310,16 @@ impl Run {
                 tracing::debug!(target: "spinney::effect", %tree, %call, attempt, kind, "call failed");
             }
             _ => {}
+        }
+    }
+
+    /// Reports that a prompt is cached, if a call waits for that.
+    fn report_first_tokens(&mut self) {
+        self.streaming.retain(|ticket| self.live.world.leads(ticket.call));
+        let is_awaited = |ticket: &mut Ticket| self.live.world.is_cache_awaited(ticket.call);
+        let awaited: Vec<Ticket> = self.streaming.extract_if(.., is_awaited).collect();
+        for Ticket { call, attempt } in awaited {
+            self.report(Report::FirstToken(FirstToken { call, attempt }), Vec::new());
         }
     }
 

@@ -8,7 +8,8 @@ use serde_json::Value;
 use spinney_kernel::budget::{AMOUNT_MAX, Price};
 use spinney_kernel::definition::{
     Allow, BudgetKeys, BudgetSpec, Caps, Count, Definition, ModelSpec, Network, OnLost, OnLow, OutputLimits,
-    OutputSchema, Recursion, Role, Share, Tags, TimeSpan, TreeLimits, Turns, Usd, WindowSpec, Wrong,
+    OutputSchema, Recursion, Role, Share, SpanOrOff, Tags, TimeSpan, TreeLimits, Turns, Usd, WindowSpec,
+    Wrong,
 };
 use spinney_kernel::words::{AgentId, Body, ByName, ModelName, RESERVED_IDS, RoleName, limit};
 
@@ -171,6 +172,10 @@ impl Reader<'_> {
             output_max: self.bounded(&max_output, keys.max_output, 1..=AMOUNT_MAX)?,
             context: context.or_else(known_context),
             fallback: keys.fallback.clone(),
+            cache_wait_ms: match keys.cache_wait {
+                Some(SpanOrOff(wait)) => wait.map(TimeSpan::ms),
+                None => Some(limit::CACHE_WAIT_MS),
+            },
             lost: OnLost::default(),
             losses_max: self
                 .bounded(&[at[0], at[1], Step::Key("attempts_lost_max")], keys.attempts_lost_max, LOSSES)?

@@ -8,7 +8,7 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Number, Value};
 use spinney_kernel::definition::{
-    Approval, BudgetKeys, Compact, Count, Preset, Share, Tags, TimeSpan, Unpriced, Usd,
+    Approval, BudgetKeys, Compact, Count, Preset, Share, SpanOrOff, Tags, TimeSpan, Unpriced, Usd,
 };
 use spinney_kernel::words::{ByName, Durability, ModelName, RoleName, ThreadId, ToolName};
 
@@ -54,6 +54,7 @@ pub(super) struct ModelKeys {
     pub(super) max_output: Option<Count>,
     pub(super) context: Option<Count>,
     pub(super) attempts_lost_max: Option<Count>,
+    pub(super) cache_wait: Option<SpanOrOff>,
     pub(super) price: Option<WrittenPrice>,
     #[serde(default)]
     pub(super) fallback: Vec<ModelName>,

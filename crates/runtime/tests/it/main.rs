@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod branching;
+mod caching;
 mod chain;
 mod charging;
 mod checkpoints;

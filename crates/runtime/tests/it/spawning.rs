@@ -127,7 +127,7 @@ tools: {{ look: {{ description: look at something, say: seen }} }}
     let [first] = child.packet.messages.as_slice() else { panic!("{:?}", child.packet.messages) };
     assert_eq!(
         first.text(),
-        "You help.\n\nYour task: Count the files.\n\nTools you may use:\n- look: look at something\n\nWhen you are \
-         done, answer with a clear summary of the result."
+        "You help.\n\nTools you may use:\n- look: look at something\n\nWhen you are done, answer with a clear summary \
+         of the result.\n\nYour task: Count the files."
     );
 }

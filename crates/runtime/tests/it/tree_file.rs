@@ -203,6 +203,7 @@ fn every_key() -> Definition {
         price: Some(price),
         output_max: Some(4_000),
         fallback: vec![name("small")],
+        cache_wait_ms: Some(limit::CACHE_WAIT_MS),
         lost: OnLost::default(),
         context: None,
         losses_max: None,

@@ -105,6 +105,7 @@ fn model(dice: &mut Dice, name: &str) -> ModelSpec {
         lost: if dice.once_in(3) { OnLost::Repeatable } else { OnLost::Presumed },
         context: dice.once_in(3).then(|| dice.between(700, 5_000)),
         losses_max: None,
+        cache_wait_ms: dice.once_in(2).then(|| dice.between(1, 5_000)),
     }
 }
 
@@ -144,7 +145,9 @@ fn role(dice: &mut Dice) -> Role {
 }
 
 fn turns(dice: &mut Dice) -> Turns {
-    let prompt = Body { tokens: Some(dice.below(30)), ..Body::text("You work.") };
+    // Only a long prompt is worth waiting for until it is cached.
+    let tokens = if dice.once_in(6) { limit::CACHED_TOKENS_MIN } else { dice.below(30) };
+    let prompt = Body { tokens: Some(tokens), ..Body::text("You work.") };
     let (turns_max, output_cap) = (dice.between(1, 8) as u32, dice.below(120));
     let window = dice.once_in(2).then(|| WindowSpec {
         size: dice.once_in(2).then(|| dice.between(limit::WINDOW_TOKENS_MIN, 3_000)),

@@ -104,6 +104,7 @@ impl Witness {
             | Event::AgentRedirected { .. }
             | Event::AgentEnding { .. }
             | Event::CallSwitched { .. }
+            | Event::FirstToken { .. }
             | Event::WaitStarted { .. }
             | Event::QuestionAsked { .. }
             | Event::ToolAnswered { .. }
@@ -199,6 +200,13 @@ impl Witness {
                             })?;
                         }
                     }
+                }
+                // The only call that waits although it could start: another one fills the cache for it.
+                CallStage::Waiting(Why::Cache) => {
+                    let is_led = world.leader_of(id).is_some();
+                    hold(!free || is_led || world.halted().is_some(), || {
+                        format!("{id} waits for a cached prompt, and nobody fills the cache")
+                    })?;
                 }
                 CallStage::Waiting(Why::Suspended) => {
                     hold(!free || world.is_suspended(), || {

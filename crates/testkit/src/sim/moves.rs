@@ -7,7 +7,9 @@ use spinney_kernel::record::{
     BreakerState as Gate, Failure, OnTimeout, Question, Sources, StopReason, WaitFor, WaitNeed, Work,
 };
 use spinney_kernel::rules::What;
-use spinney_kernel::rules::report::{Breaker, Continued, Done, Failed, Lost, Rate, Report, Suspended, Timer};
+use spinney_kernel::rules::report::{
+    Breaker, Continued, Done, Failed, FirstToken, Lost, Rate, Report, Suspended, Timer,
+};
 use spinney_kernel::rules::request::{
     Answer, Ask, Broadcast, Cancel, Charge, Collect, Fail, Finish, Followup, Hold, HoldFor, Pause, Raise,
     Redirect, Refresh, Request, Send, Spawn, Unpause, Wait,
@@ -198,6 +200,9 @@ fn report_call(dice: &mut Dice, world: &World) -> What {
     let text = said(dice);
     // Once in a while an attempt that is long over reports again.
     let attempt = if dice.once_in(20) { call.attempt.saturating_sub(1) } else { call.attempt };
+    if world.leads(id) && dice.once_in(2) {
+        return What::Report(Report::FirstToken(FirstToken { call: id, attempt }));
+    }
     What::Report(match dice.below(20) {
         0..12 => Report::Done(Done {
             call: id,

@@ -163,7 +163,7 @@ async fn l2_a_fork_lets_through_the_turns_that_were_named() {
     assert_eq!(self::leaked(&deep).await, [""; 0]);
 }
 
-/// L3, L42 (template): a child that was given a goal reads the pinned text: its role, its task, its tools, and nothing
+/// L3, L42 (template): a child that was given a goal reads the pinned text: its role, its tools, its task, and nothing
 /// else.
 #[tokio::test(start_paused = true)]
 async fn l3_the_prompt_of_a_child_is_the_pinned_text() {
@@ -171,8 +171,6 @@ async fn l3_the_prompt_of_a_child_is_the_pinned_text() {
     let first = child.first().map(|attempt| attempt.packet.messages[0].text().into_owned());
     insta::assert_snapshot!(first.unwrap_or_default(), @"
     You help.
-
-    Your task: Count the files.
 
     Tools you may use:
     - spawn_agent: give one self-contained task to a new agent, which knows nothing but its goal, and get its answer back here
@@ -186,6 +184,8 @@ async fn l3_the_prompt_of_a_child_is_the_pinned_text() {
     - lose: 
 
     When you are done, answer with a clear summary of the result.
+
+    Your task: Count the files.
     ");
 }
 

@@ -92,15 +92,15 @@ fn only_the_agent_itself_is_shown_its_schema() {
         definition.roles.values_mut().for_each(|role| role.caps.tools = Allow::only([]));
     });
     assert_snapshot!(shown(&play, "root")[0], @r#"
-    Your task: Grow.
-
     When you are done, answer with one JSON value that fits this JSON Schema, and with nothing else:
     {"type":"object","required":["n"]}
+
+    Your task: Grow.
     "#);
     assert_snapshot!(shown(&play, "plain")[0], @"
-    Your task: Do the part of plain.
-
     When you are done, answer with a clear summary of the result.
+
+    Your task: Do the part of plain.
     ");
     let recorded = |agent: &str| contexts(&play).output_schema(&name(agent)).map(ToString::to_string);
     assert_eq!(recorded("root").as_deref(), Some(r#"{"type":"object","required":["n"]}"#));

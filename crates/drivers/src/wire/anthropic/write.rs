@@ -22,7 +22,7 @@ pub(in crate::wire) fn write(request: &WireRequest) -> Result<Vec<u8>, BodyError
     body.put("model", &request.model)?;
     body.put("max_tokens", &request.output_cap)?;
     if !request.system.trim().is_empty() {
-        body.put("system", &[with_cache(json!({ "type": "text", "text": request.system }), cache.as_ref())])?;
+        body.put("system", &system(request, cache.as_ref()))?;
     }
     body.put("messages", &turns(request, cache.as_ref())?)?;
     put_tools(request, &mut body)?;
@@ -53,6 +53,18 @@ pub(in crate::wire) fn write(request: &WireRequest) -> Result<Vec<u8>, BodyError
     }
     body.put("stream", &true)?;
     Ok(serde_json::to_vec(&body)?)
+}
+
+/// With a mark at the end of what other requests share, and otherwise at the end. The goal of an agent is its own, so
+/// caching it would serve nobody; its later turns are cached from the last message on.
+fn system(request: &WireRequest, cache: Option<&Value>) -> Vec<Value> {
+    let text = |text: &str| json!({ "type": "text", "text": text });
+    let shared = request.system.get(..request.system_shared_bytes).filter(|shared| !shared.trim().is_empty());
+    let own = shared.map_or("", |shared| &request.system[shared.len()..]);
+    match (cache, shared) {
+        (Some(_), Some(shared)) if !own.trim().is_empty() => vec![with_cache(text(shared), cache), text(own)],
+        _ => vec![with_cache(text(&request.system), cache)],
+    }
 }
 
 fn cache_control(time: CacheTime) -> Value {

@@ -1,6 +1,7 @@
 //! Admission: the only place that decides whether a call may start, wait or is refused, when it arrives and whenever
 //! something changed that calls wait for.
 
+use super::cache::{self, CacheRole};
 use super::{choose, cost, end};
 use crate::record::{Outcome, Why, Work};
 use crate::world::{Call, CallStage};
@@ -20,7 +21,7 @@ pub(crate) enum Admitted {
 }
 
 enum Verdict {
-    Start(Amounts),
+    Start(Amounts, CacheRole),
     Wait(Pause),
     Switch(ModelName, u64),
     Refuse(Refusal),
@@ -45,10 +46,11 @@ impl Pause {
 pub(crate) fn admit(draft: &mut Draft<'_>, id: CallId, scan: Option<&mut Scan>) -> Admitted {
     loop {
         match verdict(draft, id, scan.as_deref()) {
-            Verdict::Start(held) => {
+            Verdict::Start(held, role) => {
                 let attempt = draft.call(id).map_or(0, |call| call.attempt) + 1;
                 let at = is_dated(draft, id).then(|| draft.now());
-                draft.record(Event::CallStarted { call: id, attempt, held, at });
+                let leads = (role == CacheRole::Leads).then(|| draft.now());
+                draft.record(Event::CallStarted { call: id, attempt, held, at, leads });
                 return Admitted::Started;
             }
             Verdict::Wait(pause) => {
@@ -111,7 +113,7 @@ fn hold_back(draft: &mut Draft<'_>, ix: AgentIx, until: Why) {
         for id in draft.agent(member).open.clone() {
             let Some(CallStage::Waiting(why)) = draft.call(id).map(|call| call.stage) else { continue };
             // A paused call waits for a person first, even if no process runs the tree.
-            if matches!(why, Why::Budget { .. } | Why::Slot | Why::Rate | Why::Suspended) {
+            if matches!(why, Why::Budget { .. } | Why::Slot | Why::Rate | Why::Cache | Why::Suspended) {
                 wait(draft, id, Pause::on(until));
             }
         }
@@ -153,7 +155,10 @@ fn verdict(draft: &Draft<'_>, id: CallId, scan: Option<&Scan>) -> Verdict {
     let at = draft.agent(ix).account;
     let fit = scan.map_or_else(|| draft.ledger().fit(at, &ask), |scan| scan.fit(draft.ledger(), at, &ask));
     match fit {
-        Fit::Yes => Verdict::Start(ask),
+        Fit::Yes => match cache::role(draft, id) {
+            CacheRole::Waits(until) => Verdict::Wait(Pause { until: Some(until), ..Pause::on(Why::Cache) }),
+            role @ (CacheRole::Leads | CacheRole::Alone) => Verdict::Start(ask, role),
+        },
         Fit::Wait(by, _) => Verdict::Wait(Pause { blocked: Some(by), ..Pause::on(Why::Budget { ask }) }),
         Fit::Shut(by) => {
             let (agent, stopped) = (draft.agent_id(ix).clone(), draft.owner(by));

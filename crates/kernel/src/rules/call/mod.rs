@@ -2,6 +2,7 @@
 //! waits and questions hold nothing, so a waiting parent never takes a slot from its children.
 
 mod admit;
+mod cache;
 mod choose;
 mod cost;
 mod end;

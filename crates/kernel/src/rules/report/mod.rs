@@ -6,6 +6,7 @@ mod breaker;
 mod continued;
 mod done;
 mod failed;
+mod first_token;
 mod lost;
 mod rate;
 mod resumed;
@@ -18,6 +19,7 @@ pub use breaker::Breaker;
 pub use continued::Continued;
 pub use done::Done;
 pub use failed::Failed;
+pub use first_token::FirstToken;
 pub use lost::Lost;
 pub use rate::Rate;
 pub use resumed::Resumed;
@@ -40,6 +42,7 @@ pub enum Report {
     Resumed(Resumed),
     Suspended(Suspended),
     Continued(Continued),
+    FirstToken(FirstToken),
 }
 
 impl Report {
@@ -57,6 +60,7 @@ impl Report {
             Self::Resumed(report) => report.decide(draft),
             Self::Suspended(report) => report.decide(draft),
             Self::Continued(report) => report.decide(draft),
+            Self::FirstToken(report) => report.decide(draft),
         }
     }
 }

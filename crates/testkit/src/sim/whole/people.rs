@@ -138,6 +138,7 @@ impl People {
             | Event::CallAsked { .. }
             | Event::CallWaiting { .. }
             | Event::CallStarted { .. }
+            | Event::FirstToken { .. }
             | Event::CallResumed { .. }
             | Event::CallSwitched { .. }
             | Event::AttemptFailed { .. }

@@ -101,6 +101,7 @@ fn waiting(why: Why) -> Option<&'static str> {
         Why::Budget { .. } => Some("a call waited for budget"),
         Why::Slot => Some("a call waited for a slot"),
         Why::Backoff => Some("a call backed off"),
+        Why::Cache => Some("a call waited for a cached prompt"),
         Why::Rate
         | Why::Paused
         | Why::Suspended
