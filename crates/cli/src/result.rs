@@ -22,7 +22,7 @@ use crate::out::{self, Unwritten};
 use crate::providers::Scripted;
 use crate::screen::Style;
 use crate::wording::counted;
-use crate::{kept, place, questions};
+use crate::{open_home, questions, tree_copies};
 
 pub(crate) struct Outcome {
     home: PathBuf,
@@ -100,7 +100,7 @@ impl Outcome {
             event_hash: hash.map(|hash| hash.to_string()).unwrap_or_default(),
             error: trouble(look, place),
             questions: look.questions.clone(),
-            scripted: kept::scripted(place.home, place.tree),
+            scripted: tree_copies::scripted(place.home, place.tree),
         }
     }
 
@@ -117,7 +117,7 @@ impl Outcome {
             event_hash: String::new(),
             error: None,
             questions: Vec::new(),
-            scripted: tree.and_then(|tree| kept::scripted(home, tree)),
+            scripted: tree.and_then(|tree| tree_copies::scripted(home, tree)),
         };
         none.failed(failure)
     }
@@ -234,7 +234,7 @@ impl Failure<'_> {
             Self::Error(error) => error.downcast_ref::<JournalFault>(),
             Self::Diverged(_) => None,
         };
-        let accept = fault.and_then(|fault| place::accepts(home, fault));
+        let accept = fault.and_then(|fault| open_home::accepts(home, fault));
         let (code, remedy) = match self.cause() {
             Cause::Journal if let Some(accept) = accept => {
                 ("journal", format!("restore the home from a copy, or continue with what is left: {accept}"))

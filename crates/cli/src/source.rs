@@ -16,7 +16,7 @@ use spinney_drivers::scripted::{SCRIPT_BYTES_MAX, Script};
 use spinney_kernel::definition::Builtin;
 use spinney_kernel::words::{ModelName, ToolName};
 
-use crate::private::{self, Links};
+use crate::private_files::{self, Links};
 use crate::providers::{self, Catalog, Scripted};
 
 #[derive(Clone, Debug)]
@@ -171,11 +171,11 @@ fn open_below(folder: &Path, name: &str) -> Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
     match folder.open_with(name, &options) {
-        Ok(file) => Ok(private::checked(file.into_std())?),
+        Ok(file) => Ok(private_files::checked(file.into_std())?),
         Err(error) if leads_out(&error) => {
             bail!("it is outside the folder of the tree file: move it there, or use --allow-outside")
         }
-        Err(error) => Err(private::explained(error, Links::Follow).into()),
+        Err(error) => Err(private_files::explained(error, Links::Follow).into()),
     }
 }
 
@@ -185,7 +185,7 @@ fn leads_out(error: &io::Error) -> bool {
 }
 
 pub(crate) fn read_text(path: &Path, bytes_max: usize, links: Links) -> Result<String> {
-    bounded(private::plain(path, links)?, bytes_max)
+    bounded(private_files::plain(path, links)?, bytes_max)
 }
 
 fn bounded(file: File, bytes_max: usize) -> Result<String> {

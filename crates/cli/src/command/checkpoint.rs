@@ -20,7 +20,7 @@ use crate::exit::Exit;
 use crate::hint::{about, command};
 use crate::ids::{TreeInHome, find, short};
 use crate::wording::{ago, counted};
-use crate::{agents, args, kept, out, place};
+use crate::{agents, args, open_home, out, tree_copies};
 
 pub(super) async fn checkpoint(home: &Path, args: args::Checkpoint) -> Result<Exit> {
     match args {
@@ -34,7 +34,7 @@ pub(super) async fn checkpoint(home: &Path, args: args::Checkpoint) -> Result<Ex
 
 /// Works whether a process runs the tree or not.
 async fn make(home: &Path, args: args::CheckpointMake) -> Result<Exit> {
-    let tree = find(home, &place::look(home)?, &args.tree)?.tree;
+    let tree = find(home, &open_home::look(home)?, &args.tree)?.tree;
     let said = format!("checkpoint of `{}` in tree {}", args.agent, short(tree));
     let request = spinney_kernel::rules::request::Checkpoint::manual(args.agent, args.name);
     let answer = control::ask(home, tree, request).await?;
@@ -56,12 +56,12 @@ async fn branch(path: &Path, args: &args::CheckpointBranch) -> Result<Exit> {
         most.map_or(limit, |most| limit.with(resource, most))
     };
     let budget = given.into_iter().fold(Ceilings::NONE, limit);
-    let home = Home::open(Arc::new(place::write(path)?), Drivers::new());
+    let home = Home::open(Arc::new(open_home::write(path)?), Drivers::new());
     let tree = home.draw_id();
-    kept::copy(path, from, tree)?;
+    tree_copies::copy(path, from, tree)?;
     let off = BranchOff { from, at: known.seq, agent: known.agent, budget };
     let branched = home.branch(tree, off).await;
-    place::settle(path, home.journal().as_ref());
+    open_home::settle(path, home.journal().as_ref());
     if let Err(error) = branched {
         return Err(match error {
             BranchError::Journal(fault) => fault.into(),
@@ -105,8 +105,8 @@ async fn rollback(home: &Path, args: args::CheckpointRollback) -> Result<Exit> {
 
 /// Prints the number of removed checkpoints, even if some could not be removed.
 async fn clean(path: &Path) -> Result<Exit> {
-    drop(place::look(path)?);
-    let home = Home::open(Arc::new(place::write(path)?), Drivers::new());
+    drop(open_home::look(path)?);
+    let home = Home::open(Arc::new(open_home::write(path)?), Drivers::new());
     let Cleaned { removed, left, failed } = home.clean_checkpoints().await?;
     if removed > 0 {
         let removed = counted(removed as u64, "automatic checkpoint");
@@ -124,7 +124,7 @@ async fn clean(path: &Path) -> Result<Exit> {
 
 /// Finds a checkpoint by a unique prefix of its name.
 fn named(home: &Path, text: &str) -> Result<ListedCheckpoint> {
-    let all = checkpoints(&place::look(home)?, None).wait()?;
+    let all = checkpoints(&open_home::look(home)?, None).wait()?;
     let is_exact = |listed: &ListedCheckpoint| listed.name.as_str() == text;
     let exact = all.iter().any(is_exact);
     let fits = |listed: &ListedCheckpoint| {
@@ -141,7 +141,7 @@ fn named(home: &Path, text: &str) -> Result<ListedCheckpoint> {
 
 /// The command that makes a checkpoint of this agent, or of the newest tree's root. `None` if no tree has it.
 fn makes_one(home: &Path, agent: Option<&AgentId>) -> Result<Option<String>> {
-    let journal = place::look(home)?;
+    let journal = open_home::look(home)?;
     let Some(newest) = journal.heads(&[]).wait()?.into_iter().rfind(|head| !head.state.is_over()) else {
         return Ok(None);
     };
@@ -156,7 +156,7 @@ fn makes_one(home: &Path, agent: Option<&AgentId>) -> Result<Option<String>> {
 
 /// Oldest first.
 fn ls(home: &Path, args: &args::CheckpointLs) -> Result<Exit> {
-    let mut listed = checkpoints(&place::look(home)?, args.agent.as_ref()).wait()?;
+    let mut listed = checkpoints(&open_home::look(home)?, args.agent.as_ref()).wait()?;
     listed.sort_by_key(|listed| (listed.known.made, listed.tree, listed.known.seq));
     if args.json {
         for checkpoint in listed {

@@ -10,10 +10,10 @@ use spinney_kernel::words::Seq;
 use crate::exit::Exit;
 use crate::ids::find;
 use crate::screen::{Screen, Style, Wanted};
-use crate::{agents, args, place};
+use crate::{agents, args, open_home};
 
 pub(super) async fn events(home: &Path, args: args::Events) -> Result<Exit> {
-    let journal = place::look(home)?;
+    let journal = open_home::look(home)?;
     let head = find(home, &journal, &args.id)?;
     let style = if args.json { Style::Json } else { Style::Log };
     let wanted = Wanted { agent: args.agent.clone(), topic: args.topic };

@@ -17,7 +17,7 @@ use anyhow::Result;
 
 use crate::args::{Args, Command};
 use crate::exit::Exit;
-use crate::place;
+use crate::open_home;
 use crate::result::{Outcome, failed};
 use crate::screen::Style;
 
@@ -25,7 +25,7 @@ pub(crate) async fn run(args: Args) -> Result<Exit> {
     let home = args.home.as_path();
     if args.accept_loss {
         let style = if args.command.ends_in_a_result() { Style::Json } else { Style::Lines };
-        let accepted = place::accept_loss(home);
+        let accepted = open_home::accept_loss(home);
         accepted
             .map_err(|error| failed(style, |failure| Outcome::without_a_look(home, None, failure), error))?;
     }

@@ -15,12 +15,12 @@ use crate::exit::Exit;
 use crate::hint::{YOUR_FILE, about, command};
 use crate::ids::short;
 use crate::wording::{ago, one_line};
-use crate::{args, out, place};
+use crate::{args, open_home, out};
 
 const NAME_CHARS_MAX: usize = 28;
 
 pub(super) async fn ps(home: &Path, args: &args::Ps) -> Result<Exit> {
-    let journal = place::look(home)?;
+    let journal = open_home::look(home)?;
     let (heads, names, running) = (journal.heads(&[]).wait()?, names(&journal)?, running(home).await);
     let name = |tree: TreeId| names.get(&tree).map(String::as_str).unwrap_or_default();
     if let Running::Silent(pid) = running {

@@ -15,10 +15,10 @@ use crate::exit::Exit;
 use crate::hint::{YOUR_ANSWER, about};
 use crate::ids::{find, short};
 use crate::wording::counted;
-use crate::{args, out, place, questions};
+use crate::{args, open_home, out, questions};
 
 pub(super) fn questions(home: &Path, args: &args::Questions) -> Result<Exit> {
-    let journal = place::look(home)?;
+    let journal = open_home::look(home)?;
     let tree = find(home, &journal, args.id.as_deref().unwrap_or("last"))?.tree;
     let open = open(&journal, tree)?;
     if args.json {

@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::ids::{TreeInHome, find};
 use crate::result::{Failure, Outcome, failed, label, whole};
 use crate::screen::{Screen, Style};
-use crate::{args, out, place};
+use crate::{args, open_home, out};
 
 /// How often a journal is read again because it grew meanwhile.
 const TRIES_MAX: u32 = 5;
@@ -25,7 +25,7 @@ pub(super) fn replay(home: &Path, args: &args::Replay) -> Result<Exit> {
 
 /// Reads a journal; `found` is set as soon as the tree is known.
 fn tell(home: &Path, args: &args::Replay, style: Style, found: &mut Option<TreeId>) -> Result<Exit> {
-    let journal = place::look(home)?;
+    let journal = open_home::look(home)?;
     let tree = find(home, &journal, &args.id)?.tree;
     *found = Some(tree);
     let expect = args.expect.as_deref().map(hash).transpose()?;

@@ -14,11 +14,11 @@ use super::run::{head, listen};
 use crate::exit::Exit;
 use crate::follow::{Follow, follow};
 use crate::ids::{TreeInHome, find, name, short};
-use crate::kept::Kept;
 use crate::result::{Outcome, failed};
 use crate::screen::{Screen, Style};
+use crate::tree_copies::Kept;
 use crate::wording::{counted, one_line};
-use crate::{args, kept, out, place, workspaces};
+use crate::{args, open_home, out, tree_copies, workspaces};
 
 /// A tree that has ended prints its result again.
 pub(super) async fn resume(path: &Path, args: &args::Resume) -> Result<Exit> {
@@ -45,12 +45,12 @@ async fn take_up(
     style: Style,
     tree: &mut Option<TreeId>,
 ) -> Result<Resumed> {
-    let journal = place::look(path)?;
+    let journal = open_home::look(path)?;
     let known = find(path, &journal, &args.id)?;
     *tree = Some(known.tree);
     if known.state.is_over() {
         // Printing a result needs no write access; repairing its workspaces does.
-        match place::write_if_free(path) {
+        match open_home::write_if_free(path) {
             Ok(Some(_owned)) => workspaces::mend(path, &journal, known.tree),
             Ok(None) => {}
             Err(error) => out::complain(&format!("the step files could not be checked: {error:#}")),
@@ -58,11 +58,11 @@ async fn take_up(
         return tell_end(path, &journal, known.tree, style).map(Resumed::HadEnded);
     }
     drop(journal);
-    let journal = Arc::new(place::write(path)?);
+    let journal = Arc::new(open_home::write(path)?);
     let listening = listen(path)?;
     let past = journal.head(known.tree).wait()?.map_or(Seq(0), |head| head.seq);
     let name = name(journal.as_ref(), known.tree)?;
-    let Kept { drivers, scripted } = kept::drivers(path, known.tree)?;
+    let Kept { drivers, scripted } = tree_copies::drivers(path, known.tree)?;
     let home = Home::open(Arc::clone(&journal) as Arc<dyn Journal>, drivers);
     let tree = match home.resume(known.tree).await {
         Ok(tree) => tree,

@@ -12,7 +12,7 @@ use crate::control::{Running, running};
 use crate::exit::Exit;
 use crate::hint::{about, command, go_on};
 use crate::ids::{find, short};
-use crate::{args, kept, out, place};
+use crate::{args, open_home, out, tree_copies};
 
 const ANSWER_BYTES_MAX: u64 = 64;
 
@@ -33,7 +33,7 @@ fn confirmed(path: &Path, head: &Head) -> bool {
 }
 
 pub(super) async fn rm(path: &Path, args: &args::Rm) -> Result<Exit> {
-    let head = find(path, &place::look(path)?, &args.id)?;
+    let head = find(path, &open_home::look(path)?, &args.id)?;
     let tree = head.tree;
     if let Running::Trees(trees) = running(path).await
         && trees.contains(&tree)
@@ -43,11 +43,11 @@ pub(super) async fn rm(path: &Path, args: &args::Rm) -> Result<Exit> {
     if !head.state.is_over() && !args.force && !confirmed(path, &head) {
         return Ok(Exit::Usage);
     }
-    let home = Home::open(Arc::new(place::write_to_remove(path)?), Drivers::new());
+    let home = Home::open(Arc::new(open_home::write_to_remove(path)?), Drivers::new());
     let shared = if args.force { Shared::HandOver } else { Shared::Refuse };
-    kept::mark(path, tree)?;
+    tree_copies::mark(path, tree)?;
     let removed = home.remove(tree, shared).await;
-    let settled = kept::settle(path, home.journal().as_ref());
+    let settled = tree_copies::settle(path, home.journal().as_ref());
     let orphans = match removed {
         Ok(orphans) => orphans,
         Err(RemoveError::Journal(fault @ JournalFault::InUse { .. })) => {

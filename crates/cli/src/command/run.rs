@@ -17,7 +17,7 @@ use crate::result::{Outcome, failed};
 use crate::screen::Style;
 use crate::source::Scripts;
 use crate::wording::one_line;
-use crate::{args, kept, out, place, source};
+use crate::{args, open_home, out, source, tree_copies};
 
 /// Runs a tree file to its end.
 pub(super) async fn run(path: &Path, args: args::Run) -> Result<Exit> {
@@ -44,14 +44,14 @@ async fn start(path: &Path, args: args::Run, style: Style) -> Result<Follow> {
         definition.budget.limit = definition.budget.limit.with(Resource::Cost, most.nanos());
     }
     source.file.check_prices(&definition)?;
-    let journal = place::write(path)?;
+    let journal = open_home::write(path)?;
     let listening = listen(path)?;
     let home = Arc::new(Home::open(Arc::new(journal), source.drivers.clone()));
     let id = home.draw_id();
-    kept::keep(path, id, &source)?;
+    tree_copies::keep(path, id, &source)?;
     let name = definition.name.clone();
     let started = home.start_as(id, definition).await;
-    place::settle(path, home.journal().as_ref());
+    open_home::settle(path, home.journal().as_ref());
     let tree = match started {
         Ok(tree) => tree,
         Err(error) => {

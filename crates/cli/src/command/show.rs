@@ -14,13 +14,13 @@ use crate::ids::{find, short};
 use crate::recall::{Clamp, Known, Place, Recalled, recall};
 use crate::result::whole;
 use crate::wording::{LINE_CHARS_MAX, counted, one_line};
-use crate::{args, out, place};
+use crate::{args, open_home, out};
 
 /// Bytes of a text that are shown without `--full`.
 const TEXT_BYTES_MAX: usize = 600;
 
 pub(super) fn show(home: &Path, args: &args::Show) -> Result<Exit> {
-    let journal = place::look(home)?;
+    let journal = open_home::look(home)?;
     let tree = find(home, &journal, args.whom.tree())?.tree;
     let agent = &args.whom.agent;
     let recalled = recall(&journal, tree, agent)?;

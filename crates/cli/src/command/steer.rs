@@ -18,7 +18,7 @@ use crate::exit::Exit;
 use crate::hint::{about, go_on};
 use crate::ids::{TreeInHome, find};
 use crate::wording::counted;
-use crate::{agents, args, enclosing, out, place};
+use crate::{agents, args, attachments, open_home, out};
 
 pub(super) async fn cancel(home: &Path, args: args::Cancel) -> Result<Exit> {
     let (place, agent) = whom(home, &args.id, args.agent)?;
@@ -39,7 +39,7 @@ pub(super) async fn send(home: &Path, args: args::Send) -> Result<Exit> {
     let (place, to) = whom(home, &args.id, Some(args.agent))?;
     let named = [to.clone()];
     let envelope = Envelope { category: args.category.category(), ..Envelope::default() };
-    let enclosures = args.files.iter().map(|path| enclosing::read(path)).collect::<Result<Vec<_>>>()?;
+    let enclosures = args.files.iter().map(|path| attachments::read(path)).collect::<Result<Vec<_>>>()?;
     let (parts, bytes) = enclose(enclosures)?;
     let with = match parts.len() {
         0 => String::new(),
@@ -51,7 +51,7 @@ pub(super) async fn send(home: &Path, args: args::Send) -> Result<Exit> {
     let mut said = format!("sent to `{to}`{with}");
     let mut next = Next::Resume;
     if let Asked::Done { reply: SendReply::Queued, .. } = done {
-        let known = agents::known(&place::look(home)?, place.tree)?;
+        let known = agents::known(&open_home::look(home)?, place.tree)?;
         said += &format!(": no agent has that name yet ({})", agents::meant(&to, &known));
         next = Next::Spawn;
     }
@@ -158,7 +158,7 @@ async fn ask_with<V: Verb>(
     if named.is_empty() || !matches!(answer, Asked::Refused { .. }) {
         return Ok(answer);
     }
-    let journal = place::look(home)?;
+    let journal = open_home::look(home)?;
     if journal.head(tree).wait()?.is_none_or(|head| head.state.is_over()) {
         return Ok(answer);
     }
@@ -207,7 +207,7 @@ pub(super) async fn finish<R>(
 
 /// The state in the tree's journal.
 fn state(home: &Path, tree: TreeId) -> Result<TreeState> {
-    Ok(place::look(home)?.head(tree).wait()?.map_or(TreeState::New, |head| head.state))
+    Ok(open_home::look(home)?.head(tree).wait()?.map_or(TreeState::New, |head| head.state))
 }
 
 /// A command that helps after a refusal, if there is one.
@@ -234,7 +234,7 @@ async fn way_out(refusal: &Refusal, TreeInHome { home, tree }: TreeInHome<'_>) -
 
 /// The tree and the agent; the root if none is named.
 fn whom<'a>(home: &'a Path, id: &str, agent: Option<AgentId>) -> Result<(TreeInHome<'a>, AgentId)> {
-    let journal = place::look(home)?;
+    let journal = open_home::look(home)?;
     let tree = find(home, &journal, id)?.tree;
     let agent = agent.map_or_else(|| root(&journal, tree), Ok)?;
     Ok((TreeInHome { home, tree }, agent))

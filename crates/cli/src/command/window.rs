@@ -13,7 +13,7 @@ use crate::ids::{find, short};
 use crate::out::{self, Unwritten};
 use crate::recall::{Recalled, Shared, recall};
 use crate::wording::{LINE_CHARS_MAX, counted, one_line};
-use crate::{args, place};
+use crate::{args, open_home};
 
 struct Row {
     category: Category,
@@ -23,7 +23,7 @@ struct Row {
 }
 
 pub(super) fn window(home: &Path, args: &args::WhoseContext) -> Result<Exit> {
-    let journal = place::look(home)?;
+    let journal = open_home::look(home)?;
     let tree = find(home, &journal, args.tree())?.tree;
     let recalled = recall(&journal, tree, &args.agent)?;
     let (rows, left_out) = (rows(&recalled), left_out(&recalled));

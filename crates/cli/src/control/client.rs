@@ -19,8 +19,8 @@ use super::address::Address;
 use super::server::apply;
 use super::{Answer, Ask, Asked, EXCHANGE_MS_MAX, LINE_BYTES_MAX, line};
 use crate::hint::{about, command};
-use crate::private::{self, Links};
-use crate::{place, workspaces};
+use crate::private_files::{self, Links};
+use crate::{open_home, workspaces};
 
 /// Tries to reach a process that has the home open but does not answer: it may be starting or ending.
 const TRIES_MAX: u32 = 40;
@@ -52,7 +52,7 @@ async fn ask_any(home: &Path, tree: TreeId, request: Request, bytes: Vec<Vec<u8>
     let ask = Ask::Do { tree, request: Box::new(request.clone()) };
     let mut tries = 0;
     loop {
-        if let Some(journal) = place::write_if_free(home)? {
+        if let Some(journal) = open_home::write_if_free(home)? {
             let opened = Home::open(Arc::new(journal), Drivers::new());
             let answer = apply(&opened, tree, request, bytes).await;
             if let Answer::Done { .. } = answer {
@@ -103,7 +103,7 @@ pub(crate) async fn running(home: &Path) -> Running {
 /// The process that has a home open for writing. Touches the lock only if its last holder seems to live: reading must
 /// not keep others from opening the home.
 fn holder(home: &Path) -> io::Result<Option<u32>> {
-    let lock = private::plain(&home.join("lock"), Links::Refuse)?;
+    let lock = private_files::plain(&home.join("lock"), Links::Refuse)?;
     let mut text = String::new();
     (&lock).take(PID_BYTES_MAX).read_to_string(&mut text)?;
     let pid: Option<u32> = text.trim().parse().ok();

@@ -13,7 +13,7 @@ use spinney_kernel::words::limit::CLEAN_TRIES_MAX;
 use spinney_kernel::words::{CheckpointKind, Seq, TreeId};
 use spinney_testkit::Stage;
 
-use crate::pass_on::pass_on;
+use crate::journal_wrapper::pass_on;
 
 const DAY: u64 = 24 * 60 * 60 * 1_000;
 const LOOKS: &str = "rules: [{ when: { turn: 25 }, call: [{ tool: ask_human, args: { question: Which? } }] }, { when: { turn: 26 }, say: done }, { call: [{ tool: look }] }]\ntools: { look: { say: seen } }";

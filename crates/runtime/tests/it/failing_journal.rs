@@ -8,7 +8,7 @@ use spinney::{Home, StartError};
 use spinney_journal::{Append, Appended, Blocking, Journal, JournalFault};
 use spinney_testkit::{Stage, definition};
 
-use crate::pass_on::pass_on;
+use crate::journal_wrapper::pass_on;
 
 /// Writes so many batches; the disk is full then.
 pub(crate) struct Full {

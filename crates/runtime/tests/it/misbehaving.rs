@@ -16,7 +16,7 @@ use spinney_kernel::rules::request::{Cancel, Hold, HoldFor, Request};
 use spinney_kernel::words::{BlobHash, By};
 use spinney_testkit::{Stage, definition, recorded};
 
-use crate::pass_on::pass_on;
+use crate::journal_wrapper::pass_on;
 
 type Play = dyn Fn(&ModelAttempt) -> ModelAnswer + Send + Sync;
 struct Fake {

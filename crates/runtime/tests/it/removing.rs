@@ -14,7 +14,7 @@ use spinney_kernel::rules::{Input, What};
 use spinney_kernel::words::{By, CheckpointKind, Seq, TreeId};
 use spinney_testkit::{Stage, conformance};
 
-use crate::pass_on::pass_on;
+use crate::journal_wrapper::pass_on;
 
 const ASKS: &str =
     "rules: [{ when: { turn: 1 }, call: [{ tool: ask_human, args: { question: Which? } }] }, { say: done }]";

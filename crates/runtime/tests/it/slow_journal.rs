@@ -10,7 +10,7 @@ use spinney_kernel::words::{AgentId, CheckpointName, Seq, TreeId};
 use spinney_testkit::{Stage, settled};
 use tokio::sync::watch;
 
-use crate::pass_on::pass_on;
+use crate::journal_wrapper::pass_on;
 
 /// Keeps what is appended until it is let go.
 struct Slow {

@@ -13,7 +13,7 @@ use spinney_kernel::words::{By, Envelope, Seq, TreeId};
 use spinney_testkit::{Stage, settled};
 use tokio::sync::watch;
 
-use crate::pass_on::pass_on;
+use crate::journal_wrapper::pass_on;
 
 /// A root that waits for a person, so that a tree lives as long as a test needs it.
 const WAITING: &str = "

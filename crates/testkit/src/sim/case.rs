@@ -1,7 +1,7 @@
 //! One case: a random tree under random load, with crashes, run to its end and then replayed.
 
-mod back;
 mod branch;
+mod rollback;
 
 use spinney_journal::Batch;
 use spinney_kernel::context::Contexts;
@@ -20,7 +20,7 @@ use super::law::{Law, Witness, hold};
 use super::start::Before;
 use super::windows::{check_images, check_packet, check_shared, check_windows};
 use super::wrap_up::{LastCalls, check_last_calls};
-use super::{Broken, grow, moves};
+use super::{Broken, moves, random_definition};
 use crate::fixture::parse;
 
 /// Longest life of one simulated tree, in operations.
@@ -139,7 +139,7 @@ impl Case {
     }
 
     fn live(&mut self) -> Law {
-        let definition = grow::definition(&mut self.dice);
+        let definition = random_definition::definition(&mut self.dice);
         self.input(person(Request::Start(Start { definition, goal_tokens: None })))?;
         if let Some(mut branch) = self.go_on()? {
             branch.go_on()?;
@@ -168,7 +168,7 @@ impl Case {
             }
             let what = moves::next(&mut self.dice, &self.world, self.now);
             self.wait_for(&what);
-            if !(self.orderly && back::meddles(&what)) {
+            if !(self.orderly && rollback::meddles(&what)) {
                 self.input(what)?;
             }
             if self.world.is_over() {
@@ -232,10 +232,10 @@ impl Case {
                 self.witness.check(&self.world)?;
                 self.alarms.check(&self.world)?;
                 check_windows(&self.world, &self.contexts)?;
-                back::check_contexts(&self.contexts)?;
+                rollback::check_contexts(&self.contexts)?;
                 if self.orderly {
                     check_last_calls(&self.world)?;
-                    back::check_answered(&self.world, &self.contexts)?;
+                    rollback::check_answered(&self.world, &self.contexts)?;
                 }
             }
         }

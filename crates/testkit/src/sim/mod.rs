@@ -1,14 +1,14 @@
 //! The simulator: a seed grows a random tree and loads it with spawns, calls, failures, cancels and crashes. The laws
 //! are checked after every decision; a broken one names the seed that reproduces it.
 
-mod asks;
 mod case;
 mod clocks;
 mod dice;
-mod enclosed;
-mod grow;
 mod law;
 mod moves;
+mod random_definition;
+mod random_parts;
+mod random_tool_calls;
 mod start;
 #[cfg(feature = "whole")]
 pub mod whole;

@@ -20,10 +20,10 @@ use spinney_kernel::words::{
 };
 use spinney_kernel::world::World;
 
-use super::asks::asks;
 use super::dice::Dice;
-use super::enclosed;
-use super::grow::{MODELS, ROLES, TOOLS, budget, share};
+use super::random_definition::{MODELS, ROLES, TOOLS, budget, share};
+use super::random_parts;
+use super::random_tool_calls::asks;
 use crate::fixture::parse;
 
 /// The next thing that happens to a tree.
@@ -55,7 +55,7 @@ pub(super) fn end_well(dice: &mut Dice, world: &World, id: CallId) -> Option<Rep
         call: id,
         attempt: call.attempt,
         used: used(dice, &call.work),
-        body: enclosed::body(dice, ""),
+        body: random_parts::body(dice, ""),
         asks: Vec::new(),
         is_error: false,
         mismatch: None,
@@ -119,7 +119,7 @@ fn tell(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
             let to = if dice.once_in(3) { parse(&format!("named-{}", dice.below(20))) } else { agent };
             let category = if dice.once_in(2) { Category::Context } else { Category::Dialog };
             let envelope = Envelope { category, ..Envelope::default() };
-            Request::Send(Send { envelope, ..Send::plain(to, enclosed::body(dice, "hello")) })
+            Request::Send(Send { envelope, ..Send::plain(to, random_parts::body(dice, "hello")) })
         }
     }
 }
@@ -127,7 +127,7 @@ fn tell(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
 fn given(dice: &mut Dice) -> GivenMessage {
     let category = if dice.once_in(8) { Category::System } else { Category::Context };
     let fact = format!("Fact {}.", dice.below(9));
-    GivenMessage { category, body: enclosed::body(dice, &fact) }
+    GivenMessage { category, body: random_parts::body(dice, &fact) }
 }
 
 fn spawn(dice: &mut Dice, parent: AgentId) -> Spawn {
@@ -208,7 +208,7 @@ fn report_call(dice: &mut Dice, world: &World) -> What {
             call: id,
             attempt,
             used: used(dice, &call.work),
-            body: enclosed::body(dice, &text).with_thought(thought(dice)),
+            body: random_parts::body(dice, &text).with_thought(thought(dice)),
             asks: asks(dice, world, call),
             is_error: false,
             mismatch: dice.once_in(6).then(|| Box::new(mismatch(dice))),

@@ -5,7 +5,7 @@ use spinney_kernel::definition::{Approval, Definition};
 use spinney_kernel::words::RoleName;
 use spinney_testkit::Play;
 
-use crate::seen::name;
+use crate::observed::name;
 
 /// A play in which a role has a policy for a tool.
 fn play(fixture: &str, policies: &[(&str, &str, Approval)]) -> Play {

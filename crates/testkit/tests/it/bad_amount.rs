@@ -12,7 +12,7 @@ use spinney_kernel::words::{Body, CallId, Time, limit};
 use spinney_kernel::world::World;
 use spinney_testkit::{Play, fixture};
 
-use crate::seen::{events, name, person, refused, turn};
+use crate::observed::{events, name, person, refused, turn};
 
 /// Numbers that are none, negative, broken or beyond every integer, as JSON would bring them.
 const NO_AMOUNTS: [&str; 14] = [

@@ -18,7 +18,7 @@ use spinney_kernel::words::{
 use spinney_kernel::world::World;
 use spinney_testkit::{Play, fixture};
 
-use crate::seen::{agent, events, ignored, model_call, name, person, refused, turn};
+use crate::observed::{agent, events, ignored, model_call, name, person, refused, turn};
 
 /// Texts that are no id: empty, too long, paths, other letters.
 fn no_ids() -> Vec<String> {

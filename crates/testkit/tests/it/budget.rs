@@ -7,7 +7,7 @@ use spinney_kernel::rules::Reply;
 use spinney_kernel::rules::request::HoldReply;
 use spinney_testkit::{Play, check};
 
-use crate::seen::{attempts, effects, events, model_call, name, refusals, running, taken, turn};
+use crate::observed::{attempts, effects, events, model_call, name, refusals, running, taken, turn};
 
 const DOLLAR: u64 = 1_000_000_000;
 

@@ -12,7 +12,7 @@ use spinney_kernel::words::{AgentId, ModelName, ToolName};
 use spinney_testkit::Play;
 use spinney_testkit::sim::{deadline, is_within};
 
-use crate::seen::{agent, attempts, births, events, name, refused, taken};
+use crate::observed::{agent, attempts, births, events, name, refused, taken};
 
 fn models<const N: usize>(names: [&str; N]) -> Allow<ModelName> {
     Allow::list(names.map(name))

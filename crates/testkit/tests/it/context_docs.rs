@@ -7,7 +7,7 @@ use spinney_kernel::definition::WindowSpec;
 use spinney_kernel::words::RoleName;
 use spinney_testkit::{Stage, definition};
 
-use crate::seen::name;
+use crate::observed::name;
 
 const DOCS: &str = include_str!("../../../../docs/context.md");
 

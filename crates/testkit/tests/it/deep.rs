@@ -6,7 +6,7 @@ use spinney_kernel::rules::request::{Collect, Request, Spawn};
 use spinney_kernel::words::limit;
 use spinney_testkit::Play;
 
-use crate::seen::{name, turn};
+use crate::observed::{name, turn};
 
 fn boundless(tree: &mut Definition) {
     tree.limits = TreeLimits {

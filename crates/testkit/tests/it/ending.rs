@@ -7,7 +7,7 @@ use spinney_kernel::words::{AgentId, Body, Seq};
 use spinney_kernel::world::{CallStage, Phase};
 use spinney_testkit::{Play, check};
 
-use crate::seen::{
+use crate::observed::{
     agent, attempts, effects, ends, events, model_call, name, outcomes, person, refused, running,
 };
 

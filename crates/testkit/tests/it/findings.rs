@@ -5,7 +5,7 @@ use spinney_kernel::context::{Finding, Findings, Late, Message};
 use spinney_kernel::record::{Ballot, ExitKind, WaitNeed};
 use spinney_testkit::{Play, check};
 
-use crate::seen::name;
+use crate::observed::name;
 
 fn finding(agent: &str, state: ExitKind, text: &str) -> Finding {
     Finding { agent: name(agent), state, text: text.to_owned(), used: None, answer: None }
@@ -111,7 +111,7 @@ fn result(play: &Play) -> String {
     );
     let root = name("root");
     let texts =
-        crate::seen::window(&contexts, &root).filter(|message| matches!(message, Message::Result { .. }));
+        crate::observed::window(&contexts, &root).filter(|message| matches!(message, Message::Result { .. }));
     texts.last().map(|message| message.text().into_owned()).unwrap_or_default()
 }
 

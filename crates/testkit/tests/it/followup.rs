@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use spinney_kernel::words::limit;
 use spinney_testkit::{Play, check};
 
-use crate::seen::name;
+use crate::observed::name;
 
 const FIXTURE: &str = "root $9.00 turns=20 / helper later turns=3";
 
@@ -65,7 +65,7 @@ fn a_followup_knows_what_the_child_knew_and_its_new_task() {
         play.batches().iter().flat_map(|batch| &batch.events),
     );
     let texts: Vec<String> =
-        crate::seen::window(&contexts, &name("h-2")).map(|message| message.text().into_owned()).collect();
+        crate::observed::window(&contexts, &name("h-2")).map(|message| message.text().into_owned()).collect();
     assert!(texts[0].contains("Your task: Name them."), "{}", texts[0]);
     assert_eq!(texts[1], "I look.");
     assert_eq!(texts[3], "There are seven.");

@@ -6,7 +6,7 @@ use spinney_kernel::rules::request::{Raise, Request};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Play, check};
 
-use crate::seen::{agent, name, refused};
+use crate::observed::{agent, name, refused};
 
 /// X3 (decision part): the root's own call reaches its ceiling; once a person raised it the same call goes on.
 #[test]

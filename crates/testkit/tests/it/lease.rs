@@ -10,7 +10,9 @@ use spinney_kernel::rules::request::{Hold, HoldFor, Request, Spawn};
 use spinney_kernel::words::Body;
 use spinney_testkit::{Play, check};
 
-use crate::seen::{attempts, effects, ends, events, model_call, name, person, refused, running, taken, turn};
+use crate::observed::{
+    attempts, effects, ends, events, model_call, name, person, refused, running, taken, turn,
+};
 
 /// L20 (decision part): with nothing left, or nothing beyond what is kept for the parent's answer, no child is spawned
 /// and no model is called.

@@ -5,7 +5,7 @@ use spinney_kernel::definition::{BudgetSpec, Lend, Refusal};
 use spinney_kernel::rules::request::{Request, Spawn, Start};
 use spinney_testkit::{Play, check, fixture};
 
-use crate::seen::{name, person, refused};
+use crate::observed::{name, person, refused};
 
 /// V19 (lend): a lent ceiling is held at every ancestor at once, is there for the child whatever others ask, is not
 /// counted twice when the child uses it, and returns when the child ends.

@@ -7,7 +7,7 @@ use spinney_kernel::rules::request::{Accepted, Publish, Request, Send, SendReply
 use spinney_kernel::words::{Body, Envelope, limit};
 use spinney_testkit::Play;
 
-use crate::seen::{events, name};
+use crate::observed::{events, name};
 
 fn send(to: &str, text: &str) -> Request {
     Request::Send(Send::plain(name(to), Body::text(text)))

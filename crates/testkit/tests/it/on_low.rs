@@ -7,7 +7,7 @@ use spinney_kernel::rules::request::{Hold, HoldFor, Request, Spawn};
 use spinney_kernel::words::ModelName;
 use spinney_testkit::{Play, check};
 
-use crate::seen::{attempts, effects, name, person, refused};
+use crate::observed::{attempts, effects, name, person, refused};
 
 /// V19 (on_low: halt): the agent ends with what it has.
 #[test]

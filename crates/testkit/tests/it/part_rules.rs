@@ -22,7 +22,7 @@ use spinney_kernel::rules::request::Request;
 use spinney_kernel::words::limit;
 use spinney_testkit::Play;
 
-use crate::seen::{events, name, person, refused};
+use crate::observed::{events, name, person, refused};
 
 fn part(called: &str) -> Part {
     let blob = BlobRef { hash: BlobHash::of(called.as_bytes()), bytes: 9 };

@@ -17,7 +17,7 @@ use spinney_kernel::words::{
 use spinney_testkit::spinney::function_tool::{Answered, FunctionTool, Untyped};
 use spinney_testkit::{Play, Stage, definition, recorded, settled};
 
-use crate::seen::name;
+use crate::observed::name;
 
 pub(crate) fn image(called: &str) -> Enclosure {
     Enclosure::new(name("image/png"), name(called), format!("pixels of {called}").into_bytes())

@@ -10,7 +10,7 @@ use spinney_kernel::rules::request::{Hold, HoldFor, Request};
 use spinney_kernel::words::{Body, CallId, Time, limit};
 use spinney_testkit::Play;
 
-use crate::seen::{events, name};
+use crate::observed::{events, name};
 
 const NOW: Time = Time(1_700_000_000_000);
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;

@@ -7,7 +7,7 @@ use spinney_kernel::words::{Body, CallId};
 use spinney_kernel::world::{CallStage, TreeState};
 use spinney_testkit::{Play, check};
 
-use crate::seen::{agent, name, person, refused};
+use crate::observed::{agent, name, person, refused};
 
 fn answer(question: u64) -> Request {
     Request::Answer(Answer { question: CallId(question), answer: Body::text("yes") })

@@ -13,7 +13,7 @@ use spinney_kernel::rules::request::{Collect, Redirect, Request, Send, Spawn};
 use spinney_kernel::words::{Body, CallId, Category, RoleName, Running, limit};
 use spinney_testkit::Play;
 
-use crate::seen::{births, events, name, person, refused, running};
+use crate::observed::{births, events, name, person, refused, running};
 
 const SCHEMA: &str = r#"{ "type": "object", "required": ["n"] }"#;
 

@@ -14,7 +14,7 @@ use spinney_kernel::world::World;
 use spinney_testkit::Play;
 
 use crate::bad_input::all_refusals;
-use crate::seen::{name, refusals};
+use crate::observed::{name, refusals};
 
 /// A long and varied life: every verb, every report, every event, every outcome and every reason to wait.
 fn life() -> Play {

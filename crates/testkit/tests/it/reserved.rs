@@ -7,7 +7,7 @@ use spinney_kernel::rules::request::{Accepted, Publish, Request, Send, SendReply
 use spinney_kernel::words::{Body, By, Envelope, RESERVED_IDS, RoleName};
 use spinney_testkit::Play;
 
-use crate::seen::{events, name};
+use crate::observed::{events, name};
 
 const TREE: &str = "root $9.00 / a / b later";
 

@@ -6,7 +6,7 @@ use spinney_kernel::words::retry::{Retry, after};
 use spinney_kernel::words::{CallId, Fault, FaultKind, TreeId, limit};
 use spinney_testkit::{Play, check};
 
-use crate::seen::{attempts, effects, events, name};
+use crate::observed::{attempts, effects, events, name};
 
 /// Without a fallback of `m`.
 fn alone(definition: &mut Definition) {

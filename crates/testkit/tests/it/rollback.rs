@@ -8,7 +8,7 @@ use spinney_kernel::rules::request::{Checkpoint, Refresh, RefreshReply, Request,
 use spinney_kernel::words::{AgentId, Body, CallId, Category, Envelope, Seq};
 use spinney_testkit::Play;
 
-use crate::seen::{events, name};
+use crate::observed::{events, name};
 
 const FIXTURE: &str = "root $9.00 turns=9 / b turns=9";
 

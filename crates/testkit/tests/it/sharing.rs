@@ -8,7 +8,7 @@ use spinney_kernel::rules::request::{Broadcast, Collect, Refresh, Request, Send,
 use spinney_kernel::words::{AgentId, Body, By, Category, Envelope, ModelName, RoleName};
 use spinney_testkit::Play;
 
-use crate::seen::{events, name, person, refused};
+use crate::observed::{events, name, person, refused};
 
 const FIXTURE: &str = "root $9.00 turns=20 / b later turns=20 / c later turns=20";
 

@@ -21,8 +21,8 @@ use spinney_testkit::spinney::function_tool::{FunctionTool, Untyped};
 use spinney_testkit::spinney::tree::{Look, RecordedEvent};
 use spinney_testkit::{Stage, definition, recorded};
 
-use crate::seen::name;
-use crate::tries::{After, Comes, TRIES};
+use crate::escape_attempts::{After, Comes, TRIES};
+use crate::observed::name;
 
 const SECRET: &str = "SECRET";
 const FIXTURE: &str = "root $5.00 tokens=500000 steps=200 tool_calls=200 retries=9 timeout=1000s turns=9 / a later turns=9 / b later turns=9\n\

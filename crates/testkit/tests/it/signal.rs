@@ -7,7 +7,7 @@ use spinney_kernel::rules::request::{Accepted, Cancel, Pause, Redirect, Request,
 use spinney_kernel::words::{By, Running};
 use spinney_testkit::{Play, check};
 
-use crate::seen::{agent, attempts, effects, name, person, refused, running};
+use crate::observed::{agent, attempts, effects, name, person, refused, running};
 
 fn pause(agent: &str) -> Request {
     Request::Pause(Pause { agent: name(agent) })

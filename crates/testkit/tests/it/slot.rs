@@ -3,7 +3,7 @@
 use spinney_kernel::words::CallId;
 use spinney_testkit::Play;
 
-use crate::seen::{attempts, running};
+use crate::observed::{attempts, running};
 
 /// X12: with one slot and a chain of parents that each wait for the one below, everyone gets to work and the tree
 /// ends: waiting parents hold no slot.

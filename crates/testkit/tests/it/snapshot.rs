@@ -6,7 +6,7 @@ use spinney_kernel::words::ThreadId;
 use spinney_kernel::world::{AgentStatus, AgentView, Ended};
 use spinney_testkit::Play;
 
-use crate::seen::{name, turn};
+use crate::observed::{name, turn};
 
 /// V12: a snapshot has the agent's id, its parent's, what is spent and held, its limits and its state.
 #[test]

@@ -6,7 +6,7 @@ use spinney_kernel::rules::request::{Collect, Request, Spawn, SpawnReply};
 use spinney_kernel::words::ThreadId;
 use spinney_testkit::Play;
 
-use crate::seen::{agent, attempts, births, name, person, refused};
+use crate::observed::{agent, attempts, births, name, person, refused};
 
 /// The defaults of a tree, with room for nobody more than they say.
 fn defaults(definition: &mut Definition) {

@@ -14,7 +14,7 @@ use spinney_kernel::world::TreeState;
 use spinney_testkit::Play;
 use spinney_testkit::fixture::NANOS_PER_TOKEN;
 
-use crate::seen::{events, name};
+use crate::observed::{events, name};
 
 const SIZE: u64 = 1_600;
 

@@ -7,7 +7,7 @@ use spinney_kernel::words::TreeId;
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Play, check};
 
-use crate::seen::{name, person};
+use crate::observed::{name, person};
 
 #[test]
 fn a_suspended_tree_lets_what_runs_end_and_starts_nothing_until_it_continues() {

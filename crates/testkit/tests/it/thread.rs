@@ -7,7 +7,7 @@ use spinney_kernel::rules::request::{Cancel, Collect, Request, Send, Spawn};
 use spinney_kernel::words::{Body, Category, Envelope, RoleName};
 use spinney_testkit::Play;
 
-use crate::seen::{events, name};
+use crate::observed::{events, name};
 
 const FIXTURE: &str = "root $9.00 turns=20 / b later turns=20 / c later turns=20";
 
@@ -39,7 +39,7 @@ fn count(play: &Play, agent: &str, text: &str) -> usize {
     events(play).iter().for_each(|event| contexts.apply(event));
     let agent = name(agent);
     let whole =
-        crate::seen::window(&contexts, &agent).filter(|message| !matches!(message, Message::Folded(_)));
+        crate::observed::window(&contexts, &agent).filter(|message| !matches!(message, Message::Folded(_)));
     whole.filter(|message| message.text().contains(text)).count()
 }
 

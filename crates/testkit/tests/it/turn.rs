@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use spinney_testkit::{Play, check};
 
-use crate::seen::name;
+use crate::observed::name;
 
 #[test]
 fn an_agent_takes_turns_until_it_answers() {

@@ -33,7 +33,7 @@ fn a_last_call_that_says_nothing_leaves_what_was_said_before() {
         play.world().tree(),
         play.batches().iter().flat_map(|batch| &batch.events),
     );
-    let recorded: Vec<String> = crate::seen::window(&contexts, &crate::seen::name("root"))
+    let recorded: Vec<String> = crate::observed::window(&contexts, &crate::observed::name("root"))
         .map(|message| message.text().into_owned())
         .collect();
     assert_snapshot!(recorded.last().unwrap(), @"

@@ -4,8 +4,10 @@
 //! at the end: nothing is lost, nothing is done or paid twice, and where nothing depends on who is faster the result
 //! is that of a run without a crash.
 
+mod answers;
 mod audit;
 mod case;
+mod coverage;
 mod crashing_journal;
 mod life;
 mod outside;
@@ -13,14 +15,12 @@ mod people;
 mod player;
 mod plot;
 mod record;
-mod said;
-mod seen;
 
 pub use audit::{Audit, audit};
 pub use case::{Case, Place, Try};
+pub use coverage::TELLING;
 pub use crashing_journal::{Blow, Crash};
 pub use plot::Mode;
-pub use seen::TELLING;
 
 use std::collections::BTreeSet;
 

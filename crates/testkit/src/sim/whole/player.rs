@@ -13,10 +13,10 @@ use spinney_kernel::words::{Enclosure, Fault, FaultKind, Part};
 use tokio_util::sync::CancellationToken;
 
 use super::super::dice::Dice;
+use super::answers::said;
 use super::outside::{Applied, Outside};
 use super::plot::{Mode, Plot};
 use super::record::Record;
-use super::said::said;
 use spinney::Drivers;
 
 use crate::fixture::parse;

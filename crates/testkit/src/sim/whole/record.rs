@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use super::super::clocks::Alarms;
 use super::super::law::{Law, Witness, hold};
 use super::super::start::Before;
-use super::seen::shown;
+use super::coverage::shown;
 
 /// How late a timer may be, in milliseconds: the clock's grain and what the disk takes.
 const LATE_MS_MAX: u64 = 50;

@@ -27,7 +27,7 @@ use spinney_journal::{Blocking, Journal};
 use spinney_kernel::words::{BlobHash, Durability, ModelName, TreeId};
 
 use crate::hint::about;
-use crate::private::{self, Links};
+use crate::private_files::{self, Links};
 use crate::providers::{self, Catalog, Scripted};
 use crate::source::{self, Parts, Source, Text};
 
@@ -72,7 +72,7 @@ pub(crate) fn keep(home: &Path, tree: TreeId, source: &Source) -> Result<()> {
     mark(home, tree)?;
     let unfinished = named(home, UNFINISHED, tree);
     let durability = source.file.definition.durability;
-    let written = private::folder(&unfinished)
+    let written = private_files::folder(&unfinished)
         .and_then(|()| write(&unfinished, source))
         .and_then(|()| finish(home, tree, durability));
     written.with_context(|| format!("cannot keep the tree file in {}", home.join(FOLDER).display()))
@@ -83,13 +83,13 @@ pub(crate) fn copy(home: &Path, from: TreeId, to: TreeId) -> Result<()> {
     mark(home, to)?;
     let unfinished = named(home, UNFINISHED, to);
     let copied = || -> Result<()> {
-        private::folder(&unfinished)?;
+        private_files::folder(&unfinished)?;
         let from = folder(home, from);
         for (file, text) in unchanged(&from)? {
-            private::write(&unfinished.join(file), text.as_bytes())?;
+            private_files::write(&unfinished.join(file), text.as_bytes())?;
         }
         let checksums = source::read_text(&from.join(CHECKSUMS), LIST_BYTES_MAX, Links::Refuse)?;
-        private::write(&unfinished.join(CHECKSUMS), checksums.as_bytes())?;
+        private_files::write(&unfinished.join(CHECKSUMS), checksums.as_bytes())?;
         // The branch's durability is in its origin's journal; the strongest one is always safe.
         Ok(finish(home, to, Durability::Full)?)
     };
@@ -103,15 +103,15 @@ fn finish(home: &Path, tree: TreeId, durability: Durability) -> io::Result<()> {
     if durability != Durability::Full {
         return fs::rename(unfinished, kept);
     }
-    private::flush_all(&unfinished)?;
+    private_files::flush_all(&unfinished)?;
     fs::rename(unfinished, kept)?;
-    private::flush(&home.join(FOLDER))?;
-    private::flush(home)
+    private_files::flush(&home.join(FOLDER))?;
+    private_files::flush(home)
 }
 
 pub(crate) fn mark(home: &Path, tree: TreeId) -> Result<()> {
     let mark = named(home, PENDING, tree);
-    let marked = private::folder(&home.join(FOLDER)).and_then(|()| private::write(&mark, b""));
+    let marked = private_files::folder(&home.join(FOLDER)).and_then(|()| private_files::write(&mark, b""));
     match marked {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => {
             Err(error).with_context(|| format!("cannot write {}", mark.display()))
@@ -259,7 +259,7 @@ fn write(folder: &Path, source: &Source) -> io::Result<()> {
     let mut checksums = String::new();
     let mut put = |file: &str, text: &str| {
         checksums += &format!("{}  {file}\n", BlobHash::of(text.as_bytes()));
-        private::write(&folder.join(file), text.as_bytes())
+        private_files::write(&folder.join(file), text.as_bytes())
     };
     put(&tree_file(&source.text.name), &source.text.text)?;
     let file = |place: usize| format!("script-{}.yaml", place + 1);
@@ -272,20 +272,20 @@ fn write(folder: &Path, source: &Source) -> io::Result<()> {
     let tree_file = source::plain(Path::new(&source.text.name));
     let list = List { tree_file, scripts, models, called: source.called.clone() };
     put(LIST, &(serde_json::to_string_pretty(&list)? + "\n"))?;
-    private::write(&folder.join(CHECKSUMS), checksums.as_bytes())
+    private_files::write(&folder.join(CHECKSUMS), checksums.as_bytes())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::private::FLUSHED;
+    use crate::private_files::FLUSHED;
     use crate::source::Scripts;
 
     /// The paths that were flushed while the file of such a tree was stored.
     fn flushed(durability: &str) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
         let (home, file) = (folder.path().join("home"), folder.path().join("tree.yaml"));
-        private::folder(&home).unwrap();
+        private_files::folder(&home).unwrap();
         fs::write(folder.path().join("s.yaml"), "rules: [{ say: done }]").unwrap();
         let tree = "name: t\ngoal: Go.\nmodels: { m: { provider: scripted, script: s.yaml } }\nagents: { lead: { model: m } }\n";
         fs::write(&file, format!("{tree}durability: {durability}\n")).unwrap();

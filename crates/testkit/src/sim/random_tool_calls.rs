@@ -6,8 +6,8 @@ use spinney_kernel::words::AgentId;
 use spinney_kernel::world::{Call, World};
 
 use super::dice::Dice;
-use super::grow::{ROLES, TOOLS};
 use super::moves::an_agent;
+use super::random_definition::{ROLES, TOOLS};
 
 /// The tool calls of one answer; often none, because that ends the agent. An agent whose window is summarized lives
 /// longer, so that its window fills up.

@@ -7,7 +7,7 @@ use spinney_journal::{Journal, JournalFault};
 use spinney_store::{Access, Loss, SqliteJournal};
 
 use crate::hint::command;
-use crate::{kept, out};
+use crate::{out, tree_copies};
 
 /// Opens a home for reading, beside any number of readers and one writer.
 pub(crate) fn look(home: &Path) -> Result<SqliteJournal> {
@@ -52,7 +52,7 @@ pub(crate) fn accepts(home: &Path, fault: &JournalFault) -> Option<String> {
 
 /// Finishes what processes left half done. A failure is reported and tried again the next time.
 pub(crate) fn settle(home: &Path, journal: &dyn Journal) {
-    if let Err(error) = kept::settle(home, journal) {
+    if let Err(error) = tree_copies::settle(home, journal) {
         out::complain(&format!("could not clean up after an earlier process in this home: {error:#}"));
     }
 }

@@ -1,5 +1,5 @@
 //! Models that do everything wrong, played on the real runtime: each tree comes to a typed end within its bounds, and
-//! what was wrong comes back as advice. `played.rs` checks what holds of all of them.
+//! what was wrong comes back as advice. `run_and_check.rs` checks what holds of all of them.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use spinney_kernel::record::ToolAsk;
 use spinney_kernel::words::limit;
 use spinney_testkit::{Recorder, Stage};
 
-use crate::played::{Played, wordy};
+use crate::run_and_check::{Played, wordy};
 
 /// A script whose root makes these calls in its first answer, and then says that it is done.
 fn first(calls: &str, rest: &str) -> String {

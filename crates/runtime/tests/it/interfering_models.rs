@@ -1,9 +1,9 @@
 //! Models that meddle with their kin: waits that contradict each other, cancels and follow-ups of what is not theirs,
-//! children left behind, messages to itself. `played.rs` checks what holds of all of these trees.
+//! children left behind, messages to itself. `run_and_check.rs` checks what holds of all of these trees.
 
 use insta::assert_snapshot;
 
-use crate::played::Played;
+use crate::run_and_check::Played;
 
 const FIXTURE: &str = "root $9000.00 turns=9 / worker later turns=9 / deep later turns=9";
 

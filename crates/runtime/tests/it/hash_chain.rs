@@ -7,7 +7,7 @@ use spinney_journal::{Append, Appended, Blocking, ChainHash, Journal};
 use spinney_kernel::words::Seq;
 use spinney_testkit::{Stage, settled};
 
-use crate::pass_on::pass_on;
+use crate::journal_wrapper::pass_on;
 
 /// Notes what each batch says of the chain before it, and the chain as it became.
 struct Noting {

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use spinney_kernel::words::{Enclosure, MediaType, PartName, limit};
 
-use crate::private::{self, Links};
+use crate::private_files::{self, Links};
 use crate::source::plain;
 
 /// Magic bytes of images.
@@ -49,7 +49,7 @@ pub(crate) fn read(path: &Path) -> Result<Enclosure> {
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>> {
-    let file = private::plain(path, Links::Follow)?;
+    let file = private_files::plain(path, Links::Follow)?;
     let about = file.metadata()?;
     let mut bytes = Vec::new();
     file.take(limit::PART_BYTES_MAX + 1).read_to_end(&mut bytes)?;

@@ -10,8 +10,8 @@ use spinney_kernel::words::{Body, By, Category, Envelope, RoleName, enclose};
 use spinney_testkit::spinney::function_tool::{Answered, FunctionTool, Untyped};
 use spinney_testkit::{Stage, definition};
 
+use crate::observed::name;
 use crate::parts::image;
-use crate::seen::name;
 
 const FIXTURE: &str = "root $9.00 turns=20 / helper later turns=20 / deep later turns=20";
 

@@ -2,7 +2,7 @@
 
 /// Methods of a journal that only pass on what they are asked to `self.inner`.
 macro_rules! pass_on {
-    ($($method:ident),+) => { $($crate::pass_on::pass_on!(@$method);)+ };
+    ($($method:ident),+) => { $($crate::journal_wrapper::pass_on!(@$method);)+ };
     (@append) => {
         fn append(&self, append: spinney_journal::Append, done: spinney_journal::Appended) {
             self.inner.append(append, done);
