@@ -1,9 +1,9 @@
 //! Reads a home that cannot be written: on a read-only or full disk, or another user's.
 //!
 //! Connections to a database with a WAL file share an index of it, in a file that the first one creates. If that file
-//! cannot be created, nothing is writing the database, because a writer would have created it. Then the files are
-//! read as they are, without a lock, and the index stays in this process. If a writer starts meanwhile, the files
-//! change, and the read is repeated.
+//! cannot be created, nothing is writing the database, because a writer would have created it. Then the files are read
+//! as they are, without a lock, and the index stays in this process. If a writer starts meanwhile, the files change,
+//! and the read is repeated.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -13,11 +13,15 @@ use rusqlite::Connection;
 use spinney_journal::JournalFault;
 
 use super::connection::{READS, open, open_still};
+use super::fault::from_sqlite_at;
 use super::home_folder::HomeFolder;
 use super::{commit_count, loss, not_cut, not_foreign, schema};
 
 /// How often a read is repeated because files changed.
 const TRIES_MAX: u32 = 10;
+/// SQLite's page cache of one reader. Journals are read from front to back, so a page is rarely needed twice, and with
+/// SQLite's default of 2 MiB the pool of readers would take 8 MiB for nothing.
+const CACHE_KIB: i32 = 256;
 
 pub(super) struct Reader {
     home: PathBuf,
@@ -106,6 +110,9 @@ impl Reader {
     ) -> Result<Self, JournalFault> {
         let recorded = commit_count::recorded(home)?;
         let connection = open()?;
+        // A negative number is in KiB, not in pages.
+        let bounded = connection.pragma_update(None, "cache_size", -CACHE_KIB);
+        bounded.map_err(|error| from_sqlite_at(journal, &error))?;
         loss::check(home, recorded, &connection)?;
         schema::check(&connection, home)?;
         Ok(Self { home: home.to_owned(), journal: journal.to_owned(), connection, still })

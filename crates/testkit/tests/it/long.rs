@@ -1,9 +1,9 @@
-//! A long journal opens and replays a page at a time: ten times the events take no more memory.
+//! A long journal is opened and replayed a page at a time: ten times the events take no more memory.
 
 use std::path::Path;
 use std::process::Command;
 
-/// How many events a command saw, and how many KiB it had at most.
+/// Runs a command, and returns the number of events and the peak memory in KiB.
 fn long(words: &[&str], home: &Path) -> (u64, u64) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_long"));
     command.arg(words[0]).arg(home).args(&words[1..]);
@@ -14,16 +14,17 @@ fn long(words: &[&str], home: &Path) -> (u64, u64) {
     (numbers[0], numbers[1])
 }
 
-/// All of the longer journal would be tens of megabytes; what it may take more is what a database keeps at hand.
+/// The longer journal has tens of megabytes. What a process may need more for it are the page caches of SQLite: the
+/// connections of the writer and of the four readers fill theirs, whichever reader gets how many of the pages.
 #[test]
 fn a_hundred_thousand_events_open_and_replay_in_the_memory_of_ten_thousand() {
-    const MORE_KIB_MAX: u64 = 8 * 1024;
+    const MORE_KIB_MAX: u64 = 4 * 1024;
     let peaks = ["10000", "100000"].map(|events| {
         let home = tempfile::tempdir().unwrap();
         let (built, _) = long(&["build", events], home.path());
         ["verify", "resume"].map(|verb| {
             let (seen, kib) = long(&[verb], home.path());
-            // Coming back adds nothing here: no call was out.
+            // Resuming adds no event here, because no call was running.
             assert_eq!(seen, built, "{verb}");
             kib
         })
