@@ -36,7 +36,7 @@ pub(crate) async fn run(args: Args) -> Result<Exit> {
         Command::Models(args) => models::models(&args),
         Command::Events(args) => events::events(home, args).await,
         Command::Show(args) => show::show(home, &args),
-        Command::Questions(args) => questions::questions(home, &args),
+        Command::Questions(args) => questions::questions(home, &args).await,
         Command::Window(args) => window::window(home, &args),
         Command::Replay(args) => replay::replay(home, &args),
         Command::Cancel(args) => steer::cancel(home, args).await,

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
-use spinney::tree::{OpenQuestion, recorded_events};
-use spinney_journal::{Journal, pages};
-use spinney_kernel::context::Trace;
+use spinney::bus::{Tail, TracedEvent};
+use spinney::tree::OpenQuestion;
+use spinney_journal::Journal;
 use spinney_kernel::record::Event;
-use spinney_kernel::words::{CallId, Seq, TreeId};
+use spinney_kernel::words::{CallId, TreeId};
 
 use crate::approval::Extent;
 use crate::exit::Exit;
@@ -17,10 +17,10 @@ use crate::ids::{find, short};
 use crate::wording::counted;
 use crate::{args, open_home, out, questions};
 
-pub(super) fn questions(home: &Path, args: &args::Questions) -> Result<Exit> {
+pub(super) async fn questions(home: &Path, args: &args::Questions) -> Result<Exit> {
     let journal = open_home::look(home)?;
     let tree = find(home, &journal, args.id.as_deref().unwrap_or("last"))?.tree;
-    let open = open(&journal, tree)?;
+    let open = open(&journal, tree).await?;
     if args.json {
         for question in open.values() {
             out::json(&questions::json(question).to_string())?;
@@ -43,22 +43,18 @@ pub(super) fn questions(home: &Path, args: &args::Questions) -> Result<Exit> {
 }
 
 /// Every question that was asked and has not ended.
-fn open(journal: &dyn Journal, tree: TreeId) -> Result<BTreeMap<CallId, OpenQuestion>> {
-    let (mut open, mut trace) = (BTreeMap::new(), Trace::default());
-    for page in pages(journal, tree, Seq(0)).blocking() {
-        for recorded in page?.into_iter().flat_map(recorded_events) {
-            let context = trace.take(recorded.at, &recorded.event);
-            if let Event::QuestionAsked { call, question, .. } = &recorded.event {
-                let asked = OpenQuestion {
-                    question: *call,
-                    path: context.path().to_vec(),
-                    text: question.text.clone(),
-                    approves: question.approves.clone(),
-                };
-                open.insert(*call, asked);
-            } else if let Event::CallEnded { call, .. } = &recorded.event {
-                open.remove(call);
+async fn open(journal: &dyn Journal, tree: TreeId) -> Result<BTreeMap<CallId, OpenQuestion>> {
+    let (mut open, mut tail) = (BTreeMap::new(), Tail::new(journal, tree));
+    while let Some(TracedEvent { recorded, context, .. }) = tail.next().await? {
+        match recorded.event {
+            Event::QuestionAsked { call, question, .. } => {
+                let (path, text, approves) = (context.path().to_vec(), question.text, question.approves);
+                open.insert(call, OpenQuestion { question: call, path, text, approves });
             }
+            Event::CallEnded { call, .. } => {
+                open.remove(&call);
+            }
+            _ => {}
         }
     }
     Ok(open)
