@@ -1,4 +1,4 @@
-//! Tools that need a person's leave: whoever says yes has seen what for.
+//! Tools that need approval: the person who says yes has seen what it permits.
 
 use std::fs;
 use std::io::Write;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::stage::Stage;
 
-/// A script for a tool that needs leave, with these arguments.
+/// A script that calls a tool which needs approval, with these arguments.
 fn approved(args: &Value) -> String {
     let args = args.to_string();
     format!(
@@ -24,8 +24,8 @@ fn asks(stage: &Stage, args: &Value) -> String {
     tree
 }
 
-/// G15 (what is shown): a path behind padding is seen, whatever is approved can be seen whole, and what is hidden is
-/// counted.
+/// G15 (what is shown): a path after padding is visible, everything that is approved can be shown whole, and hidden
+/// bytes are counted.
 #[test]
 fn g15_an_approval_shows_everything_that_it_allows() {
     let stage = Stage::new();
@@ -42,13 +42,13 @@ fn g15_an_approval_shows_everything_that_it_allows() {
     let (hidden, show_all) =
         loud.split_once(" BYTES ARE HIDDEN. See all of them before you say yes: ").unwrap();
     assert!(hidden.starts_with("!! 4,847 OF "), "{loud}");
-    // The command that it names shows every byte.
+    // The command in the note shows every byte.
     let shown = stage.shell(show_all);
     assert_eq!(shown.code, Some(0), "{}", shown.err);
     assert_eq!(shown.out.matches("| line\n").count(), 600);
     assert!(shown.out.contains(&" ".repeat(2_500)), "the padding is there");
     assert!(!shown.out.contains("HIDDEN"), "{}", shown.out);
-    // On a screen that is too small for all of it, what matters stands at the end, too.
+    // If the screen is too small for all of it, the important part is repeated at the end.
     assert_eq!(shown.out.matches("path: \"../../etc/passwd\"").count(), 2);
     assert_eq!(shown.out.matches("May `lead` call `put`").count(), 2);
     let json = stage.spinney(&["questions", "--json"]).result();
@@ -58,14 +58,14 @@ fn g15_an_approval_shows_everything_that_it_allows() {
     assert_eq!(result["questions"][0]["approves"], json["approves"]);
 }
 
-/// G15 (what is shown): at a terminal everything stands above the line on which the answer is typed.
+/// G15 (what is shown): at a terminal, everything is printed above the prompt.
 #[test]
 fn g15_a_person_at_a_terminal_sees_all_of_it_before_the_answer() {
     let stage = Stage::new();
     let args =
         json!({ "pad": "x".repeat(5_000), "path": "../../etc/passwd", "note": "a\n> yes\nlead asks: fake" });
     let tree = asks(&stage, &args);
-    // `script` gives the command a terminal; a machine without it cannot play this.
+    // `script` gives the command a terminal; without it this test cannot run.
     let line = format!("{} run {tree}", env!("CARGO_BIN_EXE_spinney"));
     let mut terminal = Command::new("script");
     terminal.args(["-qec", &line, "/dev/null"]).current_dir(stage.folder()).stdin(Stdio::piped());

@@ -1,4 +1,4 @@
-//! What is wrong is named, with its place and a remedy; nothing is started, and the exit code is 2.
+//! Bad input: the error names the place and a remedy, nothing is started, and the exit code is 2.
 
 use std::sync::Arc;
 
@@ -91,10 +91,10 @@ fn trees_that_are_not_there_are_named() {
     insta::assert_snapshot!(refused(&stage, &["replay", "last", "--expect", "12"]), @"spinney: `12` is not a hash: expected the 64 hex digits of an `event_hash`");
 }
 
-/// Dollars that cannot be meant.
+/// Amounts of dollars that nobody can mean.
 const NO_DOLLARS: [&str; 8] = ["NaN", ".nan", "inf", "-.inf", "-1", "1e99", "2000000", "0.0000000001"];
 
-/// A model that says it used more than anybody can.
+/// A model that reports impossible usage.
 struct Boastful(Used);
 
 impl Model for Boastful {
@@ -108,8 +108,8 @@ impl Model for Boastful {
     }
 }
 
-/// V10: amounts that are not numbers, not finite, negative or absurd are an error that names them, in files, in flags
-/// and in the API, and nothing changes; a report with one is not believed, and the call costs what was held for it.
+/// V10: amounts that are not numbers, not finite, negative or absurd are errors that name them, in files, flags and the
+/// API, and nothing changes. A report with one is not believed: the call costs what was held for it.
 #[test]
 fn v10_absurd_amounts_change_nothing_wherever_they_come_from() {
     // Files: trees and scripts.
@@ -117,11 +117,11 @@ fn v10_absurd_amounts_change_nothing_wherever_they_come_from() {
     for amount in NO_DOLLARS {
         for key in ["budget: { cost_usd: AMOUNT }", "budget: { tokens: AMOUNT }", "budget: { steps: AMOUNT }"]
         {
-            // Two million tokens are a number that can be meant.
+            // Two million tokens are possible.
             let amount = if key.contains("cost") { amount } else { &amount.replace("2000000", "1e16") };
             let tree = stage.tree_with(&key.replace("AMOUNT", amount), "", "rules: [ { say: hi } ]");
-            let told = refused(&stage, &["run", &tree]);
-            assert!(told.contains("tree.yaml:3:"), "{key} {amount}: {told}");
+            let error = refused(&stage, &["run", &tree]);
+            assert!(error.contains("tree.yaml:3:"), "{key} {amount}: {error}");
         }
         let tree = stage.tree("", "rules: [ { say: hi } ]");
         let text = std::fs::read_to_string(&tree).unwrap();
@@ -130,28 +130,28 @@ fn v10_absurd_amounts_change_nothing_wherever_they_come_from() {
             &text.replace("input_per_mtok_usd: 0.25", &format!("input_per_mtok_usd: {amount}")),
         );
         assert!(refused(&stage, &["run", &price]).contains("price.yaml:5:"), "{amount}");
-        let told = refused(&stage, &["run", &tree, &format!("--budget-usd={amount}")]);
-        assert!(told.contains("--budget-usd"), "{amount}: {told}");
+        let error = refused(&stage, &["run", &tree, &format!("--budget-usd={amount}")]);
+        assert!(error.contains("--budget-usd"), "{amount}: {error}");
     }
     for amount in ["-1", ".nan", "1.5", "1e30", "18446744073709551615"] {
         let script = format!("rules: [ {{ say: hi, usage: {{ input: 1, output: {amount} }} }} ]");
-        let told = refused(&stage, &["run", &stage.tree("", &script)]);
-        assert!(told.contains("tree.script.yaml:1:"), "{amount}: {told}");
+        let error = refused(&stage, &["run", &stage.tree("", &script)]);
+        assert!(error.contains("tree.script.yaml:1:"), "{amount}: {error}");
     }
     assert!(!stage.home().exists(), "nothing was started");
 
-    // Flags, for a tree that waits.
+    // Flags, on a tree that waits.
     let waits = "rules: [ { call: [ { tool: ask_human, args: { question: Which? } } ] } ]";
     assert_eq!(stage.spinney(&["run", &stage.tree("ask_human", waits)]).code, Some(5));
     let before = stage.spinney(&["events", "last", "--json"]).out;
     for amount in NO_DOLLARS {
-        let told = refused(&stage, &["budget", "last", &format!("--add-usd={amount}")]);
-        assert!(told.contains("--add-usd"), "{amount}: {told}");
+        let error = refused(&stage, &["budget", "last", &format!("--add-usd={amount}")]);
+        assert!(error.contains("--add-usd"), "{amount}: {error}");
     }
     for flag in ["--add-tokens", "--add-steps", "--add-tool-calls", "--add-retries"] {
         for amount in ["NaN", "inf", "-1", "1e30", "18446744073709551615", "1000000000000001"] {
-            let told = refused(&stage, &["budget", "last", &format!("{flag}={amount}")]);
-            assert!(told.contains(amount), "{flag} {amount}: {told}");
+            let error = refused(&stage, &["budget", "last", &format!("{flag}={amount}")]);
+            assert!(error.contains(amount), "{flag} {amount}: {error}");
         }
     }
     assert_eq!(stage.spinney(&["events", "last", "--json"]).out, before);
@@ -159,7 +159,7 @@ fn v10_absurd_amounts_change_nothing_wherever_they_come_from() {
     api_and_reports();
 }
 
-/// The same for whoever calls the library, and for what a driver reports.
+/// The same for callers of the library, and for what a driver reports.
 fn api_and_reports() {
     let root = Budget::root(Limits::usd("1.00").unwrap().tokens(100)).unwrap();
     let before = root.snapshot();
@@ -188,7 +188,7 @@ async fn reported(used: Used, amount: u64) {
     let drivers = drivers.with_model("cheap".parse().unwrap(), Arc::new(Boastful(used)));
     let drivers = drivers.with_model("free".parse().unwrap(), Arc::new(Boastful(used)));
     let home = Home::open(Arc::new(MemoryJournal::new()), drivers);
-    // Nobody leads it, so that it is there to be asked.
+    // It takes no turns of its own, so it stays available for requests.
     let tree = home.start(spinney_testkit::definition("root $1.00 tokens=100000")).await.unwrap();
     let seq = tree.look().await.unwrap().seq;
     for resource in Resource::ALL {
@@ -205,7 +205,7 @@ async fn reported(used: Used, amount: u64) {
     tree.ended().await;
     let look = tree.look().await.unwrap();
     assert_eq!(look.state, TreeState::Ended(ExitKind::Completed));
-    // Its output cap of 100 tokens at $0.001 each, which is what was held.
+    // What was held: its output cap of 100 tokens at $0.001 each.
     assert_eq!(look.end.unwrap().spent.of(Resource::Cost), 100_000_000, "{used:?}");
     assert!(look.agents[0].overrun.is_zero());
 }

@@ -5,10 +5,10 @@ use spinney_journal::{Blocking, CatalogKind, CatalogRow, CheckpointFacts, Journa
 use spinney_kernel::words::{CheckpointKind, Seq, Time};
 use spinney_store::{Access, SqliteJournal};
 
+use crate::scripts::HANGS;
 use crate::stage::{Stage, steady};
 
 const ASKS: &str = "rules: [ { when: { turn: 1 }, call: [ { tool: ask_human, args: { question: \"Which?\" } } ] }, { say: done } ]";
-const HANGS: &str = "rules: [ { hang: true } ]";
 
 /// A stage with a tree that waits for a person.
 fn waiting() -> Stage {
@@ -17,7 +17,7 @@ fn waiting() -> Stage {
     stage
 }
 
-/// P25: checkpoints of every tree stand in one index of the home, under the ids of their agents.
+/// P25: one index of the home lists the checkpoints of all trees, by agent id.
 #[test]
 fn p25_checkpoints_of_all_trees_are_listed_by_agent() {
     let stage = waiting();
@@ -40,7 +40,7 @@ fn p25_checkpoints_of_all_trees_are_listed_by_agent() {
     assert_eq!((&json[0]["checkpoint"], &json[0]["kind"]), (&json!("before-lunch"), &json!("manual")));
     let none = stage.spinney(&["checkpoint", "ls", "--agent", "nobody"]);
     insta::assert_snapshot!(none.out, @"no checkpoint of `nobody` yet");
-    // What was waited for is waited for still.
+    // The tree still waits for the same thing.
     assert_eq!(stage.spinney(&["answer", "last", "2", "this one"]).code, Some(0));
     assert_eq!(stage.spinney(&["resume", "last"]).code, Some(0));
     assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
@@ -52,7 +52,7 @@ fn a_checkpoint_that_cannot_be_made_says_why() {
     let first = stage.spinney(&["checkpoint", "make", "lead", "--name", "one"]);
     assert_eq!(first.code, Some(0), "{}", first.err);
     let before = stage.spinney(&["ps", "--json"]).out;
-    let told: Vec<String> = [
+    let printed: Vec<String> = [
         &["checkpoint", "make", "lead", "--name", "one"][..],
         &["checkpoint", "make", "nobody"],
         &["checkpoint", "make", "lead", "--tree", "zz"],
@@ -64,7 +64,7 @@ fn a_checkpoint_that_cannot_be_made_says_why() {
         steady(&refused.err)
     })
     .to_vec();
-    insta::assert_snapshot!(told.join(""), @"
+    insta::assert_snapshot!(printed.join(""), @"
     spinney: a checkpoint `one` is there already, in tree [tree]: choose another name or leave it out
     spinney: no agent is called `nobody` in this tree: its events name every agent
     spinney: `zz` is not a tree id: use a prefix of one that `spinney ps` lists, or `last`
@@ -90,12 +90,12 @@ fn a_checkpoint_is_made_in_a_tree_that_runs() {
     assert_eq!(stage.spinney(&["checkpoint", "ls", "--json"]).json().len(), 1);
 }
 
-/// P24: a branch has its own answer and budget, is listed with its origin, and is checked from the first event on.
+/// P24: a branch has its own answer and budget, is listed with its origin, and is verified from its first event.
 #[test]
 fn p24_a_branch_is_made_run_listed_and_guards_its_origin() {
     let stage = waiting();
     stage.spinney(&["checkpoint", "make", "lead", "--name", "fork"]);
-    let told: Vec<String> = [
+    let printed: Vec<String> = [
         &["checkpoint", "branch", "fork"][..],
         &["checkpoint", "branch", "spoon", "--budget-usd", "1"],
         &["checkpoint", "branch", "fork", "--budget-usd", "-1"],
@@ -106,7 +106,7 @@ fn p24_a_branch_is_made_run_listed_and_guards_its_origin() {
         refused.err.lines().next().unwrap_or_default().to_owned()
     })
     .to_vec();
-    insta::assert_snapshot!(told.join("\n"), @"
+    insta::assert_snapshot!(printed.join("\n"), @"
     error: the following required arguments were not provided:
     spinney: no checkpoint starts with `spoon`: `spinney checkpoint ls` lists all of them
     error: unexpected argument '-1' found
@@ -153,7 +153,7 @@ fn p24_a_branch_is_made_run_listed_and_guards_its_origin() {
     assert_eq!(stage.spinney(&["replay", branch, "--verify"]).code, Some(0));
 }
 
-/// Puts rows into the catalog for checkpoints of the only tree: of which kind and number, and when they were made.
+/// Adds catalog rows for checkpoints of the only tree: kind, number, and when they were made.
 fn plant(stage: &Stage, planted: &[(CheckpointKind, u32, Time)]) {
     let journal = SqliteJournal::open(stage.home(), Access::Write).unwrap();
     let head = journal.heads(&[]).wait().unwrap().remove(0);
@@ -168,7 +168,7 @@ fn plant(stage: &Stage, planted: &[(CheckpointKind, u32, Time)]) {
     journal.replace_catalog(head.tree, head.seq, rows.chain([name]).collect()).wait().unwrap();
 }
 
-/// P26: the command says how many went, leaves those of people, branches and rollbacks, and does nothing twice.
+/// P26: the command prints how many it removed, keeps those of people, branches and rollbacks, and is idempotent.
 #[test]
 fn p26_clean_removes_what_has_expired_and_says_how_many() {
     use CheckpointKind::{Automatic, Branch, Manual, Rollback};
@@ -176,14 +176,14 @@ fn p26_clean_removes_what_has_expired_and_says_how_many() {
     let (old, new) = (Time(1_000), Time(u64::MAX >> 12));
     let kinds = [(Automatic, 1, old), (Automatic, 10, old), (Automatic, 1, new), (Automatic, 2, new)];
     plant(&stage, &[&kinds[..], &[(Manual, 0, old), (Branch, 0, old), (Rollback, 0, old)]].concat());
-    let told: Vec<String> = [(); 2]
+    let printed: Vec<String> = [(); 2]
         .map(|()| {
             let cleaned = stage.spinney(&["checkpoint", "clean"]);
             assert_eq!((cleaned.code, cleaned.err.as_str()), (Some(0), ""));
             cleaned.out
         })
         .to_vec();
-    insta::assert_snapshot!(told.join(""), @"
+    insta::assert_snapshot!(printed.join(""), @"
     removed 2 automatic checkpoints, 2 left
     nothing to remove
     ");
@@ -198,7 +198,7 @@ fn p26_clean_removes_what_has_expired_and_says_how_many() {
     assert!(stage.spinney(&["ps"]).out.contains("test"));
 }
 
-/// P26: a home that another process has open, or that is none, is left as it is.
+/// P26: a folder that is not a home, or a home that another process has open, is not changed.
 #[test]
 fn p26_clean_is_refused_while_another_process_has_the_home() {
     let stage = Stage::new();
@@ -213,7 +213,7 @@ fn p26_clean_is_refused_while_another_process_has_the_home() {
     assert_eq!(stage.spinney(&["checkpoint", "clean"]).out, "nothing to remove\n");
 }
 
-/// P23: on the command line, with a tree that nobody runs: what is left is said, can be shown, and is gone on from.
+/// P23: rolls back a tree that is not running: prints what is left, which can be shown and continued from.
 #[test]
 fn p23_a_rollback_says_what_is_left_and_can_be_taken_back() {
     let stage = waiting();
@@ -233,7 +233,7 @@ fn p23_a_rollback_says_what_is_left_and_can_be_taken_back() {
     then                 lead   manual    [id]      7  just now
     [name]  lead   rollback  [id]     10  just now
     ");
-    // And there again.
+    // And back again.
     let again = stage.spinney(&["checkpoint", "rollback", prior]);
     assert_eq!(again.code, Some(0), "{}", again.err);
     assert!(shown(&stage).contains("not so"));
@@ -241,21 +241,21 @@ fn p23_a_rollback_says_what_is_left_and_can_be_taken_back() {
     assert_eq!(stage.spinney(&["resume", "last"]).code, Some(0));
     let verified = stage.spinney(&["replay", "last", "--verify"]);
     assert_eq!(verified.code, Some(0), "{}", verified.err);
-    let told = stage.spinney(&["events", "last"]).out;
-    assert!(told.contains("is rolled back to its context at event"), "{told}");
-    // It has ended by now, and that is not taken back.
+    let printed = stage.spinney(&["events", "last"]).out;
+    assert!(printed.contains("is rolled back to its context at event"), "{printed}");
+    // It has ended by now, and an end cannot be undone.
     let over = stage.spinney(&["checkpoint", "rollback", "then"]);
     assert_eq!((over.code, over.out.as_str()), (Some(2), ""));
     insta::assert_snapshot!(steady(&over.err), @"spinney: `lead` is in a tree that has ended, and what has ended is not rolled back: branch off the checkpoint to go on in a new tree, such as: spinney checkpoint branch then --budget-usd 1");
 }
 
-/// P25: a checkpoint goes into another agent only by `--into`, and only of the same tree.
+/// P25: a checkpoint is restored into another agent only with `--into`, and only within the same tree.
 #[test]
 fn a_rollback_that_cannot_be_done_says_why() {
     let stage = waiting();
     stage.spinney(&["checkpoint", "make", "lead", "--name", "then"]);
     let before = stage.spinney(&["ps", "--json"]).out;
-    let told: Vec<String> = [
+    let printed: Vec<String> = [
         &["checkpoint", "rollback"][..],
         &["checkpoint", "rollback", "now"],
         &["checkpoint", "rollback", "then", "--into", "laed"],
@@ -267,7 +267,7 @@ fn a_rollback_that_cannot_be_done_says_why() {
         steady(&refused.err)
     })
     .to_vec();
-    insta::assert_snapshot!(told.join(""), @"
+    insta::assert_snapshot!(printed.join(""), @"
     error: the following required arguments were not provided:
       <NAME>
 

@@ -1,4 +1,4 @@
-//! Keys of a tree file: the same script with a key and without it, and what is different for those who look.
+//! Keys of a tree file: runs the same script with and without a key, and compares the outcome.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ enum At {
     Helper,
 }
 
-/// A lead sends two helpers, each of which looks once.
+/// A lead spawns two helpers, and each calls `look` once.
 const TEAM: &str = "
 rules:
   - when: { agent: lead, turn: 1 }
@@ -31,7 +31,7 @@ rules:
 tools: { look: { description: Looks., say: seen } }
 ";
 
-/// The tree file with a key in one place of it.
+/// The tree file with a key added in one place.
 fn file(stage: &Stage, script: &str, at: At, key: &str) -> String {
     stage.file("config.script.yaml", script);
     let (rules, _) = script.split_once("tools:").unwrap();
@@ -70,7 +70,7 @@ fn run(stage: &Stage, script: &str, at: At, key: &str) -> Ended {
     ended
 }
 
-/// A run in lines: its exit code, what the lead was told, and how it ended.
+/// A run as text: exit code, the results that the lead read, and how it ended.
 fn seen(script: &str, at: At, key: &str) -> String {
     let stage = Stage::new();
     let ended = run(&stage, script, at, key);
@@ -88,7 +88,7 @@ fn seen(script: &str, at: At, key: &str) -> String {
     without_sums(&lines)
 }
 
-/// Without what was spent and asked for, which changes with every word of a tool's description.
+/// Without amounts spent and asked for, which change with every word of a tool's description.
 fn without_sums(text: &str) -> String {
     let is_sum = |word: &str| matches!(word, "spent" | "held" | "asked" | "less");
     let mut before = "";
@@ -100,7 +100,7 @@ fn without_sums(text: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Each key with what is seen, all of it different from what is seen without.
+/// The outcome for each key. All must differ from the outcome without.
 fn each(script: &str, keys: &[(At, &str)]) -> String {
     let without = seen(script, At::Tree, "");
     let mut lines = format!("without: {without}\n");
@@ -117,7 +117,7 @@ fn each(script: &str, keys: &[(At, &str)]) -> String {
     lines
 }
 
-/// L32: how deep, with which models and with whom an agent may work.
+/// L32: depth, models and roles that an agent may use.
 #[test]
 fn l32_depth_models_and_roles_below_an_agent() {
     let keys = [
@@ -220,7 +220,7 @@ fn l32_budgets_of_the_tree_and_of_an_agent() {
     ");
 }
 
-/// L32: what a budget says beside its ceilings.
+/// L32: the keys of a budget other than ceilings.
 #[test]
 fn l32_reserves_loans_and_what_to_do_when_it_is_low() {
     let halted = "budget: { cost_usd: 0.003 }";
@@ -229,7 +229,7 @@ fn l32_reserves_loans_and_what_to_do_when_it_is_low() {
         (At::Tree, halted, "budget: { cost_usd: 0.003, answer_reserve: 0 }"),
         (At::Tree, "budget: { cost_usd: 0.0013 }", "budget: { cost_usd: 0.0013, on_low: shrink }"),
         (At::Helper, "budget: { steps: 2 }", "budget: { steps: 2, wrap_up: off }"),
-        // The second line is the tree's: of one dollar only one child can be lent sixty cents.
+        // The second line is the tree's: one dollar can lend sixty cents to only one child.
         (
             At::Helper,
             "budget: { cost_usd: 0.6 }\nbudget: { cost_usd: 1 }",
@@ -261,7 +261,7 @@ fn l32_reserves_loans_and_what_to_do_when_it_is_low() {
     ");
 }
 
-/// L32: how many children, agents and turns, and how long an answer.
+/// L32: limits on children, agents, turns and the length of an answer.
 #[test]
 fn l32_limits_of_the_tree_and_of_an_agent() {
     let keys = [
@@ -305,7 +305,7 @@ fn l32_limits_of_the_tree_and_of_an_agent() {
     ");
 }
 
-/// L32: a time, in either place where it may be written.
+/// L32: a timeout, in each place where it may be written.
 #[test]
 fn l32_a_timeout_of_an_agent_and_of_the_tree() {
     let keys = [
@@ -372,7 +372,7 @@ fn l32_how_many_and_how_large_outputs_may_be() {
     ");
 }
 
-/// L32: what is denied to an agent is denied below it, too.
+/// L32: what is denied to an agent is also denied below it.
 #[test]
 fn l32_approvals_that_deny_hold_below_too() {
     let keys = [(At::Lead, "approvals: { look: deny }"), (At::Helper, "approvals: { look: deny }")];
@@ -392,7 +392,7 @@ fn l32_approvals_that_deny_hold_below_too() {
     ");
 }
 
-/// L32: `ask` waits for a person, whose yes or no the helper reads.
+/// L32: `ask` waits for a person, and the helper reads the answer.
 #[test]
 fn l32_an_approval_that_asks_waits_for_a_person() {
     let stage = Stage::new();
@@ -410,16 +410,16 @@ fn l32_an_approval_that_asks_waits_for_a_person() {
     }
     let resumed = stage.spinney(&["resume", "last", "--json"]);
     assert_eq!(resumed.code, Some(0), "{}", resumed.err);
-    let told: Vec<String> =
-        stage.results("lead").iter().map(|told| told["text"].as_str().unwrap().to_owned()).collect();
+    let results: Vec<String> =
+        stage.results("lead").iter().map(|result| result["text"].as_str().unwrap().to_owned()).collect();
     let no =
         "helped, a person did not let you call `look`: not there; do without it, or ask for something else";
-    assert_eq!(told, ["helped, seen", no]);
+    assert_eq!(results, ["helped, seen", no]);
     let allowed = run(&stage, TEAM, At::Helper, "approvals: { look: allow }");
     assert_eq!(allowed.code, Some(0), "what is allowed asks nobody");
 }
 
-/// The most calls that were running at the same time.
+/// The largest number of calls that ran at the same time.
 fn running_at_once(ended: &Ended) -> usize {
     let (mut open, mut most) = (BTreeSet::new(), 0);
     for event in ended.json() {
@@ -433,7 +433,7 @@ fn running_at_once(ended: &Ended) -> usize {
     most
 }
 
-/// L32: `parallel` shows in the order of events.
+/// L32: the order of events shows `parallel`.
 #[test]
 fn l32_parallel_calls_wait_for_each_other() {
     let script = TEAM.replace("say: I look.", "say: I look.\n    think_ms: 300");
@@ -464,7 +464,7 @@ fn l32_retries_of_the_tree_and_of_an_agent() {
     ");
 }
 
-/// L32: what is not a key is refused wherever it stands, with its place, and nothing is started.
+/// L32: an unknown key is refused anywhere, with its place, and nothing is started.
 #[test]
 fn l32_an_unknown_key_is_refused_with_its_place() {
     let stage = Stage::new();

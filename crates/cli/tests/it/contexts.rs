@@ -1,11 +1,11 @@
-//! Contexts and windows as people see them: all that an agent knows, what its window holds of it, and how both are
-//! changed from outside.
+//! Contexts and windows as people see them: everything an agent knows, which part its window holds, and how people
+//! change both.
 
 use serde_json::{Value, json};
 
 use crate::stage::{Stage, steady};
 
-/// A lead with a window that is soon full, and a tool that returns a few lines.
+/// A lead whose window is soon full, and a tool that returns a few lines.
 const CUT: &str = "
 rules:
   - when: { turn: 5 }
@@ -23,7 +23,7 @@ tools:
 ";
 const WINDOW: &str = "window: { size: 512 }";
 
-/// A tree with one more agent than the lead, which spawns it.
+/// A tree with a second agent, which the lead spawns.
 fn tree(stage: &Stage, lead: &str, helper: &str, script: &str) -> String {
     stage.file("tree.script.yaml", script);
     let text = format!(
@@ -39,19 +39,13 @@ fn cut(stage: &Stage, script: &str) -> String {
     tree(stage, &format!("tools: [look], {WINDOW}"), "tools: []", script)
 }
 
-fn said(stage: &Stage, args: &[&str]) -> String {
-    let ended = stage.spinney(args);
-    assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{}", ended.out);
-    steady(&ended.out)
-}
-
 fn refused(stage: &Stage, args: &[&str]) -> String {
     let ended = stage.spinney(args);
     assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{}", ended.err);
     steady(&ended.err)
 }
 
-/// What a steering command notes.
+/// What a command prints to standard error.
 fn noted(stage: &Stage, args: &[&str]) -> String {
     let ended = stage.spinney(args);
     assert_eq!((ended.code, ended.out.as_str()), (Some(0), ""), "{}", ended.err);
@@ -66,7 +60,7 @@ fn places(messages: &[Value], place: &str) -> usize {
 fn a_context_is_shown_whole_and_says_what_the_window_leaves_out() {
     let stage = Stage::new();
     assert_eq!(stage.spinney(&["run", &cut(&stage, CUT)]).code, Some(0));
-    insta::assert_snapshot!(said(&stage, &["show", "lead"]), @r#"
+    insta::assert_snapshot!(stage.said(&["show", "lead"]), @r#"
     lead of tree [id]: completed, as of event 31
     10 messages, 4 of them left out of its window
 
@@ -127,7 +121,7 @@ fn a_context_is_shown_whole_and_says_what_the_window_leaves_out() {
 fn a_window_is_shown_with_its_shares_and_what_was_left_out() {
     let stage = Stage::new();
     assert_eq!(stage.spinney(&["run", &cut(&stage, CUT)]).code, Some(0));
-    insta::assert_snapshot!(said(&stage, &["window", "lead"]), @"
+    insta::assert_snapshot!(stage.said(&["window", "lead"]), @"
     lead of tree [id]: completed, as of event 31
       size      512 tokens: what role `lead` says
       preset    tools
@@ -141,14 +135,14 @@ fn a_window_is_shown_with_its_shares_and_what_was_left_out() {
     dialog           204        86  2 messages of 74 tokens
     output           102       232  2 messages of 232 tokens
     ");
-    insta::assert_snapshot!(said(&stage, &["window", "last", "lead", "--json"]), @r#"{"tree":"[tree]","agent":"lead","state":"completed","seq":31,"size":512,"because":"what role `lead` says","preset":"tools","used":458,"messages":7,"unread":0,"images":0,"percent":89,"left_out":{"messages":4,"tokens":306},"images_left_out":0,"last_cut":22,"in_short":64,"summary":null,"thread":null,"categories":[{"category":"system","share":51,"used":76,"left_out":{"messages":0,"tokens":0}},{"category":"context","share":153,"used":64,"left_out":{"messages":0,"tokens":0}},{"category":"dialog","share":204,"used":86,"left_out":{"messages":2,"tokens":74}},{"category":"output","share":102,"used":232,"left_out":{"messages":2,"tokens":232}}]}"#);
+    insta::assert_snapshot!(stage.said(&["window", "last", "lead", "--json"]), @r#"{"tree":"[tree]","agent":"lead","state":"completed","seq":31,"size":512,"because":"what role `lead` says","preset":"tools","used":458,"messages":7,"unread":0,"images":0,"percent":89,"left_out":{"messages":4,"tokens":306},"images_left_out":0,"last_cut":22,"in_short":64,"summary":null,"thread":null,"categories":[{"category":"system","share":51,"used":76,"left_out":{"messages":0,"tokens":0}},{"category":"context","share":153,"used":64,"left_out":{"messages":0,"tokens":0}},{"category":"dialog","share":204,"used":86,"left_out":{"messages":2,"tokens":74}},{"category":"output","share":102,"used":232,"left_out":{"messages":2,"tokens":232}}]}"#);
 }
 
 #[test]
 fn a_window_without_a_bound_says_so() {
     let stage = Stage::new();
     assert_eq!(stage.spinney(&["run", &stage.tree("", "rules: [ { say: done } ]")]).code, Some(0));
-    insta::assert_snapshot!(said(&stage, &["window", "lead"]), @"
+    insta::assert_snapshot!(stage.said(&["window", "lead"]), @"
     lead of tree [id]: completed, as of event 5
       size      no bound: role, model and spawner say nothing, so a packet holds everything
       used      56 tokens of 2 messages
@@ -166,12 +160,12 @@ fn a_window_that_follows_from_its_model_says_so() {
     let tree = stage.tree("", "rules: [ { say: done } ]");
     let text = std::fs::read_to_string(&tree).unwrap().replace("provider:", "context: 1000, provider:");
     assert_eq!(stage.spinney(&["run", &stage.file("tree.yaml", &text)]).code, Some(0));
-    let window = said(&stage, &["window", "lead"]);
+    let window = stage.said(&["window", "lead"]);
     insta::assert_snapshot!(window.lines().nth(1).unwrap(), @"  size      850 tokens: 85 % of what model `fast` takes");
 }
 
-/// P1: of a window of 100,000 tokens each category has exactly what the preset says, together no more than all of it;
-/// and with another size every share is another one at once.
+/// P1: in a window of 100,000 tokens each category has exactly its share of the preset, and together they do not exceed
+/// the window. With another size every share changes at once.
 #[test]
 fn p1_shares_are_those_of_the_preset_and_follow_the_size() {
     let shares = |window: &str| {
@@ -197,7 +191,7 @@ fn p1_shares_are_those_of_the_preset_and_follow_the_size() {
     assert_eq!(shares("{ size: 8191 }"), "system 819, context 2457, dialog 3276, output 1638");
 }
 
-/// P7: of 20 messages 4 fit; all of them are on disk, and only the packet was cut.
+/// P7: 4 of 20 messages fit; all are on disk, and only the packet was cut.
 #[test]
 fn p7_show_lists_all_twenty_messages_of_which_four_fit() {
     let stage = Stage::new();
@@ -214,11 +208,11 @@ fn p7_show_lists_all_twenty_messages_of_which_four_fit() {
     }
     assert_eq!(messages.len(), 20);
     assert_eq!(["window", "left_out", "unread"].map(|place| places(&messages, place)), [4, 16, 0]);
-    insta::assert_snapshot!(said(&stage, &["show", "lead"]).lines().nth(1).unwrap(), @"20 messages, 16 of them left out of its window");
+    insta::assert_snapshot!(stage.said(&["show", "lead"]).lines().nth(1).unwrap(), @"20 messages, 16 of them left out of its window");
 }
 
-/// P8: a packet with messages of every category that a message can have is read without an error. What is INTERNAL is
-/// in no history that people see and in no event on the bus.
+/// P8: a packet with messages of every possible category is read without an error. INTERNAL messages appear in no
+/// history that people see and in no event on the bus.
 #[test]
 fn p8_every_category_is_read_and_internal_ones_are_neither_shown_nor_shared() {
     let stage = Stage::new();
@@ -263,8 +257,8 @@ tools: { lose: { error: It is gone. } }
     }
 }
 
-/// P8 (histories): what the machine tells an agent and nobody else is counted, and no message that people see; that a
-/// child has a smaller window is said beside them.
+/// P8 (histories): notes from the runtime to one agent count as tokens, but people do not see them as messages. That a
+/// child has a smaller window is printed separately.
 #[test]
 fn what_is_internal_is_never_shown() {
     let stage = Stage::new();
@@ -281,7 +275,7 @@ rules:
     let window = stage.spinney(&["window", "lead", "--json"]).result();
     let categories = window["categories"].as_array().unwrap();
     assert!(categories.iter().any(|row| row["category"] == json!("internal")), "{window}");
-    insta::assert_snapshot!(said(&stage, &["show", "lead", "--full"]), @r#"
+    insta::assert_snapshot!(stage.said(&["show", "lead", "--full"]), @r#"
     lead of tree [id]: completed, as of event 17
     4 messages
     it was notified that helper has a smaller window: 900 tokens instead of 2,000 tokens
@@ -308,7 +302,7 @@ rules:
     "#);
     let shown = stage.spinney(&["show", "lead", "--json"]);
     assert!(!shown.out.contains("internal") && !shown.out.contains("the window of helper"), "{}", shown.out);
-    insta::assert_snapshot!(said(&stage, &["show", "helper"]), @"
+    insta::assert_snapshot!(stage.said(&["show", "helper"]), @"
     helper of tree [id]: completed, as of event 12
     2 messages
 
@@ -324,7 +318,7 @@ rules:
     ");
 }
 
-/// Results that came in another order than they were asked for keep their own tokens.
+/// Results that arrive out of order keep their own tokens.
 #[test]
 fn each_result_has_its_own_tokens_whichever_came_first() {
     let stage = Stage::new();
@@ -354,7 +348,7 @@ fn a_tree_that_was_killed_shows_what_it_knew() {
     for _ in 0..4 {
         running.until("gets from look");
     }
-    let seen = |stage: &Stage| (said(stage, &["window", "lead"]), said(stage, &["show", "lead", "--json"]));
+    let seen = |stage: &Stage| (stage.said(&["window", "lead"]), stage.said(&["show", "lead", "--json"]));
     stage.spinney(&["send", "last", "lead", "Remember the milk.", "--category", "context"]);
     running.until("gets a message");
     let before = seen(&stage);
@@ -386,12 +380,12 @@ fn long_texts_are_cut_for_people_unless_they_want_all() {
     let stage = Stage::new();
     let script = format!("rules: [ {{ say: '{} end.' }} ]", "many words ".repeat(80));
     assert_eq!(stage.spinney(&["run", &stage.tree("", &script)]).code, Some(0));
-    let short = said(&stage, &["show", "lead"]);
+    let short = stage.said(&["show", "lead"]);
     assert!(short.ends_with("\n    … 885 bytes in all; --full shows them\n"), "{short}");
-    assert!(said(&stage, &["show", "lead", "--full"]).ends_with(" end.\n"));
+    assert!(stage.said(&["show", "lead", "--full"]).ends_with(" end.\n"));
 }
 
-/// Both children hang; the lead was given something to know and waits.
+/// Both children hang; the lead has a context message and waits.
 const FAMILY: &str = "
 rules:
   - when: { agent: helper }
@@ -401,7 +395,7 @@ rules:
   - say: done
 ";
 
-/// P15: who is told what another knows, by a person, whether the tree runs or not.
+/// P15: a person shares what one agent knows with others, whether or not the tree runs.
 #[test]
 fn p15_a_person_shares_an_agents_context_with_others() {
     let stage = Stage::new();
@@ -417,7 +411,7 @@ fn p15_a_person_shares_an_agents_context_with_others() {
     insta::assert_snapshot!(noted(&stage, &["broadcast", "last", "--from", "lead", "--to", "one", "--to", "lead/two"]), @"shared what `lead` knows: `one` nothing new, `two` 1 message; continue with: spinney resume [id]");
     insta::assert_snapshot!(noted(&stage, &["broadcast", "last", "--from", "lead", "--to", "two"]), @"shared what `lead` knows: `two` nothing new");
     insta::assert_snapshot!(noted(&stage, &["refresh", "last", "one", "--replace"]), @"shared 2 messages with `one`, replacing what it received before; continue with: spinney resume [id]");
-    insta::assert_snapshot!(said(&stage, &["show", "one"]), @"
+    insta::assert_snapshot!(stage.said(&["show", "one"]), @"
     one of tree [id]: running, as of event 23
     5 messages, 2 of them left out of its window
 
@@ -447,7 +441,7 @@ fn p15_a_person_shares_an_agents_context_with_others() {
     assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
 }
 
-/// P18: an agent that is not there is an error with those that are near, and never somebody else.
+/// P18: an unknown agent is an error that lists similar names, and never resolves to another agent.
 #[test]
 fn p18_an_agent_that_is_not_there_is_never_another_one() {
     let stage = Stage::new();
@@ -459,7 +453,7 @@ fn p18_an_agent_that_is_not_there_is_never_another_one() {
     assert_eq!(noted(&stage, &["send", "last", "one", "Only you."]), "sent to `one`\n");
     assert_eq!(stage.spinney(&["show", "one", "--json"]).result()["text"], json!("Only you."));
     for round in ["running", "stopped"] {
-        let told = [
+        let errors = [
             refused(&stage, &["show", "leed"]),
             refused(&stage, &["window", "last", "nobody"]),
             refused(&stage, &["events", "last", "--agent", "leda"]),
@@ -470,7 +464,7 @@ fn p18_an_agent_that_is_not_there_is_never_another_one() {
             refused(&stage, &["budget", "last", "nobody", "--add-usd", "1"]),
         ];
         if round == "running" {
-            insta::assert_snapshot!(told.concat(), @"
+            insta::assert_snapshot!(errors.concat(), @"
             spinney: no agent `leed` in this tree: did you mean `lead`?
             spinney: no agent `nobody` in this tree: known agents: lead, one, two
             spinney: no agent `leda` in this tree: did you mean `lead`?
@@ -483,7 +477,7 @@ fn p18_an_agent_that_is_not_there_is_never_another_one() {
             insta::assert_snapshot!(noted(&stage, &["send", "last", "thre", "Hi."]), @"sent to `thre`: no agent has that name yet (known agents: lead, one, two); it gets the message when it is spawned");
             running.signal("KILL");
         } else {
-            assert!(told.iter().all(|told| told.starts_with("spinney: no agent `")), "{told:?}");
+            assert!(errors.iter().all(|error| error.starts_with("spinney: no agent `")), "{errors:?}");
         }
     }
     running.end();
@@ -516,7 +510,7 @@ fn what_cannot_be_shared_is_refused_with_the_reason() {
     insta::assert_snapshot!(refused(&stage, &["send", "last", "lead", "Hi.", "--category", "context"]), @"spinney: the tree has ended: start a new one; see how it ended: spinney resume [id]");
     insta::assert_snapshot!(refused(&stage, &["refresh", "last", "lead"]), @"spinney: the tree has ended: start a new one; see how it ended: spinney resume [id]");
     insta::assert_snapshot!(refused(&stage, &["broadcast", "last", "--from", "lead", "--to", "one"]), @"spinney: the tree has ended: start a new one; see how it ended: spinney resume [id]");
-    insta::assert_snapshot!(said(&stage, &["show", "lead"]), @r#"
+    insta::assert_snapshot!(stage.said(&["show", "lead"]), @r#"
     lead of tree [id]: cancelled, as of event 7
     3 messages, 1 not read yet
 
@@ -536,7 +530,7 @@ fn what_cannot_be_shared_is_refused_with_the_reason() {
     "#);
 }
 
-/// What a window let go since a checkpoint is shown again after a rollback, where it was then.
+/// After a rollback, `show` lists messages that the window dropped since the checkpoint at their old place.
 #[test]
 fn a_rollback_shows_what_was_known_then() {
     let ask = "say: Hm.\n    call: [ { tool: ask_human, args: { question: Which? } } ]";
@@ -557,7 +551,7 @@ fn a_rollback_shows_what_was_known_then() {
     assert_eq!(stage.spinney(&["checkpoint", "rollback", "then"]).code, Some(0));
     let now = shown();
     assert_eq!(now[..then.len()], then);
-    // And what became of the question.
+    // And the outcome of the question.
     assert_eq!(now.len(), then.len() + 1, "{now:?}");
     assert!(now[then.len()].0.to_string().contains("rolled back"), "{now:?}");
     assert_eq!(stage.spinney(&["window", "lead"]).code, Some(0));

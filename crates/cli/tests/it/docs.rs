@@ -1,4 +1,4 @@
-//! The pages that people read name what there is.
+//! The documentation matches the code.
 
 use spinney_kernel::definition::Builtin;
 use spinney_kernel::words::limit;

@@ -1,4 +1,4 @@
-//! The examples that the README shows.
+//! The examples of the README.
 
 use std::collections::BTreeMap;
 
@@ -60,7 +60,7 @@ fn research() -> String {
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/research.yaml").to_owned()
 }
 
-/// Three levels, children at the same time, a refused spawn, a budget that binds and an answer from all of it.
+/// Three levels, parallel children, a refused spawn, a ceiling that is reached, and an answer based on all of it.
 #[test]
 fn the_research_team_comes_to_an_answer_from_what_it_gathered() {
     let stage = Stage::new();
@@ -98,7 +98,7 @@ fn the_research_team_comes_to_an_answer_from_what_it_gathered() {
     assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
 }
 
-/// The same events for each agent in every run, whoever was faster.
+/// Each agent has the same events in every run, whichever was faster.
 #[test]
 fn the_research_team_does_the_same_in_every_run() {
     let stage = Stage::new();
@@ -106,7 +106,7 @@ fn the_research_team_does_the_same_in_every_run() {
         let run = stage.spinney(&["run", &research(), "--json"]);
         let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for event in run.json() {
-            // Readers have drawn names; how long somebody waits for a slot or for budget is not in the script.
+            // Names of readers are random, and waiting times for slots or budget are not part of the script.
             let path = event["path"].as_str().unwrap_or_default();
             let path =
                 path.split('/').map(|id| id.split('-').next().unwrap_or(id)).collect::<Vec<_>>().join("/");

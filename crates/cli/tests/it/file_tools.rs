@@ -1,5 +1,5 @@
-//! The file tools in a tree: an agent writes, looks and reads in its own folder, also after a restart, and is told what
-//! it may not do.
+//! The file tools in a tree: an agent writes, lists and reads its own folder, also after a restart, and refusals say
+//! why.
 
 use std::fs;
 
@@ -13,13 +13,13 @@ rules:
   - { say: Done. }
 ";
 
-/// Everything that the agent's tools returned, as `events` tells it. Which of two is faster does not matter.
+/// All results of the agent's tools, as `events` prints them. The order of parallel results does not matter.
 fn returned(stage: &Stage) -> String {
     let events = steady(&stage.spinney(&["events", "last"]).out);
-    let told = events.lines().filter(|line| line.contains("gets from") || line.contains("gets an error"));
-    let mut told: Vec<&str> = told.filter_map(|line| Some(line.split_once("lead  ")?.1)).collect();
-    told.sort_unstable();
-    told.join("\n")
+    let lines = events.lines().filter(|line| line.contains("gets from") || line.contains("gets an error"));
+    let mut lines: Vec<&str> = lines.filter_map(|line| Some(line.split_once("lead  ")?.1)).collect();
+    lines.sort_unstable();
+    lines.join("\n")
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Two terminals: one runs a tree, the other follows it. Either may die at any moment; no line is lost or doubled.
+//! Two terminals: one runs a tree, the other follows it. Either may die at any time; no line is lost or repeated.
 
 use crate::stage::Stage;
 
@@ -10,12 +10,12 @@ rules:
 tools: { look: { repeatable: true, think_ms: 60, say: it } }
 ";
 
-/// Lines without their times, which a follower counts from the first event as `events` does.
+/// Lines without their times, which are counted from the first event that is shown.
 fn numbers(out: &str) -> Vec<u64> {
     out.lines().filter_map(|line| line.split_whitespace().next()?.parse().ok()).collect()
 }
 
-/// S7, O16: whoever follows leaves and comes back, and the process that runs the tree dies and another goes on.
+/// S7, O16: a follower leaves and comes back, and the process that runs the tree dies and another one continues.
 #[test]
 fn s7_o16_a_follower_loses_no_line_when_processes_die() {
     let stage = Stage::new();
@@ -25,7 +25,7 @@ fn s7_o16_a_follower_loses_no_line_when_processes_die() {
     let mut stays = stage.play(&["events", "last", "--follow"]);
     leaves.until("calls look");
     stays.until("calls look");
-    // The follower dies, and comes back after the last line it saw.
+    // The follower dies, and returns after the last line that it saw.
     let seen = leaves.said();
     leaves.kill();
     running.until("calls look");

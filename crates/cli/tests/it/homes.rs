@@ -1,5 +1,5 @@
-//! What is taken for a home: links, foreign files, foreign databases and other owners' folders are refused, and nothing
-//! outside a home is written, emptied or removed. What is made is private to its owner.
+//! What counts as a home: links, foreign files, foreign databases and other users' folders are refused, and nothing
+//! outside a home is written, truncated or removed. New homes are private to their owner.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, lchown, symlink};
@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 
 use spinney_kernel::words::BlobHash;
 
+use crate::scripts::{HANGS, SAYS};
 use crate::stage::Stage;
 
-const SAYS: &str = "rules: [ { say: done } ]";
-/// Nobody in particular.
+/// An unprivileged user.
 const SOMEBODY: u32 = 65_534;
-const HANGS: &str = "rules: [ { hang: true } ]";
 
 /// A stage with a home in which one tree was run.
 fn used() -> (Stage, String) {
@@ -22,7 +21,7 @@ fn used() -> (Stage, String) {
     (stage, tree)
 }
 
-/// Every file and folder below a folder, links as themselves, with its mode and a hash of what is in it.
+/// Every file and folder below a folder, with mode and hash. Links are not followed.
 pub(crate) fn everything(folder: &Path) -> Vec<(PathBuf, u32, String)> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];
@@ -41,7 +40,7 @@ pub(crate) fn everything(folder: &Path) -> Vec<(PathBuf, u32, String)> {
     found
 }
 
-/// Whether the tests run as somebody whom permissions do not bind.
+/// Whether the tests run as root, whom permissions do not bind.
 pub(crate) fn is_root(stage: &Stage) -> bool {
     fs::metadata(stage.folder()).unwrap().uid() == 0
 }
@@ -67,7 +66,7 @@ fn a_lock_that_is_a_link_is_refused_and_its_target_left_alone() {
     }
 }
 
-/// G14 (links): a second name of a user's file, or a file that was never a lock.
+/// G14 (links): a hard link to a user's file, or a file that was never a lock.
 #[test]
 fn a_lock_that_is_another_file_is_not_emptied() {
     let (stage, tree) = used();
@@ -87,7 +86,7 @@ fn a_lock_that_is_another_file_is_not_emptied() {
     assert_eq!(fs::read_to_string(&lock).unwrap(), "years of work\n");
 }
 
-/// G14 (links): every other file and folder of a home.
+/// G14 (links): all other files and folders of a home.
 #[test]
 fn no_file_of_a_home_is_reached_through_a_link() {
     for name in [
@@ -118,7 +117,7 @@ fn no_file_of_a_home_is_reached_through_a_link() {
     }
 }
 
-/// A home as a whole may lie elsewhere, such as on another disk.
+/// The home itself may be a link, such as to another disk.
 #[test]
 fn a_home_may_be_a_link_to_a_folder() {
     let stage = Stage::new();
@@ -131,7 +130,7 @@ fn a_home_may_be_a_link_to_a_folder() {
     assert_eq!(stage.spinney(&["ps", "--json"]).json().len(), 1);
 }
 
-/// G14 (foreign files): a folder that is no home is not made one, whatever is in it.
+/// G14 (foreign files): a folder that is not a home does not become one, whatever it contains.
 #[test]
 fn a_folder_that_is_no_home_is_refused_and_left_alone() {
     let stage = Stage::new().at("debian");
@@ -161,7 +160,7 @@ fn a_folder_that_is_no_home_is_refused_and_left_alone() {
     }
 }
 
-/// What a process leaves that dies before it made the journal is a home's beginning.
+/// The files of a process that died before it created the journal do not prevent a home.
 #[test]
 fn a_home_that_was_just_begun_is_taken() {
     for left in [&[][..], &["lock"], &["lock", "journal.sqlite3"]] {
@@ -175,10 +174,10 @@ fn a_home_that_was_just_begun_is_taken() {
     }
 }
 
-/// Where a database says whose it is: `application_id` in its header.
+/// The offset of `application_id` in a database's header.
 const MARK: std::ops::Range<usize> = 68..72;
 
-/// Changes whose a database says it is; gives what it said before.
+/// Changes the `application_id` of a database, and returns the previous one.
 fn mark(stage: &Stage, mark: [u8; 4]) -> [u8; 4] {
     let file = stage.home().join("journal.sqlite3");
     let mut bytes = fs::read(&file).unwrap();
@@ -188,7 +187,7 @@ fn mark(stage: &Stage, mark: [u8; 4]) -> [u8; 4] {
     before
 }
 
-/// G14 (foreign database): another program's is not written, and not read as ours.
+/// G14 (foreign database): another program's database is neither written nor read as ours.
 #[test]
 fn a_foreign_database_is_refused_and_left_alone() {
     let (stage, tree) = used();
@@ -202,7 +201,7 @@ fn a_foreign_database_is_refused_and_left_alone() {
     }
 }
 
-/// A home of an earlier version has no mark; it gets one, and is ours.
+/// A home from an earlier version has no mark; it is recognised and marked.
 #[test]
 fn a_home_without_a_mark_is_known_by_its_tables_and_marked() {
     let (stage, tree) = used();
@@ -214,7 +213,7 @@ fn a_home_without_a_mark_is_known_by_its_tables_and_marked() {
     assert_eq!(stage.spinney(&["ps", "--json"]).json().len(), 2);
 }
 
-/// G14 (private): whatever the umask, while a tree runs and afterwards, also in a home that was made looser.
+/// G14 (private): whatever the umask, during a run and after it, also in a home with wider permissions.
 #[test]
 fn a_home_is_private_to_its_owner_whatever_the_umask() {
     let stage = Stage::new();
@@ -235,14 +234,14 @@ fn a_home_is_private_to_its_owner_whatever_the_umask() {
         assert_eq!(stage.spinney(&["cancel", "last"]).code, Some(0));
         assert_eq!(running.end().code, Some(4));
         assert_eq!(open(stage.home()), [], "round {round}");
-        // As an earlier version made it.
+        // As an earlier version created it.
         for (path, mode, _) in everything(stage.home()) {
             fs::set_permissions(path, fs::Permissions::from_mode(mode | 0o066)).unwrap();
         }
         fs::set_permissions(stage.home(), fs::Permissions::from_mode(0o777)).unwrap();
         assert_eq!(stage.spinney(&["checkpoint", "clean"]).code, Some(0));
         let left = open(stage.home());
-        // Below a folder that nobody else may enter the modes do not matter.
+        // Inside a folder that nobody else may enter, modes do not matter.
         let deep = |path: &Path| path.strip_prefix(stage.home()).unwrap().components().count() > 1;
         assert!(left.iter().all(|(path, _)| deep(path)), "{left:?}");
         for (path, mode, _) in everything(stage.home()) {
@@ -251,7 +250,7 @@ fn a_home_is_private_to_its_owner_whatever_the_umask() {
     }
 }
 
-/// A folder in which everybody may write is nobody's home, and stays open to everybody.
+/// A folder in which everybody may write cannot be a home, and keeps its mode.
 #[test]
 fn a_folder_that_everybody_shares_is_no_home() {
     let stage = Stage::new();
@@ -263,12 +262,12 @@ fn a_folder_that_everybody_shares_is_no_home() {
     assert_eq!(everything(stage.home()), []);
 }
 
-/// G14 (another owner): who could write there all the same does not, and is told whose it is.
+/// G14 (another owner): a user who could write there is refused, and the message names the owner.
 #[test]
 fn a_home_of_another_owner_is_not_written() {
     let (stage, tree) = used();
     let (us, is_root) = (fs::metadata(stage.folder()).unwrap().uid(), is_root(&stage));
-    // Those who may not give their own home away have one of the system's folders in its place.
+    // Users who cannot give files away test with a folder of the system.
     let (stage, owner) = if is_root {
         for path in
             everything(stage.home()).into_iter().map(|(path, ..)| path).chain([stage.home().to_owned()])
@@ -294,12 +293,11 @@ fn a_home_of_another_owner_is_not_written() {
     }
 }
 
-/// Spoils a home; the folder is outside of it.
+/// Damages a home; the folder is outside of it.
 type Spoil<'a> = &'a dyn Fn(&Stage, &Path);
 
-/// G14: a home with links, foreign files, another owner or a foreign database is refused by everything that writes;
-/// nothing outside changes and nothing in it. A home that is made is private. The tests above go through each of these
-/// in depth.
+/// G14: a home with links, foreign files, another owner or a foreign database is refused by every command that writes;
+/// nothing inside or outside changes. A new home is private. The tests above cover each case in depth.
 #[test]
 fn g14_nothing_outside_a_home_is_written_or_emptied_and_homes_are_private() {
     let link = |stage: &Stage, name: &str, to: &Path| {
@@ -324,7 +322,7 @@ fn g14_nothing_outside_a_home_is_written_or_emptied_and_homes_are_private() {
             mark(stage, *b"mine");
         }),
         ("another owner", &|stage, _| {
-            // Only root can give files away; for everybody else root's own folder is another owner's.
+            // Only root can give files away; for other users, root's own folder has another owner.
             if is_root(stage) {
                 lchown(stage.home(), Some(SOMEBODY), Some(SOMEBODY)).unwrap();
             } else {
@@ -342,7 +340,7 @@ fn g14_nothing_outside_a_home_is_written_or_emptied_and_homes_are_private() {
         fs::write(outside.join("precious.txt"), "years of work\n").unwrap();
         spoil(&stage, &outside);
         let is_ours = !stage.home().is_symlink();
-        // Whoever looks shares an index with others, in a file that SQLite makes and removes.
+        // Readers share an index file that SQLite creates and removes.
         let inside = || {
             let mut all = everything(stage.home());
             all.retain(|(path, ..)| !path.to_string_lossy().contains("journal.sqlite3-"));

@@ -1,4 +1,4 @@
-//! Hostile text: whatever a model, a tool, a file or a name says, no terminal acts on it.
+//! Hostile text from a model, a tool, a file or a name: no terminal acts on it.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use crate::stage::{Ended, Stage};
 /// overrides and isolates, marks, separators, without width, tags.
 const HOSTILE: &str = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\u{9d}52;c;AAAA\u{9c}\r\u{8}\u{7f}\u{202e}\u{2066}\u{200e}\u{200f}\u{61c}\u{2028}\u{2029}\u{200b}\u{200d}\u{2060}\u{feff}\u{e0041}\u{ad}";
 
-/// What a terminal may see of a command: no character that it acts on or does not show.
+/// Output is safe if it has no character that a terminal acts on or hides.
 fn check(what: &str, ended: &Ended) {
     for (stream, text) in [("standard output", &ended.out), ("standard error", &ended.err)] {
         let hostile = text.chars().find(|c| {
@@ -21,7 +21,7 @@ fn check(what: &str, ended: &Ended) {
     }
 }
 
-/// The text as it stands in a double-quoted string of YAML or JSON.
+/// The text as part of a double-quoted string of YAML or JSON.
 fn quoted() -> String {
     let mut text = String::new();
     for unit in HOSTILE.encode_utf16() {
@@ -53,7 +53,7 @@ tools:
     )
 }
 
-/// G16 (terminals): text of a model, a tool, a file and a tree's name, in everything that commands show of a tree.
+/// G16 (terminals): text from a model, a tool, a file and a tree's name, in all output about a tree.
 #[test]
 fn g16_no_text_of_a_tree_reaches_a_terminal_as_more_than_text() {
     let stage = Stage::new();
@@ -64,7 +64,7 @@ fn g16_no_text_of_a_tree_reaches_a_terminal_as_more_than_text() {
     let run = stage.spinney(&["run", &tree, "--goal", &goal]);
     assert_eq!(run.code, Some(5), "{}", run.err);
     check("run", &run);
-    // It is not swallowed either: people see that something is there.
+    // It is not swallowed either: people see that something was there.
     for seen in ["NAME \\u{1b}[2J", "\\u{202e}", "\\u{9b}31m", "\\u{e0041}", "WHICH \\u{1b}"] {
         assert!(run.out.contains(seen), "{seen} in {}", run.out);
     }
@@ -93,7 +93,7 @@ fn g16_no_text_of_a_tree_reaches_a_terminal_as_more_than_text() {
     }
 }
 
-/// G16 (terminals): JSON keeps every character, and shows none of them to a terminal.
+/// G16 (terminals): JSON keeps every character, but escapes it for terminals.
 #[test]
 fn g16_json_escapes_what_a_terminal_acts_on_and_keeps_its_value() {
     let stage = Stage::new();
@@ -117,7 +117,7 @@ fn g16_json_escapes_what_a_terminal_acts_on_and_keeps_its_value() {
     }
 }
 
-/// G16 (terminals): errors, wrong usage and file names are text, too.
+/// G16 (terminals): errors, wrong usage and file names are filtered too.
 #[test]
 fn g16_no_error_text_or_file_name_reaches_a_terminal_as_more_than_text() {
     let stage = Stage::new();
@@ -148,13 +148,13 @@ fn g16_no_error_text_or_file_name_reaches_a_terminal_as_more_than_text() {
         check(&format!("{line:?}"), &ended);
     }
     drop(wrong_script);
-    // A line break in a name begins no line that looks like one of ours.
+    // A line break in a name cannot imitate a line of our own.
     let broken = format!("{}/no\nspinney: all is well.yaml", stage.folder().display());
     let ended = stage.spinney(&["run", &broken]);
     assert!(ended.err.lines().skip(1).all(|line| line.starts_with(' ')), "{}", ended.err);
 }
 
-/// G17 (hostile names): a home whose name cannot be shown is still named by a command that works.
+/// G17 (hostile names): the suggested command works even if the home's name cannot be printed.
 #[test]
 fn g17_a_suggested_command_works_for_a_home_whose_name_cannot_be_shown() {
     let stage = Stage::new().at("a \u{1b}[31m\u{202e}home");
@@ -168,7 +168,8 @@ fn g17_a_suggested_command_works_for_a_home_whose_name_cannot_be_shown() {
     assert_eq!(stage.shell(&resume).code, Some(0), "{resume}");
 }
 
-/// Names that lie: no agent is called like a person, and no model speaks under the topics of the tree's own events.
+/// Names that lie: no agent can have a person's name, and no model can publish under the topics of the tree's own
+/// events.
 #[test]
 fn a_model_cannot_pose_as_a_person_or_as_the_tree() {
     let stage = Stage::new();

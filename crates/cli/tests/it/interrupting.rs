@@ -1,4 +1,4 @@
-//! Signals: the first lets what runs end, the second ends everything at once; the tree goes on later.
+//! Signals: after the first, running calls may end; the second ends the process at once. The tree can be resumed.
 
 use std::time::Duration;
 
@@ -77,8 +77,8 @@ tools: { look: { think_ms: 800, say: it } }
     ");
 }
 
-/// The only worker waits in the journal for a lock that this test holds, longer than anybody wants to wait. Before
-/// signals had a thread of their own, nobody heard them then.
+/// The only worker thread waits in the journal for a lock that this test holds. Before signals had their own thread,
+/// they were not handled in this state.
 #[test]
 fn two_signals_end_the_process_while_its_workers_are_blocked() {
     for (first, second) in [("INT", "INT"), ("TERM", "TERM"), ("TERM", "INT")] {
@@ -90,7 +90,7 @@ fn two_signals_end_the_process_while_its_workers_are_blocked() {
         let lock = Connection::open(stage.home().join("journal.sqlite3")).unwrap();
         lock.busy_timeout(Duration::from_secs(5)).unwrap();
         lock.execute_batch("BEGIN IMMEDIATE").unwrap();
-        // Whoever runs the tree stands still from its next event on: five milliseconds.
+        // The tree blocks at its next event, five milliseconds later.
         running.signal(first);
         running.until_noted("Press Ctrl-C again to stop at once");
         running.signal(second);
@@ -98,12 +98,12 @@ fn two_signals_end_the_process_while_its_workers_are_blocked() {
         let ended = running.end();
         assert_eq!(ended.code, Some(130), "{}", ended.err);
         assert!(lock.execute_batch("ROLLBACK").is_ok(), "the lock was held to the end");
-        // Had it waited for the lock, it would have given up and said so.
+        // If it had waited for the lock, it would have failed with `busy`.
         assert!(!ended.err.contains("busy"), "{}", ended.err);
     }
 }
 
-/// A template that grew for ever while it was compiled is refused where it is read.
+/// A template that would grow for ever is refused when it is read.
 #[test]
 fn a_script_that_would_never_end_is_refused_before_anything_runs() {
     let stage = Stage::new();

@@ -1,15 +1,15 @@
-//! What a process leaves that is killed while it makes or removes a tree's folders. The next one that writes in the home
-//! settles what was marked, and nothing else.
+//! A process is killed while it creates or removes a tree's folders. The next process that writes in the home settles
+//! marked trees, and nothing else.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::scripts::SAYS;
 use crate::stage::{Playing, Stage};
 
-const SAYS: &str = "rules: [ { say: done } ]";
 const ASKS: &str = "rules: [ { when: { turn: 1 }, call: [ { tool: ask_human, args: { question: \"Which?\" } } ] }, { say: done } ]";
-/// Kills per command, each a little later than the one before.
+/// Kills per command, each slightly later than the previous one.
 const KILLS: u32 = 24;
 
 fn names(folder: &Path) -> BTreeSet<String> {
@@ -22,13 +22,13 @@ fn trees(stage: &Stage) -> BTreeSet<String> {
     listed.iter().map(|tree| tree["tree"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Opens the home to write, and changes nothing.
+/// Opens the home for writing, and changes nothing.
 fn open_to_write(stage: &Stage) {
     let opened = stage.spinney(&["checkpoint", "clean"]);
     assert_eq!((opened.code, opened.err.as_str()), (Some(0), ""));
 }
 
-/// The folders of a home are those of its trees, and every tree has what it was started from.
+/// The home has exactly the folders of its trees, and each tree has the files that it was started from.
 fn check(stage: &Stage, when: &str) {
     open_to_write(stage);
     let trees = trees(stage);
@@ -37,7 +37,7 @@ fn check(stage: &Stage, when: &str) {
     assert!(workspaces.is_subset(&trees), "{when}: {workspaces:?} {trees:?}");
 }
 
-/// Kills a process some moments after something changed in a folder, or lets it end.
+/// Kills a process shortly after something changed in a folder, or lets it end.
 fn kill_after(mut running: Playing, folder: &Path, moments: u32) {
     let before = names(folder);
     let mut left = moments;
@@ -61,7 +61,7 @@ fn what_is_marked_is_undone_if_the_journal_has_no_such_tree() {
     let (gone, begun, stray) = ["1", "2", "3"].map(|digit| digit.repeat(32)).into();
     let kept = |name: &str| stage.home().join("trees").join(name);
     let worked = |name: &str| stage.home().join("workspace").join(name);
-    // A tree that never started, or was just removed; one whose files were not whole; one that nobody marked.
+    // A tree that never started or was just removed; one with incomplete files; one without a mark.
     for folder in
         [kept(&gone), worked(&gone), kept(&format!(".unfinished-{begun}")), kept(&stray), worked(&stray)]
     {

@@ -1,11 +1,9 @@
-//! Looking: lists and events, also from a second process while the first one writes.
+//! Lists and events, also read by a second process while the first one writes.
 
 use serde_json::json;
 
+use crate::scripts::{HANGS, SAYS};
 use crate::stage::{Stage, steady};
-
-const HANGS: &str = "rules: [ { hang: true } ]";
-const SAYS: &str = "rules: [ { say: done } ]";
 
 #[test]
 fn trees_are_listed_with_their_state() {

@@ -1,4 +1,4 @@
-//! `SPINNEY_LOG`: what happens inside, on standard error, for people who debug.
+//! `SPINNEY_LOG`: internal log lines on standard error, for debugging.
 
 use crate::stage::Stage;
 
@@ -22,7 +22,7 @@ fn nothing_is_logged_unless_it_is_asked_for() {
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{ended:?}");
 }
 
-/// Each line tells when, how loud, where and about which tree; the output stays what it is.
+/// Each line has the time, level, target and tree; standard output does not change.
 #[test]
 fn a_level_prints_the_lines_of_that_level_and_above() {
     let ended = stage().shell("SPINNEY_LOG=info spinney run tree.yaml --json");
@@ -58,7 +58,7 @@ fn a_target_is_logged_by_itself() {
     }
 }
 
-/// Whoever mistypes it wants lines, and would wait for them.
+/// A mistyped value is an error, because no log lines would ever appear.
 #[test]
 fn a_filter_that_cannot_be_read_is_wrong_usage() {
     let ended = stage().shell("SPINNEY_LOG=loud spinney ps");
@@ -69,7 +69,7 @@ fn a_filter_that_cannot_be_read_is_wrong_usage() {
     );
 }
 
-/// A request from another process shows in the log of the one that runs the tree.
+/// A request from another process appears in the log of the process that runs the tree.
 #[test]
 fn requests_at_the_socket_are_logged() {
     let stage = Stage::new();

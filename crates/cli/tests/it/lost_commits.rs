@@ -1,12 +1,12 @@
-//! Commits that were confirmed and are gone, on the real binary: named before anything runs, and given up only when a
-//! person says so. A home that is deleted while a tree runs is an error and never a success.
+//! Confirmed commits that are missing, on the real binary: reported before anything runs, and given up only if a person
+//! says so. Deleting a home while a tree runs is an error and never a success.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::stage::{Playing, Stage};
 
-/// Two turns with a call of a tool between them, and a third that takes long enough to be killed in.
+/// Two turns with a tool call between them, and a third that runs long enough to be killed.
 const SCRIPT: &str = "
 tools:
   note: { say: noted }
@@ -25,7 +25,7 @@ fn wal(home: &Path) -> PathBuf {
     home.join("journal.sqlite3-wal")
 }
 
-/// Runs a tree until it thinks for a minute.
+/// Runs a tree until its slow turn.
 fn begun(stage: &Stage) -> Playing {
     let file = stage.tree("note", SCRIPT);
     let mut run = stage.play(&["run", &file]);
@@ -50,8 +50,8 @@ fn copied(from: &Path, to: &Path) {
     }
 }
 
-/// G13: a damaged, cut or deleted write-ahead file is named with what was lost and nothing is run; `--accept-loss` goes
-/// on from what is left.
+/// G13: a damaged, truncated or deleted WAL file is reported with what was lost, and nothing runs; `--accept-loss`
+/// continues from what is left.
 #[test]
 fn g13_a_damaged_write_ahead_file_is_named_and_nothing_runs_until_the_loss_is_accepted() {
     let stage = Stage::new().at("killed");
@@ -88,27 +88,27 @@ fn g13_a_damaged_write_ahead_file_is_named_and_nothing_runs_until_the_loss_is_ac
         assert!(damaged.join("set-aside-1").is_dir(), "{what}");
         assert_eq!(stage.spinney(&["ps", "--home", &home]).code, Some(0), "{what}");
     }
-    // Where it cannot be accepted, the last line is a result all the same.
+    // Even if the loss cannot be accepted, the last line is a result.
     fs::write(damaged.join("journal.sqlite3"), "not a database").unwrap();
     let refused = stage.spinney(&["resume", "last", "--json", "--accept-loss", "--home", &home]);
     assert_eq!((refused.code, &refused.result()["type"]), (Some(1), &"result".into()), "{refused:?}");
-    // The same home without any damage goes on as if nothing had happened.
+    // The undamaged home continues normally.
     let ps = stage.spinney(&["ps"]);
     assert_eq!(ps.code, Some(0), "{ps:?}");
     assert!(!ps.err.contains("missing") && ps.out.contains("interrupted"), "{ps:?}");
 }
 
-/// Deletes a file or a folder; somebody may still be putting files into it.
+/// Deletes a file or a folder, in which a process may still create files.
 fn delete(path: &Path) {
     while path.exists() {
         let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
     }
 }
 
-/// A tree whose journal is deleted under it stops with an error: it did not complete, and nothing is safe.
+/// A tree whose journal is deleted while it runs stops with an error: it did not complete, and nothing is stored.
 #[test]
 fn a_home_that_is_deleted_while_a_tree_runs_is_an_error_and_never_a_success() {
-    // Long enough that nobody has to hurry.
+    // Long enough for a slow machine.
     const THINKS: &str = "
 tools:
   note: { say: noted }

@@ -1,4 +1,4 @@
-//! The binary as people use it: files in, words and exit codes out. Tests wait for output and never for time.
+//! The binary as people use it: files in, text and exit codes out. Tests wait for output, never for time.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -29,6 +29,7 @@ mod result;
 mod result_line;
 mod resuming;
 mod scenarios;
+mod scripts;
 mod sending;
 mod spawning;
 mod stage;

@@ -1,4 +1,4 @@
-//! Prices as people meet them: the list of models, and tree files that take a price from the table.
+//! Prices as people see them: the list of models, and tree files that take a price from the table.
 
 use serde_json::json;
 
@@ -45,7 +45,7 @@ fn every_word_of_a_filter_counts_and_unknown_prices_are_a_dash() {
     assert!(all > 2_000, "{all}");
 }
 
-/// A price that differs by length or time says so, and programs get all of it.
+/// A price that depends on length or time is marked, and JSON has all of it.
 #[test]
 fn programs_get_every_tier_and_change_of_a_price() {
     let stage = Stage::new();
@@ -86,19 +86,19 @@ fn a_file_takes_the_price_of_a_model_of_the_table_and_the_tree_keeps_it() {
     );
 }
 
-/// V19 (unpriced): what a model costs at most must be known, or the file must say that it does not matter.
+/// V19 (unpriced): a model needs a known price, or the file must allow it without.
 #[test]
 fn v19_an_unknown_price_is_refused_with_the_remedy() {
     let stage = Stage::new();
-    let told = |price: &str| {
+    let error = |price: &str| {
         let ended = stage.spinney(&["run", &tree(&stage, price)]);
         assert_eq!(ended.code, Some(2), "{}", ended.out);
         ended.err.replace(&stage.folder().display().to_string(), "…")
     };
-    insta::assert_snapshot!(told(", price: anthropic/claude-0"), @"spinney: …/tree.yaml:5:64: the price table has no model `claude-0` of `anthropic`: write `provider/model` as the price table has it, or the keys of a price");
-    insta::assert_snapshot!(told(", price: perplexity/sonar-pro"), @"spinney: …/tree.yaml:5:64: what `sonar-pro` costs at most is unknown: it is also billed by requests_kcount: write `provider/model` as the price table has it, or the keys of a price");
-    insta::assert_snapshot!(told(", price: nobody/m"), @"spinney: …/tree.yaml:5:64: the price table has no provider `nobody`: write `provider/model` as the price table has it, or the keys of a price");
-    insta::assert_snapshot!(told(", price: cheap"), @"spinney: …/tree.yaml:5:64: `cheap` is no provider and model: write `provider/model` as the price table has it, or the keys of a price");
-    insta::assert_snapshot!(told(""), @"spinney: …/tree.yaml:5:9: model `fast` has no known price and cost has a ceiling: give it a price, or set `unpriced: allow`");
+    insta::assert_snapshot!(error(", price: anthropic/claude-0"), @"spinney: …/tree.yaml:5:64: the price table has no model `claude-0` of `anthropic`: write `provider/model` as the price table has it, or the keys of a price");
+    insta::assert_snapshot!(error(", price: perplexity/sonar-pro"), @"spinney: …/tree.yaml:5:64: what `sonar-pro` costs at most is unknown: it is also billed by requests_kcount: write `provider/model` as the price table has it, or the keys of a price");
+    insta::assert_snapshot!(error(", price: nobody/m"), @"spinney: …/tree.yaml:5:64: the price table has no provider `nobody`: write `provider/model` as the price table has it, or the keys of a price");
+    insta::assert_snapshot!(error(", price: cheap"), @"spinney: …/tree.yaml:5:64: `cheap` is no provider and model: write `provider/model` as the price table has it, or the keys of a price");
+    insta::assert_snapshot!(error(""), @"spinney: …/tree.yaml:5:9: model `fast` has no known price and cost has a ceiling: give it a price, or set `unpriced: allow`");
     assert!(!stage.home().exists(), "nothing was started");
 }

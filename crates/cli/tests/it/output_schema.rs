@@ -1,4 +1,4 @@
-//! Answers with a schema, as people see them: the example that repairs one, and a run in which none fits.
+//! Answers with a schema, as people see them: an example that repairs an answer, and a run in which none matches.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ fn the_example_repairs_an_answer_and_gives_json() {
     let stage = Stage::new();
     let run = stage.spinney(&["run", EXAMPLE, "--json"]);
     let result = run.result();
-    // `output` is the text of the answer, also where that is JSON.
+    // `output` is the text of the answer, even if it is JSON.
     assert_eq!(result["output"], json!(r#"{"tree": "ash", "years": 70}"#));
     let events = run.json();
     let wrong = |event: &&Value| event["outcome"]["mismatch"].is_object();
@@ -19,9 +19,9 @@ fn the_example_repairs_an_answer_and_gives_json() {
         events.iter().filter(wrong).map(|event| &event["outcome"]["mismatch"]).collect();
     assert_eq!(mismatches.len(), 1);
     assert_eq!(mismatches[0]["kind"], json!("not_json"));
-    // What the parent read is the bare JSON.
-    let told = stage.spinney(&["show", "forester"]).out;
-    assert!(told.contains(r#"{"rings": 70, "species": "ash"}"#) && !told.contains("```"), "{told}");
+    // The parent read the bare JSON.
+    let printed = stage.spinney(&["show", "forester"]).out;
+    assert!(printed.contains(r#"{"rings": 70, "species": "ash"}"#) && !printed.contains("```"), "{printed}");
     assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
 }
 
@@ -43,8 +43,8 @@ fn a_run_in_which_nothing_fits_fails_with_code_and_remedy() {
     insta::assert_snapshot!(result["error"]["message"].as_str().unwrap(), @r#"at /n: value is not of type "integer": the answer still does not fit `output_schema` after 2 repairs; say in the goal what is wanted, or ask for less in the schema"#);
     insta::assert_snapshot!(result["error"]["remedy"].as_str().unwrap(), @"say in the prompt or the goal what is wanted, or ask for less in `output_schema`, and run it again");
     assert_eq!(result["output"], json!(r#"{"n": "five"}"#));
-    let told = stage.spinney(&["events", "last"]).out;
-    insta::assert_snapshot!(steady(&told), @r#"
+    let printed = stage.spinney(&["events", "last"]).out;
+    insta::assert_snapshot!(steady(&printed), @r#"
      1    0.00s  -  tree `test` started, by rules 4
      2    0.00s  lead  starts: Try it.
      3    0.00s  lead  asks model fast (call 1): 79 tokens in, at most 2000 out

@@ -1,4 +1,4 @@
-//! Results that are partial say so, with what is missing, and of a long one there is a beginning and a reference.
+//! Partial results are marked and say what is missing; a long result is shown as its beginning and a reference.
 
 use serde_json::json;
 use spinney_kernel::words::BlobHash;
@@ -7,7 +7,7 @@ use crate::stage::Stage;
 
 const PRICE: &str = "price: { input_per_mtok_usd: 0.25, output_per_mtok_usd: 1.25 }";
 
-/// A lead and a helper that may say a lot.
+/// A lead and a helper with a high output limit.
 fn tree(stage: &Stage, script: &str) -> String {
     stage.file("partial.script.yaml", script);
     let text = format!(
@@ -24,13 +24,13 @@ agents:
     stage.file("partial.yaml", &text)
 }
 
-fn told(stage: &Stage, script: &str) -> Vec<String> {
+fn results(stage: &Stage, script: &str) -> Vec<String> {
     let ended = stage.spinney(&["run", &tree(stage, script), "--json"]);
     assert_eq!(ended.code, Some(0), "{} {}", ended.out, ended.err);
     stage.results("lead").iter().map(|message| message["text"].as_str().unwrap().to_owned()).collect()
 }
 
-/// X5 (ceiling): a child at its ceiling says which, and how far it got.
+/// X5 (ceiling): a child at its ceiling reports which ceiling, and its progress.
 #[test]
 fn a_child_at_its_ceiling_says_so_with_what_it_has() {
     let script = "
@@ -54,12 +54,12 @@ rules:
 tools: { look: { say: seen } }
 ";
     let stage = Stage::new();
-    let mut told = told(&stage, script);
-    insta::assert_snapshot!(told.remove(0), @"
+    let mut results = results(&stage, script);
+    insta::assert_snapshot!(results.remove(0), @"
     a exhausted (steps ceiling of `a`: limit 1, spent 1, held 0, asked 1); partial result:
     Half of it.
     ");
-    insta::assert_snapshot!(told.pop().unwrap(), @"
+    insta::assert_snapshot!(results.pop().unwrap(), @"
     [b exhausted, used $0.000023, 76 tokens, 1 step, 1 tool call]
     b exhausted (steps ceiling of `b`: limit 1, spent 1, held 0, asked 1); partial result:
     Half of it.
@@ -69,8 +69,8 @@ tools: { look: { say: seen } }
     ");
 }
 
-/// G3 (without continuing), X5 (cut answer): an answer that was cut at its output cap is a partial result, and its
-/// parent reads so.
+/// G3 (without continuing), X5 (cut answer): an answer cut at its output cap is a partial result, and its parent sees
+/// that.
 #[test]
 fn a_childs_answer_that_was_cut_at_its_output_cap_is_partial() {
     let script = "
@@ -85,15 +85,15 @@ rules:
 tools: { look: { say: seen } }
 ";
     let stage = Stage::new();
-    let told = told(&stage, script);
-    insta::assert_snapshot!(told.join("\n"), @"
+    let results = results(&stage, script);
+    insta::assert_snapshot!(results.join("\n"), @"
     a failed (output_truncated: the answer was cut at its output cap of 100000 tokens: raise `limits.max_tokens_per_step`, or ask for less); partial result:
     Half ofHalf of
     ");
 }
 
-/// G3 (CLI and JSON): the root's answer that its cap really cut is shown as what it is, in words and as JSON, and
-/// the exit code is not that of a tree that completed.
+/// G3 (CLI and JSON): a root's answer that its cap cut is marked as such in text and JSON, and the exit code is not
+/// that of a completed tree.
 #[test]
 fn an_answer_that_was_cut_at_its_output_cap_is_not_completed() {
     let stage = Stage::new();
@@ -121,7 +121,7 @@ agents:
     assert!(plain.out.contains("why     the answer was cut at its output cap of 3 tokens"), "{}", plain.out);
 }
 
-/// X5 (waits): a wait whose time is up brings what there is and says who is missing.
+/// X5 (waits): a wait that times out returns what there is and names the missing agents.
 #[test]
 fn a_wait_that_ran_out_of_time_says_who_is_missing() {
     let script = "
@@ -142,7 +142,7 @@ rules:
 tools: { look: { say: seen } }
 ";
     let stage = Stage::new();
-    insta::assert_snapshot!(told(&stage, script).pop().unwrap(), @"
+    insta::assert_snapshot!(results(&stage, script).pop().unwrap(), @"
     partial, time is up: 1 of 2 ended; still at work: b; wait again, or cancel whom you need no more
 
     [a completed, used $0.00002225, 77 tokens, 1 step]
@@ -150,8 +150,8 @@ tools: { look: { say: seen } }
     ");
 }
 
-/// X5: a wait for four children says that it is partial and who is missing, which ceiling stopped one and how far it
-/// got, and of a long answer a beginning and a reference; what is complete stands there as it is.
+/// X5: a wait for four children says that it is partial and who is missing, which ceiling stopped one and its progress;
+/// a long answer is shown as its beginning and a reference, and complete answers are unchanged.
 #[test]
 fn x5_a_partial_result_says_what_is_missing_and_a_long_one_is_a_beginning_and_a_reference() {
     let script = "
@@ -173,25 +173,25 @@ rules:
 tools: { look: { say: seen } }
 ";
     let stage = Stage::new();
-    let told = told(&stage, script).pop().unwrap();
-    let first = told.lines().next().unwrap();
+    let results = results(&stage, script).pop().unwrap();
+    let first = results.lines().next().unwrap();
     assert_eq!(
         first,
         "partial, time is up: 3 of 4 ended; still at work: late; wait again, or cancel whom you need no more"
     );
-    assert!(told.contains("[short completed, ") && told.contains("]\nAll of it.\n"), "{first}");
+    assert!(results.contains("[short completed, ") && results.contains("]\nAll of it.\n"), "{first}");
     let spent = "spent exhausted (steps ceiling of `spent`: limit 1, spent 1, held 0, asked 1); partial result:\nHalf of it.";
-    assert!(told.contains(spent), "{}", told.lines().rev().take(5).collect::<Vec<_>>().join("\n"));
+    assert!(results.contains(spent), "{}", results.lines().rev().take(5).collect::<Vec<_>>().join("\n"));
     let whole = stage.spinney(&["show", "last", "long", "--json"]).result();
     let whole = whole["text"].as_str().unwrap();
     assert!(whole.len() > 64 * 1024 && whole.ends_with("number 899. end"), "{} bytes", whole.len());
     let hash = &BlobHash::of(whole.as_bytes()).as_str()[..16].to_owned();
-    assert!(told.contains(&format!("{} bytes in all; the whole is blob {hash}]", whole.len())), "{hash}");
-    assert!(told.len() < 40 * 1024, "{} bytes", told.len());
+    assert!(results.contains(&format!("{} bytes in all; the whole is blob {hash}]", whole.len())), "{hash}");
+    assert!(results.len() < 40 * 1024, "{} bytes", results.len());
 }
 
-/// X5 (long answers): of an answer above 32 KiB the parent reads a beginning, how much there is in all and a reference
-/// to the whole; the journal has that, and `show` shows it.
+/// X5 (long answers): for an answer above 32 KiB the parent reads its beginning, its full size and a reference; the
+/// journal has the whole answer, and `show` prints it.
 #[test]
 fn a_long_answer_is_bounded_and_the_rest_is_a_reference() {
     let script = "
@@ -205,26 +205,26 @@ rules:
 tools: { look: { say: seen } }
 ";
     let stage = Stage::new();
-    let told = told(&stage, script).pop().unwrap();
+    let results = results(&stage, script).pop().unwrap();
     let shown = stage.spinney(&["show", "last", "a", "--json"]).result();
     let whole = shown["text"].as_str().unwrap();
     assert!(whole.len() > 64 * 1024 && whole.ends_with("number 899. end"), "{} bytes", whole.len());
     let hash = &BlobHash::of(whole.as_bytes()).as_str()[..16].to_owned();
-    let (beginning, words) = told.rsplit_once('\n').unwrap();
+    let (beginning, words) = results.rsplit_once('\n').unwrap();
     assert_eq!(
         words,
         format!("[only the beginning: {} bytes in all; the whole is blob {hash}]", whole.len())
     );
     assert!(beginning.len() <= 32 * 1024 && whole.starts_with(beginning), "{} bytes", beginning.len());
     assert!(beginning.len() > 31 * 1024, "as much as has room");
-    // The journal has the beginning and, for the whole, a reference: its hash and its size.
+    // The event has the beginning and a reference to the whole: hash and size.
     let events = stage.spinney(&["events", "last", "--agent", "a", "--json"]).json();
     let said = events.iter().find(|event| event["type"] == "call_ended").unwrap();
     let rest = json!({ "hash": BlobHash::of(whole.as_bytes()), "bytes": whole.len() });
     assert_eq!(said["outcome"]["body"]["rest"], rest);
 }
 
-/// What a model thought is shown to people, and no other agent reads it.
+/// A model's reasoning is shown to people, and no other agent reads it.
 #[test]
 fn what_a_model_thought_is_shown_and_stays_with_it() {
     let script = "
@@ -241,8 +241,8 @@ rules:
 tools: { look: { say: seen } }
 ";
     let stage = Stage::new();
-    let told = told(&stage, script);
-    assert_eq!(told, ["helped"]);
+    let results = results(&stage, script);
+    assert_eq!(results, ["helped"]);
     let shown = stage.spinney(&["show", "a"]).out;
     assert!(shown.contains("    thinks: A SECRET thought.\n    helped\n"), "{shown}");
     let of_lead = stage.spinney(&["show", "lead", "--json"]).out;

@@ -1,4 +1,4 @@
-//! Models of providers, as people run them: an upstream of our own plays the provider, and the environment has the key.
+//! Models of providers, as people run them: a local server plays the provider, and the environment has the key.
 
 use std::fs;
 use std::path::Path;
@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use crate::stage::{Ended, Playing, Stage};
 use crate::upstream::{Reply, Upstream};
 
-/// What the environment has. It must be seen nowhere but by the upstream.
+/// The API key in the environment. Only the server may see it.
 const KEY: &str = "sk-secret-5f1d0c2b7a";
 const PRICE: &str =
     "price: { input_per_mtok_usd: 1, output_per_mtok_usd: 10, cached_input_per_mtok_usd: 0.5 }";
 
-/// A tree of one agent whose model has these keys.
+/// A tree of one agent whose model has these keys of a tree file.
 fn tree(stage: &Stage, model: &str, rest: &str) -> String {
     stage.file(
         "tree.yaml",
@@ -36,7 +36,7 @@ fn run(stage: &Stage, file: &str) -> Ended {
     play(stage, &["run", file, "--json"]).end()
 }
 
-/// Every file below a folder that has these bytes.
+/// Every file below a folder that contains these bytes.
 fn holding(folder: &Path, bytes: &[u8]) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -54,18 +54,12 @@ fn holding(folder: &Path, bytes: &[u8]) -> Vec<String> {
 
 #[test]
 fn a_tree_runs_on_a_provider_calls_its_tools_and_is_settled_at_the_true_usage() {
-    let upstream = Upstream::new(vec![
-        Reply::says(
-            "I write it down.",
-            &[("write_file", json!({ "path": "outputs/note.md", "content": "seen" }))],
-        ),
-        Reply::says("It is written.", &[]),
-    ]);
+    let upstream = Upstream::new(vec![Reply::writes(), Reply::says("It is written.", &[])]);
     let stage = Stage::new();
     let ended = run(&stage, &tree(&stage, &compatible(&upstream), ""));
     let result = ended.result();
     assert_eq!((ended.code, &result["output"]), (Some(0), &json!("It is written.")), "{}", ended.err);
-    // Of each 100 tokens of input 40 are cached: 60 + 20 + 200 micro-dollars, twice.
+    // Of 100 input tokens 40 are cached: 60 + 20 + 200 micro-dollars, twice.
     let spent = &result["spent"];
     assert_eq!((&spent["cost_nanos"], &spent["tokens"]), (&json!(560_000), &json!(240)));
     assert_eq!((&spent["tool_calls"], &spent["steps"]), (&json!(1), &json!(2)));
@@ -83,7 +77,7 @@ fn a_tree_runs_on_a_provider_calls_its_tools_and_is_settled_at_the_true_usage() 
     assert!(!asked[0].head.to_lowercase().contains("authorization"), "no key is named, and none is sent");
 }
 
-/// L25: what is held is the most that the provider is asked for.
+/// L25: the provider is asked for no more output than was held.
 #[test]
 fn l25_a_request_asks_for_no_more_output_than_was_held() {
     let upstream = Upstream::new(vec![Reply::says("Short.", &[])]);
@@ -93,7 +87,7 @@ fn l25_a_request_asks_for_no_more_output_than_was_held() {
     assert!(upstream.asked()[0].body["max_tokens"].as_u64().unwrap() <= 150);
 }
 
-/// L31 (rate limits): a provider that says how long to stay away is asked again no sooner.
+/// L31 (rate limits): after `retry-after`, the provider is not called again too early.
 #[test]
 fn l31_a_rate_limit_with_a_time_is_obeyed_and_costs_nothing() {
     let limited = Reply::error("429 Too Many Requests", "retry-after: 2\r\n", "slow down");
@@ -134,7 +128,7 @@ fn l31_an_overloaded_provider_is_left_for_the_fallback() {
     assert_eq!(other.asked().len(), 1);
 }
 
-/// V7 (cut streams): nobody knows what an answer used that broke off, so its whole hold is spent, and no more.
+/// V7 (cut streams): the usage of a broken stream is unknown, so the whole hold is spent, and no more.
 #[test]
 fn v7_a_stream_that_breaks_off_is_settled_at_its_hold() {
     let upstream = Upstream::new(vec![Reply::cut(), Reply::says("Whole.", &[])]);
@@ -147,7 +141,7 @@ fn v7_a_stream_that_breaks_off_is_settled_at_its_hold() {
     assert_eq!(spent, held[0] + 120, "{held:?}");
 }
 
-/// The tokens of an amount in an event of this type.
+/// The tokens of an amount in the first event of this type.
 fn tokens(event: &Value, kind: &str, amount: &str) -> Option<u64> {
     if event["type"] == kind { event[amount]["tokens"].as_u64() } else { None }
 }
@@ -190,13 +184,13 @@ fn without_its_key_a_model_answers_from_its_script_and_says_so() {
     assert!(ended.err.contains("SCRIPTED: answers come from a file"), "{}", ended.err);
     let lines = stage.spinney(&["run", &file]);
     assert!(lines.out.contains("SCRIPTED: answers come from a file, no model is called"), "{}", lines.out);
-    // It has the real model's price from the table.
+    // It has the real model's price, from the table.
     assert_ne!(result["spent"]["cost_nanos"], json!(0));
     let again = stage.spinney(&["resume", "last", "--json"]).result();
     assert_eq!(again["scripted"], json!(["fast"]));
 }
 
-/// The file that people read in the first minute, without a key.
+/// The example of the README, without a key.
 #[test]
 fn the_readmes_second_example_runs_without_a_key() {
     let example = include_str!("../../../../examples/real.yaml");
@@ -219,32 +213,31 @@ fn without_its_key_and_without_a_script_a_model_is_an_error_with_the_remedy() {
     let file = tree(&stage, "provider: openai, model: gpt-4o-mini, key_env: NO_SUCH_KEY", "");
     let ended = stage.spinney(&["run", &file]);
     assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""));
-    let told = ended.err.replace(&stage.folder().display().to_string(), "");
-    insta::assert_snapshot!(told, @"spinney: /tree.yaml:5:58: model `fast` needs a key, and NO_SUCH_KEY is not set: type `export NO_SUCH_KEY=…` with the key of your account, or give the model a `script` that answers without one");
+    let error = ended.err.replace(&stage.folder().display().to_string(), "");
+    insta::assert_snapshot!(error, @"spinney: /tree.yaml:5:58: model `fast` needs a key, and NO_SUCH_KEY is not set: type `export NO_SUCH_KEY=…` with the key of your account, or give the model a `script` that answers without one");
     assert!(!stage.home().exists());
 }
 
 #[test]
 fn settings_that_cannot_be_are_refused_before_anything_starts() {
     let stage = Stage::new();
-    let told = |keys: &str| {
+    let error = |keys: &str| {
         let file = tree(&stage, &format!("{keys}, {PRICE}"), "");
         let ended = stage.spinney(&["run", &file]);
         assert_eq!(ended.code, Some(2), "{}", ended.err);
         ended.err.replace(&stage.folder().display().to_string(), "")
     };
-    let at = |url: &str| told(&format!("provider: openai_compatible, model: tiny, base_url: '{url}'"));
+    let at = |url: &str| error(&format!("provider: openai_compatible, model: tiny, base_url: '{url}'"));
     insta::assert_snapshot!(at("ftp://127.0.0.1/v1"), @"spinney: /tree.yaml:5:63: the model's base_url is neither http nor https: write https://host/path");
     insta::assert_snapshot!(at("http://models.example/v1"), @"spinney: /tree.yaml:5:63: the model's base_url is plain http to another machine: write https, or tunnel it to 127.0.0.1");
     insta::assert_snapshot!(at("https://me:secret@models.example/v1"), @"spinney: /tree.yaml:5:63: the model's base_url has a password in it: name an environment variable as key_env");
     insta::assert_snapshot!(at("https://models.example/v1?key=1"), @"spinney: /tree.yaml:5:63: the model's base_url has a query: write only the address, such as https://host/v1");
-    insta::assert_snapshot!(told("provider: ollama, model: tiny, params: { thinking_budget: 2000 }"), @"spinney: /tree.yaml:5:50: `thinking_budget` is not known to chat completions: leave it out, or use another model");
-    insta::assert_snapshot!(told("provider: ollama, model: tiny, params: { service_tier: flex }"), @"spinney: /tree.yaml:5:52: `service_tier` is refused: service tiers have prices of their own");
+    insta::assert_snapshot!(error("provider: ollama, model: tiny, params: { thinking_budget: 2000 }"), @"spinney: /tree.yaml:5:50: `thinking_budget` is not known to chat completions: leave it out, or use another model");
+    insta::assert_snapshot!(error("provider: ollama, model: tiny, params: { service_tier: flex }"), @"spinney: /tree.yaml:5:52: `service_tier` is refused: service tiers have prices of their own");
     assert!(!stage.home().exists());
 }
 
-/// A tree that was killed in the middle of a call goes on with the same provider. The call that nobody saw the end of is
-/// settled at its hold.
+/// A tree that was killed during a call resumes with the same provider. The lost call is settled at its hold.
 #[test]
 fn a_killed_tree_resumes_on_its_provider() {
     let upstream = Upstream::new(vec![Reply::held(), Reply::says("After all.", &[])]);
@@ -265,7 +258,7 @@ fn a_killed_tree_resumes_on_its_provider() {
     assert_eq!(result["spent"]["tokens"].as_u64(), Some(held + 120));
 }
 
-/// G7 (a kill): what the model thought, signed and encrypted, goes back as it came, also after kill -9 and resume.
+/// G7 (a kill): reasoning, signed and encrypted, is sent back unchanged, also after kill -9 and resume.
 #[test]
 fn g7_signed_thoughts_go_back_unchanged_after_a_kill() {
     let thinks = include_str!("../../../drivers/corpus/anthropic_messages/thinking_and_tools.sse");
@@ -288,7 +281,7 @@ fn g7_signed_thoughts_go_back_unchanged_after_a_kill() {
     assert_eq!((ended.code, &ended.result()["output"]), (Some(0), &json!("Hello, Wald.")), "{}", ended.err);
     let asked = upstream.asked();
     assert_eq!(asked.len(), 3);
-    // Byte for byte, with the spaces and the escapes that the provider wrote.
+    // Byte for byte, with the provider's own spaces and escapes.
     for raw in [
         r#"{"type":"thinking","thinking":"First I look \"around\".","signature":"EqQBCg==/+"}"#,
         r#"{ "type":"redacted_thinking",  "data":"EmwK\/secret=="}"#,
@@ -300,7 +293,7 @@ fn g7_signed_thoughts_go_back_unchanged_after_a_kill() {
     assert!(asked[0].head.contains(&format!("x-api-key: {KEY}")), "{}", asked[0].head);
 }
 
-/// Where only some models are scripted, the line names them.
+/// If only some models are scripted, the line names them.
 #[test]
 fn a_tree_with_one_stand_in_says_which_model_it_is() {
     let upstream = Upstream::new(vec![Reply::says("From a model.", &[])]);

@@ -1,4 +1,4 @@
-//! Looking needs neither room nor the right to write, nor to own the home.
+//! Read-only commands need no disk space, no write access and no ownership of the home.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -7,12 +7,12 @@ use std::process::Command;
 use serde_json::json;
 
 use crate::homes::{everything, is_root};
+use crate::scripts::SAYS;
 use crate::stage::{Ended, Stage};
 
 const HANGS: &str = "rules: [ { when: { turn: 1 }, call: [ { tool: look } ] }, { hang: true } ]\ntools: { look: { say: seen } }";
-const SAYS: &str = "rules: [ { say: done } ]";
 
-/// Commands that look, and what each must say.
+/// Read-only commands, and what each must print.
 const LOOKS: [(&[&str], &str); 7] = [
     (&["ps", "--json"], "\"tree\""),
     (&["events", "last"], "starts model fast"),
@@ -23,7 +23,7 @@ const LOOKS: [(&[&str], &str); 7] = [
     (&["replay", "last"], "replayed"),
 ];
 
-/// A home with a tree that was killed, or one that ended, and with a checkpoint.
+/// A home with a killed or ended tree, and a checkpoint.
 fn stage(script: &str) -> Stage {
     let stage = Stage::new();
     let tree = stage.tree(
@@ -42,8 +42,8 @@ fn stage(script: &str) -> Stage {
     stage
 }
 
-/// Looks as somebody who may read the home and not write it. Root may do everything, so for it that is somebody else;
-/// others take the right from themselves.
+/// Reads the home as a user without write access: root becomes another user, and other users remove their own write
+/// permission.
 fn looked(stage: &Stage, args: &[&str]) -> Ended {
     if !is_root(stage) {
         return stage.spinney(args);
@@ -57,7 +57,7 @@ fn looked(stage: &Stage, args: &[&str]) -> Ended {
     Ended::from(somebody.env_remove("SPINNEY_HOME").current_dir(stage.folder()).output().unwrap())
 }
 
-/// Nobody may write in the home; everybody may read it.
+/// Makes the home read-only for everybody.
 fn close(stage: &Stage) {
     let mode =
         |path: &std::path::Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
@@ -68,7 +68,7 @@ fn close(stage: &Stage) {
     mode(stage.folder(), 0o755);
 }
 
-/// Lets the home be removed.
+/// Makes the home writable again, so that it can be removed.
 fn open(stage: &Stage) {
     for path in [stage.home().to_owned(), stage.home().join("trees"), stage.home().join("workspace")] {
         fs::set_permissions(path, fs::Permissions::from_mode(0o700)).unwrap();
@@ -88,7 +88,7 @@ fn check(stage: &Stage, what: &str) {
     }
 }
 
-/// G14 (another owner): who may read a home sees everything in it, and leaves nothing there.
+/// G14 (another owner): a user who may read a home sees everything in it, and creates no file there.
 #[test]
 fn a_home_that_may_not_be_written_can_be_looked_at() {
     for (script, what) in [(SAYS, "ended"), (HANGS, "killed")] {
@@ -96,7 +96,7 @@ fn a_home_that_may_not_be_written_can_be_looked_at() {
         close(&stage);
         check(&stage, what);
         if what == "killed" {
-            // Without the index that the dead process left.
+            // Without the index file that the dead process left.
             open(&stage);
             let file = |ending: &str| stage.home().join(format!("journal.sqlite3{ending}"));
             assert!(fs::metadata(file("-wal")).unwrap().size() > 0);
@@ -112,7 +112,7 @@ fn a_home_that_may_not_be_written_can_be_looked_at() {
     }
 }
 
-/// What another user's home says runs may run: only its owner can ask.
+/// Trees of another user's home may be running: only its owner can ask.
 #[test]
 fn a_tree_of_another_owner_is_not_called_interrupted() {
     let stage = stage(HANGS);
@@ -129,7 +129,7 @@ fn a_tree_of_another_owner_is_not_called_interrupted() {
     open(&stage);
 }
 
-/// A process that cannot make any file larger sees what everybody sees.
+/// A process that cannot write files at all sees the same as everybody.
 #[test]
 fn a_home_can_be_looked_at_without_any_room() {
     for script in [SAYS, HANGS] {
@@ -150,12 +150,12 @@ fn a_home_can_be_looked_at_without_any_room() {
             assert_eq!(seen.code, Some(0), "{args:?} {}", seen.err);
             assert!(seen.out.contains(part), "{args:?} {}", seen.out);
         }
-        // It is no trick: writing does not work there.
+        // Checks that writing really fails there.
         assert_ne!(full(&["run", &stage.tree("", SAYS)]).code, Some(0));
     }
 }
 
-/// Where a small disk can be mounted it is filled to the last byte; elsewhere the room that is kept is looked at.
+/// If a small disk can be mounted, fills it completely; otherwise only checks the reserved space.
 #[test]
 fn a_tree_is_removed_on_a_full_disk() {
     let stage = Stage::new();
@@ -203,7 +203,7 @@ impl Disk {
         None
     }
 
-    /// Leaves not a byte.
+    /// Fills it to the last byte.
     fn fill(&self) {
         use std::io::Write;
         let mut filler = fs::File::create(&self.filler).unwrap();

@@ -1,9 +1,7 @@
-//! Removing trees: what goes with them, and what keeps one from it.
+//! Removing trees: what is removed with them, and what prevents it.
 
+use crate::scripts::{HANGS, SAYS};
 use crate::stage::{Stage, steady};
-
-const SAYS: &str = "rules: [ { say: done } ]";
-const HANGS: &str = "rules: [ { hang: true } ]";
 
 #[test]
 fn a_removed_tree_leaves_nothing_behind() {
@@ -39,7 +37,7 @@ fn a_running_tree_is_not_removed() {
     assert_eq!(stage.spinney(&["rm", "last"]).code, Some(0));
 }
 
-/// A tree that waits or halts could still go on: without a terminal it is removed only by force.
+/// A tree that waits or is halted could continue: without a terminal, removing it needs `--force`.
 #[test]
 fn an_unfinished_tree_is_removed_only_by_force() {
     let stage = Stage::new();

@@ -1,4 +1,4 @@
-//! Replay: from the journal alone, and whatever is not as it was written is found and named.
+//! Replay works from the journal alone, and detects and names anything that was changed.
 
 use serde_json::json;
 
@@ -60,8 +60,8 @@ fn o22_one_changed_byte_is_found_and_named() {
     assert_eq!(stage.spinney(&["ps", "--json"]).result()["state"], json!("completed"));
 }
 
-/// O22 (the chain): wherever in the file a byte is flipped, what is told of the tree is either what was written, or an
-/// error that names the place.
+/// O22 (the chain): if any byte of the file is flipped, the tree is shown exactly as written, or an error names the
+/// place.
 #[test]
 fn o22_no_flipped_byte_changes_history_unseen() {
     let stage = Stage::new();
@@ -71,7 +71,7 @@ fn o22_no_flipped_byte_changes_history_unseen() {
     let events = stage.spinney(&["events", "last", "--json"]).out;
     let file = stage.home().join("journal.sqlite3");
     let good = std::fs::read(&file).unwrap();
-    // Bytes that say something: of stored bodies, hashes and heads. The rest of the file is mostly empty.
+    // Bytes of stored bodies, hashes and heads. The rest of the file is mostly empty.
     let places: Vec<usize> = (0..good.len()).filter(|at| good[*at] != 0).collect();
     let mut found = 0;
     for at in places.iter().step_by(places.len() / 60) {
@@ -97,8 +97,8 @@ fn o22_no_flipped_byte_changes_history_unseen() {
     assert_eq!(stage.spinney(&["replay", "last", "--expect", hash]).code, Some(0));
 }
 
-/// Whoever can write the file can write another history with a chain that is whole. Only a hash that was kept elsewhere
-/// tells the two apart, and the documents say so.
+/// Someone who can write the file can write another history with a valid chain. Only a hash that was kept elsewhere
+/// reveals that, and the documentation says so.
 #[test]
 fn a_rewritten_journal_is_detected_by_a_hash_kept_elsewhere() {
     let stage = Stage::new();
@@ -129,7 +129,7 @@ tools: { look: { say: seen } }
     let run = stage.spinney(&["run", &stage.tree("look", script)]);
     let replayed = stage.spinney(&["replay", "last"]);
     assert_eq!(run.code, Some(1));
-    for told in [run.out, replayed.out] {
-        assert!(told.contains("  so far  a beginning") && !told.contains("  answer "), "{told}");
+    for printed in [run.out, replayed.out] {
+        assert!(printed.contains("  so far  a beginning") && !printed.contains("  answer "), "{printed}");
     }
 }

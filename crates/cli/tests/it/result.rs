@@ -1,24 +1,9 @@
-//! What a run leaves: an exit code for each way to end, and with `--json` a result that adds up.
+//! The result of a run: an exit code for each way to end, and with `--json` a consistent result.
 
 use serde_json::{Value, json};
 
+use crate::scripts::{ASKS, SAYS, SPENDS};
 use crate::stage::{Stage, steady};
-
-const SAYS: &str = "rules: [ { say: done } ]";
-const ASKS: &str = "
-rules:
-  - when: { turn: 1 }
-    call: [ { tool: ask_human, args: { question: Which colour? } } ]
-  - say: 'You said {{ last }}'
-";
-const SPENDS: &str = "
-rules:
-  - when: { turn: 1 }
-    usage: { input: 100, output: 800 }
-    call: [ { tool: look } ]
-  - say: done
-tools: { look: { description: looks, say: seen } }
-";
 
 #[test]
 fn a_tree_that_answers_exits_with_zero() {
@@ -69,7 +54,7 @@ fn every_line_is_json_and_the_last_is_the_result() {
     );
 }
 
-/// Tags stand on every line, whichever command prints it; a switch says from where and why.
+/// Every line has the tags, whichever command prints it; a switch names its origin and reason.
 #[test]
 fn every_event_has_the_tags_of_its_tree_and_a_switch_its_reason() {
     let stage = Stage::new();
@@ -130,7 +115,7 @@ fn a_tree_that_fails_exits_with_one_and_says_why() {
     assert_eq!(ended.result()["error"]["remedy"], json!("give the model a valid key and run it again"));
 }
 
-/// Each kind of failure of a provider ends in a remedy that fits it.
+/// Each kind of provider failure gets a fitting remedy.
 #[test]
 fn every_failure_of_a_provider_has_a_remedy() {
     let stage = Stage::new();

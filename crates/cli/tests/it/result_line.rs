@@ -1,23 +1,16 @@
-//! With `--json` the last line is a result, whatever happens, and it can be had again.
+//! With `--json` the last line is always a result, and it can be printed again.
 
 use serde_json::{Value, json};
 
+use crate::scripts::SAYS;
 use crate::stage::{Ended, Stage};
-
-const SAYS: &str = "rules: [ { say: done } ]";
-const LOOKS: &str = "
-rules:
-  - when: { turn: 1 }
-    call: [ { tool: look } ]
-  - say: done
-tools: { look: { think_ms: 800, say: it } }
-";
+use crate::upstream::{Reply, Upstream};
 
 fn last_line(ended: &Ended) -> &str {
     ended.out.lines().next_back().unwrap()
 }
 
-/// What `resume` and `replay` give of the last tree is what its run gave, to the last byte.
+/// `resume` and `replay` print the result of the last tree's run again, byte for byte.
 fn is_given_again(stage: &Stage, run: &Ended) {
     let resumed = stage.spinney(&["resume", "last", "--json"]);
     assert_eq!((resumed.code, resumed.out.trim_end()), (run.code, last_line(run)), "{}", resumed.err);
@@ -30,7 +23,7 @@ fn is_given_again(stage: &Stage, run: &Ended) {
 
 #[test]
 fn a_result_can_be_had_again_however_the_tree_ended() {
-    // The answer is too long to stand in an event.
+    // The answer is too long for an event.
     let long = format!("rules: [ {{ think_ms: 20, say: {} }} ]", "word ".repeat(20_000).trim_end());
     for (script, code) in [(SAYS, 0), (long.as_str(), 0), ("rules: [ { fail: { kind: auth } } ]", 1)] {
         let stage = Stage::new();
@@ -51,8 +44,8 @@ fn a_result_can_be_had_again_however_the_tree_ended() {
     is_given_again(&stage, &run);
 }
 
-/// Issue 15: the process dies after the tree's end is durable and before it has written the result. It cannot write
-/// because nobody reads its output, and more of that waits than a pipe holds.
+/// Issue 15: the process dies after the tree's end is durable and before it has written the result. It cannot write it
+/// because nobody reads its output, and the pipe is full.
 #[test]
 fn a_result_that_a_killed_process_did_not_write_is_not_lost() {
     let stage = Stage::new();
@@ -76,7 +69,7 @@ fn a_result_that_a_killed_process_did_not_write_is_not_lost() {
     assert_eq!(stage.spinney(&["ps", "--json"]).result()["event_hash"], result["event_hash"]);
 }
 
-/// The one line of a command that could do nothing.
+/// The only line of a command that could not do anything.
 fn only_line(ended: &Ended) -> Value {
     let lines = ended.json();
     assert_eq!(lines.len(), 1, "{}", ended.out);
@@ -122,7 +115,7 @@ fn a_tree_that_could_not_start_leaves_a_result_line_too() {
     assert_eq!(running.end().code, Some(4));
 }
 
-/// The disk has no room for what the tree does next.
+/// The disk is full.
 #[test]
 fn a_store_that_fails_while_a_tree_runs_leaves_a_result_line_and_a_resumable_tree() {
     let stage = Stage::new();
@@ -131,7 +124,7 @@ fn a_store_that_fails_while_a_tree_runs_leaves_a_result_line_and_a_resumable_tre
         "rules:\n  - when: {{ turn: 15 }}\n    say: done\n  - call: [ {{ tool: look, args: {{ turn: '{{{{ turn }}}}' }} }} ]\ntools: {{ look: {{ say: '{{{{ args.turn }}}} {words}' }} }}"
     );
     let tree = stage.tree_with("budget: { cost_usd: 100 }", "look", &script);
-    // A process that may not make files larger than this is told so, instead of being killed.
+    // With SIGXFSZ ignored, a write beyond this file size fails instead of killing the process.
     let run = stage.shell(&format!("trap '' XFSZ; ulimit -f 1200; spinney run '{tree}' --json"));
     let result = run.result();
     assert_eq!((run.code, &result["state"]), (Some(1), &json!("failed")), "{}", run.err);
@@ -164,13 +157,15 @@ fn a_journal_that_is_not_what_it_says_leaves_a_result_line() {
     }
 }
 
-/// A pause is a person's word: whoever looks finds the tree paused, not stopped.
+/// A pause is a person's decision: the tree is shown as paused, not stopped.
 #[test]
 fn a_tree_that_a_person_paused_is_paused_wherever_states_are_shown() {
     let stage = Stage::new();
-    let mut running = stage.play(&["run", &stage.tree("look", LOOKS), "--json"]);
-    running.until(r#""tool":"look""#);
+    let upstream = Upstream::new(vec![Reply::writes().late(), Reply::says("done", &[])]);
+    let mut running = stage.play(&["run", &stage.tree_on(&upstream), "--json"]);
+    upstream.was_asked(1);
     assert_eq!(stage.spinney(&["pause", "last"]).code, Some(0));
+    upstream.release();
     running.until("agent_paused");
     running.signal("INT");
     let ended = running.end();

@@ -1,4 +1,4 @@
-//! Taking a tree up again: after a kill, with the scripts as they were; one that has ended gives its result.
+//! Resuming a tree: after a kill, with its original scripts; a tree that has ended prints its result.
 
 use serde_json::json;
 
@@ -22,7 +22,7 @@ fn a_killed_tree_gives_the_same_answer_once_it_is_resumed() {
     let mut running = stage.play(&["run", &tree]);
     running.until("calls look");
     running.kill();
-    // What stands in the file now is for new trees.
+    // The changed script is only for new trees.
     stage.tree("look", "rules: [ { say: something else } ]\ntools: { look: { say: x } }");
     let resumed = stage.spinney(&["resume", "last", "--json"]);
     let result = resumed.result();
@@ -110,7 +110,7 @@ fn a_tree_that_is_refused_leaves_nothing_behind() {
     assert_eq!(stage.spinney(&["ps"]).out, "no trees yet: `spinney run 'your tree.yaml'` starts one\n");
 }
 
-/// Issue 15: a question whose time was over, and a deadline that had passed, were shown as waiting in half the tries.
+/// Issue 15: after an expired question timeout or deadline, the tree was shown as waiting in half of the runs.
 #[test]
 fn a_tree_whose_time_was_over_is_never_shown_as_waiting_when_it_is_resumed() {
     const ASKS: &str = "
@@ -126,7 +126,7 @@ rules:
         let tree = stage.tree_with(if *is_question { question } else { deadline }, "ask_human", ASKS);
         assert_eq!(stage.spinney(&["run", &tree]).code, Some(5));
     }
-    // Time passes while another tree works.
+    // Time passes while another tree runs.
     let other = Stage::new();
     let slow = other.tree("", "rules: [ { think_ms: 3100, say: done } ]");
     assert_eq!(other.spinney(&["run", &slow]).code, Some(0));

@@ -14,7 +14,7 @@ fn of_type<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
     events.iter().filter(|event| event["type"] == json!(kind)).collect()
 }
 
-/// S4: three hops and more, each answer handed up through every hop; one hop too many is refused as advice.
+/// S4: a task is delegated over three levels or more, and each answer is passed back up; one level too many is refused.
 #[test]
 fn s4_a_task_is_handed_down_three_hops_and_its_answer_comes_back_up() {
     let stage = Stage::new();
@@ -30,7 +30,7 @@ fn s4_a_task_is_handed_down_three_hops_and_its_answer_comes_back_up() {
     assert_eq!(refused["body"]["text"], json!("depth limit 3 reached at depth 3: do this part yourself"));
 }
 
-/// S9: killed in the middle and resumed, the tree gives the answer and the bill of an undisturbed run.
+/// S9: killed in the middle and resumed, the tree has the answer and the cost of an undisturbed run.
 #[test]
 fn s9_a_tree_is_resumed_after_its_process_was_killed() {
     let stage = Stage::new();
@@ -51,7 +51,7 @@ fn s9_a_tree_is_resumed_after_its_process_was_killed() {
     assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
 }
 
-/// S24: one trace id at every hop, on every event, and the path says whose it is.
+/// S24: every event at every level has the same trace id, and its path names the agent.
 #[test]
 fn s24_every_event_of_every_hop_carries_the_same_trace_id() {
     let stage = Stage::new();
@@ -70,8 +70,8 @@ fn s24_every_event_of_every_hop_carries_the_same_trace_id() {
     assert_eq!(places, (1..=places.len() as u64).collect::<Vec<_>>());
 }
 
-/// S27, O22 (without tenants): the journal tells the whole chain; replayed, it gives the same state and output and calls
-/// nothing, and one changed byte is found and named.
+/// S27, O22 (without tenants): the journal has the whole chain; a replay gives the same state and output and calls
+/// nothing, and one changed byte is detected and named.
 #[test]
 fn s27_o22_a_chain_is_audited_and_replayed_without_calling_anything() {
     let stage = Stage::new();
@@ -80,10 +80,10 @@ fn s27_o22_a_chain_is_audited_and_replayed_without_calling_anything() {
     assert_eq!(result["output"], json!("It may be paid: number 42 is in the ledger"));
     assert_eq!(of_type(&events, "attempt_failed").len(), 1);
     assert_eq!(of_type(&events, "tool_answered").len(), 1);
-    // The audit from the stored journal is what was told while it ran.
+    // The events from the journal are those that were printed during the run.
     let audit = stage.spinney(&["events", "last", "--json"]).json();
     assert_eq!(audit, events[..events.len() - 1]);
-    // Nothing that could answer is left: neither script nor tree file.
+    // Nothing that could answer is left: neither the script nor the tree file.
     std::fs::remove_dir_all(stage.home().join("trees")).unwrap();
     let hash = result["event_hash"].as_str().unwrap();
     let replay = stage.spinney(&["replay", "last", "--verify", "--expect", hash]);

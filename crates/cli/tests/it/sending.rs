@@ -1,24 +1,11 @@
-//! Sending images and files along with a message, whether a process runs the tree or nobody does.
+//! Sending images and files with a message, whether or not a process runs the tree.
 
 use serde_json::{Value, json};
 
+use crate::scripts::{ASKS, BUSY};
 use crate::stage::{Ended, Stage, steady};
 
-/// Asks a person while a tool takes for ever.
-const BUSY: &str = "
-rules:
-  - when: { turn: 1 }
-    call: [ { tool: ask_human, args: { question: Which colour? } }, { tool: hang } ]
-  - say: done
-tools: { hang: { hang: true } }
-";
-const ASKS: &str = "
-rules:
-  - when: { turn: 1 }
-    call: [ { tool: ask_human, args: { question: Which colour? } } ]
-  - say: 'I read: {{ last }}'
-";
-/// The beginning of an image, and something that must not be shown.
+/// The beginning of an image, and bytes that must not be shown.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\nPIXELS";
 
 fn put(stage: &Stage, name: &str, bytes: &[u8]) -> String {
@@ -48,8 +35,8 @@ fn files_are_sent_with_a_message_to_a_running_and_to_a_stopped_tree() {
     let sent = stage
         .spinney(&["send", "last", "lead", "See.", "--file", &image, "--file", &table, "--file", &large]);
     insta::assert_snapshot!(noted(&sent), @"sent to `lead` with 3 files");
-    let told = running.until("gets a message");
-    assert!(told.ends_with("See. (with image chart.bin, file rows.csv, file large.dat)"), "{told}");
+    let printed = running.until("gets a message");
+    assert!(printed.ends_with("See. (with image chart.bin, file rows.csv, file large.dat)"), "{printed}");
     running.kill();
     let sent = stage.spinney(&["send", "last", "lead", "", "--file", &image]);
     insta::assert_snapshot!(noted(&sent), @"sent to `lead` with 1 file; continue with: spinney resume [id]");
@@ -94,9 +81,9 @@ fn what_cannot_be_sent_says_why_and_nothing_is_sent() {
     let odd = put(&stage, "odd\\.txt", b"words");
     let missing = stage.folder().join("missing.txt").display().to_string();
     let folder = stage.folder().display().to_string();
-    let told: Vec<String> =
+    let printed: Vec<String> =
         [empty, huge, none, odd, missing, folder].iter().map(|path| refused(path)).collect();
-    insta::assert_snapshot!(told.concat(), @r"
+    insta::assert_snapshot!(printed.concat(), @r"
     spinney: `empty.txt` is empty: send something, or leave it out
     spinney: cannot send [folder]/huge.bin: it has 8388609 bytes and the limit is 8388608: make it smaller
     spinney: none.png has the extension of image/png but other contents: rename it
@@ -112,7 +99,7 @@ fn what_cannot_be_sent_says_why_and_nothing_is_sent() {
     assert!(!said(&stage, &["events", "last"]).contains("gets a message"));
 }
 
-/// P5: the tree file says how many images a packet shows; the window tells what became of the others.
+/// P5: the tree file limits how many images a packet shows, and `window` shows what became of the others.
 #[test]
 fn p5_a_tree_file_bounds_the_images_of_a_packet() {
     let stage = Stage::new();

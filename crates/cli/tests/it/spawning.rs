@@ -1,4 +1,4 @@
-//! Spawns that an agent's model got wrong: rejected, and nothing of them is left anywhere.
+//! Malformed spawns are refused and leave nothing behind.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 /// P16: a spawn with an unknown field, a bad id (`../x`), its own id, which would make it its own parent, or the id of
-/// an agent that is there is rejected. Neither a file nor an agent is there that was not before.
+/// an existing agent is refused. No file and no agent appears.
 #[test]
 fn p16_a_malformed_spawn_is_rejected_and_no_file_or_agent_appears() {
     let stage = Stage::new();
@@ -63,7 +63,7 @@ agents:
     the id `first` is taken: choose another one or leave it out
     ");
 
-    // Every agent that there is, as the journal and the folders have it.
+    // All agents, according to the journal and the folders.
     let events = stage.spinney(&["events", "last", "--json"]).json();
     let spawned: Vec<&str> = events
         .iter()

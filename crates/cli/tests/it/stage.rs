@@ -1,4 +1,4 @@
-//! A home of its own for each test, trees to run in it, and the binary as a child process.
+//! A home for each test, trees to run in it, and the binary as a child process.
 
 use std::io::{BufRead, BufReader, Lines, Read};
 use std::path::{Path, PathBuf};
@@ -7,13 +7,15 @@ use std::process::{Child, ChildStderr, ChildStdout, Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::upstream::Upstream;
+
 /// A folder with a home and tree files.
 pub(crate) struct Stage {
     folder: TempDir,
     home: PathBuf,
 }
 
-/// What a command left behind.
+/// What a command printed, and its exit code.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
@@ -21,7 +23,7 @@ pub(crate) struct Ended {
     pub(crate) err: String,
 }
 
-/// A command that runs.
+/// A running command.
 pub(crate) struct Playing {
     child: Child,
     out: Lines<BufReader<ChildStdout>>,
@@ -53,7 +55,7 @@ impl Stage {
         self
     }
 
-    /// Writes a file and says where it is.
+    /// Writes a file and returns its path.
     pub(crate) fn file(&self, name: &str, text: &str) -> String {
         let path = self.folder.path().join(name);
         std::fs::write(&path, text).unwrap();
@@ -65,10 +67,20 @@ impl Stage {
         self.tree_with("budget: { cost_usd: 1 }", tools, script)
     }
 
-    /// The same under another budget.
+    /// The same with another budget.
     pub(crate) fn tree_with(&self, budget: &str, tools: &str, script: &str) -> String {
         self.file("tree.script.yaml", script);
-        let model = format!("{{ provider: scripted, script: tree.script.yaml, {PRICE} }}");
+        self.tree_of("provider: scripted, script: tree.script.yaml", budget, tools)
+    }
+
+    /// The same with a model that the test plays, so that it decides when a call ends. The only tool is `write_file`.
+    pub(crate) fn tree_on(&self, upstream: &Upstream) -> String {
+        let model = format!("provider: openai_compatible, model: tiny, base_url: '{}'", upstream.url);
+        self.tree_of(&model, "budget: { cost_usd: 1 }", "write_file")
+    }
+
+    fn tree_of(&self, model: &str, budget: &str, tools: &str) -> String {
+        let model = format!("{{ {model}, {PRICE} }}");
         let agent = format!("{{ model: fast, tools: [{tools}] }}");
         let text = format!(
             "name: test\ngoal: Try it.\n{budget}\nmodels:\n  fast: {model}\nagents:\n  lead: {agent}\n"
@@ -78,7 +90,7 @@ impl Stage {
 
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_spinney"));
-        // No test calls a real model, whatever keys its environment has.
+        // No test calls a real model, even if the environment has keys.
         for key in ["ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY"] {
             command.env_remove(key);
         }
@@ -99,13 +111,20 @@ impl Stage {
         Ended::from(self.command(args).output().unwrap())
     }
 
-    /// What an agent of the last tree read as results of its calls, in order.
+    /// The [`steady`] output of a command that must succeed.
+    pub(crate) fn said(&self, args: &[&str]) -> String {
+        let ended = self.spinney(args);
+        assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{}", ended.out);
+        steady(&ended.out)
+    }
+
+    /// The results that an agent of the last tree read, in order.
     pub(crate) fn results(&self, agent: &str) -> Vec<Value> {
         let shown = self.spinney(&["show", "last", agent, "--json"]).json();
         shown.into_iter().filter(|message| message["role"] == "tool").collect()
     }
 
-    /// Types a line into a shell, as it was printed. The shell knows no home.
+    /// Runs a printed command line in a shell that has no `SPINNEY_HOME`.
     pub(crate) fn shell(&self, line: &str) -> Ended {
         let binary = Path::new(env!("CARGO_BIN_EXE_spinney")).parent().unwrap();
         let mut shell = Command::new("sh");
@@ -114,19 +133,18 @@ impl Stage {
         Ended::from(shell.current_dir(self.folder.path()).stdin(Stdio::null()).output().unwrap())
     }
 
-    /// Starts a command.
     pub(crate) fn play(&self, args: &[&str]) -> Playing {
         self.play_in(args, &[])
     }
 
-    /// Starts a command in a changed environment.
+    /// Starts a command with more environment variables.
     pub(crate) fn play_in(&self, args: &[&str], environment: &[(&str, &str)]) -> Playing {
         let mut command = self.command(args);
         command.envs(environment.iter().copied());
         Self::started(command)
     }
 
-    /// Starts a command for which files are open to everybody, unless it says otherwise.
+    /// Starts a command with a umask that hides nothing.
     pub(crate) fn play_unmasked(&self, args: &[&str]) -> Playing {
         let mut shell = Command::new("sh");
         shell.args(["-c", r#"umask 000; exec "$@""#, "sh", env!("CARGO_BIN_EXE_spinney")]).args(args);
@@ -166,7 +184,7 @@ impl Playing {
         self.child.id()
     }
 
-    /// Waits for a line of output with this in it.
+    /// Waits for a line of output that contains this.
     pub(crate) fn until(&mut self, part: &str) -> String {
         loop {
             let line = self
@@ -181,17 +199,17 @@ impl Playing {
         }
     }
 
-    /// What it wrote so far, as far as it was waited for.
+    /// The output so far, as far as it was waited for.
     pub(crate) fn said(&self) -> String {
         self.said.clone()
     }
 
-    /// The next line of output; none once it has ended.
+    /// The next line of output; `None` once the command has ended.
     pub(crate) fn line(&mut self) -> Option<String> {
         self.out.next().map(Result::unwrap)
     }
 
-    /// Waits for a line on standard error with this in it.
+    /// Waits for a line on standard error that contains this.
     pub(crate) fn until_noted(&mut self, part: &str) -> String {
         loop {
             let mut line = String::new();
@@ -202,24 +220,23 @@ impl Playing {
         }
     }
 
-    /// Whether it has ended by itself.
+    /// Whether it has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Sends a signal, by name.
     pub(crate) fn signal(&self, name: &str) {
         let sent = Command::new("kill").args([format!("-{name}"), self.pid().to_string()]).status().unwrap();
         assert!(sent.success());
     }
 
-    /// Ends the process as no process can help.
+    /// Kills the process.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Stops reading what it writes, and waits for its end.
+    /// Closes the other end of its output, and waits for its end.
     pub(crate) fn turn_away(self) -> Ended {
         let Self { mut child, out, mut err, said } = self;
         drop(out);
@@ -228,7 +245,6 @@ impl Playing {
         Ended { code: child.wait().unwrap().code(), out: said, err: noted }
     }
 
-    /// Waits for its end.
     pub(crate) fn end(mut self) -> Ended {
         for line in self.out.by_ref() {
             self.said += &format!("{}\n", line.unwrap());
@@ -239,7 +255,7 @@ impl Playing {
     }
 }
 
-/// A text without what differs from run to run: ids, hashes and times.
+/// Replaces what differs between runs: ids, hashes and times.
 pub(crate) fn steady(text: &str) -> String {
     let mut steady = String::new();
     let mut rest = text;
@@ -264,7 +280,7 @@ pub(crate) fn steady(text: &str) -> String {
     steady
 }
 
-/// What stands behind the hex digits of a drawn name.
+/// The text after the hex digits of a generated name.
 fn without_digits(text: &str) -> Option<&str> {
     let after = text.trim_start_matches(|c: char| matches!(c, '0'..='9' | 'a'..='f'));
     (text.len() - after.len() == 10).then_some(after)

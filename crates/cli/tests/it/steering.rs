@@ -1,23 +1,10 @@
-//! Steering from a second process: whether another one runs the tree or nobody does.
+//! Controlling a tree from a second process, whether or not another one runs the tree.
 
 use serde_json::json;
 
+use crate::scripts::{ASKS, BUSY};
 use crate::stage::{Ended, Stage, steady};
-
-/// Asks a person while a tool takes for ever.
-const BUSY: &str = "
-rules:
-  - when: { turn: 1 }
-    call: [ { tool: ask_human, args: { question: Which colour? } }, { tool: hang } ]
-  - say: done
-tools: { hang: { hang: true } }
-";
-const ASKS: &str = "
-rules:
-  - when: { turn: 1 }
-    call: [ { tool: ask_human, args: { question: Which colour? } } ]
-  - say: 'I read: {{ last }}'
-";
+use crate::upstream::{Reply, Upstream};
 
 fn ok(ended: &Ended) {
     assert_eq!((ended.code, ended.out.as_str()), (Some(0), ""), "{}", ended.err);
@@ -67,31 +54,27 @@ fn refusals_are_reported_to_the_caller() {
     insta::assert_snapshot!(refused(&["unpause", "last"]), @"spinney: `lead` is not paused: nothing to unpause; continue with: spinney resume [id]");
 }
 
-/// A pause is a person's word: it survives the process, it is said, and it can be taken back whether the tree runs or not.
+/// A pause is a person's decision: it survives the process, is reported, and can be ended whether or not the tree runs.
 #[test]
 fn a_tree_that_a_person_paused_is_brought_back_by_unpausing_it() {
     let stage = Stage::new();
-    let script = "
-rules:
-  - when: { turn: 1 }
-    call: [ { tool: look } ]
-  - say: 'I saw {{ last }}'
-tools: { look: { repeatable: true, think_ms: 300, say: it } }
-";
-    let mut running = stage.play(&["run", &stage.tree("look", script)]);
-    running.until("calls look");
+    let upstream = Upstream::new(vec![Reply::writes().late(), Reply::says("done", &[])]);
+    let mut running = stage.play(&["run", &stage.tree_on(&upstream)]);
+    upstream.was_asked(1);
     ok(&stage.spinney(&["pause", "last"]));
+    upstream.release();
+    running.until_noted("paused, nothing runs");
     running.kill();
     let mut resumed = stage.play(&["resume", "last"]);
     resumed.until_noted("paused, nothing runs");
     resumed.kill();
     ok(&stage.spinney(&["unpause", "last"]));
     let result = stage.spinney(&["resume", "last", "--json"]);
-    assert_eq!((result.code, &result.result()["output"]), (Some(0), &json!("I saw it")), "{}", result.err);
+    assert_eq!((result.code, &result.result()["output"]), (Some(0), &json!("done")), "{}", result.err);
     assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
 }
 
-/// Issue 16: to pause a stopped tree, or to unpause a paused one, recorded a call as started that nobody carried out.
+/// Issue 16: pausing a stopped tree, or unpausing a paused one, recorded a call as started that nothing executed.
 #[test]
 fn pausing_and_unpausing_a_tree_that_is_not_running_starts_nothing() {
     let stage = Stage::new();
@@ -138,8 +121,11 @@ fn a_tree_that_is_not_running_takes_requests_without_calling_a_model() {
     };
     assert_eq!(started(&stage), 1);
     let resumed = stage.spinney(&["resume", "last", "--json"]);
-    assert_eq!((resumed.code, resumed.result()["output"].clone()), (Some(0), json!("I read: And be brief.")));
-    // One turn with the answer, and one more for the message that came after it.
+    assert_eq!(
+        (resumed.code, resumed.result()["output"].clone()),
+        (Some(0), json!("You said And be brief."))
+    );
+    // One turn with the answer, and one more for the message that arrived after it.
     assert_eq!(started(&stage), 3);
     assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
 }
@@ -154,7 +140,7 @@ fn another_tree_of_a_home_that_is_open_takes_requests_too() {
     ok(&stage.spinney(&["answer", id, "2", "blue"]));
     running.kill();
     let resumed = stage.spinney(&["resume", id, "--json"]);
-    assert_eq!(resumed.result()["output"], json!("I read: blue"));
+    assert_eq!(resumed.result()["output"], json!("You said blue"));
 }
 
 #[test]
@@ -202,21 +188,21 @@ fn nonsense_on_the_socket_is_refused_and_changes_nothing() {
     let stage = Stage::new();
     let mut running = stage.play(&["run", &stage.tree("", "rules: [ { hang: true } ]")]);
     running.until("starts");
-    let told = |line: &[u8]| {
+    let reply = |line: &[u8]| {
         let mut stream = UnixStream::connect(stage.home().join("control")).unwrap();
         let _ = stream.write_all(line);
-        let mut told = String::new();
-        let _ = stream.read_to_string(&mut told);
-        told
+        let mut reply = String::new();
+        let _ = stream.read_to_string(&mut reply);
+        reply
     };
     let id = stage.spinney(&["ps", "--json"]).result()["tree"].as_str().unwrap().to_owned();
-    assert!(told(b"hello\n").contains(r#""told":"refused""#));
-    // Whoever sends that much may be cut off before there is an answer to read.
-    told(&[b'x'; 300 * 1024]);
+    assert!(reply(b"hello\n").contains(r#""told":"refused""#));
+    // The server may close the connection before it has answered.
+    reply(&[b'x'; 300 * 1024]);
     let finish = format!(
         r#"{{"version":1,"body":{{"ask":"do","tree":"{id}","request":{{"verb":"finish","agent":"lead","result":{{"text":"x"}}}}}}}}"#
     );
-    assert!(told(format!("{finish}\n").as_bytes()).contains("not allowed from another process"));
+    assert!(reply(format!("{finish}\n").as_bytes()).contains("not allowed from another process"));
     assert_eq!(stage.spinney(&["ps", "--json"]).result()["state"], json!("running"));
     running.kill();
 }
@@ -246,7 +232,8 @@ fn a_process_that_does_not_answer_is_not_taken_for_dead() {
     assert_eq!(running.end().code, Some(4));
 }
 
-/// More time: for a tree that runs, and for one that waits and that nobody runs. Whoever has no timeout cannot have more.
+/// Adds time to a running tree, and to a waiting tree that no process runs. Without a timeout there is nothing to add
+/// to.
 #[test]
 fn time_is_added_to_a_tree_that_runs_and_to_one_that_waits() {
     let stage = Stage::new();
@@ -284,7 +271,7 @@ fn time_is_added_to_a_tree_that_runs_and_to_one_that_waits() {
     assert!(wrong.err.contains("`soon` is not a time"), "{}", wrong.err);
 }
 
-/// A default answer is told as one, to whoever watches and to the agent.
+/// A default answer is marked as such, for watchers and for the agent.
 #[test]
 fn a_default_answer_is_not_shown_as_a_persons() {
     let stage = Stage::new();

@@ -1,5 +1,5 @@
-//! Every command that any output suggests works when it is pasted into a shell: whole, with its home, without a
-//! placeholder that a shell or we would refuse.
+//! Every command that any output suggests works when it is pasted into a shell: complete, with its home, and without a
+//! placeholder that a shell or the command would refuse.
 
 use std::fs;
 use std::path::Path;
@@ -7,37 +7,23 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::scripts::{ASKS, HANGS, SAYS, SPENDS};
 use crate::stage::{Ended, Stage, steady};
+use crate::upstream::{Reply, Upstream};
 
-const SAYS: &str = "rules: [ { say: done } ]";
-const HANGS: &str = "rules: [ { hang: true } ]";
-const ASKS: &str = "
-rules:
-  - when: { turn: 1 }
-    call: [ { tool: ask_human, args: { question: Which colour? } } ]
-  - say: 'You said {{ last }}'
-";
-const SPENDS: &str = "
-rules:
-  - when: { turn: 1 }
-    usage: { input: 100, output: 800 }
-    call: [ { tool: look } ]
-  - say: done
-tools: { look: { description: looks, say: seen } }
-";
 const SLOW: &str = "
 rules: [ { when: { turn: 1 }, call: [ { tool: look } ] }, { say: done } ]
 tools: { look: { repeatable: true, think_ms: 500, say: seen } }
 ";
 
-/// A home whose name a shell would take apart, and a tree file of the name that commands use for one.
+/// A home whose name needs quoting in a shell, and a tree file with the placeholder's name.
 fn odd() -> Stage {
     let stage = Stage::new().at("it's a $HOME");
     fs::rename(stage.tree("", SAYS), stage.folder().join("your tree.yaml")).unwrap();
     stage
 }
 
-/// Every command in a text: all between backticks, or all to the end of the line, that begins with our name.
+/// Every command in a text: from our name to the closing backtick or the end of the line.
 fn commands(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for line in text.lines().filter(|line| !line.trim_start().starts_with("Usage: ")) {
@@ -75,8 +61,8 @@ fn copy(from: &Path, to: &Path) {
     assert!(copied.success());
 }
 
-/// Finds the commands in what was printed, which must be these, and runs each of them in the home as it was then. Each
-/// has to end with the code beside it. Here they are written without their home and with `[id]` for an id.
+/// Finds the printed commands, compares them with these, and runs each in the home as it was at that moment. Each must
+/// exit with the given code. They are written here without their home and with `[id]` for an id.
 fn suggests(stage: &Stage, printed: &Ended, expected: &[(&str, i32)]) {
     let texts = [commands(&printed.err), commands(&printed.out)].concat();
     runs(stage, texts, expected);
@@ -105,7 +91,7 @@ fn runs(stage: &Stage, mut found: Vec<String>, expected: &[(&str, i32)]) {
     }
 }
 
-/// Runs a tree until a tool is at work, and interrupts it.
+/// Runs a tree until a tool is running, and interrupts it.
 fn stopped(stage: &Stage) -> Ended {
     let mut running = stage.play(&["run", &stage.tree("look", SLOW)]);
     running.until("calls look");
@@ -155,7 +141,7 @@ fn a_waiting_question_suggests_commands_that_work() {
     let stage = odd();
     let waiting = stage.spinney(&["run", &stage.tree("ask_human", ASKS)]);
     let answer = ("answer [id] 2 'your answer'", 0);
-    // Nobody has answered: it waits on.
+    // Nobody has answered, so it still waits.
     suggests(&stage, &waiting, &[answer, ("resume [id]", 5), ("events [id]", 0)]);
     suggests(&stage, &stage.spinney(&["questions"]), &[answer]);
     let unknown = stage.spinney(&["answer", "last", "7", "blue"]);
@@ -170,7 +156,7 @@ fn a_waiting_question_suggests_commands_that_work() {
     assert!(resumed.out.contains("You said your answer"), "{resumed:?}");
 }
 
-/// The text that stands for an answer is no leave when it is pasted as it is.
+/// The placeholder for an answer is not an approval if it is pasted unchanged.
 #[test]
 fn an_approval_suggests_commands_that_work() {
     let stage = odd();
@@ -216,10 +202,12 @@ fn a_stopped_tree_suggests_commands_that_work() {
 #[test]
 fn a_paused_tree_suggests_commands_that_work() {
     let stage = odd();
-    let mut running = stage.play(&["run", &stage.tree("look", SLOW)]);
-    running.until("calls look");
+    let upstream = Upstream::new(vec![Reply::writes().late(), Reply::says("done", &[])]);
+    let mut running = stage.play(&["run", &stage.tree_on(&upstream)]);
+    upstream.was_asked(1);
     assert_eq!(stage.spinney(&["pause", "last"]).code, Some(0));
-    // Whoever runs it says how it goes on.
+    upstream.release();
+    // The process that runs it prints how to continue.
     let unpause = running.until_noted("paused, nothing runs");
     let again = stage.spinney(&["pause", "last"]);
     assert_eq!(again.code, Some(2));
@@ -237,7 +225,7 @@ fn a_paused_tree_suggests_commands_that_work() {
     suggests(&stage, &unpaused, &[("resume [id]", 0)]);
 }
 
-/// A pause is a person's word: `resume` alone does not end it, and says at once what does.
+/// A pause is a person's decision: `resume` alone does not end it, and prints the command that does.
 #[test]
 fn a_paused_tree_that_is_resumed_says_which_command_ends_the_pause() {
     let stage = odd();
@@ -252,28 +240,24 @@ fn a_paused_tree_that_is_resumed_says_which_command_ends_the_pause() {
     assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
 }
 
-/// Where not the root but an agent below it is paused, that agent is named: to unpause the root is refused.
+/// If an agent below the root is paused, the command names it: unpausing the root is refused.
 #[test]
 fn a_paused_child_is_named_by_the_command_that_ends_its_pause() {
     let stage = odd();
-    let script = "
-rules:
-  - when: { agent: helper, turn: 1 }
-    call: [ { tool: look } ]
-  - when: { agent: helper }
-    say: helped
-  - when: { turn: 1 }
-    call: [ { tool: spawn_agent, args: { agent: helper, id: helper, goal: Help. } } ]
-  - say: done
-tools: { look: { repeatable: true, think_ms: 500, say: seen } }
-";
-    let tree = stage.tree("spawn_agent, look", script);
+    let spawns = json!({ "agent": "helper", "id": "helper", "goal": "Help." });
+    let upstream = Upstream::new(vec![
+        Reply::says("I ask for help.", &[("spawn_agent", spawns)]),
+        Reply::writes().late(),
+        Reply::says("done", &[]),
+    ]);
+    let tree = stage.tree_on(&upstream);
     let text = fs::read_to_string(&tree).unwrap();
-    let text = text.replace("tools: [spawn_agent, look]", "tools: [spawn_agent, look], subagents: [helper]");
-    fs::write(&tree, text + "  helper: { model: fast, tools: [look] }\nentry: lead\n").unwrap();
+    let text = text.replace("tools: [write_file]", "tools: [spawn_agent, write_file], subagents: [helper]");
+    fs::write(&tree, text + "  helper: { model: fast, tools: [write_file] }\nentry: lead\n").unwrap();
     let mut running = stage.play(&["run", &tree]);
-    running.until("calls look");
+    upstream.was_asked(2);
     assert_eq!(stage.spinney(&["pause", "last", "helper"]).code, Some(0));
+    upstream.release();
     let unpause = commands(&running.until_noted("paused, nothing runs"));
     assert!(unpause[0].ends_with(" helper"), "{unpause:?}");
     let unpaused = stage.shell(&unpause[0]);
@@ -302,7 +286,7 @@ fn a_running_tree_suggests_commands_that_work() {
     let stage = odd();
     let mut running = stage.play(&["run", &stage.tree("", HANGS)]);
     running.until("starts");
-    // Who is refused only because the home is in use gets the reason and no command.
+    // A command that is refused because the home is in use prints the reason, and suggests nothing.
     suggests_nothing(&stage.spinney(&["run", "your tree.yaml"]));
     let refused = stage.spinney(&["rm", "last", "--force"]);
     let cancelled = stage.shell(&commands(&refused.err)[0]);
@@ -332,7 +316,7 @@ fn a_name_that_nothing_has_suggests_commands_that_work() {
     suggests(&stage, &stage.spinney(&["events", "ffff"]), &[("ps", 0)]);
     suggests(&stage, &stage.spinney(&["events", "first"]), &[("ps", 0)]);
     suggests(&stage, &stage.spinney(&["checkpoint", "rollback", "then"]), &[("checkpoint ls", 0)]);
-    // All ids of one year begin alike.
+    // The ids of one year have the same beginning.
     assert_eq!(stage.spinney(&["run", "your tree.yaml"]).code, Some(0));
     suggests_nothing(&stage.spinney(&["events", &id[..2]]));
     suggests_nothing(&stage.spinney(&["events", "last", "--agent", "nobody"]));
@@ -381,7 +365,7 @@ fn a_home_that_lost_commits_suggests_the_command_that_accepts_it() {
     runs(&stage, commands_of(&lost["error"]["remedy"]), &accept);
 }
 
-/// The commands name no home only where the shell means the same one.
+/// Commands omit the home only if the shell would use the same one.
 #[test]
 fn the_default_home_is_named_where_the_environment_names_another() {
     let stage = Stage::new();
@@ -393,11 +377,11 @@ fn the_default_home_is_named_where_the_environment_names_another() {
     assert!(commands(&named.out)[0].starts_with("spinney --home '.spinney' events "), "{named:?}");
 }
 
-/// One place writes commands, `hint.rs`. A text that names one by itself has no home in it.
+/// Only `hint.rs` writes commands. Any other text that contains one would lack the home.
 #[test]
 fn no_other_place_writes_a_command() {
-    // An agent reads the refusal and journals hold it: it cannot change under the rules of those trees. The other one
-    // goes into a hash.
+    // Agents read the refusal and journals contain it, so it cannot change under the rules of those trees. The other
+    // text is part of a hash.
     const KEPT: [&str; 2] =
         ["raise it with `spinney budget`, or cancel the tree", r#"b"spinney checkpoint 1\0""#];
     let help = Stage::new().spinney(&["help"]).out;
@@ -435,7 +419,7 @@ fn no_other_place_writes_a_command() {
     assert_eq!(found, [""; 0]);
 }
 
-/// What the README shows can be pasted, one line after the other.
+/// The README's commands can be pasted one after the other.
 #[test]
 fn every_command_of_the_readme_works() {
     let stage = Stage::new();

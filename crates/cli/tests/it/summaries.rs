@@ -1,11 +1,11 @@
-//! Summaries of what leaves a window, as people see them: a call that is no turn, a cut that says what tells it, and a
-//! step among the others.
+//! Summaries of what leaves a window, as people see them: a call that is not a turn, a cut that names its summary, and
+//! a step in the workspace.
 
 use std::fs;
 
 use serde_json::Value;
 
-use crate::stage::{Ended, Stage, steady};
+use crate::stage::{Ended, Stage};
 
 const SCRIPT: &str = "
 rules:
@@ -28,24 +28,18 @@ fn run(stage: &Stage) -> Ended {
     stage.spinney(&["run", &file])
 }
 
-fn said(stage: &Stage, args: &[&str]) -> String {
-    let ended = stage.spinney(args);
-    assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{}", ended.out);
-    steady(&ended.out)
-}
-
 #[test]
 fn events_say_what_is_summed_up_and_what_tells_a_cut() {
     let stage = Stage::new();
     assert_eq!(run(&stage).code, Some(0));
-    let events = said(&stage, &["events", "last"]);
-    let told: Vec<&str> = events
+    let events = stage.said(&["events", "last"]);
+    let lines: Vec<&str> = events
         .lines()
         .filter(|line| ["summary", "sums up", "full window"].iter().any(|word| line.contains(word)))
-        // When it was is another time each time.
+        // The time differs in each run.
         .filter_map(|line| Some(line.split_once("lead  ")?.1))
         .collect();
-    insta::assert_snapshot!(told.join("\n"), @"
+    insta::assert_snapshot!(lines.join("\n"), @"
     asks model fast for a summary (call 15): 878 tokens in, at most 24 out
     starts model fast for a summary, attempt 1: $0.0002495, 902 tokens held
     sums up: Looks before turn 8, and nothing found.
@@ -69,7 +63,7 @@ fn events_say_what_is_summed_up_and_what_tells_a_cut() {
 fn a_window_and_a_context_show_the_summary_in_them() {
     let stage = Stage::new();
     assert_eq!(run(&stage).code, Some(0));
-    let window = said(&stage, &["window", "lead"]);
+    let window = stage.said(&["window", "lead"]);
     insta::assert_snapshot!(window.lines().take(7).collect::<Vec<_>>().join("\n"), @"
     lead of tree [id]: completed, as of event 101
       size      1,200 tokens: what role `lead` says
@@ -79,16 +73,16 @@ fn a_window_and_a_context_show_the_summary_in_them() {
       in short  120 tokens of context tell what was left out
       summary   Looks before turn 14, and nothing found.
     ");
-    insta::assert_snapshot!(said(&stage, &["show", "lead"]).lines().take(3).collect::<Vec<_>>().join("\n"), @"
+    insta::assert_snapshot!(stage.said(&["show", "lead"]).lines().take(3).collect::<Vec<_>>().join("\n"), @"
     lead of tree [id]: completed, as of event 101
     28 messages, 18 of them left out of its window
     summary of what was left out, by its model: Looks before turn 14, and nothing found.
     ");
-    let json: Value = serde_json::from_str(&said(&stage, &["window", "last", "lead", "--json"])).unwrap();
+    let json: Value = serde_json::from_str(&stage.said(&["window", "last", "lead", "--json"])).unwrap();
     assert!(json["summary"].as_str().is_some_and(|summary| summary.starts_with("Looks")), "{json}");
 }
 
-/// Who reads the history finds the summary where it was written; it is no answer.
+/// The history has the summary at the place where it was written; it is not an answer.
 #[test]
 fn a_summary_is_a_step_of_its_own_name() {
     let stage = Stage::new();
@@ -101,13 +95,13 @@ fn a_summary_is_a_step_of_its_own_name() {
     let read = |path: &std::path::PathBuf| -> Value {
         serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
     };
-    let told = |step: Value| {
+    let line = |step: Value| {
         let observation: String = step["observation"].as_str().unwrap().chars().take(43).collect();
         format!("{} {} {observation}", step["tool_name"].as_str().unwrap(), step["success"])
     };
-    let told: Vec<String> =
-        steps.iter().map(read).map(told).filter(|told| !told.starts_with("look")).collect();
-    insta::assert_snapshot!(told.join("\n"), @"
+    let lines: Vec<String> =
+        steps.iter().map(read).map(line).filter(|line| !line.starts_with("look")).collect();
+    insta::assert_snapshot!(lines.join("\n"), @"
     agent:summary true Looks before turn 8, and nothing found.
     agent:summary true Looks before turn 10, and nothing found.
     agent:summary true Looks before turn 12, and nothing found.

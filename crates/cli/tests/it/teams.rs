@@ -1,4 +1,4 @@
-//! Teams of `examples/scenarios`: tasks one after the other, several at once, gathered, out of time, in a circle.
+//! Teams of `examples/scenarios`: tasks in sequence, in parallel, gathered, timed out, and in a circle.
 
 use serde_json::{Value, json};
 
@@ -11,13 +11,13 @@ fn run(stage: &Stage, name: &str) -> Ended {
     ended
 }
 
-/// The ids of those to whom this happened, in the order in which it did.
+/// The ids of the agents in events of this type, in order.
 fn whom<'a>(events: &'a [Value], kind: &str) -> Vec<&'a str> {
     let of_kind = events.iter().filter(|event| event["type"] == json!(kind));
     of_kind.map(|event| event["agent"].as_str().unwrap()).collect()
 }
 
-/// When this happened to an agent, as the number of the event.
+/// The number of the event of this type for an agent.
 fn when(events: &[Value], kind: &str, agent: &str) -> u64 {
     let is = |event: &&Value| event["type"] == json!(kind) && event["agent"] == json!(agent);
     events.iter().find(is).unwrap()["seq"].as_u64().unwrap()
@@ -27,7 +27,7 @@ fn texts(messages: &[Value]) -> Vec<&str> {
     messages.iter().map(|message| message["text"].as_str().unwrap()).collect()
 }
 
-/// S1: three tasks in sequence, and each goal has the answer before it.
+/// S1: three tasks in sequence; each goal contains the previous answer.
 #[test]
 fn s1_each_task_of_a_sequence_starts_from_the_answer_before_it() {
     let stage = Stage::new();
@@ -53,7 +53,7 @@ fn s1_each_task_of_a_sequence_starts_from_the_answer_before_it() {
     assert_eq!(whom(&events, "agent_ended"), ["picker", "digger", "keeper", "lead"]);
 }
 
-/// S2: three at the same time; who answers first makes no difference to the order in which the lead reads them.
+/// S2: three in parallel; the lead reads them in the order of the calls, whichever ends first.
 #[test]
 fn s2_children_of_one_answer_run_at_once_and_are_read_in_the_order_of_the_calls() {
     let stage = Stage::new();
@@ -69,8 +69,8 @@ fn s2_children_of_one_answer_run_at_once_and_are_read_in_the_order_of_the_calls(
     assert_eq!(run.result()["output"], json!("Three are described; the last one is this: light"));
 }
 
-/// S3: detached children are gathered in the order of their spawns, the slowest first, and what two of them name as a
-/// source is listed once.
+/// S3: detached children are gathered in spawn order, the slowest first, and a source that two of them name is listed
+/// once.
 #[test]
 fn s3_what_was_gathered_comes_in_the_order_of_the_spawns_with_each_source_once() {
     let stage = Stage::new();
@@ -78,9 +78,9 @@ fn s3_what_was_gathered_comes_in_the_order_of_the_spawns_with_each_source_once()
     let events = run.json();
     assert_eq!(whom(&events, "agent_ended"), ["pine", "alder", "willow", "lead"]);
     let results = stage.results("lead");
-    let told = texts(&results);
-    assert_eq!(told[..3], ["spawned willow", "spawned alder", "spawned pine"]);
-    insta::assert_snapshot!(told[3], @"
+    let read = texts(&results);
+    assert_eq!(read[..3], ["spawned willow", "spawned alder", "spawned pine"]);
+    insta::assert_snapshot!(read[3], @"
     [willow completed, used $0.00003125, 69 tokens, 1 step]
     It likes wet soil, see https://www.trees.example/wet/.
 
@@ -94,18 +94,18 @@ fn s3_what_was_gathered_comes_in_the_order_of_the_spawns_with_each_source_once()
     - https://www.trees.example/wet/ (willow, alder)
     - https://trees.example/dry (pine)
     ");
-    // The list of sources had room of its own; what is shown is what is there, with the line on what is left.
+    // The list of sources has its own limit; the whole list is shown, with the line about what is left.
     let tokens = results[3]["tokens"].as_u64().unwrap();
-    assert!(tokens <= told[3].len() as u64 + 200, "{tokens} tokens of {} bytes", told[3].len());
+    assert!(tokens <= read[3].len() as u64 + 200, "{tokens} tokens of {} bytes", read[3].len());
     // The lead answers from it.
-    assert_eq!(run.result()["output"], json!(format!("Gathered:\n{}", told[3])));
-    // It went on meanwhile: it spoke again while the slowest was at work.
+    assert_eq!(run.result()["output"], json!(format!("Gathered:\n{}", read[3])));
+    // It continued meanwhile: it spoke again while the slowest child was running.
     let spoke = json!("All three are on their way.");
     let spoke = events.iter().find(|event| event["outcome"]["body"]["text"] == spoke).unwrap();
     assert!(spoke["seq"].as_u64().unwrap() < when(&events, "agent_ended", "willow"));
 }
 
-/// S19: a child that hangs ends at its time; its parent is told, has the other's answer, and completes.
+/// S19: a child that hangs ends at its timeout; its parent is notified, has the other child's answer, and completes.
 #[test]
 fn s19_a_child_that_hangs_is_ended_in_time_and_its_parent_answers() {
     let stage = Stage::new();
@@ -124,13 +124,13 @@ fn s19_a_child_that_hangs_is_ended_in_time_and_its_parent_answers() {
     assert_eq!(ends("elm")["exit"], timeout);
     let took = ends("elm")["end"].as_u64().unwrap() - ends("elm")["start"].as_u64().unwrap();
     assert!(took >= 300, "it had 300 ms and ended after {took} ms");
-    // In time: long before the minute that the tree has.
+    // Long before the timeout of the tree, which is a minute.
     assert!(result["elapsed_ms"].as_u64().unwrap() < 30_000, "{result}");
     assert_eq!(ends("lead")["exit"], json!({ "state": "completed" }));
 }
 
-/// S20: a circle is refused by the system with its path, also for a role that may appear below itself but has the same
-/// goal there; whoever was refused does it itself or asks for something else.
+/// S20: a circle of delegation is refused with its path, also for a role that may appear below itself but has the same
+/// goal there; the refused agent does the task itself or delegates something else.
 #[test]
 fn s20_a_circle_of_delegation_is_refused_with_its_path() {
     let stage = Stage::new();
@@ -149,6 +149,6 @@ fn s20_a_circle_of_delegation_is_refused_with_its_path() {
     assert_eq!(texts(&sorter), [refusal("sorter", "miller > sorter > sorter").as_str(), "sorted by sorter"]);
     assert_eq!((&sorter[0]["is_error"], &sorter[1]["is_error"]), (&json!(true), &json!(false)));
     assert_eq!(texts(&stage.results("miller")), ["Baked by myself.", "sorted by sorter"]);
-    // Neither refused agent was ever there; the sorter with another goal was.
+    // The refused agents never existed; the sorter with another goal did.
     assert_eq!(whom(&events, "agent_spawned"), ["miller", "baker", "sorter", "half"]);
 }

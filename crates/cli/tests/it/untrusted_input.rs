@@ -1,4 +1,4 @@
-//! What comes in from outside: the socket of a running home, and files that are none.
+//! Untrusted input: the socket of a running home, and files that are not plain files.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -8,12 +8,10 @@ use std::process::Command;
 
 use serde_json::json;
 
+use crate::scripts::{HANGS, SAYS};
 use crate::stage::Stage;
 
-const SAYS: &str = "rules: [ { say: done } ]";
-const HANGS: &str = "rules: [ { hang: true } ]";
-
-/// A reference to something that may lie in the home, of whichever tree.
+/// A reference to a blob that any tree of the home may hold.
 fn reference() -> serde_json::Value {
     json!({ "hash": "ab".repeat(32), "bytes": 5 })
 }
@@ -40,45 +38,45 @@ fn a_request_may_refer_only_to_what_it_brings_along() {
             json!({ "version": 1, "body": { "ask": "do", "tree": tree, "request": request } })
         )
         .unwrap();
-        let mut told = String::new();
-        stream.read_to_string(&mut told).unwrap();
-        assert!(told.contains(r#""told":"refused""#), "{request} {told}");
-        assert!(told.contains("may only refer to images and files of its message"), "{request} {told}");
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        assert!(reply.contains(r#""told":"refused""#), "{request} {reply}");
+        assert!(reply.contains("may only refer to images and files of its message"), "{request} {reply}");
     }
     assert_eq!(stage.spinney(&["ps", "--json"]).result()["events"], events);
     running.kill();
 }
 
-/// A line says which version of requests it is in. One of another version is refused by that number, whatever else
-/// stands in it, and one without a version is refused too.
+/// A request line names its version. Another version is refused by that number, whatever else the line contains, and so
+/// is a line without a version.
 #[test]
 fn a_request_of_another_version_is_refused_by_its_number() {
     let stage = Stage::new();
     let mut running = stage.play(&["run", &stage.tree("", HANGS)]);
     running.until("starts");
     let tree = stage.spinney(&["ps", "--json"]).result()["tree"].clone();
-    let told = |line: serde_json::Value| {
+    let reply = |line: serde_json::Value| {
         let mut stream = UnixStream::connect(stage.home().join("control")).unwrap();
         writeln!(stream, "{line}").unwrap();
-        let mut told = String::new();
-        stream.read_to_string(&mut told).unwrap();
-        serde_json::from_str::<serde_json::Value>(&told).unwrap()
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        serde_json::from_str::<serde_json::Value>(&reply).unwrap()
     };
     let ask = json!({ "ask": "do", "tree": tree, "request": { "verb": "pause", "agent": "lead" } });
-    let newer = told(json!({ "version": 2, "body": ask, "more": true }));
+    let newer = reply(json!({ "version": 2, "body": ask, "more": true }));
     assert_eq!(
         newer["body"]["message"],
         "this process uses request version 1 and the other one version 2: use the same release of spinney for both"
     );
-    let bare = told(ask.clone());
+    let bare = reply(ask.clone());
     assert!(bare["body"]["message"].as_str().unwrap().contains("missing field `version`"), "{bare}");
-    let ours = told(json!({ "version": 1, "body": ask }));
+    let ours = reply(json!({ "version": 1, "body": ask }));
     let done = json!({ "told": "done", "goes_on": "now", "reply": { "reply": "accepted" } });
     assert_eq!(ours, json!({ "version": 1, "body": done }));
     running.kill();
 }
 
-/// Those who connect and ask nothing, or begin and never end, are in nobody's way.
+/// Clients that connect and send nothing, or only the start of a request, do not block others.
 #[test]
 fn idle_connections_do_not_delay_a_request() {
     let stage = Stage::new();
@@ -94,7 +92,7 @@ fn idle_connections_do_not_delay_a_request() {
     let mut idle: Vec<UnixStream> = (0..100).map(|number| connect(number % 2 == 0)).collect();
     let paused = stage.spinney(&["pause", "last"]);
     assert_eq!(paused.code, Some(0), "{}", paused.err);
-    // It did not wait until their time was up: the last of them is connected still.
+    // It did not wait for their timeout: the last one is still connected.
     let last = idle.last_mut().unwrap();
     last.set_nonblocking(true).unwrap();
     let read = last.read(&mut [0]).map_err(|error| error.kind());
@@ -109,7 +107,7 @@ fn pipe(stage: &Stage, name: &str) -> String {
     path.display().to_string()
 }
 
-/// Reading a pipe would wait for ever for somebody at its other end.
+/// Reading a pipe would block until somebody opens its other end.
 #[test]
 fn pipes_and_devices_are_refused_without_waiting() {
     let stage = Stage::new();
@@ -132,7 +130,7 @@ fn pipes_and_devices_are_refused_without_waiting() {
     refused(&["run", &tree, "--allow-outside"]);
 }
 
-/// Files of a home that became something else, or a link to something else.
+/// Files of a home that were replaced by something else, or by a link.
 #[test]
 fn a_kept_file_that_is_not_a_plain_file_is_refused_without_blocking() {
     let stage = Stage::new();
@@ -154,7 +152,7 @@ fn a_kept_file_that_is_not_a_plain_file_is_refused_without_blocking() {
     assert!(piped.err.contains("it is not a regular file"), "{}", piped.err);
 }
 
-/// A tree file from somewhere else does not choose which files of this machine are read.
+/// A tree file from elsewhere must not choose which files of this machine are read.
 #[test]
 fn a_script_lies_below_the_folder_of_its_tree_file() {
     let stage = Stage::new();

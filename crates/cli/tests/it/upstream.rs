@@ -1,4 +1,4 @@
-//! A server on the loopback that answers each request with the next of its responses, and keeps what it was asked.
+//! A local server that answers each request with its next reply, and keeps the requests.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,16 +7,16 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-/// One response.
 #[derive(Clone)]
 pub(crate) enum Reply {
-    /// Sent whole, and the connection closed behind it.
+    /// Sent whole; then the connection is closed.
     Sent(String),
-    /// The head and a beginning; then nothing until the other side goes.
+    /// The same, but only after [`Upstream::release`].
+    Late(String),
+    /// Sends only a beginning, and then nothing until the client disconnects.
     Held(String),
 }
 
-/// A request that came.
 #[derive(Clone)]
 pub(crate) struct Asked {
     pub(crate) head: String,
@@ -26,7 +26,7 @@ pub(crate) struct Asked {
 }
 
 pub(crate) struct Upstream {
-    /// What a tree file writes as `base_url`.
+    /// The `base_url` for a tree file.
     pub(crate) url: String,
     asked: Arc<Seen>,
 }
@@ -35,10 +35,12 @@ pub(crate) struct Upstream {
 struct Seen {
     requests: Mutex<Vec<Asked>>,
     more: Condvar,
+    is_released: Mutex<bool>,
+    released: Condvar,
 }
 
 impl Upstream {
-    /// Answers in this order; the last one answers all further requests.
+    /// Answers in this order; the last reply answers all further requests.
     pub(crate) fn new(replies: Vec<Reply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -54,8 +56,8 @@ impl Upstream {
                     seen.more.notify_all();
                     (requests.len() - 1).min(replies.len() - 1)
                 };
-                let reply = replies[place].clone();
-                thread::spawn(move || answer(connection, &reply));
+                let (reply, seen) = (replies[place].clone(), Arc::clone(&seen));
+                thread::spawn(move || answer(connection, &reply, &seen));
             }
         });
         Self { url, asked }
@@ -65,10 +67,16 @@ impl Upstream {
         self.asked.requests.lock().unwrap().clone()
     }
 
-    /// Waits until so many requests came.
+    /// Waits for this many requests.
     pub(crate) fn was_asked(&self, times: usize) {
         let requests = self.asked.requests.lock().unwrap();
         drop(self.asked.more.wait_while(requests, |requests| requests.len() < times).unwrap());
+    }
+
+    /// Sends every late reply, now and from now on.
+    pub(crate) fn release(&self) {
+        *self.asked.is_released.lock().unwrap() = true;
+        self.asked.released.notify_all();
     }
 }
 
@@ -96,6 +104,19 @@ impl Reply {
         ])
     }
 
+    /// A turn that calls `write_file`.
+    pub(crate) fn writes() -> Self {
+        let arguments = json!({ "path": "outputs/note.md", "content": "seen" });
+        Self::says("I write it down.", &[("write_file", arguments)])
+    }
+
+    /// The same reply, sent only after [`Upstream::release`].
+    pub(crate) fn late(self) -> Self {
+        match self {
+            Self::Sent(text) | Self::Late(text) | Self::Held(text) => Self::Late(text),
+        }
+    }
+
     /// A stream of events.
     pub(crate) fn stream(events: &[Value]) -> Self {
         let mut body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
@@ -108,7 +129,7 @@ impl Reply {
         Self::Sent(format!("{STREAM}{stream}"))
     }
 
-    /// A stream that begins and then stands still.
+    /// A stream that stops in the middle and stays open.
     pub(crate) fn held() -> Self {
         let event = json!({ "id": "c1", "choices": [{ "index": 0, "delta": { "content": "Let me" } }] });
         Self::Held(format!("{STREAM}data: {event}\n\n"))
@@ -120,7 +141,6 @@ impl Reply {
         Self::Sent(format!("{STREAM}data: {event}\n\n"))
     }
 
-    /// An error.
     pub(crate) fn error(status: &str, headers: &str, message: &str) -> Self {
         let body = json!({ "error": { "message": message } });
         Self::Sent(format!(
@@ -131,9 +151,14 @@ impl Reply {
 
 const STREAM: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/event-stream\r\n\r\n";
 
-/// Whoever asked may go away before the end.
-fn answer(mut connection: TcpStream, reply: &Reply) {
+/// The client may disconnect before the end.
+fn answer(mut connection: TcpStream, reply: &Reply, seen: &Seen) {
     match reply {
+        Reply::Late(text) => {
+            let is_released = seen.is_released.lock().unwrap();
+            drop(seen.released.wait_while(is_released, |is_released| !*is_released).unwrap());
+            let _gone = connection.write_all(text.as_bytes());
+        }
         Reply::Sent(text) => {
             let _gone = connection.write_all(text.as_bytes());
         }
@@ -144,7 +169,7 @@ fn answer(mut connection: TcpStream, reply: &Reply) {
     }
 }
 
-/// A whole request; none if somebody only connected.
+/// Reads a whole request; `None` if the client only connected.
 fn read(connection: &mut TcpStream) -> Option<Asked> {
     let mut bytes = Vec::new();
     let mut chunk = vec![0; 64 * 1024];

@@ -1,4 +1,4 @@
-//! The workspaces that a run leaves behind: what the journal says, whoever dies on the way.
+//! The workspaces of a run match its journal, even if processes die.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,7 @@ fn hello() -> String {
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/hello.yaml").to_owned()
 }
 
-/// The files that the journal of the one tree in a home asks for.
+/// The files that the journal of the only tree requires.
 fn expected(home: &Path) -> (TreeId, Files) {
     let journal = SqliteJournal::open(home, Access::Look).unwrap();
     let heads = journal.heads(&[]).wait().unwrap();
@@ -50,7 +50,7 @@ fn expected(home: &Path) -> (TreeId, Files) {
     (head.tree, files)
 }
 
-/// Every file below a folder. One that is gone before it is read was never to stay.
+/// Every file below a folder. A file that disappears before it is read was temporary.
 fn found(folder: &Path) -> Files {
     let mut all = Files::new();
     let Ok(entries) = fs::read_dir(folder) else { return all };
@@ -90,7 +90,7 @@ fn a_run_leaves_one_folder_per_agent_with_what_it_did() {
     assert!(folder.join("lead/outputs").is_dir() && folder.join("helper/outputs").is_dir());
 }
 
-/// The step that the page shows is one that the example writes, but for what differs from run to run.
+/// The step file in the documentation is one that the example writes, except for what differs between runs.
 #[test]
 fn the_page_about_workspaces_shows_a_step_of_the_example() {
     let stage = Stage::new();
@@ -120,11 +120,11 @@ fn looking_writes_nothing() {
     }
 }
 
-/// Step files that cannot be written are told, with the remedy, and cost the tree nothing.
+/// If step files cannot be written, the error says what to do, and the tree is not affected.
 #[test]
 fn a_workspace_that_cannot_be_written_does_not_stop_the_tree() {
     let stage = Stage::new();
-    // A home that was just begun.
+    // A home that was just created.
     fs::create_dir_all(stage.home()).unwrap();
     fs::write(stage.home().join("journal.sqlite3"), "").unwrap();
     fs::write(workspace(&stage), "in the way").unwrap();
@@ -137,14 +137,14 @@ fn a_workspace_that_cannot_be_written_does_not_stop_the_tree() {
         ended.err
     );
     fs::remove_file(workspace(&stage)).unwrap();
-    // It has ended, and its files are written all the same.
+    // It has ended, and its files are written anyway.
     let resumed = stage.spinney(&["resume", &id]);
     assert_eq!((resumed.code, resumed.err.as_str()), (Some(0), ""));
     assert!(resumed.out.contains("already ended after"), "{}", resumed.out);
     assert_eq!(found(&workspace(&stage)), expected(stage.home()).1);
 }
 
-/// A tree that nobody runs is steered: what follows is in its files, too.
+/// A request to a tree that is not running updates its files too.
 #[test]
 fn a_tree_that_is_cancelled_while_not_running_has_its_files() {
     let stage = Stage::new();
@@ -160,7 +160,7 @@ fn a_tree_that_is_cancelled_while_not_running_has_its_files() {
     assert!(!step.success && step.tool_name == "look", "{step:?}");
 }
 
-/// A lead with six helpers, who do a lot in little time.
+/// A lead with six helpers, which do a lot in a short time.
 fn busy(stage: &Stage) -> String {
     let say = "0123456789".repeat(300);
     let spawn =
@@ -187,7 +187,7 @@ fn busy(stage: &Stage) -> String {
     )
 }
 
-/// Kills a tree's processes, each somewhere, until it has ended. How many kills that took.
+/// Kills a tree's processes at random moments until it has ended. Returns the number of kills.
 fn killed_to_its_end(draws: &mut Draws) -> u64 {
     let stage = Stage::new();
     let tree = busy(&stage);
@@ -195,7 +195,7 @@ fn killed_to_its_end(draws: &mut Draws) -> u64 {
     let mut args = vec!["run", tree.as_str(), "--json"];
     loop {
         let mut running = stage.play(&args);
-        // A call that is cut off again and again is given up, so every process is let to get somewhere.
+        // A call that is lost repeatedly is given up, so every process gets some time.
         let lines = 2 + draws.next() % 90;
         let ended = (0..lines).any(|_| running.line().is_none());
         if !ended {
@@ -211,7 +211,7 @@ fn killed_to_its_end(draws: &mut Draws) -> u64 {
         }
         if ended {
             assert_eq!(found(&workspace(&stage)), files, "after {kills} kills");
-            // Each of the helpers has as many long outputs as calls.
+            // Each helper has as many long outputs as calls.
             assert_eq!(files.len(), 6 * (33 + 32) + 6 + 1);
             return kills;
         }
@@ -219,8 +219,8 @@ fn killed_to_its_end(draws: &mut Draws) -> u64 {
     }
 }
 
-/// L10, P22: processes that run a tree are killed while they write step files. No file is ever anything but whole, and in
-/// the end the files are what the journal says.
+/// L10, P22: processes that run a tree are killed while they write step files. Every file is complete at all times, and
+/// in the end the files match the journal.
 #[test]
 fn l10_p22_step_files_survive_kills_and_are_what_the_journal_says_after_resume() {
     let mut draws = Draws::seeded(11);
@@ -231,7 +231,7 @@ fn l10_p22_step_files_survive_kills_and_are_what_the_journal_says_after_resume()
     println!("{kills} kills");
 }
 
-/// Everything in a home, by size and by when it was changed last.
+/// Everything in a home, with size and modification time.
 fn marks(folder: &Path) -> BTreeMap<PathBuf, (u64, std::time::SystemTime)> {
     let mut all = BTreeMap::new();
     for path in fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path()) {
@@ -244,7 +244,7 @@ fn marks(folder: &Path) -> BTreeMap<PathBuf, (u64, std::time::SystemTime)> {
     all
 }
 
-/// How often each thread of a process was given the processor.
+/// How often each thread of a process was scheduled.
 fn wakes(pid: u32) -> BTreeMap<PathBuf, String> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten().map(|entry| entry.path());
     let switches = |thread: PathBuf| {
@@ -256,7 +256,7 @@ fn wakes(pid: u32) -> BTreeMap<PathBuf, String> {
     threads.map(switches).collect()
 }
 
-/// P22: fifty agents that have nothing to do wake nobody up and write nothing.
+/// P22: fifty idle agents cause no wake-ups and no writes.
 #[test]
 fn p22_fifty_idle_agents_cause_no_wake_ups_and_no_writes() {
     let stage = Stage::new();
@@ -274,7 +274,7 @@ fn p22_fifty_idle_agents_cause_no_wake_ups_and_no_writes() {
     );
     let mut running = stage.play(&["run", &tree]);
     (0..49).for_each(|_| drop(running.until("calls look")));
-    // Time passes while another process comes and goes that has nothing to do with this home.
+    // Time passes while an unrelated process runs and ends.
     let other = Stage::new();
     let pass = || assert_eq!(other.spinney(&["--version"]).code, Some(0));
     let is_written = |_: &u32| {
